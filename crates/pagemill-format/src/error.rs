@@ -1,0 +1,52 @@
+//! The one error of this crate: what is wrong with some bytes, and where in them.
+//!
+//! This crate never knows which file its bytes came from, so an error says the structure, the
+//! offset inside it and the finding; the crates above add file, fork, block and line pointer.
+//! Corruption and "not supported" stay apart: the first is damage, the second a refusal.
+
+use std::borrow::Cow;
+
+/// Result with this crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What is wrong with the bytes of one structure.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The bytes cannot be what PostgreSQL wrote.
+    #[error("corrupt {structure}: {what} (byte {offset})")]
+    Corrupt {
+        /// The structure being read, in PostgreSQL's words: `"numeric"`, `"page header"`.
+        structure: &'static str,
+        /// Offset in bytes from the start of the structure.
+        offset: usize,
+        /// The finding: the value met, and the one that had to be there.
+        what: Cow<'static, str>,
+    },
+    /// The bytes are sound, as far as can be told, but of a kind this build does not read.
+    #[error("unsupported {structure}: {what}")]
+    Unsupported {
+        /// The structure being read.
+        structure: &'static str,
+        /// What is not supported, and the remedy where there is one.
+        what: Cow<'static, str>,
+    },
+    /// Something outside of the bytes was needed (a TOAST value, a catalog row) and failed.
+    #[error(transparent)]
+    Lookup(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// An [`Error::Corrupt`].
+    pub fn corrupt(
+        structure: &'static str,
+        offset: usize,
+        what: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::Corrupt { structure, offset, what: what.into() }
+    }
+
+    /// An [`Error::Unsupported`].
+    pub fn unsupported(structure: &'static str, what: impl Into<Cow<'static, str>>) -> Self {
+        Self::Unsupported { structure, what: what.into() }
+    }
+}

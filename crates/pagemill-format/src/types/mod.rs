@@ -1,0 +1,15 @@
+//! Every built-in type, printed as `COPY … TO` prints it.
+//!
+//! A *scalar* output function takes a value's payload (a fixed-length type's bytes, or a
+//! variable-length type's bytes without the length word, detoasted) and appends its text to a
+//! buffer. It needs nothing else. Types that need the catalogs (arrays, composites, enums,
+//! `regclass` and its kin) are built from [`output::TypeOutput`].
+//!
+//! Settings are those of a plain dump: DateStyle ISO, TimeZone UTC, IntervalStyle postgres,
+//! bytea_output hex, extra_float_digits 1.
+//!
+//! Rules: bounds are checked, nothing panics, nothing is allocated for a value that is sound and
+//! of usual size, and on an error the buffer may hold part of the value (the caller cuts it off).
+
+/// Appends the text of one value, given its payload.
+pub type ScalarWriter = fn(&[u8], &mut Vec<u8>) -> crate::error::Result<()>;
