@@ -1,0 +1,110 @@
+//! Columns: the rows of `pg_attribute`, as far as reading tuples needs them.
+//!
+//! Source: `src/include/catalog/pg_attribute.h`, PostgreSQL 14 to 18.
+
+use pagemill_format::tuple::{AttributeLayout, TupleLayout};
+use pagemill_format::types::array;
+use pagemill_format::varlena::{self, Varlena};
+use pagemill_format::{Error as FormatError, Oid};
+
+use crate::system_table::Row;
+
+/// Whether a column's values are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generated {
+    /// An ordinary column.
+    No,
+    /// Computed when written, and stored.
+    Stored,
+    /// Computed when read; nothing is stored (18 on).
+    Virtual,
+}
+
+/// A column of a table, dropped ones included.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// `attname`, in the database's encoding.
+    pub name: Box<[u8]>,
+    /// `atttypid`, 0 once dropped.
+    pub type_oid: Oid,
+    /// `attlen` and `attalign`.
+    pub layout: AttributeLayout,
+    /// `attisdropped`: its bytes are still in old tuples.
+    pub dropped: bool,
+    /// `attgenerated`.
+    pub generated: Generated,
+    /// What tuples older than the column have in it, as it would lie in a tuple; `None` for NULL.
+    pub missing: Option<Box<[u8]>>,
+}
+
+impl Column {
+    /// The columns of `pg_attribute` a [`Column`] is made of, in the order of [`Column::read`].
+    pub(crate) const SOURCE: [&'static str; 10] = [
+        "attrelid",
+        "attnum",
+        "attname",
+        "atttypid",
+        "attlen",
+        "attalign",
+        "attisdropped",
+        "attgenerated",
+        "atthasmissing",
+        "attmissingval",
+    ];
+
+    /// Reads a row of `pg_attribute`: relation, attribute number, column.
+    pub(crate) fn read(row: &Row<'_>) -> Result<(Oid, i16, Self), FormatError> {
+        let layout = AttributeLayout::new(row.i16(4)?, row.byte(5)?)?;
+        let generated = match row.byte(7)? {
+            b's' => Generated::Stored,
+            b'v' => Generated::Virtual,
+            _ => Generated::No,
+        };
+        let missing = match row.raw(9).filter(|_| row.byte(8).is_ok_and(|has| has != 0)) {
+            Some(raw) => Some(missing_value(raw, layout)?),
+            None => None,
+        };
+        let column = Self {
+            name: row.name(2)?,
+            type_oid: row.oid(3)?,
+            layout,
+            dropped: row.byte(6)? != 0,
+            generated,
+            missing,
+        };
+        Ok((row.oid(0)?, row.i16(1)?, column))
+    }
+
+    /// The name for messages.
+    pub fn display_name(&self) -> String {
+        String::from_utf8_lossy(&self.name).into_owned()
+    }
+}
+
+/// `attmissingval` is an array of one element, the value.
+fn missing_value(raw: &[u8], layout: AttributeLayout) -> Result<Box<[u8]>, FormatError> {
+    let mut payload = Vec::new();
+    match Varlena::parse(raw)? {
+        Varlena::Plain(bytes) => payload.extend_from_slice(bytes),
+        Varlena::Compressed { raw_bytes, method, data } => {
+            varlena::decompress(method, data, raw_bytes, &mut payload)?;
+        }
+        Varlena::External(_) => {
+            return Err(FormatError::corrupt("attmissingval", 0, "a TOAST pointer"));
+        }
+    }
+    Ok(array::single_element(&payload, layout)?.into())
+}
+
+/// The layout of tuples with these columns.
+pub fn tuple_layout(columns: &[Column]) -> TupleLayout {
+    TupleLayout::new(columns.iter().map(|c| c.layout).collect())
+}
+
+/// Puts columns in the order of their numbers; system columns (numbers below 1) are left out.
+pub(crate) fn in_order(mut numbered: Vec<(i16, Column)>) -> Vec<Column> {
+    numbered.retain(|(number, _)| *number > 0);
+    numbered.sort_by_key(|(number, _)| *number);
+    numbered.dedup_by_key(|(number, _)| *number);
+    numbered.into_iter().map(|(_, column)| column).collect()
+}

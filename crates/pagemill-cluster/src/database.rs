@@ -1,0 +1,446 @@
+//! A database: its catalogs, bootstrapped from the files.
+//!
+//! The way in: `PG_VERSION` and `pg_control` → the relation map says where `pg_class` and
+//! `pg_attribute` are → `pg_attribute`, whose own shape is fixed per version, gives the shape of
+//! every catalog → `pg_class` gives the files of every relation. Only the columns of the catalogs
+//! are kept; those of a user's table are read when it is asked for, so memory does not grow with
+//! what the database holds beyond one entry per relation.
+//!
+//! Source: `src/backend/utils/cache/relmapper.c`, `src/include/catalog/`, PostgreSQL 14 to 18.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use pagemill_format::relmap::RelationMap;
+use pagemill_format::{Error as FormatError, Oid};
+
+use crate::bootstrap::pg_attribute_columns;
+use crate::column::{Column, in_order, tuple_layout};
+use crate::data_directory::{Cluster, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
+use crate::error::{Error, Result};
+use crate::relation::{ClassRow, Relation};
+use crate::system_table::{Row, SystemTable};
+use crate::transaction_log::ClusterLog;
+use crate::value_types::TypeTable;
+
+/// OIDs that initdb gives the catalogs the way in leads through.
+pub(crate) mod catalog {
+    use pagemill_format::Oid;
+
+    pub(crate) const PG_TYPE: Oid = Oid(1247);
+    pub(crate) const PG_ATTRIBUTE: Oid = Oid(1249);
+    pub(crate) const PG_PROC: Oid = Oid(1255);
+    pub(crate) const PG_CLASS: Oid = Oid(1259);
+    pub(crate) const PG_AUTHID: Oid = Oid(1260);
+    pub(crate) const PG_DATABASE: Oid = Oid(1262);
+    pub(crate) const PG_TABLESPACE: Oid = Oid(1213);
+    pub(crate) const PG_NAMESPACE: Oid = Oid(2615);
+    pub(crate) const PG_OPERATOR: Oid = Oid(2617);
+    pub(crate) const PG_COLLATION: Oid = Oid(3456);
+    pub(crate) const PG_TS_CONFIG: Oid = Oid(3602);
+    pub(crate) const PG_TS_DICT: Oid = Oid(3600);
+    pub(crate) const PG_ENUM: Oid = Oid(3501);
+    pub(crate) const PG_RANGE: Oid = Oid(3541);
+    pub(crate) const PG_INDEX: Oid = Oid(2610);
+    pub(crate) const PG_INHERITS: Oid = Oid(2611);
+    pub(crate) const PG_DB_ROLE_SETTING: Oid = Oid(2964);
+}
+
+/// OIDs from here on were given out after initdb (`FirstNormalObjectId`).
+pub const FIRST_NORMAL_OID: Oid = Oid(16384);
+
+/// A row of `pg_database`.
+#[derive(Debug, Clone)]
+pub struct DatabaseRow {
+    /// Its OID.
+    pub oid: Oid,
+    /// `datname`.
+    pub name: Box<[u8]>,
+    /// `encoding`, a number of `src/include/mb/pg_wchar.h`.
+    pub encoding: i32,
+    /// `dattablespace`.
+    pub tablespace: Oid,
+    /// `datistemplate`.
+    pub is_template: bool,
+    /// `datallowconn`.
+    pub allows_connections: bool,
+}
+
+/// An open database. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Database {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    cluster: Cluster,
+    row: DatabaseRow,
+    maps: Maps,
+    /// Columns of the relations that initdb made.
+    catalog_columns: HashMap<Oid, Vec<Column>>,
+    classes: Vec<ClassRow>,
+    by_oid: HashMap<Oid, usize>,
+    namespaces: OnceLock<HashMap<Oid, Box<[u8]>>>,
+    types: OnceLock<TypeTable>,
+    toast_indexes: OnceLock<HashMap<Oid, Oid>>,
+}
+
+#[derive(Debug)]
+struct Maps {
+    shared: RelationMap,
+    local: RelationMap,
+}
+
+impl Cluster {
+    /// Every database of the cluster, by name.
+    ///
+    /// # Errors
+    /// When no database's catalogs can be read.
+    pub fn databases(&self) -> Result<Vec<DatabaseRow>> {
+        let mut rows = self.any_database()?.pg_database()?;
+        rows.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(rows)
+    }
+
+    /// Opens the database with this name.
+    ///
+    /// # Errors
+    /// When there is none, or its catalogs cannot be read.
+    pub fn database(&self, name: &str) -> Result<Database> {
+        let any = self.any_database()?;
+        let rows = any.pg_database()?;
+        let Some(row) = rows.iter().find(|row| *row.name == *name.as_bytes()) else {
+            let names: Vec<_> =
+                rows.iter().map(|row| String::from_utf8_lossy(&row.name).into_owned()).collect();
+            let near = crate::names::near::nearest(name, names.iter().map(String::as_str), 3);
+            let near = near.into_iter().map(str::to_owned).collect();
+            return Err(Error::NotFound { what: format!("database \"{name}\""), near });
+        };
+        let row = row.clone();
+        if row.oid == any.row().oid && row.tablespace == any.row().tablespace {
+            any.with_row(row)
+        } else {
+            Database::open(self, row)
+        }
+    }
+
+    /// The shared catalogs have the same shape in every database, so any one tells it.
+    fn any_database(&self) -> Result<Database> {
+        let base = self.path().join("base");
+        let entries = self.storage().read_dir(&base)?;
+        let mut oids: Vec<u32> =
+            entries.iter().filter_map(|e| e.name.to_str()?.parse().ok()).collect();
+        oids.sort_unstable();
+        let mut last = None;
+        for oid in oids {
+            let row = DatabaseRow {
+                oid: Oid(oid),
+                name: Box::default(),
+                encoding: 0,
+                tablespace: DEFAULT_TABLESPACE,
+                is_template: false,
+                allows_connections: true,
+            };
+            match Database::open(self, row) {
+                Ok(database) => return Ok(database),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| Error::NotADataDirectory {
+            path: self.path().into(),
+            reason: "there is no database in its base directory".into(),
+        }))
+    }
+}
+
+impl Database {
+    /// Opens a database that `pg_database` lists.
+    ///
+    /// # Errors
+    /// When its catalogs cannot be read.
+    pub fn open(cluster: &Cluster, row: DatabaseRow) -> Result<Self> {
+        let map = |tablespace| -> Result<RelationMap> {
+            let path = cluster.tablespace_path(tablespace, row.oid).join("pg_filenode.map");
+            let bytes = cluster.read_small_file(&path)?;
+            RelationMap::parse(&bytes).map_err(|error| Error::file_damage(path, &error))
+        };
+        let maps = Maps { shared: map(GLOBAL_TABLESPACE)?, local: map(row.tablespace)? };
+        let mut inner = Inner {
+            cluster: cluster.clone(),
+            row,
+            maps,
+            catalog_columns: HashMap::new(),
+            classes: Vec::new(),
+            by_oid: HashMap::new(),
+            namespaces: OnceLock::new(),
+            types: OnceLock::new(),
+            toast_indexes: OnceLock::new(),
+        };
+        let mut log = ClusterLog::new(cluster.clone());
+        inner.catalog_columns =
+            inner.read_columns(&mut log, |relation| relation < FIRST_NORMAL_OID)?;
+        inner.read_classes(&mut log)?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The same database, known by its row of `pg_database`.
+    fn with_row(self, row: DatabaseRow) -> Result<Self> {
+        match Arc::try_unwrap(self.inner) {
+            Ok(inner) => Ok(Self { inner: Arc::new(Inner { row, ..inner }) }),
+            Err(shared) => Self::open(&shared.cluster, row),
+        }
+    }
+
+    /// The cluster it is in.
+    pub fn cluster(&self) -> &Cluster {
+        &self.inner.cluster
+    }
+
+    /// Its row of `pg_database`.
+    pub fn row(&self) -> &DatabaseRow {
+        &self.inner.row
+    }
+
+    /// Every relation, in the order of `pg_class`'s file.
+    pub fn classes(&self) -> &[ClassRow] {
+        &self.inner.classes
+    }
+
+    /// The relation with this OID.
+    pub fn class(&self, oid: Oid) -> Option<&ClassRow> {
+        self.inner.by_oid.get(&oid).and_then(|&at| self.inner.classes.get(at))
+    }
+
+    /// The names of all schemas.
+    ///
+    /// # Errors
+    /// When `pg_namespace` cannot be read.
+    pub fn namespaces(&self) -> Result<&HashMap<Oid, Box<[u8]>>> {
+        load_once(&self.inner.namespaces, || {
+            let mut found = HashMap::new();
+            self.scan(catalog::PG_NAMESPACE, &["oid", "nspname"], |row| {
+                found.insert(row.oid(0)?, row.name(1)?);
+                Ok(())
+            })?;
+            Ok(found)
+        })
+    }
+
+    /// The name of a relation's schema, or its number should `pg_namespace` not have it.
+    ///
+    /// # Errors
+    /// When `pg_namespace` cannot be read.
+    pub fn schema_of(&self, class: &ClassRow) -> Result<Box<[u8]>> {
+        let name = self.namespaces()?.get(&class.namespace).cloned();
+        Ok(name.unwrap_or_else(|| class.namespace.to_string().into_bytes().into()))
+    }
+
+    /// The types of the database.
+    ///
+    /// # Errors
+    /// When `pg_type` cannot be read.
+    pub(crate) fn types(&self) -> Result<&TypeTable> {
+        load_once(&self.inner.types, || TypeTable::read(self))
+    }
+
+    /// The index of a TOAST table.
+    ///
+    /// # Errors
+    /// When `pg_index` cannot be read.
+    pub(crate) fn toast_index(&self, toast: Oid) -> Result<Option<Oid>> {
+        let indexes = load_once(&self.inner.toast_indexes, || {
+            let mut found = HashMap::new();
+            self.scan(catalog::PG_INDEX, &["indexrelid", "indrelid", "indisvalid"], |row| {
+                if row.byte(2)? != 0 {
+                    found.insert(row.oid(1)?, row.oid(0)?);
+                }
+                Ok(())
+            })?;
+            found.retain(|table, _| {
+                self.class(*table).is_some_and(|c| c.kind == crate::relation::RelationKind::Toast)
+            });
+            Ok(found)
+        })?;
+        Ok(indexes.get(&toast).copied())
+    }
+
+    /// A relation with its columns, ready to be read.
+    ///
+    /// # Errors
+    /// When its columns or files cannot be found.
+    pub fn relation(&self, class: &ClassRow) -> Result<Relation> {
+        let oid = class.oid;
+        let columns = match self.inner.catalog_columns.get(&oid) {
+            Some(columns) => columns.clone(),
+            None => self.columns_of(&[oid])?.remove(&oid).unwrap_or_default(),
+        };
+        self.relation_with(class, columns)
+    }
+
+    /// Several relations with their columns, in one pass over `pg_attribute`.
+    ///
+    /// # Errors
+    /// As [`Database::relation`].
+    pub fn relations(&self, classes: &[&ClassRow]) -> Result<Vec<Relation>> {
+        let wanted: Vec<Oid> = classes.iter().map(|c| c.oid).collect();
+        let mut columns = self.columns_of(&wanted)?;
+        let relation = |class: &&ClassRow| {
+            self.relation_with(class, columns.remove(&class.oid).unwrap_or_default())
+        };
+        classes.iter().map(relation).collect()
+    }
+
+    /// The columns of these relations.
+    ///
+    /// # Errors
+    /// When `pg_attribute` cannot be read.
+    pub(crate) fn columns_of(&self, relations: &[Oid]) -> Result<HashMap<Oid, Vec<Column>>> {
+        let wanted: std::collections::HashSet<Oid> = relations.iter().copied().collect();
+        let mut log = ClusterLog::new(self.cluster().clone());
+        self.inner.read_columns(&mut log, |oid| wanted.contains(&oid))
+    }
+
+    fn relation_with(&self, class: &ClassRow, columns: Vec<Column>) -> Result<Relation> {
+        Ok(Relation {
+            schema: self.schema_of(class)?,
+            base: self.base_path(class)?,
+            layout: tuple_layout(&columns),
+            class: class.clone(),
+            columns,
+        })
+    }
+
+    /// The path of a relation's files, without fork and segment.
+    ///
+    /// # Errors
+    /// When a mapped relation is not in the relation map.
+    pub fn base_path(&self, class: &ClassRow) -> Result<PathBuf> {
+        self.inner.base_path(class)
+    }
+
+    /// Scans a catalog; see [`SystemTable::scan`].
+    pub(crate) fn scan(
+        &self,
+        oid: Oid,
+        wanted: &[&str],
+        visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
+    ) -> Result<()> {
+        let class = self.class(oid).ok_or_else(|| {
+            Error::refused(format!("catalog {oid} is missing in pg_class of this database"))
+        })?;
+        let columns = self.inner.catalog_columns.get(&oid).map(Vec::as_slice).unwrap_or_default();
+        let table = self.inner.system_table(self.base_path(class)?, columns);
+        table.scan(&mut ClusterLog::new(self.cluster().clone()), wanted, visit)
+    }
+
+    fn pg_database(&self) -> Result<Vec<DatabaseRow>> {
+        let mut rows = Vec::new();
+        let wanted =
+            ["oid", "datname", "encoding", "dattablespace", "datistemplate", "datallowconn"];
+        self.scan(catalog::PG_DATABASE, &wanted, |row| {
+            rows.push(DatabaseRow {
+                oid: row.oid(0)?,
+                name: row.name(1)?,
+                encoding: row.i32(2)?,
+                tablespace: row.oid(3)?,
+                is_template: row.byte(4)? != 0,
+                allows_connections: row.byte(5)? != 0,
+            });
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+}
+
+impl Inner {
+    fn base_path(&self, class: &ClassRow) -> Result<PathBuf> {
+        let tablespace = match class.tablespace {
+            _ if class.shared => GLOBAL_TABLESPACE,
+            Oid::INVALID => self.row.tablespace,
+            other => other,
+        };
+        let filenode = match class.filenode {
+            0 => self.mapped_filenode(class.oid, class.shared)?,
+            number => number,
+        };
+        let directory = self.cluster.tablespace_path(tablespace, self.row.oid);
+        Ok(directory.join(filenode.to_string()))
+    }
+
+    fn mapped_filenode(&self, oid: Oid, shared: bool) -> Result<u32> {
+        let (map, tablespace) = match shared {
+            true => (&self.maps.shared, GLOBAL_TABLESPACE),
+            false => (&self.maps.local, self.row.tablespace),
+        };
+        map.filenode(oid).ok_or_else(|| {
+            let path = self.cluster.tablespace_path(tablespace, self.row.oid);
+            let what = format!("relation {oid} is not in the relation map");
+            crate::error::Damage::in_file(path.join("pg_filenode.map"), what).into()
+        })
+    }
+
+    fn mapped_base(&self, oid: Oid) -> Result<PathBuf> {
+        let directory = self.cluster.tablespace_path(self.row.tablespace, self.row.oid);
+        Ok(directory.join(self.mapped_filenode(oid, false)?.to_string()))
+    }
+
+    fn system_table(&self, base: PathBuf, columns: &[Column]) -> SystemTable {
+        SystemTable {
+            cluster: self.cluster.clone(),
+            base,
+            layout: tuple_layout(columns),
+            columns: columns.iter().map(|c| c.name.clone()).collect(),
+        }
+    }
+
+    /// The columns of every relation that `wanted` takes.
+    fn read_columns(
+        &self,
+        log: &mut ClusterLog,
+        wanted: impl Fn(Oid) -> bool,
+    ) -> Result<HashMap<Oid, Vec<Column>>> {
+        let shape = pg_attribute_columns(self.cluster.version());
+        let table = SystemTable {
+            cluster: self.cluster.clone(),
+            base: self.mapped_base(catalog::PG_ATTRIBUTE)?,
+            layout: pagemill_format::tuple::TupleLayout::new(
+                shape.iter().map(|c| c.layout).collect(),
+            ),
+            columns: shape.iter().map(|c| c.name.as_bytes().into()).collect(),
+        };
+        let mut found: HashMap<Oid, Vec<(i16, Column)>> = HashMap::new();
+        table.scan(log, &Column::SOURCE, |row| {
+            if wanted(row.oid(0)?) {
+                let (relation, number, column) = Column::read(row)?;
+                found.entry(relation).or_default().push((number, column));
+            }
+            Ok(())
+        })?;
+        Ok(found.into_iter().map(|(oid, columns)| (oid, in_order(columns))).collect())
+    }
+
+    fn read_classes(&mut self, log: &mut ClusterLog) -> Result<()> {
+        let columns =
+            self.catalog_columns.get(&catalog::PG_CLASS).map(Vec::as_slice).unwrap_or_default();
+        let table = self.system_table(self.mapped_base(catalog::PG_CLASS)?, columns);
+        let mut classes = Vec::new();
+        table.scan(log, &ClassRow::SOURCE, |row| {
+            classes.push(ClassRow::read(row)?);
+            Ok(())
+        })?;
+        self.by_oid = classes.iter().enumerate().map(|(at, c)| (c.oid, at)).collect();
+        self.classes = classes;
+        Ok(())
+    }
+}
+
+/// The value in `slot`, loaded now if nobody has yet.
+fn load_once<T>(slot: &OnceLock<T>, load: impl FnOnce() -> Result<T>) -> Result<&T> {
+    if let Some(found) = slot.get() {
+        return Ok(found);
+    }
+    let loaded = load()?;
+    Ok(slot.get_or_init(|| loaded))
+}

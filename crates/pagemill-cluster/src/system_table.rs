@@ -1,0 +1,181 @@
+//! Reading the catalogs: a table of the system, row by row, by the names of its columns.
+//!
+//! A damaged catalog is always an error: skipping one of its rows would silently lose a table or
+//! a type.
+
+use std::path::{Path, PathBuf};
+
+use pagemill_format::page::Page;
+use pagemill_format::tuple::{HeapTuple, Span, TupleLayout};
+use pagemill_format::varlena::{self, Varlena};
+use pagemill_format::{BlockBytes, BlockNumber, Error as FormatError, Fork, Oid};
+use pagemill_io::ForkFiles;
+use pagemill_stream::{Options, ReadStream};
+
+use crate::data_directory::Cluster;
+use crate::error::{Damage, Error, Result};
+use crate::heap::{TupleFault, visit_tuples};
+use crate::page_check::{check_page, read_again};
+use crate::transaction_log::ClusterLog;
+
+/// The wanted columns of one row.
+pub(crate) struct Row<'a> {
+    values: Vec<Option<&'a [u8]>>,
+}
+
+impl<'a> Row<'a> {
+    /// The value as it lies in the tuple, or `None` for NULL.
+    pub(crate) fn raw(&self, column: usize) -> Option<&'a [u8]> {
+        self.values.get(column).copied().flatten()
+    }
+
+    fn fixed<const N: usize>(&self, column: usize) -> Result<[u8; N], FormatError> {
+        let found = self.raw(column).and_then(|raw| raw.try_into().ok());
+        found.ok_or_else(|| {
+            FormatError::corrupt("catalog row", column, format!("a value of {N} bytes is missing"))
+        })
+    }
+
+    pub(crate) fn oid(&self, column: usize) -> Result<Oid, FormatError> {
+        Ok(Oid(u32::from_le_bytes(self.fixed(column)?)))
+    }
+
+    pub(crate) fn i16(&self, column: usize) -> Result<i16, FormatError> {
+        Ok(i16::from_le_bytes(self.fixed(column)?))
+    }
+
+    pub(crate) fn i32(&self, column: usize) -> Result<i32, FormatError> {
+        Ok(i32::from_le_bytes(self.fixed(column)?))
+    }
+
+    pub(crate) fn f32(&self, column: usize) -> Result<f32, FormatError> {
+        Ok(f32::from_le_bytes(self.fixed(column)?))
+    }
+
+    /// A `char` or a `boolean`.
+    pub(crate) fn byte(&self, column: usize) -> Result<u8, FormatError> {
+        Ok(self.fixed::<1>(column)?[0])
+    }
+
+    /// A `name`, without its padding.
+    pub(crate) fn name(&self, column: usize) -> Result<Box<[u8]>, FormatError> {
+        let padded = self.fixed::<64>(column)?;
+        let len = padded.iter().position(|&b| b == 0).unwrap_or(padded.len());
+        Ok(padded[..len].into())
+    }
+
+    /// The payload of a varlena kept in line; `None` for NULL.
+    pub(crate) fn payload(&self, column: usize) -> Result<Option<Vec<u8>>, FormatError> {
+        let Some(raw) = self.raw(column) else { return Ok(None) };
+        match Varlena::parse(raw)? {
+            Varlena::Plain(bytes) => Ok(Some(bytes.to_vec())),
+            Varlena::Compressed { raw_bytes, method, data } => {
+                let mut out = Vec::new();
+                varlena::decompress(method, data, raw_bytes, &mut out)?;
+                Ok(Some(out))
+            }
+            Varlena::External(_) => {
+                Err(FormatError::unsupported("catalog row", "a value in a TOAST table"))
+            }
+        }
+    }
+}
+
+/// A catalog that is ready to be scanned.
+pub(crate) struct SystemTable {
+    pub(crate) cluster: Cluster,
+    /// The files, without fork or segment.
+    pub(crate) base: PathBuf,
+    pub(crate) layout: TupleLayout,
+    /// The columns' names.
+    pub(crate) columns: Vec<Box<[u8]>>,
+}
+
+impl SystemTable {
+    fn positions(&self, wanted: &[&str]) -> Result<Vec<usize>> {
+        let position = |name: &&str| {
+            self.columns.iter().position(|c| **c == *name.as_bytes()).ok_or_else(|| {
+                let what = format!("the catalog in this file has no column {name}");
+                Damage::in_file(&self.base, what).into()
+            })
+        };
+        wanted.iter().map(position).collect()
+    }
+
+    /// Hands every visible row, cut down to the `wanted` columns, to `visit`.
+    ///
+    /// # Errors
+    /// Any damage, and any error `visit` returns about a row.
+    pub(crate) fn scan(
+        &self,
+        log: &mut ClusterLog,
+        wanted: &[&str],
+        mut visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
+    ) -> Result<()> {
+        let positions = self.positions(wanted)?;
+        let depth = positions.iter().max().map_or(0, |last| last + 1);
+        let mut spans: Vec<Span> = Vec::new();
+        scan_pages(&self.cluster, &self.base, |files, block, bytes| {
+            visit_tuples(Page::new(bytes), log, |number, tuple| {
+                let result = match tuple {
+                    Ok(tuple) => self.row(tuple, depth, &positions, &mut spans, &mut visit),
+                    Err(TupleFault::Bytes(error)) => Err(error),
+                    Err(TupleFault::Status(error)) => return Err(error),
+                };
+                result.map_err(|error| {
+                    let (path, _) = files.locate(block);
+                    Damage::in_block(path, Fork::Main, block, error.to_string())
+                        .at_line_pointer(number)
+                        .into()
+                })
+            })
+        })
+    }
+
+    fn row(
+        &self,
+        tuple: HeapTuple<'_>,
+        depth: usize,
+        positions: &[usize],
+        spans: &mut Vec<Span>,
+        visit: &mut impl FnMut(&Row<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let data = tuple.data();
+        self.layout.spans(&data, depth, spans)?;
+        let values = positions.iter().map(|&p| spans[p].of(data.data)).collect();
+        visit(&Row { values })
+    }
+}
+
+/// Hands every page of a relation's main fork, checked, to `visit`.
+fn scan_pages(
+    cluster: &Cluster,
+    base: &Path,
+    mut visit: impl FnMut(&ForkFiles, BlockNumber, &BlockBytes) -> Result<()>,
+) -> Result<()> {
+    let files = open_main_fork(cluster, base)?;
+    if let Some(damage) = files.damage().first() {
+        return Err(Damage::in_file(base, damage.to_string()).into());
+    }
+    let blocks = (0..files.blocks()).map(BlockNumber);
+    let mut stream = ReadStream::new(&files, blocks, Options::default());
+    while let Some(next) = stream.next() {
+        let (block, bytes) = next?;
+        match check_page(cluster, &files, block, bytes) {
+            Ok(()) => visit(&files, block, bytes)?,
+            Err(_) if cluster.is_live() => {
+                let mut again = *bytes;
+                read_again(cluster, &files, block, &mut again)?;
+                visit(&files, block, &again)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Opens the main fork of a relation that must have one.
+pub(crate) fn open_main_fork(cluster: &Cluster, base: &Path) -> Result<ForkFiles> {
+    ForkFiles::open(cluster.storage(), base, Fork::Main)?
+        .ok_or_else(|| Error::from(Damage::in_file(base, "the relation's file is missing")))
+}
