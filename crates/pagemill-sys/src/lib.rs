@@ -1,1 +1,6 @@
-//! placeholder
+#![doc = include_str!("../README.md")]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+pub mod aligned_buffer;
+
+pub use aligned_buffer::{ALIGNMENT, AlignedBuffer};

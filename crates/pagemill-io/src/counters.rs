@@ -1,0 +1,91 @@
+//! What was called, how often, for how many bytes and how long: the numbers behind `--stats`.
+//!
+//! Counted where the call is made, failed and interrupted calls included, so that the numbers are
+//! those of `strace -c`. Each number is exact; a snapshot taken while other threads read is not one
+//! instant, as each number is loaded on its own.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Running totals, shared by all that reads or writes through one `Storage`.
+        #[derive(Debug, Default)]
+        pub struct Counters {
+            $($name: AtomicU64,)*
+        }
+
+        /// The totals at one moment.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct CountersSnapshot {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Counters {
+            /// The totals so far.
+            pub fn snapshot(&self) -> CountersSnapshot {
+                CountersSnapshot { $($name: self.$name.load(Relaxed),)* }
+            }
+        }
+
+        impl CountersSnapshot {
+            /// What was added since `earlier`.
+            #[must_use]
+            pub fn since(&self, earlier: &Self) -> Self {
+                Self { $($name: self.$name.saturating_sub(earlier.$name),)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Calls that read data.
+    read_calls,
+    /// Bytes those calls returned.
+    bytes_read,
+    /// Calls that only advised the kernel.
+    advice_calls,
+    /// Calls that wrote data.
+    write_calls,
+    /// Bytes those calls wrote.
+    bytes_written,
+    /// Calls that made a file longer without data.
+    extend_calls,
+    /// Calls that waited for a device to hold the data.
+    sync_calls,
+    /// Nanoseconds spent inside reading, writing and syncing calls, added over all threads.
+    io_wait_ns,
+}
+
+impl Counters {
+    /// Adds one read call that returned `bytes` (0 when it failed) after `waited`.
+    pub(crate) fn record_read(&self, bytes: usize, waited: Duration) {
+        self.read_calls.fetch_add(1, Relaxed);
+        self.bytes_read.fetch_add(bytes as u64, Relaxed);
+        let nanoseconds = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+        self.io_wait_ns.fetch_add(nanoseconds, Relaxed);
+    }
+}
+
+impl CountersSnapshot {
+    /// [`io_wait_ns`](Self::io_wait_ns) as a duration.
+    pub fn io_wait(&self) -> Duration {
+        Duration::from_nanos(self.io_wait_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_tells_what_was_added_since_an_earlier_one() {
+        let counters = Counters::default();
+        counters.record_read(100, Duration::from_nanos(5));
+        let earlier = counters.snapshot();
+        counters.record_read(0, Duration::from_nanos(7));
+        let added = counters.snapshot().since(&earlier);
+        assert_eq!((added.read_calls, added.bytes_read), (1, 0));
+        assert_eq!(added.io_wait(), Duration::from_nanos(7));
+    }
+}

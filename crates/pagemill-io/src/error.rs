@@ -1,0 +1,181 @@
+//! The one error of this crate: what went wrong, then where: file, fork, block, byte offset.
+//!
+//! Printed on one line with the remedy, if there is one:
+//! `base/5/16384.1: fork main, block 131080 (offset 65536): short read, 4096 of 8192 bytes: …`.
+//! The operating system's message is part of that line, so [`std::error::Error::source`] is empty
+//! and a printed chain says nothing twice.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pagemill_format::{BlockNumber, Fork};
+
+/// Result with this crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failure and its place.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {kind}")]
+pub struct Error {
+    kind: ErrorKind,
+    place: Place,
+}
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The file is not there: never was, was removed meanwhile, or is a lost segment.
+    #[error("no such file: restore it from a backup, or check the path")]
+    NotFound,
+    /// The operating system refused.
+    #[error("permission denied: run as the user who owns the data directory")]
+    Permission,
+    /// The file ended too early.
+    #[error("short read, {got} of {expected} bytes: the file was cut")]
+    ShortRead {
+        /// Bytes wanted.
+        expected: u64,
+        /// Bytes there were.
+        got: u64,
+    },
+    /// A block number that the fork does not have; a wrong pointer led here.
+    #[error("no such block: the fork has {blocks} blocks")]
+    PastEnd {
+        /// Blocks the fork has.
+        blocks: u32,
+    },
+    /// A file that is always small is not.
+    #[error("{len} bytes, at most {limit} expected: this is not the file it should be")]
+    TooLarge {
+        /// The file's size in bytes.
+        len: u64,
+        /// The largest size accepted, in bytes.
+        limit: u64,
+    },
+    /// Anything else the operating system reports.
+    #[error("{0}{remedy}", remedy = remedy(.0))]
+    Io(io::Error),
+}
+
+/// The remedy for system errors that have one.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+        Some(rustix::io::Errno::IO) => ": the device failed, see the kernel's log",
+        Some(rustix::io::Errno::MFILE) => ": raise the limit of open files (ulimit -n)",
+        Some(rustix::io::Errno::NFILE) => ": the system's table of open files is full",
+        Some(rustix::io::Errno::STALE) => ": the network file system lost the file, mount it again",
+        _ => "",
+    }
+}
+
+impl From<io::Error> for ErrorKind {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::NotFound,
+            io::ErrorKind::PermissionDenied => Self::Permission,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+/// Where it happened, as far as known.
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    block: Option<(Fork, BlockNumber)>,
+    offset: Option<u64>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        match (self.block, self.offset) {
+            (Some((fork, block)), Some(offset)) => {
+                write!(f, ": fork {fork}, block {block} (offset {offset})")
+            }
+            (Some((fork, block)), None) => write!(f, ": fork {fork}, block {block}"),
+            (None, Some(offset)) => write!(f, ": offset {offset}"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+impl Error {
+    /// A failure that concerns the whole file.
+    pub fn new(kind: impl Into<ErrorKind>, path: impl Into<PathBuf>) -> Self {
+        Self { kind: kind.into(), place: Place { path: path.into(), block: None, offset: None } }
+    }
+
+    /// Adds the block.
+    #[must_use]
+    pub fn with_block(mut self, fork: Fork, block: BlockNumber) -> Self {
+        self.place.block = Some((fork, block));
+        self
+    }
+
+    /// Adds the offset in the file, in bytes.
+    #[must_use]
+    pub fn with_offset(mut self, offset: u64) -> Self {
+        self.place.offset = Some(offset);
+        self
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.kind
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.place.path
+    }
+
+    /// The block, when one block is concerned.
+    pub fn block(&self) -> Option<BlockNumber> {
+        self.place.block.map(|(_, block)| block)
+    }
+
+    /// The fork, when one block is concerned.
+    pub fn fork(&self) -> Option<Fork> {
+        self.place.block.map(|(fork, _)| fork)
+    }
+
+    /// The offset in the file in bytes, when one place is concerned.
+    pub fn offset(&self) -> Option<u64> {
+        self.place.offset
+    }
+
+    /// True when the file is not there.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self.kind, ErrorKind::NotFound)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line_with_the_place_the_finding_and_the_remedy() {
+        let error =
+            Error::new(ErrorKind::ShortRead { expected: 8192, got: 4096 }, "base/5/16384.1")
+                .with_block(Fork::Main, BlockNumber(131_080))
+                .with_offset(65_536);
+        assert_eq!(
+            error.to_string(),
+            "base/5/16384.1: fork main, block 131080 (offset 65536): \
+             short read, 4096 of 8192 bytes: the file was cut"
+        );
+    }
+
+    #[test]
+    fn the_systems_errors_get_their_kind_and_their_remedy() {
+        let of = |errno: rustix::io::Errno| Error::new(io::Error::from(errno), "x");
+        assert!(of(rustix::io::Errno::NOENT).is_not_found());
+        assert!(matches!(of(rustix::io::Errno::ACCESS).kind(), ErrorKind::Permission));
+        let message = of(rustix::io::Errno::IO).to_string();
+        assert!(message.ends_with(": the device failed, see the kernel's log"), "{message}");
+    }
+}

@@ -1,0 +1,497 @@
+//! One fork of a relation as numbered blocks, whatever segment files they lie in.
+//!
+//! ```text
+//! block    0 … 131071   131072 … 262143   262144 …
+//! file     16384        16384.1           16384.2      each full one 1 GiB
+//! ```
+//! (`src/backend/storage/smgr/md.c`, PostgreSQL 14 to 18.)
+//!
+//! Invariants: the sizes are those at the time of opening; `lens` ends with the last segment that
+//! had any bytes (or is one empty segment); a block below [`ForkFiles::blocks`] is either read or
+//! an error, never skipped; one read call never crosses a segment.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, SEGMENT_BLOCKS, SEGMENT_BYTES};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::file_damage::{FileDamage, examine};
+use crate::open_segments::OpenSegments;
+use crate::segment_listing::SegmentListing;
+use crate::storage::Storage;
+
+/// The files of one fork, open for reading by any number of threads.
+#[derive(Debug)]
+pub struct ForkFiles {
+    storage: Storage,
+    fork: Fork,
+    /// The path of segment 0.
+    path: PathBuf,
+    /// Bytes in each segment file; `None` where the file is missing.
+    lens: Vec<Option<u64>>,
+    blocks: u32,
+    damage: Vec<FileDamage>,
+    open_segments: OpenSegments,
+}
+
+impl ForkFiles {
+    /// Opens the fork of the relation whose main fork starts in the file `base`. `None` when no
+    /// such file exists; a lost segment 0 with data in a later segment is damage, not absence.
+    ///
+    /// Lists the directory. For many relations of one directory, list it once and use
+    /// [`open_listed`](Self::open_listed).
+    ///
+    /// # Errors
+    /// When the directory or the size of a segment cannot be read.
+    pub fn open(storage: &Storage, base: &Path, fork: Fork) -> Result<Option<Self>> {
+        let (Some(directory), Some(name)) = (base.parent(), base.file_name()) else {
+            return Ok(None);
+        };
+        let here = directory.as_os_str().is_empty();
+        let listed = if here { Path::new(".") } else { directory };
+        let listing = SegmentListing::read(storage, listed)?;
+        Self::open_listed(storage, &listing, name, fork)
+    }
+
+    /// Opens the fork of the relation called `name` in the directory listed; otherwise as
+    /// [`open`](Self::open). Makes no call for a fork that does not exist.
+    ///
+    /// # Errors
+    /// When the size of a segment cannot be read.
+    pub fn open_listed(
+        storage: &Storage,
+        listing: &SegmentListing,
+        name: &OsStr,
+        fork: Fork,
+    ) -> Result<Option<Self>> {
+        let mut name = name.to_owned();
+        name.push(fork.suffix());
+        let path = listing.directory().join(&name);
+        let lens = segment_lens(storage, &path, listing.segments_of(&name))?;
+        if lens.is_empty() {
+            return Ok(None);
+        }
+        let damage = examine(fork, &lens, |segment| segment_path(&path, segment));
+        Ok(Some(Self {
+            storage: storage.clone(),
+            fork,
+            blocks: count_blocks(&lens),
+            path,
+            lens,
+            damage,
+            open_segments: OpenSegments::default(),
+        }))
+    }
+
+    /// Which fork this is.
+    pub fn fork(&self) -> Fork {
+        self.fork
+    }
+
+    /// The path of segment 0.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many block numbers there are, from 0: up to the last whole block of the last segment
+    /// that has data. Blocks lost before it are counted; an incomplete one at the end is not.
+    pub fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    /// What the sizes of the files give away, in the order of segments.
+    pub fn damage(&self) -> &[FileDamage] {
+        &self.damage
+    }
+
+    /// The file of a block and the offset in it, in bytes, whether or not the fork has it.
+    pub fn locate(&self, block: BlockNumber) -> (PathBuf, u64) {
+        let (segment, offset) = position(block);
+        (segment_path(&self.path, segment), offset)
+    }
+
+    /// How many blocks from `first` on, at most `limit`, one read call can fetch: those up to the
+    /// end of the segment or of the file. 0 when `first` is lost or past the end.
+    pub fn contiguous(&self, first: BlockNumber, limit: u32) -> u32 {
+        let (segment, offset) = position(first);
+        let held = self.segment_len(segment).unwrap_or(0).min(SEGMENT_BYTES);
+        let whole = held.saturating_sub(offset) / BLOCK_SIZE as u64;
+        let left = self.blocks.saturating_sub(first.0);
+        u32::try_from(whole).unwrap_or(u32::MAX).min(left).min(limit)
+    }
+
+    /// Reads one block.
+    ///
+    /// # Errors
+    /// As [`read_blocks`](Self::read_blocks).
+    pub fn read_block(&self, block: BlockNumber, page: &mut BlockBytes) -> Result<()> {
+        self.read_blocks(block, std::slice::from_mut(page))
+    }
+
+    /// Reads consecutive blocks from `first` on: one call for each segment they lie in, and more
+    /// only after a short or interrupted one. Blocks known to be lost cost no call.
+    ///
+    /// # Errors
+    /// Names the first block that was not read. Whether the blocks before it were, is not told.
+    pub fn read_blocks(&self, first: BlockNumber, pages: &mut [BlockBytes]) -> Result<()> {
+        let mut block = first;
+        let mut rest = pages;
+        while !rest.is_empty() {
+            let count = self.contiguous(block, u32::try_from(rest.len()).unwrap_or(u32::MAX));
+            if count == 0 {
+                return Err(self.lost(block));
+            }
+            let (now, later) = rest.split_at_mut(count as usize);
+            self.read_within_segment(block, now)?;
+            block = BlockNumber(block.0.saturating_add(count));
+            rest = later;
+        }
+        Ok(())
+    }
+
+    fn read_within_segment(&self, first: BlockNumber, pages: &mut [BlockBytes]) -> Result<()> {
+        let (segment, offset) = position(first);
+        let file = self
+            .open_segments
+            .get(segment, || self.storage.open(&segment_path(&self.path, segment)))
+            .map_err(|error| error.with_block(self.fork, first).with_offset(offset))?;
+        let bytes = pages.as_flattened_mut();
+        let (done, stopped) = self.storage.read_until_stopped(file.as_ref(), bytes, offset);
+        if done >= bytes.len() {
+            return Ok(());
+        }
+        let whole = u32::try_from(done / BLOCK_SIZE).unwrap_or(u32::MAX);
+        let got = (done % BLOCK_SIZE) as u64;
+        let kind = stopped.map_or_else(|| cut_block(got), ErrorKind::from);
+        Err(self.error(kind, BlockNumber(first.0.saturating_add(whole))))
+    }
+
+    /// The error for a block that is known not to be there.
+    fn lost(&self, block: BlockNumber) -> Error {
+        let (segment, offset) = position(block);
+        let kind = match self.segment_len(segment) {
+            _ if block.0 >= self.blocks => ErrorKind::PastEnd { blocks: self.blocks },
+            None => ErrorKind::NotFound,
+            Some(len) => cut_block(len.saturating_sub(offset)),
+        };
+        self.error(kind, block)
+    }
+
+    fn error(&self, kind: ErrorKind, block: BlockNumber) -> Error {
+        let (path, offset) = self.locate(block);
+        Error::new(kind, path).with_block(self.fork, block).with_offset(offset)
+    }
+
+    fn segment_len(&self, segment: u32) -> Option<u64> {
+        self.lens.get(segment as usize).copied().flatten()
+    }
+}
+
+/// The segment of a block and the offset in it, in bytes.
+fn position(block: BlockNumber) -> (u32, u64) {
+    (block.0 / SEGMENT_BLOCKS, u64::from(block.0 % SEGMENT_BLOCKS) * BLOCK_SIZE as u64)
+}
+
+/// The path of a segment, given that of segment 0.
+fn segment_path(path: &Path, segment: u32) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    if segment > 0 {
+        name.push(format!(".{segment}"));
+    }
+    name.into()
+}
+
+fn cut_block(got: u64) -> ErrorKind {
+    ErrorKind::ShortRead { expected: BLOCK_SIZE as u64, got }
+}
+
+/// The sizes of the segments listed, up to the last one that has any bytes. Empty ones after it
+/// are what a truncation leaves. No sizes at all when there is neither segment 0 nor any data.
+fn segment_lens(storage: &Storage, path: &Path, listed: &[u32]) -> Result<Vec<Option<u64>>> {
+    let mut lens = Vec::new();
+    for &segment in listed {
+        match storage.metadata(&segment_path(path, segment)) {
+            Ok(found) => {
+                lens.resize(segment as usize, None);
+                lens.push(Some(found.len));
+            }
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let active = lens.iter().rposition(|len| len.is_some_and(|bytes| bytes > 0));
+    let first_exists = lens.first().is_some_and(Option::is_some);
+    lens.truncate(active.map_or(usize::from(first_exists), |last| last + 1));
+    Ok(lens)
+}
+
+/// The number of blocks up to the last whole one. Kept below 2^32 as PostgreSQL keeps it: the
+/// highest block number, 0xFFFFFFFE, leaves 0xFFFFFFFF for "no block" (`storage/block.h`).
+fn count_blocks(lens: &[Option<u64>]) -> u32 {
+    let full_segments = lens.len().saturating_sub(1) as u64;
+    let last = lens.last().copied().flatten().unwrap_or(0).min(SEGMENT_BYTES) / BLOCK_SIZE as u64;
+    let blocks = full_segments.saturating_mul(u64::from(SEGMENT_BLOCKS)).saturating_add(last);
+    u32::try_from(blocks).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulated::{Disturbance, FaultyFileSystem};
+    use proptest::prelude::*;
+    use std::fs;
+    use std::io::{Seek, SeekFrom, Write};
+    use std::sync::Arc;
+
+    /// A directory with a relation's segments, sparse but for stamps on chosen blocks.
+    struct Relation {
+        dir: tempfile::TempDir,
+    }
+
+    impl Relation {
+        fn new(lens: &[Option<u64>]) -> Self {
+            let relation = Self { dir: tempfile::tempdir().unwrap() };
+            for (segment, len) in (0..).zip(lens) {
+                if let Some(len) = len {
+                    let file = fs::File::create(segment_path(&relation.base(), segment)).unwrap();
+                    file.set_len(*len).unwrap();
+                }
+            }
+            relation
+        }
+
+        fn base(&self) -> PathBuf {
+            self.dir.path().join("16384")
+        }
+
+        fn open(&self, storage: &Storage) -> ForkFiles {
+            ForkFiles::open(storage, &self.base(), Fork::Main).unwrap().unwrap()
+        }
+
+        /// Writes the block's number into it.
+        fn stamp(&self, block: u32) {
+            let (segment, offset) = position(BlockNumber(block));
+            let path = segment_path(&self.base(), segment);
+            let mut file = fs::OpenOptions::new().write(true).open(path).unwrap();
+            file.seek(SeekFrom::Start(offset)).unwrap();
+            file.write_all(&block.to_le_bytes()).unwrap();
+        }
+    }
+
+    fn stamp_of(page: &BlockBytes) -> u32 {
+        u32::from_le_bytes(*page.first_chunk().unwrap())
+    }
+
+    fn pages(count: usize) -> Vec<BlockBytes> {
+        vec![[0; BLOCK_SIZE]; count]
+    }
+
+    #[test]
+    fn a_fork_without_files_does_not_exist() {
+        let relation = Relation::new(&[Some(8192)]);
+        let storage = Storage::real();
+        assert!(ForkFiles::open(&storage, &relation.base(), Fork::Vm).unwrap().is_none());
+        let other = relation.dir.path().join("1638");
+        assert!(ForkFiles::open(&storage, &other, Fork::Main).unwrap().is_none());
+    }
+
+    #[test]
+    fn an_empty_relation_exists_and_has_no_blocks() {
+        let relation = Relation::new(&[Some(0)]);
+        let files = relation.open(&Storage::real());
+        assert_eq!((files.blocks(), files.damage()), (0, &[][..]));
+        let error = files.read_block(BlockNumber(0), &mut [0; BLOCK_SIZE]).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::PastEnd { blocks: 0 }), "{error}");
+    }
+
+    #[test]
+    fn each_fork_reads_its_own_file() {
+        let relation = Relation::new(&[Some(8192)]);
+        fs::write(relation.dir.path().join("16384_vm"), [7; 2 * BLOCK_SIZE]).unwrap();
+        let storage = Storage::real();
+        let files = ForkFiles::open(&storage, &relation.base(), Fork::Vm).unwrap().unwrap();
+        let mut page = [0; BLOCK_SIZE];
+        files.read_block(BlockNumber(1), &mut page).unwrap();
+        assert_eq!((files.blocks(), page[0], files.fork()), (2, 7, Fork::Vm));
+    }
+
+    #[test]
+    fn full_segments_end_with_or_without_an_empty_one_and_truncated_ones_are_no_damage() {
+        for lens in [
+            &[Some(SEGMENT_BYTES)][..],
+            &[Some(SEGMENT_BYTES), Some(0)],
+            &[Some(SEGMENT_BYTES), Some(0), Some(0)],
+            &[Some(SEGMENT_BYTES), None, Some(0)],
+        ] {
+            let files = Relation::new(lens).open(&Storage::real());
+            assert_eq!((files.blocks(), files.damage()), (SEGMENT_BLOCKS, &[][..]), "{lens:?}");
+        }
+    }
+
+    #[test]
+    fn a_read_over_a_segment_edge_takes_one_call_for_each_side() {
+        let relation = Relation::new(&[Some(SEGMENT_BYTES), Some(3 * 8192)]);
+        let first = SEGMENT_BLOCKS - 2;
+        (first..first + 5).for_each(|block| relation.stamp(block));
+        let storage = Storage::real();
+        let files = relation.open(&storage);
+        assert_eq!(files.blocks(), SEGMENT_BLOCKS + 3);
+        assert_eq!(files.contiguous(BlockNumber(first), 16), 2);
+        let mut read = pages(5);
+        files.read_blocks(BlockNumber(first), &mut read).unwrap();
+        let stamps: Vec<u32> = read.iter().map(stamp_of).collect();
+        assert_eq!(stamps, (first..first + 5).collect::<Vec<_>>());
+        assert_eq!(storage.counters().snapshot().read_calls, 2);
+        let expected = (segment_path(&relation.base(), 1), 8192);
+        assert_eq!(files.locate(BlockNumber(SEGMENT_BLOCKS + 1)), expected);
+    }
+
+    #[test]
+    fn a_lost_segment_keeps_its_block_numbers_and_reading_them_is_an_error() {
+        let relation = Relation::new(&[Some(SEGMENT_BYTES), None, Some(8192)]);
+        relation.stamp(2 * SEGMENT_BLOCKS);
+        let storage = Storage::real();
+        let files = relation.open(&storage);
+        assert_eq!(files.blocks(), 2 * SEGMENT_BLOCKS + 1);
+        let [damage] = files.damage() else { panic!("{:?}", files.damage()) };
+        assert_eq!(damage.lost_blocks(), SEGMENT_BLOCKS..2 * SEGMENT_BLOCKS);
+
+        let mut page = [0; BLOCK_SIZE];
+        let error = files.read_block(BlockNumber(SEGMENT_BLOCKS + 8), &mut page).unwrap_err();
+        assert!(error.is_not_found());
+        let message = error.to_string();
+        let place = "16384.1: fork main, block 131080 (offset 65536): no such file";
+        assert!(message.contains(place), "{message}");
+        assert_eq!(storage.counters().snapshot().read_calls, 0);
+        files.read_block(BlockNumber(2 * SEGMENT_BLOCKS), &mut page).unwrap();
+        assert_eq!(stamp_of(&page), 2 * SEGMENT_BLOCKS);
+    }
+
+    #[test]
+    fn a_lost_first_segment_is_not_an_absent_fork() {
+        let relation = Relation::new(&[None, Some(8192)]);
+        let files = relation.open(&Storage::real());
+        assert_eq!(files.blocks(), SEGMENT_BLOCKS + 1);
+        assert_eq!(files.damage()[0].lost_blocks(), 0..SEGMENT_BLOCKS);
+    }
+
+    #[test]
+    fn an_empty_segment_before_one_with_data_was_cut_and_is_not_missing() {
+        let relation = Relation::new(&[Some(SEGMENT_BYTES), Some(0), Some(8192)]);
+        let files = relation.open(&Storage::real());
+        let kinds: Vec<_> = files.damage().iter().map(|damage| damage.kind).collect();
+        assert_eq!(kinds, [crate::FileDamageKind::ShortSegment]);
+    }
+
+    #[test]
+    fn a_short_segment_loses_exactly_the_blocks_behind_its_end() {
+        let relation = Relation::new(&[Some(2 * 8192 + 4096), Some(8192)]);
+        let storage = Storage::real();
+        let files = relation.open(&storage);
+        assert_eq!(files.damage()[0].lost_blocks(), 2..SEGMENT_BLOCKS);
+        files.read_blocks(BlockNumber(0), &mut pages(2)).unwrap();
+        let error = files.read_blocks(BlockNumber(0), &mut pages(4)).unwrap_err();
+        assert_eq!((error.block(), error.offset()), (Some(BlockNumber(2)), Some(16_384)));
+        assert!(matches!(error.kind(), ErrorKind::ShortRead { expected: 8192, got: 4096 }));
+    }
+
+    #[test]
+    fn an_incomplete_last_block_is_reported_and_not_counted() {
+        let relation = Relation::new(&[Some(8192 + 100)]);
+        let files = relation.open(&Storage::real());
+        assert_eq!(files.blocks(), 1);
+        assert_eq!((files.damage()[0].offset, files.damage()[0].bytes), (8192, 100));
+    }
+
+    #[test]
+    fn an_unreadable_block_and_a_file_cut_while_open_are_named_exactly() {
+        let relation = Relation::new(&[Some(8 * 8192)]);
+        let faults = Arc::new(FaultyFileSystem::default());
+        let files = relation.open(&Storage::new(faults.clone()));
+        faults.cut(&relation.base(), 3 * 8192 + 10);
+        let error = files.read_blocks(BlockNumber(1), &mut pages(5)).unwrap_err();
+        assert_eq!(error.block(), Some(BlockNumber(3)));
+        assert!(matches!(error.kind(), ErrorKind::ShortRead { expected: 8192, got: 10 }));
+
+        faults.heal();
+        faults.make_unreadable(&relation.base(), 4 * 8192 + 1);
+        faults.disturb([Disturbance::Short(3 * 8192)]);
+        let error = files.read_blocks(BlockNumber(1), &mut pages(5)).unwrap_err();
+        assert_eq!(error.block(), Some(BlockNumber(4)), "{error}");
+        assert!(matches!(error.kind(), ErrorKind::Io(_)));
+    }
+
+    #[test]
+    fn a_segment_that_vanishes_before_it_is_first_read_is_an_error_with_its_block() {
+        let relation = Relation::new(&[Some(8192)]);
+        let faults = Arc::new(FaultyFileSystem::default());
+        let files = relation.open(&Storage::new(faults.clone()));
+        faults.vanish(&relation.base());
+        let error = files.read_block(BlockNumber(0), &mut [0; BLOCK_SIZE]).unwrap_err();
+        assert!(error.is_not_found());
+        assert_eq!(error.block(), Some(BlockNumber(0)));
+    }
+
+    #[test]
+    fn the_highest_segment_number_does_not_overflow_block_numbers() {
+        let relation = Relation::new(&[Some(8192)]);
+        let last = u32::MAX / SEGMENT_BLOCKS;
+        let file = fs::File::create(segment_path(&relation.base(), last)).unwrap();
+        file.set_len(SEGMENT_BYTES).unwrap();
+        let files = relation.open(&Storage::real());
+        assert_eq!(files.blocks(), u32::MAX);
+        assert_eq!(files.damage().len(), last as usize);
+        let mut page = [0; BLOCK_SIZE];
+        files.read_block(BlockNumber(u32::MAX - 1), &mut page).unwrap();
+        assert!(files.read_block(BlockNumber(u32::MAX), &mut page).is_err());
+    }
+
+    #[test]
+    fn one_listing_opens_many_relations_without_a_read_call() {
+        let relation = Relation::new(&[Some(8192)]);
+        fs::write(relation.dir.path().join("16385"), [0; 8192]).unwrap();
+        let storage = Storage::real();
+        let listing = SegmentListing::read(&storage, relation.dir.path()).unwrap();
+        let open = |name: &str, fork| {
+            ForkFiles::open_listed(&storage, &listing, OsStr::new(name), fork).unwrap()
+        };
+        assert!(open("16384", Fork::Main).is_some());
+        assert!(open("16385", Fork::Main).is_some());
+        assert!(open("16385", Fork::Fsm).is_none());
+        assert_eq!(storage.counters().snapshot().read_calls, 0);
+    }
+
+    fn sizes() -> impl Strategy<Value = Option<u64>> {
+        prop_oneof![
+            Just(None),
+            Just(Some(0)),
+            Just(Some(SEGMENT_BYTES)),
+            (0..=SEGMENT_BYTES + 9000).prop_map(Some),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn blocks_are_readable_exactly_where_no_damage_claims_them(
+            lens in prop::collection::vec(sizes(), 1..5),
+            probes in prop::collection::vec(0..5 * SEGMENT_BLOCKS, 32),
+        ) {
+            let relation = Relation::new(&lens);
+            let storage = Storage::real();
+            let Some(files) = ForkFiles::open(&storage, &relation.base(), Fork::Main).unwrap()
+            else {
+                let empty = lens.iter().all(|len| len.unwrap_or(0) == 0);
+                prop_assert!(lens[0].is_none() && empty);
+                return Ok(());
+            };
+            for block in probes {
+                let is_lost = files.damage().iter().any(|d| d.lost_blocks().contains(&block));
+                let readable = files.read_block(BlockNumber(block), &mut [0; BLOCK_SIZE]).is_ok();
+                prop_assert_eq!(readable, block < files.blocks() && !is_lost);
+                prop_assert_eq!(readable, files.contiguous(BlockNumber(block), 1) == 1);
+            }
+        }
+    }
+}

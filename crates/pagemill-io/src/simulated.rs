@@ -1,0 +1,144 @@
+//! A file system with injected faults, for tests: real files underneath, and between them and the
+//! reader what disks, kernels and other processes do on bad days.
+//!
+//! Faults of two sorts: a script of [`Disturbance`]s, one per read call in the order of calls,
+//! which a correct reader survives; and lasting faults at a place (an unreadable byte, a file that
+//! was cut or removed), which it must report.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+
+use crate::storage::{DirEntry, File, FileSystem, Metadata, RealFileSystem};
+
+/// What happens to one read call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disturbance {
+    /// Nothing.
+    None,
+    /// The call returns at most this many bytes (at least one, so that it is not the end).
+    Short(usize),
+    /// The call fails with EINTR.
+    Interrupted,
+}
+
+/// The faulty file system. Clones share their faults.
+#[derive(Debug, Clone, Default)]
+pub struct FaultyFileSystem {
+    real: RealFileSystem,
+    faults: Arc<Mutex<Faults>>,
+}
+
+#[derive(Debug, Default)]
+struct Faults {
+    script: VecDeque<Disturbance>,
+    by_path: HashMap<PathBuf, FileFaults>,
+}
+
+#[derive(Debug, Default)]
+struct FileFaults {
+    unreadable: Vec<u64>,
+    cut_at: Option<u64>,
+    vanished: bool,
+}
+
+impl FaultyFileSystem {
+    /// Appends to the script: one entry for each of the next read calls, on whatever file.
+    pub fn disturb(&self, script: impl IntoIterator<Item = Disturbance>) {
+        self.faults().script.extend(script);
+    }
+
+    /// Every read of the file that covers the byte at `offset` fails with EIO.
+    pub fn make_unreadable(&self, path: &Path, offset: u64) {
+        self.faults().of(path).unreadable.push(offset);
+    }
+
+    /// The file ends at `len` for every read from now on, while its size is still told as before:
+    /// it was cut after it was looked at.
+    pub fn cut(&self, path: &Path, len: u64) {
+        self.faults().of(path).cut_at = Some(len);
+    }
+
+    /// The file can no longer be opened or looked at; where it is open it stays readable, and
+    /// directories still list it: it was removed after they were read.
+    pub fn vanish(&self, path: &Path) {
+        self.faults().of(path).vanished = true;
+    }
+
+    /// Takes back every fault.
+    pub fn heal(&self) {
+        *self.faults() = Faults::default();
+    }
+
+    fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check_present(&self, path: &Path) -> io::Result<()> {
+        match self.faults().by_path.get(path) {
+            Some(file) if file.vanished => Err(Errno::NOENT.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Faults {
+    fn of(&mut self, path: &Path) -> &mut FileFaults {
+        self.by_path.entry(path.to_owned()).or_default()
+    }
+
+    /// How many of `wanted` bytes at `offset` a call returns at most, after the faults.
+    fn next_read(&mut self, path: &Path, wanted: usize, offset: u64) -> io::Result<usize> {
+        let allowed = match self.script.pop_front().unwrap_or(Disturbance::None) {
+            Disturbance::None => wanted,
+            Disturbance::Short(most) => wanted.min(most.max(1)),
+            Disturbance::Interrupted => return Err(Errno::INTR.into()),
+        };
+        let Some(file) = self.by_path.get(path) else { return Ok(allowed) };
+        let left = file.cut_at.map_or(u64::MAX, |end| end.saturating_sub(offset));
+        let allowed = allowed.min(usize::try_from(left).unwrap_or(usize::MAX));
+        let range = offset..offset.saturating_add(allowed as u64);
+        if file.unreadable.iter().any(|byte| range.contains(byte)) {
+            return Err(Errno::IO.into());
+        }
+        Ok(allowed)
+    }
+}
+
+impl FileSystem for FaultyFileSystem {
+    fn open(&self, path: &Path) -> io::Result<Box<dyn File>> {
+        self.check_present(path)?;
+        let file = self.real.open(path)?;
+        Ok(Box::new(FaultyFile { file, path: path.to_owned(), files: self.clone() }))
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        self.real.read_dir(path)
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        self.check_present(path)?;
+        self.real.metadata(path)
+    }
+}
+
+#[derive(Debug)]
+struct FaultyFile {
+    file: Box<dyn File>,
+    path: PathBuf,
+    files: FaultyFileSystem,
+}
+
+impl File for FaultyFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let allowed = self.files.faults().next_read(&self.path, buf.len(), offset)?;
+        self.file.read_at(&mut buf[..allowed], offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+}
