@@ -118,3 +118,36 @@ pub trait NameRows {
     /// `pg_ts_dict`.
     fn ts_dicts(&self) -> Result<Vec<NamedRow>, Self::Error>;
 }
+
+/// Names can be printed from rows that are only lent.
+impl<R: NameRows + ?Sized> NameRows for &R {
+    type Error = R::Error;
+
+    fn namespaces(&self) -> Result<Vec<GlobalRow>, Self::Error> {
+        (**self).namespaces()
+    }
+    fn roles(&self) -> Result<Vec<GlobalRow>, Self::Error> {
+        (**self).roles()
+    }
+    fn classes(&self) -> Result<Vec<NamedRow>, Self::Error> {
+        (**self).classes()
+    }
+    fn types(&self) -> Result<Vec<TypeRow>, Self::Error> {
+        (**self).types()
+    }
+    fn procs(&self) -> Result<Vec<ProcRow>, Self::Error> {
+        (**self).procs()
+    }
+    fn operators(&self) -> Result<Vec<OperatorRow>, Self::Error> {
+        (**self).operators()
+    }
+    fn collations(&self) -> Result<Vec<CollationRow>, Self::Error> {
+        (**self).collations()
+    }
+    fn ts_configs(&self) -> Result<Vec<NamedRow>, Self::Error> {
+        (**self).ts_configs()
+    }
+    fn ts_dicts(&self) -> Result<Vec<NamedRow>, Self::Error> {
+        (**self).ts_dicts()
+    }
+}

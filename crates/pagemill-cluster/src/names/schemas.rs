@@ -26,6 +26,10 @@ impl Schemas {
         Self { version, quoted, path }
     }
 
+    pub(super) fn version(&self) -> PgVersion {
+        self.version
+    }
+
     pub(super) fn path(&self) -> &SearchPath {
         &self.path
     }

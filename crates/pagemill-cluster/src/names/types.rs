@@ -13,7 +13,7 @@ use super::path::Foremost;
 use super::rows::TypeRow;
 use super::schemas::Schemas;
 use super::texts::{OidMap, Texts};
-use pagemill_format::Oid;
+use pagemill_format::{Oid, PgVersion};
 
 /// `array_subscript_handler` in `pg_proc.dat`.
 const ARRAY_SUBSCRIPT_HANDLER: Oid = Oid(6179);
@@ -25,7 +25,7 @@ pub(super) fn type_texts(rows: &[TypeRow], schemas: &Schemas) -> Texts {
     let rank = |row: &TypeRow| schemas.path().position(row.namespace);
     let foremost = Foremost::of(rows.iter().map(|row| (&row.name, rank(row))));
     let by_oid: OidMap<&TypeRow> = rows.iter().map(|row| (row.oid, row)).collect();
-    let write = |row: &TypeRow, out: &mut Vec<u8>| match sql_spelling(row.oid) {
+    let write = |row: &TypeRow, out: &mut Vec<u8>| match sql_spelling(row.oid, schemas.version()) {
         Some(spelling) => out.extend_from_slice(spelling),
         None => {
             let visible = foremost.finds(&&row.name, rank(row));
@@ -64,12 +64,14 @@ fn is_true_array(row: &TypeRow) -> bool {
 }
 
 /// The SQL spelling of the built-in types that have one; OIDs from `pg_type.dat`.
-fn sql_spelling(oid: Oid) -> Option<&'static [u8]> {
+fn sql_spelling(oid: Oid, version: PgVersion) -> Option<&'static [u8]> {
     Some(match oid.0 {
         16 => b"boolean",
         20 => b"bigint",
         21 => b"smallint",
         23 => b"integer",
+        // From 17 on `json` is a key word, and the type's name one that the grammar reserves.
+        114 if version >= PgVersion::V17 => b"json",
         700 => b"real",
         701 => b"double precision",
         1042 => b"character",
