@@ -1,1 +1,5 @@
 //! placeholder
+#![forbid(unsafe_code)]
+
+pub mod names;
+pub mod settings;
