@@ -331,7 +331,7 @@ impl Layout {
 /// PostgreSQL itself uses).
 fn unknown_version(found: u32) -> Error {
     let swapped = found.swap_bytes();
-    if found % 65_536 == 0 && (1..65_536).contains(&swapped) {
+    if found.is_multiple_of(65_536) && (1..65_536).contains(&swapped) {
         return Error::unsupported(
             STRUCTURE,
             format!(

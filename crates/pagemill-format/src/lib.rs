@@ -1,9 +1,13 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod btree;
+pub mod checksum;
 pub mod control;
 pub mod error;
 pub mod ids;
+pub mod lz4;
+pub mod pglz;
 pub mod reader;
 pub mod relmap;
 pub mod slru;
