@@ -1,0 +1,254 @@
+//! The catalogs behind [`crate::names`], and the settings that decide how names and amounts of
+//! money are printed.
+//!
+//! The settings are those a new session of the cluster's first superuser would have: from
+//! `postgresql.conf` and `postgresql.auto.conf` where they lie in the data directory, then from
+//! `pg_db_role_setting`, for all databases' and this database's sessions.
+
+use std::io;
+use std::path::Path;
+
+use pagemill_format::reader::Reader;
+use pagemill_format::types::array;
+use pagemill_format::tuple::AttributeLayout;
+use pagemill_format::{Error as FormatError, Oid};
+use pagemill_io::{ErrorKind, Storage};
+
+use crate::database::{Database, catalog};
+use crate::error::{Error, Result};
+use crate::names::{
+    CollationRow, GlobalRow, NameCatalog, NameRows, NameSettings, NamedRow, OperatorRow, ProcRow,
+    TypeRow,
+};
+use crate::settings::{SettingFiles, Settings, parse_role_setting, parse_search_path};
+use crate::system_table::Row;
+
+/// The superuser that initdb makes.
+const BOOTSTRAP_SUPERUSER: Oid = Oid(10);
+const CONFIGURATION_LIMIT: u64 = 1 << 22;
+
+/// The names of one database.
+pub(crate) type DatabaseNames = NameCatalog<DatabaseRows>;
+
+/// Reads the rows of names from a database.
+#[derive(Debug)]
+pub(crate) struct DatabaseRows {
+    database: Database,
+}
+
+impl DatabaseNames {
+    pub(crate) fn new_for(database: Database, settings: NameSettings) -> Self {
+        NameCatalog::new(DatabaseRows { database }, settings)
+    }
+}
+
+impl DatabaseRows {
+    fn collect<T>(
+        &self,
+        oid: Oid,
+        wanted: &[&str],
+        mut read: impl FnMut(&Row<'_>) -> std::result::Result<T, FormatError>,
+    ) -> Result<Vec<T>> {
+        let mut found = Vec::new();
+        self.database.scan(oid, wanted, |row| {
+            found.push(read(row)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn named(&self, oid: Oid, wanted: [&str; 3]) -> Result<Vec<NamedRow>> {
+        self.collect(oid, &wanted, |row| {
+            Ok(NamedRow { oid: row.oid(0)?, name: row.name(1)?, namespace: row.oid(2)? })
+        })
+    }
+
+    fn global(&self, oid: Oid, name: &str) -> Result<Vec<GlobalRow>> {
+        self.collect(oid, &["oid", name], |row| {
+            Ok(GlobalRow { oid: row.oid(0)?, name: row.name(1)? })
+        })
+    }
+}
+
+impl NameRows for DatabaseRows {
+    type Error = Error;
+
+    fn namespaces(&self) -> Result<Vec<GlobalRow>> {
+        self.global(catalog::PG_NAMESPACE, "nspname")
+    }
+
+    fn roles(&self) -> Result<Vec<GlobalRow>> {
+        self.global(catalog::PG_AUTHID, "rolname")
+    }
+
+    fn classes(&self) -> Result<Vec<NamedRow>> {
+        let row = |c: &crate::relation::ClassRow| NamedRow {
+            oid: c.oid,
+            name: c.name.clone(),
+            namespace: c.namespace,
+        };
+        Ok(self.database.classes().iter().map(row).collect())
+    }
+
+    fn types(&self) -> Result<Vec<TypeRow>> {
+        let row = |t: &crate::value_types::TypeRow| TypeRow {
+            oid: t.oid,
+            name: t.name.clone(),
+            namespace: t.namespace,
+            element: t.element,
+            subscript: t.subscript,
+            storage: t.storage,
+        };
+        Ok(self.database.types()?.rows().map(row).collect())
+    }
+
+    fn procs(&self) -> Result<Vec<ProcRow>> {
+        let wanted = ["oid", "proname", "pronamespace", "proargtypes"];
+        self.collect(catalog::PG_PROC, &wanted, |row| {
+            Ok(ProcRow {
+                oid: row.oid(0)?,
+                name: row.name(1)?,
+                namespace: row.oid(2)?,
+                args: oid_vector(&row.payload(3)?.unwrap_or_default())?,
+            })
+        })
+    }
+
+    fn operators(&self) -> Result<Vec<OperatorRow>> {
+        let wanted = ["oid", "oprname", "oprnamespace", "oprleft", "oprright"];
+        self.collect(catalog::PG_OPERATOR, &wanted, |row| {
+            Ok(OperatorRow {
+                oid: row.oid(0)?,
+                name: row.name(1)?,
+                namespace: row.oid(2)?,
+                left: row.oid(3)?,
+                right: row.oid(4)?,
+            })
+        })
+    }
+
+    fn collations(&self) -> Result<Vec<CollationRow>> {
+        let wanted = ["oid", "collname", "collnamespace", "collprovider", "collencoding"];
+        self.collect(catalog::PG_COLLATION, &wanted, |row| {
+            Ok(CollationRow {
+                oid: row.oid(0)?,
+                name: row.name(1)?,
+                namespace: row.oid(2)?,
+                provider: row.byte(3)?,
+                encoding: row.i32(4)?,
+            })
+        })
+    }
+
+    fn ts_configs(&self) -> Result<Vec<NamedRow>> {
+        self.named(catalog::PG_TS_CONFIG, ["oid", "cfgname", "cfgnamespace"])
+    }
+
+    fn ts_dicts(&self) -> Result<Vec<NamedRow>> {
+        self.named(catalog::PG_TS_DICT, ["oid", "dictname", "dictnamespace"])
+    }
+}
+
+/// The values of an `oidvector`, given its payload: an array header of 20 bytes, then the OIDs.
+fn oid_vector(payload: &[u8]) -> std::result::Result<Box<[Oid]>, FormatError> {
+    let mut r = Reader::new("oidvector", payload);
+    r.bytes(20)?;
+    let mut oids = Vec::with_capacity(r.remaining() / 4);
+    while r.remaining() >= 4 {
+        oids.push(Oid(r.u32()?));
+    }
+    Ok(oids.into())
+}
+
+/// The settings of a new session that printing depends on.
+pub(crate) struct DatabaseSettings {
+    pub(crate) names: NameSettings,
+    pub(crate) lc_monetary: Option<String>,
+}
+
+impl DatabaseSettings {
+    pub(crate) fn read(database: &Database) -> Result<Self> {
+        let cluster = database.cluster();
+        let main = cluster.path().join("postgresql.conf");
+        let auto = cluster.path().join("postgresql.auto.conf");
+        let files = StorageFiles(cluster.storage());
+        let mut settings = Settings::parse(&main, Some(&auto), &files);
+        apply_role_settings(database, &mut settings)?;
+        let mut names = NameSettings::new(cluster.version(), database.row().encoding);
+        if let Some(user) = superuser_name(database)? {
+            names.user = user;
+        }
+        if let Some(path) = settings.get("search_path").and_then(parse_search_path) {
+            names.search_path = path;
+        }
+        let lc_monetary =
+            settings.get("lc_monetary").map(|value| String::from_utf8_lossy(value).into_owned());
+        Ok(Self { names, lc_monetary: lc_monetary.filter(|value| !value.is_empty()) })
+    }
+}
+
+fn superuser_name(database: &Database) -> Result<Option<Box<[u8]>>> {
+    let mut found = None;
+    database.scan(catalog::PG_AUTHID, &["oid", "rolname"], |row| {
+        if row.oid(0)? == BOOTSTRAP_SUPERUSER {
+            found = Some(row.name(1)?);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Settings by `ALTER ROLE ALL`, `ALTER DATABASE` and `ALTER ROLE postgres`, the more special
+/// ones last, as a new session applies them.
+fn apply_role_settings(database: &Database, settings: &mut Settings) -> Result<()> {
+    let own = database.row().oid;
+    let mut rows: Vec<(usize, Vec<Vec<u8>>)> = Vec::new();
+    let wanted = ["setdatabase", "setrole", "setconfig"];
+    database.scan(catalog::PG_DB_ROLE_SETTING, &wanted, |row| {
+        let rank = match (row.oid(0)?, row.oid(1)?) {
+            (Oid::INVALID, Oid::INVALID) => 0,
+            (of, Oid::INVALID) if of == own => 1,
+            (Oid::INVALID, BOOTSTRAP_SUPERUSER) => 2,
+            (of, BOOTSTRAP_SUPERUSER) if of == own => 3,
+            _ => return Ok(()),
+        };
+        let payload = row.payload(2)?.unwrap_or_default();
+        rows.push((rank, array::text_elements(&payload, TEXT)?));
+        Ok(())
+    })?;
+    rows.sort_by_key(|(rank, _)| *rank);
+    for entry in rows.iter().flat_map(|(_, entries)| entries) {
+        if let Some((name, value)) = parse_role_setting(entry) {
+            settings.set(&name, value);
+        }
+    }
+    Ok(())
+}
+
+const TEXT: AttributeLayout = AttributeLayout { len: -1, align: 4 };
+
+struct StorageFiles<'a>(&'a Storage);
+
+fn plain_error(error: &pagemill_io::Error) -> io::Error {
+    let kind = match error.kind() {
+        ErrorKind::NotFound => io::ErrorKind::NotFound,
+        ErrorKind::Permission => io::ErrorKind::PermissionDenied,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, error.to_string())
+}
+
+impl SettingFiles for StorageFiles<'_> {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.0.read_file(path, CONFIGURATION_LIMIT).map_err(|error| plain_error(&error))
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
+        let entries = self.0.read_dir(directory).map_err(|error| plain_error(&error))?;
+        let names = entries.into_iter().filter_map(|entry| entry.name.into_string().ok());
+        let is_file = |name: &String| {
+            self.0.metadata(&directory.join(name)).is_ok_and(|found| !found.is_dir)
+        };
+        Ok(names.filter(is_file).collect())
+    }
+}

@@ -1,0 +1,115 @@
+//! What printing values asks of a database: names, types and TOAST values.
+//!
+//! One per thread; the catalogs behind it are shared. Errors of the catalogs pass through the
+//! format crate's [`pagemill_format::Error::Lookup`] and come out again as they were.
+
+use std::sync::Arc;
+
+use pagemill_format::types::money::MoneyFormat;
+use pagemill_format::types::output::{Lookups, NameKind, ValueType};
+use pagemill_format::varlena::ToastPointer;
+use pagemill_format::{Error as FormatError, Oid};
+
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::name_rows::DatabaseNames;
+use crate::toast::ToastReader;
+use crate::value_types::{TypeChoices, UnknownTypes};
+
+/// Names and types as one reader of a database wants them printed; shared by its threads.
+#[derive(Debug, Clone)]
+pub struct ValueCatalog {
+    database: Database,
+    names: Arc<DatabaseNames>,
+    choices: TypeChoices,
+}
+
+impl ValueCatalog {
+    /// A catalog for a database, with its settings for names and money.
+    ///
+    /// # Errors
+    /// When the settings cannot be read, or ask for what is not supported.
+    pub fn new(database: &Database, unknown: UnknownTypes) -> Result<Self> {
+        let settings = crate::name_rows::DatabaseSettings::read(database)?;
+        let money = match &settings.lc_monetary {
+            None => MoneyFormat::for_locale("C"),
+            Some(locale) => MoneyFormat::for_locale(locale),
+        };
+        let choices = TypeChoices { unknown, money };
+        let names = Arc::new(DatabaseNames::new(database.clone(), settings.names));
+        Ok(Self { database: database.clone(), names, choices })
+    }
+
+    /// The database.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// The type with this OID.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be printed.
+    pub fn value_type(&self, oid: Oid) -> Result<Arc<ValueType>> {
+        self.database.types()?.value_type(&self.database, oid, self.choices)
+    }
+
+    /// What one thread prints values with.
+    pub fn lookups(&self) -> ValueLookups {
+        ValueLookups { catalog: self.clone(), toast: ToastReader::new(self.database.clone()) }
+    }
+}
+
+/// The lookups of one thread.
+pub struct ValueLookups {
+    catalog: ValueCatalog,
+    toast: ToastReader,
+}
+
+fn passed(error: Error) -> FormatError {
+    FormatError::Lookup(Box::new(error))
+}
+
+impl Lookups for ValueLookups {
+    fn write_name(
+        &mut self,
+        kind: NameKind,
+        oid: Oid,
+        out: &mut Vec<u8>,
+    ) -> pagemill_format::Result<()> {
+        let names = &self.catalog.names;
+        match kind {
+            NameKind::Class => names.write_regclass(oid, out),
+            NameKind::Collation => names.write_regcollation(oid, out),
+            NameKind::Config => names.write_regconfig(oid, out),
+            NameKind::Dictionary => names.write_regdictionary(oid, out),
+            NameKind::Namespace => names.write_regnamespace(oid, out),
+            NameKind::Oper => names.write_regoper(oid, out),
+            NameKind::Operator => names.write_regoperator(oid, out),
+            NameKind::Proc => names.write_regproc(oid, out),
+            NameKind::Procedure => names.write_regprocedure(oid, out),
+            NameKind::Role => names.write_regrole(oid, out),
+            NameKind::Type => names.write_regtype(oid, out),
+        }
+        .map_err(passed)
+    }
+
+    fn write_role(&mut self, oid: Oid, out: &mut Vec<u8>) -> pagemill_format::Result<bool> {
+        let name = self.catalog.names.role_name(oid).map_err(passed)?;
+        if let Some(name) = name {
+            out.extend_from_slice(name);
+        }
+        Ok(name.is_some())
+    }
+
+    fn value_type(&mut self, oid: Oid) -> pagemill_format::Result<Arc<ValueType>> {
+        self.catalog.value_type(oid).map_err(passed)
+    }
+
+    fn fetch_toast(
+        &mut self,
+        pointer: &ToastPointer,
+        out: &mut Vec<u8>,
+    ) -> pagemill_format::Result<()> {
+        self.toast.fetch(pointer, out).map_err(passed)
+    }
+}
