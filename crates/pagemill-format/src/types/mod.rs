@@ -13,3 +13,13 @@
 
 /// Appends the text of one value, given its payload.
 pub type ScalarWriter = fn(&[u8], &mut Vec<u8>) -> crate::error::Result<()>;
+
+pub mod acl;
+pub mod brin;
+pub mod document;
+mod embedded;
+pub mod jsonb;
+pub mod jsonpath;
+pub mod statistics;
+pub mod tsquery;
+pub mod tsvector;
