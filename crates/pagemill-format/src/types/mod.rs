@@ -13,3 +13,30 @@
 
 /// Appends the text of one value, given its payload.
 pub type ScalarWriter = fn(&[u8], &mut Vec<u8>) -> crate::error::Result<()>;
+
+mod digits;
+mod money_locale;
+mod payload;
+
+pub mod bits;
+pub mod bytea;
+pub mod datetime;
+pub mod float;
+pub mod geometry;
+pub mod identifier;
+pub mod integer;
+pub mod interval;
+pub mod money;
+pub mod network;
+pub mod numeric;
+pub mod scalar;
+pub mod text;
+pub mod xml;
+
+/// What a writer makes of a sound value whose text is UTF-8.
+#[cfg(test)]
+fn printed(write: ScalarWriter, value: &[u8]) -> String {
+    let mut out = Vec::new();
+    write(value, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
