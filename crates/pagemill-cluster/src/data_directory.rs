@@ -8,14 +8,15 @@
 //! `src/include/catalog/pg_control.h`, the lock file in `src/backend/utils/init/miscinit.c`,
 //! PostgreSQL 14 to 18.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pagemill_format::control::{ClusterState, ControlFile};
-use pagemill_format::{Oid, PgVersion};
-use pagemill_io::Storage;
+use pagemill_format::{Fork, Oid, PgVersion};
+use pagemill_io::{ForkFiles, SegmentListing, Storage};
 
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 
 /// `pg_default`, the tablespace whose files lie under `base`.
 pub const DEFAULT_TABLESPACE: Oid = Oid(1663);
@@ -54,6 +55,8 @@ struct Inner {
     control: ControlFile,
     options: OpenOptions,
     verify_checksums: bool,
+    /// What each directory of relations holds.
+    listings: Mutex<HashMap<PathBuf, Arc<SegmentListing>>>,
 }
 
 impl Cluster {
@@ -74,7 +77,9 @@ impl Cluster {
         }
         let verify_checksums = options.verify_checksums && control.has_data_checksums();
         let path = path.to_path_buf();
-        Ok(Self { inner: Arc::new(Inner { storage, path, control, options, verify_checksums }) })
+        let listings = Mutex::default();
+        let inner = Inner { storage, path, control, options, verify_checksums, listings };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// What everything in the cluster is read through.
@@ -125,6 +130,38 @@ impl Cluster {
                 .join(format!("PG_{}_{}", self.version(), self.control().catalog_version))
                 .join(database.to_string()),
         }
+    }
+
+    /// Opens a fork of the relation whose main fork starts in the file `base`; `None` when there
+    /// is no such fork. Each directory is listed once.
+    ///
+    /// # Errors
+    /// When the directory or a segment's size cannot be read.
+    pub fn fork(&self, base: &Path, fork: Fork) -> Result<Option<ForkFiles>> {
+        let (Some(directory), Some(name)) = (base.parent(), base.file_name()) else {
+            return Ok(None);
+        };
+        let listing = self.listing(directory)?;
+        Ok(ForkFiles::open_listed(self.storage(), &listing, name, fork)?)
+    }
+
+    /// Opens the main fork of a relation that must have one.
+    ///
+    /// # Errors
+    /// When it is missing, or as [`Cluster::fork`].
+    pub fn main_fork(&self, base: &Path) -> Result<ForkFiles> {
+        self.fork(base, Fork::Main)?
+            .ok_or_else(|| Damage::in_file(base, "the relation's file is missing").into())
+    }
+
+    fn listing(&self, directory: &Path) -> Result<Arc<SegmentListing>> {
+        let listings = || self.inner.listings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = listings().get(directory) {
+            return Ok(found.clone());
+        }
+        let listing = Arc::new(SegmentListing::read(self.storage(), directory)?);
+        listings().insert(directory.into(), listing.clone());
+        Ok(listing)
     }
 
     /// Reads a small file of the cluster, whole.

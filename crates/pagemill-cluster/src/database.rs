@@ -114,7 +114,7 @@ impl Cluster {
         let Some(row) = rows.iter().find(|row| *row.name == *name.as_bytes()) else {
             let names: Vec<_> =
                 rows.iter().map(|row| String::from_utf8_lossy(&row.name).into_owned()).collect();
-            let near = crate::names::near::nearest(name, names.iter().map(String::as_str), 3);
+            let near = crate::names::nearest(name, names.iter().map(String::as_str), 3);
             let near = near.into_iter().map(str::to_owned).collect();
             return Err(Error::NotFound { what: format!("database \"{name}\""), near });
         };

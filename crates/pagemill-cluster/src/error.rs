@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use pagemill_format::{BlockNumber, Fork};
 
 /// Result with this crate's [`Error`].
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What can go wrong with a data directory.
 #[derive(Debug, thiserror::Error)]

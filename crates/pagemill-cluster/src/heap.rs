@@ -30,8 +30,8 @@ pub enum TupleFault {
 pub fn visit_tuples<'p, S: TransactionLog, E>(
     page: Page<'p>,
     status: &mut S,
-    mut visit: impl FnMut(u16, std::result::Result<HeapTuple<'p>, TupleFault>) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
+    mut visit: impl FnMut(u16, Result<HeapTuple<'p>, TupleFault>) -> Result<(), E>,
+) -> Result<(), E> {
     let all_visible = page.is_all_visible();
     for number in 1..=page.line_pointer_count() {
         let Some(lp) = page.line_pointer(number) else { break };
@@ -66,8 +66,8 @@ pub fn visit_tuples<'p, S: TransactionLog, E>(
 pub fn count_tuples<S: TransactionLog, E>(
     page: Page<'_>,
     status: &mut S,
-    mut fault: impl FnMut(u16, TupleFault) -> std::result::Result<(), E>,
-) -> std::result::Result<u64, E> {
+    mut fault: impl FnMut(u16, TupleFault) -> Result<(), E>,
+) -> Result<u64, E> {
     let mut rows = 0;
     visit_tuples(page, status, |number, tuple| match tuple {
         Ok(_) => {

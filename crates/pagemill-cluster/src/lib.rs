@@ -1,5 +1,29 @@
-//! placeholder
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod bootstrap;
+pub mod column;
+pub mod data_directory;
+pub mod database;
+pub mod error;
+pub mod heap;
+mod name_rows;
 pub mod names;
+pub mod page_check;
+pub mod relation;
 pub mod settings;
+mod system_table;
+pub mod toast;
+pub mod transaction_log;
+pub mod value_lookups;
+pub mod value_types;
+pub mod visibility;
+
+pub use column::{Column, Generated};
+pub use data_directory::{Cluster, OpenOptions};
+pub use database::{Database, DatabaseRow};
+pub use error::{Damage, Error, Result};
+pub use relation::{ClassRow, Persistence, Relation, RelationKind};
+pub use transaction_log::ClusterLog;
+pub use value_lookups::{ValueCatalog, ValueLookups};
+pub use value_types::UnknownTypes;

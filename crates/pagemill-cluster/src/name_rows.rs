@@ -10,7 +10,6 @@ use std::path::Path;
 
 use pagemill_format::reader::Reader;
 use pagemill_format::types::array;
-use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::{Error as FormatError, Oid};
 use pagemill_io::{ErrorKind, Storage};
 
@@ -47,7 +46,7 @@ impl DatabaseRows {
         &self,
         oid: Oid,
         wanted: &[&str],
-        mut read: impl FnMut(&Row<'_>) -> std::result::Result<T, FormatError>,
+        mut read: impl FnMut(&Row<'_>) -> Result<T, FormatError>,
     ) -> Result<Vec<T>> {
         let mut found = Vec::new();
         self.database.scan(oid, wanted, |row| {
@@ -150,7 +149,7 @@ impl NameRows for DatabaseRows {
 }
 
 /// The values of an `oidvector`, given its payload: an array header of 20 bytes, then the OIDs.
-fn oid_vector(payload: &[u8]) -> std::result::Result<Box<[Oid]>, FormatError> {
+fn oid_vector(payload: &[u8]) -> Result<Box<[Oid]>, FormatError> {
     let mut r = Reader::new("oidvector", payload);
     r.bytes(20)?;
     let mut oids = Vec::with_capacity(r.remaining() / 4);
@@ -213,7 +212,7 @@ fn apply_role_settings(database: &Database, settings: &mut Settings) -> Result<(
             _ => return Ok(()),
         };
         let payload = row.payload(2)?.unwrap_or_default();
-        rows.push((rank, array::text_elements(&payload, TEXT)?));
+        rows.push((rank, array::text_elements(&payload)?));
         Ok(())
     })?;
     rows.sort_by_key(|(rank, _)| *rank);
@@ -224,8 +223,6 @@ fn apply_role_settings(database: &Database, settings: &mut Settings) -> Result<(
     }
     Ok(())
 }
-
-const TEXT: AttributeLayout = AttributeLayout { len: -1, align: 4 };
 
 struct StorageFiles<'a>(&'a Storage);
 

@@ -10,10 +10,10 @@ use pagemill_format::tuple::{HeapTuple, Span, TupleLayout};
 use pagemill_format::varlena::{self, Varlena};
 use pagemill_format::{BlockBytes, BlockNumber, Error as FormatError, Fork, Oid};
 use pagemill_io::ForkFiles;
-use pagemill_stream::{Options, ReadStream};
+use pagemill_stream::{ReadStream, ReadStreamOptions};
 
 use crate::data_directory::Cluster;
-use crate::error::{Damage, Error, Result};
+use crate::error::{Damage, Result};
 use crate::heap::{TupleFault, visit_tuples};
 use crate::page_check::{check_page, read_again};
 use crate::transaction_log::ClusterLog;
@@ -153,12 +153,12 @@ fn scan_pages(
     base: &Path,
     mut visit: impl FnMut(&ForkFiles, BlockNumber, &BlockBytes) -> Result<()>,
 ) -> Result<()> {
-    let files = open_main_fork(cluster, base)?;
+    let files = cluster.main_fork(base)?;
     if let Some(damage) = files.damage().first() {
         return Err(Damage::in_file(base, damage.to_string()).into());
     }
     let blocks = (0..files.blocks()).map(BlockNumber);
-    let mut stream = ReadStream::new(&files, blocks, Options::default());
+    let mut stream = ReadStream::new(&files, blocks, ReadStreamOptions::default());
     while let Some(next) = stream.next() {
         let (block, bytes) = next?;
         match check_page(cluster, &files, block, bytes) {
@@ -172,10 +172,4 @@ fn scan_pages(
         }
     }
     Ok(())
-}
-
-/// Opens the main fork of a relation that must have one.
-pub(crate) fn open_main_fork(cluster: &Cluster, base: &Path) -> Result<ForkFiles> {
-    ForkFiles::open(cluster.storage(), base, Fork::Main)?
-        .ok_or_else(|| Error::from(Damage::in_file(base, "the relation's file is missing")))
 }

@@ -305,7 +305,7 @@ struct Chunks<'a> {
 }
 
 impl Chunks<'_> {
-    fn take(&mut self, tuple: HeapTuple<'_>) -> std::result::Result<(), FormatError> {
+    fn take(&mut self, tuple: HeapTuple<'_>) -> Result<(), FormatError> {
         let data = tuple.data();
         self.layout.spans(&data, 3, self.spans)?;
         let part = |column: usize| self.spans[column].of(data.data);
@@ -323,7 +323,7 @@ impl Chunks<'_> {
         self.add(sequence, bytes)
     }
 
-    fn add(&mut self, sequence: u32, bytes: &[u8]) -> std::result::Result<(), FormatError> {
+    fn add(&mut self, sequence: u32, bytes: &[u8]) -> Result<(), FormatError> {
         let (count, stored) = (self.pointer.chunk_count(), self.pointer.stored_size as usize);
         if sequence != self.next || sequence >= count {
             let what = format!("{sequence} follows, expected {} of {count}", self.next);

@@ -11,6 +11,7 @@
 //! Source: `TransactionIdDidCommit` in `src/backend/access/transam/transam.c`,
 //! `GetMultiXactIdMembers` in `src/backend/access/transam/multixact.c`, PostgreSQL 14 to 18.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use pagemill_format::slru::{self, SlruPosition, TransactionStatus};
@@ -22,7 +23,7 @@ use crate::error::{Damage, Error, Result};
 use crate::visibility::TransactionLog;
 
 /// Pages of the logs kept per thread (256 kB).
-const CACHED_PAGES: usize = 32;
+const CACHED_PAGES: NonZeroUsize = NonZeroUsize::new(32).unwrap();
 
 /// More members than a multixact can have: each is a transaction that was running, or prepared.
 const MOST_MEMBERS: u32 = 1 << 22;

@@ -12,7 +12,7 @@ use pagemill_format::{Error as FormatError, Oid};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::name_rows::DatabaseNames;
+use crate::name_rows::{DatabaseNames, DatabaseSettings};
 use crate::toast::ToastReader;
 use crate::value_types::{TypeChoices, UnknownTypes};
 
@@ -30,13 +30,9 @@ impl ValueCatalog {
     /// # Errors
     /// When the settings cannot be read, or ask for what is not supported.
     pub fn new(database: &Database, unknown: UnknownTypes) -> Result<Self> {
-        let settings = crate::name_rows::DatabaseSettings::read(database)?;
-        let money = match &settings.lc_monetary {
-            None => MoneyFormat::for_locale("C"),
-            Some(locale) => MoneyFormat::for_locale(locale),
-        };
-        let choices = TypeChoices { unknown, money };
-        let names = Arc::new(DatabaseNames::new(database.clone(), settings.names));
+        let settings = DatabaseSettings::read(database)?;
+        let choices = TypeChoices { unknown, money: Arc::new(money_format(&settings)?) };
+        let names = Arc::new(DatabaseNames::new_for(database.clone(), settings.names));
         Ok(Self { database: database.clone(), names, choices })
     }
 
@@ -50,13 +46,22 @@ impl ValueCatalog {
     /// # Errors
     /// When there is none, or it cannot be printed.
     pub fn value_type(&self, oid: Oid) -> Result<Arc<ValueType>> {
-        self.database.types()?.value_type(&self.database, oid, self.choices)
+        self.database.types()?.value_type(&self.database, oid, &self.choices)
     }
 
     /// What one thread prints values with.
     pub fn lookups(&self) -> ValueLookups {
         ValueLookups { catalog: self.clone(), toast: ToastReader::new(self.database.clone()) }
     }
+}
+
+/// How amounts of money are printed. Debian keeps `postgresql.conf` elsewhere, and a server that
+/// was never told prints as its environment says: the C locale's way is the one all agree on.
+fn money_format(settings: &DatabaseSettings) -> Result<MoneyFormat> {
+    let locale = settings.lc_monetary.as_deref().unwrap_or("C");
+    MoneyFormat::for_locale(locale).ok_or_else(|| {
+        Error::refused(format!("lc_monetary is {locale:?}, whose way to print money is not known"))
+    })
 }
 
 /// The lookups of one thread.

@@ -17,7 +17,7 @@ use pagemill_format::types::money::MoneyFormat;
 use pagemill_format::types::output::{
     CompositeAttribute, MAX_DEPTH, NameKind, TypeOutput, ValueType,
 };
-use pagemill_format::types::scalar::scalar_by_oid;
+use pagemill_format::types::scalar::scalar_in;
 use pagemill_format::{Error as FormatError, Oid};
 
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
@@ -43,7 +43,7 @@ const INTERNAL_LANGUAGE: Oid = Oid(12);
 const VERBATIM: [Oid; 6] = [Oid(114), Oid(25), Oid(194), Oid(1042), Oid(1043), Oid(1790)];
 
 /// Types printed with the help of the catalogs or of settings.
-fn special_output(oid: Oid, money: &'static MoneyFormat) -> Option<TypeOutput> {
+fn special_output(oid: Oid, money: &Arc<MoneyFormat>) -> Option<TypeOutput> {
     let name = |kind| Some(TypeOutput::Name(kind));
     match oid.0 {
         24 => name(NameKind::Proc),
@@ -57,9 +57,10 @@ fn special_output(oid: Oid, money: &'static MoneyFormat) -> Option<TypeOutput> {
         4089 => name(NameKind::Namespace),
         4096 => name(NameKind::Role),
         4191 => name(NameKind::Collation),
-        790 => Some(TypeOutput::Money(money)),
+        790 => Some(TypeOutput::Money(money.clone())),
         1033 => Some(TypeOutput::AclItem),
         2277 => Some(TypeOutput::AnyArray),
+        4601 => Some(TypeOutput::MinMaxSummary),
         _ => None,
     }
 }
@@ -99,7 +100,7 @@ impl TypeRow {
         "typoutput",
     ];
 
-    fn read(row: &Row<'_>) -> std::result::Result<Self, FormatError> {
+    fn read(row: &Row<'_>) -> Result<Self, FormatError> {
         Ok(Self {
             oid: row.oid(0)?,
             name: row.name(1)?,
@@ -132,10 +133,10 @@ pub(crate) struct TypeTable {
 }
 
 /// What building a type depends on beside the catalogs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct TypeChoices {
     pub(crate) unknown: UnknownTypes,
-    pub(crate) money: &'static MoneyFormat,
+    pub(crate) money: Arc<MoneyFormat>,
 }
 
 impl TypeTable {
@@ -150,7 +151,6 @@ impl TypeTable {
             rows,
             enums: OnceLock::new(),
             ranges: OnceLock::new(),
-            /// By OID, and by whether unknown types were to be printed as hex.
     built: Mutex::default(),
         })
     }
@@ -167,7 +167,7 @@ impl TypeTable {
         &self,
         database: &Database,
         oid: Oid,
-        choices: TypeChoices,
+        choices: &TypeChoices,
     ) -> Result<Arc<ValueType>> {
         self.build(&Builder { types: self, database, choices }, oid, 0)
     }
@@ -213,7 +213,7 @@ impl TypeTable {
 struct Builder<'a> {
     types: &'a TypeTable,
     database: &'a Database,
-    choices: TypeChoices,
+    choices: &'a TypeChoices,
 }
 
 impl Builder<'_> {
@@ -272,10 +272,12 @@ impl Builder<'_> {
             write: s.write,
             plain: s.plain,
         };
-        special_output(oid, self.choices.money)
-            .or_else(|| scalar_by_oid(oid).map(scalar))
+        let version = self.database.cluster().version();
+        special_output(oid, &self.choices.money)
+            .or_else(|| scalar_in(version, oid).map(scalar))
             .or_else(|| {
-                document_by_oid(oid).map(|write| TypeOutput::Scalar { write, plain: false })
+                let document = document_by_oid(oid, version);
+                document.map(|write| TypeOutput::Scalar { write, plain: false })
             })
     }
 

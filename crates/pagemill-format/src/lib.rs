@@ -7,12 +7,15 @@ pub mod control;
 pub mod error;
 pub mod ids;
 pub mod lz4;
+pub mod page;
 pub mod pglz;
 pub mod reader;
 pub mod relmap;
 pub mod slru;
+pub mod tuple;
 pub mod twophase;
 pub mod types;
+pub mod varlena;
 pub mod visibility_map;
 
 pub use error::{Error, Result};

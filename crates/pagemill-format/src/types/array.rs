@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::ids::Oid;
 use crate::reader::Reader;
 use crate::tuple::AttributeLayout;
-use crate::varlena::VARLENA_HEADER_BYTES;
+use crate::varlena::{VARLENA_HEADER_BYTES, Varlena};
 
 const ARRAY: &str = "array";
 const MAX_DIMENSIONS: usize = 6;
@@ -201,4 +201,25 @@ pub fn single_element(payload: &[u8], layout: AttributeLayout) -> Result<&[u8]> 
     }
     let (start, end) = layout.locate_at(header.data, 0)?;
     Ok(&header.data[start..end])
+}
+
+/// The payloads of the elements of a one-dimensional array of text kept in line, nulls left out.
+///
+/// # Errors
+/// When the array or one of its elements is damaged.
+pub fn text_elements(payload: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let layout = AttributeLayout { len: -1, align: 4 };
+    let header = Header::parse(payload)?;
+    let mut found = Vec::new();
+    let mut at = 0;
+    let present = (0..header.items).filter(|&item| !header.is_null(item)).count();
+    for _ in 0..present {
+        let (start, end) = layout.locate_at(header.data, layout.align_up(at))?;
+        at = end;
+        match Varlena::parse(&header.data[start..end])? {
+            Varlena::Plain(bytes) => found.push(bytes.to_vec()),
+            _ => return Err(Error::corrupt(ARRAY, start, "a compressed element")),
+        }
+    }
+    Ok(found)
 }

@@ -14,12 +14,42 @@
 /// Appends the text of one value, given its payload.
 pub type ScalarWriter = fn(&[u8], &mut Vec<u8>) -> crate::error::Result<()>;
 
-pub mod acl;
-pub mod brin;
-pub mod document;
+mod digits;
 mod embedded;
+mod money_locale;
+mod payload;
+
+pub mod acl;
+pub mod array;
+pub mod bits;
+pub mod brin;
+pub mod bytea;
+pub mod composite;
+pub mod datetime;
+pub mod document;
+pub mod float;
+pub mod geometry;
+pub mod identifier;
+pub mod integer;
+pub mod interval;
 pub mod jsonb;
 pub mod jsonpath;
+pub mod money;
+pub mod network;
+pub mod numeric;
+pub mod output;
+pub mod range;
+pub mod scalar;
 pub mod statistics;
+pub mod text;
 pub mod tsquery;
 pub mod tsvector;
+pub mod xml;
+
+/// What a writer makes of a sound value whose text is UTF-8.
+#[cfg(test)]
+fn printed(write: ScalarWriter, value: &[u8]) -> String {
+    let mut out = Vec::new();
+    write(value, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}

@@ -11,7 +11,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::money::MoneyFormat;
-use super::{ScalarWriter, acl, array, composite, money, range};
+use super::brin::BoundTypes;
+use super::{ScalarWriter, acl, array, brin, bytea, composite, money, range};
 use crate::error::{Error, Result};
 use crate::ids::Oid;
 use crate::tuple::AttributeLayout;
@@ -100,7 +101,7 @@ pub enum TypeOutput {
         plain: bool,
     },
     /// Amounts, as the cluster's `lc_monetary` has them.
-    Money(&'static MoneyFormat),
+    Money(Arc<MoneyFormat>),
     /// An OID printed as an object's name.
     Name(NameKind),
     /// An access privilege.
@@ -117,6 +118,8 @@ pub enum TypeOutput {
     Range(Arc<ValueType>),
     /// A multirange over a type.
     Multirange(Arc<ValueType>),
+    /// A BRIN summary of the minmax-multi kind, whose bounds are values of a type it names.
+    MinMaxSummary,
     /// A type this build cannot print, whose bytes were asked for in hex.
     Hex,
 }
@@ -234,7 +237,7 @@ impl<'a> ValueWriter<'a> {
                 })?;
                 out.extend_from_slice(label);
             }
-            TypeOutput::Hex => super::text::write_bytea(payload, out)?,
+            TypeOutput::Hex => bytea::write_bytea(payload, out)?,
             nested => self.write_nested(nested, payload, out)?,
         }
         Ok(())
@@ -258,10 +261,24 @@ impl<'a> ValueWriter<'a> {
             }
             TypeOutput::Range(element) => range::write_range(self, element, payload, out),
             TypeOutput::Multirange(element) => range::write_multirange(self, element, payload, out),
+            TypeOutput::MinMaxSummary => {
+                brin::write_pg_brin_minmax_multi_summary(payload, self, out)
+            }
             _ => Ok(()),
         };
         self.depth -= 1;
         done
+    }
+}
+
+impl BoundTypes for ValueWriter<'_> {
+    fn length(&mut self, oid: Oid) -> Result<i16> {
+        Ok(self.lookups.value_type(oid)?.layout.len)
+    }
+
+    fn write(&mut self, oid: Oid, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let found = self.lookups.value_type(oid)?;
+        self.write_payload(&found.output, payload, out)
     }
 }
 
