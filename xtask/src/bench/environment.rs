@@ -26,7 +26,7 @@ pub(super) fn collect(
         ("governor", line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         ("virtualization", said("systemd-detect-virt", &[])),
         ("memory", proc_entry("/proc/meminfo", "MemTotal")),
-        ("load average", line_of("/proc/loadavg")),
+        ("load average", line_of("/proc/loadavg").map(|line| first_words(&line, 3))),
         ("file system", mount.as_ref().map(|mount| mount.kind.clone())),
         ("mount options", mount.as_ref().map(|mount| mount.options.clone())),
         ("device", mount.as_ref().map(|mount| mount.source.clone())),
@@ -47,6 +47,10 @@ fn said(program: &str, arguments: &[&str]) -> Option<String> {
 
 fn line_of(path: &str) -> Option<String> {
     Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+fn first_words(line: &str, count: usize) -> String {
+    line.split_whitespace().take(count).collect::<Vec<_>>().join(" ")
 }
 
 fn proc_entry(path: &str, name: &str) -> Option<String> {

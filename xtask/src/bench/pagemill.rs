@@ -96,9 +96,15 @@ impl Pagemill {
 
     /// The command line of a row with its directories left out, for the report.
     pub(super) fn spelled(&self, row: &Row) -> String {
-        let line = format!("pagemill {}", self.arguments(row).join(" "));
-        let line = line.replace(&*self.twin.to_string_lossy(), "TWIN");
-        line.replace(&*self.export.to_string_lossy(), "FILE")
+        self.without_places(&format!("pagemill {}", self.arguments(row).join(" ")))
+    }
+
+    /// A text with words for the directories of this machine.
+    pub(super) fn without_places(&self, text: &str) -> String {
+        let places = [(&self.twin, "TWIN"), (&self.export, "FILE"), (&self.binary, "pagemill")];
+        places.iter().fold(text.to_owned(), |text, (place, word)| {
+            text.replace(&*place.to_string_lossy(), word)
+        })
     }
 
     /// Peak resident memory in MiB.

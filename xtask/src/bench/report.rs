@@ -1,7 +1,7 @@
 //! The result as an artefact: a page to read and the raw numbers to check it by.
 //!
-//! Kept as `runs/<date>-<name>.md` and `.json`; a result is never overwritten. A quick run is no result:
-//! it lands beside the clusters instead.
+//! Kept as `runs/<date>-<name>.md` and `.json`; a result is never overwritten. A quick run, or one of the
+//! server alone, is no result: it lands beside the clusters instead.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use super::{Bench, server};
 const METHOD: &str = "\
 How it was measured: one warm-up of each side, whose answers must be equal (counts by number, exports \
 byte by byte), then the two in turns. Everything is in the page cache. PostgreSQL: one statement timed \
-by psql's `\\timing`, `max_parallel_workers_per_gather = 0`, the server pinned to one core. Pagemill: the \
-whole process, start included, pinned to the same core; rows ending in `-j2` use two cores, against \
+by psql's `\\timing`, `max_parallel_workers_per_gather = 0`, `jit = off` (compiling costs these \
+statements more than it gains), the server pinned to one core. Pagemill: the whole process, start included, pinned to the same core; rows ending in `-j2` use two cores, against \
 PostgreSQL on one. PostgreSQL runs on one data directory and pagemill reads a cleanly stopped copy of \
 it. Exports go to a new file on the same file system, with nothing left to write back from the run \
 before; neither side is asked to sync it. A ratio is PostgreSQL's time over pagemill's, the median of the \
@@ -26,7 +26,9 @@ pairs, with an interval from order statistics. Peak memory and read calls come f
 
 /// The page.
 pub(super) fn markdown(bench: &Bench) -> String {
-    let mut page = format!("# Benchmark: {}\n\n{METHOD}\n\n", bench.options.name);
+    let quick = if bench.options.quick { " (quick: small tables, no result)" } else { "" };
+    let mut page = format!("# Benchmark: {}{quick}\n\n{METHOD}\n\n", bench.options.name);
+    page += &faults(bench);
     page += &times(bench);
     page += "\n";
     page += &costs(bench);
@@ -38,6 +40,17 @@ pub(super) fn markdown(bench: &Bench) -> String {
         let _ = writeln!(page, "- {name}: {value}");
     }
     page
+}
+
+/// What went wrong, before any figure.
+fn faults(bench: &Bench) -> String {
+    let mut list = String::new();
+    for measured in &bench.measured {
+        if let Some(fault) = &measured.fault {
+            let _ = writeln!(list, "- {}: {}", measured.row.id, fault.trim().replace('\n', " "));
+        }
+    }
+    if list.is_empty() { list } else { list + "\n" }
 }
 
 fn times(bench: &Bench) -> String {

@@ -28,7 +28,7 @@ listen_addresses = ''
 autovacuum = off
 wal_level = minimal
 max_wal_senders = 0
-max_wal_size = '8GB'
+max_wal_size = '256MB'
 ";
 
 /// A loaded cluster and its twin.
@@ -104,7 +104,7 @@ impl Cluster {
 
     fn announce(&self, options: &Options) -> Result<()> {
         let tables = options.rows * T_ROW_BYTES + options.bigtable_rows * BIGTABLE_ROW_BYTES;
-        let needed = (4 * tables + (1 << 28)) as f64 / GIB;
+        let needed = (4 * tables + (1 << 30)) as f64 / GIB;
         let mut df = Command::new("df");
         let listing = output_of(df.args(["--output=avail", "-B1"]).arg(&self.directory))?;
         let free: f64 = listing.split_whitespace().last().unwrap_or("0").parse()?;
@@ -251,7 +251,7 @@ impl Server<'_> {
             "postgres",
         ]);
         psql.arg("-h").arg(&self.sockets).env("LC_ALL", "C").env("PGPORT", "5432");
-        psql.env("PGOPTIONS", "-c max_parallel_workers_per_gather=0");
+        psql.env("PGOPTIONS", "-c max_parallel_workers_per_gather=0 -c jit=off");
         statements.iter().for_each(|statement| {
             psql.args(["-c", statement]);
         });
