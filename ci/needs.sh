@@ -37,6 +37,13 @@ need_packages() {
         "${missing[@]}" >/dev/null
 }
 
+# Whether this release of Debian has a package; a name that others only provide has no version.
+debian_has() {
+    command -v apt-cache >/dev/null || return 1
+    as_root apt-get update -qq
+    apt-cache policy "$1" | grep -q 'Candidate: [0-9]'
+}
+
 # The minor version of cargo 1.x; nothing without a working cargo.
 cargo_minor() {
     cargo --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p'
@@ -53,8 +60,7 @@ need_rust() {
     if [ -n "${HOME:-}" ] && [ -d "$HOME/.cargo/bin" ]; then
         PATH="$HOME/.cargo/bin:$PATH"
     fi
-    if ! command -v cargo >/dev/null && ! command -v rustup >/dev/null &&
-        command -v apt-cache >/dev/null && apt-cache show rustup >/dev/null 2>&1; then
+    if ! command -v cargo >/dev/null && ! command -v rustup >/dev/null && debian_has rustup; then
         need_packages rustup
     fi
     if ! rust_is_new_enough && command -v rustup >/dev/null; then

@@ -18,11 +18,12 @@ const METHOD: &str = "\
 How it was measured: one warm-up of each side, whose answers must be equal (counts by number, exports \
 byte by byte), then the two in turns. Everything is in the page cache. PostgreSQL: one statement timed \
 by psql's `\\timing`, `max_parallel_workers_per_gather = 0`, `jit = off` (compiling costs these \
-statements more than it gains), the server pinned to one core. Pagemill: the whole process, start included, pinned to the same core; rows ending in `-j2` use two cores, against \
-PostgreSQL on one. PostgreSQL runs on one data directory and pagemill reads a cleanly stopped copy of \
-it. Exports go to a new file on the same file system, with nothing left to write back from the run \
-before; neither side is asked to sync it. A ratio is PostgreSQL's time over pagemill's, the median of the \
-pairs, with an interval from order statistics. Peak memory and read calls come from runs of their own.";
+statements more than it gains), the server pinned to one core. Pagemill: the whole process, start \
+included, pinned to the same core; rows ending in `-j2` use two cores, against PostgreSQL on one. \
+PostgreSQL runs on one data directory and pagemill reads a cleanly stopped copy of it. Exports go to a \
+new file on the same file system, with nothing left to write back from the run before; neither side is \
+asked to sync it. A ratio is PostgreSQL's time over pagemill's, the median of the pairs, with an \
+interval from order statistics. Peak memory and read calls come from runs of their own.";
 
 /// The page.
 pub(super) fn markdown(bench: &Bench) -> String {

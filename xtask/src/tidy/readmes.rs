@@ -3,6 +3,9 @@
 //!
 //! A list of files is worth reading only while it is true, so it is compared both ways: every `.rs`
 //! file under `src/` is in it, and every `.rs` name in it exists. Names are relative to `src/`.
+//!
+//! A section opens with `## Rules`, or with the word alone on its line; text right below the title is
+//! the purpose.
 
 use super::{Finding, Tree};
 use crate::workspace::Package;
@@ -26,7 +29,7 @@ fn check_package(package: &Package, tree: &Tree) -> Vec<Finding> {
         .iter()
         .filter(|name| !sections.iter().any(|section| section.is(name) && section.has_text()))
         .map(|name| {
-            let message = format!("no section `## {name}` with text in it; write it");
+            let message = format!("no section `{name}` with text in it; write it");
             Finding::new(&path, 1, RULE, message)
         })
         .collect();
@@ -56,13 +59,24 @@ impl Section<'_> {
 fn sections(content: &str) -> Vec<Section<'_>> {
     let mut sections: Vec<Section<'_>> = Vec::new();
     for (number, line) in (1..).zip(content.lines()) {
-        if let Some(title) = line.strip_prefix("## ") {
-            sections.push(Section { title: title.trim(), line: number, body: Vec::new() });
+        if let Some(title) = title_of(line) {
+            sections.push(Section { title, line: number, body: Vec::new() });
         } else if let Some(section) = sections.last_mut() {
             section.body.push(line);
         }
     }
     sections
+}
+
+fn title_of(line: &str) -> Option<&str> {
+    let is_section = |word: &&str| SECTIONS.iter().any(|name| name.eq_ignore_ascii_case(word));
+    match line.strip_prefix("# ") {
+        Some(_) => Some("purpose"),
+        None => line
+            .strip_prefix("## ")
+            .map(str::trim)
+            .or_else(|| Some(line.trim().trim_end_matches(':')).filter(is_section)),
+    }
 }
 
 /// The package's files, relative to its `src/`.
@@ -128,10 +142,19 @@ mod tests {
     }
 
     #[test]
+    fn plain_words_open_sections_and_the_first_text_is_the_purpose() {
+        let readme = "# x\n\nTo be.\n\nRules\n- None.\n\nFiles\n- `lib.rs`, `types/mod.rs`\n";
+        assert_eq!(findings(Some(readme)), []);
+        let without =
+            findings(Some("# x\n\nRules\n- None.\n\nFiles\n- `lib.rs`, `types/mod.rs`\n"));
+        assert!(without[0].message.contains("purpose"), "{without:?}");
+    }
+
+    #[test]
     fn missing_sections_and_files_are_named_each() {
         let found = findings(Some("## Purpose\nTo be.\n## Rules\n\n## Files\n- `lib.rs`\n"));
         let messages: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
-        assert!(messages[0].contains("## rules"), "{messages:?}");
+        assert!(messages[0].contains("`rules`"), "{messages:?}");
         assert!(messages[1].contains("types/mod.rs"), "{messages:?}");
         assert_eq!(messages.len(), 2);
     }

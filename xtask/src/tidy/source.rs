@@ -46,9 +46,10 @@ impl Source {
     }
 }
 
-/// Files that hold tests alone: a package's `tests/`, `benches/` and `examples/`, and `tests.rs`.
+/// Files that never ship: a package's `tests/`, `benches/` and `examples/`, `tests.rs`, and fuzz targets.
 fn is_test_file(path: &str) -> bool {
-    path.split('/').any(|part| matches!(part, "tests" | "benches" | "examples" | "tests.rs"))
+    let never_ships = |part| matches!(part, "tests" | "benches" | "examples" | "tests.rs" | "fuzz");
+    path.split('/').any(never_ships)
 }
 
 enum State {
