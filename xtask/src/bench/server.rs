@@ -49,6 +49,7 @@ impl Cluster {
             programs: programs()?,
             is_root: output_of(Command::new("id").arg("-u"))?.trim() == "0",
         };
+        cluster.stop_leftover();
         let wanted = contents(options);
         if !options.fresh && cluster.ready().is_some_and(|ready| ready == wanted) {
             eprintln!("reusing the clusters in {}", cluster.directory.display());
@@ -56,6 +57,23 @@ impl Cluster {
             cluster.make(options, &wanted)?;
         }
         Ok(cluster)
+    }
+
+    /// Stops the server of a benchmark that was interrupted.
+    fn stop_leftover(&self) {
+        if self.data().join("postmaster.pid").exists() {
+            let stopped = output_of(&mut self.stop_command());
+            eprintln!(
+                "a server was left running: {}",
+                if stopped.is_ok() { "stopped" } else { "gone" }
+            );
+        }
+    }
+
+    fn stop_command(&self) -> Command {
+        let mut stop = self.server_program("pg_ctl");
+        stop.args(["-w", "-m", "fast", "-D"]).arg(self.data()).arg("stop");
+        stop
     }
 
     pub(super) fn data(&self) -> PathBuf {
@@ -270,9 +288,7 @@ impl Server<'_> {
 
 impl Drop for Server<'_> {
     fn drop(&mut self) {
-        let mut stop = self.cluster.server_program("pg_ctl");
-        stop.args(["-w", "-m", "fast", "-D"]).arg(self.cluster.data()).arg("stop");
-        if let Err(error) = output_of(&mut stop) {
+        if let Err(error) = output_of(&mut self.cluster.stop_command()) {
             eprintln!("the server did not stop: {error:#}");
         }
         std::fs::remove_dir_all(&self.sockets).ok();

@@ -12,6 +12,9 @@ use crate::workspace::Package;
 
 const RULE: &str = "readme";
 
+/// The root of a library needs no entry: it names the modules, and the README is its documentation.
+const ROOT: &str = "lib.rs";
+
 const SECTIONS: [&str; 3] = ["purpose", "rules", "files"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -88,7 +91,8 @@ fn sources_of<'a>(package: &Package, tree: &'a Tree) -> Vec<&'a str> {
 fn compare(list: &Section<'_>, path: &str, sources: &[&str]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let names = || list.body.iter().flat_map(|line| rust_names(line));
-    for source in sources.iter().filter(|source| !names().any(|name| name == **source)) {
+    let unlisted = |source: &&&str| **source != ROOT && !names().any(|name| name == **source);
+    for source in sources.iter().filter(unlisted) {
         let message = format!("`{source}` is not in the list of files; add it with its role");
         findings.push(Finding::new(path, list.line, RULE, message));
     }
@@ -152,7 +156,7 @@ mod tests {
 
     #[test]
     fn missing_sections_and_files_are_named_each() {
-        let found = findings(Some("## Purpose\nTo be.\n## Rules\n\n## Files\n- `lib.rs`\n"));
+        let found = findings(Some("## Purpose\nTo be.\n## Rules\n\n## Files\nnone\n"));
         let messages: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
         assert!(messages[0].contains("`rules`"), "{messages:?}");
         assert!(messages[1].contains("types/mod.rs"), "{messages:?}");

@@ -31,7 +31,7 @@ struct Ban {
     instead: &'static str,
 }
 
-const BANS: [Ban; 13] = [
+const BANS: [Ban; 12] = [
     ban("todo!", Place::Code, "write the code"),
     ban("unimplemented!", Place::Code, "write the code, or return an `unsupported` error"),
     ban("dbg!", Place::Code, "take it out"),
@@ -44,7 +44,6 @@ const BANS: [Ban; 13] = [
     ban("std::fs", Place::AboveFiles, FILES),
     ban("File::open", Place::AboveFiles, FILES),
     ban("File::create", Place::AboveFiles, FILES),
-    ban("OpenOptions", Place::AboveFiles, FILES),
 ];
 
 const PANIC: &str = "return an error, or end the line with `// infallible: why`";
