@@ -1,0 +1,105 @@
+# Finds or installs what the scripts of this project need. Sourced by quickstart.sh and test.sh.
+#
+# Debian's packages are installed where they are missing and we may; otherwise the message says
+# what to install. Rust is never fetched behind anybody's back.
+# shellcheck shell=bash
+
+RUST_MINOR=88 # rust-version in Cargo.toml
+
+fail() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+# Runs a command with the rights to install packages.
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        fail "not root, and no sudo: run this as root first: $*"
+    fi
+}
+
+# need_packages PACKAGE...: installs those that are not there.
+need_packages() {
+    local package missing=()
+    command -v dpkg-query >/dev/null || fail "not a Debian system: install the likes of $*"
+    for package in "$@"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
+            missing+=("$package")
+    done
+    [ "${#missing[@]}" -gt 0 ] || return 0
+    echo "installing ${missing[*]}"
+    as_root apt-get update -qq
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        "${missing[@]}" >/dev/null
+}
+
+# Whether this release of Debian has a package; a name that others only provide has no version.
+debian_has() {
+    command -v apt-cache >/dev/null || return 1
+    as_root apt-get update -qq
+    apt-cache policy "$1" | grep -q 'Candidate: [0-9]'
+}
+
+# The minor version of cargo 1.x; nothing without a working cargo.
+cargo_minor() {
+    cargo --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p'
+}
+
+rust_is_new_enough() {
+    local minor
+    minor=$(cargo_minor)
+    [ -n "$minor" ] && [ "$minor" -ge "$RUST_MINOR" ]
+}
+
+# need_rust [COMPONENT...]: a cargo that can build this project, from rustup where there is one.
+need_rust() {
+    if [ -n "${HOME:-}" ] && [ -d "$HOME/.cargo/bin" ]; then
+        PATH="$HOME/.cargo/bin:$PATH"
+    fi
+    if ! command -v cargo >/dev/null && ! command -v rustup >/dev/null && debian_has rustup; then
+        need_packages rustup
+    fi
+    if ! rust_is_new_enough && command -v rustup >/dev/null; then
+        rustup toolchain install stable --profile minimal --no-self-update
+        export RUSTUP_TOOLCHAIN=stable
+    fi
+    rust_is_new_enough || fail "Rust 1.$RUST_MINOR or newer is needed$(found_rust).
+Install it with rustup, see https://rustup.rs, and run this again:
+  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal"
+    local component
+    for component in "$@"; do
+        cargo "$component" --version >/dev/null 2>&1 && continue
+        command -v rustup >/dev/null || fail "cargo $component is missing; install it"
+        rustup component add "$(component_name "$component")"
+    done
+}
+
+found_rust() {
+    if command -v cargo >/dev/null; then
+        printf ', and this is %s' "$(cargo --version 2>/dev/null || echo 'a cargo that does not run')"
+    fi
+}
+
+# What rustup calls the component of a cargo command.
+component_name() {
+    case $1 in
+        fmt) echo rustfmt ;;
+        *) echo "$1" ;;
+    esac
+}
+
+# The programs of the newest PostgreSQL installed that pagemill can read.
+newest_postgres() {
+    local version
+    for version in 18 17 16 15 14; do
+        if [ -x "/usr/lib/postgresql/$version/bin/initdb" ]; then
+            echo "/usr/lib/postgresql/$version/bin"
+            return 0
+        fi
+    done
+    return 1
+}

@@ -1,0 +1,236 @@
+//! The result as an artefact: a page to read and the raw numbers to check it by.
+//!
+//! Kept as `runs/<date>-<name>.md` and `.json`; a result is never overwritten. A quick run, or one of the
+//! server alone, is no result: it lands beside the clusters instead.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::rows::{MEMORY_TARGET_MIB, READS_TARGET, Work};
+use super::runs::Measured;
+use super::statistics::{median, range};
+use super::{Bench, server};
+
+const METHOD: &str = "\
+How it was measured: one warm-up of each side, whose answers must be equal (counts by number, exports \
+byte by byte), then the two in turns. Everything is in the page cache. PostgreSQL: one statement timed \
+by psql's `\\timing`, `max_parallel_workers_per_gather = 0`, `jit = off` (compiling costs these \
+statements more than it gains), the server pinned to one core. Pagemill: the whole process, start \
+included, pinned to the same core; rows ending in `-j2` use two cores, against PostgreSQL on one. \
+PostgreSQL runs on one data directory and pagemill reads a cleanly stopped copy of it. Exports go to a \
+new file on the same file system, with nothing left to write back from the run before; neither side is \
+asked to sync it. A ratio is PostgreSQL's time over pagemill's, the median of the pairs, with an \
+interval from order statistics. Peak memory and read calls come from runs of their own.";
+
+/// The page.
+pub(super) fn markdown(bench: &Bench) -> String {
+    let quick = if bench.options.quick { " (quick: small tables, no result)" } else { "" };
+    let mut page = format!("# Benchmark: {}{quick}\n\n{METHOD}\n\n", bench.options.name);
+    page += &faults(bench);
+    page += &times(bench);
+    page += "\n";
+    page += &costs(bench);
+    if let Some(seconds) = bench.build_s {
+        let _ = writeln!(page, "\nClean release build: {seconds:.1} s.");
+    }
+    page += "\n## Environment\n\n";
+    for (name, value) in settings(bench).iter().chain(&bench.environment) {
+        let _ = writeln!(page, "- {name}: {value}");
+    }
+    page
+}
+
+/// What went wrong, before any figure.
+fn faults(bench: &Bench) -> String {
+    let mut list = String::new();
+    for measured in &bench.measured {
+        if let Some(fault) = &measured.fault {
+            let _ = writeln!(list, "- {}: {}", measured.row.id, fault.trim().replace('\n', " "));
+        }
+    }
+    if list.is_empty() { list } else { list + "\n" }
+}
+
+fn times(bench: &Bench) -> String {
+    let mut table = String::from(
+        "| row | PostgreSQL, ms | pagemill, ms | ratio | target | verdict |\n\
+         | --- | ---: | ---: | ---: | ---: | --- |\n",
+    );
+    for measured in &bench.measured {
+        let startup = measured.row.work == Work::Startup;
+        let target = measured.row.target;
+        let target =
+            if startup { format!("≤ {target} ms") } else { format!("≥ {target:.1}×") };
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {} | {target} | {} |",
+            measured.row.id,
+            spread(&measured.server_ms),
+            spread(&measured.pagemill_ms),
+            if startup { "—".to_owned() } else { ratio(measured) },
+            measured.verdict(),
+        );
+    }
+    table += "\nTimes: median (smallest–largest).\n";
+    table
+}
+
+fn spread(samples: &[f64]) -> String {
+    match (median(samples), range(samples)) {
+        (Some(median), Some((low, high))) => format!("{median:.1} ({low:.1}–{high:.1})"),
+        _ => "—".to_owned(),
+    }
+}
+
+fn ratio(measured: &Measured) -> String {
+    let Some((figure, interval)) = measured.figure() else { return "—".to_owned() };
+    let percent = interval.coverage * 100.0;
+    format!("{figure:.2}× [{:.2}–{:.2}, {percent:.0} %]", interval.low, interval.high)
+}
+
+fn costs(bench: &Bench) -> String {
+    let mut table = String::from(
+        "| row | peak memory, MiB | target | verdict | read calls | per 16 blocks | target | verdict |\n\
+         | --- | ---: | ---: | --- | ---: | ---: | ---: | --- |\n",
+    );
+    for measured in &bench.measured {
+        let (memory, reads) = (measured.peak_memory_mib, measured.reads_per_16_blocks());
+        let _ = writeln!(
+            table,
+            "| {} | {} | ≤ {MEMORY_TARGET_MIB} | {} | {} | {} | ≤ {READS_TARGET} | {} |",
+            measured.row.id,
+            or_dash(memory, 1),
+            at_most(memory, MEMORY_TARGET_MIB),
+            measured.read_calls.map_or("—".to_owned(), |calls| calls.to_string()),
+            or_dash(reads, 2),
+            at_most(reads, READS_TARGET),
+        );
+    }
+    table += "\nRead calls are those of the whole process, catalogs and libraries included; a page fault \
+              of a mapping is not one.\n";
+    table
+}
+
+fn or_dash(value: Option<f64>, digits: usize) -> String {
+    value.map_or("—".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+fn at_most(value: Option<f64>, target: f64) -> &'static str {
+    match value {
+        Some(value) if value <= target => "met",
+        Some(_) => "missed",
+        None => "—",
+    }
+}
+
+fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
+    let options = &bench.options;
+    let cached = bench.cached_share.map_or("unknown, fincore is missing".to_owned(), |share| {
+        format!("{:.1} %", share * 100.0)
+    });
+    vec![
+        (
+            "tables",
+            format!(
+                "t {} rows, bigtable {} rows, both frozen",
+                options.rows, options.bigtable_rows
+            ),
+        ),
+        ("data checksums", if options.data_checksums { "on" } else { "off" }.to_owned()),
+        ("repetitions", options.repetitions.to_string()),
+        ("core", options.core.to_string()),
+        ("shared_buffers", options.shared_buffers.clone()),
+        ("server settings", server::SETTINGS.trim().replace('\n', ", ")),
+        ("in the page cache before the first run", cached),
+    ]
+}
+
+/// The raw numbers.
+pub(super) fn raw(bench: &Bench) -> Value {
+    let named = |entries: &[(&'static str, String)]| -> Value {
+        let pairs = entries.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
+        Value::Object(pairs.collect::<Map<String, Value>>())
+    };
+    json!({
+        "name": bench.options.name,
+        "environment": named(&bench.environment),
+        "settings": named(&settings(bench)),
+        "cached_share": bench.cached_share,
+        "build_s": bench.build_s,
+        "targets": { "peak_memory_mib": MEMORY_TARGET_MIB, "reads_per_16_blocks": READS_TARGET },
+        "rows": bench.measured.iter().map(raw_row).collect::<Vec<Value>>(),
+    })
+}
+
+fn raw_row(measured: &Measured) -> Value {
+    json!({
+        "row": measured.row.id,
+        "statement": measured.statement,
+        "command": measured.command,
+        "server_ms": measured.server_ms,
+        "pagemill_ms": measured.pagemill_ms,
+        "ratios": measured.ratios(),
+        "figure": measured.figure().map(|(figure, interval)| json!({
+            "median": figure,
+            "low": interval.low,
+            "high": interval.high,
+            "coverage": interval.coverage,
+        })),
+        "target": measured.row.target,
+        "verdict": measured.verdict(),
+        "peak_memory_mib": measured.peak_memory_mib,
+        "read_calls": measured.read_calls,
+        "blocks": measured.blocks,
+        "output_bytes": measured.output_bytes,
+        "fault": measured.fault,
+    })
+}
+
+/// Writes both files and gives their paths.
+pub(super) fn keep(bench: &Bench, directory: &Path) -> Result<[PathBuf; 2]> {
+    std::fs::create_dir_all(directory)?;
+    let date = bench.environment.iter().find(|(name, _)| *name == "date");
+    let day = date.and_then(|(_, date)| date.get(..10)).unwrap_or("undated");
+    let stem = free_stem(directory, &format!("{day}-{}", bench.options.name));
+    let page = directory.join(format!("{stem}.md"));
+    let numbers = directory.join(format!("{stem}.json"));
+    std::fs::write(&page, markdown(bench))?;
+    std::fs::write(&numbers, serde_json::to_string_pretty(&raw(bench))? + "\n")?;
+    Ok([page, numbers])
+}
+
+/// The stem itself, or the first of `-2`, `-3` and so on that is not taken.
+fn free_stem(directory: &Path, stem: &str) -> String {
+    let taken = |stem: &str| directory.join(format!("{stem}.json")).exists();
+    if !taken(stem) {
+        return stem.to_owned();
+    }
+    let numbered = (2_u32..).map(|number| format!("{stem}-{number}"));
+    numbered.into_iter().find(|stem| !taken(stem)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_never_overwritten() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(free_stem(directory.path(), "2026-01-01-bench"), "2026-01-01-bench");
+        std::fs::write(directory.path().join("2026-01-01-bench.json"), "{}").unwrap();
+        assert_eq!(free_stem(directory.path(), "2026-01-01-bench"), "2026-01-01-bench-2");
+    }
+
+    #[test]
+    fn figures_that_are_not_there_are_dashes() {
+        assert_eq!(spread(&[]), "—");
+        assert_eq!(spread(&[1.0, 3.0]), "2.0 (1.0–3.0)");
+        assert_eq!(
+            (at_most(None, 1.0), at_most(Some(1.0), 1.0), at_most(Some(2.0), 1.0)),
+            ("—", "met", "missed")
+        );
+    }
+}

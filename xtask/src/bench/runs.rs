@@ -1,0 +1,281 @@
+//! One row: answers compared, then runs in turns, then memory and calls.
+//!
+//! Invariant: nothing is timed before both sides gave the same answer in the warm-up, a count by its
+//! number, an export byte by byte. Before each timed export the files of the last one are deleted and
+//! what is dirty is written out, so that no run pays for another's output.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::options::Options;
+use super::output_of;
+use super::pagemill::Pagemill;
+use super::rows::{Format, Row, Table, Work};
+use super::server::Server;
+use super::statistics::{Interval, median, median_interval};
+
+/// Starts are short: more of them cost nothing.
+const STARTS_PER_REPETITION: usize = 4;
+
+/// How a fault begins when the two answers are not equal.
+const DIFFERS: &str = "differs";
+
+const BLOCK_BYTES: u64 = 8192;
+
+/// What was found out about one row.
+pub(super) struct Measured {
+    pub(super) row: Row,
+    /// The two command lines.
+    pub(super) statement: String,
+    pub(super) command: String,
+    pub(super) server_ms: Vec<f64>,
+    pub(super) pagemill_ms: Vec<f64>,
+    pub(super) peak_memory_mib: Option<f64>,
+    pub(super) read_calls: Option<u64>,
+    pub(super) blocks: Option<u64>,
+    pub(super) output_bytes: Option<u64>,
+    /// Why the row has no figures of pagemill.
+    pub(super) fault: Option<String>,
+}
+
+impl Measured {
+    /// PostgreSQL's time over pagemill's, pair by pair.
+    pub(super) fn ratios(&self) -> Vec<f64> {
+        let pairs = self.server_ms.iter().zip(&self.pagemill_ms);
+        pairs.map(|(server, pagemill)| server / pagemill).collect()
+    }
+
+    /// The figure the target is about, with its interval.
+    pub(super) fn figure(&self) -> Option<(f64, Interval)> {
+        let samples = match self.row.work {
+            Work::Startup => self.pagemill_ms.clone(),
+            _ => self.ratios(),
+        };
+        Some((median(&samples)?, median_interval(&samples)?))
+    }
+
+    pub(super) fn verdict(&self) -> String {
+        if let Some(fault) = &self.fault {
+            return if fault.starts_with(DIFFERS) { DIFFERS } else { "failed" }.to_owned();
+        }
+        let Some((figure, interval)) = self.figure() else { return "not run".to_owned() };
+        let word = if self.reaches(figure) { "met" } else { "missed" };
+        let certain = self.reaches(interval.low) == self.reaches(interval.high);
+        if certain { word.to_owned() } else { format!("{word}, within noise") }
+    }
+
+    fn reaches(&self, figure: f64) -> bool {
+        match self.row.work {
+            Work::Startup => figure <= self.row.target,
+            _ => figure >= self.row.target,
+        }
+    }
+
+    pub(super) fn reads_per_16_blocks(&self) -> Option<f64> {
+        Some(self.read_calls? as f64 * 16.0 / self.blocks.filter(|blocks| *blocks > 0)? as f64)
+    }
+}
+
+/// Measures one row; a failure of pagemill is a finding, one of the server is an error.
+pub(super) fn measure(
+    row: &Row,
+    options: &Options,
+    server: &Server<'_>,
+    pagemill: Option<&Pagemill>,
+) -> Result<Measured> {
+    let side = Side { row, server, file: server.cluster.exports().join("postgresql") };
+    let statement = side.statement();
+    let mut measured = Measured {
+        row: *row,
+        statement: statement.replace(&*side.file.to_string_lossy(), "FILE"),
+        command: pagemill.map(|pagemill| pagemill.spelled(row)).unwrap_or_default(),
+        server_ms: Vec::new(),
+        pagemill_ms: Vec::new(),
+        peak_memory_mib: None,
+        read_calls: None,
+        blocks: row.table().map(|table| blocks(server, table)).transpose()?,
+        output_bytes: None,
+        fault: None,
+    };
+    let outcome = side.turns(options, pagemill, &mut measured);
+    side.clear(pagemill)?;
+    match outcome {
+        Ok(()) => {}
+        Err(Fault::Server(error)) => return Err(error.context(row.id)),
+        Err(Fault::Pagemill(error)) => {
+            eprintln!("{}: {error:#}", row.id);
+            let fault = format!("{error:#}");
+            measured.fault = pagemill.map(|pagemill| pagemill.without_places(&fault));
+        }
+    }
+    Ok(measured)
+}
+
+fn blocks(server: &Server<'_>, table: Table) -> Result<u64> {
+    let size = server.psql(&[&format!("select pg_relation_size('{}')", table.name())])?;
+    Ok(size.trim().parse::<u64>().context("pg_relation_size")? / BLOCK_BYTES)
+}
+
+/// Whose failure it was.
+enum Fault {
+    Server(anyhow::Error),
+    Pagemill(anyhow::Error),
+}
+
+/// The server's side of a row, and the way both take turns.
+struct Side<'a> {
+    row: &'a Row,
+    server: &'a Server<'a>,
+    /// Where its export goes.
+    file: PathBuf,
+}
+
+impl Side<'_> {
+    fn statement(&self) -> String {
+        match self.row.work {
+            Work::Startup => String::new(),
+            Work::Count(table) => format!("select count(*) from {}", table.name()),
+            Work::Export { table, format, .. } => {
+                let path = self.file.to_string_lossy().replace('\'', "''");
+                let options = if format == Format::Csv { " (format csv)" } else { "" };
+                format!("copy {} to '{path}'{options}", table.name())
+            }
+        }
+    }
+
+    fn turns(
+        &self,
+        options: &Options,
+        pagemill: Option<&Pagemill>,
+        measured: &mut Measured,
+    ) -> Result<(), Fault> {
+        self.clear(pagemill).map_err(Fault::Server)?;
+        let expected = self.serve(None)?;
+        measured.output_bytes = std::fs::metadata(&self.file).map(|file| file.len()).ok();
+        if let Some(pagemill) = pagemill {
+            let given = pagemill.timed(self.row).map_err(Fault::Pagemill)?.0;
+            self.compare(&expected, &given, &pagemill.export).map_err(Fault::Pagemill)?;
+        }
+        for _ in 0..self.turn_count(options) {
+            self.clear(pagemill).map_err(Fault::Server)?;
+            self.serve(Some(&mut measured.server_ms))?;
+            let Some(pagemill) = pagemill else { continue };
+            self.clear(Some(pagemill)).map_err(Fault::Server)?;
+            let timed = pagemill.timed(self.row).map_err(Fault::Pagemill)?;
+            measured.pagemill_ms.push(timed.1);
+        }
+        let Some(pagemill) = pagemill else { return Ok(()) };
+        self.clear(Some(pagemill)).map_err(Fault::Server)?;
+        measured.peak_memory_mib =
+            Some(pagemill.peak_memory_mib(self.row).map_err(Fault::Pagemill)?);
+        self.clear(Some(pagemill)).map_err(Fault::Server)?;
+        measured.read_calls = pagemill.read_calls(self.row);
+        Ok(())
+    }
+
+    fn turn_count(&self, options: &Options) -> usize {
+        match self.row.work {
+            Work::Startup => options.repetitions * STARTS_PER_REPETITION,
+            _ => options.repetitions,
+        }
+    }
+
+    /// Runs the statement, keeps its time, and gives its answer.
+    fn serve(&self, times: Option<&mut Vec<f64>>) -> Result<String, Fault> {
+        if self.row.work == Work::Startup {
+            return Ok(String::new());
+        }
+        let (answer, time) = self.server.timed(&self.statement()).map_err(Fault::Server)?;
+        if let Some(times) = times {
+            times.push(time);
+        }
+        Ok(answer)
+    }
+
+    fn compare(&self, expected: &str, given: &str, export: &Path) -> Result<()> {
+        match self.row.work {
+            Work::Startup => Ok(()),
+            Work::Count(_) if given.split_whitespace().any(|word| word == expected) => Ok(()),
+            Work::Count(_) => {
+                bail!("{DIFFERS}: PostgreSQL counts {expected}, pagemill {}", given.trim())
+            }
+            Work::Export { .. } => {
+                let same = Command::new("cmp").arg("-s").arg(&self.file).arg(export).status()?;
+                if same.success() {
+                    Ok(())
+                } else {
+                    bail!("{DIFFERS}: the two exports are not equal")
+                }
+            }
+        }
+    }
+
+    /// Deletes what exports wrote, and waits until nothing of it is left to be written.
+    fn clear(&self, pagemill: Option<&Pagemill>) -> Result<()> {
+        if !matches!(self.row.work, Work::Export { .. }) {
+            return Ok(());
+        }
+        let exports = [Some(&self.file), pagemill.map(|pagemill| &pagemill.export)];
+        for file in exports.into_iter().flatten().filter(|file| file.exists()) {
+            std::fs::remove_file(file)?;
+        }
+        output_of(&mut Command::new("sync"))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::rows;
+
+    fn measured(id: &str, server_ms: &[f64], pagemill_ms: &[f64]) -> Measured {
+        Measured {
+            row: rows::selected(&[id.to_owned()], true).unwrap()[0],
+            statement: String::new(),
+            command: String::new(),
+            server_ms: server_ms.to_vec(),
+            pagemill_ms: pagemill_ms.to_vec(),
+            peak_memory_mib: None,
+            read_calls: Some(100),
+            blocks: Some(1600),
+            output_bytes: None,
+            fault: None,
+        }
+    }
+
+    #[test]
+    fn a_ratio_is_taken_pair_by_pair() {
+        assert_eq!(measured("count-t", &[100.0, 200.0], &[10.0, 10.0]).ratios(), [10.0, 20.0]);
+    }
+
+    #[test]
+    fn a_target_inside_the_interval_is_called_noise() {
+        assert_eq!(measured("count-t", &[90.0; 5], &[10.0; 5]).verdict(), "met");
+        assert_eq!(measured("count-t", &[10.0; 5], &[10.0; 5]).verdict(), "missed");
+        let spread = measured("count-t", &[20.0, 90.0, 90.0], &[10.0; 3]);
+        assert_eq!(spread.verdict(), "met, within noise");
+    }
+
+    #[test]
+    fn a_start_is_held_to_milliseconds() {
+        assert_eq!(measured("startup", &[], &[1.0; 5]).verdict(), "met");
+        assert_eq!(measured("startup", &[], &[9e9; 5]).verdict(), "missed");
+    }
+
+    #[test]
+    fn reads_are_told_for_sixteen_blocks() {
+        assert_eq!(measured("count-t", &[], &[]).reads_per_16_blocks(), Some(1.0));
+    }
+
+    #[test]
+    fn a_row_that_failed_says_so_and_a_wrong_answer_is_called_one() {
+        let mut row = measured("count-t", &[90.0; 5], &[10.0; 5]);
+        row.fault = Some("failed (exit status: 1): pagemill count".into());
+        assert_eq!(row.verdict(), "failed");
+        row.fault = Some(format!("{DIFFERS}: PostgreSQL counts 2, pagemill 1"));
+        assert_eq!(row.verdict(), "differs");
+    }
+}

@@ -1,0 +1,164 @@
+//! `cargo xtask ci`: everything a change must pass, in one command, the same here as on a machine that
+//! watches the repository.
+//!
+//! Every step runs even after one has failed, so that one run shows all that is wrong. The count of
+//! tests at the end is summed from what the test programs print, and is left out when one of them
+//! did not live to print its own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use crate::{tidy, workspace};
+
+/// What became of one step.
+struct Outcome {
+    name: &'static str,
+    passed: bool,
+    took: Duration,
+}
+
+/// Runs all steps and says whether all passed.
+pub(crate) fn run() -> Result<bool> {
+    let root = workspace::root();
+    let mut tally = Tally::default();
+    let outcomes = [
+        step("fmt", || quiet(&root, &["fmt", "--all", "--check"]))?,
+        step("clippy", || {
+            quiet(&root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+        })?,
+        step("tidy", tidy::run)?,
+        step("test", || test(&root, &mut tally))?,
+        step("doc", || documentation(&root))?,
+    ];
+    println!();
+    for outcome in &outcomes {
+        let word = if outcome.passed { "ok" } else { "FAILED" };
+        println!("{:<8}{:>8.1} s  {word}", outcome.name, outcome.took.as_secs_f64());
+    }
+    println!("{}", tally.summary());
+    Ok(outcomes.iter().all(|outcome| outcome.passed))
+}
+
+fn step(name: &'static str, work: impl FnOnce() -> Result<bool>) -> Result<Outcome> {
+    println!("== {name}");
+    let start = Instant::now();
+    let passed = work().with_context(|| name)?;
+    Ok(Outcome { name, passed, took: start.elapsed() })
+}
+
+fn quiet(root: &Path, arguments: &[&str]) -> Result<bool> {
+    Ok(workspace::cargo().args(arguments).current_dir(root).status()?.success())
+}
+
+fn documentation(root: &Path) -> Result<bool> {
+    let mut command = workspace::cargo();
+    command.args(["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    Ok(command.env("RUSTDOCFLAGS", "-D warnings").current_dir(root).status()?.success())
+}
+
+fn test(root: &Path, tally: &mut Tally) -> Result<bool> {
+    let mut command = workspace::cargo();
+    command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(root);
+    run_counted(&mut command, tally)
+}
+
+/// Runs a command, passing its standard output on line by line, and counts the tests in it.
+fn run_counted(command: &mut Command, tally: &mut Tally) -> Result<bool> {
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let output = child.stdout.take().context("no pipe to the tests")?;
+    let mut reader = BufReader::new(output);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        std::io::stdout().write_all(&line)?;
+        tally.read(&String::from_utf8_lossy(&line));
+        line.clear();
+    }
+    Ok(child.wait()?.success())
+}
+
+/// The tests counted so far.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Tally {
+    begun: usize,
+    ended: usize,
+    passed: usize,
+    failed: usize,
+    ignored: usize,
+}
+
+impl Tally {
+    /// Reads one line of a test program: `running N tests`, or
+    /// `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
+    fn read(&mut self, line: &str) {
+        let line = line.trim();
+        if line.starts_with("running ") && (line.ends_with(" tests") || line.ends_with(" test")) {
+            self.begun += 1;
+        }
+        let Some(result) = line.strip_prefix("test result: ") else { return };
+        self.ended += 1;
+        for part in result.split([';', '.']) {
+            let mut words = part.split_whitespace();
+            let (Some(count), Some(word)) = (words.next(), words.next()) else { continue };
+            let Ok(count) = count.parse::<usize>() else { continue };
+            match word {
+                "passed" => self.passed += count,
+                "failed" => self.failed += count,
+                "ignored" => self.ignored += count,
+                _ => {}
+            }
+        }
+    }
+
+    fn summary(&self) -> String {
+        if self.ended == 0 {
+            return "no test ran".to_owned();
+        }
+        if self.begun != self.ended {
+            let lost = self.begun.abs_diff(self.ended);
+            return format!("tests not counted: {lost} test programs ended without a result");
+        }
+        let Self { passed, failed, ignored, .. } = self;
+        format!("{passed} passed, {failed} failed, {ignored} ignored")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(lines: &[&str]) -> Tally {
+        let mut tally = Tally::default();
+        lines.iter().for_each(|line| tally.read(line));
+        tally
+    }
+
+    #[test]
+    fn counts_of_several_programs_are_summed() {
+        let counted = tally(&[
+            "running 4 tests",
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+            "running 1 test",
+            "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+        ]);
+        assert_eq!(counted.summary(), "3 passed, 1 failed, 1 ignored");
+    }
+
+    #[test]
+    fn a_program_that_died_leaves_the_count_unsaid() {
+        let counted = tally(&[
+            "running 4 tests",
+            "running 0 tests",
+            "test result: ok. 0 passed; 0 failed; 0 ignored",
+        ]);
+        assert!(counted.summary().contains("1 test programs"), "{}", counted.summary());
+    }
+
+    #[test]
+    fn nothing_run_is_said_so() {
+        assert_eq!(tally(&["error: could not compile"]).summary(), "no test ran");
+    }
+}

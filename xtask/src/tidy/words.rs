@@ -1,0 +1,164 @@
+//! The rule of banned words and calls, each with what to write instead.
+//!
+//! Calls that may panic are looked for in code outside tests; a line whose comment says
+//! `// infallible: why` is excused, because the reason then stands beside it. Marks of unfinished
+//! work are looked for in comments and in tests too: they have no good place.
+
+use super::source::{Line, Source};
+use super::{Finding, Tree};
+
+const RULE: &str = "words";
+
+/// Excuses a call that may panic, when a reason follows it.
+const EXCUSE: &str = "// infallible:";
+
+/// Where a word is looked for.
+#[derive(PartialEq, Eq)]
+enum Place {
+    /// Code, tests included.
+    Code,
+    /// Code outside tests, unless excused.
+    Shipped,
+    /// Comments.
+    Comment,
+    /// Code outside tests, in crates that must go through `pagemill-io`.
+    AboveFiles,
+}
+
+struct Ban {
+    word: &'static str,
+    place: Place,
+    instead: &'static str,
+}
+
+const BANS: [Ban; 12] = [
+    ban("todo!", Place::Code, "write the code"),
+    ban("unimplemented!", Place::Code, "write the code, or return an `unsupported` error"),
+    ban("dbg!", Place::Code, "take it out"),
+    ban("TODO", Place::Comment, "do it now, or open an issue"),
+    ban("FIXME", Place::Comment, "do it now, or open an issue"),
+    ban("XXX", Place::Comment, "say what is wrong, in words"),
+    ban(".unwrap()", Place::Shipped, PANIC),
+    ban(".expect(", Place::Shipped, PANIC),
+    ban("panic!", Place::Shipped, PANIC),
+    ban("std::fs", Place::AboveFiles, FILES),
+    ban("File::open", Place::AboveFiles, FILES),
+    ban("File::create", Place::AboveFiles, FILES),
+];
+
+const PANIC: &str = "return an error, or end the line with `// infallible: why`";
+const FILES: &str = "go through pagemill-io, where reads are counted and faults are injected";
+
+const fn ban(word: &'static str, place: Place, instead: &'static str) -> Ban {
+    Ban { word, place, instead }
+}
+
+/// Crates that may open files themselves: the two at the bottom, the command line (its output), and
+/// what never ships.
+const FILE_CRATES: [&str; 5] = [
+    "crates/pagemill-io/",
+    "crates/pagemill-sys/",
+    "crates/pagemill/",
+    "crates/pagemill-testkit/",
+    "xtask/",
+];
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    tree.sources.iter().flat_map(check_source).collect()
+}
+
+fn check_source(source: &Source) -> Vec<Finding> {
+    let opens_files = FILE_CRATES.iter().any(|prefix| source.path.starts_with(prefix));
+    let mut findings = Vec::new();
+    for (number, line) in source.numbered() {
+        for ban in BANS.iter().filter(|ban| is_broken(ban, line, opens_files)) {
+            let message = format!("`{}`; {}", ban.word, ban.instead);
+            findings.push(Finding::new(&source.path, number, RULE, message));
+        }
+    }
+    findings
+}
+
+fn is_broken(ban: &Ban, line: &Line, opens_files: bool) -> bool {
+    match ban.place {
+        Place::Code => has_word(&line.code, ban.word),
+        Place::Comment => has_word(&line.comment, ban.word),
+        Place::Shipped => !line.in_test && has_word(&line.code, ban.word) && !is_excused(line),
+        Place::AboveFiles => !opens_files && !line.in_test && has_word(&line.code, ban.word),
+    }
+}
+
+fn is_excused(line: &Line) -> bool {
+    line.comment.split_once(EXCUSE).is_some_and(|(_, why)| !why.trim().is_empty())
+}
+
+/// Whether the word stands there by itself: `core_panic!` holds no `panic!`, `File::opened` no `File::open`.
+fn has_word(text: &str, word: &str) -> bool {
+    let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
+    let starts_name = word.starts_with(part_of_name);
+    let ends_name = word.ends_with(part_of_name);
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|head| head.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|tail| tail.chars().next());
+        let joined_before = starts_name && before.is_some_and(part_of_name);
+        let joined_after = ends_name && after.is_some_and(part_of_name);
+        !joined_before && !joined_after
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, text: &str) -> Vec<(usize, String)> {
+        let source = Source::new(path, text);
+        let findings = check_source(&source).into_iter();
+        findings.map(|finding| (finding.line, finding.message)).collect()
+    }
+
+    #[test]
+    fn a_call_that_may_panic_is_named_with_its_remedy() {
+        let found = found("crates/pagemill-io/src/a.rs", "let a = b.unwrap();\n");
+        assert_eq!(found, [(1, format!("`.unwrap()`; {PANIC}"))]);
+    }
+
+    #[test]
+    fn a_reason_excuses_it_and_an_empty_reason_does_not() {
+        let path = "crates/pagemill-io/src/a.rs";
+        assert!(found(path, "b.expect(\"x\") // infallible: checked above\n").is_empty());
+        assert_eq!(found(path, "b.expect(\"x\") // infallible:\n").len(), 1);
+    }
+
+    #[test]
+    fn tests_comments_and_strings_may_say_it() {
+        let text =
+            "// x.unwrap()\nlet a = \"panic!\";\n#[cfg(test)]\nmod t { fn f() { x.unwrap() } }\n";
+        assert!(found("crates/pagemill-io/src/a.rs", text).is_empty());
+    }
+
+    #[test]
+    fn unfinished_work_is_found_in_tests_and_comments_too() {
+        let text = concat!("#[cfg(test)]\nmod t { fn f() { to", "do!() } }\n// TO", "DO: later\n");
+        let lines: Vec<usize> =
+            found("crates/x/src/a.rs", text).into_iter().map(|(line, _)| line).collect();
+        assert_eq!(lines, [2, 3]);
+    }
+
+    #[test]
+    fn files_are_opened_by_the_crates_at_the_bottom_only() {
+        let text = "let f = std::fs::read(p)?;\n";
+        assert_eq!(found("crates/pagemill-engine/src/a.rs", text).len(), 1);
+        assert!(found("crates/pagemill-io/src/a.rs", text).is_empty());
+        assert!(found("crates/pagemill/src/a.rs", text).is_empty());
+        assert!(found("crates/pagemill-engine/tests/a.rs", text).is_empty());
+    }
+
+    #[test]
+    fn a_word_inside_a_longer_name_is_another_word() {
+        assert!(!has_word("assert_no_panic!()", "panic!"));
+        assert!(has_word("(panic!())", "panic!"));
+        assert!(!has_word("std::fs_x", "std::fs"));
+        assert!(has_word("use std::fs;", "std::fs"));
+        assert!(!has_word("a.unwrap_or(0)", ".unwrap()"));
+    }
+}
