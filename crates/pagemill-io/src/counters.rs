@@ -62,6 +62,17 @@ impl Counters {
     pub(crate) fn record_read(&self, bytes: usize, waited: Duration) {
         self.read_calls.fetch_add(1, Relaxed);
         self.bytes_read.fetch_add(bytes as u64, Relaxed);
+        self.record_wait(waited);
+    }
+
+    /// Adds one write call that took `bytes` (0 when it failed) after `waited`.
+    pub(crate) fn record_write(&self, bytes: usize, waited: Duration) {
+        self.write_calls.fetch_add(1, Relaxed);
+        self.bytes_written.fetch_add(bytes as u64, Relaxed);
+        self.record_wait(waited);
+    }
+
+    fn record_wait(&self, waited: Duration) {
         let nanoseconds = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
         self.io_wait_ns.fetch_add(nanoseconds, Relaxed);
     }

@@ -6,6 +6,7 @@ pub mod error;
 pub mod file_damage;
 pub mod fork_files;
 mod open_segments;
+pub mod output;
 pub mod segment_listing;
 #[cfg(any(test, feature = "simulated"))]
 pub mod simulated;
@@ -15,5 +16,6 @@ pub use counters::{Counters, CountersSnapshot};
 pub use error::{Error, ErrorKind, Result};
 pub use file_damage::{FileDamage, FileDamageKind};
 pub use fork_files::ForkFiles;
+pub use output::Output;
 pub use segment_listing::SegmentListing;
 pub use storage::{DirEntry, File, FileSystem, Metadata, RealFileSystem, Storage};

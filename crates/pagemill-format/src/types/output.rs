@@ -28,7 +28,6 @@ pub enum NameKind {
     Class,
     Collation,
     Config,
-    Database,
     Dictionary,
     Namespace,
     Oper,
