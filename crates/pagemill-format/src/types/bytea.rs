@@ -23,17 +23,15 @@ pub fn write_bytea(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// When the value is not 16 bytes.
 pub fn write_uuid(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let uuid: [u8; 16] = fixed("uuid", value)?;
-    let mut text = [b'-'; 36];
-    let mut at = 0;
-    for (i, byte) in uuid.into_iter().enumerate() {
-        if matches!(i, 4 | 6 | 8 | 10) {
-            at += 1;
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = uuid.map(pair);
+    let groups: [&[[u8; 2]]; 5] = [&[a, b, c, d], &[e, f], &[g, h], &[i, j], &[k, l, m, n, o, p]];
+    out.reserve(36);
+    for (i, group) in groups.into_iter().enumerate() {
+        if i > 0 {
+            out.push(b'-');
         }
-        text[at] = digit(byte >> 4);
-        text[at + 1] = digit(byte & 15);
-        at += 2;
+        out.extend_from_slice(group.as_flattened());
     }
-    out.extend_from_slice(&text);
     Ok(())
 }
 
@@ -60,7 +58,7 @@ fn push_colon_separated(bytes: &[u8], out: &mut Vec<u8>) {
         if i > 0 {
             out.push(b':');
         }
-        out.extend([digit(byte >> 4), digit(byte & 15)]);
+        out.extend_from_slice(&pair(*byte));
     }
 }
 
@@ -71,14 +69,14 @@ fn push_hex(bytes: &[u8], out: &mut Vec<u8>) {
     out.resize(start + 2 * bytes.len(), 0);
     let (places, _) = out[start..].as_chunks_mut::<2>();
     for (place, byte) in places.iter_mut().zip(bytes) {
-        *place = [digit(byte >> 4), digit(byte & 15)];
+        *place = pair(*byte);
     }
 }
 
-/// The digit of a number below 16.
+/// The two digits of a byte.
 #[inline]
-fn digit(n: u8) -> u8 {
-    n + if n < 10 { b'0' } else { b'a' - 10 }
+pub(super) fn pair(byte: u8) -> [u8; 2] {
+    [byte >> 4, byte & 15].map(|n| n + if n < 10 { b'0' } else { b'a' - 10 })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! `src/backend/utils/adt/date.c`, `timestamp_out` and `timestamp2tm` in `timestamp.c`,
 //! `EncodeDateTime` and `j2date` in `datetime.c`.
 
-use super::digits::{pair, push_four, push_two, quad};
+use super::digits::{pair, push_integer, push_two, quad};
 use super::payload::fixed;
 use crate::error::{Error, Result};
 
@@ -79,6 +79,7 @@ fn push_timestamp(
         i64::MAX => out.extend_from_slice(b"infinity"),
         _ => {
             let date = CivilDate::from_days(structure, micros.div_euclid(MICROS_PER_DAY))?;
+            out.reserve(32);
             date.push(out);
             out.push(b' ');
             push_clock(micros.rem_euclid(MICROS_PER_DAY) as u64, out);
@@ -101,9 +102,14 @@ fn push_time_of_day(structure: &'static str, micros: i64, out: &mut Vec<u8>) -> 
 pub(super) fn push_clock(micros: u64, out: &mut Vec<u8>) {
     let seconds = micros / MICROS_PER_SECOND;
     let (hours, rest) = (seconds / 3600, (seconds % 3600) as u32);
-    push_two(hours, out);
     let ([m, n], [s, t]) = (pair(rest / 60), pair(rest % 60));
-    out.extend_from_slice(&[b':', m, n, b':', s, t]);
+    if hours < 100 {
+        let [h, i] = pair(hours as u32);
+        out.extend_from_slice(&[h, i, b':', m, n, b':', s, t]);
+    } else {
+        push_integer(hours, out);
+        out.extend_from_slice(&[b':', m, n, b':', s, t]);
+    }
     push_fraction((micros % MICROS_PER_SECOND) as u32, out);
 }
 
@@ -142,11 +148,11 @@ struct CivilDate {
 }
 
 impl CivilDate {
-    /// The day so many days after 2000-01-01. Days before the first Julian day are out of range
-    /// for every type; the server's own limit at the other end is below this function's.
+    /// The day so many days after 2000-01-01. No type reaches back before the first Julian day;
+    /// what the server prints beyond the last date it accepts, this prints too.
     fn from_days(structure: &'static str, days: i64) -> Result<Self> {
         match u32::try_from(days + EPOCH_JULIAN_DAY) {
-            Ok(day) if day < 1 << 31 | 1 << 22 => Ok(Self::from_julian_day(day)),
+            Ok(day) if days <= i32::MAX.into() => Ok(Self::from_julian_day(day)),
             _ => Err(out_of_range(structure, days)),
         }
     }
@@ -174,9 +180,17 @@ impl CivilDate {
     #[inline]
     fn push(&self, out: &mut Vec<u8>) {
         let year = if self.year > 0 { self.year } else { 1 - self.year };
-        push_four(year.unsigned_abs(), out);
         let ([m, n], [d, e]) = (pair(self.month), pair(self.day));
-        out.extend_from_slice(&[b'-', m, n, b'-', d, e]);
+        match u32::try_from(year) {
+            Ok(short @ 0..=9999) => {
+                let [y, z, w, x] = quad(short);
+                out.extend_from_slice(&[y, z, w, x, b'-', m, n, b'-', d, e]);
+            }
+            _ => {
+                push_integer(year, out);
+                out.extend_from_slice(&[b'-', m, n, b'-', d, e]);
+            }
+        }
     }
 
     /// Appends ` BC` where it belongs.

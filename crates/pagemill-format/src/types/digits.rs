@@ -41,15 +41,6 @@ pub(super) fn push_two(n: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends `n` with at least four digits.
-#[inline]
-pub(super) fn push_four(n: u32, out: &mut Vec<u8>) {
-    match n {
-        0..=9999 => out.extend_from_slice(&quad(n)),
-        _ => push_integer(n, out),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,10 +52,7 @@ mod tests {
             push_two(n, &mut out);
             out.push(b' ');
         }
-        for n in [0, 44, 2024, 294_276] {
-            push_four(n, &mut out);
-            out.push(b' ');
-        }
-        assert_eq!(out, b"00 07 42 100 0000 0044 2024 294276 ");
+        assert_eq!(out, b"00 07 42 100 ");
+        assert_eq!(quad(44), *b"0044");
     }
 }

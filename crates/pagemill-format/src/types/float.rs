@@ -31,7 +31,7 @@ pub fn write_float4(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     } else if let Some(text) = special(number.into()) {
         out.extend_from_slice(text);
     } else {
-        let shortest = Decimal::parse(zmij::Buffer::new().format_finite(size));
+        let shortest = Decimal::read(zmij::Buffer::new().format_finite(size)).normalized();
         let ends = Ends::of_f32(size);
         let inside = shortest.strictly_between(&ends, size.into(), |d| d.as_f32() == size);
         inside.push_scientific(number.is_sign_negative(), out);
@@ -57,7 +57,7 @@ pub(super) fn push_float8(number: f64, out: &mut Vec<u8>) {
     } else if let Some(text) = special(number) {
         out.extend_from_slice(text);
     } else {
-        let shortest = Decimal::parse(zmij::Buffer::new().format_finite(size));
+        let shortest = Decimal::read(zmij::Buffer::new().format_finite(size)).normalized();
         let ends = Ends::of_f64(size);
         let inside = shortest.strictly_between(&ends, size, |d| d.as_f64() == size);
         inside.push_scientific(number.is_sign_negative(), out);
@@ -83,7 +83,7 @@ fn push_fixed(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
 }
 
-/// A decimal, `digits` · 10^`exponent`, where `digits` does not end in zero.
+/// A decimal, `digits` · 10^`exponent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Decimal {
     digits: u64,
@@ -91,8 +91,9 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Reads what a float formatter wrote: digits, at most one point, at most one exponent.
-    fn parse(text: &str) -> Self {
+    /// Reads what a float formatter wrote: digits, at most one point, at most one exponent. Zeros
+    /// at the end stay digits.
+    fn read(text: &str) -> Self {
         let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
         let mut exponent = exponent.parse::<i32>().unwrap_or(0);
         let mut digits = 0u64;
@@ -105,7 +106,7 @@ impl Decimal {
                 exponent -= after_point;
             }
         }
-        Self { digits, exponent }.normalized()
+        Self { digits, exponent }
     }
 
     /// The same number without zeros at the end of its digits.
@@ -132,16 +133,13 @@ impl Decimal {
         if ends.have(self) { self.search(ends, size, reads_back) } else { self }
     }
 
-    /// Looks for the shortest decimal strictly between the ends, from this one's length on. One
-    /// number in millions gets here, so clarity wins over speed.
+    /// Looks for the shortest decimal strictly between the ends, from this one's length on. Few
+    /// numbers get here, so clarity wins over speed.
     #[cold]
     fn search(self, ends: &Ends, size: f64, reads_back: impl Fn(Self) -> bool) -> Self {
         let fits = |d: &Self| !ends.have(*d) && reads_back(*d);
         for precision in self.digits.checked_ilog10().unwrap_or(0)..17 {
-            let text = format!("{size:.*e}", precision as usize);
-            let (mantissa, _) = text.split_once('e').unwrap_or((&text, ""));
-            let point = mantissa.len().saturating_sub(2) as i32;
-            let nearest = Self::parse_unnormalized(&text, point);
+            let nearest = Self::read(&format!("{size:.*e}", precision as usize));
             let neighbors = [nearest.digits, nearest.digits + 1, nearest.digits.saturating_sub(1)]
                 .map(|digits| Self { digits, ..nearest });
             if let Some(found) = neighbors.iter().find(|d| fits(d)) {
@@ -149,18 +147,6 @@ impl Decimal {
             }
         }
         self
-    }
-
-    /// Reads `d.ddde±x` with `places` digits after the point, keeping zeros at the end.
-    fn parse_unnormalized(text: &str, places: i32) -> Self {
-        let mut decimal = Self::parse(text);
-        let (_, exponent) = text.split_once('e').unwrap_or((text, "0"));
-        let wanted = exponent.parse::<i32>().unwrap_or(0).saturating_sub(places.max(0));
-        while decimal.exponent > wanted && decimal.digits < 10u64.pow(17) {
-            decimal.digits *= 10;
-            decimal.exponent -= 1;
-        }
-        decimal
     }
 
     /// Appends `-d.ddde±xx`.
@@ -270,10 +256,22 @@ mod tests {
         assert_eq!(float4(0.0), "0");
     }
 
-    /// These even mantissas have a shorter decimal on an end of their interval. Ryu as
-    /// PostgreSQL builds it does not take it.
+    /// Each of these numbers has an even mantissa and a shorter decimal, given beside it, that
+    /// lies on an end of its interval.
     #[test]
     fn a_decimal_on_the_end_of_the_interval_is_not_taken() {
+        assert_eq!(float8(2.5e22), "2.4999999999999998e+22");
+        assert_eq!(float8(3.30695e20), "3.3069500000000003e+20");
+        assert_eq!(float8(4.194304e29), "4.1943039999999996e+29");
+        assert_eq!(float8(8e23), "7.999999999999999e+23");
+        assert_eq!(float8(-1.6384e27), "-1.6383999999999999e+27");
+        assert_eq!(float4(6.419049e7), "6.4190488e+07");
+        assert_eq!(float4(6.045619e7), "6.0456192e+07");
+        assert_eq!(float4(-1.954_335_3e6), "-1.9543352e+06");
+    }
+
+    #[test]
+    fn powers_of_two_have_an_interval_that_is_narrower_below() {
         assert_eq!(float8(9_007_199_254_740_992.0), "9.007199254740992e+15");
         assert_eq!(float8(2f64.powi(89)), "6.189700196426902e+26");
         assert_eq!(float8(5e-324), "5e-324");

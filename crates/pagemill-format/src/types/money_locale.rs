@@ -317,6 +317,7 @@ static LOCALES: &[Row] = &[
 #[cfg(test)]
 mod tests {
     use super::super::money::{MoneyFormat, write_money};
+    use proptest::prelude::*;
 
     fn money(locale: &str, amount: i64) -> String {
         let mut out = Vec::new();
@@ -341,8 +342,31 @@ mod tests {
         assert_eq!(money("fr_FR.utf8", 123_456), "1\u{202f}234,56 €");
         assert_eq!(money("en_GB.UTF-8", -123_456), "-£1,234.56");
         assert_eq!(money("ja_JP.UTF-8", -123_456), "￥-123,456");
-        assert_eq!(money("de_CH.UTF-8", -123_456), "CHF-1’234.56");
+        assert_eq!(money("de_CH.UTF-8", -123_456), "CHF- 1’234.56");
         assert_eq!(money("hi_IN", 123_456_789), "₹1,234,567.89");
+    }
+
+    proptest! {
+        #[test]
+        fn the_digits_are_the_amount_in_every_locale(amount: i64, bits in 0u32..64) {
+            let amount = amount >> bits;
+            for row in super::LOCALES.iter().chain([&super::C]) {
+                let mut out = Vec::new();
+                write_money(&amount.to_le_bytes(), &super::resolve(row), &mut out).unwrap();
+                out.retain(u8::is_ascii_digit);
+                let digits: u64 = str::from_utf8(&out).unwrap().parse().unwrap();
+                prop_assert_eq!(digits, amount.unsigned_abs());
+            }
+        }
+
+        #[test]
+        fn arbitrary_names_and_bytes_never_panic(
+            name in "([a-z]{2}_[A-Z]{2})?\\PC{0,9}",
+            value in prop::collection::vec(any::<u8>(), 0..12),
+        ) {
+            let format = MoneyFormat::for_locale(&name).or(MoneyFormat::for_locale("C")).unwrap();
+            let _ = write_money(&value, &format, &mut Vec::new());
+        }
     }
 
     #[test]

@@ -5,9 +5,9 @@
 //! `src/include/utils/inet.h`, `pg_inet_net_ntop` in `src/port/inet_net_ntop.c`, PostgreSQL 14
 //! to 18.
 
+use super::bytea::pair as hex_pair;
 use super::digits::push_integer;
 use crate::error::{Error, Result};
-use std::io::Write as _;
 use std::ops::Range;
 
 /// `inet`: the address, and the netmask unless it is the whole address.
@@ -93,12 +93,18 @@ fn push_v6(address: [u8; 16], out: &mut Vec<u8>) {
             push_dotted([a, b, c, d], out);
             return;
         }
-        // Writing to a `Vec` cannot fail.
-        let _ = write!(out, "{word:x}");
+        push_word(word, out);
     }
     if run.end == words.len() {
         out.push(b':');
     }
+}
+
+/// Appends a word in hexadecimal, without zeros in front.
+fn push_word(word: u16, out: &mut Vec<u8>) {
+    let digits = word.to_be_bytes().map(hex_pair);
+    let zeros = word.leading_zeros() as usize / 4;
+    out.extend_from_slice(digits.as_flattened().get(zeros.min(3)..).unwrap_or_default());
 }
 
 /// The first of the longest runs of zero words, of two words at least, else an empty range.
