@@ -64,6 +64,11 @@ impl ToastReader {
         }
     }
 
+    /// Pages found in the cache, and pages read.
+    pub fn cache_counts(&self) -> (u64, u64) {
+        (self.pages.hits(), self.pages.misses())
+    }
+
     /// Appends the stored bytes of a value.
     ///
     /// # Errors

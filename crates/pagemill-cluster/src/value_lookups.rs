@@ -70,6 +70,13 @@ pub struct ValueLookups {
     toast: ToastReader,
 }
 
+impl ValueLookups {
+    /// Pages of TOAST tables and indexes that were found in the cache, and those that were read.
+    pub fn cache_counts(&self) -> (u64, u64) {
+        self.toast.cache_counts()
+    }
+}
+
 fn passed(error: Error) -> FormatError {
     FormatError::Lookup(Box::new(error))
 }

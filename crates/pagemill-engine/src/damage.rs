@@ -99,8 +99,5 @@ pub(crate) enum ValueDamage {
 
 /// The file damage that sizes alone give away, for every finding of [`ForkFiles::damage`].
 pub(crate) fn file_damage(files: &ForkFiles) -> Vec<Damage> {
-    let damage = |found: &pagemill_io::FileDamage| {
-        Damage::in_block(&found.path, found.fork, found.block, found.kind_text())
-    };
-    files.damage().iter().map(damage).collect()
+    files.damage().iter().map(|found| Damage::in_file(&found.path, found.finding())).collect()
 }

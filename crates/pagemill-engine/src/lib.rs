@@ -1,1 +1,22 @@
-//! placeholder
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod copy_csv;
+pub mod copy_format;
+pub mod copy_text;
+pub mod count;
+pub mod damage;
+pub mod encoding;
+pub mod error;
+pub mod export;
+pub mod pattern;
+mod row_writer;
+mod scan;
+pub mod table;
+
+pub use count::{ScanOptions, count};
+pub use damage::{DamageLog, OnDamage};
+pub use error::{Error, Result};
+pub use export::{Export, ExportOptions, ExportSummary};
+pub use scan::Progress;
+pub use table::Table;

@@ -60,35 +60,36 @@ impl FileDamage {
     }
 }
 
-impl fmt::Display for FileDamage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: fork {}, ", self.path.display(), self.fork)?;
+impl FileDamage {
+    /// What is wrong, with fork and blocks, without the file.
+    pub fn finding(&self) -> String {
+        let Self { fork, offset, bytes, block, .. } = self;
         let lost = self.lost_blocks();
-        let last = lost.end.saturating_sub(1);
+        let (first, last) = (lost.start, lost.end.saturating_sub(1));
         match self.kind {
-            FileDamageKind::MissingSegment => write!(
-                f,
-                "blocks {} to {last}: the segment file is missing: restore it from a backup",
-                lost.start
+            FileDamageKind::MissingSegment => format!(
+                "fork {fork}, blocks {first} to {last}: the segment file is missing: restore it \
+                 from a backup"
             ),
-            FileDamageKind::ShortSegment => write!(
-                f,
-                "blocks {} to {last} (offset {}): the segment file was cut, {} bytes are missing: \
-                 restore it from a backup",
-                lost.start, self.offset, self.bytes
+            FileDamageKind::ShortSegment => format!(
+                "fork {fork}, blocks {first} to {last} (offset {offset}): the segment file was \
+                 cut, {bytes} bytes are missing: restore it from a backup"
             ),
-            FileDamageKind::PartialBlock => write!(
-                f,
-                "block {} (offset {}): {} of {BLOCK_SIZE} bytes at the end of the file: left out, \
-                 as PostgreSQL does",
-                self.block, self.offset, self.bytes
+            FileDamageKind::PartialBlock => format!(
+                "fork {fork}, block {block} (offset {offset}): {bytes} of {BLOCK_SIZE} bytes at \
+                 the end of the file: it was cut in the middle of a block"
             ),
-            FileDamageKind::OversizedSegment => write!(
-                f,
-                "offset {}: {} bytes more than a segment has: left out, as PostgreSQL does",
-                self.offset, self.bytes
+            FileDamageKind::OversizedSegment => format!(
+                "fork {fork}, offset {offset}: {bytes} bytes more than a segment has: PostgreSQL \
+                 does not read them"
             ),
         }
+    }
+}
+
+impl fmt::Display for FileDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.finding())
     }
 }
 

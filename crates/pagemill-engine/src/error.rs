@@ -1,0 +1,55 @@
+//! The one error of this crate: what the operations refuse by themselves, and what the crates
+//! below report, passed on unchanged.
+
+use crate::copy_format::CopyOptionError;
+use crate::encoding::EncodingError;
+use crate::pattern::PatternError;
+
+/// Result with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The data directory, its catalogs or its files.
+    #[error(transparent)]
+    Cluster(#[from] pagemill_cluster::Error),
+    /// The output.
+    #[error(transparent)]
+    Output(pagemill_io::Error),
+    /// COPY's options contradict each other.
+    #[error(transparent)]
+    CopyOptions(#[from] CopyOptionError),
+    /// A pattern that cannot be read.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    /// An encoding that is not known, or text that it does not have.
+    #[error(transparent)]
+    Encoding(#[from] EncodingError),
+    /// A thread of the operation ended before its time.
+    #[error("a worker thread ended early: this is a defect of pagemill, please report it")]
+    Worker,
+}
+
+impl Error {
+    /// True when the request was wrong, and not the data or the system.
+    pub fn is_usage(&self) -> bool {
+        use pagemill_cluster::Error as Cluster;
+        match self {
+            Self::CopyOptions(_) | Self::Pattern(_) => true,
+            Self::Encoding(error) => error.is_usage(),
+            Self::Cluster(error) => {
+                matches!(error, Cluster::NotADataDirectory { .. } | Cluster::NotFound { .. })
+            }
+            Self::Output(_) | Self::Worker => false,
+        }
+    }
+
+    /// True when whoever read the output went away.
+    pub fn is_broken_pipe(&self) -> bool {
+        let Self::Output(error) = self else { return false };
+        let pagemill_io::ErrorKind::Io(error) = error.kind() else { return false };
+        error.kind() == std::io::ErrorKind::BrokenPipe
+    }
+}

@@ -1,0 +1,310 @@
+//! A table as COPY would write it.
+//!
+//! One job formats and writes in turn. Several jobs scan shares of the table, each in its own
+//! thread, and one writer puts their output together in the order of the table: share `n` belongs
+//! to job `n mod jobs`, whose buffers come through a bounded channel. So memory stays the same
+//! however large the table, and however uneven the rows.
+
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use pagemill_cluster::{Cluster, ValueCatalog};
+use pagemill_io::Output;
+
+use crate::copy_format::{CopyFormat, CopyOptions};
+use crate::count::ScanOptions;
+use crate::damage::{DamageLog, ValueDamage, value_damage};
+use crate::encoding::Transcoder;
+use crate::error::{Error, Result};
+use crate::row_writer::{PrintedColumn, RowWriter, ValueFault, printed_columns};
+use crate::scan::{Place, Progress, Scan};
+use crate::table::Table;
+
+/// A buffer is written out once it holds this many bytes: small enough to stay in the
+/// processor's cache between being filled and being copied by the kernel.
+const FLUSH_BYTES: usize = 256 << 10;
+/// Blocks of a share (2 MiB).
+const SHARE_BLOCKS: u32 = 256;
+/// Buffers a job may be ahead of the writer.
+const BUFFERS_AHEAD: usize = 4;
+
+/// What to export, and how.
+#[derive(Debug, Clone, Default)]
+pub struct ExportOptions {
+    /// COPY's options.
+    pub copy: CopyOptions,
+    /// Columns by name; all that COPY would print when `None`.
+    pub columns: Option<Vec<String>>,
+    /// The encoding to convert to; as stored when `None`.
+    pub encoding: Option<String>,
+    /// How to scan.
+    pub scan: ScanOptions,
+}
+
+/// What an export did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ExportSummary {
+    /// Rows written.
+    pub rows: u64,
+    /// Pages of TOAST tables and indexes found in the threads' caches.
+    pub buffer_hits: u64,
+    /// Such pages that were read.
+    pub buffer_misses: u64,
+}
+
+impl ExportSummary {
+    /// Adds what another export did.
+    pub fn add(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.buffer_hits += other.buffer_hits;
+        self.buffer_misses += other.buffer_misses;
+    }
+}
+
+/// A table prepared for export: everything that can be refused has been checked.
+pub struct Export<'a> {
+    catalog: &'a ValueCatalog,
+    table: &'a Table,
+    columns: Vec<PrintedColumn>,
+    copy: CopyFormat,
+    transcoder: Option<Transcoder>,
+    scan: ScanOptions,
+}
+
+impl<'a> Export<'a> {
+    /// Works out columns, format and encoding.
+    ///
+    /// # Errors
+    /// When a column or an option is wrong, or a type cannot be printed.
+    pub fn prepare(
+        catalog: &'a ValueCatalog,
+        table: &'a Table,
+        options: &ExportOptions,
+    ) -> Result<Self> {
+        let columns = printed_columns(catalog, &table.relation, options.columns.as_deref())?;
+        let names: Vec<&[u8]> = columns.iter().map(|c| &*c.name).collect();
+        let database = catalog.database();
+        let major = database.cluster().version().major();
+        let copy = CopyFormat::new(&options.copy, &names, major)?;
+        let transcoder = match &options.encoding {
+            Some(name) => Transcoder::new(database.row().encoding, name)?,
+            None => None,
+        };
+        Ok(Self { catalog, table, columns, copy, transcoder, scan: options.scan })
+    }
+
+    /// Writes the header line, where one was asked for.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_header(&self, output: &mut Output) -> Result<()> {
+        let mut line = Vec::new();
+        self.copy.write_header(&mut line);
+        output.write_all(&line).map_err(Error::Output)
+    }
+
+    /// Writes all rows, in the order of the table.
+    ///
+    /// # Errors
+    /// On damage, unless it is to be skipped; when files cannot be read or the output written.
+    pub fn write_rows(
+        &self,
+        output: &mut Output,
+        progress: &Progress,
+        damage: &mut DamageLog,
+    ) -> Result<ExportSummary> {
+        if self.scan.jobs <= 1 {
+            let mut flush = |buffer: &mut Vec<u8>| {
+                output.write_all(buffer).map_err(Error::Output)?;
+                buffer.clear();
+                Ok(())
+            };
+            let mut job = Job::new(self, progress);
+            job.run(0..self.table.blocks(), damage, &mut flush)?;
+            job.flush(&mut flush)?;
+            return Ok(job.summary());
+        }
+        self.write_in_parallel(output, progress, damage)
+    }
+
+    fn write_in_parallel(
+        &self,
+        output: &mut Output,
+        progress: &Progress,
+        damage: &mut DamageLog,
+    ) -> Result<ExportSummary> {
+        let policy = damage.policy();
+        let jobs = self.scan.jobs;
+        let shares = self.table.blocks().div_ceil(SHARE_BLOCKS) as usize;
+        std::thread::scope(|scope| {
+            let mut receivers = Vec::new();
+            for number in 0..jobs {
+                let (sender, receiver) = sync_channel(BUFFERS_AHEAD);
+                let (spare_sender, spare) = sync_channel(BUFFERS_AHEAD + 2);
+                let job = move || {
+                    let channel = Channel { sender, spare };
+                    Job::new(self, progress).run_shares((number..shares).step_by(jobs), policy, channel)
+                };
+                scope.spawn(job);
+                receivers.push((receiver, spare_sender));
+            }
+            let mut summary = ExportSummary::default();
+            for share in 0..shares {
+                let (receiver, spare) = &receivers[share % jobs];
+                write_share(receiver, spare, output, damage, &mut summary)?;
+            }
+            Ok(summary)
+        })
+    }
+}
+
+/// What a job sends to the writer.
+enum Message {
+    /// Output to be written.
+    Bytes(Vec<u8>),
+    /// A share is done: what it found damaged, and what it did.
+    ShareDone(DamageLog, ExportSummary),
+    /// The job failed; nothing more will come.
+    Failed(Error),
+}
+
+struct Channel {
+    sender: SyncSender<Message>,
+    /// Written buffers come back to be filled again.
+    spare: Receiver<Vec<u8>>,
+}
+
+/// Writes what one share of the table yields.
+fn write_share(
+    receiver: &Receiver<Message>,
+    spare: &SyncSender<Vec<u8>>,
+    output: &mut Output,
+    damage: &mut DamageLog,
+    summary: &mut ExportSummary,
+) -> Result<()> {
+    loop {
+        match receiver.recv() {
+            Ok(Message::Bytes(mut buffer)) => {
+                output.write_all(&buffer).map_err(Error::Output)?;
+                buffer.clear();
+                // The job may be done and gone; then the buffer is of no more use.
+                let _ = spare.try_send(buffer);
+            }
+            Ok(Message::ShareDone(found, did)) => {
+                damage.append(found);
+                summary.add(did);
+                return Ok(());
+            }
+            Ok(Message::Failed(error)) => return Err(error),
+            Err(_) => return Err(Error::Worker),
+        }
+    }
+}
+
+/// One thread's part in an export.
+struct Job<'a> {
+    scan: Scan<'a>,
+    writer: RowWriter<'a>,
+    columns: &'a [PrintedColumn],
+    buffer: Vec<u8>,
+    rows: u64,
+}
+
+impl<'a> Job<'a> {
+    fn new(export: &'a Export<'_>, progress: &'a Progress) -> Self {
+        let Export { catalog, table, columns, copy, transcoder, scan } = export;
+        let cluster: &Cluster = catalog.database().cluster();
+        Self {
+            scan: Scan::new(cluster, table, scan.io_combine_limit, progress),
+            writer: RowWriter::new(catalog, &table.relation, columns, copy, transcoder.as_ref()),
+            columns,
+            buffer: Vec::with_capacity(FLUSH_BYTES + (FLUSH_BYTES >> 2)),
+            rows: 0,
+        }
+    }
+
+    /// Formats the rows of a range, handing over the buffer whenever it is full.
+    fn run(
+        &mut self,
+        range: Range<u32>,
+        damage: &mut DamageLog,
+        flush: &mut dyn FnMut(&mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let Self { scan, writer, columns, buffer, rows } = self;
+        scan.tuples(range, damage, |place, number, tuple, damage| {
+            match writer.write(tuple, buffer) {
+                Ok(()) => *rows += 1,
+                Err(fault) => damage.report(fault_damage(place, number, columns, fault)?)?,
+            }
+            if buffer.len() >= FLUSH_BYTES { flush(buffer) } else { Ok(()) }
+        })
+    }
+
+    fn flush(&mut self, flush: &mut dyn FnMut(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+        if self.buffer.is_empty() { Ok(()) } else { flush(&mut self.buffer) }
+    }
+
+    fn summary(&self) -> ExportSummary {
+        let (buffer_hits, buffer_misses) = self.writer.cache_counts();
+        ExportSummary { rows: self.rows, buffer_hits, buffer_misses }
+    }
+
+    /// Formats one share after the other. A writer that is gone ends the work silently: it is the
+    /// one that knows why.
+    fn run_shares(
+        mut self,
+        shares: impl Iterator<Item = usize>,
+        policy: crate::damage::OnDamage,
+        channel: Channel,
+    ) {
+        let Channel { sender, spare } = channel;
+        let blocks = self.scan.blocks();
+        for share in shares {
+            let start = share as u32 * SHARE_BLOCKS;
+            let range = start..start.saturating_add(SHARE_BLOCKS).min(blocks);
+            let mut damage = DamageLog::new(policy);
+            let before = self.summary();
+            let mut flush = |buffer: &mut Vec<u8>| {
+                let next = spare.try_recv().unwrap_or_default();
+                let full = std::mem::replace(buffer, next);
+                sender.send(Message::Bytes(full)).map_err(|_| Error::Worker)
+            };
+            let done = self.run(range, &mut damage, &mut flush).and_then(|()| self.flush(&mut flush));
+            let message = match done {
+                Ok(()) => Message::ShareDone(damage, self.summary().since(before)),
+                Err(error) => Message::Failed(error),
+            };
+            if matches!(message, Message::Failed(_)) | sender.send(message).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl ExportSummary {
+    fn since(self, earlier: Self) -> Self {
+        Self {
+            rows: self.rows - earlier.rows,
+            buffer_hits: self.buffer_hits - earlier.buffer_hits,
+            buffer_misses: self.buffer_misses - earlier.buffer_misses,
+        }
+    }
+}
+
+#[cold]
+fn fault_damage(
+    place: Place<'_>,
+    number: u16,
+    columns: &[PrintedColumn],
+    fault: ValueFault,
+) -> Result<pagemill_cluster::Damage> {
+    let what = match value_damage(fault.error)? {
+        ValueDamage::Here(what) => what,
+        ValueDamage::Elsewhere(damage) => damage.to_string(),
+    };
+    let damage = place.damage(number, what);
+    Ok(match fault.column.and_then(|index| columns.get(index)) {
+        Some(column) => damage.in_column(String::from_utf8_lossy(&column.name)),
+        None => damage,
+    })
+}

@@ -1,0 +1,253 @@
+//! From a tuple to a line of COPY: the hot loop of `export`.
+//!
+//! What is known per column (its place, its type's output, whether its text can need escaping)
+//! is worked out once. Per value nothing is allocated, and text that lies in the page is escaped
+//! straight from there into the output buffer.
+//!
+//! Invariant: a row that fails leaves the buffer as it was before it.
+
+use pagemill_cluster::{Column, Generated, Relation, ValueCatalog, ValueLookups};
+use pagemill_format::Error as FormatError;
+use pagemill_format::tuple::{HeapTuple, Span};
+use pagemill_format::types::output::{TypeOutput, ValueWriter};
+use pagemill_format::varlena::Varlena;
+
+use crate::copy_format::CopyFormat;
+use crate::encoding::Transcoder;
+use crate::error::Result;
+
+/// A scratch buffer that grew beyond this for one large value is given back.
+const KEPT_SCRATCH_BYTES: usize = 1 << 20;
+
+/// A column that is printed.
+#[derive(Debug, Clone)]
+pub(crate) struct PrintedColumn {
+    /// Its position in the tuple, from 0.
+    pub(crate) position: usize,
+    pub(crate) name: Box<[u8]>,
+    len: i16,
+    output: TypeOutput,
+    missing: Option<Box<[u8]>>,
+}
+
+/// The columns COPY would print: all that are neither dropped nor generated, or those that are
+/// named, in the order they are named.
+///
+/// # Errors
+/// When a named column does not exist or has no stored values, or a type cannot be printed.
+pub(crate) fn printed_columns(
+    catalog: &ValueCatalog,
+    relation: &Relation,
+    named: Option<&[String]>,
+) -> Result<Vec<PrintedColumn>> {
+    let positions = match named {
+        None => all_columns(&relation.columns),
+        Some(names) => {
+            names.iter().map(|name| position_of(relation, name)).collect::<Result<_>>()?
+        }
+    };
+    positions.into_iter().map(|position| printed_column(catalog, relation, position)).collect()
+}
+
+fn all_columns(columns: &[Column]) -> Vec<usize> {
+    let printed = |(_, c): &(usize, &Column)| !c.dropped && c.generated == Generated::No;
+    columns.iter().enumerate().filter(printed).map(|(position, _)| position).collect()
+}
+
+fn position_of(relation: &Relation, name: &str) -> Result<usize> {
+    let live = || relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
+    let found = live().find(|(_, c)| *c.name == *name.as_bytes());
+    let Some((position, column)) = found else {
+        let names: Vec<_> = live().map(|(_, c)| c.display_name()).collect();
+        let near = pagemill_cluster::names::nearest(name, names.iter().map(String::as_str), 3);
+        let near = near.into_iter().map(str::to_owned).collect();
+        let what = format!("column \"{name}\" of {}", relation.display_name());
+        return Err(pagemill_cluster::Error::NotFound { what, near }.into());
+    };
+    if column.generated == Generated::Virtual {
+        return Err(pagemill_cluster::Error::refused(format!(
+            "column {name} of {} is computed when it is read; no values of it are stored",
+            relation.display_name()
+        ))
+        .into());
+    }
+    Ok(position)
+}
+
+fn printed_column(
+    catalog: &ValueCatalog,
+    relation: &Relation,
+    position: usize,
+) -> Result<PrintedColumn> {
+    let column = &relation.columns[position];
+    let value_type = catalog.value_type(column.type_oid).map_err(|error| match error {
+        pagemill_cluster::Error::Refused(reason) => pagemill_cluster::Error::refused(format!(
+            "column {} of {}: {reason}",
+            column.display_name(),
+            relation.display_name()
+        )),
+        other => other,
+    })?;
+    Ok(PrintedColumn {
+        position,
+        name: column.name.clone(),
+        len: column.layout.len,
+        output: value_type.output.clone(),
+        missing: column.missing.clone(),
+    })
+}
+
+/// A value that cannot be printed.
+pub(crate) struct ValueFault {
+    /// Index into the printed columns, or `None` where the tuple cannot be taken apart.
+    pub(crate) column: Option<usize>,
+    pub(crate) error: FormatError,
+}
+
+/// Writes rows of one table; one per thread.
+pub(crate) struct RowWriter<'a> {
+    relation: &'a Relation,
+    columns: &'a [PrintedColumn],
+    /// Per printed column: its text can go out as it is.
+    untouched: Vec<bool>,
+    copy: &'a CopyFormat,
+    transcoder: Option<&'a Transcoder>,
+    lookups: ValueLookups,
+    depth: usize,
+    spans: Vec<Span>,
+    scratch: Vec<u8>,
+}
+
+impl<'a> RowWriter<'a> {
+    pub(crate) fn new(
+        catalog: &ValueCatalog,
+        relation: &'a Relation,
+        columns: &'a [PrintedColumn],
+        copy: &'a CopyFormat,
+        transcoder: Option<&'a Transcoder>,
+    ) -> Self {
+        let untouched =
+            (0..).zip(columns).map(|(i, c)| c.output.is_plain() && copy.plain_is_safe(i)).collect();
+        let depth = columns.iter().map(|c| c.position + 1).max().unwrap_or(0);
+        Self {
+            relation,
+            columns,
+            untouched,
+            copy,
+            transcoder,
+            lookups: catalog.lookups(),
+            depth,
+            spans: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Pages the lookups found in their caches, and those they had to read.
+    pub(crate) fn cache_counts(&self) -> (u64, u64) {
+        self.lookups.cache_counts()
+    }
+
+    /// Appends a row; on an error, nothing.
+    #[inline]
+    pub(crate) fn write(
+        &mut self,
+        tuple: HeapTuple<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ValueFault> {
+        let start = out.len();
+        let written = self.write_columns(tuple, out).and_then(|()| self.transcode(start, out));
+        if written.is_err() {
+            out.truncate(start);
+        }
+        written
+    }
+
+    fn write_columns(
+        &mut self,
+        tuple: HeapTuple<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ValueFault> {
+        let data = tuple.data();
+        self.relation
+            .layout
+            .spans(&data, self.depth, &mut self.spans)
+            .map_err(|error| ValueFault { column: None, error })?;
+        let columns = self.columns;
+        for (index, column) in columns.iter().enumerate() {
+            if index > 0 {
+                self.copy.separate(out);
+            }
+            let raw = match self.spans[column.position] {
+                Span::MISSING => column.missing.as_deref(),
+                span => span.of(data.data),
+            };
+            match raw {
+                None => self.copy.write_null(out),
+                Some(raw) => self
+                    .write_value(index, column, raw, out)
+                    .map_err(|error| ValueFault { column: Some(index), error })?,
+            }
+        }
+        self.copy.end_row(out);
+        Ok(())
+    }
+
+    #[inline]
+    fn write_value(
+        &mut self,
+        index: usize,
+        column: &PrintedColumn,
+        raw: &[u8],
+        out: &mut Vec<u8>,
+    ) -> pagemill_format::Result<()> {
+        if let (TypeOutput::Verbatim, -1) = (&column.output, column.len) {
+            return self.write_text(index, raw, out);
+        }
+        let start = out.len();
+        ValueWriter::new(&mut self.lookups).write(&column.output, column.len, raw, out)?;
+        if !self.untouched[index] {
+            self.copy.finish_field(index, start, out);
+        }
+        Ok(())
+    }
+
+    /// Text goes from where it lies into the output in one pass.
+    #[inline]
+    fn write_text(
+        &mut self,
+        index: usize,
+        raw: &[u8],
+        out: &mut Vec<u8>,
+    ) -> pagemill_format::Result<()> {
+        if let Varlena::Plain(text) = Varlena::parse(raw)? {
+            self.copy.write_field(index, text, out);
+            return Ok(());
+        }
+        self.scratch.clear();
+        ValueWriter::new(&mut self.lookups).detoast(raw, &mut self.scratch)?;
+        self.copy.write_field(index, &self.scratch, out);
+        if self.scratch.capacity() > KEPT_SCRATCH_BYTES {
+            self.scratch = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Every server encoding has ASCII as ASCII, so a finished row can be converted as a whole.
+    fn transcode(
+        &mut self,
+        start: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ValueFault> {
+        let Some(transcoder) = self.transcoder else { return Ok(()) };
+        if out[start..].is_ascii() {
+            return Ok(());
+        }
+        self.scratch.clear();
+        self.scratch.extend_from_slice(&out[start..]);
+        out.truncate(start);
+        transcoder.convert(&self.scratch, out).map_err(|error| ValueFault {
+            column: None,
+            error: FormatError::Lookup(Box::new(error)),
+        })
+    }
+}
