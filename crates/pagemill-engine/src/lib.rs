@@ -1,1 +1,6 @@
 //! placeholder
+
+mod byte_scan;
+mod copy_csv;
+pub mod copy_format;
+mod copy_text;
