@@ -1,9 +1,10 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-pub mod copy_csv;
+mod byte_scan;
+mod copy_csv;
 pub mod copy_format;
-pub mod copy_text;
+mod copy_text;
 pub mod count;
 pub mod damage;
 pub mod encoding;
@@ -14,6 +15,7 @@ mod row_writer;
 mod scan;
 pub mod table;
 
+pub use copy_format::{CopyOptions, ForceQuote, Format};
 pub use count::{ScanOptions, count};
 pub use damage::{DamageLog, OnDamage};
 pub use error::{Error, Result};

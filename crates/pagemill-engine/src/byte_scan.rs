@@ -1,0 +1,166 @@
+//! Finding the first byte of a value that an output format has to treat specially.
+//!
+//! Most values contain none, so what counts is how fast a value can be found clean. Blocks of 64
+//! bytes are tested without a branch inside, in code the compiler turns into vector instructions,
+//! with the widest ones this processor has ([`pulp::Arch`] asks once). Only a block with a hit is
+//! looked at byte by byte. Short values never reach the dispatch: a table decides byte by byte.
+//!
+//! Invariants: [`ByteScan::clean_prefix`] and [`ByteScan::clean_suffix`] agree with the test on
+//! every byte; bytes outside the slice are never looked at.
+
+use pulp::Arch;
+
+/// Bytes tested together before the first branch.
+const BLOCK: usize = 64;
+/// Block of values too short for [`BLOCK`]; shorter ones use the table.
+const SMALL_BLOCK: usize = 16;
+
+/// The question asked of each byte; implementations must be branch-free to be turned into vectors.
+pub(crate) trait ByteTest: Copy {
+    /// Whether the format treats this byte specially.
+    fn is_special(self, byte: u8) -> bool;
+}
+
+/// A byte test, its table for short values, and what the processor can do.
+#[derive(Clone, Debug)]
+pub(crate) struct ByteScan<T> {
+    test: T,
+    table: Box<[bool; 256]>,
+    arch: Arch,
+}
+
+impl<T: ByteTest> ByteScan<T> {
+    pub(crate) fn new(test: T) -> Self {
+        let mut table = Box::new([false; 256]);
+        for (byte, special) in (0..=u8::MAX).zip(table.iter_mut()) {
+            *special = test.is_special(byte);
+        }
+        ByteScan { test, table, arch: Arch::new() }
+    }
+
+    /// Whether this byte is special.
+    #[inline]
+    pub(crate) fn is_special(&self, byte: u8) -> bool {
+        self.table[usize::from(byte)]
+    }
+
+    /// Whether no byte is special.
+    #[inline]
+    pub(crate) fn is_clean(&self, bytes: &[u8]) -> bool {
+        if bytes.len() < SMALL_BLOCK {
+            return !bytes.iter().fold(false, |hit, &byte| hit | self.is_special(byte));
+        }
+        self.first_hit_block(bytes) == bytes.len()
+    }
+
+    /// How many bytes are special.
+    pub(crate) fn count(&self, bytes: &[u8]) -> usize {
+        bytes.iter().map(|&byte| usize::from(self.test.is_special(byte))).sum()
+    }
+
+    /// Length of the longest prefix without a special byte.
+    #[inline]
+    pub(crate) fn clean_prefix(&self, bytes: &[u8]) -> usize {
+        let skipped = if bytes.len() < SMALL_BLOCK { 0 } else { self.first_hit_block(bytes) };
+        let rest = bytes.get(skipped..).unwrap_or_default();
+        let found = rest.iter().position(|&byte| self.is_special(byte));
+        skipped + found.unwrap_or(rest.len())
+    }
+
+    /// Length of the longest suffix without a special byte.
+    pub(crate) fn clean_suffix(&self, bytes: &[u8]) -> usize {
+        let mut clean = 0;
+        for block in bytes.rchunks_exact(BLOCK) {
+            if any_special(self.test, block) {
+                break;
+            }
+            clean += BLOCK;
+        }
+        let rest = bytes.get(..bytes.len() - clean).unwrap_or_default();
+        let found = rest.iter().rev().position(|&byte| self.is_special(byte));
+        clean + found.unwrap_or(rest.len())
+    }
+
+    /// A position before which all is clean: the start of the first block with a hit, or the end.
+    fn first_hit_block(&self, bytes: &[u8]) -> usize {
+        let test = self.test;
+        self.arch.dispatch(
+            #[inline(always)]
+            || first_hit_block(test, bytes),
+        )
+    }
+}
+
+#[inline(always)]
+fn any_special<T: ByteTest>(test: T, block: &[u8]) -> bool {
+    block.iter().fold(0u8, |hit, &byte| hit | u8::from(test.is_special(byte))) != 0
+}
+
+#[inline(always)]
+fn first_hit_block<T: ByteTest>(test: T, bytes: &[u8]) -> usize {
+    let mut clean = 0;
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    for block in blocks {
+        if any_special(test, block) {
+            return clean;
+        }
+        clean += BLOCK;
+    }
+    let (small_blocks, rest) = rest.as_chunks::<SMALL_BLOCK>();
+    for block in small_blocks {
+        if any_special(test, block) {
+            return clean;
+        }
+        clean += SMALL_BLOCK;
+    }
+    // The last bytes are tested together with bytes already found clean.
+    match bytes.last_chunk::<SMALL_BLOCK>() {
+        Some(block) if !rest.is_empty() && !any_special(test, block) => bytes.len(),
+        _ => clean,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug)]
+    struct Comma;
+
+    impl ByteTest for Comma {
+        fn is_special(self, byte: u8) -> bool {
+            byte == b','
+        }
+    }
+
+    #[test]
+    fn a_comma_is_found_at_every_position_of_every_length() {
+        let scan = ByteScan::new(Comma);
+        for length in 0..200 {
+            let mut bytes = vec![b'a'; length];
+            assert_eq!(scan.clean_prefix(&bytes), length);
+            assert_eq!(scan.clean_suffix(&bytes), length);
+            assert!(scan.is_clean(&bytes));
+            for position in 0..length {
+                bytes[position] = b',';
+                assert_eq!(scan.clean_prefix(&bytes), position);
+                assert_eq!(scan.clean_suffix(&bytes), length - position - 1);
+                assert!(!scan.is_clean(&bytes));
+                bytes[position] = b'a';
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_scan_as_byte_by_byte(bytes in prop::collection::vec(40u8..50, 0..300)) {
+            let scan = ByteScan::new(Comma);
+            let first = bytes.iter().position(|&b| b == b',');
+            let last = bytes.iter().rev().position(|&b| b == b',');
+            prop_assert_eq!(scan.clean_prefix(&bytes), first.unwrap_or(bytes.len()));
+            prop_assert_eq!(scan.clean_suffix(&bytes), last.unwrap_or(bytes.len()));
+            prop_assert_eq!(scan.count(&bytes), bytes.iter().filter(|&&b| b == b',').count());
+        }
+    }
+}

@@ -1,0 +1,1 @@
+#[derive(Debug, thiserror::Error)] #[error("x")] pub struct PatternError;
