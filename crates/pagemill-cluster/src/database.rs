@@ -8,7 +8,7 @@
 //!
 //! Source: `src/backend/utils/cache/relmapper.c`, `src/include/catalog/`, PostgreSQL 14 to 18.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -43,12 +43,16 @@ pub(crate) mod catalog {
     pub(crate) const PG_ENUM: Oid = Oid(3501);
     pub(crate) const PG_RANGE: Oid = Oid(3541);
     pub(crate) const PG_INDEX: Oid = Oid(2610);
+    pub(crate) const PG_AM: Oid = Oid(2601);
     pub(crate) const PG_INHERITS: Oid = Oid(2611);
     pub(crate) const PG_DB_ROLE_SETTING: Oid = Oid(2964);
 }
 
 /// OIDs from here on were given out after initdb (`FirstNormalObjectId`).
 pub const FIRST_NORMAL_OID: Oid = Oid(16384);
+
+/// `heap_tableam_handler` in `pg_proc`.
+const HEAP_HANDLER: Oid = Oid(3);
 
 /// A row of `pg_database`.
 #[derive(Debug, Clone)]
@@ -85,6 +89,7 @@ struct Inner {
     namespaces: OnceLock<HashMap<Oid, Box<[u8]>>>,
     types: OnceLock<TypeTable>,
     toast_indexes: OnceLock<HashMap<Oid, Oid>>,
+    heap_methods: OnceLock<HashSet<Oid>>,
 }
 
 #[derive(Debug)]
@@ -177,6 +182,7 @@ impl Database {
             namespaces: OnceLock::new(),
             types: OnceLock::new(),
             toast_indexes: OnceLock::new(),
+            heap_methods: OnceLock::new(),
         };
         let mut log = ClusterLog::new(cluster.clone());
         inner.catalog_columns =
@@ -266,6 +272,25 @@ impl Database {
         Ok(indexes.get(&toast).copied())
     }
 
+    /// True when tables of this access method are heaps: `heap` itself, or another name for its
+    /// handler.
+    ///
+    /// # Errors
+    /// When `pg_am` cannot be read.
+    pub fn is_heap(&self, access_method: Oid) -> Result<bool> {
+        let methods = load_once(&self.inner.heap_methods, || {
+            let mut found = HashSet::new();
+            self.scan(catalog::PG_AM, &["oid", "amhandler"], |row| {
+                if row.oid(1)? == HEAP_HANDLER {
+                    found.insert(row.oid(0)?);
+                }
+                Ok(())
+            })?;
+            Ok(found)
+        })?;
+        Ok(methods.contains(&access_method))
+    }
+
     /// A relation with its columns, ready to be read.
     ///
     /// # Errors
@@ -297,7 +322,7 @@ impl Database {
     /// # Errors
     /// When `pg_attribute` cannot be read.
     pub(crate) fn columns_of(&self, relations: &[Oid]) -> Result<HashMap<Oid, Vec<Column>>> {
-        let wanted: std::collections::HashSet<Oid> = relations.iter().copied().collect();
+        let wanted: HashSet<Oid> = relations.iter().copied().collect();
         let mut log = ClusterLog::new(self.cluster().clone());
         self.inner.read_columns(&mut log, |oid| wanted.contains(&oid))
     }

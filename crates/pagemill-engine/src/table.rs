@@ -9,14 +9,11 @@ use std::ops::Range;
 use pagemill_cluster::{
     ClassRow, Damage, Database, Error as ClusterError, Persistence, Relation, RelationKind,
 };
-use pagemill_format::{Fork, Oid, SEGMENT_BLOCKS};
+use pagemill_format::{Fork, SEGMENT_BLOCKS};
 use pagemill_io::ForkFiles;
 
 use crate::damage::{DamageLog, file_damage};
 use crate::error::Result;
-
-/// The access method `heap`.
-const HEAP: Oid = Oid(2);
 
 /// A table ready to be scanned.
 #[derive(Debug)]
@@ -36,7 +33,7 @@ impl Table {
     /// When the relation has no rows of its own, is of another access method, or (unless damage
     /// is to be skipped) is damaged.
     pub fn open(database: &Database, relation: Relation, damage: &mut DamageLog) -> Result<Self> {
-        refuse_unreadable(&relation)?;
+        refuse_unreadable(database, &relation)?;
         let cluster = database.cluster();
         let unlogged = relation.class.persistence == Persistence::Unlogged;
         if unlogged && !cluster.is_clean() && !cluster.is_live() {
@@ -77,7 +74,7 @@ impl Table {
     }
 }
 
-fn refuse_unreadable(relation: &Relation) -> Result<()> {
+fn refuse_unreadable(database: &Database, relation: &Relation) -> Result<()> {
     let ClassRow { kind, access_method, persistence, .. } = &relation.class;
     let name = relation.display_name();
     let refuse = |reason: String| Err(ClusterError::refused(reason).into());
@@ -92,8 +89,8 @@ fn refuse_unreadable(relation: &Relation) -> Result<()> {
     if *persistence == Persistence::Temporary {
         return refuse(format!("{name} is a temporary table of a session that is gone"));
     }
-    let sequence = *kind == RelationKind::Sequence;
-    if *access_method != HEAP && !(sequence && !access_method.is_valid()) {
+    let sequence = *kind == RelationKind::Sequence && !access_method.is_valid();
+    if !sequence && !database.is_heap(*access_method)? {
         return refuse(format!(
             "{name} uses table access method {access_method}, only heap can be read"
         ));
