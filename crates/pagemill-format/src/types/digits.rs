@@ -1,6 +1,8 @@
 //! Decimal digits, appended to a buffer: what the numeric and date types print with.
 //!
-//! Two digits at a time come from a table, longer integers from `itoa`; nothing is allocated.
+//! Two digits at a time come from a table; nothing is allocated. The integers of a table's columns
+//! are worked out eight digits at once in one 64-bit word ([`push_signed`]), and stored as a whole
+//! word that is then cut to length: several times as fast as a loop and a copy of unknown length.
 
 /// `00` to `99`.
 static PAIRS: [[u8; 2]; 100] = {
@@ -32,6 +34,60 @@ pub(super) fn push_integer(n: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
 }
 
+/// 100,000,000: what eight digits stay below.
+const EIGHT_DIGITS: u64 = 100_000_000;
+
+/// Appends `n` without padding.
+#[inline]
+pub(super) fn push_signed(n: i64, out: &mut Vec<u8>) {
+    if n < 0 {
+        out.push(b'-');
+    }
+    push_unsigned(n.unsigned_abs(), out);
+}
+
+/// Appends `n` without padding.
+#[inline]
+pub(super) fn push_unsigned(n: u64, out: &mut Vec<u8>) {
+    if n < EIGHT_DIGITS {
+        return push_leading(n, out);
+    }
+    let (high, low) = (n / EIGHT_DIGITS, n % EIGHT_DIGITS);
+    if high < EIGHT_DIGITS {
+        push_leading(high, out);
+        out.extend_from_slice(&(eight_digits(low) | ASCII_ZEROS).to_le_bytes());
+    } else {
+        push_integer(n, out);
+    }
+}
+
+/// `0` in each of the eight bytes.
+const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// Appends a number of at most eight digits, without its leading zeros.
+#[inline]
+fn push_leading(n: u64, out: &mut Vec<u8>) {
+    let digits = eight_digits(n);
+    // At least the last digit stays: the word is at most 7 bytes of zeros too long.
+    let zeros = (digits.trailing_zeros() / 8).min(7);
+    let text = (digits | ASCII_ZEROS) >> (zeros * 8);
+    let len = out.len() + 8 - zeros as usize;
+    out.extend_from_slice(&text.to_le_bytes());
+    out.truncate(len);
+}
+
+/// The eight digits of `n`, one a byte, the first in the lowest byte: `n` is split in halves of
+/// four digits, those in pairs, those in digits, all parts of the word at the same time. The
+/// divisions by 100 and 10 are multiplications by their inverses, exact for such small numbers.
+#[inline]
+fn eight_digits(n: u64) -> u64 {
+    let halves = n / 10_000 | (n % 10_000) << 32;
+    let hundreds = halves * 10_486 >> 20 & 0x7F_0000_007F;
+    let pairs = (halves - hundreds * 100) << 16 | hundreds;
+    let tens = pairs * 103 >> 10 & 0x000F_000F_000F_000F;
+    (pairs - tens * 10) << 8 | tens
+}
+
 /// Appends `n` with at least two digits.
 #[inline]
 pub(super) fn push_two(n: u64, out: &mut Vec<u8>) {
@@ -44,6 +100,28 @@ pub(super) fn push_two(n: u64, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn integers_of_every_length_print_as_std_prints_them(n: i64, digits in 0u32..20) {
+            let n = n % 10i64.checked_pow(digits).unwrap_or(i64::MAX);
+            let mut out = Vec::new();
+            push_signed(n, &mut out);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), n.to_string());
+        }
+    }
+
+    #[test]
+    fn integers_at_the_edges_of_a_length_print_whole() {
+        for power in 0..19 {
+            for n in [10i64.pow(power) - 1, 10i64.pow(power), i64::MIN, i64::MAX] {
+                let mut out = Vec::new();
+                push_signed(n, &mut out);
+                assert_eq!(String::from_utf8(out).unwrap(), n.to_string());
+            }
+        }
+    }
 
     #[test]
     fn padding_is_a_minimum() {

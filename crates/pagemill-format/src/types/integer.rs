@@ -4,7 +4,7 @@
 //! Sources: `boolout` in `src/backend/utils/adt/bool.c`, `int2out` and `int4out` in `int.c`,
 //! `int8out` in `int8.c`, PostgreSQL 14 to 18.
 
-use super::digits::push_integer;
+use super::digits::push_signed;
 use super::payload::fixed;
 use crate::error::Result;
 
@@ -23,7 +23,7 @@ pub fn write_bool(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// # Errors
 /// When the value is not 2 bytes.
 pub fn write_int2(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    push_integer(i16::from_le_bytes(fixed("int2", value)?), out);
+    push_signed(i64::from(i16::from_le_bytes(fixed("int2", value)?)), out);
     Ok(())
 }
 
@@ -32,7 +32,7 @@ pub fn write_int2(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// # Errors
 /// When the value is not 4 bytes.
 pub fn write_int4(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    push_integer(i32::from_le_bytes(fixed("int4", value)?), out);
+    push_signed(i64::from(i32::from_le_bytes(fixed("int4", value)?)), out);
     Ok(())
 }
 
@@ -41,7 +41,7 @@ pub fn write_int4(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// # Errors
 /// When the value is not 8 bytes.
 pub fn write_int8(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    push_integer(i64::from_le_bytes(fixed("int8", value)?), out);
+    push_signed(i64::from_le_bytes(fixed("int8", value)?), out);
     Ok(())
 }
 
