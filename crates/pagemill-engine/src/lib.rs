@@ -4,3 +4,5 @@ mod byte_scan;
 mod copy_csv;
 pub mod copy_format;
 mod copy_text;
+pub mod pattern;
+mod pattern_regex;
