@@ -1,0 +1,483 @@
+//! Server encodings, and conversion of exported text between them.
+//!
+//! Text lies in the pages in the database's encoding (`pg_database.encoding`, a number). A
+//! [`Transcoder`] turns it into what the user asked for, as the server does for a client with
+//! another `client_encoding`: a character without equivalent is an error that shows its bytes, never
+//! a replacement character. Numbers and names from `src/include/mb/pg_wchar.h` and
+//! `src/common/encnames.c`, rules from `pg_server_to_any` in `src/backend/utils/mb/mbutils.c`
+//! (PostgreSQL 15; the same from 14 to 18).
+//!
+//! Converted are all single-byte encodings, EUC_JP, EUC_CN and EUC_KR into UTF8, and UTF8 into all
+//! single-byte encodings. SQL_ASCII as the source means bytes nobody vouched for: they are checked
+//! against the target encoding and copied; as the target it means no conversion.
+//!
+//! Invariants: every target is ASCII-safe, so a whole row can be converted after COPY escaped it
+//! as long as delimiter, quote and NULL string are ASCII; a failed conversion leaves the output as it was.
+
+use std::fmt::Write as _;
+
+use memchr::memchr;
+use thiserror::Error;
+
+use crate::byte_scan::{ByteScan, ByteTest};
+use crate::encoding_tables::{self, EUC_BYTES, Plane, UpperHalf, in_plane};
+
+/// Longest byte sequence an error shows.
+const MOST_BYTES_SHOWN: usize = 8;
+/// The highest number of an encoding a database can have; those behind it are for clients only.
+const LAST_SERVER_ENCODING: usize = 34;
+const SQL_ASCII: usize = 0;
+
+/// Names by number.
+const NAMES: [&str; 42] = [
+    "SQL_ASCII",
+    "EUC_JP",
+    "EUC_CN",
+    "EUC_KR",
+    "EUC_TW",
+    "EUC_JIS_2004",
+    "UTF8",
+    "MULE_INTERNAL",
+    "LATIN1",
+    "LATIN2",
+    "LATIN3",
+    "LATIN4",
+    "LATIN5",
+    "LATIN6",
+    "LATIN7",
+    "LATIN8",
+    "LATIN9",
+    "LATIN10",
+    "WIN1256",
+    "WIN1258",
+    "WIN866",
+    "WIN874",
+    "KOI8R",
+    "WIN1251",
+    "WIN1252",
+    "ISO_8859_5",
+    "ISO_8859_6",
+    "ISO_8859_7",
+    "ISO_8859_8",
+    "WIN1250",
+    "WIN1253",
+    "WIN1254",
+    "WIN1255",
+    "WIN1257",
+    "KOI8U",
+    "SJIS",
+    "BIG5",
+    "GBK",
+    "UHC",
+    "GB18030",
+    "JOHAB",
+    "SHIFT_JIS_2004",
+];
+
+/// Other spellings PostgreSQL accepts, without punctuation and in lower case. `windows…` and
+/// `iso8859…` are taken care of by [`encoding_id`].
+const ALIASES: &[(&str, &str)] = &[
+    ("abc", "WIN1258"),
+    ("alt", "WIN866"),
+    ("koi8", "KOI8R"),
+    ("mskanji", "SJIS"),
+    ("shiftjis", "SJIS"),
+    ("tcvn", "WIN1258"),
+    ("tcvn5712", "WIN1258"),
+    ("unicode", "UTF8"),
+    ("vscii", "WIN1258"),
+    ("win", "WIN1251"),
+    ("win932", "SJIS"),
+    ("win936", "GBK"),
+    ("win949", "UHC"),
+    ("win950", "BIG5"),
+    ("iso88591", "LATIN1"),
+    ("iso88592", "LATIN2"),
+    ("iso88593", "LATIN3"),
+    ("iso88594", "LATIN4"),
+    ("iso88599", "LATIN5"),
+    ("iso885910", "LATIN6"),
+    ("iso885913", "LATIN7"),
+    ("iso885914", "LATIN8"),
+    ("iso885915", "LATIN9"),
+    ("iso885916", "LATIN10"),
+];
+
+/// Why text cannot be converted.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EncodingError {
+    /// The database's encoding number is none that a database can have.
+    #[error("{id} is not the number of a server encoding; the database's catalog entry is damaged")]
+    UnknownNumber {
+        /// The number.
+        id: i32,
+    },
+    /// No encoding has this name.
+    #[error("there is no encoding {name:?}; UTF8, LATIN1 and WIN1252 are some that exist")]
+    UnknownName {
+        /// The name asked for.
+        name: String,
+    },
+    /// Both encodings exist, but there is no conversion here.
+    #[error(
+        "converting from {from} to {to} is not supported; export in {from} and convert the result \
+         with another tool"
+    )]
+    Unsupported {
+        /// The database's encoding.
+        from: &'static str,
+        /// The encoding asked for.
+        to: &'static str,
+    },
+    /// Bytes that are no character in the encoding they are said to be in.
+    #[error("invalid byte sequence for encoding {encoding}: {bytes}")]
+    InvalidSequence {
+        /// The encoding.
+        encoding: &'static str,
+        /// The bytes, in hexadecimal.
+        bytes: String,
+    },
+    /// A character that the target encoding does not have.
+    #[error("the character {bytes} of encoding {from} does not exist in encoding {to}")]
+    NoEquivalent {
+        /// The encoding of the text.
+        from: &'static str,
+        /// The encoding asked for.
+        to: &'static str,
+        /// The character's bytes, in hexadecimal.
+        bytes: String,
+    },
+}
+
+/// The name of the encoding with this number, client-only ones included.
+#[must_use]
+pub fn encoding_name(id: i32) -> Option<&'static str> {
+    usize::try_from(id).ok().and_then(|index| NAMES.get(index)).copied()
+}
+
+/// The number of the encoding with this name, spelled as PostgreSQL allows: case and punctuation
+/// do not matter, aliases count.
+#[must_use]
+pub fn encoding_id(name: &str) -> Option<i32> {
+    index_of(name).and_then(|index| i32::try_from(index).ok())
+}
+
+fn index_of(name: &str) -> Option<usize> {
+    let plain = |text: &str| -> String {
+        text.chars().filter(char::is_ascii_alphanumeric).map(|ch| ch.to_ascii_lowercase()).collect()
+    };
+    let mut key = plain(name);
+    if let Some(page) = key.strip_prefix("windows").filter(|page| !page.is_empty()) {
+        key = format!("win{page}");
+    }
+    let key = match ALIASES.iter().find(|(alias, _)| *alias == key) {
+        Some((_, name)) => plain(name),
+        None => key,
+    };
+    NAMES.iter().position(|name| plain(name) == key)
+}
+
+/// Everything from 0x01 to 0x7f is copied; a zero byte is never text.
+#[derive(Clone, Copy, Debug)]
+struct NotAsciiText;
+
+impl ByteTest for NotAsciiText {
+    #[inline(always)]
+    fn is_special(self, byte: u8) -> bool {
+        byte.wrapping_sub(1) >= 0x7f
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Conversion {
+    /// A single-byte encoding into UTF8.
+    FromSingleByte(Box<UpperHalf>),
+    /// An EUC encoding into UTF8.
+    FromEuc(EucPlanes),
+    /// UTF8 into a single-byte encoding: characters with their bytes, in order.
+    ToSingleByte(Vec<(u16, u8)>),
+    /// SQL_ASCII into UTF8: only checked.
+    CheckUtf8,
+    /// SQL_ASCII into an encoding in which every byte but zero is valid.
+    CheckNoZero,
+}
+
+#[derive(Clone, Debug)]
+struct EucPlanes {
+    two_bytes: Plane,
+    /// What EUC_JP alone has: half-width katakana behind 0x8e, a second plane behind 0x8f.
+    three_bytes: Option<Plane>,
+}
+
+/// Converts text from a database's encoding to another.
+#[derive(Clone, Debug)]
+pub struct Transcoder {
+    from: &'static str,
+    to: &'static str,
+    conversion: Conversion,
+    ascii: ByteScan<NotAsciiText>,
+}
+
+impl Transcoder {
+    /// The conversion from a database's encoding number to a named encoding, or none if the bytes
+    /// can stay as they are.
+    ///
+    /// # Errors
+    /// When one of the encodings does not exist or there is no conversion between them.
+    pub fn new(from: i32, to: &str) -> Result<Option<Transcoder>, EncodingError> {
+        let source = usize::try_from(from).ok().filter(|&id| id <= LAST_SERVER_ENCODING);
+        let source = source.ok_or(EncodingError::UnknownNumber { id: from })?;
+        let target =
+            index_of(to).ok_or_else(|| EncodingError::UnknownName { name: to.to_owned() })?;
+        if source == target || target == SQL_ASCII {
+            return Ok(None);
+        }
+        let (Some(from), Some(to)) = (NAMES.get(source).copied(), NAMES.get(target).copied())
+        else {
+            return Ok(None);
+        };
+        let conversion = conversion(from, to).ok_or(EncodingError::Unsupported { from, to })?;
+        Ok(Some(Transcoder { from, to, conversion, ascii: ByteScan::new(NotAsciiText) }))
+    }
+
+    /// Appends the converted text.
+    ///
+    /// # Errors
+    /// When the text is not valid in its encoding or a character does not exist in the other; then
+    /// nothing is appended.
+    pub fn convert(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EncodingError> {
+        let ascii = self.ascii.clean_prefix(bytes);
+        if ascii == bytes.len() {
+            out.extend_from_slice(bytes);
+            return Ok(());
+        }
+        let start = out.len();
+        let result = match &self.conversion {
+            Conversion::FromSingleByte(table) => self.from_single_byte(table, bytes, out),
+            Conversion::FromEuc(planes) => self.from_euc(planes, bytes, out),
+            Conversion::ToSingleByte(table) => self.to_single_byte(table, bytes, out),
+            Conversion::CheckUtf8 => self.checked_utf8(bytes, self.to, out),
+            Conversion::CheckNoZero => self.checked_no_zero(bytes, out),
+        };
+        if result.is_err() {
+            out.truncate(start);
+        }
+        result
+    }
+
+    fn from_single_byte(
+        &self,
+        table: &UpperHalf,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodingError> {
+        let mut rest = bytes;
+        loop {
+            rest = self.copy_ascii(rest, out);
+            let Some((&byte, tail)) = rest.split_first() else { return Ok(()) };
+            let unit = byte.checked_sub(0x80).and_then(|place| table.get(usize::from(place)));
+            match unit {
+                None => return Err(self.invalid(&[byte])),
+                Some(0) => return Err(self.no_equivalent(&[byte])),
+                Some(&unit) => push_utf8(unit, out),
+            }
+            rest = tail;
+        }
+    }
+
+    fn from_euc(
+        &self,
+        planes: &EucPlanes,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodingError> {
+        let mut rest = bytes;
+        loop {
+            rest = self.copy_ascii(rest, out);
+            if rest.is_empty() {
+                return Ok(());
+            }
+            let length = planes.length(rest);
+            let sequence = rest.get(..length).unwrap_or(rest);
+            match planes.character(sequence) {
+                None => return Err(self.invalid(sequence)),
+                Some(0) => return Err(self.no_equivalent(sequence)),
+                Some(unit) => push_utf8(unit, out),
+            }
+            rest = rest.get(length..).unwrap_or_default();
+        }
+    }
+
+    fn to_single_byte(
+        &self,
+        table: &[(u16, u8)],
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodingError> {
+        let text = self.valid_utf8(bytes, self.from)?;
+        let mut rest = text;
+        loop {
+            let tail = self.copy_ascii(rest.as_bytes(), out);
+            rest = rest.get(rest.len() - tail.len()..).unwrap_or_default();
+            let Some(ch) = rest.chars().next() else { return Ok(()) };
+            let found = u16::try_from(u32::from(ch))
+                .ok()
+                .and_then(|unit| table.binary_search_by_key(&unit, |&(unit, _)| unit).ok())
+                .and_then(|place| table.get(place));
+            let Some(&(_, byte)) = found else {
+                return Err(self.no_equivalent(ch.encode_utf8(&mut [0; 4]).as_bytes()));
+            };
+            out.push(byte);
+            rest = rest.get(ch.len_utf8()..).unwrap_or_default();
+        }
+    }
+
+    fn checked_utf8(
+        &self,
+        bytes: &[u8],
+        encoding: &'static str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodingError> {
+        self.valid_utf8(bytes, encoding)?;
+        out.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn checked_no_zero(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EncodingError> {
+        if memchr(0, bytes).is_some() {
+            return Err(invalid(self.to, &[0]));
+        }
+        out.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn valid_utf8<'a>(
+        &self,
+        bytes: &'a [u8],
+        encoding: &'static str,
+    ) -> Result<&'a str, EncodingError> {
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            let rest = bytes.get(error.valid_up_to()..).unwrap_or_default();
+            let length = rest.first().map_or(0, |&first| utf8_length(first));
+            invalid(encoding, rest.get(..length).unwrap_or(rest))
+        })?;
+        if memchr(0, bytes).is_some() {
+            return Err(invalid(encoding, &[0]));
+        }
+        Ok(text)
+    }
+
+    /// Copies what is ASCII at the beginning and gives back the rest.
+    fn copy_ascii<'a>(&self, bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+        // Words in another script come in runs; do not start a scan for each of their characters.
+        if bytes.first().is_some_and(|&byte| self.ascii.is_special(byte)) {
+            return bytes;
+        }
+        let (ascii, rest) =
+            bytes.split_at_checked(self.ascii.clean_prefix(bytes)).unwrap_or_default();
+        out.extend_from_slice(ascii);
+        rest
+    }
+
+    fn invalid(&self, bytes: &[u8]) -> EncodingError {
+        invalid(self.from, bytes)
+    }
+
+    fn no_equivalent(&self, bytes: &[u8]) -> EncodingError {
+        EncodingError::NoEquivalent { from: self.from, to: self.to, bytes: hexadecimal(bytes) }
+    }
+}
+
+impl EucPlanes {
+    /// How many bytes the first character takes, going by its first byte.
+    fn length(&self, bytes: &[u8]) -> usize {
+        match bytes.first() {
+            Some(0x8f) if self.three_bytes.is_some() => 3,
+            Some(0x80..) => 2,
+            _ => 1,
+        }
+    }
+
+    /// The character; 0 if the sequence is well-formed but unassigned, none if it is malformed.
+    fn character(&self, sequence: &[u8]) -> Option<u16> {
+        match (sequence, &self.three_bytes) {
+            (&[0x8e, kana @ 0xa1..=0xdf], Some(_)) => Some(0xff61 + u16::from(kana - 0xa1)),
+            (&[0x8f, row, column], Some(plane)) => well_formed(plane, row, column),
+            (&[row, column], _) => well_formed(&self.two_bytes, row, column),
+            _ => None,
+        }
+    }
+}
+
+fn well_formed(plane: &Plane, row: u8, column: u8) -> Option<u16> {
+    let valid = EUC_BYTES.contains(&row) && EUC_BYTES.contains(&column);
+    valid.then(|| in_plane(plane, row, column))
+}
+
+fn conversion(from: &str, to: &str) -> Option<Conversion> {
+    match (from, to) {
+        ("SQL_ASCII", "UTF8") => Some(Conversion::CheckUtf8),
+        ("SQL_ASCII", _) => encoding_tables::upper_half(to).map(|_| Conversion::CheckNoZero),
+        ("UTF8", _) => {
+            let table = encoding_tables::upper_half(to)?;
+            Some(Conversion::ToSingleByte(inverted(&table)))
+        }
+        (_, "UTF8") => from_other(from),
+        _ => None,
+    }
+}
+
+fn from_other(from: &str) -> Option<Conversion> {
+    let euc = |two_bytes, three_bytes| Conversion::FromEuc(EucPlanes { two_bytes, three_bytes });
+    match from {
+        "EUC_JP" => {
+            Some(euc(encoding_tables::euc_jp_plane(), Some(encoding_tables::euc_jp_plane_3())))
+        }
+        "EUC_CN" => Some(euc(encoding_tables::euc_cn_plane(), None)),
+        "EUC_KR" => Some(euc(encoding_tables::euc_kr_plane(), None)),
+        _ => encoding_tables::upper_half(from)
+            .map(|table| Conversion::FromSingleByte(Box::new(table))),
+    }
+}
+
+fn inverted(table: &UpperHalf) -> Vec<(u16, u8)> {
+    let pairs = table.iter().copied().zip(0x80..=u8::MAX);
+    let mut pairs: Vec<(u16, u8)> = pairs.filter(|&(unit, _)| unit != 0).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+fn push_utf8(unit: u16, out: &mut Vec<u8>) {
+    // The tables hold no surrogates, so the replacement character never gets out.
+    let ch = char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER);
+    out.extend_from_slice(ch.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// How long a character starting with this byte would be, as error messages count it.
+fn utf8_length(first: u8) -> usize {
+    match first {
+        0xc0..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf7 => 4,
+        _ => 1,
+    }
+}
+
+fn invalid(encoding: &'static str, bytes: &[u8]) -> EncodingError {
+    EncodingError::InvalidSequence { encoding, bytes: hexadecimal(bytes) }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for (place, byte) in bytes.iter().take(MOST_BYTES_SHOWN).enumerate() {
+        let space = if place == 0 { "" } else { " " };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{space}0x{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "encoding_tests.rs"]
+mod tests;
