@@ -27,6 +27,10 @@ const MOST_BYTES_SHOWN: usize = 8;
 /// The highest number of an encoding a database can have; those behind it are for clients only.
 const LAST_SERVER_ENCODING: usize = 34;
 const SQL_ASCII: usize = 0;
+/// Bytes of a single-byte encoding decoded into a buffer of fixed size.
+const DECODE_BLOCK: usize = 32;
+/// ASCII bytes copied one by one before a wide scan is worth its start.
+const SHORT_ASCII: usize = 4;
 
 /// Names by number.
 const NAMES: [&str; 42] = [
@@ -192,15 +196,22 @@ impl ByteTest for NotAsciiText {
 #[derive(Clone, Debug)]
 enum Conversion {
     /// A single-byte encoding into UTF8.
-    FromSingleByte(Box<UpperHalf>),
+    FromSingleByte(Box<[Utf8Char; 256]>),
     /// An EUC encoding into UTF8.
     FromEuc(EucPlanes),
-    /// UTF8 into a single-byte encoding: characters with their bytes, in order.
-    ToSingleByte(Vec<(u16, u8)>),
+    /// UTF8 into a single-byte encoding: the byte of each UTF-16 unit, 0 for none.
+    ToSingleByte(Box<[u8]>),
     /// SQL_ASCII into UTF8: only checked.
     CheckUtf8,
     /// SQL_ASCII into an encoding in which every byte but zero is valid.
     CheckNoZero,
+}
+
+/// A character as UTF8; none if the length is 0.
+#[derive(Clone, Copy, Debug, Default)]
+struct Utf8Char {
+    bytes: [u8; 3],
+    length: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -253,10 +264,11 @@ impl Transcoder {
             return Ok(());
         }
         let start = out.len();
+        out.reserve(bytes.len() + bytes.len() / 2);
         let result = match &self.conversion {
-            Conversion::FromSingleByte(table) => self.from_single_byte(table, bytes, out),
-            Conversion::FromEuc(planes) => self.from_euc(planes, bytes, out),
-            Conversion::ToSingleByte(table) => self.to_single_byte(table, bytes, out),
+            Conversion::FromSingleByte(table) => self.decode_single_byte(table, bytes, out),
+            Conversion::FromEuc(planes) => self.decode_euc(planes, bytes, out),
+            Conversion::ToSingleByte(table) => self.encode_single_byte(table, bytes, out),
             Conversion::CheckUtf8 => self.checked_utf8(bytes, self.to, out),
             Conversion::CheckNoZero => self.checked_no_zero(bytes, out),
         };
@@ -266,27 +278,40 @@ impl Transcoder {
         result
     }
 
-    fn from_single_byte(
+    fn decode_single_byte(
         &self,
-        table: &UpperHalf,
+        table: &[Utf8Char; 256],
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), EncodingError> {
-        let mut rest = bytes;
-        loop {
-            rest = self.copy_ascii(rest, out);
-            let Some((&byte, tail)) = rest.split_first() else { return Ok(()) };
-            let unit = byte.checked_sub(0x80).and_then(|place| table.get(usize::from(place)));
-            match unit {
-                None => return Err(self.invalid(&[byte])),
-                Some(0) => return Err(self.no_equivalent(&[byte])),
-                Some(&unit) => push_utf8(unit, out),
+        for block in bytes.chunks(DECODE_BLOCK) {
+            if self.ascii.is_clean(block) {
+                out.extend_from_slice(block);
+                continue;
             }
-            rest = tail;
+            let mut text = [0; DECODE_BLOCK * 3];
+            let mut length = 0;
+            for &byte in block {
+                let ch = table[usize::from(byte)];
+                if ch.length == 0 {
+                    return Err(self.undecodable(byte));
+                }
+                // All three bytes are stored; the next character overwrites those that do not count.
+                if let Some(place) = text.get_mut(length..length + 3) {
+                    place.copy_from_slice(&ch.bytes);
+                }
+                length += usize::from(ch.length);
+            }
+            out.extend_from_slice(text.get(..length).unwrap_or_default());
         }
+        Ok(())
     }
 
-    fn from_euc(
+    fn undecodable(&self, byte: u8) -> EncodingError {
+        if byte == 0 { self.invalid(&[byte]) } else { self.no_equivalent(&[byte]) }
+    }
+
+    fn decode_euc(
         &self,
         planes: &EucPlanes,
         bytes: &[u8],
@@ -309,9 +334,9 @@ impl Transcoder {
         }
     }
 
-    fn to_single_byte(
+    fn encode_single_byte(
         &self,
-        table: &[(u16, u8)],
+        table: &[u8],
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), EncodingError> {
@@ -321,11 +346,8 @@ impl Transcoder {
             let tail = self.copy_ascii(rest.as_bytes(), out);
             rest = rest.get(rest.len() - tail.len()..).unwrap_or_default();
             let Some(ch) = rest.chars().next() else { return Ok(()) };
-            let found = u16::try_from(u32::from(ch))
-                .ok()
-                .and_then(|unit| table.binary_search_by_key(&unit, |&(unit, _)| unit).ok())
-                .and_then(|place| table.get(place));
-            let Some(&(_, byte)) = found else {
+            let byte = usize::try_from(u32::from(ch)).ok().and_then(|unit| table.get(unit));
+            let Some(&byte @ 1..) = byte else {
                 return Err(self.no_equivalent(ch.encode_utf8(&mut [0; 4]).as_bytes()));
             };
             out.push(byte);
@@ -369,13 +391,21 @@ impl Transcoder {
     }
 
     /// Copies what is ASCII at the beginning and gives back the rest.
+    #[inline]
     fn copy_ascii<'a>(&self, bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
-        // Words in another script come in runs; do not start a scan for each of their characters.
-        if bytes.first().is_some_and(|&byte| self.ascii.is_special(byte)) {
-            return bytes;
+        // Words of other scripts have a blank or two between them: no reason to start a wide scan.
+        let mut rest = bytes;
+        for _ in 0..SHORT_ASCII {
+            match rest.split_first() {
+                Some((&byte, tail)) if !NotAsciiText.is_special(byte) => {
+                    out.push(byte);
+                    rest = tail;
+                }
+                _ => return rest,
+            }
         }
         let (ascii, rest) =
-            bytes.split_at_checked(self.ascii.clean_prefix(bytes)).unwrap_or_default();
+            rest.split_at_checked(self.ascii.clean_prefix(rest)).unwrap_or_default();
         out.extend_from_slice(ascii);
         rest
     }
@@ -437,21 +467,49 @@ fn from_other(from: &str) -> Option<Conversion> {
         "EUC_CN" => Some(euc(encoding_tables::euc_cn_plane(), None)),
         "EUC_KR" => Some(euc(encoding_tables::euc_kr_plane(), None)),
         _ => encoding_tables::upper_half(from)
-            .map(|table| Conversion::FromSingleByte(Box::new(table))),
+            .map(|table| Conversion::FromSingleByte(utf8_chars(&table))),
     }
 }
 
-fn inverted(table: &UpperHalf) -> Vec<(u16, u8)> {
-    let pairs = table.iter().copied().zip(0x80..=u8::MAX);
-    let mut pairs: Vec<(u16, u8)> = pairs.filter(|&(unit, _)| unit != 0).collect();
-    pairs.sort_unstable();
-    pairs
+fn utf8_chars(upper: &UpperHalf) -> Box<[Utf8Char; 256]> {
+    let mut table = Box::new([Utf8Char::default(); 256]);
+    let units = (0..0x80).chain(upper.iter().copied());
+    let mut text = Vec::with_capacity(3);
+    for (slot, unit) in table.iter_mut().zip(units).filter(|&(_, unit)| unit != 0) {
+        text.clear();
+        push_utf8(unit, &mut text);
+        for (place, byte) in slot.bytes.iter_mut().zip(&text) {
+            *place = *byte;
+            slot.length += 1;
+        }
+    }
+    table
 }
 
+fn inverted(upper: &UpperHalf) -> Box<[u8]> {
+    let mut table = vec![0; 1 << 16].into_boxed_slice();
+    for (&unit, byte) in upper.iter().zip(0x80..=u8::MAX).filter(|&(&unit, _)| unit != 0) {
+        if let Some(slot) = table.get_mut(usize::from(unit)) {
+            *slot = byte;
+        }
+    }
+    table
+}
+
+/// Appends a character of the tables, which hold no surrogates.
+#[inline]
 fn push_utf8(unit: u16, out: &mut Vec<u8>) {
-    // The tables hold no surrogates, so the replacement character never gets out.
-    let ch = char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER);
-    out.extend_from_slice(ch.encode_utf8(&mut [0; 4]).as_bytes());
+    let [high, low] = unit.to_be_bytes();
+    let last = 0x80 | (low & 0x3f);
+    // Arrays of a fixed length are stored at once, where a slice would be a call to copy it.
+    match unit {
+        0..0x80 => out.push(low),
+        0x80..0x800 => out.extend_from_slice(&[0xc0 | (high << 2) | (low >> 6), last]),
+        _ => {
+            let middle = 0x80 | ((high & 0x0f) << 2) | (low >> 6);
+            out.extend_from_slice(&[0xe0 | (high >> 4), middle, last]);
+        }
+    }
 }
 
 /// How long a character starting with this byte would be, as error messages count it.
