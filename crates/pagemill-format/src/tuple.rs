@@ -71,7 +71,7 @@ impl<'a> HeapTuple<'a> {
         }
         let tuple = Self { bytes };
         let hoff = tuple.hoff();
-        if hoff % 8 != 0 || hoff < tuple.header_need() || hoff > bytes.len() {
+        if !hoff.is_multiple_of(8) || hoff < tuple.header_need() || hoff > bytes.len() {
             return Err(tuple.hoff_fault());
         }
         Ok(tuple)
@@ -310,7 +310,7 @@ impl Span {
     /// The attribute's bytes, header included, out of the data it was found in; `None` when
     /// null or missing.
     #[inline]
-    pub fn of<'a>(self, data: &'a [u8]) -> Option<&'a [u8]> {
+    pub fn of(self, data: &[u8]) -> Option<&[u8]> {
         data.get(self.start as usize..self.end as usize)
     }
 }

@@ -165,7 +165,7 @@ fn open_or_separate(dimensions: &[Dimension], item: usize, delimiter: u8, out: &
     }
     for depth in 0..dimensions.len() {
         let below: usize = dimensions[depth..].iter().map(|d| d.len).product();
-        if item % below == 0 {
+        if item.is_multiple_of(below) {
             out.push(b'{');
         }
     }
@@ -174,7 +174,7 @@ fn open_or_separate(dimensions: &[Dimension], item: usize, delimiter: u8, out: &
 fn close(dimensions: &[Dimension], item: usize, out: &mut Vec<u8>) {
     for depth in 0..dimensions.len() {
         let below: usize = dimensions[depth..].iter().map(|d| d.len).product();
-        if (item + 1) % below == 0 {
+        if (item + 1).is_multiple_of(below) {
             out.push(b'}');
         }
     }

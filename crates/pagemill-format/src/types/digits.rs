@@ -81,10 +81,10 @@ fn push_leading(n: u64, out: &mut Vec<u8>) {
 /// divisions by 100 and 10 are multiplications by their inverses, exact for such small numbers.
 #[inline]
 fn eight_digits(n: u64) -> u64 {
-    let halves = n / 10_000 | (n % 10_000) << 32;
-    let hundreds = halves * 10_486 >> 20 & 0x7F_0000_007F;
+    let halves = (n / 10_000) | ((n % 10_000) << 32);
+    let hundreds = (halves * 10_486) >> 20 & 0x7F_0000_007F;
     let pairs = (halves - hundreds * 100) << 16 | hundreds;
-    let tens = pairs * 103 >> 10 & 0x000F_000F_000F_000F;
+    let tens = (pairs * 103) >> 10 & 0x000F_000F_000F_000F;
     (pairs - tens * 10) << 8 | tens
 }
 
