@@ -195,7 +195,9 @@ fn read_version(storage: &Storage, path: &Path) -> Result<PgVersion> {
     major.and_then(PgVersion::from_major).ok_or_else(|| Error::Unsupported {
         path: file,
         reason: match major {
-            Some(major) => format!("PostgreSQL {major} is not supported: this build reads 14 to 18"),
+            Some(major) => {
+                format!("PostgreSQL {major} is not supported: this build reads 14 to 18")
+            }
             None => format!("{text:?} is no PostgreSQL version: this build reads 14 to 18"),
         },
     })
@@ -274,7 +276,9 @@ mod tests {
     fn old_and_future_versions_are_named() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("global")).unwrap();
-        for (version, says) in [("9.6\n", "PostgreSQL 9 "), ("19\n", "PostgreSQL 19 "), ("x", "\"x\"")] {
+        for (version, says) in
+            [("9.6\n", "PostgreSQL 9 "), ("19\n", "PostgreSQL 19 "), ("x", "\"x\"")]
+        {
             std::fs::write(dir.path().join("PG_VERSION"), version).unwrap();
             let message = open(dir.path());
             assert!(message.contains(says) && message.contains("14 to 18"), "{message}");

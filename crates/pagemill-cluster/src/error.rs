@@ -122,13 +122,7 @@ pub struct Damage {
 impl Damage {
     /// Damage to a file as a whole.
     pub fn in_file(path: impl Into<PathBuf>, what: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            block: None,
-            line_pointer: None,
-            column: None,
-            what: what.into(),
-        }
+        Self { path: path.into(), block: None, line_pointer: None, column: None, what: what.into() }
     }
 
     /// Damage to a block.
@@ -181,9 +175,10 @@ mod tests {
 
     #[test]
     fn damage_reads_from_the_file_down_to_the_column() {
-        let damage = Damage::in_block("base/5/16384", Fork::Main, BlockNumber(7), "corrupt numeric")
-            .at_line_pointer(3)
-            .in_column("price");
+        let damage =
+            Damage::in_block("base/5/16384", Fork::Main, BlockNumber(7), "corrupt numeric")
+                .at_line_pointer(3)
+                .in_column("price");
         assert_eq!(
             damage.to_string(),
             "base/5/16384: fork main, block 7, line pointer 3, column price: corrupt numeric"

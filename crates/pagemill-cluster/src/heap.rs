@@ -78,4 +78,3 @@ pub fn count_tuples<S: TransactionLog, E>(
     })?;
     Ok(rows)
 }
-

@@ -243,9 +243,8 @@ impl SettingFiles for StorageFiles<'_> {
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
         let entries = self.0.read_dir(directory).map_err(|error| plain_error(&error))?;
         let names = entries.into_iter().filter_map(|entry| entry.name.into_string().ok());
-        let is_file = |name: &String| {
-            self.0.metadata(&directory.join(name)).is_ok_and(|found| !found.is_dir)
-        };
+        let is_file =
+            |name: &String| self.0.metadata(&directory.join(name)).is_ok_and(|found| !found.is_dir);
         Ok(names.filter(is_file).collect())
     }
 }

@@ -28,7 +28,9 @@ pub fn check_page(
 ) -> Result<()> {
     match find_fault(cluster.verify_checksums(), block, bytes) {
         None => Ok(()),
-        Some(what) => Err(Damage::in_block(files.locate(block).0, files.fork(), block, what).into()),
+        Some(what) => {
+            Err(Damage::in_block(files.locate(block).0, files.fork(), block, what).into())
+        }
     }
 }
 
@@ -64,4 +66,3 @@ fn find_fault(verify_checksums: bool, block: BlockNumber, bytes: &BlockBytes) ->
     }
     page.check_header().err().map(|error| error.to_string())
 }
-

@@ -26,7 +26,7 @@ use crate::page_check::{check_page, read_again};
 use crate::visibility::is_visible_chunk;
 
 /// Pages of indexes and TOAST tables kept per thread (1 MiB).
-const CACHED_PAGES: NonZeroUsize = NonZeroUsize::new(128).unwrap();
+const CACHED_PAGES: NonZeroUsize = NonZeroUsize::new(128).unwrap(); // infallible: 128 is not 0
 /// Levels a B-tree of 32-bit block numbers cannot exceed.
 const MAX_LEVELS: usize = 32;
 
@@ -122,7 +122,8 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn index_page(&mut self, block: BlockNumber) -> Result<&BlockBytes> {
         let (cluster, files) = (self.cluster, &self.table.index);
-        self.pages.get(self.table.index_key, block, |page| read_checked(cluster, files, block, page))
+        self.pages
+            .get(self.table.index_key, block, |page| read_checked(cluster, files, block, page))
     }
 
     fn heap_page(&mut self, block: BlockNumber) -> Result<&BlockBytes> {
@@ -243,7 +244,12 @@ impl Walk<'_> {
 
     /// Passes pages that are no longer in use, and such as were split without their parent
     /// knowing.
-    fn move_right(&mut self, from: BlockNumber, value: Oid, moves: &mut u32) -> Result<BlockNumber> {
+    fn move_right(
+        &mut self,
+        from: BlockNumber,
+        value: Oid,
+        moves: &mut u32,
+    ) -> Result<BlockNumber> {
         let mut block = from;
         loop {
             let bytes = *self.index_page(block)?;
@@ -296,7 +302,8 @@ fn key_of(entry: &IndexTuple<'_>) -> (Oid, i64) {
     let word = |at: usize| key.get(at..at + 4).and_then(|b| b.first_chunk::<4>());
     let columns = entry.key_columns().unwrap_or(2);
     let value = word(0).filter(|_| columns >= 1).map_or(0, |b| u32::from_le_bytes(*b));
-    let sequence = word(4).filter(|_| columns >= 2).map_or(-1, |b| i64::from(i32::from_le_bytes(*b)));
+    let sequence =
+        word(4).filter(|_| columns >= 2).map_or(-1, |b| i64::from(i32::from_le_bytes(*b)));
     (Oid(value), sequence)
 }
 
@@ -348,7 +355,11 @@ impl Chunks<'_> {
     }
 
     fn fault(&self, what: String) -> FormatError {
-        FormatError::corrupt("TOAST value", 0, format!("value {}: chunk {what}", self.pointer.value_id))
+        FormatError::corrupt(
+            "TOAST value",
+            0,
+            format!("value {}: chunk {what}", self.pointer.value_id),
+        )
     }
 
     fn check_complete(&self, table: &ToastTable) -> Result<()> {

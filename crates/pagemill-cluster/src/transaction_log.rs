@@ -23,7 +23,7 @@ use crate::error::{Damage, Error, Result};
 use crate::visibility::TransactionLog;
 
 /// Pages of the logs kept per thread (256 kB).
-const CACHED_PAGES: NonZeroUsize = NonZeroUsize::new(32).unwrap();
+const CACHED_PAGES: NonZeroUsize = NonZeroUsize::new(32).unwrap(); // infallible: 32 is not 0
 
 /// More members than a multixact can have: each is a transaction that was running, or prepared.
 const MOST_MEMBERS: u32 = 1 << 22;

@@ -147,12 +147,7 @@ impl TypeTable {
             rows.insert(found.oid, found);
             Ok(())
         })?;
-        Ok(Self {
-            rows,
-            enums: OnceLock::new(),
-            ranges: OnceLock::new(),
-    built: Mutex::default(),
-        })
+        Ok(Self { rows, enums: OnceLock::new(), ranges: OnceLock::new(), built: Mutex::default() })
     }
 
     pub(crate) fn rows(&self) -> impl Iterator<Item = &TypeRow> {

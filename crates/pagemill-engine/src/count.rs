@@ -1,4 +1,7 @@
-//! Counting the rows of a table.
+//! Counting the rows of a table: a scan that looks at line pointers and visibility only.
+//!
+//! Several threads take shares of the table from one counter; the sum does not depend on who
+//! takes which.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -59,7 +62,11 @@ pub fn count(
     Ok(rows)
 }
 
-fn count_shares(mut scan: Scan<'_>, shares: &Shares, mut damage: DamageLog) -> Result<(u64, DamageLog)> {
+fn count_shares(
+    mut scan: Scan<'_>,
+    shares: &Shares,
+    mut damage: DamageLog,
+) -> Result<(u64, DamageLog)> {
     let mut rows = 0;
     while let Some(range) = shares.next() {
         match scan.count(range, &mut damage) {

@@ -1,4 +1,6 @@
-//! What to do on damage, and the account of it.
+//! What to do on damage, and the account of it: whatever is left out of a result is named.
+//!
+//! Refusals and failures of the system are no damage and end the work under every policy.
 
 use pagemill_cluster::{Damage, Error as ClusterError};
 use pagemill_format::Error as FormatError;

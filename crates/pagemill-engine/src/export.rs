@@ -143,7 +143,11 @@ impl<'a> Export<'a> {
                 let (spare_sender, spare) = sync_channel(BUFFERS_AHEAD + 2);
                 let job = move || {
                     let channel = Channel { sender, spare };
-                    Job::new(self, progress).run_shares((number..shares).step_by(jobs), policy, channel)
+                    Job::new(self, progress).run_shares(
+                        (number..shares).step_by(jobs),
+                        policy,
+                        channel,
+                    )
                 };
                 scope.spawn(job);
                 receivers.push((receiver, spare_sender));
@@ -269,7 +273,8 @@ impl<'a> Job<'a> {
                 let full = std::mem::replace(buffer, next);
                 sender.send(Message::Bytes(full)).map_err(|_| Error::Worker)
             };
-            let done = self.run(range, &mut damage, &mut flush).and_then(|()| self.flush(&mut flush));
+            let done =
+                self.run(range, &mut damage, &mut flush).and_then(|()| self.flush(&mut flush));
             let message = match done {
                 Ok(()) => Message::ShareDone(damage, self.summary().since(before)),
                 Err(error) => Message::Failed(error),

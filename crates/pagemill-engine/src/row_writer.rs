@@ -162,11 +162,7 @@ impl<'a> RowWriter<'a> {
         written
     }
 
-    fn write_columns(
-        &mut self,
-        tuple: HeapTuple<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ValueFault> {
+    fn write_columns(&mut self, tuple: HeapTuple<'_>, out: &mut Vec<u8>) -> Result<(), ValueFault> {
         let data = tuple.data();
         self.relation
             .layout
@@ -233,11 +229,7 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Every server encoding has ASCII as ASCII, so a finished row can be converted as a whole.
-    fn transcode(
-        &mut self,
-        start: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ValueFault> {
+    fn transcode(&mut self, start: usize, out: &mut Vec<u8>) -> Result<(), ValueFault> {
         let Some(transcoder) = self.transcoder else { return Ok(()) };
         if out[start..].is_ascii() {
             return Ok(());

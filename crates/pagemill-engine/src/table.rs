@@ -51,7 +51,8 @@ impl Table {
         if let Some(found) = missing_tail(database, &relation, &files)? {
             damage.report(found)?;
         }
-        let lost = files.damage().iter().map(|d| d.lost_blocks()).filter(|r| !r.is_empty()).collect();
+        let lost =
+            files.damage().iter().map(|d| d.lost_blocks()).filter(|r| !r.is_empty()).collect();
         Ok(Self { relation, files: Some(files), lost })
     }
 

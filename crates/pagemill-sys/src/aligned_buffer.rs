@@ -55,7 +55,7 @@ fn dangling() -> NonNull<u8> {
 fn layout(len: usize) -> Layout {
     match Layout::from_size_align(len, ALIGNMENT) {
         Ok(layout) => layout,
-        Err(_) => panic!("a buffer of {len} bytes exceeds the address space"),
+        Err(_) => panic!("a buffer of {len} bytes exceeds the address space"), // infallible: callers ask for pages
     }
 }
 

@@ -46,10 +46,11 @@ impl Source {
     }
 }
 
-/// Files that never ship: a package's `tests/`, `benches/` and `examples/`, `tests.rs`, and fuzz targets.
+/// Files that never ship: a package's `tests/`, `benches/` and `examples/`, `tests.rs`
+/// and `…_tests.rs`, and fuzz targets.
 fn is_test_file(path: &str) -> bool {
     let never_ships = |part| matches!(part, "tests" | "benches" | "examples" | "tests.rs" | "fuzz");
-    path.split('/').any(never_ships)
+    path.split('/').any(never_ships) || path.ends_with("_tests.rs")
 }
 
 enum State {

@@ -145,7 +145,8 @@ fn write_items(
         if header.is_null(item) {
             out.extend_from_slice(b"NULL");
         } else {
-            let (start, end) = element.layout.locate_at(header.data, element.layout.align_up(at))?;
+            let (start, end) =
+                element.layout.locate_at(header.data, element.layout.align_up(at))?;
             at = end;
             let text = out.len();
             let raw = &header.data[start..end];

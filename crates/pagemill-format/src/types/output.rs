@@ -10,8 +10,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::money::MoneyFormat;
 use super::brin::BoundTypes;
+use super::money::MoneyFormat;
 use super::{ScalarWriter, acl, array, brin, bytea, composite, money, range};
 use crate::error::{Error, Result};
 use crate::ids::Oid;
@@ -216,7 +216,12 @@ impl<'a> ValueWriter<'a> {
         }
     }
 
-    fn write_other(&mut self, output: &TypeOutput, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    fn write_other(
+        &mut self,
+        output: &TypeOutput,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         match output {
             TypeOutput::Verbatim => out.extend_from_slice(payload),
             TypeOutput::Scalar { write, .. } => write(payload, out)?,
