@@ -1,7 +1,7 @@
 # Finds or installs what the scripts of this project need. Sourced by quickstart.sh and test.sh.
 #
 # Debian's packages are installed where they are missing and we may; otherwise the message says
-# what to install. Rust is never fetched behind anybody's back.
+# what to install. Rust comes from rustup where Debian's own is older than this project needs.
 # shellcheck shell=bash
 
 RUST_MINOR=88 # rust-version in Cargo.toml
@@ -55,21 +55,27 @@ rust_is_new_enough() {
     [ -n "$minor" ] && [ "$minor" -ge "$RUST_MINOR" ]
 }
 
-# need_rust [COMPONENT...]: a cargo that can build this project, from rustup where there is one.
+# need_rust [COMPONENT...]: a cargo that can build this project, from rustup where Debian's is too old.
 need_rust() {
     if [ -n "${HOME:-}" ] && [ -d "$HOME/.cargo/bin" ]; then
         PATH="$HOME/.cargo/bin:$PATH"
     fi
-    if ! command -v cargo >/dev/null && ! command -v rustup >/dev/null && debian_has rustup; then
-        need_packages rustup
+    if ! rust_is_new_enough && ! command -v rustup >/dev/null; then
+        if debian_has rustup; then
+            need_packages rustup
+        else
+            need_packages curl ca-certificates
+            echo "installing Rust with rustup, into $HOME/.cargo$(found_rust)"
+            curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+                sh -s -- -y --quiet --profile minimal --no-modify-path
+            PATH="$HOME/.cargo/bin:$PATH"
+        fi
     fi
     if ! rust_is_new_enough && command -v rustup >/dev/null; then
         rustup toolchain install stable --profile minimal --no-self-update
         export RUSTUP_TOOLCHAIN=stable
     fi
-    rust_is_new_enough || fail "Rust 1.$RUST_MINOR or newer is needed$(found_rust).
-Install it with rustup, see https://rustup.rs, and run this again:
-  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal"
+    rust_is_new_enough || fail "Rust 1.$RUST_MINOR or newer is needed$(found_rust): install it with rustup"
     local component
     for component in "$@"; do
         cargo "$component" --version >/dev/null 2>&1 && continue
@@ -80,7 +86,7 @@ Install it with rustup, see https://rustup.rs, and run this again:
 
 found_rust() {
     if command -v cargo >/dev/null; then
-        printf ', and this is %s' "$(cargo --version 2>/dev/null || echo 'a cargo that does not run')"
+        printf ' (found %s)' "$(cargo --version 2>/dev/null || echo 'a cargo that does not run')"
     fi
 }
 

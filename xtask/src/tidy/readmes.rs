@@ -82,10 +82,11 @@ fn title_of(line: &str) -> Option<&str> {
     }
 }
 
-/// The package's files, relative to its `src/`.
+/// The package's files that ship, relative to its `src/`.
 fn sources_of<'a>(package: &Package, tree: &'a Tree) -> Vec<&'a str> {
     let prefix = format!("{}/src/", package.directory);
-    tree.sources.iter().filter_map(|source| source.path.strip_prefix(prefix.as_str())).collect()
+    let shipped = tree.sources.iter().filter(|source| !is_test_file(&source.path));
+    shipped.filter_map(|source| source.path.strip_prefix(prefix.as_str())).collect()
 }
 
 fn compare(list: &Section<'_>, path: &str, sources: &[&str]) -> Vec<Finding> {

@@ -48,7 +48,7 @@ impl Source {
 
 /// Files that never ship: a package's `tests/`, `benches/` and `examples/`, `tests.rs`
 /// and `…_tests.rs`, and fuzz targets.
-fn is_test_file(path: &str) -> bool {
+pub(crate) fn is_test_file(path: &str) -> bool {
     let never_ships = |part| matches!(part, "tests" | "benches" | "examples" | "tests.rs" | "fuzz");
     path.split('/').any(never_ships) || path.ends_with("_tests.rs")
 }
