@@ -7,6 +7,7 @@
 //! A section opens with `## Rules`, or with the word alone on its line; text right below the title is
 //! the purpose.
 
+use super::source::is_test_file;
 use super::{Finding, Tree};
 use crate::workspace::Package;
 
