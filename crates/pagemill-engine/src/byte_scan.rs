@@ -55,7 +55,11 @@ impl<T: ByteTest> ByteScan<T> {
 
     /// How many bytes are special.
     pub(crate) fn count(&self, bytes: &[u8]) -> usize {
-        bytes.iter().map(|&byte| usize::from(self.test.is_special(byte))).sum()
+        // Counting in bytes keeps the loop narrow; a block is too short to overflow one.
+        let in_block = |block: &[u8]| {
+            block.iter().fold(0u8, |count, &byte| count + u8::from(self.test.is_special(byte)))
+        };
+        bytes.chunks(BLOCK).map(|block| usize::from(in_block(block))).sum()
     }
 
     /// Length of the longest prefix without a special byte.
@@ -69,19 +73,18 @@ impl<T: ByteTest> ByteScan<T> {
 
     /// Length of the longest suffix without a special byte.
     pub(crate) fn clean_suffix(&self, bytes: &[u8]) -> usize {
-        let mut clean = 0;
-        for block in bytes.rchunks_exact(BLOCK) {
-            if any_special(self.test, block) {
-                break;
-            }
-            clean += BLOCK;
-        }
+        let dirty = |block: &&[u8]| any_special(self.test, block);
+        let clean = BLOCK * bytes.rchunks_exact(BLOCK).take_while(|block| !dirty(block)).count();
+        let rest = bytes.get(..bytes.len() - clean).unwrap_or_default();
+        let small_blocks = rest.rchunks_exact(SMALL_BLOCK).take_while(|block| !dirty(block));
+        let clean = clean + SMALL_BLOCK * small_blocks.count();
         let rest = bytes.get(..bytes.len() - clean).unwrap_or_default();
         let found = rest.iter().rev().position(|&byte| self.is_special(byte));
         clean + found.unwrap_or(rest.len())
     }
 
-    /// A position before which all is clean: the start of the first block with a hit, or the end.
+    /// A position before which all is clean: the start of the first small block with a hit, or the
+    /// end.
     fn first_hit_block(&self, bytes: &[u8]) -> usize {
         let test = self.test;
         self.arch.dispatch(
@@ -99,14 +102,14 @@ fn any_special<T: ByteTest>(test: T, block: &[u8]) -> bool {
 #[inline(always)]
 fn first_hit_block<T: ByteTest>(test: T, bytes: &[u8]) -> usize {
     let mut clean = 0;
-    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
-    for block in blocks {
+    for block in bytes.as_chunks::<BLOCK>().0 {
         if any_special(test, block) {
-            return clean;
+            break;
         }
         clean += BLOCK;
     }
-    let (small_blocks, rest) = rest.as_chunks::<SMALL_BLOCK>();
+    // Either the end is near, or a block with a hit is, which small blocks narrow down.
+    let (small_blocks, rest) = bytes.get(clean..).unwrap_or_default().as_chunks::<SMALL_BLOCK>();
     for block in small_blocks {
         if any_special(test, block) {
             return clean;
