@@ -11,6 +11,7 @@ pub mod encoding;
 pub mod error;
 pub mod export;
 pub mod pattern;
+mod pattern_regex;
 mod row_writer;
 mod scan;
 pub mod table;
