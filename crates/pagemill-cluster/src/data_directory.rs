@@ -173,7 +173,11 @@ impl Cluster {
     }
 }
 
-fn read_version(storage: &Storage, path: &Path) -> Result<PgVersion> {
+/// Checks that a directory is a data directory, and tells its version.
+///
+/// # Errors
+/// When it is none, or of a version that is not supported.
+pub fn read_version(storage: &Storage, path: &Path) -> Result<PgVersion> {
     let file = path.join("PG_VERSION");
     let none = |reason: &str| Error::NotADataDirectory { path: path.into(), reason: reason.into() };
     if !storage.exists(path)? {

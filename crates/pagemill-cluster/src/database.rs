@@ -387,7 +387,9 @@ impl Inner {
             other => other,
         };
         let filenode = match class.filenode {
-            0 => self.mapped_filenode(class.oid, class.shared)?,
+            0 if class.kind.has_files() => self.mapped_filenode(class.oid, class.shared)?,
+            // A view: no such file will be found.
+            0 => class.oid.0,
             number => number,
         };
         let directory = self.cluster.tablespace_path(tablespace, self.row.oid);

@@ -80,6 +80,11 @@ impl Error {
         Self::Refused(reason.into())
     }
 
+    /// True when the request was wrong, and not the data or the system.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::NotADataDirectory { .. } | Self::NotFound { .. })
+    }
+
     /// Damage to a file as a whole, or to a place in it that `error` names.
     pub fn file_damage(path: impl Into<PathBuf>, error: &pagemill_format::Error) -> Self {
         Self::Damage(Box::new(Damage::in_file(path, error.to_string())))

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bootstrap;
+mod catalog_rows;
 pub mod column;
 pub mod data_directory;
 pub mod database;

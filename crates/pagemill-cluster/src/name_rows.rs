@@ -37,11 +37,15 @@ pub(crate) struct DatabaseRows {
 
 impl DatabaseNames {
     pub(crate) fn new_for(database: Database, settings: NameSettings) -> Self {
-        NameCatalog::new(DatabaseRows { database }, settings)
+        NameCatalog::new(DatabaseRows::new(database), settings)
     }
 }
 
 impl DatabaseRows {
+    pub(crate) fn new(database: Database) -> Self {
+        Self { database }
+    }
+
     fn collect<T>(
         &self,
         oid: Oid,

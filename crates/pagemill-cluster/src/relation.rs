@@ -72,6 +72,11 @@ impl RelationKind {
         }
     }
 
+    /// True for relations that have files.
+    pub fn has_files(self) -> bool {
+        self.has_rows() || self == Self::Index
+    }
+
     /// True for relations whose rows lie in files of their own.
     pub fn has_rows(self) -> bool {
         matches!(self, Self::Table | Self::MaterializedView | Self::Sequence | Self::Toast)

@@ -37,8 +37,12 @@ pub fn is_visible(tuple: HeapTuple<'_>, status: &mut impl TransactionLog) -> Res
     Ok(inserter_committed(tuple, status)? && !deleter_committed(tuple, status)?)
 }
 
+/// True when the tuple was ever part of the table.
+///
+/// # Errors
+/// When the status of a transaction cannot be read.
 #[inline]
-fn inserter_committed(tuple: HeapTuple<'_>, status: &mut impl TransactionLog) -> Result<bool> {
+pub fn inserter_committed(tuple: HeapTuple<'_>, status: &mut impl TransactionLog) -> Result<bool> {
     let mask = tuple.infomask();
     if mask & infomask::XMIN_COMMITTED != 0 {
         return Ok(true);
@@ -57,8 +61,12 @@ fn inserter_committed(tuple: HeapTuple<'_>, status: &mut impl TransactionLog) ->
     status.committed(tuple.xmin())
 }
 
+/// True when the tuple was deleted, or replaced by a newer version.
+///
+/// # Errors
+/// When the status of a transaction cannot be read.
 #[inline]
-fn deleter_committed(tuple: HeapTuple<'_>, status: &mut impl TransactionLog) -> Result<bool> {
+pub fn deleter_committed(tuple: HeapTuple<'_>, status: &mut impl TransactionLog) -> Result<bool> {
     let mask = tuple.infomask();
     if mask & infomask::XMAX_INVALID != 0 || only_locks(mask) {
         return Ok(false);

@@ -27,6 +27,9 @@ pub enum Error {
     /// An encoding that is not known, or text that it does not have.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
+    /// The request cannot be what was meant.
+    #[error("{0}")]
+    Usage(String),
     /// A thread of the operation ended before its time.
     #[error("a worker thread ended early: this is a defect of pagemill, please report it")]
     Worker,
@@ -35,13 +38,10 @@ pub enum Error {
 impl Error {
     /// True when the request was wrong, and not the data or the system.
     pub fn is_usage(&self) -> bool {
-        use pagemill_cluster::Error as Cluster;
         match self {
-            Self::CopyOptions(_) | Self::Pattern(_) => true,
+            Self::CopyOptions(_) | Self::Pattern(_) | Self::Usage(_) => true,
             Self::Encoding(error) => error.is_usage(),
-            Self::Cluster(error) => {
-                matches!(error, Cluster::NotADataDirectory { .. } | Cluster::NotFound { .. })
-            }
+            Self::Cluster(error) => error.is_usage(),
             Self::Output(_) | Self::Worker => false,
         }
     }

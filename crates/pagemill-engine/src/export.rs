@@ -34,7 +34,7 @@ pub struct ExportOptions {
     /// COPY's options.
     pub copy: CopyOptions,
     /// Columns by name; all that COPY would print when `None`.
-    pub columns: Option<Vec<String>>,
+    pub columns: Option<Vec<Box<[u8]>>>,
     /// The encoding to convert to; as stored when `None`.
     pub encoding: Option<String>,
     /// How to scan.
@@ -91,6 +91,11 @@ impl<'a> Export<'a> {
             None => None,
         };
         Ok(Self { catalog, table, columns, copy, transcoder, scan: options.scan })
+    }
+
+    /// The names of the columns that are printed, in order.
+    pub fn column_names(&self) -> Vec<Box<[u8]>> {
+        self.columns.iter().map(|column| column.name.clone()).collect()
     }
 
     /// Writes the header line, where one was asked for.

@@ -38,7 +38,7 @@ pub(crate) struct PrintedColumn {
 pub(crate) fn printed_columns(
     catalog: &ValueCatalog,
     relation: &Relation,
-    named: Option<&[String]>,
+    named: Option<&[Box<[u8]>]>,
 ) -> Result<Vec<PrintedColumn>> {
     let positions = match named {
         None => all_columns(&relation.columns),
@@ -54,19 +54,21 @@ fn all_columns(columns: &[Column]) -> Vec<usize> {
     columns.iter().enumerate().filter(printed).map(|(position, _)| position).collect()
 }
 
-fn position_of(relation: &Relation, name: &str) -> Result<usize> {
+fn position_of(relation: &Relation, name: &[u8]) -> Result<usize> {
     let live = || relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
-    let found = live().find(|(_, c)| *c.name == *name.as_bytes());
+    let found = live().find(|(_, c)| *c.name == *name);
     let Some((position, column)) = found else {
         let names: Vec<_> = live().map(|(_, c)| c.display_name()).collect();
-        let near = pagemill_cluster::names::nearest(name, names.iter().map(String::as_str), 3);
+        let name = String::from_utf8_lossy(name);
+        let near = pagemill_cluster::names::nearest(&name, names.iter().map(String::as_str), 3);
         let near = near.into_iter().map(str::to_owned).collect();
         let what = format!("column \"{name}\" of {}", relation.display_name());
         return Err(pagemill_cluster::Error::NotFound { what, near }.into());
     };
     if column.generated == Generated::Virtual {
         return Err(pagemill_cluster::Error::refused(format!(
-            "column {name} of {} is computed when it is read; no values of it are stored",
+            "column {} of {} is computed when it is read; no values of it are stored",
+            column.display_name(),
             relation.display_name()
         ))
         .into());

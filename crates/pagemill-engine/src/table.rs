@@ -56,6 +56,11 @@ impl Table {
         Ok(Self { relation, files: Some(files), lost })
     }
 
+    /// A table without blocks, for what a partitioned table has itself: columns.
+    pub fn without_rows(relation: Relation) -> Self {
+        Self { relation, files: None, lost: Vec::new() }
+    }
+
     /// The open main fork; `None` when there is nothing to read.
     pub fn files(&self) -> Option<&ForkFiles> {
         self.files.as_ref()

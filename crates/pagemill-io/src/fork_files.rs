@@ -100,6 +100,16 @@ impl ForkFiles {
         self.blocks
     }
 
+    /// Bytes of all segment files.
+    pub fn bytes(&self) -> u64 {
+        self.lens.iter().flatten().fold(0, |sum, len| sum.saturating_add(*len))
+    }
+
+    /// Path and bytes of each segment file; no bytes where the file is missing.
+    pub fn segments(&self) -> impl Iterator<Item = (PathBuf, Option<u64>)> {
+        (0..).zip(&self.lens).map(|(segment, len)| (segment_path(&self.path, segment), *len))
+    }
+
     /// What the sizes of the files give away, in the order of segments.
     pub fn damage(&self) -> &[FileDamage] {
         &self.damage

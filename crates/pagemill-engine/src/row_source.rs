@@ -1,0 +1,118 @@
+//! What a command names as one table: a relation with rows of its own, or a partitioned table,
+//! whose rows are those of its partitions.
+//!
+//! Partitions have their own order of columns, so they are exported by the names of the columns
+//! their parent prints. Plain inheritance children are tables of their own, as for COPY.
+//!
+//! Invariant: one part is open at a time, so that a table of thousands of partitions needs no
+//! more descriptors than any other.
+
+use pagemill_cluster::{Database, Relation, RelationKind, ValueCatalog};
+use pagemill_format::Fork;
+use pagemill_io::Output;
+
+use crate::count::{ScanOptions, count};
+use crate::damage::DamageLog;
+use crate::error::Result;
+use crate::export::{Export, ExportOptions, ExportSummary};
+use crate::scan::Progress;
+use crate::select::Selected;
+use crate::table::Table;
+
+/// The rows of one named table.
+#[derive(Debug)]
+pub struct RowSource<'a> {
+    database: &'a Database,
+    named: Relation,
+    /// The partitions; `None` when the relation has its own rows.
+    partitions: Option<Vec<Relation>>,
+}
+
+impl<'a> RowSource<'a> {
+    /// The rows of a relation that was chosen.
+    ///
+    /// # Errors
+    /// When its columns, partitions or files cannot be found.
+    pub fn new(database: &'a Database, selected: &Selected) -> Result<Self> {
+        let named = database.relation(&selected.class)?;
+        let partitions = match selected.class.kind {
+            RelationKind::PartitionedTable => {
+                let leaves = database.leaf_partitions(&selected.class)?;
+                Some(database.relations(&leaves)?)
+            }
+            _ => None,
+        };
+        Ok(Self { database, named, partitions })
+    }
+
+    /// The relation that was named.
+    pub fn named(&self) -> &Relation {
+        &self.named
+    }
+
+    /// The relations that hold the rows.
+    pub fn parts(&self) -> &[Relation] {
+        self.partitions.as_deref().unwrap_or(std::slice::from_ref(&self.named))
+    }
+
+    /// How many block numbers they have together.
+    ///
+    /// # Errors
+    /// When the sizes of files cannot be read.
+    pub fn blocks(&self) -> Result<u64> {
+        let mut blocks = 0;
+        for part in self.parts() {
+            let files = self.database.cluster().fork(&part.base, Fork::Main)?;
+            blocks += files.map_or(0, |files| u64::from(files.blocks()));
+        }
+        Ok(blocks)
+    }
+
+    /// Counts the rows.
+    ///
+    /// # Errors
+    /// As [`count`].
+    pub fn count(
+        &self,
+        options: ScanOptions,
+        progress: &Progress,
+        damage: &mut DamageLog,
+    ) -> Result<u64> {
+        let mut rows = 0;
+        for part in self.parts() {
+            let table = Table::open(self.database, part.clone(), damage)?;
+            rows += count(self.database.cluster(), &table, options, progress, damage)?;
+        }
+        Ok(rows)
+    }
+
+    /// Writes the header line, where one is asked for, and the rows.
+    ///
+    /// # Errors
+    /// As [`Export`]; what can be refused is refused before anything is written.
+    pub fn export(
+        &self,
+        catalog: &ValueCatalog,
+        options: &ExportOptions,
+        output: &mut Output,
+        progress: &Progress,
+        damage: &mut DamageLog,
+    ) -> Result<ExportSummary> {
+        let named = match self.partitions {
+            None => Table::open(self.database, self.named.clone(), damage)?,
+            Some(_) => Table::without_rows(self.named.clone()),
+        };
+        let export = Export::prepare(catalog, &named, options)?;
+        export.write_header(output)?;
+        let mut summary = export.write_rows(output, progress, damage)?;
+        let Some(partitions) = &self.partitions else { return Ok(summary) };
+        let columns = Some(export.column_names());
+        let options = ExportOptions { columns, ..options.clone() };
+        for partition in partitions {
+            let table = Table::open(self.database, partition.clone(), damage)?;
+            let export = Export::prepare(catalog, &table, &options)?;
+            summary.add(export.write_rows(output, progress, damage)?);
+        }
+        Ok(summary)
+    }
+}
