@@ -23,6 +23,10 @@ use crate::table::Table;
 /// A buffer is written out once it holds this many bytes: small enough to stay in the
 /// processor's cache between being filled and being copied by the kernel.
 const FLUSH_BYTES: usize = 256 << 10;
+/// What a buffer starts with: room for a last row of usual size.
+const BUFFER_BYTES: usize = FLUSH_BYTES + FLUSH_BYTES / 4;
+/// The largest buffer that is kept for further use.
+const LARGEST_BUFFER_BYTES: usize = 4 * FLUSH_BYTES;
 /// Blocks of a share (2 MiB).
 const SHARE_BLOCKS: u32 = 256;
 /// Buffers a job may be ahead of the writer.
@@ -121,7 +125,7 @@ impl<'a> Export<'a> {
         if self.scan.jobs <= 1 {
             let mut flush = |buffer: &mut Vec<u8>| {
                 output.write_all(buffer).map_err(Error::Output)?;
-                buffer.clear();
+                recycle(buffer);
                 Ok(())
             };
             let mut job = Job::new(self, progress);
@@ -195,7 +199,7 @@ fn write_share(
         match receiver.recv() {
             Ok(Message::Bytes(mut buffer)) => {
                 output.write_all(&buffer).map_err(Error::Output)?;
-                buffer.clear();
+                recycle(&mut buffer);
                 // The job may be done and gone; then the buffer is of no more use.
                 let _ = spare.try_send(buffer);
             }
@@ -207,6 +211,14 @@ fn write_share(
             Ok(Message::Failed(error)) => return Err(error),
             Err(_) => return Err(Error::Worker),
         }
+    }
+}
+
+/// Empties a buffer for its next use; one that grew for a large value is given back.
+fn recycle(buffer: &mut Vec<u8>) {
+    buffer.clear();
+    if buffer.capacity() > LARGEST_BUFFER_BYTES {
+        *buffer = Vec::with_capacity(BUFFER_BYTES);
     }
 }
 
@@ -227,7 +239,7 @@ impl<'a> Job<'a> {
             scan: Scan::new(cluster, table, scan.io_combine_limit, progress),
             writer: RowWriter::new(catalog, &table.relation, columns, copy, transcoder.as_ref()),
             columns,
-            buffer: Vec::with_capacity(FLUSH_BYTES + (FLUSH_BYTES >> 2)),
+            buffer: Vec::with_capacity(BUFFER_BYTES),
             rows: 0,
         }
     }

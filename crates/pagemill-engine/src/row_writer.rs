@@ -9,6 +9,7 @@
 use pagemill_cluster::{Column, Generated, Relation, ValueCatalog, ValueLookups};
 use pagemill_format::Error as FormatError;
 use pagemill_format::tuple::{HeapTuple, Span};
+use pagemill_format::types::ScalarWriter;
 use pagemill_format::types::output::{TypeOutput, ValueWriter};
 use pagemill_format::varlena::Varlena;
 
@@ -99,6 +100,30 @@ fn printed_column(
     })
 }
 
+/// How a column's values get from the tuple into the output, the shorter ways first.
+#[derive(Clone, Copy)]
+enum Way {
+    /// Of fixed length, printed by a function of the bytes, with nothing to escape: integers, dates.
+    Direct(ScalarWriter),
+    /// The bytes are the text, to be escaped.
+    Text,
+    /// Printed, with nothing to escape.
+    Untouched,
+    /// Printed, then escaped.
+    Checked,
+}
+
+impl Way {
+    fn of(column: &PrintedColumn, plain_is_safe: bool) -> Self {
+        match (&column.output, column.len) {
+            (TypeOutput::Scalar { write, plain: true }, 1..) if plain_is_safe => Self::Direct(*write),
+            (TypeOutput::Verbatim, -1) => Self::Text,
+            (output, _) if output.is_plain() && plain_is_safe => Self::Untouched,
+            _ => Self::Checked,
+        }
+    }
+}
+
 /// A value that cannot be printed.
 pub(crate) struct ValueFault {
     /// Index into the printed columns, or `None` where the tuple cannot be taken apart.
@@ -110,8 +135,8 @@ pub(crate) struct ValueFault {
 pub(crate) struct RowWriter<'a> {
     relation: &'a Relation,
     columns: &'a [PrintedColumn],
-    /// Per printed column: its text can go out as it is.
-    untouched: Vec<bool>,
+    /// The way each printed column goes.
+    ways: Vec<Way>,
     copy: &'a CopyFormat,
     transcoder: Option<&'a Transcoder>,
     lookups: ValueLookups,
@@ -128,13 +153,12 @@ impl<'a> RowWriter<'a> {
         copy: &'a CopyFormat,
         transcoder: Option<&'a Transcoder>,
     ) -> Self {
-        let untouched =
-            (0..).zip(columns).map(|(i, c)| c.output.is_plain() && copy.plain_is_safe(i)).collect();
+        let ways = (0..).zip(columns).map(|(i, c)| Way::of(c, copy.plain_is_safe(i))).collect();
         let depth = columns.iter().map(|c| c.position + 1).max().unwrap_or(0);
         Self {
             relation,
             columns,
-            untouched,
+            ways,
             copy,
             transcoder,
             lookups: catalog.lookups(),
@@ -198,15 +222,19 @@ impl<'a> RowWriter<'a> {
         raw: &[u8],
         out: &mut Vec<u8>,
     ) -> pagemill_format::Result<()> {
-        if let (TypeOutput::Verbatim, -1) = (&column.output, column.len) {
-            return self.write_text(index, raw, out);
+        match self.ways[index] {
+            Way::Direct(write) => write(raw, out),
+            Way::Text => self.write_text(index, raw, out),
+            Way::Untouched => {
+                ValueWriter::new(&mut self.lookups).write(&column.output, column.len, raw, out)
+            }
+            Way::Checked => {
+                let start = out.len();
+                ValueWriter::new(&mut self.lookups).write(&column.output, column.len, raw, out)?;
+                self.copy.finish_field(index, start, out);
+                Ok(())
+            }
         }
-        let start = out.len();
-        ValueWriter::new(&mut self.lookups).write(&column.output, column.len, raw, out)?;
-        if !self.untouched[index] {
-            self.copy.finish_field(index, start, out);
-        }
-        Ok(())
     }
 
     /// Text goes from where it lies into the output in one pass.
