@@ -40,7 +40,9 @@ impl Account {
         create_account();
         match lookup(&CANDIDATES)? {
             Some(account) => Ok(account),
-            None => bail!("running as root, and no account to run PostgreSQL under: create `postgres`"),
+            None => {
+                bail!("running as root, and no account to run PostgreSQL under: create `postgres`")
+            }
         }
     }
 
@@ -75,7 +77,8 @@ impl Account {
 pub(crate) fn clear_pg_environment(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let name_bytes = name.as_encoded_bytes();
-        if name_bytes.starts_with(b"PG") || name_bytes.starts_with(b"LC_") || name_bytes == b"LANG" {
+        if name_bytes.starts_with(b"PG") || name_bytes.starts_with(b"LC_") || name_bytes == b"LANG"
+        {
             command.env_remove(&name);
         }
     }
@@ -107,7 +110,8 @@ mod tests {
 
     #[test]
     fn an_account_is_found_by_its_exact_name_and_never_as_root() {
-        let passwd = "root:x:0:0::/root:/bin/sh\npostgres2:x:7:8::/:/bin/sh\npostgres:x:101:104::/:/x\n";
+        let passwd =
+            "root:x:0:0::/root:/bin/sh\npostgres2:x:7:8::/:/bin/sh\npostgres:x:101:104::/:/x\n";
         assert_eq!(account_in(passwd, "postgres"), Some(Account::Other { uid: 101, gid: 104 }));
         assert_eq!(account_in(passwd, "root"), None);
         assert_eq!(account_in(passwd, "nobody"), None);

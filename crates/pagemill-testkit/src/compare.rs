@@ -95,7 +95,8 @@ fn excerpt(value: Option<&[u8]>, at: usize) -> String {
     let Some(value) = value else { return "nothing".into() };
     let start = at.saturating_sub(CONTEXT).min(value.len());
     let end = at.saturating_add(CONTEXT).min(value.len());
-    let (before, after) = (if start > 0 { "…" } else { "" }, if end < value.len() { "…" } else { "" });
+    let (before, after) =
+        (if start > 0 { "…" } else { "" }, if end < value.len() { "…" } else { "" });
     format!("{before}{:?}{after}", String::from_utf8_lossy(&value[start..end]))
 }
 
@@ -114,7 +115,8 @@ mod tests {
 
     #[test]
     fn the_first_differing_line_and_column_is_named() {
-        let diff = compare(CopyFormat::Text, &columns(), b"1\t2\n3\t4\n", b"1\t2\n3\t5\n").unwrap_err();
+        let diff =
+            compare(CopyFormat::Text, &columns(), b"1\t2\n3\t4\n", b"1\t2\n3\t5\n").unwrap_err();
         assert_eq!((diff.line, diff.column.as_str()), (2, "b"));
         assert_eq!(diff.expected.as_deref(), Some(&b"4\n"[..]));
     }
@@ -129,8 +131,8 @@ mod tests {
 
     #[test]
     fn a_quoted_line_break_in_csv_does_not_end_the_line() {
-        let diff =
-            compare(CopyFormat::Csv, &columns(), b"\"x\n,\"\"y\",1\n", b"\"x\n,\"\"y\",2\n").unwrap_err();
+        let diff = compare(CopyFormat::Csv, &columns(), b"\"x\n,\"\"y\",1\n", b"\"x\n,\"\"y\",2\n")
+            .unwrap_err();
         assert_eq!((diff.line, diff.column.as_str()), (1, "b"));
     }
 }

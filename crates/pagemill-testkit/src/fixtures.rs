@@ -27,8 +27,12 @@ pub enum Fixture {
 }
 
 /// Database name and encoding.
-const ENCODINGS: [(&str, &str); 4] =
-    [("latin1", "LATIN1"), ("euc_jp", "EUC_JP"), ("sql_ascii", "SQL_ASCII"), ("win1252", "WIN1252")];
+const ENCODINGS: [(&str, &str); 4] = [
+    ("latin1", "LATIN1"),
+    ("euc_jp", "EUC_JP"),
+    ("sql_ascii", "SQL_ASCII"),
+    ("win1252", "WIN1252"),
+];
 
 /// Databases whose name or place is odd.
 const ODD_DATABASES: [&str; 6] =

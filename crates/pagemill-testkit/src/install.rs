@@ -38,7 +38,9 @@ impl PgInstall {
             .filter_map(|major| {
                 let found = PgInstall::find(major);
                 if found.is_none() {
-                    eprintln!("SKIPPED: PostgreSQL {major} is not installed (ci/fetch-postgres-matrix.sh)");
+                    eprintln!(
+                        "SKIPPED: PostgreSQL {major} is not installed (ci/fetch-postgres-matrix.sh)"
+                    );
                 }
                 found
             })

@@ -103,9 +103,11 @@ fn foreign_keys(cluster: &TestCluster, db: &str) -> Result<()> {
 /// Versions that a snapshot kept alive while they were updated again and again: HOT chains nobody pruned.
 fn old_snapshot(cluster: &TestCluster, db: &str) -> Result<()> {
     let (mut reader, mut writer) = (Session::open(cluster, db)?, Session::open(cluster, db)?);
-    reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM overlap_old_snapshot;")?;
+    reader
+        .run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM overlap_old_snapshot;")?;
     for round in 1..=4 {
-        writer.run(&format!("UPDATE overlap_old_snapshot SET n = {round} WHERE id % {round} = 0;"))?;
+        writer
+            .run(&format!("UPDATE overlap_old_snapshot SET n = {round} WHERE id % {round} = 0;"))?;
     }
     writer.run("BEGIN; UPDATE overlap_old_snapshot SET n = -1; ROLLBACK;")?;
     writer.run("DELETE FROM overlap_old_snapshot WHERE id > 35; VACUUM overlap_old_snapshot;")?;
@@ -123,7 +125,9 @@ fn interleaved(cluster: &TestCluster, db: &str) -> Result<()> {
     }
     for round in 0..20 {
         for (i, session) in sessions.iter_mut().enumerate() {
-            session.run(&format!("INSERT INTO overlap_interleaved VALUES ({round}, 'session {i}');"))?;
+            session.run(&format!(
+                "INSERT INTO overlap_interleaved VALUES ({round}, 'session {i}');"
+            ))?;
         }
     }
     for (i, session) in sessions.iter_mut().enumerate().rev() {
@@ -136,11 +140,14 @@ fn interleaved(cluster: &TestCluster, db: &str) -> Result<()> {
 /// Temporary tables of that session stay in the catalogs without files.
 fn crash(cluster: &mut TestCluster, db: &str) -> Result<()> {
     let mut session = Session::open(cluster, db)?;
-    session.run("CREATE TEMP TABLE left_over (id serial, v text); INSERT INTO left_over (v) VALUES ('x');")?;
+    session.run(
+        "CREATE TEMP TABLE left_over (id serial, v text); INSERT INTO left_over (v) VALUES ('x');",
+    )?;
     session.run("BEGIN; INSERT INTO overlap_crashed VALUES (11, 'lost'), (12, 'lost');")?;
     session.run("UPDATE overlap_crashed SET v = 'lost' WHERE id = 1;")?;
     session.run("DELETE FROM overlap_crashed WHERE id = 2; SAVEPOINT a;")?;
-    session.run("INSERT INTO overlap_crashed VALUES (13, 'lost in a subtransaction'); RELEASE a;")?;
+    session
+        .run("INSERT INTO overlap_crashed VALUES (13, 'lost in a subtransaction'); RELEASE a;")?;
     session.run("SELECT 1 FROM overlap_crashed WHERE id = 3 FOR UPDATE;")?;
     cluster.psql(db, "INSERT INTO overlap_crashed VALUES (20, 'kept'); CHECKPOINT;")?;
     cluster.kill()?;
@@ -153,9 +160,13 @@ fn prepared(cluster: &TestCluster, db: &str) -> Result<()> {
     one.run("BEGIN; INSERT INTO overlap_prepared VALUES (101, 'in doubt'), (102, 'in doubt');")?;
     one.run("UPDATE overlap_prepared SET v = 'in doubt' WHERE id IN (1, 2);")?;
     one.run("DELETE FROM overlap_prepared WHERE id IN (3, 4);")?;
-    one.run("SAVEPOINT a; INSERT INTO overlap_prepared VALUES (103, 'in doubt, below'); RELEASE a;")?;
+    one.run(
+        "SAVEPOINT a; INSERT INTO overlap_prepared VALUES (103, 'in doubt, below'); RELEASE a;",
+    )?;
     one.run("SAVEPOINT b; DELETE FROM overlap_prepared WHERE id = 5; ROLLBACK TO b;")?;
-    one.run("SAVEPOINT c; UPDATE overlap_prepared SET v = 'in doubt, below' WHERE id = 6; RELEASE c;")?;
+    one.run(
+        "SAVEPOINT c; UPDATE overlap_prepared SET v = 'in doubt, below' WHERE id = 6; RELEASE c;",
+    )?;
     one.run("SELECT 1 FROM overlap_prepared WHERE id = 7 FOR UPDATE;")?;
     one.run("SELECT 1 FROM overlap_prepared WHERE id = 8 FOR KEY SHARE; PREPARE TRANSACTION 'left in doubt';")?;
     two.run("UPDATE overlap_prepared SET v = 'updated beside a prepared lock' WHERE id = 8;")?;

@@ -117,7 +117,14 @@ pub fn expected_copy(
     table: &Table,
     options: &CopyOptions,
 ) -> Result<Vec<u8>> {
-    cluster.copy_out(db, &format!("COPY {} TO STDOUT WITH ({})", table.copy_source(), options.sql()))
+    let encoding = cluster.psql(db, "SHOW server_encoding")?;
+    let mut command = cluster.psql_command(db);
+    command.env("PGCLIENTENCODING", script_encoding(&encoding)).arg("-c").arg(format!(
+        "COPY {} TO STDOUT WITH (ENCODING '{encoding}', {})",
+        table.copy_source(),
+        options.sql()
+    ));
+    Ok(succeed(command).with_context(|| table.quoted())?.stdout)
 }
 
 /// The databases one can connect to, by oid.

@@ -38,6 +38,8 @@ logging_collector = off
 max_locks_per_transaction = 256
 max_parallel_workers_per_gather = 0
 max_prepared_transactions = 20
+max_wal_size = 64MB
+min_wal_size = 32MB
 synchronize_seqscans = off
 timezone = UTC
 xmlbinary = base64
@@ -76,7 +78,9 @@ impl Default for ClusterOptions {
 impl ClusterOptions {
     fn initdb_args(&self, major: u32) -> Vec<String> {
         let mut args: Vec<String> =
-            ["-A", "trust", "-U", SUPERUSER, "--no-sync", "--no-instructions"].map(Into::into).into();
+            ["-A", "trust", "-U", SUPERUSER, "--no-sync", "--no-instructions"]
+                .map(Into::into)
+                .into();
         args.push(format!("--encoding={}", self.encoding));
         args.push(format!("--locale={}", self.locale));
         match self.data_checksums {
@@ -141,8 +145,7 @@ impl TestCluster {
 
     /// Starts the server and waits until it accepts connections.
     pub fn start(&mut self) -> Result<()> {
-        let options =
-            format!("-k {} -p {}", self.socket_dir.path().display(), self.port());
+        let options = format!("-k {} -p {}", self.socket_dir.path().display(), self.port());
         let log = self.root.join("server.log");
         let mut start = self.pg_ctl("start");
         start.arg("-w").args(["-t", "300"]).arg("-o").arg(options).arg("-l").arg(&log);
@@ -292,7 +295,8 @@ impl TestCluster {
         for entry in std::fs::read_dir(copy.data_dir().join("pg_tblspc"))? {
             let link = entry?.path();
             let target = std::fs::read_link(&link)?;
-            let inside = target.strip_prefix(&self.root).context("a tablespace outside the cluster")?;
+            let inside =
+                target.strip_prefix(&self.root).context("a tablespace outside the cluster")?;
             std::fs::remove_file(&link)?;
             std::os::unix::fs::symlink(copy.root.join(inside), &link)?;
         }

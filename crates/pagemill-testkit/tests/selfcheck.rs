@@ -72,7 +72,9 @@ fn a_copy_through_the_client_is_what_the_server_writes_to_a_file() {
     every_version(|prepared| {
         let mut copy = prepared.copy()?;
         copy.start()?;
-        for (name, table) in [("types", "t_text"), ("mvcc", "overlap_prepared"), ("latin1", "Tabelle ü")] {
+        for (name, table) in
+            [("types", "t_text"), ("mvcc", "overlap_prepared"), ("latin1", "Tabelle ü")]
+        {
             let database = prepared.database(name)?;
             let table = database.tables.iter().find(|t| t.name == table).unwrap();
             let options = CopyOptions::default();
