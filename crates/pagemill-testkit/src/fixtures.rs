@@ -3,6 +3,7 @@
 //! Must hold: the order of [`Fixture::ALL`] is the order of loading. `Mvcc` crashes the server, which empties
 //! unlogged tables, so `Ddl` comes after it.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -33,6 +34,10 @@ const ENCODINGS: [(&str, &str); 4] = [
     ("sql_ascii", "SQL_ASCII"),
     ("win1252", "WIN1252"),
 ];
+
+/// The size of a full segment file, and of a block in it.
+const SEGMENT_BYTES: u64 = 1 << 30;
+const BLOCK_BYTES: u64 = 8192;
 
 /// Databases whose name or place is odd.
 const ODD_DATABASES: [&str; 6] =
@@ -96,17 +101,35 @@ fn load_script(cluster: &TestCluster, db: &str, script: &str) -> Result<()> {
     cluster.psql_file(db, &script_dir().join(script), &[])
 }
 
-fn load_ddl(cluster: &TestCluster) -> Result<()> {
+fn load_ddl(cluster: &mut TestCluster) -> Result<()> {
     create_database(cluster, "ddl", "")?;
     let side = cluster.tablespace_dir("side")?.display().to_string();
     let odd_side = cluster.tablespace_dir("odd side")?.display().to_string();
     let variables = [("tblspc", side.as_str()), ("tblspc2", odd_side.as_str())];
     cluster.psql_file("ddl", &script_dir().join("ddl.sql"), &variables)?;
+    second_segment(cluster, "ddl")?;
     for name in ODD_DATABASES {
         let options = if name == "in_side" { "TABLESPACE side" } else { "" };
         create_database(cluster, name, options)?;
         cluster.psql_file(name, &script_dir().join("odd_database.sql"), &[])?;
     }
+    Ok(())
+}
+
+/// A table whose rows go on in a second segment file. The pages between are zeros nobody wrote, as a crash right
+/// after an extension leaves them, so the file is sparse and costs no gigabyte of disk.
+fn second_segment(cluster: &mut TestCluster, db: &str) -> Result<()> {
+    cluster.psql(db, "CREATE TABLE two_segments (id int, v text)")?;
+    cluster
+        .psql(db, "INSERT INTO two_segments SELECT i, 'in front' FROM generate_series(1, 10) i")?;
+    let file = cluster.psql(db, "SELECT pg_relation_filepath('two_segments')")?;
+    cluster.stop()?;
+    let file = File::options().write(true).open(cluster.data_dir().join(file))?;
+    file.set_len(SEGMENT_BYTES - 3 * BLOCK_BYTES)?;
+    cluster.start()?;
+    let sql =
+        "INSERT INTO two_segments SELECT i, repeat('s', 1000) FROM generate_series(11, 100) i";
+    cluster.psql(db, sql)?;
     Ok(())
 }
 

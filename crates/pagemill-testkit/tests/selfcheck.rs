@@ -4,7 +4,17 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use pagemill_testkit::prepared::dump_all;
-use pagemill_testkit::{CopyOptions, Fixture, PgInstall, Prepared, TestCluster, oracle};
+use pagemill_testkit::{
+    CopyFormat, CopyOptions, Fixture, PgInstall, Prepared, TestCluster, oracle,
+};
+
+/// Tables nobody may have read since they were written.
+const UNHINTED: [&str; 4] = [
+    "unhinted_committed",
+    "unhinted_same_transaction",
+    "unhinted_superseded",
+    "overlap_interleaved",
+];
 
 fn every_version(check: impl Fn(&Prepared) -> Result<()>) {
     assert!(PgInstall::find(15).is_some(), "PostgreSQL 15 is needed (ci/install-postgres.sh)");
@@ -95,10 +105,25 @@ fn rows_that_must_be_unhinted_are_unhinted() {
             eprintln!("SKIPPED: no pageinspect for PostgreSQL {}", copy.major());
             return Ok(());
         }
-        for table in ["unhinted_committed", "unhinted_same_transaction", "overlap_interleaved"] {
+        for table in UNHINTED {
             assert_eq!(hinted_rows(&copy, table)?, "0", "{table} has hinted rows");
         }
         assert_ne!(hinted_rows(&copy, "hinted_mixture")?, "0");
+        Ok(())
+    });
+}
+
+/// A reader that knows only the first segment would lose most of these rows, and notice nothing.
+#[test]
+fn a_table_has_a_second_segment_with_rows() {
+    every_version(|prepared| {
+        let ddl = prepared.database("ddl")?;
+        let table = ddl.tables.iter().find(|t| t.name == "two_segments").unwrap();
+        let rows = ddl.expected(table, CopyFormat::Text)?;
+        assert_eq!(rows.iter().filter(|byte| **byte == b'\n').count(), 100);
+        let base = prepared.data_dir().join(format!("base/{}", ddl.oid));
+        let second = std::fs::read_dir(base)?.filter_map(|entry| Some(entry.ok()?.file_name()));
+        assert!(second.into_iter().any(|name| name.to_string_lossy().ends_with(".1")));
         Ok(())
     });
 }
