@@ -31,10 +31,13 @@ impl PgInstall {
             .map(|bindir| PgInstall { bindir, major })
     }
 
-    /// Every installation found; says on standard error which versions are skipped.
+    /// Every installation found; says on standard error which versions are skipped. `PAGEMILL_TEST_MAJORS=15,18`
+    /// asks for some of them only.
     pub fn all() -> Vec<PgInstall> {
+        let wanted = std::env::var("PAGEMILL_TEST_MAJORS").ok();
         MAJORS
             .into_iter()
+            .filter(|major| is_wanted(wanted.as_deref(), *major))
             .filter_map(|major| {
                 let found = PgInstall::find(major);
                 if found.is_none() {
@@ -63,6 +66,10 @@ impl PgInstall {
     }
 }
 
+fn is_wanted(majors: Option<&str>, major: u32) -> bool {
+    majors.is_none_or(|majors| majors.split(',').any(|one| one.trim() == major.to_string()))
+}
+
 fn candidates(major: u32) -> Vec<PathBuf> {
     let mut dirs = vec![debian_bindir(major)];
     if let Some(dir) = std::env::var_os(format!("PAGEMILL_PG{major}_BINDIR")) {
@@ -80,4 +87,16 @@ fn debian_bindir(major: u32) -> PathBuf {
 
 fn is_server_dir(dir: &Path) -> bool {
     ["initdb", "pg_ctl", "postgres"].iter().all(|program| dir.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_versions_are_wanted_unless_some_are_named() {
+        assert!(is_wanted(None, 14));
+        assert!(is_wanted(Some("15, 18"), 18));
+        assert!(!is_wanted(Some("15,18"), 14));
+    }
 }

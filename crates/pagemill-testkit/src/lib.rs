@@ -9,6 +9,9 @@
 //!                                                   └─ copy ─► start ─► dump ─► expected bytes
 //! ```
 //!
+//! What a run can be told by the environment: `PAGEMILL_PG<N>_BINDIR` (where version N is installed),
+//! `PAGEMILL_TEST_MAJORS` (only these versions), `PAGEMILL_TEST_SCRATCH` (where clusters are kept).
+//!
 //! Must hold:
 //! 1. The data directory handed to a test was not read by a server after its last checkpoint: a read sets hint
 //!    bits and prunes pages, and would hide the cases the fixtures exist for. The oracle dumps a copy.

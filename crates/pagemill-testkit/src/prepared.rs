@@ -10,7 +10,7 @@
 //! SCRATCH/pg15-0123456789abcdef/cluster/data    the data directory, as the server left it when it stopped
 //!                              /cluster/tblspc  its tablespaces
 //!                              /expected/databases, /expected/DBOID/tables, /expected/DBOID/RELOID.txt
-//!                              /complete        the mark that all of it is there
+//!                              /complete        the mark that all of it is there; locked by those who read
 //! ```
 //!
 //! Must hold: the data directory is never started again. Tests only read it; one that writes takes
@@ -30,12 +30,17 @@ use crate::install::PgInstall;
 use crate::oracle::{self, CopyFormat, Table};
 use crate::server::{ClusterOptions, TestCluster, succeed};
 
+/// The file whose presence says that a build was finished.
+const COMPLETE: &str = "complete";
+
 /// A stopped cluster with every fixture.
 #[derive(Debug)]
 pub struct Prepared {
     install: PgInstall,
     dir: PathBuf,
     databases: Vec<PreparedDatabase>,
+    /// Holds a shared lock, so that no other build removes the files while they are read.
+    _in_use: File,
 }
 
 /// One database of it.
@@ -65,15 +70,17 @@ impl Prepared {
         let lock = File::create(scratch.join(format!("pg{}.lock", install.major)))?;
         flock(&lock, FlockOperation::LockExclusive).context("waiting for another test's build")?;
         let dir = scratch.join(format!("pg{}-{:016x}", install.major, fingerprint(install)?));
-        if !dir.join("complete").exists() {
+        if !dir.join(COMPLETE).exists() {
             remove_older(&scratch, install.major)?;
             build(install, &dir).with_context(|| format!("building {}", dir.display()))?;
-            File::create(dir.join("complete"))?;
+            File::create(dir.join(COMPLETE))?;
         }
         Prepared::open(install, dir)
     }
 
     fn open(install: &PgInstall, dir: PathBuf) -> Result<Prepared> {
+        let in_use = File::open(dir.join(COMPLETE))?;
+        flock(&in_use, FlockOperation::LockShared)?;
         let expected = dir.join("expected");
         let mut databases = Vec::new();
         for (oid, name) in oracle::parse_databases(&fs::read(expected.join("databases"))?)? {
@@ -81,7 +88,7 @@ impl Prepared {
             let tables = oracle::parse_tables(&fs::read(dir.join("tables"))?)?;
             databases.push(PreparedDatabase { oid, name, tables, dir });
         }
-        Ok(Prepared { install: install.clone(), dir, databases })
+        Ok(Prepared { install: install.clone(), dir, databases, _in_use: in_use })
     }
 
     /// The data directory. Read it, never start a server on it.
@@ -168,15 +175,21 @@ fn scratch_dir() -> Result<PathBuf> {
     Ok(dir)
 }
 
+/// Removes what other sources built, and what was not finished; not what another process reads just now.
 fn remove_older(scratch: &Path, major: u32) -> Result<()> {
     let prefix = format!("pg{major}-");
     for entry in fs::read_dir(scratch)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+        if entry.file_name().to_string_lossy().starts_with(&prefix) && !is_in_use(&entry.path()) {
             fs::remove_dir_all(entry.path())?;
         }
     }
     Ok(())
+}
+
+fn is_in_use(dir: &Path) -> bool {
+    File::open(dir.join(COMPLETE))
+        .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
 }
 
 /// Changes with the server's version and with anything that decides what is built.
