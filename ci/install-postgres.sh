@@ -1,0 +1,23 @@
+#!/bin/sh
+# Installs the PostgreSQL server the oracle tests cannot do without (version 15, Debian's package), its psql
+# included. Safe to run again. The package's own cluster is not needed and is not created.
+set -eu
+
+major=15
+if [ -x "/usr/lib/postgresql/$major/bin/postgres" ]; then
+    echo "PostgreSQL $major is already installed"
+    exit 0
+fi
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+if [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+    as_root mkdir -p /etc/postgresql-common
+    echo 'create_main_cluster = false' | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
+fi
+as_root apt-get update -q
+as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y -o Dpkg::Options::=--force-confold \
+    --no-install-recommends "postgresql-$major" "postgresql-client-$major"
+"/usr/lib/postgresql/$major/bin/postgres" --version

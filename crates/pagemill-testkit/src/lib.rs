@@ -1,0 +1,38 @@
+//! Real PostgreSQL servers as the oracle of Pagemill's tests.
+//!
+//! A test asks for a [`Prepared`] cluster of some major version. The first to ask has a server built, filled by
+//! the scripts under `fixtures/` and stopped; what the server itself prints for every relation is kept beside
+//! the data directory. Every test then compares those bytes with what Pagemill reads from the same files.
+//!
+//! ```text
+//! PgInstall ──► TestCluster ──► Fixture::load ──► stop ──► data directory as the server left it
+//!                                                   └─ copy ─► start ─► dump ─► expected bytes
+//! ```
+//!
+//! What a run can be told by the environment: `PAGEMILL_PG<N>_BINDIR` (where version N is installed),
+//! `PAGEMILL_TEST_MAJORS` (only these versions), `PAGEMILL_TEST_SCRATCH` (where clusters are kept).
+//!
+//! Must hold:
+//! 1. The data directory handed to a test was not read by a server after its last checkpoint: a read sets hint
+//!    bits and prunes pages, and would hide the cases the fixtures exist for. The oracle dumps a copy.
+//! 2. Nothing here depends on another crate of this workspace, so no mistake can be on both sides.
+//! 3. Everything runs as root (the server then under another account) and as an ordinary user.
+#![forbid(unsafe_code)]
+
+pub mod account;
+pub mod compare;
+pub mod fixtures;
+pub mod install;
+pub mod mvcc;
+pub mod oracle;
+pub mod prepared;
+pub mod server;
+pub mod session;
+
+pub use compare::{Diff, compare};
+pub use fixtures::Fixture;
+pub use install::{MAJORS, PgInstall};
+pub use oracle::{CopyFormat, CopyOptions, Table};
+pub use prepared::{Prepared, PreparedDatabase};
+pub use server::{ClusterOptions, TestCluster};
+pub use session::Session;

@@ -1,0 +1,341 @@
+//! A throw-away PostgreSQL server on a private Unix socket.
+//!
+//! Everything of a cluster lies under one directory: `data`, `tblspc/NAME` and `server.log`. It is removed when
+//! the value is dropped, unless it was [kept](TestCluster::keep). No TCP port is opened, so any number of
+//! clusters run beside each other.
+//!
+//! Must hold: with the settings written here two dumps of an untouched table are byte for byte the same. So no
+//! autovacuum, no synchronized or parallel scans, and a fixed spelling of dates, times and floats.
+
+use std::ffi::OsStr;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, bail, ensure};
+use tempfile::TempDir;
+
+use crate::account::{Account, clear_pg_environment};
+use crate::install::PgInstall;
+
+/// The superuser of every test cluster.
+pub const SUPERUSER: &str = "postgres";
+
+/// The settings of every test cluster.
+const SETTINGS: &str = "
+listen_addresses = ''
+autovacuum = off
+bytea_output = hex
+client_min_messages = warning
+datestyle = 'ISO, MDY'
+extra_float_digits = 1
+fsync = off
+intervalstyle = postgres
+jit = off
+lc_messages = C
+logging_collector = off
+max_locks_per_transaction = 256
+max_parallel_workers_per_gather = 0
+max_prepared_transactions = 20
+max_wal_size = 64MB
+min_wal_size = 32MB
+synchronize_seqscans = off
+timezone = UTC
+xmlbinary = base64
+";
+
+/// How a cluster is initialized.
+#[derive(Debug, Clone)]
+pub struct ClusterOptions {
+    /// Data checksums on or off; `None` leaves it to the version's `initdb`.
+    pub data_checksums: Option<bool>,
+    /// The encoding of the template databases.
+    pub encoding: String,
+    /// The locale of the template databases.
+    pub locale: String,
+    /// Further flags for `initdb`.
+    pub initdb_flags: Vec<String>,
+    /// Further lines for `postgresql.conf`.
+    pub settings: Vec<String>,
+    /// Where the cluster is created; a temporary directory when `None`.
+    pub root: Option<PathBuf>,
+}
+
+impl Default for ClusterOptions {
+    fn default() -> Self {
+        ClusterOptions {
+            data_checksums: None,
+            encoding: "UTF8".into(),
+            locale: "C.UTF-8".into(),
+            initdb_flags: Vec::new(),
+            settings: Vec::new(),
+            root: None,
+        }
+    }
+}
+
+impl ClusterOptions {
+    fn initdb_args(&self, major: u32) -> Vec<String> {
+        let mut args: Vec<String> =
+            ["-A", "trust", "-U", SUPERUSER, "--no-sync", "--no-instructions"]
+                .map(Into::into)
+                .into();
+        args.push(format!("--encoding={}", self.encoding));
+        args.push(format!("--locale={}", self.locale));
+        match self.data_checksums {
+            Some(true) => args.push("--data-checksums".into()),
+            Some(false) if major >= 18 => args.push("--no-data-checksums".into()),
+            _ => {}
+        }
+        args.extend(self.initdb_flags.iter().cloned());
+        args
+    }
+}
+
+/// A cluster made for a test, running or stopped.
+#[derive(Debug)]
+pub struct TestCluster {
+    install: PgInstall,
+    account: Account,
+    root: PathBuf,
+    socket_dir: TempDir,
+    running: bool,
+    kept: bool,
+}
+
+impl TestCluster {
+    /// Initializes a cluster and starts it.
+    pub fn create(install: &PgInstall, options: &ClusterOptions) -> Result<TestCluster> {
+        let root = match &options.root {
+            Some(root) => root.clone(),
+            None => tempfile::Builder::new().prefix("pagemill-pg").tempdir()?.keep(),
+        };
+        let mut cluster = TestCluster::at(install, root)?;
+        cluster.initialize(options)?;
+        cluster.start()?;
+        Ok(cluster)
+    }
+
+    /// A stopped cluster that already lies under `root`.
+    pub fn at(install: &PgInstall, root: PathBuf) -> Result<TestCluster> {
+        let account = Account::for_server()?;
+        account.create_dir(&root)?;
+        std::fs::set_permissions(&root, Permissions::from_mode(0o755))?;
+        // The path of a socket may be 107 bytes long: not under `root`, which may lie anywhere.
+        let socket_dir = tempfile::Builder::new().prefix("pagemill-sock").tempdir_in("/tmp")?;
+        account.own(socket_dir.path())?;
+        let install = install.clone();
+        Ok(TestCluster { install, account, root, socket_dir, running: false, kept: false })
+    }
+
+    fn initialize(&self, options: &ClusterOptions) -> Result<()> {
+        let mut initdb = self.account.command(&self.install.program("initdb"));
+        initdb.args(options.initdb_args(self.install.major)).arg("-D").arg(self.data_dir());
+        succeed(initdb)?;
+        let conf = self.data_dir().join("postgresql.conf");
+        let mut text = std::fs::read_to_string(&conf)?;
+        text.push_str(SETTINGS);
+        for line in &options.settings {
+            text.push_str(line);
+            text.push('\n');
+        }
+        std::fs::write(&conf, text).context("writing postgresql.conf")
+    }
+
+    /// Starts the server and waits until it accepts connections.
+    pub fn start(&mut self) -> Result<()> {
+        let options = format!("-k {} -p {}", self.socket_dir.path().display(), self.port());
+        let log = self.root.join("server.log");
+        let mut start = self.pg_ctl("start");
+        start.arg("-w").args(["-t", "300"]).arg("-o").arg(options).arg("-l").arg(&log);
+        succeed(start).with_context(|| std::fs::read_to_string(&log).unwrap_or_default())?;
+        self.running = true;
+        Ok(())
+    }
+
+    /// Stops the server cleanly: a shutdown checkpoint is written.
+    pub fn stop(&mut self) -> Result<()> {
+        self.stop_with("fast")
+    }
+
+    /// Stops the server as a crash would: no checkpoint, recovery at the next start.
+    pub fn kill(&mut self) -> Result<()> {
+        self.stop_with("immediate")
+    }
+
+    fn stop_with(&mut self, mode: &str) -> Result<()> {
+        let mut stop = self.pg_ctl("stop");
+        stop.args(["-w", "-t", "300", "-m", mode]);
+        succeed(stop)?;
+        self.running = false;
+        Ok(())
+    }
+
+    fn pg_ctl(&self, action: &str) -> Command {
+        let mut command = self.account.command(&self.install.program("pg_ctl"));
+        command.arg(action).arg("-D").arg(self.data_dir());
+        command
+    }
+
+    /// The data directory.
+    pub fn data_dir(&self) -> PathBuf {
+        self.root.join("data")
+    }
+
+    /// The directory everything of this cluster lies under.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The installation the server comes from.
+    pub fn install(&self) -> &PgInstall {
+        &self.install
+    }
+
+    /// The major version of the server.
+    pub fn major(&self) -> u32 {
+        self.install.major
+    }
+
+    /// The account the server runs under.
+    pub fn account(&self) -> Account {
+        self.account
+    }
+
+    /// A directory, made if need be, in which a tablespace of this name can be created.
+    pub fn tablespace_dir(&self, name: &str) -> Result<PathBuf> {
+        let parent = self.root.join("tblspc");
+        self.account.create_dir(&parent)?;
+        let dir = parent.join(name);
+        self.account.create_dir(&dir)?;
+        Ok(dir)
+    }
+
+    /// The number in the socket's name. Each cluster has its own socket directory, so any will do.
+    fn port(&self) -> u32 {
+        20_000 + std::process::id() % 40_000
+    }
+
+    /// A `psql` connected to `db` that stops at the first error and reads no `.psqlrc`.
+    pub fn psql_command(&self, db: &str) -> Command {
+        let mut command = Command::new(self.install.psql());
+        clear_pg_environment(&mut command);
+        command
+            .env("PGHOST", self.socket_dir.path())
+            .env("PGPORT", self.port().to_string())
+            .env("PGUSER", SUPERUSER)
+            .env("PGDATABASE", db)
+            .env("PGCONNECT_TIMEOUT", "60")
+            .args(["-X", "-q", "-v", "ON_ERROR_STOP=1"]);
+        command
+    }
+
+    /// Runs SQL and returns what it prints, unaligned and without headings.
+    pub fn psql(&self, db: &str, sql: &str) -> Result<String> {
+        let bytes = self.psql_bytes(db, &["-A", "-t", "-c", sql])?;
+        Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_owned())
+    }
+
+    /// Runs `psql` with these arguments and returns what it prints.
+    pub fn psql_bytes<S: AsRef<OsStr>>(&self, db: &str, args: &[S]) -> Result<Vec<u8>> {
+        let mut command = self.psql_command(db);
+        command.args(args);
+        Ok(succeed(command).with_context(|| format!("in database {db}"))?.stdout)
+    }
+
+    /// Runs a script with the given psql variables.
+    pub fn psql_file(&self, db: &str, file: &Path, variables: &[(&str, &str)]) -> Result<()> {
+        self.psql_file_encoded(db, file, variables, None)
+    }
+
+    /// Runs a script that is in another encoding than the database.
+    pub fn psql_file_encoded(
+        &self,
+        db: &str,
+        file: &Path,
+        variables: &[(&str, &str)],
+        client_encoding: Option<&str>,
+    ) -> Result<()> {
+        let mut command = self.psql_command(db);
+        command.args(["-o", "/dev/null"]);
+        if let Some(encoding) = client_encoding {
+            command.env("PGCLIENTENCODING", encoding);
+        }
+        for (name, value) in variables {
+            command.arg("-v").arg(format!("{name}={value}"));
+        }
+        command.arg("-f").arg(file);
+        succeed(command).with_context(|| format!("{} on {}", file.display(), self.major()))?;
+        Ok(())
+    }
+
+    /// The bytes of a `COPY … TO STDOUT`.
+    pub fn copy_out(&self, db: &str, copy: &str) -> Result<Vec<u8>> {
+        self.psql_bytes(db, &["-c", copy])
+    }
+
+    /// A copy of this stopped cluster under another directory, with tablespaces of its own.
+    pub fn copy_to(&self, root: &Path) -> Result<TestCluster> {
+        ensure!(!self.running, "only a stopped cluster can be copied");
+        let copy = TestCluster::at(&self.install, root.to_path_buf())?;
+        for part in ["data", "tblspc"] {
+            if self.root.join(part).exists() {
+                let mut cp = Command::new("cp");
+                cp.args(["-a", "--reflink=auto"]).arg(self.root.join(part)).arg(root);
+                succeed(cp)?;
+            }
+        }
+        self.relink_tablespaces(&copy)?;
+        Ok(copy)
+    }
+
+    /// Points the copy's `pg_tblspc` links at the copy's directories instead of at the original's.
+    fn relink_tablespaces(&self, copy: &TestCluster) -> Result<()> {
+        for entry in std::fs::read_dir(copy.data_dir().join("pg_tblspc"))? {
+            let link = entry?.path();
+            let target = std::fs::read_link(&link)?;
+            let inside =
+                target.strip_prefix(&self.root).context("a tablespace outside the cluster")?;
+            std::fs::remove_file(&link)?;
+            std::os::unix::fs::symlink(copy.root.join(inside), &link)?;
+        }
+        Ok(())
+    }
+
+    /// Stops the server if it runs, and leaves the files behind.
+    pub fn keep(mut self) -> Result<PathBuf> {
+        if self.running {
+            self.stop()?;
+        }
+        self.kept = true;
+        Ok(self.root.clone())
+    }
+}
+
+impl Drop for TestCluster {
+    fn drop(&mut self) {
+        if self.running {
+            // Nothing can be done about a failure here, and the directory is removed anyway.
+            let _ = self.kill();
+        }
+        if !self.kept {
+            let _ = std::fs::remove_dir_all(&self.root);
+        }
+    }
+}
+
+/// Runs a command; an exit status other than 0 is an error with everything it printed.
+pub(crate) fn succeed(mut command: Command) -> Result<Output> {
+    let output = command.output().with_context(|| format!("starting {command:?}"))?;
+    if !output.status.success() {
+        bail!(
+            "{:?} failed ({}):\n{}{}",
+            command.get_program(),
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(output)
+}
