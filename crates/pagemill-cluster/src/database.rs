@@ -24,7 +24,7 @@ use crate::system_table::{Row, SystemTable};
 use crate::transaction_log::ClusterLog;
 use crate::value_types::TypeTable;
 
-/// OIDs that initdb gives the catalogs the way in leads through.
+/// The catalogs that are read, by the OIDs that initdb gives them.
 pub(crate) mod catalog {
     use pagemill_format::Oid;
 
@@ -46,6 +46,28 @@ pub(crate) mod catalog {
     pub(crate) const PG_AM: Oid = Oid(2601);
     pub(crate) const PG_INHERITS: Oid = Oid(2611);
     pub(crate) const PG_DB_ROLE_SETTING: Oid = Oid(2964);
+
+    /// All of the above.
+    pub(crate) const ALL: [Oid; 18] = [
+        PG_TYPE,
+        PG_ATTRIBUTE,
+        PG_PROC,
+        PG_CLASS,
+        PG_AUTHID,
+        PG_DATABASE,
+        PG_TABLESPACE,
+        PG_NAMESPACE,
+        PG_OPERATOR,
+        PG_COLLATION,
+        PG_TS_CONFIG,
+        PG_TS_DICT,
+        PG_ENUM,
+        PG_RANGE,
+        PG_INDEX,
+        PG_AM,
+        PG_INHERITS,
+        PG_DB_ROLE_SETTING,
+    ];
 }
 
 /// OIDs from here on were given out after initdb (`FirstNormalObjectId`).
@@ -82,7 +104,7 @@ struct Inner {
     cluster: Cluster,
     row: DatabaseRow,
     maps: Maps,
-    /// Columns of the relations that initdb made.
+    /// Columns of the catalogs in [`catalog::ALL`].
     catalog_columns: HashMap<Oid, Vec<Column>>,
     classes: Vec<ClassRow>,
     by_oid: HashMap<Oid, usize>,
@@ -104,7 +126,7 @@ impl Cluster {
     /// # Errors
     /// When no database's catalogs can be read.
     pub fn databases(&self) -> Result<Vec<DatabaseRow>> {
-        let mut rows = self.any_database()?.pg_database()?;
+        let mut rows = self.pg_database()?;
         rows.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(rows)
     }
@@ -114,25 +136,20 @@ impl Cluster {
     /// # Errors
     /// When there is none, or its catalogs cannot be read.
     pub fn database(&self, name: &str) -> Result<Database> {
-        let any = self.any_database()?;
-        let rows = any.pg_database()?;
-        let Some(row) = rows.iter().find(|row| *row.name == *name.as_bytes()) else {
-            let names: Vec<_> =
-                rows.iter().map(|row| String::from_utf8_lossy(&row.name).into_owned()).collect();
-            let near = crate::names::nearest(name, names.iter().map(String::as_str), 3);
-            let near = near.into_iter().map(str::to_owned).collect();
-            return Err(Error::NotFound { what: format!("database \"{name}\""), near });
-        };
-        let row = row.clone();
-        if row.oid == any.row().oid && row.tablespace == any.row().tablespace {
-            any.with_row(row)
-        } else {
-            Database::open(self, row)
+        let rows = self.pg_database()?;
+        if let Some(row) = rows.iter().find(|row| *row.name == *name.as_bytes()) {
+            return Database::open(self, row.clone());
         }
+        let names: Vec<_> =
+            rows.iter().map(|row| String::from_utf8_lossy(&row.name).into_owned()).collect();
+        let near = crate::names::nearest(name, names.iter().map(String::as_str), 3);
+        let near = near.into_iter().map(str::to_owned).collect();
+        Err(Error::NotFound { what: format!("database \"{name}\""), near })
     }
 
-    /// The shared catalogs have the same shape in every database, so any one tells it.
-    fn any_database(&self) -> Result<Database> {
+    /// The rows of `pg_database`. Its shape is the same in every database, so the first one whose
+    /// `pg_attribute` can be read tells it.
+    fn pg_database(&self) -> Result<Vec<DatabaseRow>> {
         let base = self.path().join("base");
         let entries = self.storage().read_dir(&base)?;
         let mut oids: Vec<u32> =
@@ -140,16 +157,8 @@ impl Cluster {
         oids.sort_unstable();
         let mut last = None;
         for oid in oids {
-            let row = DatabaseRow {
-                oid: Oid(oid),
-                name: Box::default(),
-                encoding: 0,
-                tablespace: DEFAULT_TABLESPACE,
-                is_template: false,
-                allows_connections: true,
-            };
-            match Database::open(self, row) {
-                Ok(database) => return Ok(database),
+            match Inner::unread(self, DatabaseRow::unnamed(Oid(oid))).and_then(Inner::pg_database) {
+                Ok(rows) => return Ok(rows),
                 Err(error) => last = Some(error),
             }
         }
@@ -160,43 +169,43 @@ impl Cluster {
     }
 }
 
+impl DatabaseRow {
+    /// A database of which only the directory is known.
+    fn unnamed(oid: Oid) -> Self {
+        Self {
+            oid,
+            name: Box::default(),
+            encoding: 0,
+            tablespace: DEFAULT_TABLESPACE,
+            is_template: false,
+            allows_connections: true,
+        }
+    }
+
+    fn read(row: &Row<'_>) -> Result<Self, FormatError> {
+        Ok(Self {
+            oid: row.oid(0)?,
+            name: row.name(1)?,
+            encoding: row.i32(2)?,
+            tablespace: row.oid(3)?,
+            is_template: row.byte(4)? != 0,
+            allows_connections: row.byte(5)? != 0,
+        })
+    }
+}
+
 impl Database {
     /// Opens a database that `pg_database` lists.
     ///
     /// # Errors
     /// When its catalogs cannot be read.
     pub fn open(cluster: &Cluster, row: DatabaseRow) -> Result<Self> {
-        let map = |tablespace| -> Result<RelationMap> {
-            let path = cluster.tablespace_path(tablespace, row.oid).join("pg_filenode.map");
-            let bytes = cluster.read_small_file(&path)?;
-            RelationMap::parse(&bytes).map_err(|error| Error::file_damage(path, &error))
-        };
-        let maps = Maps { shared: map(GLOBAL_TABLESPACE)?, local: map(row.tablespace)? };
-        let mut inner = Inner {
-            cluster: cluster.clone(),
-            row,
-            maps,
-            catalog_columns: HashMap::new(),
-            classes: Vec::new(),
-            by_oid: HashMap::new(),
-            namespaces: OnceLock::new(),
-            types: OnceLock::new(),
-            toast_indexes: OnceLock::new(),
-            heap_methods: OnceLock::new(),
-        };
+        let mut inner = Inner::unread(cluster, row)?;
         let mut log = ClusterLog::new(cluster.clone());
         inner.catalog_columns =
-            inner.read_columns(&mut log, |relation| relation < FIRST_NORMAL_OID)?;
+            inner.read_columns(&mut log, |relation| catalog::ALL.contains(&relation))?;
         inner.read_classes(&mut log)?;
         Ok(Self { inner: Arc::new(inner) })
-    }
-
-    /// The same database, known by its row of `pg_database`.
-    fn with_row(self, row: DatabaseRow) -> Result<Self> {
-        match Arc::try_unwrap(self.inner) {
-            Ok(inner) => Ok(Self { inner: Arc::new(Inner { row, ..inner }) }),
-            Err(shared) => Self::open(&shared.cluster, row),
-        }
     }
 
     /// The cluster it is in.
@@ -359,27 +368,48 @@ impl Database {
         let table = self.inner.system_table(self.base_path(class)?, columns);
         table.scan(&mut ClusterLog::new(self.cluster().clone()), wanted, visit)
     }
+}
 
-    fn pg_database(&self) -> Result<Vec<DatabaseRow>> {
+impl Inner {
+    /// A database of which nothing was read but the relation maps.
+    fn unread(cluster: &Cluster, row: DatabaseRow) -> Result<Self> {
+        let map = |tablespace| -> Result<RelationMap> {
+            let path = cluster.tablespace_path(tablespace, row.oid).join("pg_filenode.map");
+            let bytes = cluster.read_small_file(&path)?;
+            RelationMap::parse(&bytes).map_err(|error| Error::file_damage(path, &error))
+        };
+        let maps = Maps { shared: map(GLOBAL_TABLESPACE)?, local: map(row.tablespace)? };
+        Ok(Self {
+            cluster: cluster.clone(),
+            row,
+            maps,
+            catalog_columns: HashMap::new(),
+            classes: Vec::new(),
+            by_oid: HashMap::new(),
+            namespaces: OnceLock::new(),
+            types: OnceLock::new(),
+            toast_indexes: OnceLock::new(),
+            heap_methods: OnceLock::new(),
+        })
+    }
+
+    fn pg_database(self) -> Result<Vec<DatabaseRow>> {
+        let mut log = ClusterLog::new(self.cluster.clone());
+        let mut columns = self.read_columns(&mut log, |oid| oid == catalog::PG_DATABASE)?;
+        let columns = columns.remove(&catalog::PG_DATABASE).unwrap_or_default();
+        let directory = self.cluster.tablespace_path(GLOBAL_TABLESPACE, Oid::INVALID);
+        let filenode = self.mapped_filenode(catalog::PG_DATABASE, true)?;
+        let table = self.system_table(directory.join(filenode.to_string()), &columns);
         let mut rows = Vec::new();
         let wanted =
             ["oid", "datname", "encoding", "dattablespace", "datistemplate", "datallowconn"];
-        self.scan(catalog::PG_DATABASE, &wanted, |row| {
-            rows.push(DatabaseRow {
-                oid: row.oid(0)?,
-                name: row.name(1)?,
-                encoding: row.i32(2)?,
-                tablespace: row.oid(3)?,
-                is_template: row.byte(4)? != 0,
-                allows_connections: row.byte(5)? != 0,
-            });
+        table.scan(&mut log, &wanted, |row| {
+            rows.push(DatabaseRow::read(row)?);
             Ok(())
         })?;
         Ok(rows)
     }
-}
 
-impl Inner {
     fn base_path(&self, class: &ClassRow) -> Result<PathBuf> {
         let tablespace = match class.tablespace {
             _ if class.shared => GLOBAL_TABLESPACE,

@@ -18,9 +18,12 @@ use crate::heap::{TupleFault, visit_tuples};
 use crate::page_check::{check_page, read_again};
 use crate::transaction_log::ClusterLog;
 
+/// Most columns of a catalog that are wanted at once.
+const MAX_WANTED: usize = 16;
+
 /// The wanted columns of one row.
 pub(crate) struct Row<'a> {
-    values: Vec<Option<&'a [u8]>>,
+    values: [Option<&'a [u8]>; MAX_WANTED],
 }
 
 impl<'a> Row<'a> {
@@ -112,6 +115,7 @@ impl SystemTable {
         wanted: &[&str],
         mut visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
     ) -> Result<()> {
+        debug_assert!(wanted.len() <= MAX_WANTED);
         let positions = self.positions(wanted)?;
         let depth = positions.iter().max().map_or(0, |last| last + 1);
         let mut spans: Vec<Span> = Vec::new();
@@ -142,7 +146,10 @@ impl SystemTable {
     ) -> Result<(), FormatError> {
         let data = tuple.data();
         self.layout.spans(&data, depth, spans)?;
-        let values = positions.iter().map(|&p| spans[p].of(data.data)).collect();
+        let mut values = [None; MAX_WANTED];
+        for (value, &position) in values.iter_mut().zip(positions) {
+            *value = spans[position].of(data.data);
+        }
         visit(&Row { values })
     }
 }

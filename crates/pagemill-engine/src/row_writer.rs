@@ -116,7 +116,9 @@ enum Way {
 impl Way {
     fn of(column: &PrintedColumn, plain_is_safe: bool) -> Self {
         match (&column.output, column.len) {
-            (TypeOutput::Scalar { write, plain: true }, 1..) if plain_is_safe => Self::Direct(*write),
+            (TypeOutput::Scalar { write, plain: true }, 1..) if plain_is_safe => {
+                Self::Direct(*write)
+            }
             (TypeOutput::Verbatim, -1) => Self::Text,
             (output, _) if output.is_plain() && plain_is_safe => Self::Untouched,
             _ => Self::Checked,

@@ -209,6 +209,14 @@ impl<'a> TupleData<'a> {
         Ok((Oid(u32_at(8)), u32_at(4) as i32, Self { attributes, nulls, data }))
     }
 
+    /// How many attributes come before the first null.
+    #[inline]
+    fn leading_values(&self) -> usize {
+        let Some(bits) = self.nulls else { return usize::MAX };
+        let full = bits.iter().take_while(|&&byte| byte == u8::MAX).count();
+        full * 8 + bits.get(full).map_or(0, |byte| byte.trailing_ones() as usize)
+    }
+
     #[inline]
     fn is_null(&self, attribute: usize) -> bool {
         self.nulls.is_some_and(|bits| {
@@ -319,7 +327,7 @@ impl Span {
 #[derive(Debug, Clone, Default)]
 pub struct TupleLayout {
     attributes: Vec<AttributeLayout>,
-    /// Spans of the leading attributes of fixed length, valid in tuples without nulls.
+    /// Spans of the leading attributes of fixed length, valid as far as none of them is null.
     fixed: Vec<Span>,
 }
 
@@ -351,14 +359,11 @@ impl TupleLayout {
         spans.clear();
         let wanted = wanted.min(self.attributes.len());
         let present = wanted.min(tuple.attributes);
-        let mut at = 0;
-        if tuple.nulls.is_none() {
-            let known = present.min(self.fixed.len());
-            spans.extend_from_slice(&self.fixed[..known]);
-            at = spans.last().map_or(0, |s| s.end as usize);
-            if at > tuple.data.len() {
-                return Err(past_end(0, at, tuple.data.len()));
-            }
+        let known = present.min(self.fixed.len()).min(tuple.leading_values());
+        spans.extend_from_slice(&self.fixed[..known]);
+        let mut at = spans.last().map_or(0, |s| s.end as usize);
+        if at > tuple.data.len() {
+            return Err(past_end(0, at, tuple.data.len()));
         }
         for attribute in spans.len()..present {
             if tuple.is_null(attribute) {

@@ -36,44 +36,47 @@ pub(super) fn push_integer(n: impl itoa::Integer, out: &mut Vec<u8>) {
 
 /// 100,000,000: what eight digits stay below.
 const EIGHT_DIGITS: u64 = 100_000_000;
+/// `0` in each of the eight bytes.
+const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
 
 /// Appends `n` without padding.
 #[inline]
 pub(super) fn push_signed(n: i64, out: &mut Vec<u8>) {
+    let magnitude = n.unsigned_abs();
+    let (mut text, mut len) = match magnitude {
+        ..EIGHT_DIGITS => few_digits(magnitude),
+        ..10_000_000_000 => ten_digits(magnitude),
+        _ => return push_integer(n, out),
+    };
     if n < 0 {
-        out.push(b'-');
+        text = text << 8 | u128::from(b'-');
+        len += 1;
     }
-    push_unsigned(n.unsigned_abs(), out);
-}
-
-/// Appends `n` without padding.
-#[inline]
-pub(super) fn push_unsigned(n: u64, out: &mut Vec<u8>) {
-    if n < EIGHT_DIGITS {
-        return push_leading(n, out);
-    }
-    let (high, low) = (n / EIGHT_DIGITS, n % EIGHT_DIGITS);
-    if high < EIGHT_DIGITS {
-        push_leading(high, out);
-        out.extend_from_slice(&(eight_digits(low) | ASCII_ZEROS).to_le_bytes());
-    } else {
-        push_integer(n, out);
-    }
-}
-
-/// `0` in each of the eight bytes.
-const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
-
-/// Appends a number of at most eight digits, without its leading zeros.
-#[inline]
-fn push_leading(n: u64, out: &mut Vec<u8>) {
-    let digits = eight_digits(n);
-    // At least the last digit stays: the word is at most 7 bytes of zeros too long.
-    let zeros = (digits.trailing_zeros() / 8).min(7);
-    let text = (digits | ASCII_ZEROS) >> (zeros * 8);
-    let len = out.len() + 8 - zeros as usize;
+    // Sixteen bytes are one store; what is too many is cut off again.
+    let end = out.len() + len;
     out.extend_from_slice(&text.to_le_bytes());
-    out.truncate(len);
+    out.truncate(end);
+}
+
+/// The text of a number of at most eight digits, first byte lowest, and its length.
+#[inline]
+fn few_digits(n: u64) -> (u128, usize) {
+    let digits = eight_digits(n);
+    // The last digit stays, even if it is zero too.
+    let zeros = (digits.trailing_zeros() / 8).min(7);
+    (u128::from((digits | ASCII_ZEROS) >> (zeros * 8)), 8 - zeros as usize)
+}
+
+/// The text of a number of nine or ten digits.
+#[inline]
+fn ten_digits(n: u64) -> (u128, usize) {
+    let low = u128::from(eight_digits(n % EIGHT_DIGITS) | ASCII_ZEROS);
+    let high = (n / EIGHT_DIGITS) as u32;
+    let [tens, ones] = pair(high);
+    match high {
+        ..10 => (low << 8 | u128::from(ones), 9),
+        _ => (low << 16 | u128::from(ones) << 8 | u128::from(tens), 10),
+    }
 }
 
 /// The eight digits of `n`, one a byte, the first in the lowest byte: `n` is split in halves of
