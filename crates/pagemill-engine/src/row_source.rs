@@ -7,7 +7,7 @@
 //! Invariant: one part is open at a time, so that a table of thousands of partitions needs no
 //! more descriptors than any other.
 
-use pagemill_cluster::{Database, Relation, RelationKind, ValueCatalog};
+use pagemill_cluster::{ClassRow, Database, Relation, RelationKind, ValueCatalog};
 use pagemill_format::Fork;
 use pagemill_io::Output;
 
@@ -29,15 +29,20 @@ pub struct RowSource<'a> {
 }
 
 impl<'a> RowSource<'a> {
-    /// The rows of a relation that was chosen.
+    /// The rows of each relation that was chosen. The columns of all are read in one pass.
     ///
     /// # Errors
-    /// When its columns, partitions or files cannot be found.
-    pub fn new(database: &'a Database, selected: &Selected) -> Result<Self> {
-        let named = database.relation(&selected.class)?;
-        let partitions = match selected.class.kind {
+    /// When columns, partitions or files cannot be found.
+    pub fn all(database: &'a Database, selected: &[Selected]) -> Result<Vec<Self>> {
+        let classes: Vec<&ClassRow> = selected.iter().map(|selected| &selected.class).collect();
+        let named = database.relations(&classes)?;
+        named.into_iter().map(|named| Self::new(database, named)).collect()
+    }
+
+    fn new(database: &'a Database, named: Relation) -> Result<Self> {
+        let partitions = match named.class.kind {
             RelationKind::PartitionedTable => {
-                let leaves = database.leaf_partitions(&selected.class)?;
+                let leaves = database.leaf_partitions(&named.class)?;
                 Some(database.relations(&leaves)?)
             }
             _ => None,

@@ -1,1 +1,42 @@
-fn main() {}
+//! `pagemill`: PostgreSQL's tables read from their files, with no server running.
+//!
+//! Data goes to standard output, everything else to standard error. What a command does is done
+//! by the engine; here are its flags, its printing, and its exit status.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod completions;
+mod count;
+mod export;
+mod export_files;
+mod failure;
+mod inspect;
+mod inspect_block;
+mod inspect_relation;
+mod ls;
+mod man_page;
+mod option_values;
+mod progress;
+mod session;
+mod stats;
+mod tables;
+mod text_table;
+
+use std::process::ExitCode;
+
+use arguments::Command;
+
+fn main() -> ExitCode {
+    let command = match arguments::parse(std::env::args_os()) {
+        Ok(command) => command,
+        Err(error) => return failure::of_command_line(&error),
+    };
+    failure::exit_code(match &command {
+        Command::Ls(arguments) => ls::run(arguments),
+        Command::Count(arguments) => count::run(arguments),
+        Command::Export(arguments) => export::run(arguments),
+        Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Completions(arguments) => completions::run(arguments),
+        Command::Man(arguments) => man_page::run(arguments),
+    })
+}

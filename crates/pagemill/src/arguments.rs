@@ -1,0 +1,405 @@
+//! The command line: commands and flags, spelled as psql and pg_dump spell them. Help, shell
+//! completions and the manual page all come from these definitions.
+//!
+//! Invariant: a flag of the common ones is taken by every command that opens a data directory, so
+//! that scripts need not know which of them a command has a use for; help shows only those that
+//! matter to it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Read PostgreSQL tables straight from their files, with no server running
+///
+/// Pagemill reads the data directory of a stopped PostgreSQL 14 to 18 (or a snapshot, or an
+/// unpacked backup of one) and prints what a server started on it would print. It never writes
+/// to the data directory.
+#[derive(Debug, Parser)]
+#[command(name = "pagemill", version, max_term_width = 100)]
+#[command(after_help = "\
+Data goes to standard output, everything else to standard error.
+Exit status: 0 done; 1 the work failed, or damage was found; 2 wrong usage.")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What is to be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Ls(LsArguments),
+    Count(CountArguments),
+    Export(ExportArguments),
+    Inspect(InspectArguments),
+    Completions(CompletionsArguments),
+    Man(ManArguments),
+}
+
+/// What every command that opens a data directory takes.
+#[derive(Debug, Args)]
+pub(crate) struct CommonArguments {
+    /// The data directory: the one with PG_VERSION in it
+    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true)]
+    pub(crate) pgdata: Option<PathBuf>,
+    /// Read although a server is running; the result is only advisory
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// Read a cluster that was not shut down cleanly as its files lie; WAL is not replayed
+    #[arg(long)]
+    pub(crate) allow_unclean: bool,
+    /// Do not verify page checksums
+    #[arg(long)]
+    pub(crate) no_verify_checksums: bool,
+    /// Print what was done and how to standard error, after the work
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "table"
+    )]
+    pub(crate) stats: Option<StatsForm>,
+    /// Tell on standard error what is being read
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// Show a progress bar on standard error, if that is a terminal
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub(crate) progress: ProgressMode,
+    /// Most blocks fetched by one read call (1 to 128)
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 16,
+        value_parser = clap::value_parser!(u32).range(1..=128)
+    )]
+    pub(crate) io_combine_limit: u32,
+    /// Threads that scan
+    #[arg(
+        short,
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=256)
+    )]
+    pub(crate) jobs: u16,
+    /// Whether damage ends the work, or is left out and named at the end
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "stop")]
+    pub(crate) on_damage: DamageChoice,
+}
+
+/// The form of `--stats`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsForm {
+    /// One name and value per line
+    Table,
+    /// One JSON object on one line
+    Json,
+}
+
+/// When progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressMode {
+    /// When standard error is a terminal
+    Auto,
+    /// Not at all
+    Never,
+}
+
+/// What damage does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DamageChoice {
+    /// The first damage in a table is an error
+    Stop,
+    /// Damaged pages and rows are left out and reported at the end
+    Skip,
+}
+
+/// The database that is read.
+#[derive(Debug, Args)]
+pub(crate) struct DatabaseArgument {
+    /// The database
+    #[arg(
+        short,
+        long,
+        value_name = "DBNAME",
+        env = "PGDATABASE",
+        hide_env_values = true,
+        default_value = "postgres"
+    )]
+    pub(crate) dbname: String,
+}
+
+/// Which tables are meant.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("selection").required(true).multiple(true))]
+pub(crate) struct SelectionArguments {
+    /// Tables of this name or pattern ([SCHEMA.]TABLE, * and ?, quotes as in SQL); repeatable
+    #[arg(short, long = "table", value_name = "PATTERN", group = "selection")]
+    pub(crate) tables: Vec<String>,
+    /// Leave out tables of this name or pattern; repeatable
+    #[arg(short = 'T', long = "exclude-table", value_name = "PATTERN", group = "selection")]
+    pub(crate) excluded_tables: Vec<String>,
+    /// All tables of the schemas of this name or pattern; repeatable
+    #[arg(short = 'n', long = "schema", value_name = "PATTERN", group = "selection")]
+    pub(crate) schemas: Vec<String>,
+    /// Leave out the schemas of this name or pattern; repeatable
+    #[arg(short = 'N', long = "exclude-schema", value_name = "PATTERN", group = "selection")]
+    pub(crate) excluded_schemas: Vec<String>,
+}
+
+/// List databases, or with -d the tables of one
+///
+/// Databases are listed with OID, encoding, tablespace and size. Tables are listed with their
+/// kind, blocks, estimated rows (as of the last VACUUM or ANALYZE), the size of all their forks,
+/// and that of their TOAST table. Only catalogs are read, so this is fast.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  pagemill ls -D /var/lib/postgresql/15/main
+  pagemill ls -D /var/lib/postgresql/15/main -d shop -t 'sales.*'")]
+pub(crate) struct LsArguments {
+    #[command(flatten)]
+    pub(crate) common: CommonArguments,
+    /// List the tables of this database
+    #[arg(short, long, value_name = "DBNAME")]
+    pub(crate) dbname: Option<String>,
+    /// Only tables of this name or pattern; repeatable
+    #[arg(short, long = "table", value_name = "PATTERN", requires = "dbname")]
+    pub(crate) tables: Vec<String>,
+    /// Include the tables of the system
+    #[arg(short = 'S', long, requires = "dbname")]
+    pub(crate) system: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Count the rows of tables
+///
+/// Prints what `select count(*)` would print: the rows that are committed and not deleted. One
+/// table by its name gives the bare number; several, or a pattern, one line each: name, tab,
+/// rows. A partitioned table has the rows of its partitions.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  pagemill count -D /var/lib/postgresql/15/main -d shop -t orders
+  pagemill count -D /var/lib/postgresql/15/main -d shop -t 'sales.*' -T '*_old' -j 4")]
+pub(crate) struct CountArguments {
+    #[command(flatten)]
+    pub(crate) common: CommonArguments,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArguments,
+}
+
+/// Write tables as COPY TO would
+///
+/// The bytes are those of COPY TO, with DateStyle ISO, TimeZone UTC and the client encoding of
+/// the server, in the order of the table's pages. A file appears under its name only when it is
+/// whole. Several tables go to a directory, one file each: SCHEMA.TABLE.txt or SCHEMA.TABLE.csv,
+/// with what a file name cannot hold as %XX.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders > orders.txt
+  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders --format csv --header -o orders.csv
+  pagemill export -D /var/lib/postgresql/15/main -d shop -t 'sales.*' -j 4 -o sales/")]
+pub(crate) struct ExportArguments {
+    #[command(flatten)]
+    pub(crate) common: CommonArguments,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArguments,
+    /// The format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: FormatChoice,
+    /// What separates columns; \t and the like are understood [default: tab, in CSV a comma]
+    #[arg(long, value_name = "C")]
+    pub(crate) delimiter: Option<String>,
+    /// What stands for null [default: \N, in CSV nothing]
+    #[arg(long, value_name = "STRING")]
+    pub(crate) null: Option<String>,
+    /// Begin with a line of column names
+    #[arg(long)]
+    pub(crate) header: bool,
+    /// What values are quoted with in CSV [default: "]
+    #[arg(long, value_name = "C")]
+    pub(crate) quote: Option<String>,
+    /// What a quote within quotes is escaped with in CSV [default: the quote]
+    #[arg(long, value_name = "C")]
+    pub(crate) escape: Option<String>,
+    /// Columns always quoted in CSV, separated by commas, or * for all
+    #[arg(long, value_name = "COLUMNS")]
+    pub(crate) force_quote: Option<String>,
+    /// Columns to write, separated by commas, in this order; quotes as in SQL
+    #[arg(long, value_name = "COLUMNS")]
+    pub(crate) columns: Option<String>,
+    /// Convert to this encoding [default: as stored]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoding: Option<String>,
+    /// Types that only an extension's code can print: refuse the table, or print bytes in hex
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "refuse")]
+    pub(crate) unknown_types: UnknownTypesChoice,
+    /// Write to this file, or into this directory (DIR/) [default: standard output]
+    #[arg(short, long, value_name = "FILE|DIR/")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// COPY's formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatChoice {
+    /// Tabs and backslashes
+    Text,
+    /// Commas and quotes
+    Csv,
+}
+
+/// What to do with types that cannot be printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UnknownTypesChoice {
+    /// Refuse the table
+    Refuse,
+    /// Print the value's bytes in hex
+    Hex,
+}
+
+/// Show the control file, a relation's files, or what lies on one block
+///
+/// Without -t, what pg_controldata prints; this works on a running server too. With -t, the
+/// relation: its files, forks, segments and columns. With --block, that block: header, checksum
+/// found and computed, line pointers, and of a table each tuple's header and whether it is
+/// visible. Damage is shown beside what is damaged, and gives exit status 1.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  pagemill inspect -D /var/lib/postgresql/15/main
+  pagemill inspect -D /var/lib/postgresql/15/main -d shop -t orders
+  pagemill inspect -D /var/lib/postgresql/15/main -d shop -t orders --block 0")]
+pub(crate) struct InspectArguments {
+    #[command(flatten)]
+    pub(crate) common: CommonArguments,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    /// The relation: a table, index, sequence, TOAST table
+    #[arg(short, long, value_name = "[SCHEMA.]NAME")]
+    pub(crate) table: Option<String>,
+    /// The block, counted from 0 over all segments
+    #[arg(long, value_name = "N", requires = "table")]
+    pub(crate) block: Option<u32>,
+    /// The fork the block is in
+    #[arg(long, value_enum, value_name = "FORK", default_value = "main", requires = "block")]
+    pub(crate) fork: ForkChoice,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A fork of a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ForkChoice {
+    /// The relation's own data
+    Main,
+    /// The free space map
+    Fsm,
+    /// The visibility map
+    Vm,
+    /// What an unlogged relation is reset to
+    Init,
+}
+
+/// Print a completion script for a shell
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  pagemill completions bash > ~/.local/share/bash-completion/completions/pagemill")]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+/// Print the manual page
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  pagemill man | man -l -
+  pagemill man --dir /usr/local/share/man/man1")]
+pub(crate) struct ManArguments {
+    /// Write one page for each command into this directory instead
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// The whole definition, for parsing as for help, completions and the manual.
+pub(crate) fn definition() -> clap::Command {
+    let unused = |command: clap::Command| {
+        ["progress", "io_combine_limit", "jobs", "on_damage"]
+            .into_iter()
+            .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)))
+    };
+    Arguments::command()
+        .arg_required_else_help(true)
+        .mut_subcommand("ls", unused)
+        .mut_subcommand("inspect", unused)
+}
+
+/// Reads a command line.
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
+    let matches = definition().try_get_matches_from(words)?;
+    Ok(Arguments::from_arg_matches(&matches)?.command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, clap::Error> {
+        parse(line.split(' ').map(OsString::from))
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        definition().debug_assert();
+    }
+
+    #[test]
+    fn stats_need_no_form_and_take_one_after_an_equals_sign() {
+        let stats = |line| match parsed(line).unwrap() {
+            Command::Count(arguments) => arguments.common.stats,
+            _ => None,
+        };
+        assert_eq!(stats("pagemill count -t a"), None);
+        assert_eq!(stats("pagemill count -t a --stats"), Some(StatsForm::Table));
+        assert_eq!(stats("pagemill count --stats=json -t a"), Some(StatsForm::Json));
+    }
+
+    #[test]
+    fn a_table_a_schema_or_an_exclusion_has_to_be_named() {
+        assert!(parsed("pagemill count -D x").is_err());
+        for line in ["count -t a", "count -n s", "export -T a", "export -N s", "count -t a -t b"] {
+            assert!(parsed(&format!("pagemill {line}")).is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn flags_that_belong_together_are_asked_for_together() {
+        for line in ["ls -t a", "ls -S", "inspect --block 1", "inspect -t a --fork vm"] {
+            assert!(parsed(&format!("pagemill {line}")).is_err(), "{line}");
+        }
+        for line in ["ls -d db -t a", "inspect -t a --block 1 --fork vm", "ls -j 2"] {
+            assert!(parsed(&format!("pagemill {line}")).is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused() {
+        for flags in ["-j 0", "--io-combine-limit 0", "--io-combine-limit 129", "-j x"] {
+            assert!(parsed(&format!("pagemill count -t a {flags}")).is_err(), "{flags}");
+        }
+    }
+}

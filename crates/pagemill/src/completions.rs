@@ -1,0 +1,17 @@
+//! `pagemill completions`: a script that teaches a shell the commands and flags, made from the
+//! definitions that parse them.
+
+use std::io::Write as _;
+
+use anyhow::Result;
+
+use crate::arguments::{CompletionsArguments, definition};
+use crate::failure::Outcome;
+
+pub(crate) fn run(arguments: &CompletionsArguments) -> Result<Outcome> {
+    // Into memory first: the generator panics where writing fails.
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut definition(), "pagemill", &mut script);
+    std::io::stdout().write_all(&script)?;
+    Ok(Outcome::Done)
+}

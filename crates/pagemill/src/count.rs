@@ -1,0 +1,37 @@
+//! `pagemill count`: the bare number for one table asked for by name, else a line per table.
+//!
+//! Which of the two depends on what was asked, never on what was found, so that a script
+//! can rely on it.
+
+use anyhow::Result;
+use pagemill_cluster::relation::display_name;
+use pagemill_engine::{Error as EngineError, RowSource};
+
+use crate::arguments::CountArguments;
+use crate::failure::Outcome;
+use crate::session::Session;
+use crate::stats::Work;
+use crate::tables::Tables;
+
+pub(crate) fn run(arguments: &CountArguments) -> Result<Outcome> {
+    let session = Session::new(&arguments.common);
+    let database = session.database(&arguments.database.dbname)?;
+    let tables = Tables::choose(&database, &arguments.selection)?;
+    let mut output = session.standard_output()?;
+    let mut work = Work::default();
+    let (outcome, pages) = tables.for_each(&session, |source, watch| {
+        let rows = source.count(session.scan_options(), watch.progress, watch.damage)?;
+        work.rows += rows;
+        let line = if tables.named_one { format!("{rows}\n") } else { line(source, rows) };
+        let written = watch.display.aside(|| output.write_all(line.as_bytes()));
+        Ok(written.map_err(EngineError::Output)?)
+    })?;
+    work.pages = pages;
+    session.finish(&work);
+    Ok(outcome)
+}
+
+fn line(source: &RowSource<'_>, rows: u64) -> String {
+    let named = source.named();
+    format!("{}\t{rows}\n", display_name(&named.schema, &named.class.name))
+}

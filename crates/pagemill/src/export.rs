@@ -1,0 +1,126 @@
+//! `pagemill export`: tables to standard output, a file, or a directory of files.
+
+use anyhow::Result;
+use pagemill_cluster::{Database, UnknownTypes, ValueCatalog};
+use pagemill_engine::{
+    CopyOptions, Error as EngineError, ExportOptions, ForceQuote, Format, RowSource, Selected,
+};
+use pagemill_io::Output;
+
+use crate::arguments::{ExportArguments, FormatChoice, UnknownTypesChoice};
+use crate::export_files::{Destination, file_name};
+use crate::failure::{Outcome, UsageError};
+use crate::option_values::{character, column_list};
+use crate::session::Session;
+use crate::stats::Work;
+use crate::tables::{Tables, Watch};
+
+pub(crate) fn run(arguments: &ExportArguments) -> Result<Outcome> {
+    let session = Session::new(&arguments.common);
+    let options = export_options(&session, arguments)?;
+    let database = session.database(&arguments.database.dbname)?;
+    let tables = Tables::choose(&database, &arguments.selection)?;
+    let destination = Destination::of(arguments.output.as_deref());
+    refuse_many_in_one(&tables, &destination)?;
+    let catalog = value_catalog(&database, arguments.unknown_types)?;
+    destination.create()?;
+    let job = Job { session: &session, catalog, options, destination, format: arguments.format };
+    let mut work = Work::default();
+    let (outcome, pages) =
+        tables.for_each(&session, |source, watch| job.export(source, watch, &mut work))?;
+    work.pages = pages;
+    session.finish(&work);
+    Ok(outcome)
+}
+
+/// What is the same for every table.
+struct Job<'a> {
+    session: &'a Session<'a>,
+    catalog: ValueCatalog,
+    options: ExportOptions,
+    destination: Destination,
+    format: FormatChoice,
+}
+
+impl Job<'_> {
+    fn export(
+        &self,
+        source: &RowSource<'_>,
+        watch: &mut Watch<'_>,
+        work: &mut Work,
+    ) -> Result<()> {
+        let mut output = self.output(source)?;
+        let Self { catalog, options, .. } = self;
+        let done = source.export(catalog, options, &mut output, watch.progress, watch.damage)?;
+        output.finish().map_err(EngineError::Output)?;
+        work.rows += done.rows;
+        work.buffer_hits += done.buffer_hits;
+        work.buffer_misses += done.buffer_misses;
+        Ok(())
+    }
+
+    fn output(&self, source: &RowSource<'_>) -> Result<Output> {
+        let storage = self.session.storage();
+        let path = match &self.destination {
+            Destination::Standard => return self.session.standard_output(),
+            Destination::File(path) => path.clone(),
+            Destination::Directory(directory) => {
+                let named = source.named();
+                let (schema, class) = (named.schema.clone(), named.class.clone());
+                directory.join(file_name(&Selected { schema, class }, self.format))
+            }
+        };
+        Ok(Output::file(storage, &path)?)
+    }
+}
+
+fn refuse_many_in_one(tables: &Tables<'_>, destination: &Destination) -> Result<()> {
+    let count = tables.sources.len();
+    if count > 1 && !matches!(destination, Destination::Directory(_)) {
+        let reason = format!("{count} tables match: name a directory for them with -o DIR/");
+        return Err(UsageError(reason).into());
+    }
+    Ok(())
+}
+
+fn value_catalog(database: &Database, choice: UnknownTypesChoice) -> Result<ValueCatalog> {
+    let unknown = match choice {
+        UnknownTypesChoice::Refuse => UnknownTypes::Refuse,
+        UnknownTypesChoice::Hex => UnknownTypes::Hex,
+    };
+    Ok(ValueCatalog::new(database, unknown)?)
+}
+
+fn export_options(session: &Session<'_>, arguments: &ExportArguments) -> Result<ExportOptions> {
+    let columns = arguments.columns.as_deref().map(|text| column_list("columns", text));
+    Ok(ExportOptions {
+        copy: copy_options(arguments)?,
+        columns: columns.transpose()?,
+        encoding: arguments.encoding.clone(),
+        scan: session.scan_options(),
+    })
+}
+
+fn copy_options(arguments: &ExportArguments) -> Result<CopyOptions> {
+    let byte = |option, text: &Option<String>| {
+        text.as_deref().map(|text| character(option, text)).transpose()
+    };
+    Ok(CopyOptions {
+        format: match arguments.format {
+            FormatChoice::Text => Format::Text,
+            FormatChoice::Csv => Format::Csv,
+        },
+        delimiter: byte("delimiter", &arguments.delimiter)?,
+        null: arguments.null.as_ref().map(|text| text.clone().into_bytes()),
+        header: arguments.header,
+        quote: byte("quote", &arguments.quote)?,
+        escape: byte("escape", &arguments.escape)?,
+        force_quote: match arguments.force_quote.as_deref() {
+            None => ForceQuote::None,
+            Some("*") => ForceQuote::All,
+            Some(list) => ForceQuote::Columns(
+                column_list("force-quote", list)?.into_iter().map(Vec::from).collect(),
+            ),
+        },
+    })
+}

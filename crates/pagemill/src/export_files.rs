@@ -1,0 +1,98 @@
+//! Where an export goes, and the names of files when it goes to a directory.
+//!
+//! Invariant: two tables never get the same file. The first dot of a file's name ends the schema,
+//! because a dot within the schema is encoded; `%` is always encoded, so encoding is never
+//! mistaken for a name.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use pagemill_engine::Selected;
+
+use crate::arguments::FormatChoice;
+
+/// Where an export goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// To standard output.
+    Standard,
+    /// To one file.
+    File(PathBuf),
+    /// To one file per table.
+    Directory(PathBuf),
+}
+
+impl Destination {
+    /// What `-o` names: a directory if there is one, or if the name ends with a slash.
+    pub(crate) fn of(option: Option<&Path>) -> Self {
+        match option {
+            None => Self::Standard,
+            Some(path) if path.as_os_str().as_bytes().ends_with(b"/") || path.is_dir() => {
+                Self::Directory(path.into())
+            }
+            Some(path) => Self::File(path.into()),
+        }
+    }
+
+    /// Makes the directory, if it is one and missing.
+    pub(crate) fn create(&self) -> Result<()> {
+        match self {
+            Self::Directory(path) if !path.is_dir() => {
+                std::fs::create_dir(path).with_context(|| path.display().to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The name of a table's file in a directory.
+pub(crate) fn file_name(table: &Selected, format: FormatChoice) -> OsString {
+    let extension = match format {
+        FormatChoice::Text => ".txt",
+        FormatChoice::Csv => ".csv",
+    };
+    let mut name = encoded(&table.schema, b"/%\0.");
+    name.push(b'.');
+    name.extend(encoded(&table.class.name, b"/%\0"));
+    name.extend(extension.as_bytes());
+    OsString::from_vec(name)
+}
+
+fn encoded(name: &[u8], special: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(name.len());
+    for &byte in name {
+        if special.contains(&byte) {
+            out.extend(format!("%{byte:02X}").into_bytes());
+        } else {
+            out.push(byte);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_name_cannot_hold_is_encoded() {
+        assert_eq!(encoded(b"a/b%c", b"/%\0"), b"a%2Fb%25c");
+        assert_eq!(encoded(b"x.y", b"/%\0."), b"x%2Ey");
+        assert_eq!(encoded("größe 1".as_bytes(), b"/%\0"), "größe 1".as_bytes());
+    }
+
+    #[test]
+    fn a_directory_is_told_by_its_slash_or_by_being_there() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Destination::of(None), Destination::Standard);
+        assert_eq!(Destination::of(Some(dir.path())), Destination::Directory(dir.path().into()));
+        let missing = dir.path().join("x/");
+        assert_eq!(Destination::of(Some(&missing)), Destination::Directory(missing.clone()));
+        let file = dir.path().join("x");
+        assert_eq!(Destination::of(Some(&file)), Destination::File(file.clone()));
+        Destination::Directory(missing.clone()).create().unwrap();
+        assert!(missing.is_dir());
+    }
+}

@@ -1,0 +1,137 @@
+//! `pagemill ls`: the databases of a cluster, or the tables of a database.
+
+use anyhow::Result;
+use pagemill_engine::list::{
+    DatabaseEntry, RelationEntry, databases, is_listed, relations, sizes,
+};
+use pagemill_engine::{PatternTexts, Patterns};
+use serde_json::{Value, json};
+
+use crate::arguments::LsArguments;
+use crate::failure::Outcome;
+use crate::session::Session;
+use crate::stats::Work;
+use crate::text_table::{Align, pretty_size, printable, table};
+
+/// Shown where there is nothing to show.
+const NONE: &str = "-";
+
+pub(crate) fn run(arguments: &LsArguments) -> Result<Outcome> {
+    let session = Session::new(&arguments.common);
+    let text = match &arguments.dbname {
+        None => database_text(&databases(&session.cluster()?)?, arguments.json),
+        Some(name) => relation_text(&chosen(&session, name, arguments)?, arguments.json),
+    };
+    session.print(&text)?;
+    session.finish(&Work::default());
+    Ok(Outcome::Done)
+}
+
+fn chosen(
+    session: &Session<'_>,
+    name: &str,
+    arguments: &LsArguments,
+) -> Result<Vec<RelationEntry>> {
+    let database = session.database(name)?;
+    if arguments.tables.is_empty() {
+        return Ok(relations(&database, arguments.system)?);
+    }
+    let texts = PatternTexts { tables: &arguments.tables, ..PatternTexts::default() };
+    let selected = Patterns::parse(texts)?.select_among(&database, is_listed)?;
+    Ok(sizes(&database, selected)?)
+}
+
+fn json_text(rows: Vec<Value>) -> String {
+    format!("{:#}\n", Value::Array(rows))
+}
+
+fn database_text(entries: &[DatabaseEntry], json: bool) -> String {
+    if json {
+        return json_text(entries.iter().map(database_json).collect());
+    }
+    let header = [
+        ("Database", Align::Left),
+        ("OID", Align::Right),
+        ("Encoding", Align::Left),
+        ("Tablespace", Align::Left),
+        ("Size", Align::Right),
+        ("Flags", Align::Left),
+    ];
+    table(&header, &entries.iter().map(database_row).collect::<Vec<_>>())
+}
+
+fn database_row(entry: &DatabaseEntry) -> Vec<String> {
+    let mut flags = Vec::new();
+    if entry.row.is_template {
+        flags.push("template");
+    }
+    if !entry.row.allows_connections {
+        flags.push("no connections");
+    }
+    vec![
+        printable(&entry.row.name),
+        entry.row.oid.to_string(),
+        entry.encoding.to_owned(),
+        printable(&entry.tablespace),
+        pretty_size(entry.bytes),
+        flags.join(", "),
+    ]
+}
+
+fn database_json(entry: &DatabaseEntry) -> Value {
+    json!({
+        "name": String::from_utf8_lossy(&entry.row.name),
+        "oid": entry.row.oid.0,
+        "encoding": entry.encoding,
+        "tablespace": String::from_utf8_lossy(&entry.tablespace),
+        "bytes": entry.bytes,
+        "is_template": entry.row.is_template,
+        "allows_connections": entry.row.allows_connections,
+    })
+}
+
+fn relation_text(entries: &[RelationEntry], json: bool) -> String {
+    if json {
+        return json_text(entries.iter().map(relation_json).collect());
+    }
+    let header = [
+        ("Schema", Align::Left),
+        ("Name", Align::Left),
+        ("Kind", Align::Left),
+        ("Blocks", Align::Right),
+        ("Rows (est.)", Align::Right),
+        ("Size", Align::Right),
+        ("TOAST size", Align::Right),
+    ];
+    table(&header, &entries.iter().map(relation_row).collect::<Vec<_>>())
+}
+
+fn relation_row(entry: &RelationEntry) -> Vec<String> {
+    let class = &entry.relation.class;
+    let in_files = |text: String| if class.kind.has_files() { text } else { NONE.to_owned() };
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
+    vec![
+        printable(&entry.relation.schema),
+        printable(&class.name),
+        class.kind.name().to_owned(),
+        in_files(entry.blocks.to_string()),
+        or_none(entry.estimated_rows().map(|rows| format!("{rows:.0}"))),
+        in_files(pretty_size(entry.bytes)),
+        or_none(entry.toast_bytes.map(pretty_size)),
+    ]
+}
+
+fn relation_json(entry: &RelationEntry) -> Value {
+    let class = &entry.relation.class;
+    let files = class.kind.has_files();
+    json!({
+        "schema": String::from_utf8_lossy(&entry.relation.schema),
+        "name": String::from_utf8_lossy(&class.name),
+        "oid": class.oid.0,
+        "kind": class.kind.name(),
+        "blocks": files.then_some(entry.blocks),
+        "estimated_rows": entry.estimated_rows().map(f64::from),
+        "bytes": files.then_some(entry.bytes),
+        "toast_bytes": entry.toast_bytes,
+    })
+}

@@ -1,0 +1,121 @@
+//! The texts of options, taken apart: characters that may be escaped, and lists of columns.
+
+use anyhow::Result;
+use pagemill_engine::copy_format::single_byte;
+
+use crate::failure::UsageError;
+
+/// A list of column names, as it was given: folded to lower case outside of double quotes.
+pub(crate) type ColumnNames = Vec<Box<[u8]>>;
+
+/// The byte that an option such as `--delimiter` means: one character, or an escape that stands
+/// for one (`\t`, `\b`, `\f`, `\v`, `\xHH`).
+pub(crate) fn character(option: &'static str, text: &str) -> Result<u8> {
+    if let Some(byte) = escaped(text) {
+        return Ok(byte);
+    }
+    Ok(single_byte(option, text.as_bytes()).map_err(pagemill_engine::Error::from)?)
+}
+
+fn escaped(text: &str) -> Option<u8> {
+    let code = text.strip_prefix('\\')?;
+    match code {
+        "t" => Some(b'\t'),
+        "b" => Some(0x08),
+        "f" => Some(0x0C),
+        "v" => Some(0x0B),
+        "n" => Some(b'\n'),
+        "r" => Some(b'\r'),
+        "\\" => Some(b'\\'),
+        _ => {
+            let digits = code.strip_prefix('x')?;
+            let fits = (1..=2).contains(&digits.len());
+            u8::from_str_radix(digits, 16).ok().filter(|_| fits && !digits.starts_with('+'))
+        }
+    }
+}
+
+/// Column names separated by commas, spelled as in SQL. Blanks around names do not count.
+pub(crate) fn column_list(option: &str, text: &str) -> Result<ColumnNames> {
+    let mut names: ColumnNames = Vec::new();
+    let mut rest = text;
+    loop {
+        let (name, after) = column_name(rest)
+            .ok_or_else(|| wrong(option, text, "names are separated by commas, quotes closed"))?;
+        if names.iter().any(|earlier| **earlier == *name.as_bytes()) {
+            return Err(wrong(option, text, &format!("{name:?} is in it twice")));
+        }
+        names.push(name.into_bytes().into());
+        match after.strip_prefix(',') {
+            Some(more) => rest = more,
+            None => return Ok(names),
+        }
+    }
+}
+
+fn wrong(option: &str, text: &str, reason: &str) -> anyhow::Error {
+    UsageError(format!("--{option} {text:?} is no list of columns: {reason}")).into()
+}
+
+/// The name at the start of a text, and what follows it: a comma or nothing.
+fn column_name(text: &str) -> Option<(String, &str)> {
+    let text = text.trim_start();
+    if let Some(quoted) = text.strip_prefix('"') {
+        let (name, after) = quoted_name(quoted)?;
+        let after = after.trim_start();
+        return (after.is_empty() || after.starts_with(',')).then_some((name, after));
+    }
+    let (name, after) = text.split_at(text.find(',').unwrap_or(text.len()));
+    let name = name.trim_end();
+    (!name.is_empty() && !name.contains('"')).then(|| (name.to_ascii_lowercase(), after))
+}
+
+/// A name whose opening quote was read; a quote within is doubled.
+fn quoted_name(text: &str) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut rest = text;
+    loop {
+        let (part, after) = rest.split_once('"')?;
+        name.push_str(part);
+        match after.strip_prefix('"') {
+            Some(more) => {
+                name.push('"');
+                rest = more;
+            }
+            None => return (!name.is_empty()).then_some((name, after)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(text: &str) -> Option<Vec<String>> {
+        let names = column_list("columns", text).ok()?;
+        Some(names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    }
+
+    #[test]
+    fn a_delimiter_can_be_escaped() {
+        for (text, byte) in [("|", b'|'), ("\\t", b'\t'), ("\\x01", 1), ("\\xe", 14), ("\\", b'\\')] {
+            assert_eq!(character("delimiter", text).unwrap(), byte, "{text}");
+        }
+        for text in ["", "ab", "\\q", "\\x", "\\x123", "\\x+1", "ü"] {
+            assert!(character("delimiter", text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn column_names_fold_outside_quotes_and_keep_what_is_inside() {
+        assert_eq!(list("Id, \"Id\" ,größe").unwrap(), ["id", "Id", "größe"]);
+        assert_eq!(list("\"a,\"\"b\",c").unwrap(), ["a,\"b", "c"]);
+    }
+
+    #[test]
+    fn a_malformed_list_is_refused() {
+        for text in ["", "a,", ",a", "\"a", "\"a\"b", "a\"b\"", "\"\"", "a,A"] {
+            assert_eq!(list(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! An open data directory for one command: opened as the flags say, with the warnings these
+//! flags call for, and closed with the statistics that were asked for.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Result;
+use pagemill_cluster::{Cluster, Database, OpenOptions};
+use pagemill_engine::{DamageLog, OnDamage, ScanOptions};
+use pagemill_io::{Output, Storage};
+
+use crate::arguments::{CommonArguments, DamageChoice};
+use crate::failure::{UsageError, say};
+use crate::stats::{self, Work};
+
+/// One command's view of a data directory.
+pub(crate) struct Session<'a> {
+    common: &'a CommonArguments,
+    storage: Storage,
+    start: Instant,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(common: &'a CommonArguments) -> Self {
+        Self { common, storage: Storage::real(), start: Instant::now() }
+    }
+
+    pub(crate) fn common(&self) -> &'a CommonArguments {
+        self.common
+    }
+
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// The data directory that was named.
+    pub(crate) fn directory(&self) -> Result<&'a Path> {
+        let named = self.common.pgdata.as_deref().filter(|dir| !dir.as_os_str().is_empty());
+        named.ok_or_else(|| {
+            UsageError("no data directory: name it with -D, or set PGDATA".into()).into()
+        })
+    }
+
+    /// Opens the data directory.
+    pub(crate) fn cluster(&self) -> Result<Cluster> {
+        let options = OpenOptions {
+            live: self.common.live,
+            allow_unclean: self.common.allow_unclean,
+            verify_checksums: !self.common.no_verify_checksums,
+        };
+        let cluster = Cluster::open(self.storage.clone(), self.directory()?, options)?;
+        warn_of_advisory_results(&cluster);
+        self.tell(|| {
+            let checksums = if cluster.verify_checksums() { "verified" } else { "not verified" };
+            let path = cluster.path().display();
+            format!("{path}: PostgreSQL {}, checksums {checksums}", cluster.version())
+        });
+        Ok(cluster)
+    }
+
+    /// Opens a database of the data directory.
+    pub(crate) fn database(&self, name: &str) -> Result<Database> {
+        Ok(self.cluster()?.database(name)?)
+    }
+
+    /// Says something if `--verbose` asks for it.
+    pub(crate) fn tell(&self, message: impl FnOnce() -> String) {
+        if self.common.verbose {
+            say(message());
+        }
+    }
+
+    pub(crate) fn scan_options(&self) -> ScanOptions {
+        ScanOptions {
+            io_combine_limit: self.common.io_combine_limit,
+            jobs: usize::from(self.common.jobs),
+        }
+    }
+
+    /// An account of damage, with the policy that was asked for.
+    pub(crate) fn damage_log(&self) -> DamageLog {
+        DamageLog::new(match self.common.on_damage {
+            DamageChoice::Stop => OnDamage::Stop,
+            DamageChoice::Skip => OnDamage::Skip,
+        })
+    }
+
+    /// Standard output, with its calls counted.
+    pub(crate) fn standard_output(&self) -> Result<Output> {
+        let output = Output::stream(&self.storage, std::io::stdout(), "standard output");
+        Ok(output.map_err(pagemill_engine::Error::Output)?)
+    }
+
+    /// Writes a text to standard output.
+    pub(crate) fn print(&self, text: &str) -> Result<()> {
+        let written = self.standard_output()?.write_all(text.as_bytes());
+        Ok(written.map_err(pagemill_engine::Error::Output)?)
+    }
+
+    /// Ends the work with the statistics that were asked for.
+    pub(crate) fn finish(&self, work: &Work) {
+        if let Some(form) = self.common.stats {
+            stats::print(form, self.start.elapsed(), &self.storage.counters().snapshot(), work);
+        }
+    }
+}
+
+fn warn_of_advisory_results(cluster: &Cluster) {
+    let path: PathBuf = cluster.path().into();
+    if cluster.is_live() {
+        say(format!(
+            "{}: the result is advisory: a server may be changing these files, and its newest \
+             changes are not in them",
+            path.display()
+        ));
+    } else if !cluster.is_clean() {
+        say(format!(
+            "{}: the result is advisory: the cluster's state is \"{}\", and its WAL is not \
+             replayed",
+            path.display(),
+            cluster.control().state
+        ));
+    }
+}

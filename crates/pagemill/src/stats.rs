@@ -1,0 +1,98 @@
+//! The record of `--stats`: what was read and written, in how many calls, and how long it took.
+//!
+//! The names are an interface: scripts read them. Calls are counted where they are made, so they
+//! agree with `strace -c`.
+
+use std::time::Duration;
+
+use pagemill_io::CountersSnapshot;
+use serde_json::{Map, Value, json};
+
+use crate::arguments::StatsForm;
+
+/// The calls that fetch blocks.
+const IO_METHOD: &str = "pread";
+
+/// What a command did, as far as the counters of calls do not tell.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Work {
+    /// Rows counted or written.
+    pub(crate) rows: u64,
+    /// Pages of tables scanned.
+    pub(crate) pages: u64,
+    /// Pages of TOAST tables and indexes found in a cache.
+    pub(crate) buffer_hits: u64,
+    /// Such pages that were read.
+    pub(crate) buffer_misses: u64,
+}
+
+/// Prints the record to standard error.
+pub(crate) fn print(form: StatsForm, elapsed: Duration, calls: &CountersSnapshot, work: &Work) {
+    use std::io::Write as _;
+    let record = record(elapsed, calls, work);
+    let text = match form {
+        StatsForm::Table => table(&record),
+        StatsForm::Json => {
+            let object: Map<String, Value> =
+                record.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            format!("{}\n", Value::Object(object))
+        }
+    };
+    // A reader of standard error that went away cannot be told.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+fn record(
+    elapsed: Duration,
+    calls: &CountersSnapshot,
+    work: &Work,
+) -> Vec<(&'static str, Value)> {
+    vec![
+        ("elapsed_s", seconds(elapsed)),
+        ("rows", json!(work.rows)),
+        ("pages", json!(work.pages)),
+        ("read_calls", json!(calls.read_calls)),
+        ("bytes_read", json!(calls.bytes_read)),
+        ("advice_calls", json!(calls.advice_calls)),
+        ("write_calls", json!(calls.write_calls)),
+        ("bytes_written", json!(calls.bytes_written)),
+        ("extend_calls", json!(calls.extend_calls)),
+        ("sync_calls", json!(calls.sync_calls)),
+        ("buffer_hits", json!(work.buffer_hits)),
+        ("buffer_misses", json!(work.buffer_misses)),
+        ("io_wait_s", seconds(calls.io_wait())),
+        ("io_method", json!(IO_METHOD)),
+    ]
+}
+
+/// Seconds, to the microsecond.
+fn seconds(duration: Duration) -> Value {
+    json!((duration.as_secs_f64() * 1e6).round() / 1e6)
+}
+
+fn table(record: &[(&'static str, Value)]) -> String {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let width = record.iter().map(|(_, value)| text(value).len()).max().unwrap_or(0);
+    record.iter().map(|(name, value)| format!("{name:<14} {:>width$}\n", text(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_of_the_record_is_there_in_both_forms() {
+        let work = Work { rows: 7, ..Work::default() };
+        let record = record(Duration::from_millis(1500), &CountersSnapshot::default(), &work);
+        let table = table(&record);
+        let names = "elapsed_s rows pages read_calls bytes_read advice_calls write_calls \
+                     bytes_written extend_calls sync_calls buffer_hits buffer_misses io_wait_s \
+                     io_method";
+        let listed: Vec<&str> = table.lines().filter_map(|l| l.split(' ').next()).collect();
+        assert_eq!(listed, names.split(' ').collect::<Vec<_>>());
+        assert!(table.starts_with("elapsed_s        1.5\nrows               7\n"), "{table}");
+    }
+}

@@ -1,0 +1,127 @@
+//! One table after the other: what `count` and `export` have in common.
+//!
+//! What fails for one of several tables is said at the end, and the others are done. What would
+//! fail for all (a wrong option, an output that cannot be written) ends the work. Losses that
+//! were skipped are named at the end, every one.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use pagemill_cluster::Database;
+use pagemill_engine::{DamageLog, PatternTexts, Patterns, Progress, RowSource};
+
+use crate::arguments::SelectionArguments;
+use crate::failure::{Outcome, is_output_error, is_usage, say};
+use crate::progress::{ProgressDisplay, is_wanted};
+use crate::session::Session;
+
+/// The tables that the flags choose.
+pub(crate) struct Tables<'a> {
+    pub(crate) sources: Vec<RowSource<'a>>,
+    /// One table was asked for by its name.
+    pub(crate) named_one: bool,
+}
+
+impl<'a> Tables<'a> {
+    pub(crate) fn choose(
+        database: &'a Database,
+        selection: &SelectionArguments,
+    ) -> Result<Tables<'a>> {
+        let patterns = Patterns::parse(PatternTexts {
+            tables: &selection.tables,
+            excluded_tables: &selection.excluded_tables,
+            schemas: &selection.schemas,
+            excluded_schemas: &selection.excluded_schemas,
+        })?;
+        let sources = RowSource::all(database, &patterns.select(database)?)?;
+        Ok(Tables { sources, named_one: patterns.name_one() })
+    }
+
+    /// Does the work for each table; returns how many pages were scanned.
+    pub(crate) fn for_each(
+        &self,
+        session: &Session<'_>,
+        mut work: impl FnMut(&RowSource<'_>, &mut Watch<'_>) -> Result<()>,
+    ) -> Result<(Outcome, u64)> {
+        let progress = Arc::new(Progress::default());
+        let display = ProgressDisplay::start(self.pages(session)?, &progress);
+        let mut account = Account::default();
+        let mut stopped_by = None;
+        for source in &self.sources {
+            display.aside(|| session.tell(|| description(source)));
+            let mut damage = session.damage_log();
+            let mut watch = Watch { progress: &progress, display: &display, damage: &mut damage };
+            let done = work(source, &mut watch);
+            account.losses(source, &damage);
+            match done {
+                Ok(()) => {}
+                Err(error) if self.is_for_all(&error) => {
+                    stopped_by = Some(error);
+                    break;
+                }
+                Err(error) => account.failure(source, &error),
+            }
+        }
+        drop(display);
+        let outcome = account.report();
+        stopped_by.map_or(Ok((outcome, progress.pages())), Err)
+    }
+
+    fn is_for_all(&self, error: &anyhow::Error) -> bool {
+        self.sources.len() == 1 || is_usage(error) || is_output_error(error)
+    }
+
+    /// How many pages there are to scan, if anybody will see it.
+    fn pages(&self, session: &Session<'_>) -> Result<Option<u64>> {
+        if !is_wanted(session.common().progress) {
+            return Ok(None);
+        }
+        let pages = self.sources.iter().map(RowSource::blocks).sum::<Result<u64, _>>()?;
+        Ok(Some(pages))
+    }
+}
+
+/// What work on a table reports to.
+pub(crate) struct Watch<'a> {
+    pub(crate) progress: &'a Progress,
+    pub(crate) display: &'a ProgressDisplay,
+    pub(crate) damage: &'a mut DamageLog,
+}
+
+fn description(source: &RowSource<'_>) -> String {
+    let name = source.named().display_name();
+    let parts: Vec<String> =
+        source.parts().iter().map(|part| part.base.display().to_string()).collect();
+    match parts.is_empty() {
+        true => format!("{name}: no partitions"),
+        false => format!("{name}: {}", parts.join(", ")),
+    }
+}
+
+/// What is to be said at the end.
+#[derive(Default)]
+struct Account {
+    lines: Vec<String>,
+}
+
+impl Account {
+    fn failure(&mut self, source: &RowSource<'_>, error: &anyhow::Error) {
+        self.lines.push(format!("{}: {error:#}", source.named().display_name()));
+    }
+
+    fn losses(&mut self, source: &RowSource<'_>, damage: &DamageLog) {
+        let found = damage.found();
+        if found.is_empty() {
+            return;
+        }
+        let name = source.named().display_name();
+        self.lines.extend(found.iter().map(|loss| format!("{name}: skipped: {loss}")));
+        let losses = if found.len() == 1 { "loss" } else { "losses" };
+        self.lines.push(format!("{name}: {} {losses}, the result is incomplete", found.len()));
+    }
+
+    fn report(self) -> Outcome {
+        self.lines.iter().for_each(say);
+        if self.lines.is_empty() { Outcome::Done } else { Outcome::Incomplete }
+    }
+}
