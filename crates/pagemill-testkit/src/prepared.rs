@@ -192,6 +192,34 @@ fn is_in_use(dir: &Path) -> bool {
         .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
 }
 
+/// A stopped cluster as `initdb` makes it, with data checksums, in a temporary directory of its
+/// own: small and soon there, for tests that make their own tables and damage them. It is made
+/// once and copied.
+pub fn empty_cluster(install: &PgInstall) -> Result<TestCluster> {
+    let scratch = scratch_dir()?;
+    let lock = File::create(scratch.join(format!("pg{}-empty.lock", install.major)))?;
+    flock(&lock, FlockOperation::LockExclusive).context("waiting for another test's build")?;
+    let dir = scratch.join(format!("empty{}-{:016x}", install.major, fingerprint(install)?));
+    if !dir.join("complete").exists() {
+        let options = ClusterOptions {
+            data_checksums: Some(true),
+            initdb_flags: vec!["--wal-segsize=1".into()],
+            root: Some(dir.join("cluster")),
+            ..ClusterOptions::default()
+        };
+        fs::create_dir_all(&dir)?;
+        let mut cluster = TestCluster::create(install, &options)?;
+        cluster.stop()?;
+        cluster.keep()?;
+        File::create(dir.join("complete"))?;
+    }
+    let original = TestCluster::at(install, dir.join("cluster"))?;
+    let root = tempfile::Builder::new().prefix("pagemill-pg").tempdir()?.keep();
+    let copy = original.copy_to(&root);
+    original.keep()?;
+    copy
+}
+
 /// Changes with the server's version and with anything that decides what is built.
 fn fingerprint(install: &PgInstall) -> Result<u64> {
     let mut hasher = DefaultHasher::new();

@@ -1,0 +1,312 @@
+//! Damaged, incomplete and running clusters: refused or reported with file, fork, block and line
+//! pointer, never a panic and never a silent loss. Each test damages its own copy of a cluster
+//! that a real server made and stopped.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use pagemill_testkit::install::REQUIRED_MAJOR;
+use pagemill_testkit::prepared::empty_cluster;
+use pagemill_testkit::{PgInstall, TestCluster};
+
+const BLOCK: u64 = 8192;
+
+/// A stopped cluster with a table `t` of its own: 2000 rows on several pages, frozen.
+struct Ground {
+    cluster: TestCluster,
+    file: PathBuf,
+}
+
+impl Ground {
+    fn new(statements: &[&str]) -> Self {
+        let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
+        let mut cluster = empty_cluster(&install).unwrap();
+        cluster.start().unwrap();
+        for statement in statements {
+            cluster.psql("postgres", statement).unwrap();
+        }
+        let file = cluster.psql("postgres", "SELECT pg_relation_filepath('t')").unwrap();
+        cluster.stop().unwrap();
+        let file = cluster.data_dir().join(file);
+        Self { cluster, file }
+    }
+
+    fn with_numbers() -> Self {
+        Self::new(&[
+            "CREATE TABLE t AS SELECT i, repeat('x', 100) AS filler FROM generate_series(1, 2000) i",
+            "VACUUM (FREEZE, ANALYZE) t",
+        ])
+    }
+
+    fn run(&self, args: &[&str]) -> Outcome {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+        command.args(args).arg("-D").arg(self.cluster.data_dir()).env_remove("PGDATA");
+        Outcome::of(command.output().unwrap())
+    }
+
+    fn export(&self, more: &[&str]) -> Outcome {
+        self.run(&[&["export", "-d", "postgres", "-t", "public.t"], more].concat())
+    }
+
+    fn edit(&self) -> File {
+        OpenOptions::new().read(true).write(true).open(&self.file).unwrap()
+    }
+
+    fn poke(&self, offset: u64, bytes: &[u8]) {
+        self.edit().write_all_at(bytes, offset).unwrap();
+    }
+
+    fn peek(&self, offset: u64) -> u32 {
+        let mut word = [0; 4];
+        self.edit().read_exact_at(&mut word, offset).unwrap();
+        u32::from_le_bytes(word)
+    }
+
+    /// Where the tuple of a line pointer (from 1) of block 0 starts in the file.
+    fn tuple(&self, line_pointer: u64) -> u64 {
+        u64::from(self.peek(24 + 4 * (line_pointer - 1)) & 0x7FFF)
+    }
+}
+
+#[derive(Debug)]
+struct Outcome {
+    status: i32,
+    rows: usize,
+    said: String,
+}
+
+impl Outcome {
+    fn of(output: Output) -> Self {
+        Self {
+            status: output.status.code().expect("ended by a signal"),
+            rows: output.stdout.iter().filter(|&&b| b == b'\n').count(),
+            said: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    fn fails_saying(&self, status: i32, parts: &[&str]) {
+        assert_eq!(self.status, status, "{self:?}");
+        assert!(!self.said.contains("panicked"), "{self:?}");
+        for part in parts {
+            assert!(self.said.contains(part), "{part:?} is missing in {self:?}");
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_is_found_by_the_checksum_and_only_its_page_is_lost() {
+    let ground = Ground::with_numbers();
+    let at = 3 * BLOCK + 5000;
+    ground.poke(at, &(ground.peek(at) ^ 1).to_le_bytes());
+    let place = ["fork main, block 3", "checksum", "computed"];
+    ground.export(&[]).fails_saying(1, &place);
+    ground.run(&["count", "-d", "postgres", "-t", "t"]).fails_saying(1, &place);
+    let rest = ground.export(&["--on-damage", "skip"]);
+    rest.fails_saying(1, &place);
+    assert!(rest.rows > 1900 && rest.rows < 2000, "{rest:?}");
+    let unchecked = ground.export(&["--no-verify-checksums"]);
+    assert_eq!((unchecked.status, unchecked.rows), (0, 2000), "{unchecked:?}");
+}
+
+#[test]
+fn several_jobs_report_the_same_damage_as_one() {
+    let ground = Ground::with_numbers();
+    for block in [0, 7, 20] {
+        ground.poke(block * BLOCK + 6000, b"damage");
+    }
+    let one = ground.export(&["--on-damage", "skip"]);
+    let many = ground.export(&["--on-damage", "skip", "-j", "3"]);
+    one.fails_saying(1, &["block 0:", "block 7:", "block 20:"]);
+    assert_eq!((one.rows, &one.said), (many.rows, &many.said));
+    ground.export(&["-j", "3"]).fails_saying(1, &["block 0:"]);
+}
+
+#[test]
+fn a_page_moved_to_another_block_does_not_pass() {
+    let ground = Ground::with_numbers();
+    let mut page = [0; BLOCK as usize];
+    ground.edit().read_exact_at(&mut page, BLOCK).unwrap();
+    ground.poke(5 * BLOCK, &page);
+    ground.export(&[]).fails_saying(1, &["block 5", "checksum"]);
+}
+
+#[test]
+fn a_page_header_that_cannot_be_is_named() {
+    let ground = Ground::with_numbers();
+    ground.poke(2 * BLOCK + 12, &9000u16.to_le_bytes());
+    let unchecked = ["--no-verify-checksums"];
+    ground.export(&unchecked).fails_saying(1, &["block 2", "page header", "lower 9000"]);
+}
+
+#[test]
+fn a_bad_line_pointer_loses_one_row() {
+    let ground = Ground::with_numbers();
+    let beyond_the_page = 0x7FF8u32 | 1 << 15 | 100 << 17;
+    ground.poke(24 + 4 * 2, &beyond_the_page.to_le_bytes());
+    let unchecked = ["--no-verify-checksums"];
+    ground.export(&unchecked).fails_saying(1, &["block 0, line pointer 3", "line pointer"]);
+    let rest = ground.export(&["--no-verify-checksums", "--on-damage", "skip"]);
+    rest.fails_saying(1, &["line pointer 3"]);
+    assert_eq!(rest.rows, 1999);
+}
+
+#[test]
+fn a_corrupt_varlena_names_its_column() {
+    let ground = Ground::with_numbers();
+    // The text starts behind a header of 24 bytes and an integer of 4; its length is one byte.
+    ground.poke(ground.tuple(5) + 28, &[0xFF]);
+    let unchecked = ground.export(&["--no-verify-checksums"]);
+    unchecked.fails_saying(1, &["block 0, line pointer 5", "varlena"]);
+}
+
+#[test]
+fn a_file_cut_in_the_middle_of_a_block_is_damage() {
+    let ground = Ground::with_numbers();
+    let len = ground.edit().metadata().unwrap().len();
+    ground.edit().set_len(len - 3000).unwrap();
+    let place = ["fork main", "middle of a block", "5192 of 8192 bytes"];
+    ground.export(&[]).fails_saying(1, &place);
+    let rest = ground.export(&["--on-damage", "skip"]);
+    rest.fails_saying(1, &place);
+    assert!(rest.rows > 1900, "{rest:?}");
+}
+
+#[test]
+fn a_lost_file_is_damage_and_not_an_empty_table() {
+    let ground = Ground::with_numbers();
+    fs::remove_file(&ground.file).unwrap();
+    ground.export(&[]).fails_saying(1, &["public.t", "missing"]);
+    let rest = ground.export(&["--on-damage", "skip"]);
+    rest.fails_saying(1, &["missing"]);
+    assert_eq!(rest.rows, 0);
+}
+
+/// The first segment is a sparse file of a full gigabyte of pages never written, so the test costs
+/// no disk. PostgreSQL itself would take the table for empty after such a loss.
+#[test]
+fn a_lost_segment_before_others_is_damage() {
+    let ground = Ground::with_numbers();
+    let later = PathBuf::from(format!("{}.2", ground.file.display()));
+    fs::copy(&ground.file, later).unwrap();
+    ground.edit().set_len(1 << 30).unwrap();
+    let place = [".1:", "blocks 131072 to 262143", "the segment file is missing"];
+    ground.export(&["--no-verify-checksums"]).fails_saying(1, &place);
+    let rest = ground.export(&["--no-verify-checksums", "--on-damage", "skip"]);
+    rest.fails_saying(1, &place);
+    assert_eq!(rest.rows, 4000);
+}
+
+#[test]
+fn a_lost_last_segment_is_told_by_the_size_that_the_last_vacuum_noted() {
+    let ground = Ground::new(&[
+        "CREATE TABLE t AS SELECT 1 AS i",
+        "UPDATE pg_class SET relpages = 131100 WHERE relname = 't'",
+    ]);
+    ground.edit().set_len(1 << 30).unwrap();
+    let place = [".1:", "blocks 131072 to 131099", "the segment file is missing"];
+    ground.export(&[]).fails_saying(1, &place);
+}
+
+#[test]
+fn a_toast_value_without_all_its_chunks_names_the_row_and_the_chunk() {
+    let ground = Ground::new(&[
+        "CREATE TABLE t (i int, v text)",
+        "ALTER TABLE t ALTER v SET STORAGE EXTERNAL",
+        "INSERT INTO t SELECT i, repeat('y', 50000) FROM generate_series(1, 3) i",
+        "VACUUM FREEZE t",
+    ]);
+    let sql = "SELECT pg_relation_filepath(reltoastrelid) FROM pg_class WHERE relname = 't'";
+    let Ground { mut cluster, file } = ground;
+    cluster.start().unwrap();
+    let toast = cluster.psql("postgres", sql).unwrap();
+    cluster.stop().unwrap();
+    // A page of zeros is a sound page: only the missing chunks tell.
+    let path = cluster.data_dir().join(toast);
+    OpenOptions::new().write(true).open(path).unwrap().write_all_at(&[0; 8192], 8 * BLOCK).unwrap();
+    let ground = Ground { cluster, file };
+    let place = ["line pointer", "column v", "TOAST value", "chunk"];
+    ground.export(&[]).fails_saying(1, &place);
+    let rest = ground.export(&["--on-damage", "skip"]);
+    rest.fails_saying(1, &place);
+    assert_eq!(rest.rows, 2);
+}
+
+#[test]
+fn a_lost_commit_log_is_named_with_the_transaction_that_needs_it() {
+    let ground = Ground::new(&["CREATE TABLE t (i int)", "INSERT INTO t VALUES (1)"]);
+    let log = ground.cluster.data_dir().join("pg_xact/0000");
+    fs::rename(&log, log.with_extension("away")).unwrap();
+    let asked = ground.run(&["count", "-d", "postgres", "-t", "t"]);
+    asked.fails_saying(1, &["pg_xact/0000", "missing", "transaction"]);
+}
+
+#[test]
+fn a_running_server_is_refused_unless_its_files_are_asked_for_as_they_are() {
+    let mut ground = Ground::with_numbers();
+    ground.cluster.start().unwrap();
+    ground.export(&[]).fails_saying(1, &["a server is running", "--live"]);
+    let live = ground.export(&["--live"]);
+    assert_eq!((live.status, live.rows), (0, 2000), "{live:?}");
+    assert!(live.said.contains("advisory"), "{live:?}");
+}
+
+#[test]
+fn an_unclean_cluster_is_refused_with_its_state() {
+    let mut ground = Ground::with_numbers();
+    ground.cluster.start().unwrap();
+    ground.cluster.psql("postgres", "CREATE UNLOGGED TABLE u AS SELECT 1").unwrap();
+    ground.cluster.psql("postgres", "CHECKPOINT").unwrap();
+    ground.cluster.kill().unwrap();
+    let refused = ["\"in production\"", "--allow-unclean"];
+    ground.export(&[]).fails_saying(1, &refused);
+    let allowed = ground.export(&["--allow-unclean"]);
+    assert_eq!((allowed.status, allowed.rows), (0, 2000), "{allowed:?}");
+    // A server would empty the unlogged table before anybody could read it.
+    let unlogged = ground.run(&["export", "--allow-unclean", "-d", "postgres", "-t", "u"]);
+    assert_eq!((unlogged.status, unlogged.rows), (0, 0), "{unlogged:?}");
+}
+
+#[test]
+fn a_damaged_control_file_is_damage_and_another_block_size_a_refusal() {
+    let ground = Ground::with_numbers();
+    let path = ground.cluster.data_dir().join("global/pg_control");
+    let sound = fs::read(&path).unwrap();
+    let mut bytes = sound.clone();
+    bytes[100] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    ground.run(&["ls"]).fails_saying(1, &["pg_control", "CRC"]);
+    fs::write(&path, &sound[..200]).unwrap();
+    ground.run(&["ls"]).fails_saying(1, &["pg_control"]);
+    fs::write(&path, sound).unwrap();
+    fs::write(ground.cluster.data_dir().join("PG_VERSION"), "19\n").unwrap();
+    ground.run(&["ls"]).fails_saying(1, &["PostgreSQL 19", "14 to 18"]);
+}
+
+#[test]
+fn damage_to_the_catalogs_is_never_skipped() {
+    let ground = Ground::with_numbers();
+    let base = ground.file.parent().unwrap();
+    let map = fs::read(base.join("pg_filenode.map")).unwrap();
+    let mut broken = map.clone();
+    broken[20] ^= 1;
+    fs::write(base.join("pg_filenode.map"), &broken).unwrap();
+    ground.export(&["--on-damage", "skip"]).fails_saying(1, &["pg_filenode.map"]);
+    fs::write(base.join("pg_filenode.map"), map).unwrap();
+    let listed = ground.run(&["inspect", "-d", "postgres", "-t", "pg_attribute", "--json"]);
+    assert_eq!(listed.status, 0, "{listed:?}");
+}
+
+#[test]
+fn names_that_do_not_exist_suggest_the_near_ones() {
+    let ground = Ground::with_numbers();
+    ground
+        .run(&["ls", "-d", "postgrse"])
+        .fails_saying(2, &["postgrse", "did you mean", "postgres"]);
+    let asked = ground.run(&["count", "-d", "postgres", "-t", "pg_clas"]);
+    asked.fails_saying(2, &["pg_clas", "did you mean", "pg_class"]);
+    let asked = ground.export(&["--columns", "i,fillre"]);
+    asked.fails_saying(2, &["fillre", "did you mean", "filler"]);
+}
