@@ -230,7 +230,8 @@ pub fn block(
         .fork(&relation.base, fork)?
         .ok_or_else(|| not_found(format!("fork {fork} of {name}")))?;
     if block.0 >= files.blocks() && files.damage().is_empty() {
-        let what = format!("block {block} of fork {fork} of {name}, which has {} blocks,", files.blocks());
+        let what =
+            format!("block {block} of fork {fork} of {name}, which has {} blocks,", files.blocks());
         return Err(not_found(what).into());
     }
     let mut bytes: Box<BlockBytes> = Box::new([0; BLOCK_SIZE]);
@@ -296,7 +297,8 @@ fn line_pointers(
         let Some(pointer) = page.line_pointer(number) else { break };
         let mut report = LinePointerReport { number, pointer, fault: None, tuple: None };
         if pointer.state() == LinePointerState::Normal {
-            let tuple = page.item(pointer).map(|item| log.is_some().then(|| HeapTuple::parse(item)));
+            let tuple =
+                page.item(pointer).map(|item| log.is_some().then(|| HeapTuple::parse(item)));
             match (tuple, &mut log) {
                 (Ok(Some(Ok(tuple))), Some(log)) => {
                     report.tuple = Some(tuple_report(page, tuple, log));
@@ -336,7 +338,8 @@ fn fate(page: Page<'_>, tuple: HeapTuple<'_>, log: &mut ClusterLog) -> TupleFate
         return TupleFate::Visible;
     }
     let committed = inserter_committed(tuple, log);
-    match committed.and_then(|inserted| Ok((inserted, inserted && deleter_committed(tuple, log)?))) {
+    match committed.and_then(|inserted| Ok((inserted, inserted && deleter_committed(tuple, log)?)))
+    {
         Ok((false, _)) => TupleFate::NeverInserted,
         Ok((true, true)) => TupleFate::Deleted,
         Ok((true, false)) => TupleFate::Visible,
@@ -376,11 +379,7 @@ impl TupleReport {
     pub fn flags(&self) -> Vec<&'static str> {
         let mut names = names_of(&INFOMASK, self.infomask);
         merge(&mut names, ["HEAP_XMIN_COMMITTED", "HEAP_XMIN_INVALID"], "HEAP_XMIN_FROZEN");
-        merge(
-            &mut names,
-            ["HEAP_XMAX_KEYSHR_LOCK", "HEAP_XMAX_EXCL_LOCK"],
-            "HEAP_XMAX_SHR_LOCK",
-        );
+        merge(&mut names, ["HEAP_XMAX_KEYSHR_LOCK", "HEAP_XMAX_EXCL_LOCK"], "HEAP_XMAX_SHR_LOCK");
         match self.infomask & 0xC000 {
             0x4000 => names.push("HEAP_MOVED_OFF"),
             0x8000 => names.push("HEAP_MOVED_IN"),
@@ -432,7 +431,10 @@ mod tests {
 
     #[test]
     fn flags_go_by_postgresqls_names() {
-        assert_eq!(tuple(0x0902, 0).flags(), ["HEAP_HASVARWIDTH", "HEAP_XMIN_COMMITTED", "HEAP_XMAX_INVALID"]);
+        assert_eq!(
+            tuple(0x0902, 0).flags(),
+            ["HEAP_HASVARWIDTH", "HEAP_XMIN_COMMITTED", "HEAP_XMAX_INVALID"]
+        );
         assert_eq!(tuple(0x2000, 0x8003).flags(), ["HEAP_UPDATED", "HEAP_ONLY_TUPLE"]);
     }
 

@@ -43,12 +43,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn export(
-        &self,
-        source: &RowSource<'_>,
-        watch: &mut Watch<'_>,
-        work: &mut Work,
-    ) -> Result<()> {
+    fn export(&self, source: &RowSource<'_>, watch: &mut Watch<'_>, work: &mut Work) -> Result<()> {
         let mut output = self.output(source)?;
         let Self { catalog, options, .. } = self;
         let done = source.export(catalog, options, &mut output, watch.progress, watch.damage)?;

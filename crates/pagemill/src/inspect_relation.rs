@@ -126,7 +126,8 @@ impl Report<'_> {
             ("Align", Align::Right),
             ("Notes", Align::Left),
         ];
-        let rows: Vec<_> = (1..).zip(&self.columns).map(|(n, column)| column_row(n, column)).collect();
+        let rows: Vec<_> =
+            (1..).zip(&self.columns).map(|(n, column)| column_row(n, column)).collect();
         table(&header, &rows)
     }
 
@@ -185,9 +186,7 @@ fn column_json((number, report): (usize, &ColumnReport)) -> Value {
 }
 
 fn fork_json(fork: &ForkReport) -> Value {
-    let segment = |(path, bytes): &(std::path::PathBuf, Option<u64>)| {
-        json!({ "path": path.display().to_string(), "bytes": bytes })
-    };
+    let segment = |(path, bytes): &(std::path::PathBuf, Option<u64>)| json!({ "path": path.display().to_string(), "bytes": bytes });
     json!({
         "fork": fork.fork.name(),
         "blocks": fork.blocks,

@@ -1,9 +1,7 @@
 //! `pagemill ls`: the databases of a cluster, or the tables of a database.
 
 use anyhow::Result;
-use pagemill_engine::list::{
-    DatabaseEntry, RelationEntry, databases, is_listed, relations, sizes,
-};
+use pagemill_engine::list::{DatabaseEntry, RelationEntry, databases, is_listed, relations, sizes};
 use pagemill_engine::{PatternTexts, Patterns};
 use serde_json::{Value, json};
 

@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn a_delimiter_can_be_escaped() {
-        for (text, byte) in [("|", b'|'), ("\\t", b'\t'), ("\\x01", 1), ("\\xe", 14), ("\\", b'\\')] {
+        for (text, byte) in [("|", b'|'), ("\\t", b'\t'), ("\\x01", 1), ("\\xe", 14), ("\\", b'\\')]
+        {
             assert_eq!(character("delimiter", text).unwrap(), byte, "{text}");
         }
         for text in ["", "ab", "\\q", "\\x", "\\x123", "\\x+1", "ü"] {

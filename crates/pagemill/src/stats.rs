@@ -42,11 +42,7 @@ pub(crate) fn print(form: StatsForm, elapsed: Duration, calls: &CountersSnapshot
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-fn record(
-    elapsed: Duration,
-    calls: &CountersSnapshot,
-    work: &Work,
-) -> Vec<(&'static str, Value)> {
+fn record(elapsed: Duration, calls: &CountersSnapshot, work: &Work) -> Vec<(&'static str, Value)> {
     vec![
         ("elapsed_s", seconds(elapsed)),
         ("rows", json!(work.rows)),

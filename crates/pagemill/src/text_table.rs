@@ -37,7 +37,10 @@ pub(crate) fn table(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
 /// Labels and values, the values below each other.
 pub(crate) fn fields(fields: &[(&str, String)]) -> String {
     let width = fields.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0) + 1;
-    fields.iter().map(|(label, value)| format!("{:<width$} {value}\n", format!("{label}:"))).collect()
+    fields
+        .iter()
+        .map(|(label, value)| format!("{:<width$} {value}\n", format!("{label}:")))
+        .collect()
 }
 
 /// A name from a catalog.
