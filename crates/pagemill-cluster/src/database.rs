@@ -127,7 +127,7 @@ impl Cluster {
     }
 
     /// The shared catalogs have the same shape in every database, so any one tells it.
-    fn any_database(&self) -> Result<Database> {
+    pub(crate) fn any_database(&self) -> Result<Database> {
         let base = self.path().join("base");
         let entries = self.storage().read_dir(&base)?;
         let mut oids: Vec<u32> =

@@ -6,7 +6,6 @@
 //! Source: `calculate_database_size` in `src/backend/utils/adt/dbsize.c`, `pg_enc2name_tbl` in
 //! `src/common/encnames.c`, PostgreSQL 14 to 18.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use pagemill_cluster::data_directory::GLOBAL_TABLESPACE;
@@ -58,10 +57,7 @@ impl RelationEntry {
 /// When the shared catalogs or the sizes of files cannot be read.
 pub fn databases(cluster: &Cluster) -> Result<Vec<DatabaseEntry>> {
     let rows = cluster.databases()?;
-    let tablespaces = match rows.first() {
-        Some(row) => Database::open(cluster, row.clone())?.tablespaces()?,
-        None => HashMap::new(),
-    };
+    let tablespaces = cluster.tablespaces()?;
     let entry = |row: DatabaseRow| {
         let named = tablespaces.get(&row.tablespace).cloned();
         let number = || row.tablespace.to_string().into_bytes().into();

@@ -1,4 +1,7 @@
 //! `pagemill export`: tables to standard output, a file, or a directory of files.
+//!
+//! Options are judged before a page is read, and a directory is made only once it is known what
+//! goes into it.
 
 use anyhow::Result;
 use pagemill_cluster::{Database, UnknownTypes, ValueCatalog};

@@ -1,4 +1,7 @@
 //! A relation as `inspect` shows it: what it is, its files, its columns.
+//!
+//! What the sizes of files give away as lost is shown with them. Relations without files, such as
+//! views, have columns all the same.
 
 use anyhow::Result;
 use pagemill_cluster::{Database, Generated, Persistence, Relation};
@@ -36,7 +39,7 @@ struct Report<'a> {
 
 fn tablespace_name(database: &Database, relation: &Relation) -> Result<String> {
     let oid = tablespace_of(database, &relation.class);
-    let named = database.tablespaces()?.remove(&oid);
+    let named = database.cluster().tablespaces()?.remove(&oid);
     Ok(named.map_or_else(|| oid.to_string(), |name| printable(&name)))
 }
 

@@ -1,4 +1,6 @@
 //! `pagemill ls`: the databases of a cluster, or the tables of a database.
+//!
+//! As text for people, sizes rounded; as JSON for programs, sizes in bytes.
 
 use anyhow::Result;
 use pagemill_engine::list::{DatabaseEntry, RelationEntry, databases, is_listed, relations, sizes};
