@@ -3,7 +3,7 @@
 //! Options are judged before a page is read, and a directory is made only once it is known what
 //! goes into it.
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use pagemill_cluster::{Database, UnknownTypes, ValueCatalog};
 use pagemill_engine::{
     CopyOptions, Error as EngineError, ExportOptions, ForceQuote, Format, RowSource, Selected,
@@ -68,7 +68,10 @@ impl Job<'_> {
                 directory.join(file_name(&Selected { schema, class }, self.format))
             }
         };
-        Ok(Output::file(storage, &path)?)
+        Output::file(storage, &path).map_err(|error| match error.is_not_found() {
+            true => anyhow!("{}: there is no such directory to write it to", path.display()),
+            false => error.into(),
+        })
     }
 }
 

@@ -130,7 +130,7 @@ fn relation_json(entry: &RelationEntry) -> Value {
         "oid": class.oid.0,
         "kind": class.kind.name(),
         "blocks": files.then_some(entry.blocks),
-        "estimated_rows": entry.estimated_rows().map(f64::from),
+        "estimated_rows": entry.estimated_rows().map(|rows| rows as u64),
         "bytes": files.then_some(entry.bytes),
         "toast_bytes": entry.toast_bytes,
     })
