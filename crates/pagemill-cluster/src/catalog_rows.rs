@@ -8,11 +8,27 @@ use std::collections::{HashMap, HashSet};
 
 use pagemill_format::Oid;
 
+use crate::data_directory::Cluster;
 use crate::database::{Database, catalog};
 use crate::error::Result;
 use crate::name_rows::{DatabaseRows, DatabaseSettings};
 use crate::names::{NameRows, SearchPath};
 use crate::relation::{ClassRow, RelationKind};
+
+impl Cluster {
+    /// The names of the tablespaces.
+    ///
+    /// # Errors
+    /// When no database's catalogs, or `pg_tablespace`, can be read.
+    pub fn tablespaces(&self) -> Result<HashMap<Oid, Box<[u8]>>> {
+        let mut found = HashMap::new();
+        self.scan_shared(catalog::PG_TABLESPACE, &["oid", "spcname"], |row| {
+            found.insert(row.oid(0)?, row.name(1)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
 
 impl Database {
     /// Where a new session of the first superuser looks up names without a schema.
@@ -61,19 +77,6 @@ impl Database {
             Ok(())
         })?;
         found.values_mut().for_each(|children| children.sort_unstable());
-        Ok(found)
-    }
-
-    /// The names of the cluster's tablespaces.
-    ///
-    /// # Errors
-    /// When `pg_tablespace` cannot be read.
-    pub fn tablespaces(&self) -> Result<HashMap<Oid, Box<[u8]>>> {
-        let mut found = HashMap::new();
-        self.scan(catalog::PG_TABLESPACE, &["oid", "spcname"], |row| {
-            found.insert(row.oid(0)?, row.name(1)?);
-            Ok(())
-        })?;
         Ok(found)
     }
 }

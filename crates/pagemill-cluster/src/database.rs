@@ -47,15 +47,13 @@ pub(crate) mod catalog {
     pub(crate) const PG_INHERITS: Oid = Oid(2611);
     pub(crate) const PG_DB_ROLE_SETTING: Oid = Oid(2964);
 
-    /// All of the above.
-    pub(crate) const ALL: [Oid; 18] = [
+    /// Those read through a database; the others are shared by all.
+    pub(crate) const ALL: [Oid; 16] = [
         PG_TYPE,
         PG_ATTRIBUTE,
         PG_PROC,
         PG_CLASS,
         PG_AUTHID,
-        PG_DATABASE,
-        PG_TABLESPACE,
         PG_NAMESPACE,
         PG_OPERATOR,
         PG_COLLATION,
@@ -147,18 +145,37 @@ impl Cluster {
         Err(Error::NotFound { what: format!("database \"{name}\""), near })
     }
 
-    /// The rows of `pg_database`. Its shape is the same in every database, so the first one whose
-    /// `pg_attribute` can be read tells it.
+    /// The rows of `pg_database`.
     fn pg_database(&self) -> Result<Vec<DatabaseRow>> {
+        let mut rows = Vec::new();
+        let wanted =
+            ["oid", "datname", "encoding", "dattablespace", "datistemplate", "datallowconn"];
+        self.scan_shared(catalog::PG_DATABASE, &wanted, |row| {
+            rows.push(DatabaseRow::read(row)?);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Scans a mapped catalog that all databases share. Its shape is the same in every database,
+    /// so the first one whose `pg_attribute` can be read tells it.
+    pub(crate) fn scan_shared(
+        &self,
+        oid: Oid,
+        wanted: &[&str],
+        visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
+    ) -> Result<()> {
         let base = self.path().join("base");
         let entries = self.storage().read_dir(&base)?;
-        let mut oids: Vec<u32> =
+        let mut databases: Vec<u32> =
             entries.iter().filter_map(|e| e.name.to_str()?.parse().ok()).collect();
-        oids.sort_unstable();
+        databases.sort_unstable();
+        let mut log = ClusterLog::new(self.clone());
         let mut last = None;
-        for oid in oids {
-            match Inner::unread(self, DatabaseRow::unnamed(Oid(oid))).and_then(Inner::pg_database) {
-                Ok(rows) => return Ok(rows),
+        for database in databases {
+            let unread = Inner::unread(self, DatabaseRow::unnamed(Oid(database)));
+            match unread.and_then(|inner| inner.shared_table(oid, &mut log)) {
+                Ok(table) => return table.scan(&mut log, wanted, visit),
                 Err(error) => last = Some(error),
             }
         }
@@ -393,21 +410,11 @@ impl Inner {
         })
     }
 
-    fn pg_database(self) -> Result<Vec<DatabaseRow>> {
-        let mut log = ClusterLog::new(self.cluster.clone());
-        let mut columns = self.read_columns(&mut log, |oid| oid == catalog::PG_DATABASE)?;
-        let columns = columns.remove(&catalog::PG_DATABASE).unwrap_or_default();
+    fn shared_table(&self, oid: Oid, log: &mut ClusterLog) -> Result<SystemTable> {
+        let mut columns = self.read_columns(log, |relation| relation == oid)?;
         let directory = self.cluster.tablespace_path(GLOBAL_TABLESPACE, Oid::INVALID);
-        let filenode = self.mapped_filenode(catalog::PG_DATABASE, true)?;
-        let table = self.system_table(directory.join(filenode.to_string()), &columns);
-        let mut rows = Vec::new();
-        let wanted =
-            ["oid", "datname", "encoding", "dattablespace", "datistemplate", "datallowconn"];
-        table.scan(&mut log, &wanted, |row| {
-            rows.push(DatabaseRow::read(row)?);
-            Ok(())
-        })?;
-        Ok(rows)
+        let base = directory.join(self.mapped_filenode(oid, true)?.to_string());
+        Ok(self.system_table(base, &columns.remove(&oid).unwrap_or_default()))
     }
 
     fn base_path(&self, class: &ClassRow) -> Result<PathBuf> {

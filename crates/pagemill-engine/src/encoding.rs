@@ -17,6 +17,8 @@
 use std::fmt::Write as _;
 
 use memchr::memchr;
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 use crate::byte_scan::{ByteScan, ByteTest};
@@ -162,16 +164,24 @@ impl EncodingError {
     }
 }
 
-/// An object's name, stored in the encoding with this number, as people read and type it. What
-/// cannot be converted is shown with replacement characters.
+/// An object's name, stored in the encoding with this number, in UTF-8, as people type it and as
+/// files are named. What cannot be converted stays as it is stored.
+#[must_use]
+pub fn utf8_name(id: i32, name: &[u8]) -> Cow<'_, [u8]> {
+    if name.is_ascii() {
+        return Cow::Borrowed(name);
+    }
+    let mut text = Vec::new();
+    match Transcoder::new(id, "UTF8") {
+        Ok(Some(transcoder)) if transcoder.convert(name, &mut text).is_ok() => Cow::Owned(text),
+        _ => Cow::Borrowed(name),
+    }
+}
+
+/// As [`utf8_name`], with replacement characters for what is no UTF-8.
 #[must_use]
 pub fn readable_name(id: i32, name: &[u8]) -> String {
-    let mut text = Vec::new();
-    let converted = match Transcoder::new(id, "UTF8") {
-        Ok(Some(transcoder)) => transcoder.convert(name, &mut text).is_ok(),
-        _ => false,
-    };
-    String::from_utf8_lossy(if converted { &text } else { name }).into_owned()
+    String::from_utf8_lossy(&utf8_name(id, name)).into_owned()
 }
 
 /// The name of the encoding with this number, client-only ones included.

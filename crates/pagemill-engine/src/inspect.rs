@@ -24,6 +24,7 @@ use pagemill_format::types::output::{Lookups, NameKind};
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Error as FormatError, Fork, Oid};
 use pagemill_io::{ForkFiles, Storage};
 
+use crate::encoding::readable_name;
 use crate::error::{Error, Result};
 
 /// Access methods whose pages have line pointers behind their header: heap, btree, gist, spgist.
@@ -74,6 +75,8 @@ pub fn forks(cluster: &Cluster, relation: &Relation) -> Result<Vec<ForkReport>> 
 pub struct ColumnReport {
     /// The column.
     pub column: Column,
+    /// Its name, to be read.
+    pub name: String,
     /// Its type as `format_type` would name it; empty once the column is dropped.
     pub type_name: String,
 }
@@ -84,14 +87,18 @@ pub struct ColumnReport {
 /// When the catalogs cannot be read.
 pub fn columns(database: &Database, relation: &Relation) -> Result<Vec<ColumnReport>> {
     let mut lookups = ValueCatalog::new(database, UnknownTypes::Hex)?.lookups();
+    let encoding = database.row().encoding;
     let mut found = Vec::new();
     for column in &relation.columns {
         let mut name = Vec::new();
         if !column.dropped {
             lookups.write_name(NameKind::Type, column.type_oid, &mut name).map_err(name_error)?;
         }
-        let type_name = String::from_utf8_lossy(&name).into_owned();
-        found.push(ColumnReport { column: column.clone(), type_name });
+        found.push(ColumnReport {
+            name: readable_name(encoding, &column.name),
+            type_name: readable_name(encoding, &name),
+            column: column.clone(),
+        });
     }
     Ok(found)
 }

@@ -6,11 +6,12 @@
 //! Source: `calculate_database_size` in `src/backend/utils/adt/dbsize.c`, `pg_enc2name_tbl` in
 //! `src/common/encnames.c`, PostgreSQL 14 to 18.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use pagemill_cluster::data_directory::GLOBAL_TABLESPACE;
-use pagemill_cluster::{ClassRow, Cluster, Database, DatabaseRow, RelationKind};
+use pagemill_cluster::{
+    ClassRow, Cluster, Database, DatabaseRow, Error as ClusterError, RelationKind,
+};
 use pagemill_format::{Fork, Oid};
 use pagemill_io::Storage;
 
@@ -58,10 +59,7 @@ impl RelationEntry {
 /// When the shared catalogs or the sizes of files cannot be read.
 pub fn databases(cluster: &Cluster) -> Result<Vec<DatabaseEntry>> {
     let rows = cluster.databases()?;
-    let tablespaces = match rows.first() {
-        Some(row) => Database::open(cluster, row.clone())?.tablespaces()?,
-        None => HashMap::new(),
-    };
+    let tablespaces = cluster.tablespaces()?;
     let entry = |row: DatabaseRow| {
         let named = tablespaces.get(&row.tablespace).cloned();
         let number = || row.tablespace.to_string().into_bytes().into();
@@ -97,14 +95,14 @@ fn directory_bytes(storage: &Storage, directory: &Path) -> Result<u64> {
     let entries = match storage.read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.is_not_found() => return Ok(0),
-        Err(error) => return Err(pagemill_cluster::Error::from(error).into()),
+        Err(error) => return Err(ClusterError::from(error).into()),
     };
     for entry in entries {
         match storage.metadata(&directory.join(entry.name)) {
             Ok(found) if !found.is_dir => bytes = bytes.saturating_add(found.len),
             Ok(_) => {}
             Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(pagemill_cluster::Error::from(error).into()),
+            Err(error) => return Err(ClusterError::from(error).into()),
         }
     }
     Ok(bytes)
@@ -118,9 +116,9 @@ fn directory_bytes(storage: &Storage, directory: &Path) -> Result<u64> {
 pub fn relations(database: &Database, system: bool) -> Result<Vec<RelationEntry>> {
     let mut chosen = Vec::new();
     for class in database.classes().iter().filter(|class| is_listed(class)) {
-        let schema = database.schema_of(class)?;
-        if system || !is_system_schema(&schema) {
-            chosen.push(Selected { schema, class: class.clone() });
+        let relation = Selected::new(database, class)?;
+        if system || !is_system_schema(&relation.schema) {
+            chosen.push(relation);
         }
     }
     chosen.sort_by(|a, b| (&a.schema, &a.class.name).cmp(&(&b.schema, &b.class.name)));
@@ -148,7 +146,8 @@ fn entry(database: &Database, relation: Selected) -> Result<RelationEntry> {
     Ok(RelationEntry { relation, blocks, bytes, toast_bytes: toast_bytes.map(|(_, bytes)| bytes) })
 }
 
-/// Blocks of the main fork, and bytes of all forks.
+/// Blocks of the main fork, and bytes of all forks; none where the whole tablespace is gone, so
+/// that what is left can still be listed.
 fn fork_sizes(database: &Database, class: &ClassRow) -> Result<(u32, u64)> {
     let (mut blocks, mut bytes) = (0, 0u64);
     if !class.kind.has_files() {
@@ -156,7 +155,12 @@ fn fork_sizes(database: &Database, class: &ClassRow) -> Result<(u32, u64)> {
     }
     let base = database.base_path(class)?;
     for fork in Fork::ALL {
-        let Some(files) = database.cluster().fork(&base, fork)? else { continue };
+        let files = match database.cluster().fork(&base, fork) {
+            Ok(Some(files)) => files,
+            Ok(None) => continue,
+            Err(ClusterError::Io(error)) if error.is_not_found() => continue,
+            Err(error) => return Err(error.into()),
+        };
         bytes = bytes.saturating_add(files.bytes());
         if fork == Fork::Main {
             blocks = files.blocks();

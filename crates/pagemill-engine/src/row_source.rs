@@ -23,6 +23,7 @@ use crate::table::Table;
 #[derive(Debug)]
 pub struct RowSource<'a> {
     database: &'a Database,
+    selected: Selected,
     named: Relation,
     /// The partitions; `None` when the relation has its own rows.
     partitions: Option<Vec<Relation>>,
@@ -36,10 +37,11 @@ impl<'a> RowSource<'a> {
     pub fn all(database: &'a Database, selected: &[Selected]) -> Result<Vec<Self>> {
         let classes: Vec<&ClassRow> = selected.iter().map(|selected| &selected.class).collect();
         let named = database.relations(&classes)?;
-        named.into_iter().map(|named| Self::new(database, named)).collect()
+        let pairs = selected.iter().zip(named);
+        pairs.map(|(selected, named)| Self::new(database, selected.clone(), named)).collect()
     }
 
-    fn new(database: &'a Database, named: Relation) -> Result<Self> {
+    fn new(database: &'a Database, selected: Selected, named: Relation) -> Result<Self> {
         let partitions = match named.class.kind {
             RelationKind::PartitionedTable => {
                 let leaves = database.leaf_partitions(&named.class)?;
@@ -47,12 +49,12 @@ impl<'a> RowSource<'a> {
             }
             _ => None,
         };
-        Ok(Self { database, named, partitions })
+        Ok(Self { database, selected, named, partitions })
     }
 
     /// The relation that was named.
-    pub fn named(&self) -> &Relation {
-        &self.named
+    pub fn selected(&self) -> &Selected {
+        &self.selected
     }
 
     /// The relations that hold the rows.

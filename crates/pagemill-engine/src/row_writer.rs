@@ -14,7 +14,7 @@ use pagemill_format::types::output::{TypeOutput, ValueWriter};
 use pagemill_format::varlena::Varlena;
 
 use crate::copy_format::CopyFormat;
-use crate::encoding::Transcoder;
+use crate::encoding::{Transcoder, readable_name, utf8_name};
 use crate::error::Result;
 
 /// A scratch buffer that grew beyond this for one large value is given back.
@@ -41,10 +41,11 @@ pub(crate) fn printed_columns(
     relation: &Relation,
     named: Option<&[Box<[u8]>]>,
 ) -> Result<Vec<PrintedColumn>> {
+    let encoding = catalog.database().row().encoding;
     let positions = match named {
         None => all_columns(&relation.columns),
         Some(names) => {
-            names.iter().map(|name| position_of(relation, name)).collect::<Result<_>>()?
+            names.iter().map(|name| position_of(relation, encoding, name)).collect::<Result<_>>()?
         }
     };
     positions.into_iter().map(|position| printed_column(catalog, relation, position)).collect()
@@ -55,11 +56,12 @@ fn all_columns(columns: &[Column]) -> Vec<usize> {
     columns.iter().enumerate().filter(printed).map(|(position, _)| position).collect()
 }
 
-fn position_of(relation: &Relation, name: &[u8]) -> Result<usize> {
+/// A column by its name, as stored or as it would be typed.
+fn position_of(relation: &Relation, encoding: i32, name: &[u8]) -> Result<usize> {
     let live = || relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
-    let found = live().find(|(_, c)| *c.name == *name);
+    let found = live().find(|(_, c)| *c.name == *name || *utf8_name(encoding, &c.name) == *name);
     let Some((position, column)) = found else {
-        let names: Vec<_> = live().map(|(_, c)| c.display_name()).collect();
+        let names: Vec<_> = live().map(|(_, c)| readable_name(encoding, &c.name)).collect();
         let name = String::from_utf8_lossy(name);
         let near = pagemill_cluster::names::nearest(&name, names.iter().map(String::as_str), 3);
         let near = near.into_iter().map(str::to_owned).collect();

@@ -20,6 +20,7 @@ use pagemill_cluster::names::{SearchPath, nearest};
 use pagemill_cluster::{ClassRow, Database, Error as ClusterError, Persistence, RelationKind};
 use pagemill_format::Oid;
 
+use crate::encoding::{readable_name, utf8_name};
 use crate::error::{Error, Result};
 use crate::pattern::{Pattern, SchemaPattern};
 
@@ -55,12 +56,29 @@ pub struct Selected {
     pub schema: Box<[u8]>,
     /// Its row of `pg_class`.
     pub class: ClassRow,
+    /// The encoding of both names, a number of `pg_database.encoding`.
+    encoding: i32,
 }
 
 impl Selected {
+    pub(crate) fn new(database: &Database, class: &ClassRow) -> Result<Self> {
+        let encoding = database.row().encoding;
+        Ok(Self { schema: database.schema_of(class)?, class: class.clone(), encoding })
+    }
+
+    /// The name of its schema in UTF-8, or as stored where it cannot be converted.
+    pub fn schema_utf8(&self) -> Cow<'_, [u8]> {
+        utf8_name(self.encoding, &self.schema)
+    }
+
+    /// Its name in UTF-8, or as stored where it cannot be converted.
+    pub fn name_utf8(&self) -> Cow<'_, [u8]> {
+        utf8_name(self.encoding, &self.class.name)
+    }
+
     /// `schema.name`, for messages.
     pub fn display_name(&self) -> String {
-        pagemill_cluster::relation::display_name(&self.schema, &self.class.name)
+        pagemill_cluster::relation::display_name(&self.schema_utf8(), &self.name_utf8())
     }
 }
 
@@ -120,10 +138,8 @@ impl Patterns {
         if chosen.is_empty() {
             return Err(Error::Usage("no matching tables were found".into()));
         }
-        let selected = |class: &ClassRow| {
-            Ok(Selected { schema: database.schema_of(class)?, class: class.clone() })
-        };
-        let mut all = chosen.into_values().map(selected).collect::<Result<Vec<_>>>()?;
+        let chosen = chosen.into_values().map(|class| Selected::new(database, class));
+        let mut all = chosen.collect::<Result<Vec<_>>>()?;
         all.sort_by(|a, b| (&a.schema, &a.class.name).cmp(&(&b.schema, &b.class.name)));
         Ok(all)
     }
@@ -169,7 +185,7 @@ pub fn find_one(database: &Database, text: &str) -> Result<Selected> {
     let names = Names::read(database, has_own_rows)?;
     let found = names.of_pattern(&pattern)?.into_iter().next();
     let class = found.ok_or_else(|| not_found(format!("relation {text}"), Vec::new()))?;
-    Ok(Selected { schema: database.schema_of(class)?, class: class.clone() })
+    Selected::new(database, class)
 }
 
 /// True for the schemas of the system: `information_schema`, and those whose names are reserved.
@@ -206,8 +222,12 @@ impl<'a> Names<'a> {
     }
 
     fn schema(&self, class: &ClassRow) -> String {
-        let name = self.database.schema_of(class).unwrap_or_default();
-        String::from_utf8_lossy(&name).into_owned()
+        self.readable(&self.database.schema_of(class).unwrap_or_default())
+    }
+
+    /// A name as it would be typed.
+    fn readable(&self, name: &[u8]) -> String {
+        readable_name(self.database.row().encoding, name)
     }
 
     fn is_visible(&self, class: &ClassRow) -> bool {
@@ -216,7 +236,7 @@ impl<'a> Names<'a> {
     }
 
     fn matches(&self, pattern: &Pattern, class: &ClassRow) -> bool {
-        let name: Cow<'_, str> = String::from_utf8_lossy(&class.name);
+        let name = self.readable(&class.name);
         pattern.matches(&self.schema(class), &name, self.is_visible(class))
     }
 
@@ -240,7 +260,7 @@ impl<'a> Names<'a> {
             Some(schema) => self.schema(class) == schema,
             None => self.is_visible(class),
         };
-        let name_of = |class: &ClassRow| String::from_utf8_lossy(&class.name).into_owned();
+        let name_of = |class: &ClassRow| self.readable(&class.name);
         let classes = || self.database.classes().iter().filter(listed);
         let here: Vec<String> = classes().filter(in_schema).map(name_of).collect();
         let mut near: Vec<String> = nearest(name, here.iter().map(String::as_str), SUGGESTIONS)
@@ -254,7 +274,7 @@ impl<'a> Names<'a> {
     }
 
     fn require_schema(&self, pattern: &SchemaPattern) -> Result<()> {
-        let names = self.database.namespaces()?.values().map(|name| String::from_utf8_lossy(name));
+        let names = self.database.namespaces()?.values().map(|name| self.readable(name));
         let names: Vec<_> = names.collect();
         if names.iter().any(|name| pattern.matches(name)) {
             return Ok(());

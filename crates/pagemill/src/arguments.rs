@@ -342,10 +342,12 @@ pub(crate) fn definition() -> clap::Command {
             .into_iter()
             .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)))
     };
-    Arguments::command()
-        .arg_required_else_help(true)
-        .mut_subcommand("ls", unused)
-        .mut_subcommand("inspect", unused)
+    Arguments::command().arg_required_else_help(true).mut_subcommands(|command| {
+        match command.get_name() {
+            "ls" | "inspect" => unused(command),
+            _ => command,
+        }
+    })
 }
 
 /// Reads a command line.

@@ -4,7 +4,6 @@
 //! can rely on it.
 
 use anyhow::Result;
-use pagemill_cluster::relation::display_name;
 use pagemill_engine::{Error as EngineError, RowSource};
 
 use crate::arguments::CountArguments;
@@ -32,6 +31,5 @@ pub(crate) fn run(arguments: &CountArguments) -> Result<Outcome> {
 }
 
 fn line(source: &RowSource<'_>, rows: u64) -> String {
-    let named = source.named();
-    format!("{}\t{rows}\n", display_name(&named.schema, &named.class.name))
+    format!("{}\t{rows}\n", source.selected().display_name())
 }

@@ -1,9 +1,12 @@
 //! `pagemill export`: tables to standard output, a file, or a directory of files.
+//!
+//! Options are judged before a page is read, and a directory is made only once it is known what
+//! goes into it.
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use pagemill_cluster::{Database, UnknownTypes, ValueCatalog};
 use pagemill_engine::{
-    CopyOptions, Error as EngineError, ExportOptions, ForceQuote, Format, RowSource, Selected,
+    CopyOptions, Error as EngineError, ExportOptions, ForceQuote, Format, RowSource,
 };
 use pagemill_io::Output;
 
@@ -60,12 +63,13 @@ impl Job<'_> {
             Destination::Standard => return self.session.standard_output(),
             Destination::File(path) => path.clone(),
             Destination::Directory(directory) => {
-                let named = source.named();
-                let (schema, class) = (named.schema.clone(), named.class.clone());
-                directory.join(file_name(&Selected { schema, class }, self.format))
+                directory.join(file_name(source.selected(), self.format))
             }
         };
-        Ok(Output::file(storage, &path)?)
+        Output::file(storage, &path).map_err(|error| match error.is_not_found() {
+            true => anyhow!("{}: there is no such directory to write it to", path.display()),
+            false => error.into(),
+        })
     }
 }
 

@@ -53,9 +53,9 @@ pub(crate) fn file_name(table: &Selected, format: FormatChoice) -> OsString {
         FormatChoice::Text => ".txt",
         FormatChoice::Csv => ".csv",
     };
-    let mut name = encoded(&table.schema, b"/%\0.");
+    let mut name = encoded(&table.schema_utf8(), b"/%\0.");
     name.push(b'.');
-    name.extend(encoded(&table.class.name, b"/%\0"));
+    name.extend(encoded(&table.name_utf8(), b"/%\0"));
     name.extend(extension.as_bytes());
     OsString::from_vec(name)
 }

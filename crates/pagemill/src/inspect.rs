@@ -1,4 +1,7 @@
 //! `pagemill inspect`: the control file, a relation, or one block.
+//!
+//! The control file is shown whatever state it tells of; the rest opens the directory as every
+//! command does. Damage is printed beside what is damaged, and decides the exit status.
 
 use anyhow::Result;
 use pagemill_engine::inspect::control_file;

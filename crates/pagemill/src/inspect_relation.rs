@@ -1,7 +1,13 @@
 //! A relation as `inspect` shows it: what it is, its files, its columns.
+//!
+//! What the sizes of files give away as lost is shown with them. Relations without files, such as
+//! views, have columns all the same.
+
+use std::borrow::Cow;
 
 use anyhow::Result;
 use pagemill_cluster::{Database, Generated, Persistence, Relation};
+use pagemill_engine::encoding::utf8_name;
 use pagemill_engine::inspect::{ColumnReport, ForkReport, columns, forks};
 use pagemill_engine::list::tablespace_of;
 use serde_json::{Value, json};
@@ -36,7 +42,7 @@ struct Report<'a> {
 
 fn tablespace_name(database: &Database, relation: &Relation) -> Result<String> {
     let oid = tablespace_of(database, &relation.class);
-    let named = database.tablespaces()?.remove(&oid);
+    let named = database.cluster().tablespaces()?.remove(&oid);
     Ok(named.map_or_else(|| oid.to_string(), |name| printable(&name)))
 }
 
@@ -63,6 +69,10 @@ fn generated_name(generated: Generated) -> Option<&'static str> {
 }
 
 impl Report<'_> {
+    fn utf8<'n>(&self, name: &'n [u8]) -> Cow<'n, [u8]> {
+        utf8_name(self.database.row().encoding, name)
+    }
+
     fn text(&self) -> String {
         let mut text = fields(&self.fields());
         if !self.forks.is_empty() {
@@ -81,7 +91,8 @@ impl Report<'_> {
 
     fn fields(&self) -> Vec<(&'static str, String)> {
         let class = &self.relation.class;
-        let name = format!("{}.{}", printable(&self.relation.schema), printable(&class.name));
+        let (schema, name) = (self.utf8(&self.relation.schema), self.utf8(&class.name));
+        let name = format!("{}.{}", printable(&schema), printable(&name));
         let mut fields = vec![
             ("Relation", name),
             ("Database", printable(&self.database.row().name)),
@@ -134,8 +145,8 @@ impl Report<'_> {
     fn json(&self) -> Value {
         let class = &self.relation.class;
         json!({
-            "schema": String::from_utf8_lossy(&self.relation.schema),
-            "name": String::from_utf8_lossy(&class.name),
+            "schema": String::from_utf8_lossy(&self.utf8(&self.relation.schema)),
+            "name": String::from_utf8_lossy(&self.utf8(&class.name)),
             "database": String::from_utf8_lossy(&self.database.row().name),
             "oid": class.oid.0,
             "kind": class.kind.name(),
@@ -161,7 +172,7 @@ fn column_row(number: usize, report: &ColumnReport) -> Vec<String> {
     }
     vec![
         number.to_string(),
-        printable(&column.name),
+        printable(report.name.as_bytes()),
         report.type_name.clone(),
         column.type_oid.to_string(),
         column.layout.len.to_string(),
@@ -174,7 +185,7 @@ fn column_json((number, report): (usize, &ColumnReport)) -> Value {
     let column = &report.column;
     json!({
         "number": number,
-        "name": String::from_utf8_lossy(&column.name),
+        "name": report.name,
         "type": (!column.dropped).then_some(&report.type_name),
         "type_oid": column.type_oid.0,
         "length": column.layout.len,

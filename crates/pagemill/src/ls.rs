@@ -1,4 +1,6 @@
 //! `pagemill ls`: the databases of a cluster, or the tables of a database.
+//!
+//! As text for people, sizes rounded; as JSON for programs, sizes in bytes.
 
 use anyhow::Result;
 use pagemill_engine::list::{DatabaseEntry, RelationEntry, databases, is_listed, relations, sizes};
@@ -109,8 +111,8 @@ fn relation_row(entry: &RelationEntry) -> Vec<String> {
     let in_files = |text: String| if class.kind.has_files() { text } else { NONE.to_owned() };
     let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
     vec![
-        printable(&entry.relation.schema),
-        printable(&class.name),
+        printable(&entry.relation.schema_utf8()),
+        printable(&entry.relation.name_utf8()),
         class.kind.name().to_owned(),
         in_files(entry.blocks.to_string()),
         or_none(entry.estimated_rows().map(|rows| format!("{rows:.0}"))),
@@ -123,12 +125,12 @@ fn relation_json(entry: &RelationEntry) -> Value {
     let class = &entry.relation.class;
     let files = class.kind.has_files();
     json!({
-        "schema": String::from_utf8_lossy(&entry.relation.schema),
-        "name": String::from_utf8_lossy(&class.name),
+        "schema": String::from_utf8_lossy(&entry.relation.schema_utf8()),
+        "name": String::from_utf8_lossy(&entry.relation.name_utf8()),
         "oid": class.oid.0,
         "kind": class.kind.name(),
         "blocks": files.then_some(entry.blocks),
-        "estimated_rows": entry.estimated_rows().map(f64::from),
+        "estimated_rows": entry.estimated_rows().map(|rows| rows as u64),
         "bytes": files.then_some(entry.bytes),
         "toast_bytes": entry.toast_bytes,
     })

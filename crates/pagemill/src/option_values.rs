@@ -1,4 +1,6 @@
 //! The texts of options, taken apart: characters that may be escaped, and lists of columns.
+//!
+//! Whatever is typed is a value or an error that shows it; names are spelled as in SQL.
 
 use anyhow::Result;
 use pagemill_engine::copy_format::single_byte;
@@ -89,6 +91,8 @@ fn quoted_name(text: &str) -> Option<(String, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn list(text: &str) -> Option<Vec<String>> {
@@ -111,6 +115,21 @@ mod tests {
     fn column_names_fold_outside_quotes_and_keep_what_is_inside() {
         assert_eq!(list("Id, \"Id\" ,größe").unwrap(), ["id", "Id", "größe"]);
         assert_eq!(list("\"a,\"\"b\",c").unwrap(), ["a,\"b", "c"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "[a-z,\"\\\\ x0-9é]{0,12}") {
+            let _ = column_list("columns", &text);
+            let _ = character("delimiter", &text);
+        }
+
+        #[test]
+        fn any_quoted_names_come_back(names in proptest::collection::hash_set("[^\"]{1,6}", 1..4)) {
+            let quoted: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
+            let names: Vec<String> = names.into_iter().collect();
+            prop_assert_eq!(list(&quoted.join(",")), Some(names));
+        }
     }
 
     #[test]

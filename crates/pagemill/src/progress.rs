@@ -10,14 +10,14 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use pagemill_engine::Progress;
 
 use crate::arguments::ProgressMode;
 
 const ASK_EVERY: Duration = Duration::from_millis(100);
 const TEMPLATE: &str = "{bar:30} {percent:>3}% {human_pos}/{human_len} pages, \
-                        {per_sec}, {elapsed} elapsed, {eta} left";
+                        {rate} pages/s, {elapsed} elapsed, {eta} left";
 
 /// A progress bar that is shown, or none.
 pub(crate) struct ProgressDisplay {
@@ -42,7 +42,7 @@ impl ProgressDisplay {
         let Some(pages) = pages else { return Self { shown: None } };
         let bar = ProgressBar::with_draw_target(Some(pages), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("rate", write_rate));
         }
         let (stop, stopped) = channel::<()>();
         let (watched, moved) = (progress.clone(), bar.clone());
@@ -61,6 +61,11 @@ impl ProgressDisplay {
             None => work(),
         }
     }
+}
+
+fn write_rate(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    // There is nowhere to report a failure to draw.
+    let _ = write!(out, "{:.0}", state.per_sec());
 }
 
 impl Drop for Shown {

@@ -89,7 +89,7 @@ pub(crate) struct Watch<'a> {
 }
 
 fn description(source: &RowSource<'_>) -> String {
-    let name = source.named().display_name();
+    let name = source.selected().display_name();
     let parts: Vec<String> =
         source.parts().iter().map(|part| part.base.display().to_string()).collect();
     match parts.is_empty() {
@@ -106,7 +106,7 @@ struct Account {
 
 impl Account {
     fn failure(&mut self, source: &RowSource<'_>, error: &anyhow::Error) {
-        self.lines.push(format!("{}: {error:#}", source.named().display_name()));
+        self.lines.push(format!("{}: {error:#}", source.selected().display_name()));
     }
 
     fn losses(&mut self, source: &RowSource<'_>, damage: &DamageLog) {
@@ -114,7 +114,7 @@ impl Account {
         if found.is_empty() {
             return;
         }
-        let name = source.named().display_name();
+        let name = source.selected().display_name();
         self.lines.extend(found.iter().map(|loss| format!("{name}: skipped: {loss}")));
         let losses = if found.len() == 1 { "loss" } else { "losses" };
         self.lines.push(format!("{name}: {} {losses}, the result is incomplete", found.len()));

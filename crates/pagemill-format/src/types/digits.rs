@@ -45,7 +45,7 @@ pub(super) fn push_signed(n: i64, out: &mut Vec<u8>) {
     let magnitude = n.unsigned_abs();
     let (mut text, mut len) = match magnitude {
         ..EIGHT_DIGITS => few_digits(magnitude),
-        ..10_000_000_000 => ten_digits(magnitude),
+        EIGHT_DIGITS..10_000_000_000 => ten_digits(magnitude),
         _ => return push_integer(n, out),
     };
     if n < 0 {
