@@ -156,9 +156,9 @@ mod tests {
                 "1.1: fork main, blocks 131072 to 262143: the segment file is missing: \
                  restore it from a backup",
                 "1.2: fork main, offset 1073741824: 7 bytes more than a segment has: \
-                 left out, as PostgreSQL does",
+                 PostgreSQL does not read them",
                 "1.3: fork main, block 393217 (offset 8192): 4096 of 8192 bytes at the end of \
-                 the file: left out, as PostgreSQL does",
+                 the file: it was cut in the middle of a block",
             ]
         );
     }

@@ -71,7 +71,7 @@ impl Prepared {
         flock(&lock, FlockOperation::LockExclusive).context("waiting for another test's build")?;
         let dir = scratch.join(format!("pg{}-{:016x}", install.major, fingerprint(install)?));
         if !dir.join(COMPLETE).exists() {
-            remove_older(&scratch, install.major)?;
+            remove_older(&scratch, &format!("pg{}-", install.major))?;
             build(install, &dir).with_context(|| format!("building {}", dir.display()))?;
             File::create(dir.join(COMPLETE))?;
         }
@@ -176,11 +176,10 @@ fn scratch_dir() -> Result<PathBuf> {
 }
 
 /// Removes what other sources built, and what was not finished; not what another process reads just now.
-fn remove_older(scratch: &Path, major: u32) -> Result<()> {
-    let prefix = format!("pg{major}-");
+fn remove_older(scratch: &Path, prefix: &str) -> Result<()> {
     for entry in fs::read_dir(scratch)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(&prefix) && !is_in_use(&entry.path()) {
+        if entry.file_name().to_string_lossy().starts_with(prefix) && !is_in_use(&entry.path()) {
             fs::remove_dir_all(entry.path())?;
         }
     }
@@ -197,10 +196,11 @@ fn is_in_use(dir: &Path) -> bool {
 /// once and copied.
 pub fn empty_cluster(install: &PgInstall) -> Result<TestCluster> {
     let scratch = scratch_dir()?;
-    let lock = File::create(scratch.join(format!("pg{}-empty.lock", install.major)))?;
+    let lock = File::create(scratch.join(format!("empty{}.lock", install.major)))?;
     flock(&lock, FlockOperation::LockExclusive).context("waiting for another test's build")?;
     let dir = scratch.join(format!("empty{}-{:016x}", install.major, fingerprint(install)?));
     if !dir.join("complete").exists() {
+        remove_older(&scratch, &format!("empty{}-", install.major))?;
         let options = ClusterOptions {
             data_checksums: Some(true),
             initdb_flags: vec!["--wal-segsize=1".into()],
