@@ -1,4 +1,4 @@
-//! Access privileges of any bytes, alone and in arrays, of roles with and without a name.
+//! Access privileges of any bytes, of roles with and without a name.
 //!
 //! Any 12 or 16 bytes are a privilege; anything else is an error.
 #![no_main]

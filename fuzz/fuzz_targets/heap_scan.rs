@@ -15,11 +15,11 @@ struct Log;
 
 impl TransactionLog for Log {
     fn committed(&mut self, xid: TransactionId) -> Result<bool> {
-        Ok(xid.0 % 2 == 0)
+        Ok(xid.0.is_multiple_of(2))
     }
 
     fn updater(&mut self, multi: MultiXactId) -> Result<Option<TransactionId>> {
-        Ok((multi.0 % 3 > 0).then_some(TransactionId(multi.0)))
+        Ok((!multi.0.is_multiple_of(3)).then_some(TransactionId(multi.0)))
     }
 }
 

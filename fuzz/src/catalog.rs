@@ -27,11 +27,6 @@ pub fn oids(wanted: impl Fn(&TypeOutput) -> bool) -> impl Iterator<Item = Oid> {
     TYPES.iter().filter(move |found| wanted(&found.output)).map(|found| found.oid)
 }
 
-/// The OID of the type whose attributes are every other one.
-pub fn composite_oid() -> Oid {
-    oids(|output| matches!(output, TypeOutput::Composite(_))).last().unwrap_or_default()
-}
-
 struct Builder(Vec<Arc<ValueType>>);
 
 impl Builder {
@@ -97,7 +92,7 @@ impl Lookups for Catalog {
     }
 
     fn write_role(&mut self, oid: Oid, out: &mut Vec<u8>) -> Result<bool> {
-        let has_name = oid.0 % 2 == 0;
+        let has_name = oid.0.is_multiple_of(2);
         out.extend_from_slice(if has_name { b"a \"role\"" } else { b"" });
         Ok(has_name)
     }

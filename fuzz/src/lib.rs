@@ -8,7 +8,7 @@
 
 mod catalog;
 
-pub use catalog::{Catalog, composite_oid, oids};
+pub use catalog::{Catalog, oids};
 
 use pagemill_format::types::ScalarWriter;
 use pagemill_format::types::output::{Lookups, ValueWriter};
