@@ -1,4 +1,6 @@
 //! Any bytes as a lz4 value of any size: exactly that size comes out, or nothing.
+//!
+//! What was in the output before stays.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,6 @@
 //! Any bytes as a pglz value of any size: exactly that size comes out, or nothing.
+//!
+//! What was in the output before stays, also where a match copies in chunks past its end.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,6 @@
 //! `pg_filenode.map` of any contents, of both sizes, under a right CRC.
+//!
+//! The number of mappings is never believed beyond the slots there are.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,6 @@
 //! Any entry of a transaction log's page that repeats these bytes.
+//!
+//! The place of an entry is arithmetic on its id alone, and lies on a page for every id.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

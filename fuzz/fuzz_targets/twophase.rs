@@ -1,4 +1,6 @@
 //! Two-phase state files of any contents, under a right length and CRC, for every version.
+//!
+//! The counts of subtransactions and files are never believed beyond the bytes there are.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,6 @@
-//! The place of any heap block's bits lies inside of a page, after its header.
+//! The place of any heap block's bits in the visibility map.
+//!
+//! It lies inside of a page, after its header, for every block number.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -78,3 +78,133 @@ pub fn count_tuples<S: TransactionLog, E>(
     })?;
     Ok(rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use pagemill_format::{BLOCK_SIZE, BlockBytes, MultiXactId, TransactionId};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const UNUSED: u32 = 0;
+    const NORMAL: u32 = 1;
+    const REDIRECT: u32 = 2;
+    const DEAD: u32 = 3;
+
+    const COMMITTED: u32 = 10;
+    const ABORTED: u32 = 11;
+    const UNKNOWN: u32 = 12;
+    const TUPLE_BYTES: usize = 32;
+
+    struct Log;
+
+    impl TransactionLog for Log {
+        fn committed(&mut self, xid: TransactionId) -> crate::Result<bool> {
+            match xid.0 {
+                UNKNOWN => Err(Error::refused("no such page")),
+                xid => Ok(xid == COMMITTED),
+            }
+        }
+
+        fn updater(&mut self, multi: MultiXactId) -> crate::Result<Option<TransactionId>> {
+            Ok(Some(TransactionId(multi.0)))
+        }
+    }
+
+    /// A page of line pointers of these states, each with a tuple of this `xmin`.
+    fn page(flags: u8, items: &[(u32, u32)]) -> BlockBytes {
+        let mut page = [0; BLOCK_SIZE];
+        let (lower, upper) = (24 + 4 * items.len(), BLOCK_SIZE - TUPLE_BYTES * items.len());
+        for (at, word) in [(12, lower), (14, upper), (16, BLOCK_SIZE), (18, 0x2004)] {
+            page[at..at + 2].copy_from_slice(&(word as u16).to_le_bytes());
+        }
+        page[10] = flags;
+        for (n, (state, xmin)) in items.iter().enumerate() {
+            let start = upper + n * TUPLE_BYTES;
+            let pointer = start as u32 | state << 15 | (TUPLE_BYTES as u32) << 17;
+            page[24 + 4 * n..28 + 4 * n].copy_from_slice(&pointer.to_le_bytes());
+            page[start..start + 4].copy_from_slice(&xmin.to_le_bytes());
+            // No deleter (HEAP_XMAX_INVALID); 24 bytes of header.
+            page[start + 21..start + 23].copy_from_slice(&[8, 24]);
+        }
+        page
+    }
+
+    /// What `visit_tuples` makes of a page: line pointers, each with its `xmin` or its fault.
+    fn visited(page: &BlockBytes) -> Vec<(u16, Result<u32, String>)> {
+        let mut found = Vec::new();
+        let visit = |number, tuple: Result<HeapTuple<'_>, TupleFault>| {
+            let tuple = tuple.map(|tuple| tuple.xmin().0).map_err(|fault| match fault {
+                TupleFault::Bytes(error) => format!("bytes: {error}"),
+                TupleFault::Status(error) => format!("status: {error}"),
+            });
+            found.push((number, tuple));
+            Ok::<(), ()>(())
+        };
+        visit_tuples(Page::new(page), &mut Log, visit).unwrap();
+        found
+    }
+
+    #[test]
+    fn redirected_dead_and_unused_line_pointers_carry_no_tuple() {
+        let items = [UNUSED, NORMAL, REDIRECT, NORMAL, DEAD].map(|state| (state, COMMITTED));
+        assert_eq!(visited(&page(0, &items)), [(2, Ok(COMMITTED)), (4, Ok(COMMITTED))]);
+    }
+
+    #[test]
+    fn a_tuple_whose_inserter_did_not_commit_is_passed_over() {
+        let page = page(0, &[(NORMAL, ABORTED), (NORMAL, COMMITTED)]);
+        assert_eq!(visited(&page), [(2, Ok(COMMITTED))]);
+    }
+
+    #[test]
+    fn on_a_page_marked_all_visible_no_transaction_is_asked_about() {
+        const ALL_VISIBLE: u8 = 4;
+        let page = page(ALL_VISIBLE, &[(NORMAL, ABORTED), (DEAD, COMMITTED), (NORMAL, UNKNOWN)]);
+        assert_eq!(visited(&page), [(1, Ok(ABORTED)), (3, Ok(UNKNOWN))]);
+    }
+
+    #[test]
+    fn faults_are_told_apart_and_do_not_end_the_walk() {
+        let mut page = page(0, &[(NORMAL, COMMITTED), (NORMAL, UNKNOWN), (NORMAL, COMMITTED)]);
+        page[BLOCK_SIZE - 3 * TUPLE_BYTES + 22] = 23;
+        let found = visited(&page);
+        let [(1, Err(bytes)), (2, Err(status)), (3, Ok(COMMITTED))] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert!(bytes.starts_with("bytes: corrupt tuple") && status.starts_with("status: "));
+    }
+
+    #[test]
+    fn counting_hands_faults_on_and_counts_the_rest() {
+        let page = page(0, &[(NORMAL, COMMITTED), (NORMAL, UNKNOWN), (NORMAL, COMMITTED)]);
+        let mut faults = Vec::new();
+        let count = count_tuples(Page::new(&page), &mut Log, |number, _| {
+            faults.push(number);
+            Ok::<(), ()>(())
+        });
+        assert_eq!((count, faults), (Ok(2), vec![2]));
+        assert_eq!(count_tuples(Page::new(&page), &mut Log, |number, _| Err(number)), Err(2));
+    }
+
+    #[test]
+    fn a_page_never_written_has_no_tuples() {
+        assert_eq!(visited(&[0; BLOCK_SIZE]), []);
+    }
+
+    proptest! {
+        #[test]
+        fn pages_of_any_bytes_are_walked_in_order(
+            start in prop::collection::vec(any::<u8>(), 64), fill: u8, sound_header: bool,
+        ) {
+            let mut page = [fill; BLOCK_SIZE];
+            page[..64].copy_from_slice(&start);
+            if sound_header {
+                page[10..20].copy_from_slice(&[0, 0, 64, 0, 64, 0, 0, 32, 4, 32]);
+            }
+            let found = visited(&page);
+            prop_assert!(found.is_sorted_by(|one, next| one.0 < next.0));
+            prop_assert!(found.iter().all(|(number, _)| (1..=2042).contains(number)));
+        }
+    }
+}

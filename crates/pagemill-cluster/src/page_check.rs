@@ -66,3 +66,98 @@ fn find_fault(verify_checksums: bool, block: BlockNumber, bytes: &BlockBytes) ->
     }
     page.check_header().err().map(|error| error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use pagemill_format::{BLOCK_SIZE, Fork};
+
+    use super::*;
+    use crate::transaction_log::made::Made;
+
+    const RELATION: &str = "base/5/16384";
+
+    /// A page with nothing on it, sealed for `block`.
+    fn page(block: u32) -> BlockBytes {
+        let mut page = [0; BLOCK_SIZE];
+        for (at, word) in [(12, 24), (14, 8192), (16, 8192), (18, 0x2004)] {
+            page[at..at + 2].copy_from_slice(&u16::to_le_bytes(word));
+        }
+        seal(&mut page, block);
+        page
+    }
+
+    fn seal(page: &mut BlockBytes, block: u32) {
+        let checksum = page_checksum(page, BlockNumber(block));
+        page[8..10].copy_from_slice(&checksum.to_le_bytes());
+    }
+
+    fn fault(block: u32, bytes: &BlockBytes) -> Option<String> {
+        find_fault(true, BlockNumber(block), bytes)
+    }
+
+    #[test]
+    fn a_page_is_sound_at_its_own_block_only() {
+        assert_eq!(fault(3, &page(3)), None);
+        let moved = fault(4, &page(3)).unwrap();
+        assert!(moved.starts_with("checksum 0x") && moved.ends_with(" computed"), "{moved}");
+        assert_eq!(find_fault(false, BlockNumber(4), &page(3)), None);
+    }
+
+    #[test]
+    fn a_page_never_written_is_sound_at_every_block() {
+        assert_eq!(fault(0, &[0; BLOCK_SIZE]), None);
+        assert_eq!(fault(u32::MAX, &[0; BLOCK_SIZE]), None);
+    }
+
+    #[test]
+    fn a_page_with_a_right_checksum_may_still_have_a_header_that_cannot_be() {
+        let mut damaged = page(0);
+        damaged[12] = 23;
+        seal(&mut damaged, 0);
+        assert!(fault(0, &damaged).unwrap().contains("lower 23"));
+    }
+
+    #[test]
+    fn damage_names_file_fork_block_and_finding() {
+        let made = Made::new(1000, 1, 1);
+        made.write(RELATION, &[page(0), page(0)].concat());
+        let cluster = made.open();
+        let files = cluster.fork(&made.path(RELATION), Fork::Main).unwrap().unwrap();
+        check_page(&cluster, &files, BlockNumber(0), &page(0)).unwrap();
+        let error = check_page(&cluster, &files, BlockNumber(1), &page(0)).unwrap_err().to_string();
+        assert!(error.contains("base/5/16384: fork main, block 1: checksum 0x"), "{error}");
+    }
+
+    #[test]
+    fn without_checksums_in_the_cluster_none_is_verified() {
+        let made = Made::new(1000, 1, 1).without_checksums();
+        made.write(RELATION, &page(0));
+        let cluster = made.open();
+        let files = cluster.fork(&made.path(RELATION), Fork::Main).unwrap().unwrap();
+        let mut other = page(0);
+        other[8] ^= 1;
+        check_page(&cluster, &files, BlockNumber(0), &other).unwrap();
+    }
+
+    #[test]
+    fn a_page_caught_half_written_is_read_again() {
+        let made = Made::new(1000, 1, 1);
+        made.write(RELATION, &page(0));
+        let cluster = made.open();
+        let files = cluster.fork(&made.path(RELATION), Fork::Main).unwrap().unwrap();
+        let mut bytes = page(7);
+        read_again(&cluster, &files, BlockNumber(0), &mut bytes).unwrap();
+        assert_eq!(bytes, page(0));
+        made.write(RELATION, &page(7));
+        assert!(read_again(&cluster, &files, BlockNumber(0), &mut bytes).is_err());
+    }
+
+    #[test]
+    fn a_changed_byte_is_found_wherever_it_is() {
+        for at in (0..BLOCK_SIZE).step_by(37).chain(0..24) {
+            let mut changed = page(1);
+            changed[at] ^= 0x20;
+            assert!(fault(1, &changed).is_some(), "byte {at}");
+        }
+    }
+}

@@ -391,3 +391,151 @@ fn read_checked(
         done => done,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pagemill_format::BLOCK_SIZE;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const VALUE: u32 = 16_400;
+
+    macro_rules! fixture {
+        ($name:literal) => {{
+            const START: &[u8] = include_bytes!(concat!(
+                "../../pagemill-format/fixtures/btree/",
+                $name,
+                "-start.bin"
+            ));
+            const END: &[u8] =
+                include_bytes!(concat!("../../pagemill-format/fixtures/btree/", $name, "-end.bin"));
+            let mut page = [0; BLOCK_SIZE];
+            page[..START.len()].copy_from_slice(START);
+            page[BLOCK_SIZE - END.len()..].copy_from_slice(END);
+            page
+        }};
+    }
+
+    fn pointer(stored_size: u32) -> ToastPointer {
+        ToastPointer {
+            raw_size: stored_size + 4,
+            stored_size,
+            compression: None,
+            value_id: Oid(VALUE),
+            toast_relation: Oid(2),
+        }
+    }
+
+    fn layout() -> TupleLayout {
+        let word = AttributeLayout { len: 4, align: 4 };
+        TupleLayout::new(vec![word, word, AttributeLayout { len: -1, align: 4 }])
+    }
+
+    /// A heap tuple of a chunk whose data are these, length word and all.
+    fn chunk(value: u32, sequence: u32, data: &[u8]) -> Vec<u8> {
+        let mut tuple = vec![0; 24];
+        tuple[18] = 3;
+        tuple[22] = 24;
+        tuple.extend(value.to_le_bytes());
+        tuple.extend(sequence.to_le_bytes());
+        tuple.extend(data);
+        tuple
+    }
+
+    fn plain(bytes: usize) -> Vec<u8> {
+        let word = (bytes as u32 + 4) << 2;
+        [&word.to_le_bytes()[..], &vec![b'x'; bytes]].concat()
+    }
+
+    /// Puts a value together from chunks: its bytes and the number of chunks, or the first fault.
+    fn taken(pointer: &ToastPointer, tuples: &[Vec<u8>]) -> Result<(usize, u32), String> {
+        let (layout, mut spans, mut out) = (layout(), Vec::new(), Vec::new());
+        let (spans, out) = (&mut spans, &mut out);
+        let mut chunks = Chunks { pointer, layout: &layout, spans, next: 0, out };
+        for tuple in tuples {
+            HeapTuple::parse(tuple)
+                .and_then(|tuple| chunks.take(tuple))
+                .map_err(|error| error.to_string())?;
+        }
+        let next = chunks.next;
+        Ok((out.len(), next))
+    }
+
+    #[test]
+    fn chunks_in_order_make_the_value() {
+        let tuples = [chunk(VALUE, 0, &plain(1996)), chunk(VALUE, 1, &plain(4))];
+        assert_eq!(taken(&pointer(2000), &tuples), Ok((2000, 2)));
+    }
+
+    #[test]
+    fn the_chunk_of_another_value_is_passed_over() {
+        let tuples = [chunk(VALUE + 1, 0, &plain(7)), chunk(VALUE, 0, &plain(4))];
+        assert_eq!(taken(&pointer(4), &tuples), Ok((4, 1)));
+    }
+
+    #[test]
+    fn chunks_out_of_order_twice_or_too_many_are_damage() {
+        let full = |sequence| chunk(VALUE, sequence, &plain(1996));
+        for tuples in [vec![full(1)], vec![full(0), full(0)], vec![full(0), full(1), full(2)]] {
+            let error = taken(&pointer(2 * 1996), &tuples).unwrap_err();
+            assert!(error.contains("value 16400: chunk") && error.contains("expected"), "{error}");
+        }
+        assert!(taken(&pointer(4), &[chunk(VALUE, u32::MAX, &plain(4))]).is_err());
+        assert!(taken(&pointer(0), &[chunk(VALUE, 0, &plain(0))]).is_err());
+    }
+
+    #[test]
+    fn a_chunk_of_another_size_than_its_place_demands_is_damage() {
+        for bytes in [0, 3, 5, 1996] {
+            let error = taken(&pointer(4), &[chunk(VALUE, 0, &plain(bytes))]).unwrap_err();
+            assert!(error.contains(&format!("0 has {bytes} bytes, expected 4")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_chunk_that_is_null_or_itself_compressed_is_damage() {
+        let compressed = [0x26, 0, 0, 0, 5, 0, 0, 0, b'x'];
+        let error = taken(&pointer(4), &[chunk(VALUE, 0, &compressed)]).unwrap_err();
+        assert!(error.contains("compressed or toasted"), "{error}");
+        let mut null = chunk(VALUE, 0, &plain(4));
+        (null[20], null[23]) = (1, 0b011);
+        assert!(taken(&pointer(4), &[null]).unwrap_err().contains("a null column"));
+    }
+
+    #[test]
+    fn the_entries_of_a_real_index_are_in_the_order_of_their_keys() {
+        let bytes = fixture!("toast-leaf-18");
+        let page = BtreePage::parse(&bytes).unwrap();
+        let keys: Vec<_> = page.items().map(|entry| key_of(&entry.unwrap())).collect();
+        assert!(keys.len() > 1 && keys.is_sorted_by(|one, next| one < next), "{keys:?}");
+        assert!(keys.iter().all(|(value, sequence)| value.0 > 0 && *sequence >= 0), "{keys:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_of_any_bytes_never_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..60), stored_size in 0_u32..5000,
+            sequence in 0_u32..4, keyed: bool,
+        ) {
+            let tuple = if keyed { chunk(VALUE, sequence, &bytes) } else { bytes };
+            if let Ok((len, _)) = taken(&pointer(stored_size), &[tuple]) {
+                prop_assert!(len <= stored_size as usize);
+            }
+        }
+
+        #[test]
+        fn keys_of_any_entries_never_panic(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
+        ) {
+            let mut bytes = fixture!("toast-leaf-18");
+            for (at, byte) in changes {
+                bytes[at.index(BLOCK_SIZE)] = byte;
+            }
+            let Ok(page) = BtreePage::parse(&bytes) else { return Ok(()) };
+            for entry in page.items().flatten() {
+                let _ = key_of(&entry);
+            }
+        }
+    }
+}

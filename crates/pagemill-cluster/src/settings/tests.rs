@@ -1,4 +1,6 @@
-//! Settings read from files that exist only here.
+//! Settings read from files that exist only here: what overrides what, and what is refused.
+//!
+//! The files are a map in memory, so that a test shows all it depends on.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,6 @@
 //! Pages of a PostgreSQL 18 cluster against what `pageinspect` says of them, and damaged ones.
+//!
+//! Damaged pages are built here or made of those; none may do more than fail to parse.
 
 use proptest::prelude::*;
 

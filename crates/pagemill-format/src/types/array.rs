@@ -104,10 +104,9 @@ pub(super) fn write_array(
         }
         // A column's declared element and the stored one may differ only in an array over a
         // domain or of a changed type; the bytes follow what they were written as.
-        _ => {
-            let element = writer.lookups().value_type(header.element)?;
-            write_items(writer, &element, &header, out)
-        }
+        _ => writer.with_chosen_type(header.element, |writer, element| {
+            write_items(writer, element, &header, out)
+        }),
     }
 }
 
@@ -223,4 +222,141 @@ pub fn text_elements(payload: &[u8]) -> Result<Vec<Vec<u8>>> {
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::document::known::{mutation, mutations, payload};
+    use super::super::output::made::{array_of_one, text};
+    use super::*;
+
+    const ANY_ARRAY: u32 = 2277;
+
+    /// Payloads and texts of a PostgreSQL 15 server, each array naming its element type.
+    const KNOWN: &[(&str, &str)] = &[
+        ("000000000000000019000000", "{}"),
+        ("0100000020000000170000000300000001000000050000000000000001000000fdffffff", "{1,NULL,-3}"),
+        (
+            "\
+             010000000000000019000000070000000100000010000000200000006e756c6c1c000000612c6200\
+             280000007122756f74650000380000006261636b5c736c617368000024000000706c61696e000000\
+             1400000020000000",
+            r#"{"","null","a,b","q\"uote","back\\slash",plain," "}"#,
+        ),
+        (
+            "\
+             020000000000000017000000020000000300000000000000feffffff010000000200000003000000\
+             040000000500000006000000",
+            "[0:1][-2:0]={{1,2,3},{4,5,6}}",
+        ),
+        (
+            "\
+             0100000000000000420f0000030000000100000054000000420f00000f8080010088130b00800200\
+             0200000024000000420f00000100000024000000420f000018000000",
+            r#"{"[1.5,2)",empty,"(,)"}"#,
+        ),
+        ("0100000000000000420f0000010000000100000038000000420f00000b008007000c0000", r#"{"(,7]"}"#),
+    ];
+
+    /// The payload of an array of integers of one dimension.
+    fn integers(lower: i32, items: &[Option<i32>]) -> Vec<u8> {
+        let bitmap_bytes = if items.contains(&None) { items.len().div_ceil(8) } else { 0 };
+        let data_offset = (24 + bitmap_bytes).next_multiple_of(8);
+        let offset_field = if bitmap_bytes > 0 { data_offset as u32 } else { 0 };
+        let words = [1, offset_field, 23, items.len() as u32, lower as u32];
+        let mut made = words.map(u32::to_le_bytes).concat();
+        let mut bitmap = vec![0; bitmap_bytes];
+        for (item, _) in items.iter().enumerate().filter(|(_, value)| value.is_some()) {
+            if let Some(byte) = bitmap.get_mut(item / 8) {
+                *byte |= 1 << (item % 8);
+            }
+        }
+        made.extend(bitmap);
+        made.resize(data_offset - 4, 0);
+        made.extend(items.iter().flatten().flat_map(|item| item.to_le_bytes()));
+        made
+    }
+
+    #[test]
+    fn arrays_of_a_real_server_print_as_it_prints_them() {
+        for (value, expected) in KNOWN {
+            assert_eq!(text(ANY_ARRAY, &payload(value)).unwrap(), *expected);
+        }
+        assert_eq!(text(1007, &payload(KNOWN[1].0)).unwrap(), KNOWN[1].1);
+        assert_eq!(text(1009, &payload(KNOWN[2].0)).unwrap(), KNOWN[2].1);
+        assert_eq!(text(3907, &payload(KNOWN[4].0)).unwrap(), KNOWN[4].1);
+    }
+
+    #[test]
+    fn more_elements_than_bytes_are_damage() {
+        let huge = [6, 0, 23, 1 << 31, 1 << 31, 1 << 31, 2, 2, 2, 1, 1, 1, 1, 1, 1];
+        for words in [&huge[..], &[1, 0, 23, 1 << 20, 1], &[7, 0, 23], &[1, 0, 23, 2, 1, 5]] {
+            let value: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+            assert!(text(ANY_ARRAY, &value).is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn bounds_at_the_edge_of_an_integer_print_and_beyond_it_are_damage() {
+        let edge = integers(i32::MAX - 1, &[Some(1), Some(2)]);
+        assert_eq!(text(1007, &edge).unwrap(), "[2147483646:2147483647]={1,2}");
+        assert!(text(1007, &integers(i32::MAX, &[Some(1), Some(2)])).is_err());
+        assert_eq!(
+            text(1007, &integers(i32::MIN, &[Some(1)])).unwrap(),
+            "[-2147483648:-2147483648]={1}"
+        );
+    }
+
+    #[test]
+    fn a_data_offset_into_the_header_or_past_the_end_is_damage() {
+        for offset in [1, 20, 23, 60, u32::MAX] {
+            let mut value = integers(1, &[Some(1), None]);
+            value[4..8].copy_from_slice(&offset.to_le_bytes());
+            assert!(text(1007, &value).is_err(), "{offset}");
+        }
+    }
+
+    #[test]
+    fn the_one_element_of_a_missing_value_is_found() {
+        let layout = AttributeLayout { len: 4, align: 4 };
+        assert_eq!(single_element(&integers(1, &[Some(7)]), layout).unwrap(), [7, 0, 0, 0]);
+        assert!(single_element(&integers(1, &[Some(7), Some(8)]), layout).is_err());
+        assert!(single_element(&integers(1, &[None]), layout).is_err());
+    }
+
+    #[test]
+    fn the_texts_of_settings_are_found_and_nulls_left_out() {
+        let value = payload(KNOWN[2].0);
+        let found = text_elements(&value).unwrap();
+        assert_eq!(found[..3], [b"".to_vec(), b"null".to_vec(), b"a,b".to_vec()]);
+        assert_eq!(text_elements(&array_of_one(25, b"x")).unwrap(), [b"x"]);
+    }
+
+    proptest! {
+        #[test]
+        fn integers_and_nulls_print_in_order(
+            items in prop::collection::vec(any::<Option<i32>>(), 1..40), lower in -5..5,
+        ) {
+            let value = text(1007, &integers(lower, &items)).unwrap();
+            let item = |item: &Option<i32>| item.map_or("NULL".into(), |item| item.to_string());
+            let list = items.iter().map(item).collect::<Vec<_>>().join(",");
+            let bounds = match lower {
+                1 => String::new(),
+                _ => format!("[{lower}:{}]=", lower + items.len() as i32 - 1),
+            };
+            prop_assert_eq!(value, format!("{bounds}{{{list}}}"));
+        }
+
+        #[test]
+        fn damaged_arrays_never_panic(change in mutation(KNOWN.len())) {
+            for value in mutations(KNOWN, &change) {
+                for oid in [ANY_ARRAY, 1007, 1009, 3907] {
+                    let _ = text(oid, &value);
+                }
+                let _ = (text_elements(&value), single_element(&value, AttributeLayout { len: -1, align: 4 }));
+            }
+        }
+    }
 }

@@ -14,6 +14,7 @@
 //! (`array_out`'s quoting), PostgreSQL 14 to 18.
 
 use super::embedded::embedded_value;
+use super::jsonb::check_text_length;
 use crate::error::{Error, Result};
 use crate::ids::Oid;
 use crate::reader::Reader;
@@ -95,6 +96,7 @@ impl<'a> Bounds<'a> {
         if count == 0 {
             return Ok(());
         }
+        let start = out.len();
         out.extend_from_slice(title.as_bytes());
         let mut element = Vec::new();
         for i in 0..count {
@@ -106,6 +108,7 @@ impl<'a> Bounds<'a> {
                 self.types.write(self.type_oid, payload, &mut element)?;
             }
             write_array_element(&element, out);
+            check_text_length(MINMAX, out.len() - start)?;
         }
         out.push(b'}');
         Ok(())

@@ -4,13 +4,16 @@
 //! printing needs from outside: names for OIDs, values kept in TOAST tables, and the types that
 //! only the value itself names (`anyarray`, `record`).
 //!
-//! Invariant: nesting follows the type tree, except below `anyarray` and `record`, where the
-//! bytes decide; [`MAX_DEPTH`] bounds that, so no bytes can exhaust the stack.
+//! Invariants: nesting follows the type tree, and the bytes of a value choose a type (the element
+//! type of an `anyarray`, that of the bounds in a BRIN summary) at one level only, as in any sound
+//! value; so the bytes cannot make quotes in quotes grow without end. [`MAX_DEPTH`] bounds the
+//! stack, and no text is longer than PostgreSQL's can be.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::brin::BoundTypes;
+use super::jsonb::check_text_length;
 use super::money::MoneyFormat;
 use super::{ScalarWriter, acl, array, brin, bytea, composite, money, range};
 use crate::error::{Error, Result};
@@ -135,16 +138,33 @@ impl TypeOutput {
 pub struct ValueWriter<'a> {
     lookups: &'a mut dyn Lookups,
     depth: usize,
+    /// Where the text of the outermost nested value begins.
+    start: usize,
+    /// True inside of a value whose type was chosen by the bytes around it.
+    chosen: bool,
 }
 
 impl<'a> ValueWriter<'a> {
     /// A writer that asks `lookups`.
     pub fn new(lookups: &'a mut dyn Lookups) -> Self {
-        Self { lookups, depth: 0 }
+        Self { lookups, depth: 0, start: 0, chosen: false }
     }
 
-    pub(super) fn lookups(&mut self) -> &mut dyn Lookups {
-        self.lookups
+    /// Prints values of the type that the bytes of the value around them name.
+    pub(super) fn with_chosen_type(
+        &mut self,
+        oid: Oid,
+        print: impl FnOnce(&mut Self, &ValueType) -> Result<()>,
+    ) -> Result<()> {
+        if self.chosen {
+            let what = format!("it names the type {oid} inside of a value of a type so named");
+            return Err(Error::corrupt("value", 0, what));
+        }
+        let found = self.lookups.value_type(oid)?;
+        self.chosen = true;
+        let done = print(self, &found);
+        self.chosen = false;
+        done
     }
 
     /// Appends the text of a value given as it lies in a tuple: with its varlena header, or
@@ -160,10 +180,14 @@ impl<'a> ValueWriter<'a> {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         match len {
-            -1 => self.write_varlena(output, raw, out),
-            -2 => self.write_payload(output, raw.strip_suffix(&[0]).unwrap_or(raw), out),
-            _ => self.write_payload(output, raw, out),
+            -1 => self.write_varlena(output, raw, out)?,
+            -2 => self.write_payload(output, raw.strip_suffix(&[0]).unwrap_or(raw), out)?,
+            _ => self.write_payload(output, raw, out)?,
         }
+        if self.depth == 0 {
+            return Ok(());
+        }
+        check_text_length("value", out.len().saturating_sub(self.start))
     }
 
     fn write_varlena(&mut self, output: &TypeOutput, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
@@ -256,6 +280,9 @@ impl<'a> ValueWriter<'a> {
         if self.depth >= MAX_DEPTH {
             return Err(Error::corrupt("value", 0, format!("nested deeper than {MAX_DEPTH}")));
         }
+        if self.depth == 0 {
+            self.start = out.len();
+        }
         self.depth += 1;
         let done = match output {
             TypeOutput::Array(element) => array::write_array(self, Some(element), payload, out),
@@ -281,8 +308,9 @@ impl BoundTypes for ValueWriter<'_> {
     }
 
     fn write(&mut self, oid: Oid, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let found = self.lookups.value_type(oid)?;
-        self.write_payload(&found.output, payload, out)
+        self.with_chosen_type(oid, |writer, found| {
+            writer.write_payload(&found.output, payload, out)
+        })
     }
 }
 
@@ -308,4 +336,199 @@ pub(super) fn quote_tail(out: &mut Vec<u8>, start: usize, escape: impl Fn(u8) ->
 /// White space as `isspace` has it in the C locale.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+/// A catalog of a few types, for the tests of values in values.
+#[cfg(test)]
+pub(super) mod made {
+    use super::*;
+    use crate::types::scalar::scalar_by_oid;
+
+    /// `CREATE TYPE pair AS (a int4, gone int8, t text, n numeric, late text[])`, `gone` dropped.
+    pub(crate) const PAIR: u32 = 0x402D;
+    /// `CREATE TYPE text_range AS RANGE (subtype = text)`.
+    pub(crate) const TEXT_RANGE: u32 = 0x403B;
+    /// A row of an integer, a range, an array and a row.
+    pub(crate) const NEST: u32 = 90_000;
+    /// A row with an array that names its element type, as `pg_statistic` has them.
+    pub(crate) const STATISTIC: u32 = 90_001;
+    /// All types there are.
+    pub(crate) const ALL: [u32; 20] = [
+        23, 25, 1114, 1700, 1007, 1009, 1231, 2277, 3904, 3906, 3907, 3908, 4451, 4532, 4533, 4601,
+        PAIR, TEXT_RANGE, NEST, STATISTIC,
+    ];
+    /// The arrays of rows, which double the types that can nest.
+    const ROWS: u32 = 100_000;
+    const ROWS_END: u32 = 2 * ROWS;
+
+    /// The lookups of that catalog; TOAST tables are empty.
+    pub(crate) struct Types;
+
+    fn shape(oid: u32) -> (i16, u8) {
+        match oid {
+            23 => (4, b'i'),
+            1114 => (8, b'd'),
+            2277 | 3908 | 4533 | PAIR | NEST | STATISTIC | ROWS..ROWS_END => (-1, b'd'),
+            _ => (-1, b'i'),
+        }
+    }
+
+    fn output(oid: u32) -> Option<TypeOutput> {
+        let row = |oids: &[u32]| {
+            let attribute = |&oid: &u32| CompositeAttribute {
+                layout: find(oid).unwrap().layout,
+                output: Some(find(oid).unwrap().output.clone()),
+            };
+            oids.iter().map(attribute).collect::<Vec<_>>()
+        };
+        Some(match oid {
+            25 => TypeOutput::Verbatim,
+            1007 => TypeOutput::Array(find(23)?),
+            1009 => TypeOutput::Array(find(25)?),
+            1231 => TypeOutput::Array(find(1700)?),
+            2277 => TypeOutput::AnyArray,
+            3904 => TypeOutput::Range(find(23)?),
+            3906 => TypeOutput::Range(find(1700)?),
+            3907 => TypeOutput::Array(find(3906)?),
+            3908 => TypeOutput::Range(find(1114)?),
+            4451 => TypeOutput::Multirange(find(23)?),
+            4532 => TypeOutput::Multirange(find(1700)?),
+            4533 => TypeOutput::Multirange(find(1114)?),
+            4601 => TypeOutput::MinMaxSummary,
+            TEXT_RANGE => TypeOutput::Range(find(25)?),
+            PAIR => {
+                let mut attributes = row(&[23, 23, 25, 1700, 1009]);
+                let layout = AttributeLayout { len: 8, align: 8 };
+                attributes[1] = CompositeAttribute { layout, output: None };
+                TypeOutput::Composite(attributes.into())
+            }
+            NEST => TypeOutput::Composite(row(&[23, 3906, 3907, PAIR, ROWS + PAIR]).into()),
+            STATISTIC => TypeOutput::Composite(row(&[23, 2277]).into()),
+            ROWS..ROWS_END => TypeOutput::Array(find(oid - ROWS)?),
+            other => {
+                let scalar = scalar_by_oid(Oid(other))?;
+                TypeOutput::Scalar { write: scalar.write, plain: scalar.plain }
+            }
+        })
+    }
+
+    /// The type with this OID; that of an array of it is 100000 higher.
+    pub(crate) fn find(oid: u32) -> Option<Arc<ValueType>> {
+        let output = output(oid)?;
+        let (len, align) = shape(oid);
+        let layout = AttributeLayout::new(len, align).unwrap();
+        Some(Arc::new(ValueType { oid: Oid(oid), layout, delimiter: b',', output }))
+    }
+
+    impl Lookups for Types {
+        fn write_name(&mut self, _: NameKind, _: Oid, _: &mut Vec<u8>) -> Result<()> {
+            Ok(())
+        }
+
+        fn write_role(&mut self, _: Oid, _: &mut Vec<u8>) -> Result<bool> {
+            Ok(false)
+        }
+
+        fn value_type(&mut self, oid: Oid) -> Result<Arc<ValueType>> {
+            find(oid.0).ok_or_else(|| Error::corrupt("type", 0, "no such type"))
+        }
+
+        fn fetch_toast(&mut self, _: &ToastPointer, _: &mut Vec<u8>) -> Result<()> {
+            Err(Error::corrupt("TOAST value", 0, "not there"))
+        }
+    }
+
+    /// The text of a payload of the type with this OID.
+    pub(crate) fn text(oid: u32, payload: &[u8]) -> Result<String> {
+        let mut out = b"before ".to_vec();
+        let found = find(oid).unwrap();
+        ValueWriter::new(&mut Types).write_payload(&found.output, payload, &mut out)?;
+        let printed = out.strip_prefix(b"before ").expect("what was there stays");
+        Ok(String::from_utf8_lossy(printed).into_owned())
+    }
+
+    /// A payload as it lies in a tuple, behind a length word of four bytes.
+    pub(crate) fn stored(payload: &[u8]) -> Vec<u8> {
+        let word = (payload.len() as u32 + 4) << 2;
+        [&word.to_le_bytes(), payload].concat()
+    }
+
+    /// The payload of an array of one value, itself given by its payload.
+    pub(crate) fn array_of_one(element: u32, payload: &[u8]) -> Vec<u8> {
+        let words = [1, 0, element, 1, 1].map(u32::to_le_bytes);
+        [words.concat(), stored(payload)].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::made::{ALL, STATISTIC, Types, array_of_one, find, stored, text};
+    use super::*;
+
+    /// An `anyarray` whose elements were `anyarray` again, each written as one byte and a few
+    /// words, had its quotes escaped anew on each level: 64 levels, less than two kilobytes, would
+    /// have had a text of 2^64 bytes.
+    #[test]
+    fn an_array_that_names_its_type_inside_of_one_that_did_is_damage() {
+        let mut payload = array_of_one(25, b"\"");
+        assert_eq!(text(2277, &payload).unwrap(), r#"{"\""}"#);
+        for _ in 0..40 {
+            payload = array_of_one(2277, &payload);
+        }
+        let error = text(2277, &payload).unwrap_err().to_string();
+        assert!(error.contains("names the type 2277 inside of"), "{error}");
+    }
+
+    #[test]
+    fn an_array_of_a_known_type_may_be_inside_of_one_that_names_its_type() {
+        let integers = array_of_one(25, b"x y");
+        assert_eq!(text(2277, &array_of_one(1009, &integers)).unwrap(), r#"{"{\"x y\"}"}"#);
+    }
+
+    #[test]
+    fn after_an_error_a_writer_prints_the_next_value_as_if_nothing_had_been() {
+        let (bad, good) = (array_of_one(2277, &array_of_one(25, b"a")), array_of_one(25, b"a"));
+        let mut types = Types;
+        let mut writer = ValueWriter::new(&mut types);
+        for _ in 0..2 * MAX_DEPTH {
+            assert!(writer.write_payload(&TypeOutput::AnyArray, &bad, &mut Vec::new()).is_err());
+            let mut out = Vec::new();
+            writer.write_payload(&TypeOutput::AnyArray, &good, &mut out).unwrap();
+            assert_eq!(out, b"{a}");
+        }
+    }
+
+    #[test]
+    fn an_array_of_rows_of_arrays_that_name_their_type_prints_as_pg_statistic_does() {
+        let array = array_of_one(25, b"a b");
+        // Type modifier and type, row pointer, two attributes, no flags, 24 bytes of header.
+        let header = [u32::MAX, STATISTIC, 0, 0x0002_0000, 0x0018_0000, 5];
+        let mut row = header.map(u32::to_le_bytes).concat();
+        row.resize(28, 0);
+        row.extend(stored(&array));
+        let text = text(100_000 + STATISTIC, &array_of_one(STATISTIC, &row)).unwrap();
+        assert_eq!(text, r#"{"(5,\"{\"\"a b\"\"}\")"}"#);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_of_every_type_never_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..300), small in 0_u8..6, rows: bool,
+        ) {
+            // Small words are what counts, offsets and flags are made of.
+            let scaled: Vec<u8> = bytes.iter().map(|byte| byte % (small + 2)).collect();
+            for oid in ALL.map(|oid| if rows { 100_000 + oid } else { oid }) {
+                for bytes in [&bytes, &scaled] {
+                    let _ = text(oid, bytes);
+                    let found = find(oid).unwrap();
+                    let mut types = Types;
+                    let mut writer = ValueWriter::new(&mut types);
+                    let _ = writer.write(&found.output, found.layout.len, bytes, &mut Vec::new());
+                    let _ = writer.detoast(bytes, &mut Vec::new());
+                }
+            }
+        }
+    }
 }

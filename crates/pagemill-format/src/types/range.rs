@@ -5,6 +5,8 @@
 //! multirange payload: type OID | count | count-1 offsets or lengths | count flags | bounds…
 //! ```
 //!
+//! Invariant: the ranges of a multirange follow each other, so every bound is printed at most once.
+//!
 //! Alignment counts from the length word that precedes the payload, 4 bytes earlier.
 //! Source: `src/include/utils/rangetypes.h`, `range_out` in `src/backend/utils/adt/rangetypes.c`,
 //! `multirange_get_range` in `src/backend/utils/adt/multirangetypes.c`, PostgreSQL 14 to 18.
@@ -39,19 +41,21 @@ pub(super) fn write_range(
     let Some((&flags, bounds)) = payload.get(4..).and_then(|rest| rest.split_last()) else {
         return Err(Error::corrupt(RANGE, 0, format!("{} bytes", payload.len())));
     };
-    write_bounds(writer, element, flags, bounds, out)
+    write_bounds(writer, element, flags, bounds, out)?;
+    Ok(())
 }
 
+/// Appends a range; returns how many bytes of `bounds` it has.
 fn write_bounds(
     writer: &mut ValueWriter<'_>,
     element: &ValueType,
     flags: u8,
     bounds: &[u8],
     out: &mut Vec<u8>,
-) -> Result<()> {
+) -> Result<usize> {
     if flags & EMPTY != 0 {
         out.extend_from_slice(b"empty");
-        return Ok(());
+        return Ok(0);
     }
     let mut at = 0;
     out.push(if flags & LOWER_INCLUSIVE != 0 { b'[' } else { b'(' });
@@ -60,10 +64,10 @@ fn write_bounds(
     }
     out.push(b',');
     if flags & (UPPER_INFINITE | UPPER_NULL) == 0 {
-        write_bound(writer, element, bounds, at, out)?;
+        at = write_bound(writer, element, bounds, at, out)?;
     }
     out.push(if flags & UPPER_INCLUSIVE != 0 { b']' } else { b')' });
-    Ok(())
+    Ok(at)
 }
 
 fn write_bound(
@@ -119,16 +123,17 @@ fn write_ranges(
     bounds: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let mut offset = 0usize;
+    let (mut offset, mut end) = (0usize, 0usize);
     for (i, &flags) in flags.iter().enumerate() {
         if i > 0 {
             out.push(b',');
             offset = next_offset(offset, &items[(i - 1) * 4..]);
         }
-        let bounds = bounds.get(offset..).ok_or_else(|| {
-            Error::corrupt(MULTIRANGE, 8, format!("range {i} starts past the value's end"))
+        let bounds = bounds.get(offset..).filter(|_| offset >= end).ok_or_else(|| {
+            let what = format!("range {i} starts at {offset}, outside of {end}..{}", bounds.len());
+            Error::corrupt(MULTIRANGE, 8, what)
         })?;
-        write_bounds(writer, element, flags, bounds, out)?;
+        end = offset + write_bounds(writer, element, flags, bounds, out)?;
     }
     Ok(())
 }
@@ -137,4 +142,129 @@ fn next_offset(offset: usize, item: &[u8]) -> usize {
     let item = item.first_chunk::<4>().map_or(0, |b| u32::from_le_bytes(*b));
     let value = (item & !ITEM_IS_OFFSET) as usize;
     if item & ITEM_IS_OFFSET != 0 { value } else { offset.saturating_add(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::document::known::{mutation, mutations, payload};
+    use super::super::output::made::text;
+
+    /// Payloads and texts of a PostgreSQL 15 server; each begins with its type's OID.
+    const RANGES: &[(&str, &str)] = &[
+        ("400f0000010000000500000002", "[1,5)"),
+        ("420f00000f8080010088130b0080020004", "(1.5,2]"),
+        ("3b400000096120620b632c226402", r#"["a b","c,""d")"#),
+        ("440f00000060c286073e0200ffffffffffffff7f02", r#"["2020-01-01 00:00:00",infinity)"#),
+        ("400f000001", "empty"),
+        ("420f000018", "(,)"),
+        ("3b4000000308", r#"(,"")"#),
+        ("440f00000060c286073e02000c", r#"(,"2020-01-01 00:00:00"]"#),
+    ];
+
+    /// As above; every fourth range is found by its offset, the others by the lengths before them.
+    const MULTIRANGES: &[(&str, &str)] = &[
+        ("6311000000000000", "{}"),
+        (
+            "\
+             b411000007000000080000000c0000000c0000002c0000800c0000000c00000008060002040010000f\
+             00810100c409000b008002000b0080030000000b008004000b0080050000000f8080060088130b0080\
+             07000b008008000b0080090000000b00800a000b00800b0000000b00800c00000000",
+            "{(,1.25),[2,3],(4,5),[6.5,7),(8,9],(10,11),(12,)}",
+        ),
+        (
+            "\
+             b5110000020000001000000002120000000000000060c286073e020000c099a41b3e020000a0ad30ca\
+             5a0200",
+            r#"{["2020-01-01 00:00:00","2020-01-02 00:00:00"),["2021-01-01 00:00:00",)}"#,
+        ),
+        (
+            "\
+             63110000070000000400000008000000080000001c0000800800000008000000080202020202120001\
+             000000030000000400000005000000060000000700000008000000090000000a0000000b0000000c00\
+             00000d000000",
+            "{(,1),[3,4),[5,6),[7,8),[9,10),[11,12),[13,)}",
+        ),
+        ("b411000001000000060000000b008001000b008002000000", "{[1,2]}"),
+        ("b51100000100000018000000", "{(,)}"),
+        (
+            "\
+             631100000a000000080000000800000008000000200000800800000008000000080000004000008008\
+             000000020202020202020202020000030000000400000005000000060000000700000008000000090000\
+             000a0000000b0000000c0000000d0000000f0000001100000012000000140000001500000017000000\
+             180000001a0000001b000000",
+            "{[3,4),[5,6),[7,8),[9,10),[11,12),[13,15),[17,18),[20,21),[23,24),[26,27)}",
+        ),
+    ];
+
+    /// The text of a payload, as that of the type it names.
+    fn print(value: &str) -> String {
+        let value = payload(value);
+        let oid = u32::from_le_bytes(*value.first_chunk().unwrap());
+        text(oid, &value).unwrap()
+    }
+
+    #[test]
+    fn ranges_of_a_real_server_print_as_it_prints_them() {
+        for (value, expected) in RANGES.iter().chain(MULTIRANGES) {
+            assert_eq!(print(value), *expected);
+        }
+    }
+
+    #[test]
+    fn a_bound_that_is_cut_off_is_damage() {
+        for value in ["400f0000010000000500000002", "420f00000f8080010088130b0080020004"] {
+            let value = payload(value);
+            let oid = u32::from_le_bytes(*value.first_chunk().unwrap());
+            let mut cut = value[..value.len() - 3].to_vec();
+            cut.push(2);
+            assert!(text(oid, &cut).is_err());
+            assert!(text(oid, &value[..4]).is_err());
+        }
+    }
+
+    /// Offsets that led back made each range print the same bytes again: 30 of them a kilobyte
+    /// each out of a value of one, and a compressed page of them more than a server's memory.
+    #[test]
+    fn ranges_that_share_their_bytes_are_damage() {
+        let apart = "63110000020000000800000002020000\
+                     01000000020000000300000004000000";
+        assert_eq!(print(apart), "{[1,2),[3,4)}");
+        for item in ["00000080", "00000000", "04000000", "04000080"] {
+            let shared = payload(&apart.replacen("08000000", item, 1));
+            let error = text(4451, &shared).unwrap_err().to_string();
+            assert!(error.contains("range 1 starts at"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_count_of_ranges_past_the_value_is_damage() {
+        for count in [3_u32, 1 << 20, u32::MAX] {
+            let mut value = payload(MULTIRANGES[4].0);
+            value[4..8].copy_from_slice(&count.to_le_bytes());
+            assert!(text(4532, &value).is_err(), "{count}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_ranges_never_panic(change in mutation(RANGES.len())) {
+            for value in mutations(RANGES, &change) {
+                for oid in [3904, 3906, 3908] {
+                    let _ = text(oid, &value);
+                }
+            }
+        }
+
+        #[test]
+        fn damaged_multiranges_print_no_byte_twice(change in mutation(MULTIRANGES.len())) {
+            for value in mutations(MULTIRANGES, &change) {
+                let _ = (text(4451, &value), text(4532, &value));
+                if let Ok(text) = text(4533, &value) {
+                    prop_assert!(text.len() <= 100 * value.len() + 100);
+                }
+            }
+        }
+    }
 }
