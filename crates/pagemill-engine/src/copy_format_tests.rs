@@ -1,4 +1,6 @@
-//! Tests of the COPY formats; expected rows and refusals were taken from PostgreSQL 14, 15, 17 and 18.
+//! Tests of the COPY formats, text and CSV.
+//!
+//! Expected rows and refusals were taken from PostgreSQL 14, 15, 17 and 18.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,6 @@
 //! The first difference between two exports, told by line and column.
+//!
+//! Equality is that of bytes; lines and columns are worked out only to tell a difference.
 
 use std::fmt;
 

@@ -1,4 +1,6 @@
 //! The oracle checked against itself: fixtures load on every version, and a dump is the same every time.
+//!
+//! Without this, a difference found by the other tests could be the oracle's own.
 
 use std::collections::BTreeSet;
 
