@@ -232,6 +232,11 @@ impl CopyFormat {
         self.end_row(out);
     }
 
+    /// The byte between fields.
+    pub fn delimiter(&self) -> u8 {
+        self.delimiter
+    }
+
     /// Appends what stands between two fields.
     #[inline]
     pub fn separate(&self, out: &mut Vec<u8>) {

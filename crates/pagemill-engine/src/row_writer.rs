@@ -7,15 +7,18 @@
 //! Invariant: a row that fails leaves the buffer as it was before it.
 
 use pagemill_cluster::{Column, Generated, Relation, ValueCatalog, ValueLookups};
-use pagemill_format::Error as FormatError;
 use pagemill_format::tuple::{HeapTuple, Span};
-use pagemill_format::types::ScalarWriter;
 use pagemill_format::types::output::{TypeOutput, ValueWriter};
+use pagemill_format::types::{ScalarWriter, integer};
 use pagemill_format::varlena::Varlena;
+use pagemill_format::{Error as FormatError, Oid};
 
 use crate::copy_format::CopyFormat;
 use crate::encoding::{Transcoder, readable_name, utf8_name};
 use crate::error::Result;
+
+/// `int4` in `pg_type`.
+const INT4: Oid = Oid(23);
 
 /// A scratch buffer that grew beyond this for one large value is given back.
 const KEPT_SCRATCH_BYTES: usize = 1 << 20;
@@ -26,6 +29,7 @@ pub(crate) struct PrintedColumn {
     /// Its position in the tuple, from 0.
     pub(crate) position: usize,
     pub(crate) name: Box<[u8]>,
+    type_oid: Oid,
     len: i16,
     output: TypeOutput,
     missing: Option<Box<[u8]>>,
@@ -96,6 +100,7 @@ fn printed_column(
     Ok(PrintedColumn {
         position,
         name: column.name.clone(),
+        type_oid: column.type_oid,
         len: column.layout.len,
         output: value_type.output.clone(),
         missing: column.missing.clone(),
@@ -105,6 +110,8 @@ fn printed_column(
 /// How a column's values get from the tuple into the output, the shorter ways first.
 #[derive(Clone, Copy)]
 enum Way {
+    /// `int4`, with nothing to escape, together with the byte that follows it.
+    Int4(u8),
     /// Of fixed length, printed by a function of the bytes, with nothing to escape: integers, dates.
     Direct(ScalarWriter),
     /// The bytes are the text, to be escaped.
@@ -116,8 +123,11 @@ enum Way {
 }
 
 impl Way {
-    fn of(column: &PrintedColumn, plain_is_safe: bool) -> Self {
+    fn of(column: &PrintedColumn, plain_is_safe: bool, end: u8) -> Self {
         match (&column.output, column.len) {
+            (TypeOutput::Scalar { .. }, 4) if plain_is_safe && column.type_oid == INT4 => {
+                Self::Int4(end)
+            }
             (TypeOutput::Scalar { write, plain: true }, 1..) if plain_is_safe => {
                 Self::Direct(*write)
             }
@@ -157,7 +167,9 @@ impl<'a> RowWriter<'a> {
         copy: &'a CopyFormat,
         transcoder: Option<&'a Transcoder>,
     ) -> Self {
-        let ways = (0..).zip(columns).map(|(i, c)| Way::of(c, copy.plain_is_safe(i))).collect();
+        let end = |i| if i + 1 < columns.len() { copy.delimiter() } else { b'\n' };
+        let way = |(i, column)| Way::of(column, copy.plain_is_safe(i), end(i));
+        let ways = (0..).zip(columns).map(way).collect();
         let depth = columns.iter().map(|c| c.position + 1).max().unwrap_or(0);
         Self {
             relation,
@@ -200,22 +212,32 @@ impl<'a> RowWriter<'a> {
             .map_err(|error| ValueFault { column: None, error })?;
         let columns = self.columns;
         for (index, column) in columns.iter().enumerate() {
-            if index > 0 {
-                self.copy.separate(out);
-            }
             let raw = match self.spans[column.position] {
                 Span::MISSING => column.missing.as_deref(),
                 span => span.of(data.data),
             };
-            match raw {
-                None => self.copy.write_null(out),
-                Some(raw) => self
-                    .write_value(index, column, raw, out)
-                    .map_err(|error| ValueFault { column: Some(index), error })?,
-            }
+            let Some(raw) = raw else {
+                self.copy.write_null(out);
+                self.end_field(index, out);
+                continue;
+            };
+            self.write_value(index, column, raw, out)
+                .map_err(|error| ValueFault { column: Some(index), error })?;
         }
-        self.copy.end_row(out);
+        if columns.is_empty() {
+            self.copy.end_row(out);
+        }
         Ok(())
+    }
+
+    /// What follows a field: the delimiter, or the end of the row.
+    #[inline]
+    fn end_field(&self, index: usize, out: &mut Vec<u8>) {
+        if index + 1 < self.columns.len() {
+            self.copy.separate(out)
+        } else {
+            self.copy.end_row(out)
+        }
     }
 
     #[inline]
@@ -227,18 +249,20 @@ impl<'a> RowWriter<'a> {
         out: &mut Vec<u8>,
     ) -> pagemill_format::Result<()> {
         match self.ways[index] {
-            Way::Direct(write) => write(raw, out),
-            Way::Text => self.write_text(index, raw, out),
+            Way::Int4(end) => return integer::write_int4_then(raw, end, out),
+            Way::Direct(write) => write(raw, out)?,
+            Way::Text => self.write_text(index, raw, out)?,
             Way::Untouched => {
-                ValueWriter::new(&mut self.lookups).write(&column.output, column.len, raw, out)
+                ValueWriter::new(&mut self.lookups).write(&column.output, column.len, raw, out)?;
             }
             Way::Checked => {
                 let start = out.len();
                 ValueWriter::new(&mut self.lookups).write(&column.output, column.len, raw, out)?;
                 self.copy.finish_field(index, start, out);
-                Ok(())
             }
         }
+        self.end_field(index, out);
+        Ok(())
     }
 
     /// Text goes from where it lies into the output in one pass.

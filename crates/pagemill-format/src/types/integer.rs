@@ -4,7 +4,7 @@
 //! Sources: `boolout` in `src/backend/utils/adt/bool.c`, `int2out` and `int4out` in `int.c`,
 //! `int8out` in `int8.c`, PostgreSQL 14 to 18.
 
-use super::digits::push_signed;
+use super::digits::{push_signed, push_signed_then};
 use super::payload::fixed;
 use crate::error::Result;
 
@@ -33,6 +33,16 @@ pub fn write_int2(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// When the value is not 4 bytes.
 pub fn write_int4(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     push_signed(i64::from(i32::from_le_bytes(fixed("int4", value)?)), out);
+    Ok(())
+}
+
+/// `int4`, then the byte `end`: what most columns of a table are, and what follows them.
+///
+/// # Errors
+/// When the value is not 4 bytes.
+#[inline]
+pub fn write_int4_then(value: &[u8], end: u8, out: &mut Vec<u8>) -> Result<()> {
+    push_signed_then(i64::from(i32::from_le_bytes(fixed("int4", value)?)), end, out);
     Ok(())
 }
 
