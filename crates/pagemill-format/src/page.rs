@@ -227,6 +227,29 @@ impl<'a> Page<'a> {
         Some(LinePointer(self.u32_at(at)))
     }
 
+    /// How many line pointers are normal, when every one of those points to where a tuple can be;
+    /// `None` when one does not, which [`Page::item`] tells in detail. No tuple is looked at, so
+    /// only the front of the page is touched.
+    #[inline]
+    pub fn count_normal(self) -> Option<u32> {
+        let upper = u32::from(self.u16_at(14));
+        let special = u32::from(self.u16_at(16)).min(BLOCK_SIZE as u32);
+        let end = PAGE_HEADER_BYTES + usize::from(self.line_pointer_count()) * LINE_POINTER_BYTES;
+        let pointers = self.bytes.get(PAGE_HEADER_BYTES..end)?.as_chunks::<LINE_POINTER_BYTES>().0;
+        let (mut normal, mut bad) = (0, 0);
+        for bytes in pointers {
+            let word = u32::from_le_bytes(*bytes);
+            let is_normal = u32::from((word >> 15) & 3 == 1);
+            let (start, len) = (word & 0x7FFF, word >> 17);
+            let lies_wrong = u32::from(start < upper)
+                | u32::from(start + len > special)
+                | u32::from(start & 7 != 0);
+            normal += is_normal;
+            bad |= is_normal & lies_wrong;
+        }
+        (bad == 0).then_some(normal)
+    }
+
     /// The bytes a normal line pointer points to.
     ///
     /// # Errors
@@ -314,6 +337,29 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn counting_line_pointers_agrees_with_following_them(
+            pointers in proptest::collection::vec(any::<u32>(), 0..20), sound_ones: bool,
+        ) {
+            let mut b = sound();
+            let lower = (PAGE_HEADER_BYTES + pointers.len() * LINE_POINTER_BYTES) as u16;
+            b[12..14].copy_from_slice(&lower.to_le_bytes());
+            b[14..16].copy_from_slice(&1000u16.to_le_bytes());
+            for (i, &pointer) in pointers.iter().enumerate() {
+                let pointer = if sound_ones { pointer & 0x0018_9FF8 | 0x1000 } else { pointer };
+                b[24 + 4 * i..28 + 4 * i].copy_from_slice(&pointer.to_le_bytes());
+            }
+            let page = Page::new(&b);
+            let mut normal = Some(0);
+            for number in 1..=page.line_pointer_count() {
+                let lp = page.line_pointer(number).unwrap();
+                if lp.state() == LinePointerState::Normal {
+                    normal = page.item(lp).ok().and(normal).map(|n| n + 1);
+                }
+            }
+            prop_assert_eq!(page.count_normal(), normal);
+        }
+
         #[test]
         fn arbitrary_bytes_never_panic(seed in proptest::collection::vec(any::<u8>(), 64), fill: u8) {
             let mut b = [fill; BLOCK_SIZE];

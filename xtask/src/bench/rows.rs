@@ -64,15 +64,15 @@ pub(super) const READS_TARGET: f64 = 1.1;
 const ROWS: [Row; 11] = [
     row("count-t", Work::Count(Table::T), 3.0),
     row("count-bigtable", Work::Count(Table::Bigtable), 3.0),
-    export("export-text-t", Table::T, Format::Text, 1, 1.5),
-    export("export-text-bigtable", Table::Bigtable, Format::Text, 1, 2.0),
-    export("export-csv-t", Table::T, Format::Csv, 1, 1.5),
-    export("export-csv-bigtable", Table::Bigtable, Format::Csv, 1, 2.0),
-    export("export-text-t-j2", Table::T, Format::Text, 2, 2.0),
+    export("export-text-t", Table::T, Format::Text, 1, 3.0),
+    export("export-text-bigtable", Table::Bigtable, Format::Text, 1, 3.0),
+    export("export-csv-t", Table::T, Format::Csv, 1, 3.0),
+    export("export-csv-bigtable", Table::Bigtable, Format::Csv, 1, 3.0),
+    export("export-text-t-j2", Table::T, Format::Text, 2, 3.0),
     export("export-text-bigtable-j2", Table::Bigtable, Format::Text, 2, 3.0),
-    export("export-csv-t-j2", Table::T, Format::Csv, 2, 2.0),
+    export("export-csv-t-j2", Table::T, Format::Csv, 2, 3.0),
     export("export-csv-bigtable-j2", Table::Bigtable, Format::Csv, 2, 3.0),
-    row("startup-ls", Work::Startup, 20.0),
+    row("startup-ls", Work::Startup, 50.0),
 ];
 
 const fn row(id: &'static str, work: Work, target: f64) -> Row {
