@@ -223,7 +223,7 @@ impl Cluster {
             None => format!("with OID {oid}"),
         };
         let link = self.path().join("pg_tblspc").join(oid.to_string());
-        let link = match std::fs::read_link(&link) {
+        let link = match link.read_link() {
             Ok(target) if self.storage().exists(&target).unwrap_or(true) => {
                 format!("whose link leads to {}: restore what is missing there", target.display())
             }
@@ -353,11 +353,12 @@ impl LockFile {
     /// copy. Paths do not tell: links and mounts give one directory several.
     fn is_of(&self, opened: &Path) -> bool {
         let Some(named) = &self.directory else { return true };
-        let identity = |path: &Path| std::fs::metadata(path).map(|m| (m.dev(), m.ino()));
+        // Asked of the system itself: which directory a name leads to is nothing that is read.
+        let identity = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino()));
         match (identity(named), identity(opened)) {
             (Ok(named), Ok(opened)) => named == opened,
-            (Err(error), _) => error.kind() != std::io::ErrorKind::NotFound,
-            (Ok(_), Err(_)) => true,
+            (Err(error), Ok(_)) => error.kind() != std::io::ErrorKind::NotFound,
+            (_, Err(_)) => true,
         }
     }
 }

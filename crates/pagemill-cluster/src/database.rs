@@ -249,8 +249,8 @@ impl Database {
         inner.catalog_columns =
             inner.read_columns(&mut log, |relation| catalog::ALL.contains(&relation))?;
         inner.read_classes(&mut log)?;
-        for (&oid, columns) in &inner.catalog_columns {
-            inner.check_column_count(oid, columns)?;
+        for oid in catalog::ALL {
+            inner.check_column_count(oid, inner.catalog_columns(oid, &[])?)?;
         }
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -479,8 +479,8 @@ impl Inner {
         if usize::try_from(class.column_count) == Ok(columns.len()) {
             return Ok(());
         }
-        let found = columns.len();
-        let what = format!("{found} columns, and pg_class says {}", class.column_count);
+        let (found, counted) = (columns.len(), class.column_count);
+        let what = format!("columns up to number {found}, and pg_class says there are {counted}");
         Err(self.attribute_damage(oid, &what))
     }
 
