@@ -2,6 +2,8 @@
 //!
 //! Source: `src/include/catalog/pg_attribute.h`, PostgreSQL 14 to 18.
 
+use std::fmt;
+
 use pagemill_format::tuple::{AttributeLayout, TupleLayout};
 use pagemill_format::types::array;
 use pagemill_format::varlena::{self, Varlena};
@@ -102,9 +104,75 @@ pub fn tuple_layout(columns: &[Column]) -> TupleLayout {
 }
 
 /// Puts columns in the order of their numbers; system columns (numbers below 1) are left out.
-pub(crate) fn in_order(mut numbered: Vec<(i16, Column)>) -> Vec<Column> {
+/// From here on a column's place is its number, so a gap would shift all that follow.
+///
+/// # Errors
+/// The first number, from 1 on, that is missing or there twice.
+pub(crate) fn in_order(mut numbered: Vec<(i16, Column)>) -> Result<Vec<Column>, NumberFault> {
     numbered.retain(|(number, _)| *number > 0);
     numbered.sort_by_key(|(number, _)| *number);
-    numbered.dedup_by_key(|(number, _)| *number);
-    numbered.into_iter().map(|(_, column)| column).collect()
+    for (&(number, _), expected) in numbered.iter().zip(1..) {
+        if number > expected {
+            return Err(NumberFault::Missing(expected));
+        }
+        if number < expected {
+            return Err(NumberFault::Doubled(number));
+        }
+    }
+    Ok(numbered.into_iter().map(|(_, column)| column).collect())
+}
+
+/// What is wrong with the numbers of a relation's columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NumberFault {
+    /// No row of `pg_attribute` has this number, and one has a higher number.
+    Missing(i16),
+    /// Several visible rows of `pg_attribute` have this number.
+    Doubled(i16),
+}
+
+impl fmt::Display for NumberFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(number) => write!(f, "no row for column {number}"),
+            Self::Doubled(number) => write!(f, "more than one row for column {number}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbered(numbers: &[i16]) -> Vec<(i16, Column)> {
+        let column = |&number: &i16| {
+            let column = Column {
+                name: number.to_string().into_bytes().into(),
+                type_oid: Oid(23),
+                layout: AttributeLayout { len: 4, align: 4 },
+                dropped: false,
+                generated: Generated::No,
+                missing: None,
+            };
+            (number, column)
+        };
+        numbers.iter().map(column).collect()
+    }
+
+    fn ordered(numbers: &[i16]) -> Result<Vec<String>, NumberFault> {
+        Ok(in_order(numbered(numbers))?.iter().map(Column::display_name).collect())
+    }
+
+    #[test]
+    fn columns_go_by_their_numbers_and_system_columns_are_none() {
+        assert_eq!(ordered(&[3, -1, 1, -6, 2]).unwrap(), ["1", "2", "3"]);
+        assert!(ordered(&[-1, -6]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_gap_or_a_number_that_is_there_twice_is_found() {
+        assert_eq!(ordered(&[1, 3]), Err(NumberFault::Missing(2)));
+        assert_eq!(ordered(&[2, 3]), Err(NumberFault::Missing(1)));
+        assert_eq!(ordered(&[1, 2, 2, 3]), Err(NumberFault::Doubled(2)));
+    }
 }

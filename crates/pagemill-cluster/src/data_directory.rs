@@ -9,11 +9,15 @@
 //! PostgreSQL 14 to 18.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use pagemill_format::control::{ClusterState, ControlFile};
-use pagemill_format::{Fork, Oid, PgVersion};
+use pagemill_format::{Error as FormatError, Fork, Oid, PgVersion};
 use pagemill_io::{ForkFiles, SegmentListing, Storage};
 
 use crate::error::{Damage, Error, Result};
@@ -24,6 +28,15 @@ pub const DEFAULT_TABLESPACE: Oid = Oid(1663);
 pub const GLOBAL_TABLESPACE: Oid = Oid(1664);
 
 const SMALL_FILE_LIMIT: u64 = 1 << 20;
+
+/// How often, and after how long, `pg_control` is read again when its CRC is wrong: a server may
+/// have been writing it. `get_controlfile` in `controldata_utils.c` does the same.
+const CONTROL_RETRIES: usize = 10;
+const CONTROL_PAUSE: Duration = Duration::from_millis(10);
+
+/// Files that a base backup or a restore leaves in a data directory until a server has started.
+const RECOVERY_FILES: [&str; 4] =
+    ["backup_label", "tablespace_map", "recovery.signal", "standby.signal"];
 
 /// What a caller allows although the result can then only be advisory, and what it checks.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +70,8 @@ struct Inner {
     verify_checksums: bool,
     /// What each directory of relations holds.
     listings: Mutex<HashMap<PathBuf, Arc<SegmentListing>>>,
+    /// The names of tablespaces, once a message has needed one.
+    tablespace_names: OnceLock<HashMap<Oid, Box<[u8]>>>,
 }
 
 impl Cluster {
@@ -66,19 +81,27 @@ impl Cluster {
     /// When it is none, or of a kind or in a state that is not to be read.
     pub fn open(storage: Storage, path: &Path, options: OpenOptions) -> Result<Self> {
         let version = read_version(&storage, path)?;
-        if !options.live {
-            refuse_running_server(&storage, path)?;
+        let lock = if options.live { None } else { LockFile::read(&storage, path)? };
+        if let Some(lock) = lock.as_ref().filter(|lock| lock.is_of(path)) {
+            return Err(Error::Running { path: path.join(LockFile::NAME), pid: lock.pid });
         }
         let control = read_control(&storage, path, Some(version))?;
-        let clean = control.state == ClusterState::ShutDown;
-        if !clean && !options.live && !options.allow_unclean {
+        if !control.state.is_clean() && !options.live && !options.allow_unclean {
+            let advice = start_advice(&storage, path, control.state, lock.as_ref())?;
             let state = control.state.to_string();
-            return Err(Error::NotShutDown { path: path.into(), state });
+            return Err(Error::NotShutDown { path: path.into(), state, advice });
         }
         let verify_checksums = options.verify_checksums && control.has_data_checksums();
         let path = path.to_path_buf();
-        let listings = Mutex::default();
-        let inner = Inner { storage, path, control, options, verify_checksums, listings };
+        let inner = Inner {
+            storage,
+            path,
+            control,
+            options,
+            verify_checksums,
+            listings: Mutex::default(),
+            tablespace_names: OnceLock::new(),
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -114,7 +137,7 @@ impl Cluster {
 
     /// True when a server shut the cluster down, so that the files are complete.
     pub fn is_clean(&self) -> bool {
-        self.inner.control.state == ClusterState::ShutDown && !self.inner.options.live
+        self.inner.control.state.is_clean() && !self.inner.options.live
     }
 
     /// The directory that holds a database's files in a tablespace; for the global tablespace the
@@ -159,7 +182,8 @@ impl Cluster {
         if let Some(found) = listings().get(directory) {
             return Ok(found.clone());
         }
-        let listing = Arc::new(SegmentListing::read(self.storage(), directory)?);
+        let read = SegmentListing::read(self.storage(), directory);
+        let listing = Arc::new(read.map_err(|error| self.with_tablespace(error, directory))?);
         listings().insert(directory.into(), listing.clone());
         Ok(listing)
     }
@@ -169,7 +193,52 @@ impl Cluster {
     /// # Errors
     /// When it is not there, cannot be read, or is not small.
     pub fn read_small_file(&self, path: &Path) -> Result<Vec<u8>> {
-        Ok(self.storage().read_file(path, SMALL_FILE_LIMIT)?)
+        let directory = path.parent().unwrap_or(path);
+        let read = self.storage().read_file(path, SMALL_FILE_LIMIT);
+        read.map_err(|error| self.with_tablespace(error, directory))
+    }
+
+    /// An error of reading in `directory`, with the tablespace named if it is for its want that
+    /// nothing was found.
+    fn with_tablespace(&self, error: pagemill_io::Error, directory: &Path) -> Error {
+        let below = directory.strip_prefix(self.path().join("pg_tblspc"));
+        let first = below.ok().and_then(|below| below.iter().next()?.to_str()?.parse().ok());
+        match first.map(Oid) {
+            Some(oid)
+                if error.is_not_found() && self.storage().exists(directory).ok() == Some(false) =>
+            {
+                self.missing_tablespace(oid, directory)
+            }
+            _ => error.into(),
+        }
+    }
+
+    fn missing_tablespace(&self, oid: Oid, directory: &Path) -> Error {
+        let names = self.inner.tablespace_names.get_or_init(|| {
+            // Without names the message still has the number.
+            self.tablespaces().unwrap_or_default()
+        });
+        let tablespace = match names.get(&oid) {
+            Some(name) => format!("\"{}\" (OID {oid})", String::from_utf8_lossy(name)),
+            None => format!("with OID {oid}"),
+        };
+        let link = self.path().join("pg_tblspc").join(oid.to_string());
+        let link = match link.read_link() {
+            Ok(target) if self.storage().exists(&target).unwrap_or(true) => {
+                format!("whose link leads to {}: restore what is missing there", target.display())
+            }
+            Ok(target) => format!(
+                "whose link leads to {}, which is not there: mount or restore it, or correct the \
+                 link {}",
+                target.display(),
+                link.display()
+            ),
+            Err(_) if self.storage().exists(&link).unwrap_or(false) => {
+                format!("which lies in {}: restore what is missing there", link.display())
+            }
+            Err(_) => format!("whose link {} is missing: restore it", link.display()),
+        };
+        Error::MissingTablespace { path: directory.into(), tablespace, link }
     }
 }
 
@@ -221,30 +290,119 @@ pub fn read_control(
         let reason = "there is no global/pg_control in it".into();
         return Err(Error::NotADataDirectory { path: path.into(), reason });
     }
-    let bytes = storage.read_file(&file, SMALL_FILE_LIMIT)?;
-    ControlFile::parse(&bytes, version).map_err(|error| match error {
-        pagemill_format::Error::Unsupported { .. } => {
+    parse_control(storage, &file, version)?.map_err(|error| match error {
+        FormatError::Unsupported { .. } => {
             Error::Unsupported { path: file, reason: error.to_string() }
         }
         other => Error::file_damage(file, &other),
     })
 }
 
-/// A lock file counts as long as the process it names lives; a server that crashed leaves one
-/// behind that names nobody.
-fn refuse_running_server(storage: &Storage, path: &Path) -> Result<()> {
-    let file = path.join("postmaster.pid");
-    let contents = match storage.read_file(&file, SMALL_FILE_LIMIT) {
-        Ok(contents) => contents,
-        Err(error) if error.is_not_found() => return Ok(()),
-        Err(error) => return Err(error.into()),
-    };
-    let text = String::from_utf8_lossy(&contents);
-    let pid = text.lines().next().and_then(|line| line.trim().parse::<i32>().ok());
-    match pid.map(i32::abs).filter(|&pid| is_alive(pid)) {
-        Some(pid) => Err(Error::Running { path: file, pid }),
-        None => Ok(()),
+/// Reads the file until it is sound, or damaged in the same way twice: one caught half written
+/// reads differently the next time.
+fn parse_control(
+    storage: &Storage,
+    file: &Path,
+    version: Option<PgVersion>,
+) -> Result<Result<ControlFile, FormatError>> {
+    let mut bytes = storage.read_file(file, SMALL_FILE_LIMIT)?;
+    let mut parsed = ControlFile::parse(&bytes, version);
+    for _ in 0..CONTROL_RETRIES {
+        if !matches!(parsed, Err(FormatError::Corrupt { .. })) {
+            break;
+        }
+        std::thread::sleep(CONTROL_PAUSE);
+        let again = storage.read_file(file, SMALL_FILE_LIMIT)?;
+        if again == bytes {
+            break;
+        }
+        bytes = again;
+        parsed = ControlFile::parse(&bytes, version);
     }
+    Ok(parsed)
+}
+
+/// What `postmaster.pid` tells of a process that lives; a server that crashed leaves one behind
+/// that names nobody.
+#[derive(Debug)]
+struct LockFile {
+    pid: i32,
+    /// The data directory of that server; not there in a file that was caught half written.
+    directory: Option<PathBuf>,
+}
+
+impl LockFile {
+    const NAME: &str = "postmaster.pid";
+
+    fn read(storage: &Storage, path: &Path) -> Result<Option<Self>> {
+        let contents = match storage.read_file(&path.join(Self::NAME), SMALL_FILE_LIMIT) {
+            Ok(contents) => contents,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let mut lines = contents.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+        let first = lines.next().and_then(|line| std::str::from_utf8(line).ok());
+        // A negative one is that of a server in single-user mode.
+        let pid = first.and_then(|line| line.parse::<i32>().ok()?.checked_abs());
+        let directory = lines.next().filter(|line| !line.is_empty());
+        let directory = directory.map(|line| PathBuf::from(OsStr::from_bytes(line)));
+        Ok(pid.filter(|&pid| is_alive(pid)).map(|pid| Self { pid, directory }))
+    }
+
+    /// True unless it is certain that the server runs on another directory, of which this is a
+    /// copy. Paths do not tell: links and mounts give one directory several.
+    fn is_of(&self, opened: &Path) -> bool {
+        let Some(named) = &self.directory else { return true };
+        // Asked of the system itself: which directory a name leads to is nothing that is read.
+        let identity = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino()));
+        match (identity(named), identity(opened)) {
+            (Ok(named), Ok(opened)) => named == opened,
+            (Err(error), Ok(_)) => error.kind() != std::io::ErrorKind::NotFound,
+            (_, Err(_)) => true,
+        }
+    }
+}
+
+/// How a cluster in this state came about, as far as its directory tells, and what makes it whole.
+fn start_advice(
+    storage: &Storage,
+    path: &Path,
+    state: ClusterState,
+    lock: Option<&LockFile>,
+) -> Result<String> {
+    if state == ClusterState::ShutDownInRecovery {
+        let advice = "it is a standby, and some of its changes may be in its WAL only: start it, \
+                      promote it and stop it";
+        return Ok(advice.into());
+    }
+    let found = recovery_files(storage, path)?;
+    Ok(match lock {
+        // Whether it is a copy or a container's own cannot be told from outside.
+        Some(LockFile { pid, directory: Some(directory) }) => format!(
+            "{found}its postmaster.pid is that of a server on {} (process {pid}): if this is a \
+             copy of a running server's files, remove that file from the copy, start PostgreSQL \
+             on it and stop it; if a container's server runs on it, stop that",
+            directory.display()
+        ),
+        _ if found.is_empty() => "start and stop PostgreSQL on it".into(),
+        _ => format!("{found}start PostgreSQL on it first, which completes it, and stop it"),
+    })
+}
+
+/// Tells of what a base backup or a restore left; empty when there is nothing.
+fn recovery_files(storage: &Storage, path: &Path) -> Result<String> {
+    let mut found = Vec::new();
+    for name in RECOVERY_FILES {
+        if storage.exists(&path.join(name))? {
+            found.push(name);
+        }
+    }
+    let origin = match found.first() {
+        None => return Ok(String::new()),
+        Some(&("backup_label" | "tablespace_map")) => "as an unpacked base backup does",
+        Some(_) => "as a standby or a restore does",
+    };
+    Ok(format!("it holds {}, {origin}: ", found.join(" and ")))
 }
 
 fn is_alive(pid: i32) -> bool {
@@ -256,6 +414,8 @@ fn is_alive(pid: i32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     fn open(path: &Path) -> String {
@@ -295,7 +455,89 @@ mod tests {
         std::fs::create_dir(dir.path().join("global")).unwrap();
         std::fs::write(dir.path().join("PG_VERSION"), "15\n").unwrap();
         let pid = std::process::id();
-        std::fs::write(dir.path().join("postmaster.pid"), format!("{pid}\n/x\n")).unwrap();
-        assert!(open(dir.path()).contains("a server is running"));
+        let linked = dir.path().join("global/..");
+        // The path itself, another path to it, and a file caught half written.
+        for line in [
+            format!("{}\n", dir.path().display()),
+            format!("{}\n", linked.display()),
+            String::new(),
+        ] {
+            let lock = format!("{pid}\n{line}");
+            std::fs::write(dir.path().join("postmaster.pid"), lock).unwrap();
+            assert!(open(dir.path()).contains("a server is running"));
+        }
+    }
+
+    #[test]
+    fn the_lock_file_of_another_directory_or_of_nobody_is_no_running_server() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::create_dir(dir.path().join("global")).unwrap();
+        std::fs::write(dir.path().join("PG_VERSION"), "15\n").unwrap();
+        let (pid, own) = (std::process::id(), dir.path().display().to_string());
+        let other = other.path().display().to_string();
+        for lock in [
+            format!("{pid}\n{other}\n"),
+            format!("{pid}\n{other}/gone\n"),
+            format!("{}\n{own}\n", i32::MIN),
+            format!("x\n{own}\n"),
+            String::new(),
+        ] {
+            std::fs::write(dir.path().join("postmaster.pid"), lock).unwrap();
+            assert!(open(dir.path()).contains("no global/pg_control"));
+        }
+    }
+
+    const CONTROL_15: &[u8] = include_bytes!("../../pagemill-format/fixtures/pg_control/15.bin");
+
+    /// Files that are read half written a few times, in two ways.
+    #[derive(Debug)]
+    struct Torn {
+        reads_left: Arc<AtomicUsize>,
+    }
+
+    #[derive(Debug)]
+    struct TornFile(Box<dyn pagemill_io::File>, Arc<AtomicUsize>);
+
+    impl pagemill_io::FileSystem for Torn {
+        fn open(&self, path: &Path) -> std::io::Result<Box<dyn pagemill_io::File>> {
+            let file = pagemill_io::RealFileSystem.open(path)?;
+            Ok(Box::new(TornFile(file, self.reads_left.clone())))
+        }
+        fn read_dir(&self, path: &Path) -> std::io::Result<Vec<pagemill_io::DirEntry>> {
+            pagemill_io::RealFileSystem.read_dir(path)
+        }
+        fn metadata(&self, path: &Path) -> std::io::Result<pagemill_io::Metadata> {
+            pagemill_io::RealFileSystem.metadata(path)
+        }
+    }
+
+    impl pagemill_io::File for TornFile {
+        fn read_at(&self, buf: &mut [u8], offset: u64) -> std::io::Result<usize> {
+            let got = self.0.read_at(buf, offset)?;
+            let left = self.1.load(Ordering::Relaxed);
+            if left > 0 {
+                self.1.store(left - 1, Ordering::Relaxed);
+                buf[100] ^= left as u8;
+            }
+            Ok(got)
+        }
+        fn len(&self) -> std::io::Result<u64> {
+            self.0.len()
+        }
+    }
+
+    #[test]
+    fn a_control_file_caught_half_written_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("global")).unwrap();
+        let mut control = CONTROL_15.to_vec();
+        control.resize(8192, 0);
+        std::fs::write(dir.path().join("global/pg_control"), control).unwrap();
+        for (torn, sound) in [(0, true), (3, true), (100, false)] {
+            let reads_left = Arc::new(AtomicUsize::new(torn));
+            let storage = Storage::new(Arc::new(Torn { reads_left }));
+            let read = read_control(&storage, dir.path(), None);
+            assert_eq!(read.is_ok(), sound, "{read:?}");
+        }
     }
 }

@@ -18,7 +18,7 @@ use pagemill_format::{Error as FormatError, Oid};
 use crate::bootstrap::pg_attribute_columns;
 use crate::column::{Column, in_order, tuple_layout};
 use crate::data_directory::{Cluster, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::relation::{ClassRow, Relation};
 use crate::system_table::{Row, SystemTable};
 use crate::transaction_log::ClusterLog;
@@ -71,6 +71,9 @@ pub(crate) mod catalog {
 /// OIDs from here on were given out after initdb (`FirstNormalObjectId`).
 pub const FIRST_NORMAL_OID: Oid = Oid(16384);
 
+/// `DATCONNLIMIT_INVALID_DB`: 16 on, and the minor releases of 14 and 15 that came with it.
+const INVALID_DATABASE_LIMIT: i32 = -2;
+
 /// `heap_tableam_handler` in `pg_proc`.
 const HEAP_HANDLER: Oid = Oid(3);
 
@@ -89,6 +92,8 @@ pub struct DatabaseRow {
     pub is_template: bool,
     /// `datallowconn`.
     pub allows_connections: bool,
+    /// `datconnlimit`, -1 for none; see [`DatabaseRow::is_invalid`].
+    pub connection_limit: i32,
 }
 
 /// An open database. Clones share it.
@@ -148,8 +153,15 @@ impl Cluster {
     /// The rows of `pg_database`.
     fn pg_database(&self) -> Result<Vec<DatabaseRow>> {
         let mut rows = Vec::new();
-        let wanted =
-            ["oid", "datname", "encoding", "dattablespace", "datistemplate", "datallowconn"];
+        let wanted = [
+            "oid",
+            "datname",
+            "encoding",
+            "dattablespace",
+            "datistemplate",
+            "datallowconn",
+            "datconnlimit",
+        ];
         self.scan_shared(catalog::PG_DATABASE, &wanted, |row| {
             rows.push(DatabaseRow::read(row)?);
             Ok(())
@@ -174,7 +186,7 @@ impl Cluster {
         let mut last = None;
         for database in databases {
             let unread = Inner::unread(self, DatabaseRow::unnamed(Oid(database)));
-            match unread.and_then(|inner| inner.shared_table(oid, &mut log)) {
+            match unread.and_then(|inner| inner.shared_table(oid, wanted, &mut log)) {
                 Ok(table) => return table.scan(&mut log, wanted, visit),
                 Err(error) => last = Some(error),
             }
@@ -196,6 +208,7 @@ impl DatabaseRow {
             tablespace: DEFAULT_TABLESPACE,
             is_template: false,
             allows_connections: true,
+            connection_limit: -1,
         }
     }
 
@@ -207,7 +220,14 @@ impl DatabaseRow {
             tablespace: row.oid(3)?,
             is_template: row.byte(4)? != 0,
             allows_connections: row.byte(5)? != 0,
+            connection_limit: row.i32(6)?,
         })
+    }
+
+    /// True when a DROP DATABASE was begun and did not end: some of its files may be gone, and a
+    /// server refuses to connect to it.
+    pub fn is_invalid(&self) -> bool {
+        self.connection_limit == INVALID_DATABASE_LIMIT
     }
 }
 
@@ -215,13 +235,23 @@ impl Database {
     /// Opens a database that `pg_database` lists.
     ///
     /// # Errors
-    /// When its catalogs cannot be read.
+    /// When it is invalid, or its catalogs cannot be read.
     pub fn open(cluster: &Cluster, row: DatabaseRow) -> Result<Self> {
+        if row.is_invalid() {
+            return Err(Error::refused(format!(
+                "database \"{}\" is invalid: a DROP DATABASE of it was interrupted, and some of \
+                 its files may be gone: nothing in it can be relied on, finish with DROP DATABASE",
+                String::from_utf8_lossy(&row.name)
+            )));
+        }
         let mut inner = Inner::unread(cluster, row)?;
         let mut log = ClusterLog::new(cluster.clone());
         inner.catalog_columns =
             inner.read_columns(&mut log, |relation| catalog::ALL.contains(&relation))?;
         inner.read_classes(&mut log)?;
+        for oid in catalog::ALL {
+            inner.check_column_count(oid, inner.catalog_columns(oid, &[])?)?;
+        }
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -242,7 +272,7 @@ impl Database {
 
     /// The relation with this OID.
     pub fn class(&self, oid: Oid) -> Option<&ClassRow> {
-        self.inner.by_oid.get(&oid).and_then(|&at| self.inner.classes.get(at))
+        self.inner.class(oid)
     }
 
     /// The names of all schemas.
@@ -346,11 +376,16 @@ impl Database {
     /// The columns of these relations.
     ///
     /// # Errors
-    /// When `pg_attribute` cannot be read.
+    /// When `pg_attribute` cannot be read, or has not just the columns that `pg_class` counts.
     pub(crate) fn columns_of(&self, relations: &[Oid]) -> Result<HashMap<Oid, Vec<Column>>> {
         let wanted: HashSet<Oid> = relations.iter().copied().collect();
         let mut log = ClusterLog::new(self.cluster().clone());
-        self.inner.read_columns(&mut log, |oid| wanted.contains(&oid))
+        let found = self.inner.read_columns(&mut log, |oid| wanted.contains(&oid))?;
+        for &oid in relations {
+            let columns = found.get(&oid).map(Vec::as_slice).unwrap_or_default();
+            self.inner.check_column_count(oid, columns)?;
+        }
+        Ok(found)
     }
 
     fn relation_with(&self, class: &ClassRow, columns: Vec<Column>) -> Result<Relation> {
@@ -381,7 +416,7 @@ impl Database {
         let class = self.class(oid).ok_or_else(|| {
             Error::refused(format!("catalog {oid} is missing in pg_class of this database"))
         })?;
-        let columns = self.inner.catalog_columns.get(&oid).map(Vec::as_slice).unwrap_or_default();
+        let columns = self.inner.catalog_columns(oid, wanted)?;
         let table = self.inner.system_table(self.base_path(class)?, columns);
         table.scan(&mut ClusterLog::new(self.cluster().clone()), wanted, visit)
     }
@@ -410,11 +445,60 @@ impl Inner {
         })
     }
 
-    fn shared_table(&self, oid: Oid, log: &mut ClusterLog) -> Result<SystemTable> {
-        let mut columns = self.read_columns(log, |relation| relation == oid)?;
+    /// A shared catalog, its shape taken from this database.
+    fn shared_table(
+        mut self,
+        oid: Oid,
+        wanted: &[&str],
+        log: &mut ClusterLog,
+    ) -> Result<SystemTable> {
+        self.catalog_columns = self.read_columns(log, |relation| relation == oid)?;
         let directory = self.cluster.tablespace_path(GLOBAL_TABLESPACE, Oid::INVALID);
         let base = directory.join(self.mapped_filenode(oid, true)?.to_string());
-        Ok(self.system_table(base, &columns.remove(&oid).unwrap_or_default()))
+        Ok(self.system_table(base, self.catalog_columns(oid, wanted)?))
+    }
+
+    /// The columns of a catalog, those that are wanted among them: otherwise it is this database's
+    /// `pg_attribute` that is damaged, and not the catalog.
+    fn catalog_columns(&self, oid: Oid, wanted: &[&str]) -> Result<&[Column]> {
+        let columns = self.catalog_columns.get(&oid).map(Vec::as_slice).unwrap_or_default();
+        let is_there = |name: &&&str| columns.iter().any(|c| *c.name == *name.as_bytes());
+        match wanted.iter().find(|name| !is_there(name)) {
+            None => Ok(columns),
+            Some(name) => Err(self.attribute_damage(oid, &format!("no row for the column {name}"))),
+        }
+    }
+
+    /// Checks a relation's columns, whose numbers follow each other, against `pg_class`.
+    fn check_column_count(&self, oid: Oid, columns: &[Column]) -> Result<()> {
+        let Some(class) = self.class(oid) else {
+            let path = self.mapped_base(catalog::PG_CLASS)?;
+            let what = format!("pg_class has no row for relation {oid}, which something refers to");
+            return Err(Damage::in_file(path, what).into());
+        };
+        if usize::try_from(class.column_count) == Ok(columns.len()) {
+            return Ok(());
+        }
+        let (found, counted) = (columns.len(), class.column_count);
+        let what = format!("columns up to number {found}, and pg_class says there are {counted}");
+        Err(self.attribute_damage(oid, &what))
+    }
+
+    /// What `pg_attribute` has for this relation is not what it must have.
+    fn attribute_damage(&self, oid: Oid, has: &str) -> Error {
+        let relation = match self.class(oid) {
+            Some(class) => format!("\"{}\" (OID {oid})", String::from_utf8_lossy(&class.name)),
+            None => format!("with OID {oid}"),
+        };
+        let what = format!("for the relation {relation}, pg_attribute has {has}");
+        match self.mapped_base(catalog::PG_ATTRIBUTE) {
+            Ok(path) => Damage::in_file(path, what).into(),
+            Err(error) => error,
+        }
+    }
+
+    fn class(&self, oid: Oid) -> Option<&ClassRow> {
+        self.by_oid.get(&oid).and_then(|&at| self.classes.get(at))
     }
 
     fn base_path(&self, class: &ClassRow) -> Result<PathBuf> {
@@ -441,7 +525,7 @@ impl Inner {
         map.filenode(oid).ok_or_else(|| {
             let path = self.cluster.tablespace_path(tablespace, self.row.oid);
             let what = format!("relation {oid} is not in the relation map");
-            crate::error::Damage::in_file(path.join("pg_filenode.map"), what).into()
+            Damage::in_file(path.join("pg_filenode.map"), what).into()
         })
     }
 
@@ -482,12 +566,15 @@ impl Inner {
             }
             Ok(())
         })?;
-        Ok(found.into_iter().map(|(oid, columns)| (oid, in_order(columns))).collect())
+        let ordered = |(oid, columns)| match in_order(columns) {
+            Ok(columns) => Ok((oid, columns)),
+            Err(fault) => Err(self.attribute_damage(oid, &fault.to_string())),
+        };
+        found.into_iter().map(ordered).collect()
     }
 
     fn read_classes(&mut self, log: &mut ClusterLog) -> Result<()> {
-        let columns =
-            self.catalog_columns.get(&catalog::PG_CLASS).map(Vec::as_slice).unwrap_or_default();
+        let columns = self.catalog_columns(catalog::PG_CLASS, &ClassRow::SOURCE)?;
         let table = self.system_table(self.mapped_base(catalog::PG_CLASS)?, columns);
         let mut classes = Vec::new();
         table.scan(log, &ClassRow::SOURCE, |row| {

@@ -46,14 +46,26 @@ pub enum Error {
     },
     /// The cluster was not shut down.
     #[error(
-        "{path}: the cluster's state is \"{state}\", not \"shut down\": start and stop PostgreSQL \
-         on it, or read the files as they lie with --allow-unclean"
+        "{path}: the cluster's state is \"{state}\", not \"shut down\": {advice}, or read the files \
+         as they lie with --allow-unclean"
     )]
     NotShutDown {
         /// The data directory.
         path: PathBuf,
         /// The state in `pg_control`, as `pg_controldata` words it.
         state: String,
+        /// How that came about, where the directory tells, and how it becomes "shut down".
+        advice: String,
+    },
+    /// A tablespace is not, or not wholly, where the cluster has it.
+    #[error("{path}: no such directory: it belongs to tablespace {tablespace}, {link}")]
+    MissingTablespace {
+        /// The directory that is missing.
+        path: PathBuf,
+        /// Name and OID.
+        tablespace: String,
+        /// What became of its link in `pg_tblspc`, and the remedy.
+        link: String,
     },
     /// There is no such database, table, column ….
     #[error("{what} does not exist{near}", near = Near(near))]

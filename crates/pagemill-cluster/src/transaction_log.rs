@@ -15,7 +15,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use pagemill_format::slru::{self, SlruPosition, TransactionStatus};
-use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork, MultiXactId, TransactionId};
+use pagemill_format::{
+    BLOCK_SIZE, BlockNumber, Error as FormatError, Fork, MultiXactId, TransactionId,
+};
 use pagemill_stream::PageCache;
 
 use crate::data_directory::Cluster;
@@ -25,8 +27,13 @@ use crate::visibility::TransactionLog;
 /// Pages of the logs kept per thread (256 kB).
 const CACHED_PAGES: NonZeroUsize = NonZeroUsize::new(32).unwrap(); // infallible: 32 is not 0
 
-/// More members than a multixact can have: each is a transaction that was running, or prepared.
-const MOST_MEMBERS: u32 = 1 << 22;
+/// More members than a multixact can have. Members join one at a time, and each time all that are
+/// there are written anew under a new multixact, whose places stay taken while any of them runs:
+/// n members take n (n + 1) / 2 places, of which there are 2^32, so n stays below 92,682.
+const MOST_MEMBERS: u32 = 1 << 17;
+
+/// `InvalidMultiXactId`.
+const NO_MULTIXACT: MultiXactId = MultiXactId(0);
 
 #[derive(Debug, Clone, Copy)]
 enum Log {
@@ -51,13 +58,15 @@ pub struct ClusterLog {
     cluster: Cluster,
     pages: PageCache,
     last: (TransactionId, bool),
+    last_updater: (MultiXactId, Option<TransactionId>),
 }
 
 impl ClusterLog {
     /// Logs of which nothing was read yet.
     pub fn new(cluster: Cluster) -> Self {
         let last = (TransactionId::INVALID, false);
-        Self { cluster, pages: PageCache::new(CACHED_PAGES), last }
+        let last_updater = (NO_MULTIXACT, None);
+        Self { cluster, pages: PageCache::new(CACHED_PAGES), last, last_updater }
     }
 
     /// The status of one transaction as the commit log has it.
@@ -66,10 +75,30 @@ impl ClusterLog {
     /// When the log does not reach to it, or cannot be read.
     pub fn status(&mut self, xid: TransactionId) -> Result<TransactionStatus> {
         self.refuse_future(xid)?;
-        let page = self.page(Log::Commit, slru::clog_position(xid), &|| {
-            format!("the status of transaction {xid}")
-        })?;
+        let position = slru::clog_position(xid);
+        self.refuse_truncated(xid, position)?;
+        let page =
+            self.page(Log::Commit, position, &|| format!("the status of transaction {xid}"))?;
         Ok(slru::status_in_page(page, xid))
+    }
+
+    /// Where the log was truncated, nothing tells what became of a transaction. A page that is
+    /// still there tells as well as ever, so only what is missing is refused. Reading zeros there,
+    /// as for what was never written, would hide rows that were committed long ago.
+    fn refuse_truncated(&self, xid: TransactionId, position: SlruPosition) -> Result<()> {
+        let oldest = self.cluster.control().checkpoint.oldest_xid;
+        if !xid.precedes(oldest) {
+            return Ok(());
+        }
+        let path = log_path(&self.cluster, Log::Commit, position);
+        if self.cluster.storage().exists(&path)? {
+            return Ok(());
+        }
+        let what = format!(
+            "this file is missing, and transaction {xid} is older than {oldest}, the oldest that \
+             the commit log still covers: what asks for it should have been frozen long ago"
+        );
+        Err(Damage::in_file(path, what).into())
     }
 
     /// In a cluster that was shut down, no tuple can be of a transaction still to come.
@@ -98,7 +127,12 @@ impl ClusterLog {
     fn updater_of(&mut self, multi: MultiXactId) -> Result<Option<TransactionId>> {
         let first = self.member_offset(multi)?;
         let end = self.members_end(multi)?;
-        if first == 0 || end.wrapping_sub(first) > MOST_MEMBERS {
+        let unwritten = first == 0 || end == 0;
+        if unwritten && !self.cluster.is_clean() {
+            // Offsets that were still in the server's memory: nobody is known to have updated.
+            return Ok(None);
+        }
+        if unwritten || end.wrapping_sub(first) > MOST_MEMBERS {
             let path = self.cluster.path().join(Log::MultiXactOffsets.directory());
             let what = format!("multixact {multi} would have the members {first} to {end}");
             return Err(Damage::in_file(path, what).into());
@@ -109,14 +143,14 @@ impl ClusterLog {
             let page = self.page(Log::MultiXactMembers, position, &|| {
                 format!("the members of multixact {multi}")
             })?;
-            let member = slru::member_in_page(page, offset).map_err(|error| {
+            let found = updater_in_page(page, position.page, &mut offset, end);
+            let updater = found.map_err(|error| {
                 let path = log_path(&self.cluster, Log::MultiXactMembers, position);
                 Error::file_damage(path, &error)
             })?;
-            if member.xid != TransactionId::INVALID && member.status.is_update() {
-                return Ok(Some(member.xid));
+            if updater.is_some() {
+                return Ok(updater);
             }
-            offset = offset.wrapping_add(1);
         }
         Ok(None)
     }
@@ -162,11 +196,31 @@ impl TransactionLog for ClusterLog {
     }
 
     fn updater(&mut self, multi: MultiXactId) -> Result<Option<TransactionId>> {
-        if multi == MultiXactId(0) {
-            return Ok(None);
+        if multi == self.last_updater.0 {
+            return Ok(self.last_updater.1);
         }
-        self.updater_of(multi)
+        let updater = self.updater_of(multi)?;
+        self.last_updater = (multi, updater);
+        Ok(updater)
     }
+}
+
+/// The updater among those members from `offset` to `end` that are on this page; `offset` is left
+/// at the first that was not looked at.
+fn updater_in_page(
+    page: &pagemill_format::BlockBytes,
+    number: u32,
+    offset: &mut u32,
+    end: u32,
+) -> Result<Option<TransactionId>, FormatError> {
+    while *offset != end && slru::multixact_member_position(*offset).page == number {
+        let member = slru::member_in_page(page, *offset)?;
+        *offset = offset.wrapping_add(1);
+        if member.xid != TransactionId::INVALID && member.status.is_update() {
+            return Ok(Some(member.xid));
+        }
+    }
+    Ok(None)
 }
 
 fn log_path(cluster: &Cluster, log: Log, position: SlruPosition) -> PathBuf {
@@ -252,6 +306,12 @@ pub(crate) mod made {
         /// The server was killed.
         pub(crate) fn killed(mut self) -> Self {
             self.set(16, IN_PRODUCTION);
+            self
+        }
+
+        /// The commit log was truncated up to this transaction.
+        pub(crate) fn truncated_to(mut self, oldest_xid: u32) -> Self {
+            self.set(84, oldest_xid);
             self
         }
 
@@ -404,6 +464,23 @@ mod tests {
     }
 
     #[test]
+    fn a_transaction_from_before_the_oldest_is_told_so_when_its_status_is_gone() {
+        let made = Made::new(2_000_000, 1, 1).truncated_to(1_500_000);
+        let says = ["pg_xact/0000", "missing", "40000 is older than 1500000, the oldest"];
+        let refusal = |made: &Made| made.log().committed(TransactionId(40_000)).unwrap_err();
+        let told = refusal(&made).to_string();
+        assert!(says.iter().all(|part| told.contains(part)), "{told}");
+        // What a server kept although it need not have still tells.
+        let pages = [statuses(&[]), statuses(&[(40_000, COMMITTED)])].concat();
+        made.write("pg_xact/0000", &pages);
+        assert!(committed(&mut made.log(), 40_000));
+        // After a kill too: it is not that the status was never written.
+        std::fs::remove_file(made.path("pg_xact/0000")).unwrap();
+        let told = refusal(&made.killed()).to_string();
+        assert!(says.iter().all(|part| told.contains(part)), "{told}");
+    }
+
+    #[test]
     fn what_a_killed_server_wrote_of_a_page_counts() {
         let made = Made::new(1000, 1, 1).killed();
         made.write("pg_xact/0000", &statuses(&[(100, COMMITTED), (500, COMMITTED)])[..100]);
@@ -452,6 +529,29 @@ mod tests {
     }
 
     #[test]
+    fn a_multixact_that_a_killed_server_had_not_written_has_no_updater() {
+        let made = Made::new(1000, 9, 9).killed();
+        made.write("pg_multixact/offsets/0000", &offsets(&[0, 1, 3, 0, 5]));
+        made.write("pg_multixact/members/0000", &members(&[(1, SHARE, 50), (2, UPDATE, 51)]));
+        let mut log = made.log();
+        assert_eq!(updater(&mut log, 1), Some(51));
+        // The second ends nowhere, the third begins nowhere, the thousandth is beyond them all.
+        assert_eq!(updater(&mut log, 2), None);
+        assert_eq!(updater(&mut log, 3), None);
+        assert_eq!(updater(&mut log, 1000), None);
+    }
+
+    #[test]
+    fn the_members_of_a_multixact_may_go_on_over_pages() {
+        let made = Made::new(1000, 2, 4000);
+        made.write("pg_multixact/offsets/0000", &offsets(&[0, 1]));
+        let file = [members(&[]), members(&[]), members(&[(3300, UPDATE, 77)])].concat();
+        made.write("pg_multixact/members/0000", &file);
+        let mut log = made.log();
+        assert_eq!((updater(&mut log, 1), updater(&mut log, 1)), (Some(77), Some(77)));
+    }
+
+    #[test]
     fn a_member_of_unknown_status_is_damage_that_names_the_file() {
         let made = Made::new(1000, 2, 2);
         made.write("pg_multixact/offsets/0000", &offsets(&[0, 1]));
@@ -481,10 +581,7 @@ mod tests {
             let mut log = made.log();
             for id in ids {
                 let _ = log.committed(TransactionId(id));
-                // A killed server's logs go on with zeros, so this may follow millions of members.
-                if !killed {
-                    let _ = log.updater(MultiXactId(id));
-                }
+                let _ = log.updater(MultiXactId(id));
             }
         }
     }

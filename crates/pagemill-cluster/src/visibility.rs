@@ -83,11 +83,13 @@ pub fn deleter_committed(tuple: HeapTuple<'_>, status: &mut impl TransactionLog)
     status.committed(TransactionId(tuple.xmax()))
 }
 
-/// `HEAP_XMAX_IS_LOCKED_ONLY`: said outright, or an exclusive lock as 9.2 and before wrote it.
+/// `HEAP_XMAX_IS_LOCKED_ONLY`: said outright, or an exclusive lock as 9.2 and before wrote it,
+/// which had no other of the lock bits beside it.
 #[inline]
 fn only_locks(mask: u16) -> bool {
-    mask & infomask::XMAX_LOCK_ONLY != 0
-        || mask & (infomask::XMAX_IS_MULTI | infomask::XMAX_EXCL_LOCK) == infomask::XMAX_EXCL_LOCK
+    use infomask::{XMAX_EXCL_LOCK, XMAX_IS_MULTI, XMAX_KEYSHR_LOCK, XMAX_LOCK_ONLY};
+    mask & XMAX_LOCK_ONLY != 0
+        || mask & (XMAX_IS_MULTI | XMAX_EXCL_LOCK | XMAX_KEYSHR_LOCK) == XMAX_EXCL_LOCK
 }
 
 /// True when a TOAST chunk may belong to a visible row: all but those whose insertion is known to
@@ -146,6 +148,14 @@ mod tests {
         assert!(visible(COMMITTED, COMMITTED, XMAX_LOCK_ONLY | XMAX_KEYSHR_LOCK));
         assert!(visible(COMMITTED, COMMITTED, XMAX_EXCL_LOCK));
         assert!(visible(COMMITTED, COMMITTED, XMAX_IS_MULTI | XMAX_LOCK_ONLY));
+    }
+
+    #[test]
+    fn both_lock_bits_make_a_locker_only_where_the_tuple_says_so() {
+        let shared = XMAX_EXCL_LOCK | XMAX_KEYSHR_LOCK;
+        assert!(visible(COMMITTED, COMMITTED, shared | XMAX_LOCK_ONLY));
+        assert!(!visible(COMMITTED, COMMITTED, shared));
+        assert!(visible(COMMITTED, ABORTED, shared));
     }
 
     #[test]

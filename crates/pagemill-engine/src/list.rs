@@ -158,6 +158,7 @@ fn fork_sizes(database: &Database, class: &ClassRow) -> Result<(u32, u64)> {
         let files = match database.cluster().fork(&base, fork) {
             Ok(Some(files)) => files,
             Ok(None) => continue,
+            Err(ClusterError::MissingTablespace { .. }) => break,
             Err(ClusterError::Io(error)) if error.is_not_found() => continue,
             Err(error) => return Err(error.into()),
         };

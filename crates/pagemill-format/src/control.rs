@@ -71,8 +71,12 @@ impl ClusterState {
     }
 
     /// True when a server stopped cleanly, so that the data files are complete without WAL.
+    ///
+    /// A standby's stop is not enough: without a new checkpoint record since its last restart
+    /// point it ends without writing what it replayed (`CreateRestartPoint` in `xlog.c`), and
+    /// goes on from its WAL when it starts again.
     pub fn is_clean(self) -> bool {
-        matches!(self, Self::ShutDown | Self::ShutDownInRecovery)
+        self == Self::ShutDown
     }
 }
 

@@ -68,6 +68,9 @@ fn database_row(entry: &DatabaseEntry) -> Vec<String> {
     if !entry.row.allows_connections {
         flags.push("no connections");
     }
+    if entry.row.is_invalid() {
+        flags.push("invalid");
+    }
     vec![
         printable(&entry.row.name),
         entry.row.oid.to_string(),
@@ -87,6 +90,7 @@ fn database_json(entry: &DatabaseEntry) -> Value {
         "bytes": entry.bytes,
         "is_template": entry.row.is_template,
         "allows_connections": entry.row.allows_connections,
+        "is_invalid": entry.row.is_invalid(),
     })
 }
 
