@@ -8,12 +8,14 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use pagemill_cluster::Database;
+use pagemill_engine::damage::Spool;
 use pagemill_engine::{DamageLog, PatternTexts, Patterns, Progress, RowSource};
 
 use crate::arguments::SelectionArguments;
 use crate::failure::{Outcome, is_output_error, is_usage, say};
 use crate::progress::{ProgressDisplay, is_wanted};
 use crate::session::Session;
+use crate::stats::Work;
 
 /// The tables that the flags choose.
 pub(crate) struct Tables<'a> {
@@ -37,34 +39,44 @@ impl<'a> Tables<'a> {
         Ok(Tables { sources, named_one: patterns.name_one() })
     }
 
-    /// Does the work for each table; returns how many pages were scanned.
+    /// Does the work for each table, and tells the session how much it was.
     pub(crate) fn for_each(
         &self,
         session: &Session<'_>,
-        mut work: impl FnMut(&RowSource<'_>, &mut Watch<'_>) -> Result<()>,
-    ) -> Result<(Outcome, u64)> {
+        mut job: impl FnMut(&RowSource<'_>, &mut Watch<'_>) -> Result<()>,
+    ) -> Result<Outcome> {
         let progress = Arc::new(Progress::default());
         let display = ProgressDisplay::start(self.pages(session)?, &progress);
         let mut account = Account::default();
+        let mut work = Work::default();
         let mut stopped_by = None;
         for source in &self.sources {
             display.aside(|| session.tell(|| description(source)));
             let mut damage = session.damage_log();
-            let mut watch = Watch { progress: &progress, display: &display, damage: &mut damage };
-            let done = work(source, &mut watch);
-            account.losses(source, &damage);
+            let done = job(
+                source,
+                &mut Watch {
+                    progress: &progress,
+                    display: &display,
+                    damage: &mut damage,
+                    work: &mut work,
+                },
+            );
+            work.pages = progress.pages();
+            session.finish(&work);
+            let done = done.and(account.losses(source, &damage));
             match done {
                 Ok(()) => {}
                 Err(error) if self.is_for_all(&error) => {
                     stopped_by = Some(error);
                     break;
                 }
-                Err(error) => account.failure(source, &error),
+                Err(error) => account.failure(source, &error)?,
             }
         }
         drop(display);
         let outcome = account.report();
-        stopped_by.map_or(Ok((outcome, progress.pages())), Err)
+        stopped_by.map_or(outcome, Err)
     }
 
     fn is_for_all(&self, error: &anyhow::Error) -> bool {
@@ -86,6 +98,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) progress: &'a Progress,
     pub(crate) display: &'a ProgressDisplay,
     pub(crate) damage: &'a mut DamageLog,
+    /// What was done so far, by the work on all tables.
+    pub(crate) work: &'a mut Work,
 }
 
 fn description(source: &RowSource<'_>) -> String {
@@ -98,30 +112,35 @@ fn description(source: &RowSource<'_>) -> String {
     }
 }
 
-/// What is to be said at the end.
+/// What is to be said at the end. It may be more than fits in memory.
 #[derive(Default)]
 struct Account {
-    lines: Vec<String>,
+    lines: Spool,
 }
 
 impl Account {
-    fn failure(&mut self, source: &RowSource<'_>, error: &anyhow::Error) {
-        self.lines.push(format!("{}: {error:#}", source.selected().display_name()));
+    fn failure(&mut self, source: &RowSource<'_>, error: &anyhow::Error) -> Result<()> {
+        let name = source.selected().display_name();
+        Ok(self.lines.push(&format!("{name}: {error:#}"))?)
     }
 
-    fn losses(&mut self, source: &RowSource<'_>, damage: &DamageLog) {
-        let found = damage.found();
-        if found.is_empty() {
-            return;
+    fn losses(&mut self, source: &RowSource<'_>, damage: &DamageLog) -> Result<()> {
+        if damage.is_empty() {
+            return Ok(());
         }
         let name = source.selected().display_name();
-        self.lines.extend(found.iter().map(|loss| format!("{name}: skipped: {loss}")));
-        let losses = if found.len() == 1 { "loss" } else { "losses" };
-        self.lines.push(format!("{name}: {} {losses}, the result is incomplete", found.len()));
+        for loss in damage.losses()? {
+            self.lines.push(&format!("{name}: skipped: {}", loss?))?;
+        }
+        let losses = if damage.len() == 1 { "loss" } else { "losses" };
+        let sum = format!("{name}: {} {losses}, the result is incomplete", damage.len());
+        Ok(self.lines.push(&sum)?)
     }
 
-    fn report(self) -> Outcome {
-        self.lines.iter().for_each(say);
-        if self.lines.is_empty() { Outcome::Done } else { Outcome::Incomplete }
+    fn report(self) -> Result<Outcome> {
+        for line in self.lines.lines()? {
+            say(line?);
+        }
+        Ok(if self.lines.is_empty() { Outcome::Done } else { Outcome::Incomplete })
     }
 }
