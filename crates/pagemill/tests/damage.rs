@@ -390,9 +390,9 @@ fn a_partition_that_cannot_be_read_is_refused_before_anything_is_written() {
 fn the_statistics_are_printed_for_work_that_failed_too() {
     let ground = Ground::with_numbers();
     ground.poke(3 * BLOCK + 5000, b"damage");
-    let failed = ground.export(&["--stats", "json"]);
+    let failed = ground.export(&["--stats=json"]);
     failed.fails_saying(1, &["block 3: checksum", "\"read_calls\":"]);
-    ground.run(&["ls", "-d", "none", "--stats", "json"]).fails_saying(2, &["\"read_calls\":"]);
+    ground.run(&["ls", "-d", "none", "--stats=json"]).fails_saying(2, &["\"read_calls\":"]);
 }
 
 /// The server keeps the old length in its catalogs, the file is shorter by the time it is read.
