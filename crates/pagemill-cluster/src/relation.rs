@@ -123,10 +123,12 @@ pub struct ClassRow {
     pub kind: RelationKind,
     /// `relispartition`.
     pub is_partition: bool,
+    /// `relispopulated`: false for a materialized view that was never filled.
+    pub is_populated: bool,
 }
 
 impl ClassRow {
-    pub(crate) const SOURCE: [&'static str; 13] = [
+    pub(crate) const SOURCE: [&'static str; 14] = [
         "oid",
         "relname",
         "relnamespace",
@@ -140,6 +142,7 @@ impl ClassRow {
         "relpersistence",
         "relkind",
         "relispartition",
+        "relispopulated",
     ];
 
     pub(crate) fn read(row: &Row<'_>) -> Result<Self, FormatError> {
@@ -161,6 +164,7 @@ impl ClassRow {
             },
             kind: RelationKind::from_byte(row.byte(11)?),
             is_partition: row.byte(12)? != 0,
+            is_populated: row.byte(13)? != 0,
         })
     }
 }

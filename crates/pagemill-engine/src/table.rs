@@ -146,7 +146,7 @@ pub(crate) fn present_ranges(files: &ForkFiles) -> Vec<Range<u32>> {
 }
 
 pub(crate) fn refuse_unreadable(database: &Database, relation: &Relation) -> Result<()> {
-    let ClassRow { kind, access_method, persistence, .. } = &relation.class;
+    let ClassRow { kind, access_method, persistence, is_populated, .. } = &relation.class;
     let name = relation.display_name();
     let refuse = |reason: String| Err(ClusterError::refused(reason).into());
     if !kind.has_rows() {
@@ -156,6 +156,12 @@ pub(crate) fn refuse_unreadable(database: &Database, relation: &Relation) -> Res
             _ => "it has no rows of its own in the files",
         };
         return refuse(format!("{name} is a {}: {remedy}", kind.name()));
+    }
+    if !is_populated {
+        return refuse(format!(
+            "{name} is a {} that has not been populated: run REFRESH MATERIALIZED VIEW on it",
+            kind.name()
+        ));
     }
     if *persistence == Persistence::Temporary {
         return refuse(format!("{name} is a temporary table of a session that is gone"));

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use pagemill_cluster::Database;
 use pagemill_engine::damage::Spool;
-use pagemill_engine::{DamageLog, PatternTexts, Patterns, Progress, RowSource};
+use pagemill_engine::pattern::Pattern;
+use pagemill_engine::{DamageLog, PatternTexts, Patterns, Progress, RowSource, Selected};
 
 use crate::arguments::SelectionArguments;
 use crate::failure::{Outcome, is_output_error, is_usage, say};
@@ -35,7 +36,9 @@ impl<'a> Tables<'a> {
             schemas: &selection.schemas,
             excluded_schemas: &selection.excluded_schemas,
         })?;
-        let sources = RowSource::all(database, &patterns.select(database)?)?;
+        let mut selected = patterns.select(database)?;
+        leave_out_unpopulated(&mut selected, &selection.tables)?;
+        let sources = RowSource::all(database, &selected)?;
         Ok(Tables { sources, named_one: patterns.name_one() })
     }
 
@@ -91,6 +94,30 @@ impl<'a> Tables<'a> {
         let pages = self.sources.iter().map(RowSource::blocks).sum::<Result<u64, _>>()?;
         Ok(Some(pages))
     }
+}
+
+/// A materialized view that was never filled has nothing to show. PostgreSQL refuses to read it,
+/// and so it is refused where it is asked for by its name; a wildcard passes over it.
+fn leave_out_unpopulated(selected: &mut Vec<Selected>, tables: &[String]) -> Result<()> {
+    let patterns: Vec<Pattern> = tables
+        .iter()
+        .map(|text| Pattern::parse(text))
+        .collect::<Result<_, _>>()
+        .map_err(pagemill_engine::Error::from)?;
+    let is_named = |one: &Selected| {
+        let (schema, name) = (one.schema_utf8(), one.name_utf8());
+        patterns.iter().filter_map(Pattern::is_literal).any(|(in_schema, literal)| {
+            literal.as_bytes() == &*name && in_schema.is_none_or(|s| s.as_bytes() == &*schema)
+        })
+    };
+    selected.retain(|one| {
+        let kept = one.class.is_populated || is_named(one);
+        if !kept {
+            say(format!("{}: passed over: it has not been populated", one.display_name()));
+        }
+        kept
+    });
+    Ok(())
 }
 
 /// What work on a table reports to.

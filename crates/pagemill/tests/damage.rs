@@ -451,3 +451,21 @@ fn what_a_crash_leaves_of_unlogged_relations_is_what_they_were_made_with() {
     fs::remove_file(&init).unwrap();
     export("s", &[]).fails_saying(1, &["fork init", "missing"]);
 }
+
+#[test]
+fn a_materialized_view_never_filled_is_refused_by_name_and_passed_over_by_wildcards() {
+    let ground = Ground::new(&[
+        "CREATE TABLE t AS SELECT 1 AS i",
+        "CREATE MATERIALIZED VIEW tv AS SELECT * FROM t WITH NO DATA",
+    ]);
+    let remedy = ["public.tv", "has not been populated", "REFRESH MATERIALIZED VIEW"];
+    ground.run(&["export", "-d", "postgres", "-t", "tv"]).fails_saying(1, &remedy);
+    let both = ground.run(&["count", "-d", "postgres", "-t", "t", "-t", "public.tv"]);
+    both.fails_saying(1, &remedy);
+    assert_eq!(both.rows, 1);
+    for pattern in ["t*", "tv*"] {
+        let passed = ground.run(&["count", "-d", "postgres", "-t", pattern]);
+        passed.fails_saying(0, &["public.tv: passed over", "not been populated"]);
+        assert_eq!(passed.rows, usize::from(pattern == "t*"));
+    }
+}
