@@ -71,26 +71,17 @@ impl Table {
 
     /// The blocks of a range that are not lost.
     pub fn present(&self, range: Range<u32>) -> impl Iterator<Item = BlockNumber> {
-        let from = self.present.partition_point(|present| present.end <= range.start);
-        let reached = self.present.iter().skip(from);
+        let first = self.present.partition_point(|present| present.end <= range.start);
+        let past = self.present.partition_point(|present| present.start < range.end);
+        let reached = self.present.get(first..past).unwrap_or_default().iter();
         reached
-            .take_while({
-                let end = range.end;
-                move |present| present.start < end
-            })
             .flat_map(move |present| present.start.max(range.start)..present.end.min(range.end))
             .map(BlockNumber)
     }
 
     /// The table cut into shares of at most so many blocks, without what is lost.
     pub(crate) fn shares(&self, share_blocks: u32) -> Shares<'_> {
-        let mut count = 0;
-        let mut first_shares = Vec::with_capacity(self.present.len());
-        for present in &self.present {
-            first_shares.push(count);
-            count += (present.end - present.start).div_ceil(share_blocks);
-        }
-        Shares { present: &self.present, first_shares, share_blocks, count }
+        Shares::new(&self.present, share_blocks)
     }
 }
 
@@ -104,7 +95,17 @@ pub(crate) struct Shares<'a> {
     count: u32,
 }
 
-impl Shares<'_> {
+impl<'a> Shares<'a> {
+    fn new(present: &'a [Range<u32>], share_blocks: u32) -> Self {
+        let mut count = 0;
+        let mut first_shares = Vec::with_capacity(present.len());
+        for range in present {
+            first_shares.push(count);
+            count += (range.end - range.start).div_ceil(share_blocks);
+        }
+        Self { present, first_shares, share_blocks, count }
+    }
+
     /// How many there are.
     pub(crate) fn count(&self) -> u32 {
         self.count
@@ -204,14 +205,8 @@ mod tests {
     use super::*;
 
     fn shares_of(present: &[Range<u32>], share_blocks: u32) -> Vec<Range<u32>> {
-        let mut count = 0;
-        let mut first_shares = Vec::new();
-        for range in present {
-            first_shares.push(count);
-            count += (range.end - range.start).div_ceil(share_blocks);
-        }
-        let shares = Shares { present, first_shares, share_blocks, count };
-        assert_eq!(shares.get(count), None);
+        let shares = Shares::new(present, share_blocks);
+        assert_eq!(shares.get(shares.count()), None);
         (0..shares.count()).map(|share| shares.get(share).unwrap()).collect()
     }
 
