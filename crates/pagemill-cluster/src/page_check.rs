@@ -34,6 +34,30 @@ pub fn check_page(
     }
 }
 
+/// Checks a page just read; under a running server one that fails is read again, into `again`,
+/// before it counts as damaged. Returns the page that passed.
+///
+/// # Errors
+/// As [`check_page`]; or when it cannot be read again. `again` then holds what was read last.
+#[inline]
+pub fn check_or_read_again<'b>(
+    cluster: &Cluster,
+    files: &ForkFiles,
+    block: BlockNumber,
+    bytes: &'b BlockBytes,
+    again: &'b mut Option<Box<BlockBytes>>,
+) -> Result<&'b BlockBytes> {
+    match check_page(cluster, files, block, bytes) {
+        Ok(()) => Ok(bytes),
+        Err(_) if cluster.is_live() => {
+            let copy = again.insert(Box::new(*bytes));
+            read_again(cluster, files, block, copy)?;
+            Ok(copy)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Reads a page again, as often as it may take for a running server to finish writing it.
 ///
 /// # Errors
@@ -150,6 +174,20 @@ mod tests {
         assert_eq!(bytes, page(0));
         made.write(RELATION, &page(7));
         assert!(read_again(&cluster, &files, BlockNumber(0), &mut bytes).is_err());
+    }
+
+    #[test]
+    fn a_page_that_passes_is_not_copied_and_one_that_fails_is_read_again_only_when_live() {
+        let made = Made::new(1000, 1, 1);
+        made.write(RELATION, &page(0));
+        let cluster = made.open();
+        let files = cluster.fork(&made.path(RELATION), Fork::Main).unwrap().unwrap();
+        let (sound, torn, mut again) = (page(0), page(7), None);
+        let passed = check_or_read_again(&cluster, &files, BlockNumber(0), &sound, &mut again);
+        assert!(std::ptr::eq(passed.unwrap(), &sound));
+        assert!(again.is_none());
+        check_or_read_again(&cluster, &files, BlockNumber(0), &torn, &mut again).unwrap_err();
+        assert!(again.is_none());
     }
 
     #[test]

@@ -125,10 +125,12 @@ pub struct ClassRow {
     pub is_partition: bool,
     /// `relnatts`, how many columns it has, dropped ones included.
     pub column_count: i16,
+    /// `relispopulated`: false for a materialized view that was never filled.
+    pub is_populated: bool,
 }
 
 impl ClassRow {
-    pub(crate) const SOURCE: [&'static str; 14] = [
+    pub(crate) const SOURCE: [&'static str; 15] = [
         "oid",
         "relname",
         "relnamespace",
@@ -143,6 +145,7 @@ impl ClassRow {
         "relkind",
         "relispartition",
         "relnatts",
+        "relispopulated",
     ];
 
     pub(crate) fn read(row: &Row<'_>) -> Result<Self, FormatError> {
@@ -165,6 +168,7 @@ impl ClassRow {
             kind: RelationKind::from_byte(row.byte(11)?),
             is_partition: row.byte(12)? != 0,
             column_count: row.i16(13)?,
+            is_populated: row.byte(14)? != 0,
         })
     }
 }

@@ -1,17 +1,17 @@
 //! Counting the rows of a table: a scan that looks at line pointers and visibility only.
 //!
 //! Several threads take shares of the table from one counter; the sum does not depend on who
-//! takes which.
+//! takes which, and neither does the order of the losses.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pagemill_cluster::Cluster;
 
-use crate::damage::DamageLog;
+use crate::damage::{DamageLog, OnDamage};
 use crate::error::{Error, Result};
 use crate::scan::{Progress, Scan};
-use crate::table::Table;
+use crate::table::{Shares, Table};
 
 /// Blocks a thread takes at a time (8 MiB).
 const SHARE_BLOCKS: u32 = 1024;
@@ -46,62 +46,63 @@ pub fn count(
     if options.jobs <= 1 {
         return scan().count(0..table.blocks(), damage);
     }
-    let shares = Shares::new(table.blocks());
+    let queue = Queue { next: AtomicU32::new(0), shares: table.shares(SHARE_BLOCKS) };
     let policy = damage.policy();
-    let counts = std::thread::scope(|scope| {
-        let work = || count_shares(scan(), &shares, DamageLog::new(policy));
+    let outcomes = std::thread::scope(|scope| {
+        let work = || count_shares(scan(), &queue, policy);
         let threads: Vec<_> = (0..options.jobs).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().map(|t| t.join().unwrap_or(Err(Error::Worker))).collect::<Vec<_>>()
+        threads.into_iter().map(|t| t.join().map_err(|_| Error::Worker)).collect::<Vec<_>>()
     });
-    let mut rows = 0;
-    for outcome in counts {
-        let (counted, found) = outcome?;
-        rows += counted;
-        damage.append(found);
+    let outcomes = outcomes.into_iter().collect::<Result<Vec<_>>>()?;
+    let rows = outcomes.iter().map(|outcome| outcome.rows).sum();
+    let (logs, failures): (Vec<_>, Vec<_>) =
+        outcomes.into_iter().map(|outcome| (outcome.damage, outcome.failure)).unzip();
+    damage.merge(&logs)?;
+    // Shares are handed out in order, and those begun are done to their end: so the failure of
+    // the lowest one is the same whoever met it.
+    match failures.into_iter().flatten().min_by_key(|(share, _)| *share) {
+        Some((_, error)) => Err(error),
+        None => Ok(rows),
     }
-    Ok(rows)
 }
 
-fn count_shares(
-    mut scan: Scan<'_>,
-    shares: &Shares,
-    mut damage: DamageLog,
-) -> Result<(u64, DamageLog)> {
-    let mut rows = 0;
-    while let Some(range) = shares.next() {
-        match scan.count(range, &mut damage) {
-            Ok(counted) => rows += counted,
+/// What a thread did.
+struct Outcome {
+    rows: u64,
+    damage: DamageLog,
+    /// The share that failed, and why.
+    failure: Option<(u32, Error)>,
+}
+
+fn count_shares(mut scan: Scan<'_>, queue: &Queue<'_>, policy: OnDamage) -> Outcome {
+    let mut done = Outcome { rows: 0, damage: DamageLog::new(policy), failure: None };
+    while let Some((share, range)) = queue.next() {
+        match scan.count(range, &mut done.damage) {
+            Ok(counted) => done.rows += counted,
             Err(error) => {
-                shares.close();
-                return Err(error);
+                queue.close();
+                done.failure = Some((share, error));
+                break;
             }
         }
     }
-    Ok((rows, damage))
+    done
 }
 
-/// Ranges of blocks, handed out to whichever thread asks next.
-struct Shares {
+/// The shares of a table, handed out in order to whichever thread asks next.
+struct Queue<'a> {
     next: AtomicU32,
-    count: u32,
-    blocks: u32,
+    shares: Shares<'a>,
 }
 
-impl Shares {
-    fn new(blocks: u32) -> Self {
-        Self { next: AtomicU32::new(0), count: blocks.div_ceil(SHARE_BLOCKS), blocks }
-    }
-
-    fn next(&self) -> Option<Range<u32>> {
+impl Queue<'_> {
+    fn next(&self) -> Option<(u32, Range<u32>)> {
         let share = self.next.fetch_add(1, Ordering::Relaxed);
-        (share < self.count).then(|| {
-            let start = share * SHARE_BLOCKS;
-            start..start.saturating_add(SHARE_BLOCKS).min(self.blocks)
-        })
+        Some((share, self.shares.get(share)?))
     }
 
     /// No more is handed out.
     fn close(&self) {
-        self.next.store(self.count, Ordering::Relaxed);
+        self.next.store(self.shares.count(), Ordering::Relaxed);
     }
 }

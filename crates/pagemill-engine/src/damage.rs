@@ -2,6 +2,9 @@
 //!
 //! Refusals and failures of the system are no damage and end the work under every policy.
 
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read, Seek as _, Write as _};
+
 use pagemill_cluster::{Damage, Error as ClusterError};
 use pagemill_format::Error as FormatError;
 use pagemill_io::ForkFiles;
@@ -18,17 +21,86 @@ pub enum OnDamage {
     Skip,
 }
 
-/// What was left out because it was damaged, in the order it was met.
+/// Lines of text in the order they came, in memory that does not grow with their number: the
+/// older ones go to an unnamed temporary file.
+#[derive(Debug, Default)]
+pub struct Spool {
+    file: Option<File>,
+    /// What is not in the file yet: lines with their line feeds.
+    recent: Vec<u8>,
+    lines: u64,
+}
+
+/// Bytes of lines kept in memory.
+const SPOOL_BYTES: usize = 1 << 20;
+
+impl Spool {
+    /// How many lines there are.
+    pub fn len(&self) -> u64 {
+        self.lines
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.lines == 0
+    }
+
+    /// Adds a line. What would break it in two becomes a space.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be made or written.
+    pub fn push(&mut self, line: &str) -> Result<()> {
+        self.recent.extend(line.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }));
+        self.recent.push(b'\n');
+        self.lines += 1;
+        if self.recent.len() < SPOOL_BYTES {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile().map_err(spool_error)?),
+        };
+        file.write_all(&self.recent).map_err(spool_error)?;
+        self.recent.clear();
+        Ok(())
+    }
+
+    /// All lines. To be called once no more are added.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be read, also in place of a line.
+    pub fn lines(&self) -> Result<impl Iterator<Item = Result<String>> + '_> {
+        let older: Box<dyn Read + '_> = match &self.file {
+            Some(file) => {
+                let mut file = file;
+                file.rewind().map_err(spool_error)?;
+                Box::new(file)
+            }
+            None => Box::new(std::io::empty()),
+        };
+        let all = BufReader::new(older.chain(&*self.recent));
+        Ok(all.lines().map(|line| line.map_err(spool_error)))
+    }
+}
+
+fn spool_error(error: std::io::Error) -> Error {
+    let place = std::env::temp_dir().join("losses of pagemill");
+    Error::Output(pagemill_io::Error::new(error, place))
+}
+
+/// What was left out because it was damaged, in the order it was met. The account of a table that
+/// is damaged all over takes no more memory than any other.
 #[derive(Debug, Default)]
 pub struct DamageLog {
     policy: OnDamage,
-    found: Vec<Damage>,
+    /// One loss a line: the block, or 0, a tab, and the text.
+    found: Spool,
 }
 
 impl DamageLog {
     /// An empty log.
     pub fn new(policy: OnDamage) -> Self {
-        Self { policy, found: Vec::new() }
+        Self { policy, found: Spool::default() }
     }
 
     /// The policy it was made with.
@@ -36,28 +108,70 @@ impl DamageLog {
         self.policy
     }
 
-    /// What was found.
-    pub fn found(&self) -> &[Damage] {
-        &self.found
+    /// How many losses were noted.
+    pub fn len(&self) -> u64 {
+        self.found.len()
+    }
+
+    /// True when nothing was lost.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// What was lost, each with its place.
+    ///
+    /// # Errors
+    /// When the account cannot be read back, also in place of a loss.
+    pub fn losses(&self) -> Result<impl Iterator<Item = Result<String>> + '_> {
+        let text = |line: String| line.split_once('\t').map(|(_, text)| text.to_owned());
+        Ok(self.found.lines()?.map(move |line| line.map(|line| text(line).unwrap_or_default())))
     }
 
     /// Takes note of damage.
     ///
     /// # Errors
-    /// The damage itself, where it ends the work.
+    /// The damage itself, where it ends the work; when no note can be taken.
+    #[cold]
     pub fn report(&mut self, damage: Damage) -> Result<()> {
         match self.policy {
             OnDamage::Stop => Err(ClusterError::from(damage).into()),
             OnDamage::Skip => {
-                self.found.push(damage);
-                Ok(())
+                let block = damage.block.map_or(0, |(_, block)| block.0);
+                self.found.push(&format!("{block}\t{damage}"))
             }
         }
     }
 
     /// Adds what another log, of later blocks, found.
-    pub fn append(&mut self, mut later: Self) {
-        self.found.append(&mut later.found);
+    ///
+    /// # Errors
+    /// When an account cannot be read back or written.
+    pub fn append(&mut self, later: &Self) -> Result<()> {
+        later.found.lines()?.try_for_each(|line| self.found.push(&line?))
+    }
+
+    /// Adds what several logs found, each of which is in the order of blocks, in that order.
+    ///
+    /// # Errors
+    /// When an account cannot be read back or written.
+    pub(crate) fn merge(&mut self, logs: &[Self]) -> Result<()> {
+        let sources = logs.iter().map(|log| log.found.lines());
+        let mut sources = sources.collect::<Result<Vec<_>>>()?;
+        let mut heads = Vec::new();
+        for source in &mut sources {
+            heads.push(source.next().transpose()?);
+        }
+        let block = |line: &String| line.split_once('\t').and_then(|(n, _)| n.parse::<u32>().ok());
+        loop {
+            let pending = heads.iter_mut().zip(&mut sources).filter(|(head, _)| head.is_some());
+            let Some((head, source)) = pending.min_by_key(|(head, _)| head.as_ref().map(block))
+            else {
+                return Ok(());
+            };
+            if let Some(line) = std::mem::replace(head, source.next().transpose()?) {
+                self.found.push(&line)?;
+            }
+        }
     }
 }
 
@@ -102,4 +216,64 @@ pub(crate) enum ValueDamage {
 /// The file damage that sizes alone give away, for every finding of [`ForkFiles::damage`].
 pub(crate) fn file_damage(files: &ForkFiles) -> Vec<Damage> {
     files.damage().iter().map(|found| Damage::in_file(&found.path, found.finding())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pagemill_format::{BlockNumber, Fork};
+
+    use super::*;
+
+    fn loss(block: u32, what: &str) -> Damage {
+        Damage::in_block("base/5/16384", Fork::Main, BlockNumber(block), what)
+    }
+
+    fn texts(log: &DamageLog) -> Vec<String> {
+        log.losses().unwrap().collect::<Result<_>>().unwrap()
+    }
+
+    #[test]
+    fn a_million_losses_are_all_told_and_few_of_them_kept_in_memory() {
+        let mut log = DamageLog::new(OnDamage::Skip);
+        for block in 0..1_000_000 {
+            log.report(loss(block, "x")).unwrap();
+        }
+        assert_eq!(log.len(), 1_000_000);
+        assert!(log.found.file.is_some() && log.found.recent.capacity() <= 4 * SPOOL_BYTES);
+        let told = (0..).zip(log.losses().unwrap());
+        let mut last = 0;
+        for (block, text) in told {
+            last = block;
+            assert_eq!(text.unwrap(), format!("base/5/16384: fork main, block {block}: x"));
+        }
+        assert_eq!(last, 999_999);
+    }
+
+    #[test]
+    fn logs_of_several_threads_come_together_in_the_order_of_blocks() {
+        let mut logs = [(); 3].map(|()| DamageLog::new(OnDamage::Skip));
+        for (log, block) in [(0, 2), (0, 2), (2, 1), (1, 10), (2, 11), (0, 100)] {
+            logs[log].report(loss(block, &format!("found by {log}"))).unwrap();
+        }
+        let mut all = DamageLog::new(OnDamage::Skip);
+        all.report(Damage::in_file("base/5/16384.1", "the file is missing\nand gone")).unwrap();
+        all.merge(&logs).unwrap();
+        let places = texts(&all);
+        assert_eq!(places.len(), 7);
+        assert_eq!(places[0], "base/5/16384.1: the file is missing and gone");
+        let ends = ["1: found by 2", "2: found by 0", "2: found by 0", "10: found by 1"];
+        for (place, end) in places[1..].iter().zip(ends) {
+            assert!(place.ends_with(&format!("block {end}")), "{place}");
+        }
+        let mut twice = DamageLog::new(OnDamage::Skip);
+        twice.append(&all).unwrap();
+        assert_eq!(texts(&twice), places);
+    }
+
+    #[test]
+    fn damage_that_ends_the_work_is_not_noted() {
+        let mut log = DamageLog::new(OnDamage::Stop);
+        assert!(log.report(loss(1, "x")).unwrap_err().to_string().ends_with("block 1: x"));
+        assert!(log.is_empty());
+    }
 }

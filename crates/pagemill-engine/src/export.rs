@@ -5,15 +5,17 @@
 //! to job `n mod jobs`, whose buffers come through a bounded channel. So memory stays the same
 //! however large the table, and however uneven the rows.
 
+use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::ScopedJoinHandle;
 
 use pagemill_cluster::{Cluster, ValueCatalog};
 use pagemill_io::Output;
 
 use crate::copy_format::{CopyFormat, CopyOptions};
 use crate::count::ScanOptions;
-use crate::damage::{DamageLog, ValueDamage, value_damage};
+use crate::damage::{DamageLog, OnDamage, ValueDamage, value_damage};
 use crate::encoding::Transcoder;
 use crate::error::{Error, Result};
 use crate::row_writer::{PrintedColumn, RowWriter, ValueFault, printed_columns};
@@ -144,47 +146,78 @@ impl<'a> Export<'a> {
     ) -> Result<ExportSummary> {
         let policy = damage.policy();
         let jobs = self.scan.jobs;
-        let shares = self.table.blocks().div_ceil(SHARE_BLOCKS) as usize;
+        let shares = &self.table.shares(SHARE_BLOCKS);
         std::thread::scope(|scope| {
-            let mut receivers = Vec::new();
+            let (mut receivers, mut threads) = (Vec::new(), Vec::new());
             for number in 0..jobs {
                 let (sender, receiver) = sync_channel(BUFFERS_AHEAD);
                 let (spare_sender, spare) = sync_channel(BUFFERS_AHEAD + 2);
                 let job = move || {
-                    let channel = Channel { sender, spare };
-                    Job::new(self, progress).run_shares(
-                        (number..shares).step_by(jobs),
-                        policy,
-                        channel,
-                    )
+                    let channel = Channel { sender, spare, large: None };
+                    let own = (0..shares.count()).skip(number).step_by(jobs);
+                    let ranges = own.filter_map(|share| shares.get(share));
+                    Job::new(self, progress).run_shares(ranges, policy, channel)
                 };
-                scope.spawn(job);
+                threads.push(scope.spawn(job));
                 receivers.push((receiver, spare_sender));
             }
             let mut summary = ExportSummary::default();
-            for share in 0..shares {
-                let (receiver, spare) = &receivers[share % jobs];
-                write_share(receiver, spare, output, damage, &mut summary)?;
-            }
-            Ok(summary)
+            let mut turns = (0..shares.count()).zip(receivers.iter().cycle());
+            let written = turns.try_for_each(|(_, (receiver, spare))| {
+                write_share(receiver, spare, output, damage, &mut summary)
+            });
+            // Jobs that still have something to send end when nobody receives it.
+            drop(receivers);
+            let ended = join(threads);
+            written.and(ended).map(|()| summary)
         })
     }
 }
 
+/// Waits for all threads, and says whether one of them panicked.
+fn join(threads: Vec<ScopedJoinHandle<'_, ()>>) -> Result<()> {
+    let ends: Vec<_> = threads.into_iter().map(ScopedJoinHandle::join).collect();
+    if ends.iter().all(std::result::Result::is_ok) { Ok(()) } else { Err(Error::Worker) }
+}
+
 /// What a job sends to the writer.
 enum Message {
-    /// Output to be written.
-    Bytes(Vec<u8>),
+    /// Output to be written. What is dropped after that lets a job go on that waits for it.
+    Bytes(Vec<u8>, Option<Unwritten>),
     /// A share is done: what it found damaged, and what it did.
     ShareDone(DamageLog, ExportSummary),
     /// The job failed; nothing more will come.
     Failed(Error),
 }
 
+/// Goes with a large buffer until that is written; nothing is ever sent.
+type Unwritten = SyncSender<Infallible>;
+
 struct Channel {
     sender: SyncSender<Message>,
     /// Written buffers come back to be filled again.
     spare: Receiver<Vec<u8>>,
+    /// Ends once the last large buffer that was sent is written.
+    large: Option<Receiver<Infallible>>,
+}
+
+impl Channel {
+    /// Sends a buffer and puts an empty one in its place. The queue is bounded in buffers, so of
+    /// those that grew for a large value only one is in it at a time.
+    fn send(&mut self, buffer: &mut Vec<u8>) -> Result<()> {
+        let next = self.spare.try_recv().unwrap_or_default();
+        let full = std::mem::replace(buffer, next);
+        let mut unwritten = None;
+        if full.capacity() > LARGEST_BUFFER_BYTES {
+            if let Some(large) = self.large.take() {
+                // It ends with an error, whether the buffer was written or the writer is gone.
+                let _ = large.recv();
+            }
+            let (sender, large) = sync_channel(1);
+            (unwritten, self.large) = (Some(sender), Some(large));
+        }
+        self.sender.send(Message::Bytes(full, unwritten)).map_err(|_| Error::Worker)
+    }
 }
 
 /// Writes what one share of the table yields.
@@ -197,14 +230,15 @@ fn write_share(
 ) -> Result<()> {
     loop {
         match receiver.recv() {
-            Ok(Message::Bytes(mut buffer)) => {
+            Ok(Message::Bytes(mut buffer, unwritten)) => {
                 output.write_all(&buffer).map_err(Error::Output)?;
                 recycle(&mut buffer);
+                drop(unwritten);
                 // The job may be done and gone; then the buffer is of no more use.
                 let _ = spare.try_send(buffer);
             }
             Ok(Message::ShareDone(found, did)) => {
-                damage.append(found);
+                damage.append(&found)?;
                 summary.add(did);
                 return Ok(());
             }
@@ -274,29 +308,21 @@ impl<'a> Job<'a> {
     /// one that knows why.
     fn run_shares(
         mut self,
-        shares: impl Iterator<Item = usize>,
-        policy: crate::damage::OnDamage,
-        channel: Channel,
+        shares: impl Iterator<Item = Range<u32>>,
+        policy: OnDamage,
+        mut channel: Channel,
     ) {
-        let Channel { sender, spare } = channel;
-        let blocks = self.scan.blocks();
-        for share in shares {
-            let start = share as u32 * SHARE_BLOCKS;
-            let range = start..start.saturating_add(SHARE_BLOCKS).min(blocks);
+        for range in shares {
             let mut damage = DamageLog::new(policy);
             let before = self.summary();
-            let mut flush = |buffer: &mut Vec<u8>| {
-                let next = spare.try_recv().unwrap_or_default();
-                let full = std::mem::replace(buffer, next);
-                sender.send(Message::Bytes(full)).map_err(|_| Error::Worker)
-            };
+            let mut flush = |buffer: &mut Vec<u8>| channel.send(buffer);
             let done =
                 self.run(range, &mut damage, &mut flush).and_then(|()| self.flush(&mut flush));
             let message = match done {
                 Ok(()) => Message::ShareDone(damage, self.summary().since(before)),
                 Err(error) => Message::Failed(error),
             };
-            if matches!(message, Message::Failed(_)) | sender.send(message).is_err() {
+            if matches!(message, Message::Failed(_)) | channel.sender.send(message).is_err() {
                 return;
             }
         }
@@ -329,4 +355,40 @@ fn fault_damage(
         Some(column) => damage.in_column(String::from_utf8_lossy(&column.name)),
         None => damage,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_panics_is_an_error_and_no_panic() {
+        let ended = std::thread::scope(|scope| {
+            join(vec![scope.spawn(|| {}), scope.spawn(|| panic!("on purpose"))])
+        });
+        assert!(matches!(ended, Err(Error::Worker)));
+        std::thread::scope(|scope| join(vec![scope.spawn(|| {})])).unwrap();
+    }
+
+    #[test]
+    fn one_large_buffer_at_a_time_waits_to_be_written() {
+        let (sender, receiver) = sync_channel(BUFFERS_AHEAD);
+        let (_spare, spare) = sync_channel(1);
+        let mut channel = Channel { sender, spare, large: None };
+        let large = || vec![b'x'; LARGEST_BUFFER_BYTES + 1];
+        channel.send(&mut large()).unwrap();
+        channel.send(&mut vec![b'y']).unwrap();
+        let job = std::thread::spawn(move || channel.send(&mut large()));
+        let is_large = |message| match message {
+            Message::Bytes(bytes, unwritten) => (bytes.len() > 1, unwritten),
+            _ => panic!("no bytes"),
+        };
+        let (first, unwritten) = is_large(receiver.recv().unwrap());
+        let (second, _) = is_large(receiver.recv().unwrap());
+        assert!(first && !second);
+        assert!(receiver.recv_timeout(std::time::Duration::from_millis(50)).is_err());
+        drop(unwritten);
+        assert!(is_large(receiver.recv().unwrap()).0);
+        job.join().unwrap().unwrap();
+    }
 }

@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 
 use pagemill_cluster::data_directory::{read_control, read_version};
-use pagemill_cluster::page_check::read_again;
+use pagemill_cluster::page_check::check_or_read_again;
 use pagemill_cluster::visibility::{deleter_committed, inserter_committed};
 use pagemill_cluster::{
     Cluster, ClusterLog, Column, Database, Error as ClusterError, Relation, RelationKind,
@@ -243,9 +243,7 @@ pub fn block(
     }
     let mut bytes: Box<BlockBytes> = Box::new([0; BLOCK_SIZE]);
     files.read_block(block, &mut bytes).map_err(ClusterError::from)?;
-    if cluster.is_live() {
-        retry_torn_page(cluster, &files, block, &mut bytes)?;
-    }
+    retry_torn_page(cluster, &files, block, &mut bytes)?;
     let has_tuples = fork == Fork::Main && relation.class.kind.has_rows();
     let sequence = relation.class.kind == RelationKind::Sequence;
     let has_line_pointers = fork == Fork::Main
@@ -271,15 +269,17 @@ fn retry_torn_page(
     cluster: &Cluster,
     files: &ForkFiles,
     block: BlockNumber,
-    bytes: &mut BlockBytes,
+    bytes: &mut Box<BlockBytes>,
 ) -> Result<()> {
-    if pagemill_cluster::page_check::check_page(cluster, files, block, bytes).is_ok() {
-        return Ok(());
+    let mut again = None;
+    match check_or_read_again(cluster, files, block, bytes, &mut again) {
+        Ok(_) | Err(ClusterError::Damage(_)) => {}
+        Err(error) => return Err(error.into()),
     }
-    match read_again(cluster, files, block, bytes) {
-        Ok(()) | Err(ClusterError::Damage(_)) => Ok(()),
-        Err(error) => Err(error.into()),
+    if let Some(again) = again {
+        *bytes = again;
     }
+    Ok(())
 }
 
 fn checksum(cluster: &Cluster, bytes: &BlockBytes, block: BlockNumber) -> ChecksumReport {

@@ -8,7 +8,6 @@
 //! more descriptors than any other.
 
 use pagemill_cluster::{ClassRow, Database, Relation, RelationKind, ValueCatalog};
-use pagemill_format::Fork;
 use pagemill_io::Output;
 
 use crate::count::{ScanOptions, count};
@@ -17,7 +16,7 @@ use crate::error::Result;
 use crate::export::{Export, ExportOptions, ExportSummary};
 use crate::scan::Progress;
 use crate::select::Selected;
-use crate::table::Table;
+use crate::table::{Table, fork_with_rows, present_ranges, refuse_unreadable};
 
 /// The rows of one named table.
 #[derive(Debug)]
@@ -62,17 +61,26 @@ impl<'a> RowSource<'a> {
         self.partitions.as_deref().unwrap_or(std::slice::from_ref(&self.named))
     }
 
-    /// How many block numbers they have together.
+    /// How many blocks they have together, lost ones left out.
     ///
     /// # Errors
     /// When the sizes of files cannot be read.
     pub fn blocks(&self) -> Result<u64> {
         let mut blocks = 0;
         for part in self.parts() {
-            let files = self.database.cluster().fork(&part.base, Fork::Main)?;
-            blocks += files.map_or(0, |files| u64::from(files.blocks()));
+            let cluster = self.database.cluster();
+            let Some(files) = cluster.fork(&part.base, fork_with_rows(cluster, &part.class))?
+            else {
+                continue;
+            };
+            blocks += present_ranges(&files).iter().map(|range| range.len() as u64).sum::<u64>();
         }
         Ok(blocks)
+    }
+
+    /// Refuses parts that cannot be read, before work on the others is begun.
+    fn refuse_unreadable(&self) -> Result<()> {
+        self.parts().iter().try_for_each(|part| refuse_unreadable(self.database, part))
     }
 
     /// Counts the rows.
@@ -85,6 +93,7 @@ impl<'a> RowSource<'a> {
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<u64> {
+        self.refuse_unreadable()?;
         let mut rows = 0;
         for part in self.parts() {
             let table = Table::open(self.database, part.clone(), damage)?;
@@ -105,16 +114,20 @@ impl<'a> RowSource<'a> {
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
+        self.refuse_unreadable()?;
         let named = match self.partitions {
             None => Table::open(self.database, self.named.clone(), damage)?,
             Some(_) => Table::without_rows(self.named.clone()),
         };
         let export = Export::prepare(catalog, &named, options)?;
-        export.write_header(output)?;
-        let mut summary = export.write_rows(output, progress, damage)?;
-        let Some(partitions) = &self.partitions else { return Ok(summary) };
+        let partitions = self.partitions.as_deref().unwrap_or_default();
         let columns = Some(export.column_names());
         let options = ExportOptions { columns, ..options.clone() };
+        for partition in partitions {
+            Export::prepare(catalog, &Table::without_rows(partition.clone()), &options)?;
+        }
+        export.write_header(output)?;
+        let mut summary = export.write_rows(output, progress, damage)?;
         for partition in partitions {
             let table = Table::open(self.database, partition.clone(), damage)?;
             let export = Export::prepare(catalog, &table, &options)?;

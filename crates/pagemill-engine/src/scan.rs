@@ -2,17 +2,18 @@
 //!
 //! Damage is handled here for every operation alike: a block that cannot be read or fails its
 //! checks, and a tuple whose line pointer, header or transaction status is unreadable, is reported
-//! with its place and, where that is the policy, left out.
+//! with its place and, where that is the policy, left out. A block that a running server has cut
+//! off meanwhile is no damage but the end of the table.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pagemill_cluster::heap::{self, TupleFault};
-use pagemill_cluster::page_check::{check_page, read_again};
+use pagemill_cluster::page_check::check_or_read_again;
 use pagemill_cluster::{Cluster, ClusterLog, Damage};
+use pagemill_format::BlockNumber;
 use pagemill_format::page::Page;
 use pagemill_format::tuple::HeapTuple;
-use pagemill_format::{BlockBytes, BlockNumber};
 use pagemill_io::ForkFiles;
 use pagemill_stream::{ReadStream, ReadStreamOptions};
 
@@ -57,11 +58,6 @@ impl<'a> Scan<'a> {
         Self { cluster, table, log, io_combine_limit, progress }
     }
 
-    /// How many block numbers the table has.
-    pub(crate) fn blocks(&self) -> u32 {
-        self.table.blocks()
-    }
-
     /// The visible tuples of a range of blocks, counted.
     pub(crate) fn count(&mut self, range: Range<u32>, damage: &mut DamageLog) -> Result<u64> {
         let mut rows = 0;
@@ -102,6 +98,9 @@ impl<'a> Scan<'a> {
             let (first, pages) = match run {
                 Ok(run) => run,
                 Err(error) => {
+                    if error.block().is_some_and(|block| self.is_past_new_end(files, block)) {
+                        return Ok(());
+                    }
                     damage.report(read_damage(error)?)?;
                     continue;
                 }
@@ -109,8 +108,9 @@ impl<'a> Scan<'a> {
             for (block, bytes) in (first.0..).map(BlockNumber).zip(pages) {
                 let place = Place { files, block };
                 let mut again = None;
-                match check_or_read_again(self.cluster, place, bytes, &mut again) {
+                match check_or_read_again(self.cluster, files, block, bytes, &mut again) {
                     Ok(bytes) => visit(place, Page::new(bytes), &mut self.log, damage)?,
+                    Err(_) if self.is_past_new_end(files, block) => return Ok(()),
                     Err(error) => damage.report(damage_of(error)?)?,
                 }
             }
@@ -118,22 +118,21 @@ impl<'a> Scan<'a> {
         }
         Ok(())
     }
-}
 
-fn check_or_read_again<'b>(
-    cluster: &Cluster,
-    place: Place<'_>,
-    bytes: &'b BlockBytes,
-    again: &'b mut Option<Box<BlockBytes>>,
-) -> pagemill_cluster::Result<&'b BlockBytes> {
-    match check_page(cluster, place.files, place.block, bytes) {
-        Ok(()) => Ok(bytes),
-        Err(_) if cluster.is_live() => {
-            let copy = again.insert(Box::new(*bytes));
-            read_again(cluster, place.files, place.block, copy)?;
-            Ok(copy)
+    /// True when a running server cut the block off after the files were opened, as VACUUM does
+    /// with empty blocks at the end of a table. Then it and all after it are no part of the table
+    /// any more.
+    #[cold]
+    fn is_past_new_end(&self, files: &ForkFiles, block: BlockNumber) -> bool {
+        if !self.cluster.is_live() {
+            return false;
         }
-        Err(error) => Err(error),
+        let base = &self.table.relation.base;
+        match ForkFiles::open(self.cluster.storage(), base, files.fork()) {
+            Ok(Some(now)) => block.0 >= now.blocks(),
+            // The files cannot be looked at, or are gone: that is not the end of a table.
+            Ok(None) | Err(_) => false,
+        }
     }
 }
 

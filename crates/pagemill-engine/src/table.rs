@@ -7,9 +7,9 @@
 use std::ops::Range;
 
 use pagemill_cluster::{
-    ClassRow, Damage, Database, Error as ClusterError, Persistence, Relation, RelationKind,
+    ClassRow, Cluster, Damage, Database, Error as ClusterError, Persistence, Relation, RelationKind,
 };
-use pagemill_format::{Fork, SEGMENT_BLOCKS};
+use pagemill_format::{BlockNumber, Fork, SEGMENT_BLOCKS};
 use pagemill_io::ForkFiles;
 
 use crate::damage::{DamageLog, file_damage};
@@ -20,10 +20,10 @@ use crate::error::Result;
 pub struct Table {
     /// Its columns and names.
     pub relation: Relation,
-    /// Its main fork; `None` when there is nothing to read: an unlogged table after a crash.
+    /// The fork with its rows; `None` when it is lost, and for a partitioned table.
     files: Option<ForkFiles>,
-    /// Blocks that no file holds, in order.
-    lost: Vec<Range<u32>>,
+    /// The blocks that are not lost: ranges in order, none of them empty.
+    present: Vec<Range<u32>>,
 }
 
 impl Table {
@@ -35,15 +35,14 @@ impl Table {
     pub fn open(database: &Database, relation: Relation, damage: &mut DamageLog) -> Result<Self> {
         refuse_unreadable(database, &relation)?;
         let cluster = database.cluster();
-        let unlogged = relation.class.persistence == Persistence::Unlogged;
-        if unlogged && !cluster.is_clean() && !cluster.is_live() {
-            // A server would reset it before its first query.
-            return Ok(Self { relation, files: None, lost: Vec::new() });
-        }
-        let Some(files) = cluster.fork(&relation.base, Fork::Main)? else {
-            let what = format!("the file of {} is missing", relation.display_name());
+        let fork = fork_with_rows(cluster, &relation.class);
+        let Some(files) = cluster.fork(&relation.base, fork)? else {
+            let what = match fork {
+                Fork::Main => format!("the file of {} is missing", relation.display_name()),
+                _ => format!("fork {fork}: the file of {} is missing", relation.display_name()),
+            };
             damage.report(Damage::in_file(&relation.base, what))?;
-            return Ok(Self { relation, files: None, lost: Vec::new() });
+            return Ok(Self::without_rows(relation));
         };
         for found in file_damage(&files) {
             damage.report(found)?;
@@ -51,17 +50,16 @@ impl Table {
         if let Some(found) = missing_tail(database, &relation, &files)? {
             damage.report(found)?;
         }
-        let lost =
-            files.damage().iter().map(|d| d.lost_blocks()).filter(|r| !r.is_empty()).collect();
-        Ok(Self { relation, files: Some(files), lost })
+        let present = present_ranges(&files);
+        Ok(Self { relation, files: Some(files), present })
     }
 
     /// A table without blocks, for what a partitioned table has itself: columns.
     pub fn without_rows(relation: Relation) -> Self {
-        Self { relation, files: None, lost: Vec::new() }
+        Self { relation, files: None, present: Vec::new() }
     }
 
-    /// The open main fork; `None` when there is nothing to read.
+    /// The open fork with its rows; `None` when there is nothing to read.
     pub fn files(&self) -> Option<&ForkFiles> {
         self.files.as_ref()
     }
@@ -72,16 +70,84 @@ impl Table {
     }
 
     /// The blocks of a range that are not lost.
-    pub fn present(&self, range: Range<u32>) -> impl Iterator<Item = pagemill_format::BlockNumber> {
-        let lost = self.lost.clone();
-        range
-            .filter(move |block| !lost.iter().any(|lost| lost.contains(block)))
-            .map(pagemill_format::BlockNumber)
+    pub fn present(&self, range: Range<u32>) -> impl Iterator<Item = BlockNumber> {
+        let first = self.present.partition_point(|present| present.end <= range.start);
+        let past = self.present.partition_point(|present| present.start < range.end);
+        let reached = self.present.get(first..past).unwrap_or_default().iter();
+        reached
+            .flat_map(move |present| present.start.max(range.start)..present.end.min(range.end))
+            .map(BlockNumber)
+    }
+
+    /// The table cut into shares of at most so many blocks, without what is lost.
+    pub(crate) fn shares(&self, share_blocks: u32) -> Shares<'_> {
+        Shares::new(&self.present, share_blocks)
     }
 }
 
-fn refuse_unreadable(database: &Database, relation: &Relation) -> Result<()> {
-    let ClassRow { kind, access_method, persistence, .. } = &relation.class;
+/// Consecutive pieces of a table, by number. Lost blocks are in none of them, so that a lost
+/// stretch of any length costs nothing.
+pub(crate) struct Shares<'a> {
+    present: &'a [Range<u32>],
+    /// The number of the first share of each range.
+    first_shares: Vec<u32>,
+    share_blocks: u32,
+    count: u32,
+}
+
+impl<'a> Shares<'a> {
+    fn new(present: &'a [Range<u32>], share_blocks: u32) -> Self {
+        let mut count = 0;
+        let mut first_shares = Vec::with_capacity(present.len());
+        for range in present {
+            first_shares.push(count);
+            count += (range.end - range.start).div_ceil(share_blocks);
+        }
+        Self { present, first_shares, share_blocks, count }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The blocks of a share, numbered from 0; `None` past the last one.
+    pub(crate) fn get(&self, share: u32) -> Option<Range<u32>> {
+        if share >= self.count {
+            return None;
+        }
+        let index = self.first_shares.partition_point(|first| *first <= share).checked_sub(1)?;
+        let (present, first) = (self.present.get(index)?, self.first_shares.get(index)?);
+        let start = present.start + (share - first) * self.share_blocks;
+        Some(start..start.saturating_add(self.share_blocks).min(present.end))
+    }
+}
+
+/// The fork that a server's first query would find the rows in. After a crash that is the init
+/// fork for an unlogged relation: the server copies it over the main fork before anything else
+/// (`src/backend/storage/file/reinit.c`, PostgreSQL 14 to 18). It holds what a new relation has:
+/// nothing for a table, one row for a sequence.
+pub(crate) fn fork_with_rows(cluster: &Cluster, class: &ClassRow) -> Fork {
+    let unlogged = class.persistence == Persistence::Unlogged;
+    let reset = unlogged && !cluster.is_clean() && !cluster.is_live();
+    if reset { Fork::Init } else { Fork::Main }
+}
+
+/// The blocks that a file holds: what lies between the lost ones.
+pub(crate) fn present_ranges(files: &ForkFiles) -> Vec<Range<u32>> {
+    let mut present = Vec::new();
+    let mut start = 0;
+    for lost in files.damage().iter().map(|d| d.lost_blocks()).filter(|lost| !lost.is_empty()) {
+        present.push(start..lost.start);
+        start = start.max(lost.end);
+    }
+    present.push(start..files.blocks());
+    present.retain(|range| !range.is_empty());
+    present
+}
+
+pub(crate) fn refuse_unreadable(database: &Database, relation: &Relation) -> Result<()> {
+    let ClassRow { kind, access_method, persistence, is_populated, .. } = &relation.class;
     let name = relation.display_name();
     let refuse = |reason: String| Err(ClusterError::refused(reason).into());
     if !kind.has_rows() {
@@ -91,6 +157,12 @@ fn refuse_unreadable(database: &Database, relation: &Relation) -> Result<()> {
             _ => "it has no rows of its own in the files",
         };
         return refuse(format!("{name} is a {}: {remedy}", kind.name()));
+    }
+    if !is_populated {
+        return refuse(format!(
+            "{name} is a {} that has not been populated: run REFRESH MATERIALIZED VIEW on it",
+            kind.name()
+        ));
     }
     if *persistence == Persistence::Temporary {
         return refuse(format!("{name} is a temporary table of a session that is gone"));
@@ -117,11 +189,63 @@ fn missing_tail(
     if !suspicious || !database.cluster().is_clean() {
         return Ok(None);
     }
-    let (path, _) = files.locate(pagemill_format::BlockNumber(blocks));
+    let (path, _) = files.locate(BlockNumber(blocks));
     let what = format!(
         "fork main, blocks {blocks} to {}: the segment file is missing: pg_class knows of {noted} \
          blocks",
         noted - 1
     );
     Ok(Some(Damage::in_file(path, what)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shares_of(present: &[Range<u32>], share_blocks: u32) -> Vec<Range<u32>> {
+        let shares = Shares::new(present, share_blocks);
+        assert_eq!(shares.get(shares.count()), None);
+        (0..shares.count()).map(|share| shares.get(share).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_stretch_that_is_lost_is_in_no_share() {
+        assert_eq!(shares_of(&[], 10), []);
+        assert_eq!(
+            shares_of(&[0..25, 4_000_000_000..4_000_000_001], 10),
+            [0..10, 10..20, 20..25, 4_000_000_000..4_000_000_001]
+        );
+    }
+
+    #[test]
+    fn what_lies_between_lost_segments_is_present_and_found_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("16384");
+        std::fs::write(&base, [0; 3 * 8192]).unwrap();
+        std::fs::write(dir.path().join("16384.30000"), [0; 8192]).unwrap();
+        let storage = pagemill_io::Storage::real();
+        let files = ForkFiles::open(&storage, &base, Fork::Main).unwrap().unwrap();
+        let high = 30_000 * SEGMENT_BLOCKS;
+        assert_eq!(present_ranges(&files), [0..3, high..high + 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn shares_hold_every_present_block_once_and_in_order(
+            lens in prop::collection::vec((0u32..5, 1u32..40), 0..6), share_blocks in 1u32..20,
+        ) {
+            let mut present = Vec::new();
+            let mut at = 0;
+            for (gap, len) in lens {
+                present.push(at + gap..at + gap + len);
+                at += gap + len;
+            }
+            let all: Vec<u32> = present.iter().cloned().flatten().collect();
+            let shares = shares_of(&present, share_blocks);
+            prop_assert!(shares.iter().all(|share| share.len() <= share_blocks as usize));
+            prop_assert_eq!(shares.into_iter().flatten().collect::<Vec<_>>(), all);
+        }
+    }
 }

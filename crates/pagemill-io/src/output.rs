@@ -2,7 +2,8 @@
 //!
 //! A file is written under a temporary name beside its target and renamed by [`Output::finish`];
 //! dropped unfinished, it is removed. So nobody ever sees half a file, and an older file of the
-//! same name stays until the new one is complete. What is there already and is no regular file (a
+//! same name stays until the new one is complete. A process that was killed leaves its file behind,
+//! under a name that later ones pass over. What is there already and is no regular file (a
 //! device, a pipe) is written to as it is: renaming would replace it.
 //!
 //! Each write call is counted, as every read is.
@@ -16,6 +17,9 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::error::{Error, Result};
 use crate::storage::Storage;
+
+/// Files left behind by killed processes of the same id that are passed over.
+const MOST_LEFT_BEHIND: u32 = 1000;
 
 /// An open destination for bytes.
 #[derive(Debug)]
@@ -47,15 +51,12 @@ impl Output {
     pub fn file(storage: &Storage, path: &Path) -> Result<Self> {
         let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let is_special = std::fs::metadata(&target).is_ok_and(|found| !found.is_file());
-        let (opened, flags) = if is_special {
-            (target.clone(), OFlags::WRONLY)
+        let opened = if is_special {
+            open(&target, OFlags::WRONLY).map(|fd| (fd, None))
         } else {
-            (temporary_name(&target), OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
+            create_beside(&target).map(|(fd, name)| (fd, Some(name)))
         };
-        let mode = Mode::from_bits_truncate(0o666);
-        let fd = rustix::fs::open(&opened, flags | OFlags::CLOEXEC, mode)
-            .map_err(|error| Error::new(io::Error::from(error), path))?;
-        let temporary = (!is_special).then_some(opened);
+        let (fd, temporary) = opened.map_err(|error| Error::new(io::Error::from(error), path))?;
         Ok(Self { storage: storage.clone(), fd, target, temporary })
     }
 
@@ -105,11 +106,31 @@ impl Drop for Output {
     }
 }
 
-/// A name beside the target that no other process uses.
-fn temporary_name(target: &Path) -> PathBuf {
+fn open(path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::from_bits_truncate(0o666))
+}
+
+/// Makes a file of a name beside the target that nobody uses. The process id makes it so, unless
+/// a killed process of that id left its own behind; then a number does.
+fn create_beside(target: &Path) -> rustix::io::Result<(OwnedFd, PathBuf)> {
+    let mut attempt = 0;
+    loop {
+        let name = temporary_name(target, attempt);
+        match open(&name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
+            Err(rustix::io::Errno::EXIST) if attempt < MOST_LEFT_BEHIND => attempt += 1,
+            opened => return opened.map(|fd| (fd, name)),
+        }
+    }
+}
+
+fn temporary_name(target: &Path, attempt: u32) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(target.file_name().unwrap_or_default());
-    name.push(format!(".{}.partial", std::process::id()));
+    name.push(format!(".{}", std::process::id()));
+    if attempt > 0 {
+        name.push(format!(".{attempt}"));
+    }
+    name.push(".partial");
     target.with_file_name(name)
 }
 
@@ -135,6 +156,20 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         let counted = storage.counters().snapshot();
         assert_eq!((counted.write_calls, counted.bytes_written), (2, 9));
+    }
+
+    #[test]
+    fn a_file_that_a_killed_process_of_the_same_id_left_behind_is_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.txt");
+        let left = temporary_name(&path, 0);
+        std::fs::write(&left, b"left").unwrap();
+        let mut output = Output::file(&Storage::real(), &path).unwrap();
+        output.write_all(b"whole").unwrap();
+        output.finish().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+        assert_eq!(std::fs::read(&left).unwrap(), b"left");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 
     #[test]

@@ -9,7 +9,6 @@ use pagemill_engine::{Error as EngineError, RowSource};
 use crate::arguments::CountArguments;
 use crate::failure::Outcome;
 use crate::session::Session;
-use crate::stats::Work;
 use crate::tables::Tables;
 
 pub(crate) fn run(arguments: &CountArguments) -> Result<Outcome> {
@@ -17,17 +16,13 @@ pub(crate) fn run(arguments: &CountArguments) -> Result<Outcome> {
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;
     let mut output = session.standard_output()?;
-    let mut work = Work::default();
-    let (outcome, pages) = tables.for_each(&session, |source, watch| {
+    tables.for_each(&session, |source, watch| {
         let rows = source.count(session.scan_options(), watch.progress, watch.damage)?;
-        work.rows += rows;
+        watch.work.rows += rows;
         let line = if tables.named_one { format!("{rows}\n") } else { line(source, rows) };
         let written = watch.display.aside(|| output.write_all(line.as_bytes()));
         Ok(written.map_err(EngineError::Output)?)
-    })?;
-    work.pages = pages;
-    session.finish(&work);
-    Ok(outcome)
+    })
 }
 
 fn line(source: &RowSource<'_>, rows: u64) -> String {

@@ -15,7 +15,6 @@ use crate::export_files::{Destination, file_name};
 use crate::failure::{Outcome, UsageError};
 use crate::option_values::{character, column_list};
 use crate::session::Session;
-use crate::stats::Work;
 use crate::tables::{Tables, Watch};
 
 pub(crate) fn run(arguments: &ExportArguments) -> Result<Outcome> {
@@ -28,12 +27,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Outcome> {
     let catalog = value_catalog(&database, arguments.unknown_types)?;
     destination.create()?;
     let job = Job { session: &session, catalog, options, destination, format: arguments.format };
-    let mut work = Work::default();
-    let (outcome, pages) =
-        tables.for_each(&session, |source, watch| job.export(source, watch, &mut work))?;
-    work.pages = pages;
-    session.finish(&work);
-    Ok(outcome)
+    tables.for_each(&session, |source, watch| job.export(source, watch))
 }
 
 /// What is the same for every table.
@@ -46,14 +40,14 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn export(&self, source: &RowSource<'_>, watch: &mut Watch<'_>, work: &mut Work) -> Result<()> {
+    fn export(&self, source: &RowSource<'_>, watch: &mut Watch<'_>) -> Result<()> {
         let mut output = self.output(source)?;
         let Self { catalog, options, .. } = self;
         let done = source.export(catalog, options, &mut output, watch.progress, watch.damage)?;
         output.finish().map_err(EngineError::Output)?;
-        work.rows += done.rows;
-        work.buffer_hits += done.buffer_hits;
-        work.buffer_misses += done.buffer_misses;
+        watch.work.rows += done.rows;
+        watch.work.buffer_hits += done.buffer_hits;
+        watch.work.buffer_misses += done.buffer_misses;
         Ok(())
     }
 

@@ -1,6 +1,8 @@
 //! An open data directory for one command: opened as the flags say, with the warnings these
-//! flags call for, and closed with the statistics that were asked for.
+//! flags call for, and closed with the statistics that were asked for, whether the work was done or
+//! failed.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -18,11 +20,12 @@ pub(crate) struct Session<'a> {
     common: &'a CommonArguments,
     storage: Storage,
     start: Instant,
+    work: Cell<Work>,
 }
 
 impl<'a> Session<'a> {
     pub(crate) fn new(common: &'a CommonArguments) -> Self {
-        Self { common, storage: Storage::real(), start: Instant::now() }
+        Self { common, storage: Storage::real(), start: Instant::now(), work: Cell::default() }
     }
 
     pub(crate) fn common(&self) -> &'a CommonArguments {
@@ -97,10 +100,17 @@ impl<'a> Session<'a> {
         Ok(written.map_err(pagemill_engine::Error::Output)?)
     }
 
-    /// Ends the work with the statistics that were asked for.
+    /// Takes note of what was done, for the statistics.
     pub(crate) fn finish(&self, work: &Work) {
+        self.work.set(*work);
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
         if let Some(form) = self.common.stats {
-            stats::print(form, self.start.elapsed(), &self.storage.counters().snapshot(), work);
+            let calls = self.storage.counters().snapshot();
+            stats::print(form, self.start.elapsed(), &calls, &self.work.get());
         }
     }
 }

@@ -8,12 +8,15 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use pagemill_cluster::Database;
-use pagemill_engine::{DamageLog, PatternTexts, Patterns, Progress, RowSource};
+use pagemill_engine::damage::Spool;
+use pagemill_engine::pattern::Pattern;
+use pagemill_engine::{DamageLog, PatternTexts, Patterns, Progress, RowSource, Selected};
 
 use crate::arguments::SelectionArguments;
 use crate::failure::{Outcome, is_output_error, is_usage, say};
 use crate::progress::{ProgressDisplay, is_wanted};
 use crate::session::Session;
+use crate::stats::Work;
 
 /// The tables that the flags choose.
 pub(crate) struct Tables<'a> {
@@ -33,38 +36,50 @@ impl<'a> Tables<'a> {
             schemas: &selection.schemas,
             excluded_schemas: &selection.excluded_schemas,
         })?;
-        let sources = RowSource::all(database, &patterns.select(database)?)?;
+        let mut selected = patterns.select(database)?;
+        leave_out_unpopulated(&mut selected, &selection.tables)?;
+        let sources = RowSource::all(database, &selected)?;
         Ok(Tables { sources, named_one: patterns.name_one() })
     }
 
-    /// Does the work for each table; returns how many pages were scanned.
+    /// Does the work for each table, and tells the session how much it was.
     pub(crate) fn for_each(
         &self,
         session: &Session<'_>,
-        mut work: impl FnMut(&RowSource<'_>, &mut Watch<'_>) -> Result<()>,
-    ) -> Result<(Outcome, u64)> {
+        mut job: impl FnMut(&RowSource<'_>, &mut Watch<'_>) -> Result<()>,
+    ) -> Result<Outcome> {
         let progress = Arc::new(Progress::default());
         let display = ProgressDisplay::start(self.pages(session)?, &progress);
         let mut account = Account::default();
+        let mut work = Work::default();
         let mut stopped_by = None;
         for source in &self.sources {
             display.aside(|| session.tell(|| description(source)));
             let mut damage = session.damage_log();
-            let mut watch = Watch { progress: &progress, display: &display, damage: &mut damage };
-            let done = work(source, &mut watch);
-            account.losses(source, &damage);
+            let done = job(
+                source,
+                &mut Watch {
+                    progress: &progress,
+                    display: &display,
+                    damage: &mut damage,
+                    work: &mut work,
+                },
+            );
+            work.pages = progress.pages();
+            session.finish(&work);
+            let done = done.and(account.losses(source, &damage));
             match done {
                 Ok(()) => {}
                 Err(error) if self.is_for_all(&error) => {
                     stopped_by = Some(error);
                     break;
                 }
-                Err(error) => account.failure(source, &error),
+                Err(error) => account.failure(source, &error)?,
             }
         }
         drop(display);
         let outcome = account.report();
-        stopped_by.map_or(Ok((outcome, progress.pages())), Err)
+        stopped_by.map_or(outcome, Err)
     }
 
     fn is_for_all(&self, error: &anyhow::Error) -> bool {
@@ -81,11 +96,37 @@ impl<'a> Tables<'a> {
     }
 }
 
+/// A materialized view that was never filled has nothing to show. PostgreSQL refuses to read it,
+/// and so it is refused where it is asked for by its name; a wildcard passes over it.
+fn leave_out_unpopulated(selected: &mut Vec<Selected>, tables: &[String]) -> Result<()> {
+    let patterns: Vec<Pattern> = tables
+        .iter()
+        .map(|text| Pattern::parse(text))
+        .collect::<Result<_, _>>()
+        .map_err(pagemill_engine::Error::from)?;
+    let is_named = |one: &Selected| {
+        let (schema, name) = (one.schema_utf8(), one.name_utf8());
+        patterns.iter().filter_map(Pattern::is_literal).any(|(in_schema, literal)| {
+            literal.as_bytes() == &*name && in_schema.is_none_or(|s| s.as_bytes() == &*schema)
+        })
+    };
+    selected.retain(|one| {
+        let kept = one.class.is_populated || is_named(one);
+        if !kept {
+            say(format!("{}: passed over: it has not been populated", one.display_name()));
+        }
+        kept
+    });
+    Ok(())
+}
+
 /// What work on a table reports to.
 pub(crate) struct Watch<'a> {
     pub(crate) progress: &'a Progress,
     pub(crate) display: &'a ProgressDisplay,
     pub(crate) damage: &'a mut DamageLog,
+    /// What was done so far, by the work on all tables.
+    pub(crate) work: &'a mut Work,
 }
 
 fn description(source: &RowSource<'_>) -> String {
@@ -98,30 +139,35 @@ fn description(source: &RowSource<'_>) -> String {
     }
 }
 
-/// What is to be said at the end.
+/// What is to be said at the end. It may be more than fits in memory.
 #[derive(Default)]
 struct Account {
-    lines: Vec<String>,
+    lines: Spool,
 }
 
 impl Account {
-    fn failure(&mut self, source: &RowSource<'_>, error: &anyhow::Error) {
-        self.lines.push(format!("{}: {error:#}", source.selected().display_name()));
+    fn failure(&mut self, source: &RowSource<'_>, error: &anyhow::Error) -> Result<()> {
+        let name = source.selected().display_name();
+        Ok(self.lines.push(&format!("{name}: {error:#}"))?)
     }
 
-    fn losses(&mut self, source: &RowSource<'_>, damage: &DamageLog) {
-        let found = damage.found();
-        if found.is_empty() {
-            return;
+    fn losses(&mut self, source: &RowSource<'_>, damage: &DamageLog) -> Result<()> {
+        if damage.is_empty() {
+            return Ok(());
         }
         let name = source.selected().display_name();
-        self.lines.extend(found.iter().map(|loss| format!("{name}: skipped: {loss}")));
-        let losses = if found.len() == 1 { "loss" } else { "losses" };
-        self.lines.push(format!("{name}: {} {losses}, the result is incomplete", found.len()));
+        for loss in damage.losses()? {
+            self.lines.push(&format!("{name}: skipped: {}", loss?))?;
+        }
+        let losses = if damage.len() == 1 { "loss" } else { "losses" };
+        let sum = format!("{name}: {} {losses}, the result is incomplete", damage.len());
+        Ok(self.lines.push(&sum)?)
     }
 
-    fn report(self) -> Outcome {
-        self.lines.iter().for_each(say);
-        if self.lines.is_empty() { Outcome::Done } else { Outcome::Incomplete }
+    fn report(self) -> Result<Outcome> {
+        for line in self.lines.lines()? {
+            say(line?);
+        }
+        Ok(if self.lines.is_empty() { Outcome::Done } else { Outcome::Incomplete })
     }
 }

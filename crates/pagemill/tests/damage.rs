@@ -310,3 +310,162 @@ fn names_that_do_not_exist_suggest_the_near_ones() {
     let asked = ground.export(&["--columns", "i,fillre"]);
     asked.fails_saying(2, &["fillre", "did you mean", "filler"]);
 }
+
+/// 30000 segments are missing before it, which is as many losses; the blocks they would have had
+/// are not looked at one by one.
+#[test]
+fn a_stray_segment_of_a_high_number_does_not_keep_a_scan_busy() {
+    let ground = Ground::with_numbers();
+    let stray = PathBuf::from(format!("{}.30000", ground.file.display()));
+    let mut first_page = vec![0; BLOCK as usize];
+    ground.edit().read_exact_at(&mut first_page, 0).unwrap();
+    fs::write(stray, first_page).unwrap();
+    let skip = ["--no-verify-checksums", "--on-damage", "skip"];
+    let one = ground.export(&skip);
+    one.fails_saying(1, &["blocks 131072 to 262143", "30000 losses"]);
+    assert!(one.rows > 2000, "{}", one.rows);
+    let count = [&["count", "-d", "postgres", "-t", "t", "-j", "3"], &skip[..]].concat();
+    for other in [ground.export(&[&skip[..], &["-j", "3"]].concat()), ground.run(&count)] {
+        assert_eq!((other.status, &other.said), (1, &one.said));
+    }
+}
+
+#[test]
+fn a_count_of_several_jobs_reports_losses_in_the_order_of_blocks() {
+    let ground = Ground::with_numbers();
+    let blocks = ground.edit().metadata().unwrap().len() / BLOCK;
+    // The table is made long enough for every job to have several shares of it.
+    ground.edit().set_len(8000 * BLOCK).unwrap();
+    let damaged: Vec<u64> = (blocks..8000).step_by(97).collect();
+    for block in &damaged {
+        ground.poke(block * BLOCK + 18, b"damage");
+    }
+    let count =
+        |more: &[&str]| ground.run(&[&["count", "-d", "postgres", "-t", "t"], more].concat());
+    let one = count(&["--on-damage", "skip"]);
+    one.fails_saying(1, &[&format!("{} losses", damaged.len())]);
+    for _ in 0..3 {
+        assert_eq!(count(&["--on-damage", "skip", "-j", "4"]).said, one.said);
+        let stopped = count(&["-j", "4"]);
+        stopped.fails_saying(1, &[&format!("block {blocks}:")]);
+        assert_eq!(stopped.said, count(&[]).said);
+    }
+}
+
+#[test]
+fn an_export_of_large_values_by_several_jobs_is_that_of_one() {
+    let ground = Ground::new(&[
+        "CREATE TABLE t (i int, v text)",
+        "ALTER TABLE t ALTER v SET STORAGE EXTERNAL",
+        "INSERT INTO t SELECT i, repeat(chr(64 + i), 3000000) FROM generate_series(1, 9) i",
+        "VACUUM FREEZE t",
+    ]);
+    let export = |jobs: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+        command.args(["export", "-d", "postgres", "-t", "public.t", "-j", jobs, "-D"]);
+        command.arg(ground.cluster.data_dir()).env_remove("PGDATA").output().unwrap()
+    };
+    let (one, many) = (export("1"), export("3"));
+    assert!(one.status.success() && one.stdout.len() > 27_000_000);
+    assert!(one.stdout == many.stdout && many.status.success());
+}
+
+#[test]
+fn a_partition_that_cannot_be_read_is_refused_before_anything_is_written() {
+    let ground = Ground::new(&[
+        "CREATE TABLE p (i int) PARTITION BY RANGE (i)",
+        "CREATE TABLE t PARTITION OF p FOR VALUES FROM (0) TO (100)",
+        "INSERT INTO t SELECT generate_series(1, 50)",
+        "CREATE FOREIGN DATA WRAPPER w",
+        "CREATE SERVER s FOREIGN DATA WRAPPER w",
+        "CREATE FOREIGN TABLE z PARTITION OF p FOR VALUES FROM (100) TO (200) SERVER s",
+    ]);
+    let refused = ground.run(&["export", "-d", "postgres", "-t", "p", "--header"]);
+    refused.fails_saying(1, &["public.z is a foreign table"]);
+    assert_eq!(refused.rows, 0);
+    ground.run(&["count", "-d", "postgres", "-t", "p"]).fails_saying(1, &["public.z"]);
+}
+
+#[test]
+fn the_statistics_are_printed_for_work_that_failed_too() {
+    let ground = Ground::with_numbers();
+    ground.poke(3 * BLOCK + 5000, b"damage");
+    let failed = ground.export(&["--stats=json"]);
+    failed.fails_saying(1, &["block 3: checksum", "\"read_calls\":"]);
+    ground.run(&["ls", "-d", "none", "--stats=json"]).fails_saying(2, &["\"read_calls\":"]);
+}
+
+/// The server keeps the old length in its catalogs, the file is shorter by the time it is read.
+#[test]
+fn a_table_that_a_running_server_truncates_ends_there() {
+    let mut ground = Ground::new(&[
+        "CREATE TABLE t AS SELECT i, repeat('x', 1000) AS filler FROM generate_series(1, 200000) i",
+    ]);
+    ground.cluster.start().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+    command.args(["export", "--live", "-d", "postgres", "-t", "public.t", "-D"]);
+    command.arg(ground.cluster.data_dir()).env_remove("PGDATA");
+    let mut child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // One byte tells that the export runs; the pipe's size keeps it from running far.
+    let mut out = child.stdout.take().unwrap();
+    std::io::Read::read_exact(&mut out, &mut [0]).unwrap();
+    let len = 100 * BLOCK;
+    ground.edit().set_len(len).unwrap();
+    let rows = std::io::Read::bytes(std::io::BufReader::new(out));
+    let rows = rows.filter(|byte| *byte.as_ref().unwrap() == b'\n').count();
+    let ended = Outcome::of(child.wait_with_output().unwrap());
+    assert_eq!(ended.status, 0, "{ended:?}");
+    assert!(!ended.said.contains("short read"), "{ended:?}");
+    assert!((700..200_000).contains(&rows), "{rows}");
+}
+
+#[test]
+fn what_a_crash_leaves_of_unlogged_relations_is_what_they_were_made_with() {
+    let mut ground = Ground::with_numbers();
+    ground.cluster.start().unwrap();
+    for statement in [
+        "CREATE UNLOGGED TABLE u (i int, s text)",
+        "INSERT INTO u SELECT 1, 'x'",
+        "CREATE UNLOGGED SEQUENCE s START 7",
+        "SELECT nextval('s'), nextval('s')",
+        "CHECKPOINT",
+    ] {
+        ground.cluster.psql("postgres", statement).unwrap();
+    }
+    let file = ground.cluster.psql("postgres", "SELECT pg_relation_filepath('s')").unwrap();
+    ground.cluster.kill().unwrap();
+    let export = |name, more: &[&str]| {
+        let args = ["export", "--allow-unclean", "-d", "postgres", "-t", name];
+        ground.run(&[&args, more].concat())
+    };
+    let (table, sequence) = (export("u", &[]), export("s", &[]));
+    assert_eq!((table.status, table.rows, sequence.status, sequence.rows), (0, 0, 0, 1));
+    let init = ground.cluster.data_dir().join(format!("{file}_init"));
+    let sound = fs::read(&init).unwrap();
+    fs::write(&init, [&sound[..8000], &[1; 192]].concat()).unwrap();
+    export("s", &[]).fails_saying(1, &["_init: fork init, block 0"]);
+    fs::remove_file(&init).unwrap();
+    export("s", &[]).fails_saying(1, &["fork init", "missing"]);
+}
+
+#[test]
+fn a_materialized_view_never_filled_is_refused_by_name_and_passed_over_by_wildcards() {
+    let ground = Ground::new(&[
+        "CREATE TABLE t AS SELECT 1 AS i",
+        "CREATE MATERIALIZED VIEW tv AS SELECT * FROM t WITH NO DATA",
+    ]);
+    let remedy = ["public.tv", "has not been populated", "REFRESH MATERIALIZED VIEW"];
+    ground.run(&["export", "-d", "postgres", "-t", "tv"]).fails_saying(1, &remedy);
+    let both = ground.run(&["count", "-d", "postgres", "-t", "t", "-t", "public.tv"]);
+    both.fails_saying(1, &remedy);
+    assert_eq!(both.rows, 1);
+    for pattern in ["t*", "tv*"] {
+        let passed = ground.run(&["count", "-d", "postgres", "-t", pattern]);
+        passed.fails_saying(0, &["public.tv: passed over", "not been populated"]);
+        assert_eq!(passed.rows, usize::from(pattern == "t*"));
+    }
+}
