@@ -184,6 +184,25 @@ pub fn readable_name(id: i32, name: &[u8]) -> String {
     String::from_utf8_lossy(&utf8_name(id, name)).into_owned()
 }
 
+/// A text that was typed, in UTF-8, as a database of the encoding with this number stores it;
+/// `None` when it cannot. The opposite of [`utf8_name`].
+#[must_use]
+pub fn stored_text(id: i32, text: &[u8]) -> Option<Vec<u8>> {
+    if text.is_ascii() {
+        return Some(text.to_vec());
+    }
+    let name = encoding_name(id)?;
+    if let Some(Conversion::FromEuc(planes)) = from_other(name) {
+        return planes.encoded(std::str::from_utf8(text).ok()?);
+    }
+    let mut stored = Vec::new();
+    match Transcoder::new(encoding_id("UTF8")?, name).ok()? {
+        Some(transcoder) => transcoder.convert(text, &mut stored).ok()?,
+        None => stored.extend_from_slice(text),
+    }
+    Some(stored)
+}
+
 /// The name of the encoding with this number, client-only ones included.
 #[must_use]
 pub fn encoding_name(id: i32) -> Option<&'static str> {
@@ -467,6 +486,29 @@ impl EucPlanes {
             (&[row, column], _) => well_formed(&self.two_bytes, row, column),
             _ => None,
         }
+    }
+}
+
+impl EucPlanes {
+    /// A short text in this encoding: every sequence is tried for every character.
+    fn encoded(&self, text: &str) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        for unit in text.encode_utf16() {
+            match u8::try_from(unit) {
+                Ok(ascii @ 1..0x80) => out.push(ascii),
+                _ => out.extend(self.sequence(unit)?),
+            }
+        }
+        Some(out)
+    }
+
+    fn sequence(&self, unit: u16) -> Option<Vec<u8>> {
+        let means_it = |sequence: &Vec<u8>| self.character(sequence) == Some(unit);
+        let pairs = || EUC_BYTES.flat_map(|row| EUC_BYTES.map(move |column| [row, column]));
+        let kana = EUC_BYTES.map(|byte| vec![0x8e, byte]);
+        let long = pairs().map(|[row, column]| vec![0x8f, row, column]);
+        let all = pairs().map(|pair| pair.to_vec()).chain(kana).chain(long);
+        (unit != 0).then(|| all.into_iter().find(means_it)).flatten()
     }
 }
 
