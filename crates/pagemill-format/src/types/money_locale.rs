@@ -378,11 +378,11 @@ mod tests {
             let text = std::str::from_utf8(text).ok()?;
             text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
         };
-        let pounds = format("en_GB.UTF-8").unwrap().converted(latin1).unwrap();
+        let pounds = MoneyFormat::for_locale("en_GB.UTF-8").unwrap().converted(latin1).unwrap();
         let mut out = Vec::new();
         write_money(&123_456_i64.to_le_bytes(), &pounds, &mut out).unwrap();
         assert_eq!(out, b"\xA31,234.56");
-        assert_eq!(format("de_DE.UTF-8").unwrap().converted(latin1), None);
+        assert_eq!(MoneyFormat::for_locale("de_DE.UTF-8").unwrap().converted(latin1), None);
     }
 
     #[test]
