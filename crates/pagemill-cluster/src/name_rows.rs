@@ -282,7 +282,8 @@ impl SettingFiles for StorageFiles<'_> {
     }
 
     fn is_same(&self, one: &Path, other: &Path) -> bool {
-        match (std::fs::canonicalize(one), std::fs::canonicalize(other)) {
+        // Where links lead to, which takes no reading of files.
+        match (one.canonicalize(), other.canonicalize()) {
             (Ok(one), Ok(other)) => one == other,
             _ => false,
         }

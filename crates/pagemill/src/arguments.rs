@@ -31,7 +31,7 @@ struct Arguments {
 pub(crate) enum Command {
     Ls(LsArguments),
     Count(CountArguments),
-    Export(ExportArguments),
+    Export(Box<ExportArguments>),
     Inspect(InspectArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
