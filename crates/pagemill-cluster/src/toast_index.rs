@@ -49,12 +49,12 @@ impl ToastIndex {
     }
 }
 
-/// Places of a value's chunks on one leaf, and where the walk goes from there.
+/// Where a walk along the leaves goes on.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Continuation {
-    /// More of the value may be on this leaf.
+    /// On this leaf, which may have more of the value.
     Leaf(BlockNumber),
-    /// The value ends here.
+    /// Nowhere: no leaf further right has more of the value.
     End,
 }
 
