@@ -2,8 +2,8 @@
 //! money are printed.
 //!
 //! The settings are those a new session of the cluster's first superuser would have: from
-//! `postgresql.conf` and `postgresql.auto.conf` where they lie in the data directory, then from
-//! `pg_db_role_setting`, for all databases' and this database's sessions.
+//! `postgresql.conf`, `postgresql.auto.conf` and the command line of the server's last start, then
+//! from `pg_db_role_setting`, for all databases' and this database's sessions.
 
 use std::io;
 use std::path::Path;
@@ -19,8 +19,11 @@ use crate::names::{
     CollationRow, GlobalRow, NameCatalog, NameRows, NameSettings, NamedRow, OperatorRow, ProcRow,
     TypeRow,
 };
-use crate::settings::{SettingFiles, Settings, parse_role_setting, parse_search_path};
+use crate::settings::{
+    SettingFiles, SettingProblem, Settings, parse_role_setting, parse_search_path,
+};
 use crate::system_table::Row;
+use crate::toast::ToastReader;
 
 /// The superuser that initdb makes.
 const BOOTSTRAP_SUPERUSER: Oid = Oid(10);
@@ -167,15 +170,14 @@ fn oid_vector(payload: &[u8]) -> Result<Box<[Oid]>, FormatError> {
 pub(crate) struct DatabaseSettings {
     pub(crate) names: NameSettings,
     pub(crate) lc_monetary: Option<String>,
+    pub(crate) problems: Vec<SettingProblem>,
 }
 
 impl DatabaseSettings {
     pub(crate) fn read(database: &Database) -> Result<Self> {
         let cluster = database.cluster();
-        let main = cluster.path().join("postgresql.conf");
-        let auto = cluster.path().join("postgresql.auto.conf");
         let files = StorageFiles(cluster.storage());
-        let mut settings = Settings::parse(&main, Some(&auto), &files);
+        let mut settings = Settings::of_cluster(cluster.path(), cluster.version().major(), &files);
         apply_role_settings(database, &mut settings)?;
         let mut names = NameSettings::new(cluster.version(), database.row().encoding);
         if let Some(user) = superuser_name(database)? {
@@ -186,7 +188,8 @@ impl DatabaseSettings {
         }
         let lc_monetary =
             settings.get("lc_monetary").map(|value| String::from_utf8_lossy(value).into_owned());
-        Ok(Self { names, lc_monetary: lc_monetary.filter(|value| !value.is_empty()) })
+        let lc_monetary = lc_monetary.filter(|value| !value.is_empty());
+        Ok(Self { names, lc_monetary, problems: settings.problems().to_vec() })
     }
 }
 
@@ -204,8 +207,28 @@ fn superuser_name(database: &Database) -> Result<Option<Box<[u8]>>> {
 /// Settings by `ALTER ROLE ALL`, `ALTER DATABASE` and `ALTER ROLE postgres`, the more special
 /// ones last, as a new session applies them.
 fn apply_role_settings(database: &Database, settings: &mut Settings) -> Result<()> {
+    let Some(class) = database.class(catalog::PG_DB_ROLE_SETTING) else { return Ok(()) };
+    let file = database.base_path(class)?;
+    let mut rows = role_settings(database)?;
+    rows.sort_by_key(|(rank, _)| *rank);
+    let mut toast = ToastReader::new(database.clone());
+    for (_, stored) in rows {
+        let payload = toast.payload(&stored, &file)?;
+        let entries = array::text_elements(&payload);
+        for entry in entries.map_err(|error| Error::file_damage(&file, &error))? {
+            if let Some((name, value)) = parse_role_setting(&entry) {
+                settings.set(&name, value);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The settings of `pg_db_role_setting` that apply, as they are stored (many are in a TOAST
+/// table), each with its rank.
+fn role_settings(database: &Database) -> Result<Vec<(usize, Vec<u8>)>> {
     let own = database.row().oid;
-    let mut rows: Vec<(usize, Vec<Vec<u8>>)> = Vec::new();
+    let mut rows = Vec::new();
     let wanted = ["setdatabase", "setrole", "setconfig"];
     database.scan(catalog::PG_DB_ROLE_SETTING, &wanted, |row| {
         let rank = match (row.oid(0)?, row.oid(1)?) {
@@ -215,20 +238,26 @@ fn apply_role_settings(database: &Database, settings: &mut Settings) -> Result<(
             (of, BOOTSTRAP_SUPERUSER) if of == own => 3,
             _ => return Ok(()),
         };
-        let payload = row.payload(2)?.unwrap_or_default();
-        rows.push((rank, array::text_elements(&payload)?));
+        rows.extend(row.raw(2).map(|stored| (rank, stored.to_vec())));
         Ok(())
     })?;
-    rows.sort_by_key(|(rank, _)| *rank);
-    for entry in rows.iter().flat_map(|(_, entries)| entries) {
-        if let Some((name, value)) = parse_role_setting(entry) {
-            settings.set(&name, value);
-        }
-    }
-    Ok(())
+    Ok(rows)
 }
 
 struct StorageFiles<'a>(&'a Storage);
+
+impl StorageFiles<'_> {
+    /// The names of what is in a directory: of directories, or of what is none.
+    fn entries(&self, directory: &Path, directories: bool) -> io::Result<Vec<String>> {
+        let entries = self.0.read_dir(directory).map_err(|error| plain_error(&error))?;
+        let names = entries.into_iter().filter_map(|entry| entry.name.into_string().ok());
+        let is_wanted = |name: &String| {
+            let found = self.0.metadata(&directory.join(name));
+            found.is_ok_and(|found| found.is_dir == directories)
+        };
+        Ok(names.filter(is_wanted).collect())
+    }
+}
 
 fn plain_error(error: &pagemill_io::Error) -> io::Error {
     let kind = match error.kind() {
@@ -245,10 +274,18 @@ impl SettingFiles for StorageFiles<'_> {
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
-        let entries = self.0.read_dir(directory).map_err(|error| plain_error(&error))?;
-        let names = entries.into_iter().filter_map(|entry| entry.name.into_string().ok());
-        let is_file =
-            |name: &String| self.0.metadata(&directory.join(name)).is_ok_and(|found| !found.is_dir);
-        Ok(names.filter(is_file).collect())
+        self.entries(directory, false)
+    }
+
+    fn directories(&self, directory: &Path) -> io::Result<Vec<String>> {
+        self.entries(directory, true)
+    }
+
+    fn is_same(&self, one: &Path, other: &Path) -> bool {
+        // Where links lead to, which takes no reading of files.
+        match (one.canonicalize(), other.canonicalize()) {
+            (Ok(one), Ok(other)) => one == other,
+            _ => false,
+        }
     }
 }

@@ -1,20 +1,19 @@
 //! Values kept in TOAST tables, put together from their chunks.
 //!
-//! A value is found through the TOAST table's B-tree over (`chunk_id`, `chunk_seq`): down to the
-//! leaf with the value's first chunk, then right along the leaves. Pages of the index and of the
-//! table go through one small cache per thread, because neighbouring rows have neighbouring
-//! chunks. Every chunk must be there, in order, and of the size that its place demands.
+//! The TOAST table's index tells where a value's chunks are. Pages of the index and of the table
+//! go through one small cache per thread, because neighbouring rows have neighbouring chunks.
+//! Every chunk must be there, in order, and of the size that its place demands.
 //!
 //! Source: `toast_fetch_datum` in `src/backend/access/common/detoast.c`, `heap_fetch_toast_slice`
 //! in `src/backend/access/heap/heaptoast.c`, PostgreSQL 14 to 18.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::path::Path;
 
-use pagemill_format::btree::{BtreeMeta, BtreePage, IndexTuple, META_BLOCK};
 use pagemill_format::page::{LinePointerState, Page};
 use pagemill_format::tuple::{AttributeLayout, HeapTuple, Span, TupleLayout};
-use pagemill_format::varlena::{TOAST_CHUNK_BYTES, ToastPointer, Varlena};
+use pagemill_format::varlena::{self, TOAST_CHUNK_BYTES, ToastPointer, Varlena};
 use pagemill_format::{BlockBytes, BlockNumber, Error as FormatError, Fork, Oid, Tid};
 use pagemill_io::ForkFiles;
 use pagemill_stream::PageCache;
@@ -22,13 +21,11 @@ use pagemill_stream::PageCache;
 use crate::data_directory::Cluster;
 use crate::database::Database;
 use crate::error::{Damage, Error, Result};
-use crate::page_check::{check_page, read_again};
+use crate::toast_index::{Continuation, IndexWalk, ToastIndex, read_checked};
 use crate::visibility::is_visible_chunk;
 
 /// Pages of indexes and TOAST tables kept per thread (1 MiB).
 const CACHED_PAGES: NonZeroUsize = NonZeroUsize::new(128).unwrap(); // infallible: 128 is not 0
-/// Levels a B-tree of 32-bit block numbers cannot exceed.
-const MAX_LEVELS: usize = 32;
 
 /// Reads TOAST values of one database, for one thread.
 pub struct ToastReader {
@@ -37,16 +34,17 @@ pub struct ToastReader {
     tables: HashMap<Oid, ToastTable>,
     layout: TupleLayout,
     spans: Vec<Span>,
+    /// Where the chunks of one leaf of the index are.
+    places: Vec<Tid>,
     /// The leaf where the last value's chunks ended: the next value's often begin there.
     last_leaf: Option<(Oid, BlockNumber)>,
 }
 
 struct ToastTable {
     heap: ForkFiles,
-    heap_key: u64,
-    index: ForkFiles,
-    index_key: u64,
-    root: Option<BlockNumber>,
+    /// What the page cache calls the table's files.
+    key: u64,
+    index: ToastIndex,
 }
 
 impl ToastReader {
@@ -60,6 +58,7 @@ impl ToastReader {
             tables: HashMap::new(),
             layout: TupleLayout::new(vec![word, word, data]),
             spans: Vec::new(),
+            places: Vec::new(),
             last_leaf: None,
         }
     }
@@ -79,10 +78,9 @@ impl ToastReader {
             let table = self.open(oid)?;
             self.tables.insert(oid, table);
         }
-        let Self { pages, tables, layout, spans, database, last_leaf } = self;
+        let Self { pages, tables, layout, spans, places, database, last_leaf } = self;
         let Some(table) = tables.get(&oid) else { return Ok(()) };
-        let cluster = database.cluster();
-        let mut walk = Walk { cluster, table, pages };
+        let mut walk = Walk { cluster: database.cluster(), table, pages, places };
         let hint = last_leaf.filter(|(of, _)| *of == oid).map(|(_, leaf)| leaf);
         let mut chunks = Chunks { pointer, layout, spans, next: 0, out };
         let leaf = walk.chunks_of(pointer.value_id, hint, &mut chunks)?;
@@ -90,25 +88,43 @@ impl ToastReader {
         chunks.check_complete(table)
     }
 
+    /// The payload of a varlena out of this file, wherever it is kept and however compressed.
+    ///
+    /// # Errors
+    /// As [`ToastReader::fetch`], or when the value itself is damaged.
+    pub(crate) fn payload(&mut self, raw: &[u8], file: &Path) -> Result<Vec<u8>> {
+        let mut payload = Vec::new();
+        let damage = |error: FormatError| Error::file_damage(file, &error);
+        match Varlena::parse(raw).map_err(damage)? {
+            Varlena::Plain(bytes) => payload.extend_from_slice(bytes),
+            Varlena::Compressed { raw_bytes, method, data } => {
+                varlena::decompress(method, data, raw_bytes, &mut payload).map_err(damage)?;
+            }
+            Varlena::External(pointer) if pointer.compression.is_some() => {
+                let mut stored = Vec::new();
+                self.fetch(&pointer, &mut stored)?;
+                varlena::decompress_stored(&pointer, &stored, &mut payload).map_err(damage)?;
+            }
+            Varlena::External(pointer) => self.fetch(&pointer, &mut payload)?,
+        }
+        Ok(payload)
+    }
+
     fn open(&self, oid: Oid) -> Result<ToastTable> {
-        let missing = |what: String| Error::refused(what);
         let class = self.database.class(oid).ok_or_else(|| {
-            missing(format!("a value points to TOAST table {oid}, which pg_class does not have"))
+            let what = format!("a value points to TOAST table {oid}, which pg_class does not have");
+            Error::refused(what)
         })?;
         let index = self.database.toast_index(oid)?.and_then(|index| self.database.class(index));
         let index = index.ok_or_else(|| {
-            missing(format!("TOAST table {oid} has no valid index: REINDEX it in PostgreSQL"))
+            let what = format!("TOAST table {oid} has no valid index: REINDEX it in PostgreSQL");
+            Error::refused(what)
         })?;
         let cluster = self.database.cluster();
         let heap = cluster.main_fork(&self.database.base_path(class)?)?;
-        let index_files = cluster.main_fork(&self.database.base_path(index)?)?;
-        let mut meta = [0; pagemill_format::BLOCK_SIZE];
-        read_checked(cluster, &index_files, META_BLOCK, &mut meta)?;
-        let root = BtreeMeta::parse(&meta)
-            .map_err(|error| block_damage(&index_files, META_BLOCK, &error))?
-            .root;
-        let (heap_key, index_key) = (u64::from(oid.0), u64::from(index.oid.0));
-        Ok(ToastTable { heap, heap_key, index: index_files, index_key, root })
+        let files = cluster.main_fork(&self.database.base_path(index)?)?;
+        let index = ToastIndex::open(cluster, files, u64::from(index.oid.0))?;
+        Ok(ToastTable { heap, key: u64::from(oid.0), index })
     }
 }
 
@@ -117,20 +133,10 @@ struct Walk<'a> {
     cluster: &'a Cluster,
     table: &'a ToastTable,
     pages: &'a mut PageCache,
+    places: &'a mut Vec<Tid>,
 }
 
 impl Walk<'_> {
-    fn index_page(&mut self, block: BlockNumber) -> Result<&BlockBytes> {
-        let (cluster, files) = (self.cluster, &self.table.index);
-        self.pages
-            .get(self.table.index_key, block, |page| read_checked(cluster, files, block, page))
-    }
-
-    fn heap_page(&mut self, block: BlockNumber) -> Result<&BlockBytes> {
-        let (cluster, files) = (self.cluster, &self.table.heap);
-        self.pages.get(self.table.heap_key, block, |page| read_checked(cluster, files, block, page))
-    }
-
     /// Hands all chunks of a value to `chunks`, and returns the leaf where they end.
     fn chunks_of(
         &mut self,
@@ -138,57 +144,29 @@ impl Walk<'_> {
         hint: Option<BlockNumber>,
         chunks: &mut Chunks<'_>,
     ) -> Result<Option<BlockNumber>> {
-        let start = match hint {
-            Some(leaf) if self.leaf_covers(leaf, value)? => Some(leaf),
-            _ => self.descend(value)?,
-        };
-        let Some(mut leaf) = start else { return Ok(None) };
-        for _ in 0..=self.table.index.blocks() {
-            let bytes = *self.index_page(leaf)?;
-            let page = self.parse(leaf, &bytes)?;
-            let next = page.next();
-            if !page.flags().is_ignored() && self.leaf_chunks(leaf, &page, value, chunks)? {
-                return Ok(Some(leaf));
-            }
-            match next {
-                Some(next) => leaf = next,
-                None => return Ok(Some(leaf)),
+        let Some(mut leaf) = self.index().first_leaf(value, hint)? else { return Ok(None) };
+        for _ in 0..=self.index().most_leaves() {
+            let mut places = std::mem::take(self.places);
+            places.clear();
+            let next = self.index().places_on(leaf, value, &mut places);
+            let taken = places.iter().try_for_each(|tid| self.chunk_at(*tid, chunks));
+            *self.places = places;
+            taken?;
+            match next? {
+                Continuation::Leaf(next) => leaf = next,
+                Continuation::End => return Ok(Some(leaf)),
             }
         }
-        Err(self.index_damage(leaf, "the leaf pages run in a circle"))
+        Err(self.index().circle(leaf))
     }
 
-    /// Follows the entries of one leaf; true once an entry behind the value's was met.
-    fn leaf_chunks(
-        &mut self,
-        leaf: BlockNumber,
-        page: &BtreePage<'_>,
-        value: Oid,
-        chunks: &mut Chunks<'_>,
-    ) -> Result<bool> {
-        let damage = |error: FormatError| block_damage(&self.table.index, leaf, &error);
-        let (mut low, mut high) = (page.first_data_item(), page.item_count() + 1);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if key_of(&page.item(middle).map_err(damage)?) < (value, 0) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        for number in low..=page.item_count() {
-            let damage = |error: FormatError| block_damage(&self.table.index, leaf, &error);
-            let entry = page.item(number).map_err(damage)?;
-            if key_of(&entry).0 != value {
-                return Ok(true);
-            }
-            if !entry.is_dead() {
-                for tid in entry.heap_tids() {
-                    self.chunk_at(tid, chunks)?;
-                }
-            }
-        }
-        Ok(false)
+    fn index(&mut self) -> IndexWalk<'_> {
+        IndexWalk { cluster: self.cluster, index: &self.table.index, pages: self.pages }
+    }
+
+    fn heap_page(&mut self, block: BlockNumber) -> Result<&BlockBytes> {
+        let (cluster, files) = (self.cluster, &self.table.heap);
+        self.pages.get(self.table.key, block, |page| read_checked(cluster, files, block, page))
     }
 
     fn chunk_at(&mut self, tid: Tid, chunks: &mut Chunks<'_>) -> Result<()> {
@@ -209,102 +187,6 @@ impl Walk<'_> {
         let tuple = page.item(lp).and_then(HeapTuple::parse).map_err(damage)?;
         if is_visible_chunk(tuple) { chunks.take(tuple).map_err(damage) } else { Ok(()) }
     }
-
-    /// True when the value's first chunk, if any, is on this leaf or right of it.
-    fn leaf_covers(&mut self, leaf: BlockNumber, value: Oid) -> Result<bool> {
-        let bytes = *self.index_page(leaf)?;
-        let page = self.parse(leaf, &bytes)?;
-        if page.flags().is_ignored() || !page.is_leaf() {
-            return Ok(false);
-        }
-        let damage = |error: FormatError| block_damage(&self.table.index, leaf, &error);
-        let below_high = match page.high_key().map_err(damage)? {
-            Some(high) => (value, 0) < key_of(&high),
-            None => true,
-        };
-        let first = page.items().next().transpose().map_err(damage)?;
-        Ok(below_high && first.is_some_and(|first| key_of(&first) <= (value, 0)))
-    }
-
-    /// The leaf where the first chunk of a value would be.
-    fn descend(&mut self, value: Oid) -> Result<Option<BlockNumber>> {
-        let Some(mut block) = self.table.root else { return Ok(None) };
-        let mut moves = 0;
-        for _ in 0..MAX_LEVELS {
-            block = self.move_right(block, value, &mut moves)?;
-            let bytes = *self.index_page(block)?;
-            let page = self.parse(block, &bytes)?;
-            if page.is_leaf() {
-                return Ok(Some(block));
-            }
-            block = self.child(block, &page, value)?;
-        }
-        Err(self.index_damage(block, "the tree is deeper than any can be"))
-    }
-
-    /// Passes pages that are no longer in use, and such as were split without their parent
-    /// knowing.
-    fn move_right(
-        &mut self,
-        from: BlockNumber,
-        value: Oid,
-        moves: &mut u32,
-    ) -> Result<BlockNumber> {
-        let mut block = from;
-        loop {
-            let bytes = *self.index_page(block)?;
-            let page = self.parse(block, &bytes)?;
-            let damage = |error: FormatError| block_damage(&self.table.index, block, &error);
-            let beyond = match page.high_key().map_err(damage)? {
-                _ if page.flags().is_ignored() => true,
-                Some(high) => key_of(&high) < (value, 0),
-                None => false,
-            };
-            let Some(next) = page.next().filter(|_| beyond) else { return Ok(block) };
-            *moves += 1;
-            if *moves > self.table.index.blocks() {
-                return Err(self.index_damage(block, "the pages of a level run in a circle"));
-            }
-            block = next;
-        }
-    }
-
-    /// The last downlink whose key is below the value's first chunk; the first downlink of a
-    /// page counts as below everything.
-    fn child(&self, block: BlockNumber, page: &BtreePage<'_>, value: Oid) -> Result<BlockNumber> {
-        let damage = |error: FormatError| block_damage(&self.table.index, block, &error);
-        let first = page.first_data_item();
-        let (mut low, mut high) = (first + 1, page.item_count() + 1);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if key_of(&page.item(middle).map_err(damage)?) < (value, 0) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Ok(page.item(low - 1).map_err(damage)?.downlink())
-    }
-
-    fn parse<'p>(&self, block: BlockNumber, bytes: &'p BlockBytes) -> Result<BtreePage<'p>> {
-        BtreePage::parse(bytes).map_err(|error| block_damage(&self.table.index, block, &error))
-    }
-
-    fn index_damage(&self, block: BlockNumber, what: &str) -> Error {
-        let (path, _) = self.table.index.locate(block);
-        Damage::in_block(path, Fork::Main, block, format!("corrupt TOAST index: {what}")).into()
-    }
-}
-
-/// `chunk_id` and `chunk_seq` of an entry; what a pivot tuple leaves out sorts first.
-fn key_of(entry: &IndexTuple<'_>) -> (Oid, i64) {
-    let key = entry.key();
-    let word = |at: usize| key.get(at..at + 4).and_then(|b| b.first_chunk::<4>());
-    let columns = entry.key_columns().unwrap_or(2);
-    let value = word(0).filter(|_| columns >= 1).map_or(0, |b| u32::from_le_bytes(*b));
-    let sequence =
-        word(4).filter(|_| columns >= 2).map_or(-1, |b| i64::from(i32::from_le_bytes(*b)));
-    (Oid(value), sequence)
 }
 
 /// The chunks of one value as they come in.
@@ -375,47 +257,13 @@ impl Chunks<'_> {
     }
 }
 
-fn block_damage(files: &ForkFiles, block: BlockNumber, error: &FormatError) -> Error {
-    Damage::in_block(files.locate(block).0, files.fork(), block, error.to_string()).into()
-}
-
-fn read_checked(
-    cluster: &Cluster,
-    files: &ForkFiles,
-    block: BlockNumber,
-    page: &mut BlockBytes,
-) -> Result<()> {
-    files.read_block(block, page)?;
-    match check_page(cluster, files, block, page) {
-        Err(_) if cluster.is_live() => read_again(cluster, files, block, page),
-        done => done,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use pagemill_format::BLOCK_SIZE;
     use proptest::prelude::*;
 
     use super::*;
 
     const VALUE: u32 = 16_400;
-
-    macro_rules! fixture {
-        ($name:literal) => {{
-            const START: &[u8] = include_bytes!(concat!(
-                "../../pagemill-format/fixtures/btree/",
-                $name,
-                "-start.bin"
-            ));
-            const END: &[u8] =
-                include_bytes!(concat!("../../pagemill-format/fixtures/btree/", $name, "-end.bin"));
-            let mut page = [0; BLOCK_SIZE];
-            page[..START.len()].copy_from_slice(START);
-            page[BLOCK_SIZE - END.len()..].copy_from_slice(END);
-            page
-        }};
-    }
 
     fn pointer(stored_size: u32) -> ToastPointer {
         ToastPointer {
@@ -503,15 +351,6 @@ mod tests {
         assert!(taken(&pointer(4), &[null]).unwrap_err().contains("a null column"));
     }
 
-    #[test]
-    fn the_entries_of_a_real_index_are_in_the_order_of_their_keys() {
-        let bytes = fixture!("toast-leaf-18");
-        let page = BtreePage::parse(&bytes).unwrap();
-        let keys: Vec<_> = page.items().map(|entry| key_of(&entry.unwrap())).collect();
-        assert!(keys.len() > 1 && keys.is_sorted_by(|one, next| one < next), "{keys:?}");
-        assert!(keys.iter().all(|(value, sequence)| value.0 > 0 && *sequence >= 0), "{keys:?}");
-    }
-
     proptest! {
         #[test]
         fn chunks_of_any_bytes_never_panic(
@@ -521,20 +360,6 @@ mod tests {
             let tuple = if keyed { chunk(VALUE, sequence, &bytes) } else { bytes };
             if let Ok((len, _)) = taken(&pointer(stored_size), &[tuple]) {
                 prop_assert!(len <= stored_size as usize);
-            }
-        }
-
-        #[test]
-        fn keys_of_any_entries_never_panic(
-            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
-        ) {
-            let mut bytes = fixture!("toast-leaf-18");
-            for (at, byte) in changes {
-                bytes[at.index(BLOCK_SIZE)] = byte;
-            }
-            let Ok(page) = BtreePage::parse(&bytes) else { return Ok(()) };
-            for entry in page.items().flatten() {
-                let _ = key_of(&entry);
             }
         }
     }

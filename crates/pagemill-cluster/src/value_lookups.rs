@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use pagemill_format::types::money::MoneyFormat;
 use pagemill_format::types::output::{Lookups, NameKind, ValueType};
 use pagemill_format::varlena::ToastPointer;
 use pagemill_format::{Error as FormatError, Oid};
@@ -13,27 +12,57 @@ use pagemill_format::{Error as FormatError, Oid};
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::name_rows::{DatabaseNames, DatabaseSettings};
+use crate::settings::SettingProblem;
 use crate::toast::ToastReader;
 use crate::value_types::{TypeChoices, UnknownTypes};
+
+/// Converts a text from UTF-8 to the encoding with this number, if it can be.
+pub type TextEncoder = fn(i32, &[u8]) -> Option<Vec<u8>>;
 
 /// Names and types as one reader of a database wants them printed; shared by its threads.
 #[derive(Debug, Clone)]
 pub struct ValueCatalog {
     database: Database,
     names: Arc<DatabaseNames>,
-    choices: TypeChoices,
+    choices: Arc<TypeChoices>,
+    problems: Arc<[SettingProblem]>,
 }
 
 impl ValueCatalog {
     /// A catalog for a database, with its settings for names and money.
     ///
     /// # Errors
-    /// When the settings cannot be read, or ask for what is not supported.
+    /// When the settings of `pg_db_role_setting` cannot be read.
     pub fn new(database: &Database, unknown: UnknownTypes) -> Result<Self> {
         let settings = DatabaseSettings::read(database)?;
-        let choices = TypeChoices { unknown, money: Arc::new(money_format(&settings)?) };
+        let choices = TypeChoices::new(unknown, settings.lc_monetary);
         let names = Arc::new(DatabaseNames::new_for(database.clone(), settings.names));
-        Ok(Self { database: database.clone(), names, choices })
+        Ok(Self {
+            database: database.clone(),
+            names,
+            choices: Arc::new(choices),
+            problems: settings.problems.into(),
+        })
+    }
+
+    /// Prints money as this locale does, whatever the settings say.
+    #[must_use]
+    pub fn with_lc_monetary(mut self, locale: &str) -> Self {
+        self.choices = Arc::new(self.choices.with_lc_monetary(locale.to_owned()));
+        self
+    }
+
+    /// Converts what locales say about money to the database's encoding. Without, it is printed
+    /// in UTF-8.
+    #[must_use]
+    pub fn with_encoder(mut self, encoder: TextEncoder) -> Self {
+        self.choices = Arc::new(self.choices.with_encoder(encoder));
+        self
+    }
+
+    /// What a server would refuse in its configuration files; it was passed over.
+    pub fn setting_problems(&self) -> &[SettingProblem] {
+        &self.problems
     }
 
     /// The database.
@@ -53,15 +82,6 @@ impl ValueCatalog {
     pub fn lookups(&self) -> ValueLookups {
         ValueLookups { catalog: self.clone(), toast: ToastReader::new(self.database.clone()) }
     }
-}
-
-/// How amounts of money are printed. Debian keeps `postgresql.conf` elsewhere, and a server that
-/// was never told prints as its environment says: the C locale's way is the one all agree on.
-fn money_format(settings: &DatabaseSettings) -> Result<MoneyFormat> {
-    let locale = settings.lc_monetary.as_deref().unwrap_or("C");
-    MoneyFormat::for_locale(locale).ok_or_else(|| {
-        Error::refused(format!("lc_monetary is {locale:?}, whose way to print money is not known"))
-    })
 }
 
 /// The lookups of one thread.

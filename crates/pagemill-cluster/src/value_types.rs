@@ -8,21 +8,24 @@
 //! Source: `src/include/catalog/pg_type.dat`, `pg_type.h`, `pg_range.h`, `pg_enum.h`,
 //! PostgreSQL 14 to 18.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::types::document::document_by_oid;
-use pagemill_format::types::money::MoneyFormat;
+use pagemill_format::types::money::{MONEY_OID, MoneyFormat};
 use pagemill_format::types::output::{
     CompositeAttribute, MAX_DEPTH, NameKind, TypeOutput, ValueType,
 };
 use pagemill_format::types::scalar::scalar_in;
 use pagemill_format::{Error as FormatError, Oid};
 
+use crate::column::Column;
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
+use crate::relation::RelationKind;
 use crate::system_table::Row;
+use crate::value_lookups::TextEncoder;
 
 /// What to do with a type that cannot be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,6 +37,10 @@ pub enum UnknownTypes {
     Hex,
 }
 
+/// Composite types whose columns are read in one pass over `pg_attribute`: many, as a pass may be
+/// long, but not those of any number of tables.
+const COMPOSITES_AT_ONCE: usize = 2048;
+
 /// `array_out`.
 const ARRAY_OUT: Oid = Oid(751);
 /// The language `internal`.
@@ -42,8 +49,8 @@ const INTERNAL_LANGUAGE: Oid = Oid(12);
 /// Types whose payload is their text: json, text, pg_node_tree, bpchar, varchar, refcursor.
 const VERBATIM: [Oid; 6] = [Oid(114), Oid(25), Oid(194), Oid(1042), Oid(1043), Oid(1790)];
 
-/// Types printed with the help of the catalogs or of settings.
-fn special_output(oid: Oid, money: &Arc<MoneyFormat>) -> Option<TypeOutput> {
+/// Types printed with the help of the catalogs.
+fn special_output(oid: Oid) -> Option<TypeOutput> {
     let name = |kind| Some(TypeOutput::Name(kind));
     match oid.0 {
         24 => name(NameKind::Proc),
@@ -57,7 +64,6 @@ fn special_output(oid: Oid, money: &Arc<MoneyFormat>) -> Option<TypeOutput> {
         4089 => name(NameKind::Namespace),
         4096 => name(NameKind::Role),
         4191 => name(NameKind::Collation),
-        790 => Some(TypeOutput::Money(money.clone())),
         1033 => Some(TypeOutput::AclItem),
         2277 => Some(TypeOutput::AnyArray),
         4601 => Some(TypeOutput::MinMaxSummary),
@@ -121,22 +127,60 @@ impl TypeRow {
 
 type EnumLabels = Arc<HashMap<Oid, Box<[u8]>>>;
 
-/// The types of one database, built when first asked for.
+/// The columns of composite types, by their relations.
+type CompositeColumns = HashMap<Oid, Arc<[Column]>>;
+
+/// The types of one database. What else is needed to build them is read when first asked for.
 #[derive(Debug)]
 pub(crate) struct TypeTable {
     rows: HashMap<Oid, TypeRow>,
     enums: OnceLock<HashMap<Oid, EnumLabels>>,
     /// The subtype of each range and multirange type.
     ranges: OnceLock<HashMap<Oid, Oid>>,
-    /// By OID, and by whether unknown types were to be printed as hex.
-    built: Mutex<HashMap<(Oid, bool), Arc<ValueType>>>,
+    composites: Mutex<CompositeColumns>,
+    /// The built-in output function that another one of language `internal` stands for.
+    internal_outputs: OnceLock<HashMap<Oid, Oid>>,
 }
 
-/// What building a type depends on beside the catalogs.
-#[derive(Debug, Clone)]
+/// What building a type depends on beside the catalogs, and the types built so.
+#[derive(Debug)]
 pub(crate) struct TypeChoices {
-    pub(crate) unknown: UnknownTypes,
-    pub(crate) money: Arc<MoneyFormat>,
+    unknown: UnknownTypes,
+    lc_monetary: Option<String>,
+    encoder: Option<TextEncoder>,
+    built: Mutex<HashMap<Oid, Arc<ValueType>>>,
+}
+
+impl TypeChoices {
+    pub(crate) fn new(unknown: UnknownTypes, lc_monetary: Option<String>) -> Self {
+        Self { unknown, lc_monetary, encoder: None, built: Mutex::default() }
+    }
+
+    pub(crate) fn with_lc_monetary(&self, locale: String) -> Self {
+        Self { encoder: self.encoder, ..Self::new(self.unknown, Some(locale)) }
+    }
+
+    pub(crate) fn with_encoder(&self, encoder: TextEncoder) -> Self {
+        Self { encoder: Some(encoder), ..Self::new(self.unknown, self.lc_monetary.clone()) }
+    }
+
+    /// How money is printed in a database of this encoding. A server that was never told prints
+    /// as its environment says: the C locale's way is the one all agree on.
+    fn money(&self, encoding: i32) -> Result<MoneyFormat> {
+        let locale = self.lc_monetary.as_deref().unwrap_or("C");
+        let refused = |reason: &str| {
+            Error::refused(format!(
+                "lc_monetary is {locale:?}, {reason}; name another locale with --lc-monetary, \
+                 such as C"
+            ))
+        };
+        let format = MoneyFormat::for_locale(locale)
+            .ok_or_else(|| refused("whose way to print money is not known"))?;
+        let Some(encoder) = self.encoder else { return Ok(format) };
+        format
+            .converted(|text| encoder(encoding, text))
+            .ok_or_else(|| refused("whose currency the encoding of the database does not have"))
+    }
 }
 
 impl TypeTable {
@@ -147,7 +191,13 @@ impl TypeTable {
             rows.insert(found.oid, found);
             Ok(())
         })?;
-        Ok(Self { rows, enums: OnceLock::new(), ranges: OnceLock::new(), built: Mutex::default() })
+        Ok(Self {
+            rows,
+            enums: OnceLock::new(),
+            ranges: OnceLock::new(),
+            composites: Mutex::default(),
+            internal_outputs: OnceLock::new(),
+        })
     }
 
     pub(crate) fn rows(&self) -> impl Iterator<Item = &TypeRow> {
@@ -168,13 +218,12 @@ impl TypeTable {
     }
 
     fn build(&self, builder: &Builder<'_>, oid: Oid, depth: usize) -> Result<Arc<ValueType>> {
-        let key = (oid, builder.choices.unknown == UnknownTypes::Hex);
-        let built = || self.built.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = built().get(&key) {
+        let built = || builder.choices.built.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = built().get(&oid) {
             return Ok(found.clone());
         }
         let made = Arc::new(builder.build(oid, depth)?);
-        built().insert(key, made.clone());
+        built().insert(oid, made.clone());
         Ok(made)
     }
 
@@ -202,6 +251,65 @@ impl TypeTable {
             let _ = self.ranges.set(found);
         }
         Ok(self.ranges.get().and_then(|all| all.get(&oid)).copied())
+    }
+
+    /// The columns of a composite type's relation; with them those of others are read, as a type
+    /// often has attributes of composite types.
+    fn composite_columns(&self, database: &Database, relation: Oid) -> Result<Arc<[Column]>> {
+        let known = || self.composites.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(&relation) {
+            return Ok(found.clone());
+        }
+        let wanted = self.unread_composites(database, relation, &known());
+        let mut columns = database.columns_of(&wanted)?;
+        let found = |oid| (oid, Arc::from(columns.remove(&oid).unwrap_or_default()));
+        known().extend(wanted.into_iter().map(found));
+        Ok(known().get(&relation).cloned().unwrap_or_default())
+    }
+
+    /// A relation and others that types may be made of: those of no table first.
+    fn unread_composites(
+        &self,
+        database: &Database,
+        relation: Oid,
+        known: &CompositeColumns,
+    ) -> Vec<Oid> {
+        let is_unread = |oid: &Oid| oid.is_valid() && *oid != relation && !known.contains_key(oid);
+        let mut others: Vec<Oid> =
+            self.rows().map(|row| row.relation).filter(|oid| is_unread(oid)).collect();
+        let is_of_table = |oid: Oid| {
+            database.class(oid).is_none_or(|class| class.kind != RelationKind::CompositeType)
+        };
+        others.sort_unstable_by_key(|oid| (is_of_table(*oid), *oid));
+        std::iter::once(relation).chain(others).take(COMPOSITES_AT_ONCE).collect()
+    }
+
+    /// The built-in function that the output function of a type stands for.
+    fn internal_output(&self, database: &Database, function: Oid) -> Result<Option<Oid>> {
+        if self.internal_outputs.get().is_none() {
+            let _ = self.internal_outputs.set(self.read_internal_outputs(database)?);
+        }
+        Ok(self.internal_outputs.get().and_then(|all| all.get(&function)).copied())
+    }
+
+    fn read_internal_outputs(&self, database: &Database) -> Result<HashMap<Oid, Oid>> {
+        let outputs: HashSet<Oid> = self.rows().map(|row| row.output).collect();
+        let (mut builtin, mut own) = (HashMap::new(), Vec::new());
+        let wanted = ["oid", "prolang", "proname", "prosrc"];
+        database.scan(catalog::PG_PROC, &wanted, |row| {
+            let oid = row.oid(0)?;
+            if !outputs.contains(&oid) || row.oid(1)? != INTERNAL_LANGUAGE {
+                return Ok(());
+            }
+            if oid < FIRST_NORMAL_OID {
+                builtin.insert(row.name(2)?, oid);
+            } else {
+                own.push((oid, row.payload(3)?.unwrap_or_default()));
+            }
+            Ok(())
+        })?;
+        let stands_for = |(oid, source): (Oid, Vec<u8>)| Some((oid, *builtin.get(&*source)?));
+        Ok(own.into_iter().filter_map(stands_for).collect())
     }
 }
 
@@ -239,7 +347,7 @@ impl Builder<'_> {
     }
 
     fn output(&self, row: &TypeRow, depth: usize) -> Result<TypeOutput> {
-        if let Some(output) = self.builtin(row.oid) {
+        if let Some(output) = self.builtin(row.oid)? {
             return Ok(output);
         }
         let below = |oid| self.types.build(self, oid, depth + 1);
@@ -259,27 +367,28 @@ impl Builder<'_> {
         }
     }
 
-    fn builtin(&self, oid: Oid) -> Option<TypeOutput> {
+    fn builtin(&self, oid: Oid) -> Result<Option<TypeOutput>> {
         if VERBATIM.contains(&oid) {
-            return Some(TypeOutput::Verbatim);
+            return Ok(Some(TypeOutput::Verbatim));
+        }
+        if oid == MONEY_OID {
+            let format = self.choices.money(self.database.row().encoding)?;
+            return Ok(Some(TypeOutput::Money(Arc::new(format))));
         }
         let scalar = |s: &'static pagemill_format::types::scalar::Scalar| TypeOutput::Scalar {
             write: s.write,
             plain: s.plain,
         };
         let version = self.database.cluster().version();
-        special_output(oid, &self.choices.money)
-            .or_else(|| scalar_in(version, oid).map(scalar))
-            .or_else(|| {
-                let document = document_by_oid(oid, version);
-                document.map(|write| TypeOutput::Scalar { write, plain: false })
-            })
+        Ok(special_output(oid).or_else(|| scalar_in(version, oid).map(scalar)).or_else(|| {
+            let document = document_by_oid(oid, version);
+            document.map(|write| TypeOutput::Scalar { write, plain: false })
+        }))
     }
 
     fn composite(&self, row: &TypeRow, depth: usize) -> Result<TypeOutput> {
-        let mut columns = self.database.columns_of(&[row.relation])?;
-        let columns = columns.remove(&row.relation).unwrap_or_default();
-        let attribute = |column: &crate::column::Column| {
+        let columns = self.types.composite_columns(self.database, row.relation)?;
+        let attribute = |column: &Column| {
             let output = match column.dropped {
                 true => None,
                 false => Some(self.types.build(self, column.type_oid, depth + 1)?.output.clone()),
@@ -293,13 +402,14 @@ impl Builder<'_> {
     fn borrowed(&self, row: &TypeRow) -> Result<TypeOutput> {
         let function = match row.output {
             builtin if builtin < FIRST_NORMAL_OID => Some(builtin),
-            own => self.internal_function(own)?,
+            own => self.types.internal_output(self.database, own)?,
         };
         let lender = function.and_then(|function| {
             let mut rows = self.types.rows();
             rows.find(|r| r.output == function && r.oid < FIRST_NORMAL_OID && r.kind == b'b')
         });
-        match (lender.and_then(|r| self.builtin(r.oid)), self.choices.unknown) {
+        let output = lender.map(|r| self.builtin(r.oid)).transpose()?.flatten();
+        match (output, self.choices.unknown) {
             (Some(output), _) => Ok(output),
             (None, UnknownTypes::Hex) => Ok(TypeOutput::Hex),
             (None, UnknownTypes::Refuse) => Err(Error::refused(format!(
@@ -309,26 +419,38 @@ impl Builder<'_> {
             ))),
         }
     }
+}
 
-    /// The built-in function that a function of language `internal` stands for.
-    fn internal_function(&self, function: Oid) -> Result<Option<Oid>> {
-        let mut source = None;
-        let wanted = ["oid", "prolang", "prosrc"];
-        self.database.scan(catalog::PG_PROC, &wanted, |row| {
-            if row.oid(0)? == function && row.oid(1)? == INTERNAL_LANGUAGE {
-                source = row.payload(2)?;
-            }
-            Ok(())
-        })?;
-        let Some(source) = source else { return Ok(None) };
-        let mut found = None;
-        self.database.scan(catalog::PG_PROC, &["oid", "proname"], |row| {
-            let oid = row.oid(0)?;
-            if oid < FIRST_NORMAL_OID && *row.name(1)? == *source {
-                found = Some(oid);
-            }
-            Ok(())
-        })?;
-        Ok(found)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UTF8: i32 = 6;
+
+    fn choices(locale: Option<&str>) -> TypeChoices {
+        TypeChoices::new(UnknownTypes::Refuse, locale.map(str::to_owned))
+    }
+
+    #[test]
+    fn money_without_a_locale_is_printed_as_in_c() {
+        let format = choices(None).money(UTF8).unwrap();
+        assert_eq!(Some(format), MoneyFormat::for_locale("C"));
+    }
+
+    #[test]
+    fn money_of_an_unknown_locale_is_refused_with_the_remedy() {
+        let unknown = choices(Some("xx_XX"));
+        let error = unknown.money(UTF8).unwrap_err().to_string();
+        assert!(error.contains("\"xx_XX\"") && error.contains("--lc-monetary"), "{error}");
+        assert!(unknown.with_lc_monetary("de_DE".into()).money(UTF8).is_ok());
+    }
+
+    #[test]
+    fn money_is_converted_to_the_encoding_of_the_database() {
+        let encoder: TextEncoder = |encoding, text| (encoding == UTF8).then(|| text.to_vec());
+        let euros = choices(Some("de_DE.UTF-8")).with_encoder(encoder);
+        assert!(euros.money(UTF8).is_ok());
+        let error = euros.money(8).unwrap_err().to_string();
+        assert!(error.contains("currency") && error.contains("--lc-monetary"), "{error}");
     }
 }

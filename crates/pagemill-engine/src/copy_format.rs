@@ -20,6 +20,7 @@ use thiserror::Error;
 
 use crate::copy_csv::CsvRules;
 use crate::copy_text::TextRules;
+use crate::encoding::{stored_text, utf8_name};
 
 /// Characters a text-format delimiter cannot be: the backslash is the escape, and a backslash
 /// before one of the others means something else to COPY FROM.
@@ -67,6 +68,41 @@ pub struct CopyOptions {
     pub escape: Option<u8>,
     /// FORCE_QUOTE, CSV only.
     pub force_quote: ForceQuote,
+}
+
+impl CopyOptions {
+    /// The options, whose texts were typed in UTF-8, as a database of the encoding with this
+    /// number has them: the NULL string converted, columns by their stored names.
+    ///
+    /// # Errors
+    /// When the encoding does not have a character of the NULL string.
+    pub fn stored(
+        &self,
+        encoding: i32,
+        column_names: &[&[u8]],
+    ) -> Result<CopyOptions, CopyOptionError> {
+        let stored = |null: &Vec<u8>| {
+            stored_text(encoding, null)
+                .ok_or_else(|| CopyOptionError::NullNotStored { null: lossy(null) })
+        };
+        Ok(CopyOptions {
+            null: self.null.as_ref().map(stored).transpose()?,
+            force_quote: self.force_quote.stored(encoding, column_names),
+            ..self.clone()
+        })
+    }
+}
+
+impl ForceQuote {
+    fn stored(&self, encoding: i32, column_names: &[&[u8]]) -> ForceQuote {
+        let ForceQuote::Columns(columns) = self else { return self.clone() };
+        let is_meant = |name: &[u8], typed: &[u8]| *utf8_name(encoding, name) == *typed;
+        let stored = |typed: &Vec<u8>| {
+            let found = column_names.iter().find(|name| is_meant(name, typed));
+            found.map_or_else(|| typed.clone(), |name| name.to_vec())
+        };
+        ForceQuote::Columns(columns.iter().map(stored).collect())
+    }
 }
 
 /// Options that COPY refuses, with what to do instead.
@@ -119,6 +155,15 @@ pub enum CopyOptionError {
     SpecialInNull {
         /// Which character: delimiter or quote.
         character: &'static str,
+    },
+    /// The NULL string holds a character that the database's encoding does not have.
+    #[error(
+        "the null string {null:?} has a character that the database's encoding does not have; \
+         choose one in ASCII"
+    )]
+    NullNotStored {
+        /// The string given.
+        null: String,
     },
     /// HEADER in text format on a version whose COPY has none.
     #[error(

@@ -106,6 +106,26 @@ fn null_strings_that_copy_refuses_are_refused() {
     assert_eq!(with(b"\0"), CopyOptionError::ZeroByte { option: "null" });
 }
 
+/// `encoding` of a LATIN1 database.
+const LATIN1: i32 = 8;
+
+#[test]
+fn texts_typed_in_utf8_are_taken_as_the_database_stores_them() {
+    let columns = ForceQuote::Columns(vec!["größe".into(), b"id".to_vec()]);
+    let typed = CopyOptions { null: Some("Ø".into()), force_quote: columns, ..csv() };
+    let stored = typed.stored(LATIN1, &[b"id", b"gr\xf6\xdfe"]).unwrap();
+    assert_eq!(stored.null.as_deref(), Some(&b"\xd8"[..]));
+    let names = vec![b"gr\xf6\xdfe".to_vec(), b"id".to_vec()];
+    assert_eq!(stored.force_quote, ForceQuote::Columns(names));
+}
+
+#[test]
+fn a_null_string_that_the_database_cannot_store_is_refused() {
+    let typed = CopyOptions { null: Some("\u{20ac}".into()), ..csv() };
+    let refused = typed.stored(LATIN1, &COLUMNS).unwrap_err();
+    assert_eq!(refused, CopyOptionError::NullNotStored { null: "\u{20ac}".into() });
+}
+
 #[test]
 fn csv_options_are_refused_in_text_format() {
     let text = CopyOptions::default;

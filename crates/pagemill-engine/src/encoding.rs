@@ -22,7 +22,8 @@ use std::borrow::Cow;
 use thiserror::Error;
 
 use crate::byte_scan::{ByteScan, ByteTest};
-use crate::encoding_tables::{self, EUC_BYTES, Plane, UpperHalf, in_plane};
+use crate::encoding_tables::{self, UpperHalf};
+use crate::euc::EucPlanes;
 
 /// Longest byte sequence an error shows.
 const MOST_BYTES_SHOWN: usize = 8;
@@ -184,6 +185,25 @@ pub fn readable_name(id: i32, name: &[u8]) -> String {
     String::from_utf8_lossy(&utf8_name(id, name)).into_owned()
 }
 
+/// A text that was typed, in UTF-8, as a database of the encoding with this number stores it;
+/// `None` when it cannot. The opposite of [`utf8_name`].
+#[must_use]
+pub fn stored_text(id: i32, text: &[u8]) -> Option<Vec<u8>> {
+    if text.is_ascii() {
+        return Some(text.to_vec());
+    }
+    let name = encoding_name(id)?;
+    if let Some(planes) = EucPlanes::of(name) {
+        return planes.encoded(std::str::from_utf8(text).ok()?);
+    }
+    let mut stored = Vec::new();
+    match Transcoder::new(encoding_id("UTF8")?, name).ok()? {
+        Some(transcoder) => transcoder.convert(text, &mut stored).ok()?,
+        None => stored.extend_from_slice(text),
+    }
+    Some(stored)
+}
+
 /// The name of the encoding with this number, client-only ones included.
 #[must_use]
 pub fn encoding_name(id: i32) -> Option<&'static str> {
@@ -242,13 +262,6 @@ enum Conversion {
 struct Utf8Char {
     bytes: [u8; 3],
     length: u8,
-}
-
-#[derive(Clone, Debug)]
-struct EucPlanes {
-    two_bytes: Plane,
-    /// What EUC_JP alone has: half-width katakana behind 0x8e, a second plane behind 0x8f.
-    three_bytes: Option<Plane>,
 }
 
 /// Converts text from a database's encoding to another.
@@ -449,32 +462,6 @@ impl Transcoder {
     }
 }
 
-impl EucPlanes {
-    /// How many bytes the first character takes, going by its first byte.
-    fn length(&self, bytes: &[u8]) -> usize {
-        match bytes.first() {
-            Some(0x8f) if self.three_bytes.is_some() => 3,
-            Some(0x80..) => 2,
-            _ => 1,
-        }
-    }
-
-    /// The character; 0 if the sequence is well-formed but unassigned, none if it is malformed.
-    fn character(&self, sequence: &[u8]) -> Option<u16> {
-        match (sequence, &self.three_bytes) {
-            (&[0x8e, kana @ 0xa1..=0xdf], Some(_)) => Some(0xff61 + u16::from(kana - 0xa1)),
-            (&[0x8f, row, column], Some(plane)) => well_formed(plane, row, column),
-            (&[row, column], _) => well_formed(&self.two_bytes, row, column),
-            _ => None,
-        }
-    }
-}
-
-fn well_formed(plane: &Plane, row: u8, column: u8) -> Option<u16> {
-    let valid = EUC_BYTES.contains(&row) && EUC_BYTES.contains(&column);
-    valid.then(|| in_plane(plane, row, column))
-}
-
 fn conversion(from: &str, to: &str) -> Option<Conversion> {
     match (from, to) {
         ("SQL_ASCII", "UTF8") => Some(Conversion::CheckUtf8),
@@ -489,16 +476,10 @@ fn conversion(from: &str, to: &str) -> Option<Conversion> {
 }
 
 fn from_other(from: &str) -> Option<Conversion> {
-    let euc = |two_bytes, three_bytes| Conversion::FromEuc(EucPlanes { two_bytes, three_bytes });
-    match from {
-        "EUC_JP" => {
-            Some(euc(encoding_tables::euc_jp_plane(), Some(encoding_tables::euc_jp_plane_3())))
-        }
-        "EUC_CN" => Some(euc(encoding_tables::euc_cn_plane(), None)),
-        "EUC_KR" => Some(euc(encoding_tables::euc_kr_plane(), None)),
-        _ => encoding_tables::upper_half(from)
-            .map(|table| Conversion::FromSingleByte(utf8_chars(&table))),
-    }
+    EucPlanes::of(from).map(Conversion::FromEuc).or_else(|| {
+        let table = encoding_tables::upper_half(from)?;
+        Some(Conversion::FromSingleByte(utf8_chars(&table)))
+    })
 }
 
 fn utf8_chars(upper: &UpperHalf) -> Box<[Utf8Char; 256]> {

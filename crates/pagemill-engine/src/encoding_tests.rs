@@ -177,6 +177,25 @@ fn sql_ascii_is_checked_but_not_changed() {
     assert_eq!(refusal("SQL_ASCII", "LATIN1", b"a\0"), zero);
 }
 
+#[test]
+fn a_typed_text_is_stored_as_the_database_would_and_reads_back() {
+    let stored = |name, text: &str| stored_text(encoding_id(name).unwrap(), text.as_bytes());
+    assert_eq!(stored("LATIN9", "5 \u{20ac}").unwrap(), b"5 \xa4");
+    assert_eq!(stored("EUC_JP", "\u{ffe5}\u{ff71}").unwrap(), b"\xa1\xef\x8e\xb1");
+    assert_eq!(stored("UTF8", "\u{20ac}").unwrap(), "\u{20ac}".as_bytes());
+    assert_eq!(stored("SQL_ASCII", "\u{20ac}").unwrap(), "\u{20ac}".as_bytes());
+    assert_eq!(stored("LATIN1", "\u{20ac}"), None);
+    assert_eq!(stored("EUC_KR", "\u{20ac}\u{1f600}"), None);
+    assert_eq!(stored("EUC_TW", "\u{e9}"), None);
+    for (name, text) in
+        [("EUC_JP", "\u{65e5}\u{672c} x"), ("EUC_CN", "\u{4e2d}"), ("KOI8R", "\u{444}")]
+    {
+        let id = encoding_id(name).unwrap();
+        let stored = stored(name, text).unwrap();
+        assert_eq!(utf8_name(id, &stored), text.as_bytes(), "{name}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_converted_or_refused(

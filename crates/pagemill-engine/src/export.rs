@@ -91,9 +91,10 @@ impl<'a> Export<'a> {
         let names: Vec<&[u8]> = columns.iter().map(|c| &*c.name).collect();
         let database = catalog.database();
         let major = database.cluster().version().major();
-        let copy = CopyFormat::new(&options.copy, &names, major)?;
+        let encoding = database.row().encoding;
+        let copy = CopyFormat::new(&options.copy.stored(encoding, &names)?, &names, major)?;
         let transcoder = match &options.encoding {
-            Some(name) => Transcoder::new(database.row().encoding, name)?,
+            Some(name) => Transcoder::new(encoding, name)?,
             None => None,
         };
         Ok(Self { catalog, table, columns, copy, transcoder, scan: options.scan })
@@ -107,10 +108,14 @@ impl<'a> Export<'a> {
     /// Writes the header line, where one was asked for.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be converted or written.
     pub fn write_header(&self, output: &mut Output) -> Result<()> {
         let mut line = Vec::new();
         self.copy.write_header(&mut line);
+        if let Some(transcoder) = &self.transcoder {
+            let stored = std::mem::take(&mut line);
+            transcoder.convert(&stored, &mut line)?;
+        }
         output.write_all(&line).map_err(Error::Output)
     }
 

@@ -10,6 +10,7 @@ pub mod damage;
 pub mod encoding;
 mod encoding_tables;
 pub mod error;
+mod euc;
 pub mod export;
 pub mod inspect;
 pub mod list;

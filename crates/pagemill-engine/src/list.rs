@@ -3,8 +3,7 @@
 //! Only catalogs and the sizes of files are read, no table, so this is the fast way to see what a
 //! directory holds.
 //!
-//! Source: `calculate_database_size` in `src/backend/utils/adt/dbsize.c`, `pg_enc2name_tbl` in
-//! `src/common/encnames.c`, PostgreSQL 14 to 18.
+//! Source: `calculate_database_size` in `src/backend/utils/adt/dbsize.c`, PostgreSQL 14 to 18.
 
 use std::path::Path;
 
@@ -15,6 +14,7 @@ use pagemill_cluster::{
 use pagemill_format::{Fork, Oid};
 use pagemill_io::Storage;
 
+use crate::encoding::encoding_name;
 use crate::error::Result;
 use crate::select::{Selected, is_system_schema};
 
@@ -23,7 +23,7 @@ use crate::select::{Selected, is_system_schema};
 pub struct DatabaseEntry {
     /// Its row of `pg_database`.
     pub row: DatabaseRow,
-    /// The name of its encoding.
+    /// The name of its encoding; empty for a number that is none's.
     pub encoding: &'static str,
     /// The name of its default tablespace.
     pub tablespace: Box<[u8]>,
@@ -64,7 +64,7 @@ pub fn databases(cluster: &Cluster) -> Result<Vec<DatabaseEntry>> {
         let named = tablespaces.get(&row.tablespace).cloned();
         let number = || row.tablespace.to_string().into_bytes().into();
         Ok(DatabaseEntry {
-            encoding: encoding_name(row.encoding),
+            encoding: encoding_name(row.encoding).unwrap_or_default(),
             tablespace: named.unwrap_or_else(number),
             bytes: database_bytes(cluster, row.oid, tablespaces.keys())?,
             row,
@@ -179,71 +179,9 @@ pub fn tablespace_of(database: &Database, class: &ClassRow) -> Oid {
     }
 }
 
-/// The names of encodings, by their numbers.
-const ENCODINGS: [&str; 42] = [
-    "SQL_ASCII",
-    "EUC_JP",
-    "EUC_CN",
-    "EUC_KR",
-    "EUC_TW",
-    "EUC_JIS_2004",
-    "UTF8",
-    "MULE_INTERNAL",
-    "LATIN1",
-    "LATIN2",
-    "LATIN3",
-    "LATIN4",
-    "LATIN5",
-    "LATIN6",
-    "LATIN7",
-    "LATIN8",
-    "LATIN9",
-    "LATIN10",
-    "WIN1256",
-    "WIN1258",
-    "WIN866",
-    "WIN874",
-    "KOI8R",
-    "WIN1251",
-    "WIN1252",
-    "ISO_8859_5",
-    "ISO_8859_6",
-    "ISO_8859_7",
-    "ISO_8859_8",
-    "WIN1250",
-    "WIN1253",
-    "WIN1254",
-    "WIN1255",
-    "WIN1257",
-    "KOI8U",
-    "SJIS",
-    "BIG5",
-    "GBK",
-    "UHC",
-    "GB18030",
-    "JOHAB",
-    "SHIFT_JIS_2004",
-];
-
-/// The name PostgreSQL gives an encoding; empty for a number it does not know.
-pub fn encoding_name(number: i32) -> &'static str {
-    usize::try_from(number).ok().and_then(|at| ENCODINGS.get(at)).copied().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn encodings_go_by_the_numbers_of_pg_database() {
-        assert_eq!(encoding_name(0), "SQL_ASCII");
-        assert_eq!(encoding_name(6), "UTF8");
-        assert_eq!(encoding_name(8), "LATIN1");
-        assert_eq!(encoding_name(24), "WIN1252");
-        assert_eq!(encoding_name(41), "SHIFT_JIS_2004");
-        assert_eq!(encoding_name(42), "");
-        assert_eq!(encoding_name(-1), "");
-    }
 
     #[test]
     fn a_directory_that_is_not_there_holds_nothing() {

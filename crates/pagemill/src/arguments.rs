@@ -31,7 +31,7 @@ struct Arguments {
 pub(crate) enum Command {
     Ls(LsArguments),
     Count(CountArguments),
-    Export(ExportArguments),
+    Export(Box<ExportArguments>),
     Inspect(InspectArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -242,6 +242,9 @@ pub(crate) struct ExportArguments {
     /// Convert to this encoding [default: as stored]
     #[arg(long, value_name = "NAME")]
     pub(crate) encoding: Option<String>,
+    /// Print money as in this locale [default: lc_monetary where the server's settings tell it, or C]
+    #[arg(long, value_name = "LOCALE")]
+    pub(crate) lc_monetary: Option<String>,
     /// Types that only an extension's code can print: refuse the table, or print bytes in hex
     #[arg(long, value_enum, value_name = "WHAT", default_value = "refuse")]
     pub(crate) unknown_types: UnknownTypesChoice,

@@ -5,6 +5,7 @@
 
 use anyhow::{Result, anyhow};
 use pagemill_cluster::{Database, UnknownTypes, ValueCatalog};
+use pagemill_engine::encoding::stored_text;
 use pagemill_engine::{
     CopyOptions, Error as EngineError, ExportOptions, ForceQuote, Format, RowSource,
 };
@@ -13,7 +14,7 @@ use pagemill_io::Output;
 use crate::arguments::{ExportArguments, FormatChoice, UnknownTypesChoice};
 use crate::export_files::{Destination, file_name};
 use crate::failure::{Outcome, UsageError};
-use crate::option_values::{character, column_list};
+use crate::option_values::{character, column_list, money_locale};
 use crate::session::Session;
 use crate::tables::{Tables, Watch};
 
@@ -24,7 +25,8 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Outcome> {
     let tables = Tables::choose(&database, &arguments.selection)?;
     let destination = Destination::of(arguments.output.as_deref());
     refuse_many_in_one(&tables, &destination)?;
-    let catalog = value_catalog(&database, arguments.unknown_types)?;
+    let catalog = value_catalog(&database, arguments)?;
+    catalog.setting_problems().iter().for_each(|problem| session.tell(|| problem.to_string()));
     destination.create()?;
     let job = Job { session: &session, catalog, options, destination, format: arguments.format };
     tables.for_each(&session, |source, watch| job.export(source, watch))
@@ -76,12 +78,16 @@ fn refuse_many_in_one(tables: &Tables<'_>, destination: &Destination) -> Result<
     Ok(())
 }
 
-fn value_catalog(database: &Database, choice: UnknownTypesChoice) -> Result<ValueCatalog> {
-    let unknown = match choice {
+fn value_catalog(database: &Database, arguments: &ExportArguments) -> Result<ValueCatalog> {
+    let unknown = match arguments.unknown_types {
         UnknownTypesChoice::Refuse => UnknownTypes::Refuse,
         UnknownTypesChoice::Hex => UnknownTypes::Hex,
     };
-    Ok(ValueCatalog::new(database, unknown)?)
+    let catalog = ValueCatalog::new(database, unknown)?.with_encoder(stored_text);
+    Ok(match arguments.lc_monetary.as_deref() {
+        Some(locale) => catalog.with_lc_monetary(money_locale(locale)?),
+        None => catalog,
+    })
 }
 
 fn export_options(session: &Session<'_>, arguments: &ExportArguments) -> Result<ExportOptions> {

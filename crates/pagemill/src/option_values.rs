@@ -4,6 +4,7 @@
 
 use anyhow::Result;
 use pagemill_engine::copy_format::single_byte;
+use pagemill_format::types::money::MoneyFormat;
 
 use crate::failure::UsageError;
 
@@ -33,6 +34,17 @@ fn escaped(text: &str) -> Option<u8> {
             let digits = code.strip_prefix('x')?;
             let fits = (1..=2).contains(&digits.len());
             u8::from_str_radix(digits, 16).ok().filter(|_| fits && !digits.starts_with('+'))
+        }
+    }
+}
+
+/// A locale whose way to print money is known.
+pub(crate) fn money_locale(name: &str) -> Result<&str> {
+    match MoneyFormat::for_locale(name) {
+        Some(_) => Ok(name),
+        None => {
+            let reason = "is no locale whose way to print money is known; C and en_US are some";
+            Err(UsageError(format!("--lc-monetary {name:?} {reason}")).into())
         }
     }
 }
@@ -109,6 +121,12 @@ mod tests {
         for text in ["", "ab", "\\q", "\\x", "\\x123", "\\x+1", "ü"] {
             assert!(character("delimiter", text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_locale_for_money_is_one_that_is_known() {
+        assert_eq!(money_locale("de_DE.UTF-8").unwrap(), "de_DE.UTF-8");
+        assert!(money_locale("xx_XX").unwrap_err().to_string().contains("xx_XX"));
     }
 
     #[test]

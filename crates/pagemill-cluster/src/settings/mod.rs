@@ -1,8 +1,8 @@
 //! A server's settings, read from its configuration files as the server itself reads them.
 //!
 //! `postgresql.conf` is read first, with the files it includes in their places, then
-//! `postgresql.auto.conf`; of several entries for one setting the last wins. What the server
-//! would refuse (a syntax error, an include that is missing) is noted as a problem and passed
+//! `postgresql.auto.conf`, then the command line of the server's last start; of several entries
+//! for one setting the last wins. What the server would refuse (a syntax error, an include that is missing) is noted as a problem and passed
 //! over, so that one bad line does not hide the others.
 //!
 //! Invariants: nothing here does I/O (files come through [`SettingFiles`]) and nothing panics.
@@ -11,11 +11,15 @@
 //! Source: `src/backend/utils/misc/guc-file.l` (14 and 15; `guc.c` and `conffiles.c` from 16),
 //! `ParseLongOption` in `guc.c`, PostgreSQL 14 to 18.
 
+mod command_line;
+mod configuration_file;
 mod identifiers;
 mod lines;
 
 pub use identifiers::parse_search_path;
 
+use command_line::CommandLine;
+use configuration_file::configuration_file;
 use lines::{LineError, entries};
 use std::collections::HashMap;
 use std::io;
@@ -41,6 +45,15 @@ pub trait SettingFiles {
     /// # Errors
     /// When it cannot be read.
     fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
+
+    /// The names of all directories in a directory, in any order.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn directories(&self, directory: &Path) -> io::Result<Vec<String>>;
+
+    /// True when both paths lead to the same place.
+    fn is_same(&self, one: &Path, other: &Path) -> bool;
 }
 
 /// The value of a setting and where it was set.
@@ -75,6 +88,20 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The settings of a server of this version started on a data directory as it was last
+    /// started: its configuration files, wherever they are, then its command line.
+    pub fn of_cluster(directory: &Path, major: u32, files: &dyn SettingFiles) -> Self {
+        let left = files.read(&directory.join("postmaster.opts"));
+        let started = left.map(|bytes| CommandLine::parse(&bytes)).unwrap_or_default();
+        let main = configuration_file(directory, major, &started, files);
+        let auto = directory.join("postgresql.auto.conf");
+        let mut settings = Self::parse(&main, Some(&auto), files);
+        for (name, value) in &started.settings {
+            settings.set(name, value);
+        }
+        settings
+    }
+
     /// Reads the file `main` and all that it includes, then `auto` (the data directory's
     /// `postgresql.auto.conf`), which need not exist.
     pub fn parse(main: &Path, auto: Option<&Path>, files: &dyn SettingFiles) -> Self {
@@ -230,7 +257,8 @@ fn canonical(path: &Path) -> PathBuf {
     out
 }
 
-/// Splits an element of `pg_db_role_setting.setconfig`, `name=value`; `None` without a `=`.
+/// Splits `name=value`, as an element of `pg_db_role_setting.setconfig` and an option of the
+/// command line are written; `None` without a `=`.
 pub fn parse_role_setting(entry: &[u8]) -> Option<(String, &[u8])> {
     let equals = entry.iter().position(|&byte| byte == b'=')?;
     let (name, value) = (entry.get(..equals)?, entry.get(equals + 1..)?);

@@ -19,6 +19,16 @@ impl SettingFiles for Made {
             inside.map(|p| p.file_name().unwrap().to_string_lossy().into_owned()).collect();
         if names.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(names) }
     }
+
+    fn directories(&self, directory: &Path) -> io::Result<Vec<String>> {
+        let inside = self.0.keys().filter_map(|path| path.strip_prefix(directory).ok());
+        let below = inside.filter(|path| path.components().count() > 1);
+        Ok(below.map(|p| p.iter().next().unwrap().to_string_lossy().into_owned()).collect())
+    }
+
+    fn is_same(&self, one: &Path, other: &Path) -> bool {
+        canonical(one) == canonical(other)
+    }
 }
 
 fn made(files: &[(&str, &str)]) -> Made {
@@ -101,6 +111,60 @@ fn the_last_entry_wins_and_the_automatic_file_comes_last() {
         (Some(Path::new("/d/postgresql.auto.conf")), 2)
     );
     assert!(settings.problems().is_empty());
+}
+
+/// The value of `x` in the cluster of `/d`.
+fn value_in_cluster(files: &[(&str, &str)]) -> Option<String> {
+    let settings = Settings::of_cluster(Path::new("/d"), 15, &made(files));
+    settings.get("x").map(|value| String::from_utf8_lossy(value).into_owned())
+}
+
+#[test]
+fn the_command_line_of_the_last_start_wins_over_all_files() {
+    let files = [
+        ("/d/postgresql.conf", "x = 1"),
+        ("/d/postgresql.auto.conf", "x = 2"),
+        ("/d/postmaster.opts", "postgres \"-D\" \"/d\" \"-c\" \"x=3\" \"--X=4\"\n"),
+    ];
+    let values = [1, 2, 3].map(|count| value_in_cluster(&files[..count]).unwrap());
+    assert_eq!(values, ["1", "2", "4"]);
+}
+
+#[test]
+fn the_configuration_file_that_the_server_was_told_is_read_while_it_is_there() {
+    let opts = "postgres \"-D\" \"/d\" \"-c\" \"config_file=/e/a.conf\"\n";
+    let files = [
+        ("/d/postmaster.opts", opts),
+        ("/d/postgresql.conf", "x = own"),
+        ("/e/a.conf", "x = named"),
+    ];
+    assert_eq!(value_in_cluster(&files).unwrap(), "named");
+    assert_eq!(value_in_cluster(&files[..2]).unwrap(), "own");
+}
+
+#[test]
+fn the_directory_that_the_server_was_told_may_hold_the_configuration_only() {
+    let opts = "postgres \"-D\" \"/e\"\n";
+    let files = [
+        ("/d/postmaster.opts", opts),
+        ("/e/postgresql.conf", "x = told"),
+        ("/d/postgresql.conf", "x = own"),
+    ];
+    assert_eq!(value_in_cluster(&files[..2]).unwrap(), "told");
+    assert_eq!(value_in_cluster(&files).unwrap(), "own");
+}
+
+#[test]
+fn a_configuration_in_debians_place_is_found_by_the_data_directory_it_names() {
+    let files = [
+        ("/etc/postgresql/15/a/postgresql.conf", "data_directory = '/c'\nx = a"),
+        ("/etc/postgresql/15/b/postgresql.conf", "data_directory = '/c/../d'\nx = b"),
+        ("/etc/postgresql/14/b/postgresql.conf", "data_directory = '/d'\nx = old"),
+        ("/d/postgresql.auto.conf", "y = 1"),
+    ];
+    assert_eq!(value_in_cluster(&files).unwrap(), "b");
+    let other = Settings::of_cluster(Path::new("/e"), 15, &made(&files));
+    assert_eq!((other.get("x"), other.problems().len()), (None, 1));
 }
 
 #[test]

@@ -5,6 +5,8 @@
 //! this file knows what PostgreSQL makes of them.
 //! Source: `cash_out` in `src/backend/utils/adt/cash.c`, PostgreSQL 14 to 18.
 
+use std::borrow::Cow;
+
 use super::payload::fixed;
 use crate::error::Result;
 use crate::ids::Oid;
@@ -14,16 +16,16 @@ pub const MONEY_OID: Oid = Oid(790);
 
 /// A locale's conventions for money, as `cash_out` reads them from the C library's `lconv`.
 ///
-/// The texts are in UTF-8. The server prints them in the database's encoding, so for another
-/// one they have to be converted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The texts of a locale are in UTF-8. The server prints them in the database's encoding, so for
+/// another one they have to be converted.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MoneyFormat {
     /// The symbol: `$`.
-    pub currency_symbol: &'static str,
+    pub currency_symbol: Cow<'static, [u8]>,
     /// The decimal point, a single byte.
     pub decimal_point: u8,
     /// What is between groups of digits.
-    pub thousands_separator: &'static str,
+    pub thousands_separator: Cow<'static, [u8]>,
     /// The digits in a group.
     pub group: u8,
     /// The digits after the decimal point.
@@ -37,7 +39,7 @@ pub struct MoneyFormat {
 /// Where sign and symbol go (POSIX: `sign_posn`, `cs_precedes`, `sep_by_space`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignLayout {
-    /// The sign.
+    /// The sign, in ASCII.
     pub sign: &'static str,
     /// Where the sign goes.
     pub position: SignPosition,
@@ -84,7 +86,7 @@ pub fn write_money(value: &[u8], format: &MoneyFormat, out: &mut Vec<u8>) -> Res
     for part in layout.parts() {
         match part {
             Part::Sign => out.extend_from_slice(layout.sign.as_bytes()),
-            Part::Symbol => out.extend_from_slice(format.currency_symbol.as_bytes()),
+            Part::Symbol => out.extend_from_slice(&format.currency_symbol),
             Part::Number => format.push_number(magnitude, out),
             Part::Byte(byte) => out.push(byte),
             Part::Nothing => {}
@@ -100,6 +102,15 @@ impl MoneyFormat {
     /// The part after the dot, the locale's encoding, does not matter: PostgreSQL converts.
     pub fn for_locale(name: &str) -> Option<Self> {
         super::money_locale::format(name)
+    }
+
+    /// The format with its texts converted from UTF-8; `None` when one of them cannot be.
+    pub fn converted(self, convert: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Option<Self> {
+        Some(Self {
+            currency_symbol: convert(&self.currency_symbol)?.into(),
+            thousands_separator: convert(&self.thousands_separator)?.into(),
+            ..self
+        })
     }
 
     fn push_number(&self, magnitude: u64, out: &mut Vec<u8>) {
@@ -121,7 +132,7 @@ impl MoneyFormat {
         let digits = buffer.format(whole).as_bytes();
         for (i, digit) in digits.iter().enumerate() {
             if i > 0 && (digits.len() - i).is_multiple_of(group) {
-                out.extend_from_slice(self.thousands_separator.as_bytes());
+                out.extend_from_slice(&self.thousands_separator);
             }
             out.push(*digit);
         }

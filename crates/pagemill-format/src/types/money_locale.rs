@@ -75,9 +75,12 @@ fn resolve(row: &Row) -> MoneyFormat {
     };
     let [p_precedes, p_space, p_position, n_precedes, n_space, n_position] = row.layout;
     MoneyFormat {
-        currency_symbol: if row.currency_symbol.is_empty() { "$" } else { row.currency_symbol },
+        currency_symbol: match row.currency_symbol {
+            "" => b"$".into(),
+            found => found.as_bytes().into(),
+        },
         decimal_point,
-        thousands_separator,
+        thousands_separator: thousands_separator.as_bytes().into(),
         group: if (1..=6).contains(&row.mon_grouping) { row.mon_grouping } else { 3 },
         fraction_digits: if row.frac_digits <= 10 { row.frac_digits } else { 2 },
         positive: layout(row.positive_sign, p_precedes, p_space, p_position),
@@ -367,6 +370,19 @@ mod tests {
             let format = MoneyFormat::for_locale(&name).or(MoneyFormat::for_locale("C")).unwrap();
             let _ = write_money(&value, &format, &mut Vec::new());
         }
+    }
+
+    #[test]
+    fn a_format_is_converted_as_a_whole_or_not_at_all() {
+        let latin1 = |text: &[u8]| -> Option<Vec<u8>> {
+            let text = std::str::from_utf8(text).ok()?;
+            text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
+        };
+        let pounds = MoneyFormat::for_locale("en_GB.UTF-8").unwrap().converted(latin1).unwrap();
+        let mut out = Vec::new();
+        write_money(&123_456_i64.to_le_bytes(), &pounds, &mut out).unwrap();
+        assert_eq!(out, b"\xA31,234.56");
+        assert_eq!(MoneyFormat::for_locale("de_DE.UTF-8").unwrap().converted(latin1), None);
     }
 
     #[test]
