@@ -152,13 +152,44 @@ pub fn encodings() -> Vec<Request> {
     conversions.map(request).into()
 }
 
+/// Names of columns and the text for null, typed in UTF-8 and compared, printed and converted like values.
+pub fn converted_names() -> Vec<Request> {
+    let table = "\"Tabelle ü\"";
+    let request = |(name, options, flags): (&str, &str, &[&'static str])| {
+        let encoding = if name.ends_with("as_stored") { "LATIN1" } else { "UTF8" };
+        let sql = format!("COPY {table} TO STDOUT WITH (ENCODING '{encoding}', {options})");
+        let request = Request::export(format!("names.{name}"), "latin1", table, sql);
+        let conversion = ["--encoding", "UTF8"];
+        let conversion = if encoding == "UTF8" { &conversion[..] } else { &[] };
+        request.flags(conversion.iter().copied()).flags(flags.iter().copied())
+    };
+    let header = ["--format", "csv", "--header"];
+    let quoted = ["--format", "csv", "--header", "--force-quote", "\"größe\",a"];
+    let some_quoted = "FORMAT csv, HEADER, FORCE_QUOTE (\"größe\", a)";
+    let requests: [(&str, &str, &[&'static str]); 6] = [
+        ("header", "FORMAT csv, HEADER", &header),
+        ("header_as_stored", "FORMAT csv, HEADER", &header),
+        ("quoted", some_quoted, &quoted),
+        ("quoted_as_stored", some_quoted, &quoted),
+        ("null", "NULL 'nüll'", &["--null", "nüll"]),
+        ("null_as_stored", "NULL 'nüll'", &["--null", "nüll"]),
+    ];
+    requests.map(request).into()
+}
+
 /// Partitioned tables, with the rows of all partitions.
 pub fn partitioned() -> Vec<Request> {
     let request = |table: &str| {
         let sql = format!("COPY (SELECT * FROM {table}) TO STDOUT");
         Request::export(format!("partitioned.{table}"), "ddl", table, sql)
     };
-    ["by_list", "by_range", "by_range_high"].map(request).into()
+    let mut all: Vec<Request> = ["by_list", "by_range", "by_range_high"].map(request).into();
+    let flags = ["--columns", "b,c", "--format", "csv", "--header", "--force-quote", "c"];
+    let sql =
+        "COPY (SELECT b, c FROM by_list) TO STDOUT WITH (FORMAT csv, HEADER, FORCE_QUOTE (c))";
+    let name = "partitioned.by_list.columns".into();
+    all.push(Request::export(name, "ddl", "by_list", sql.into()).flags(flags));
+    all
 }
 
 /// The databases, as JSON.
@@ -217,7 +248,8 @@ fn listing(name: String, database: &'static str, sql: &str, args: &[&str]) -> Re
 
 /// All of them.
 pub fn all() -> Vec<Request> {
-    let mut all = [copy_options(), columns(), encodings(), partitioned()].concat();
+    let mut all =
+        [copy_options(), columns(), encodings(), converted_names(), partitioned()].concat();
     all.extend([databases(), tablespaces()]);
     all.extend(LISTED.map(relations));
     all
