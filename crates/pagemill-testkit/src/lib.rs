@@ -26,6 +26,8 @@ pub mod install;
 pub mod mvcc;
 pub mod oracle;
 pub mod prepared;
+pub mod program;
+pub mod requests;
 pub mod server;
 pub mod session;
 
@@ -34,5 +36,7 @@ pub use fixtures::Fixture;
 pub use install::{MAJORS, PgInstall};
 pub use oracle::{CopyFormat, CopyOptions, Table};
 pub use prepared::{Prepared, PreparedDatabase};
+pub use program::{Program, every_version};
+pub use requests::Request;
 pub use server::{ClusterOptions, TestCluster};
 pub use session::Session;

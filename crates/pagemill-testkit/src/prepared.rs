@@ -10,6 +10,7 @@
 //! SCRATCH/pg15-0123456789abcdef/cluster/data    the data directory, as the server left it when it stopped
 //!                              /cluster/tblspc  its tablespaces
 //!                              /expected/databases, /expected/DBOID/tables, /expected/DBOID/RELOID.txt
+//!                              /expected/answers/NAME          what it answered to each `Request`
 //!                              /complete        the mark that all of it is there; locked by those who read
 //! ```
 //!
@@ -28,6 +29,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::fixtures::Fixture;
 use crate::install::PgInstall;
 use crate::oracle::{self, CopyFormat, Table};
+use crate::requests::{self, Request};
 use crate::server::{ClusterOptions, TestCluster, succeed};
 
 /// The file whose presence says that a build was finished.
@@ -114,6 +116,12 @@ impl Prepared {
             .with_context(|| format!("no database {name}"))
     }
 
+    /// What the server answered to a request.
+    pub fn answer(&self, request: &Request) -> Result<Vec<u8>> {
+        let file = self.dir.join("expected/answers").join(&request.name);
+        fs::read(&file).with_context(|| format!("reading {}", file.display()))
+    }
+
     /// A stopped copy of the cluster, in a temporary directory, to start or to write to.
     pub fn copy(&self) -> Result<TestCluster> {
         let root = tempfile::Builder::new().prefix("pagemill-pg").tempdir()?.keep();
@@ -143,6 +151,7 @@ fn build(install: &PgInstall, dir: &Path) -> Result<()> {
     let mut copy = cluster.copy_to(&dir.join("oracle"))?;
     copy.start()?;
     dump_all(&copy, &dir.join("expected"))?;
+    answer_all(&copy, &dir.join("expected/answers"))?;
     copy.stop()?;
     cluster.keep()?;
     Ok(())
@@ -161,6 +170,16 @@ pub fn dump_all(cluster: &TestCluster, dir: &Path) -> Result<()> {
         fs::write(database_dir.join("tables"), oracle::table_list(cluster, &name)?)?;
     }
     fs::write(dir.join("databases"), list).context("writing the list of databases")
+}
+
+/// Writes the answers to every request this version understands.
+fn answer_all(cluster: &TestCluster, dir: &Path) -> Result<()> {
+    fs::create_dir_all(dir)?;
+    for request in requests::all().iter().filter(|request| request.since <= cluster.major()) {
+        let answer = requests::answer(cluster, request).with_context(|| request.name.clone())?;
+        fs::write(dir.join(&request.name), answer)?;
+    }
+    Ok(())
 }
 
 fn scratch_dir() -> Result<PathBuf> {

@@ -1,0 +1,79 @@
+//! The program under test, run on a prepared cluster of each installed version.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::install::{PgInstall, REQUIRED_MAJOR};
+use crate::prepared::Prepared;
+use crate::requests::Request;
+
+/// Runs a check on the prepared cluster of every installed version, and fails with all that failed.
+///
+/// # Panics
+/// When the required version is not installed, or the check fails.
+pub fn every_version(check: impl Fn(&Prepared) -> Result<()>) {
+    assert!(
+        PgInstall::find(REQUIRED_MAJOR).is_some(),
+        "PostgreSQL {REQUIRED_MAJOR} is needed (ci/install-postgres.sh)"
+    );
+    let mut failures = Vec::new();
+    for install in PgInstall::all() {
+        let result = Prepared::shared(&install).and_then(|prepared| check(&prepared));
+        if let Err(error) = result {
+            failures.push(format!("PostgreSQL {}: {error:#}", install.major));
+        }
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+/// The built program.
+#[derive(Debug, Clone)]
+pub struct Program {
+    path: PathBuf,
+}
+
+impl Program {
+    /// The program at this path.
+    pub fn new(path: impl Into<PathBuf>) -> Program {
+        Program { path: path.into() }
+    }
+
+    /// A command line on a data directory, free of the caller's settings. The first argument is the command.
+    pub fn command<S: AsRef<OsStr>>(&self, data_dir: &Path, args: &[S]) -> Command {
+        let mut command = Command::new(&self.path);
+        if let Some((verb, rest)) = args.split_first() {
+            command.arg(verb).arg("-D").arg(data_dir).args(rest);
+        }
+        command.env_remove("PGDATA").env_remove("PGDATABASE");
+        command
+    }
+
+    /// Runs it.
+    pub fn run<S: AsRef<OsStr>>(&self, data_dir: &Path, args: &[S]) -> Result<Output> {
+        self.command(data_dir, args).output().context("starting the program")
+    }
+
+    /// What it prints; anything but success is an error.
+    pub fn succeed<S: AsRef<OsStr>>(&self, data_dir: &Path, args: &[S]) -> Result<Vec<u8>> {
+        let output = self.run(data_dir, args)?;
+        ensure!(
+            output.status.success(),
+            "pagemill {:?} ended with {}: {}",
+            args.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(output.stdout)
+    }
+
+    /// What it prints for a request, with further flags.
+    pub fn answer(&self, prepared: &Prepared, request: &Request, more: &[&str]) -> Result<Vec<u8>> {
+        let mut args: Vec<&str> = request.args.iter().map(String::as_str).collect();
+        args.extend(["-d", request.database]);
+        args.extend(more);
+        self.succeed(&prepared.data_dir(), &args)
+    }
+}

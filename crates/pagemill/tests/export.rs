@@ -1,0 +1,353 @@
+//! Exports asked for in every way the command line knows, compared byte by byte with what the server answered to
+//! the same request: options of `COPY`, columns, encodings, partitioned tables. And the ways that must make no
+//! difference: several jobs, other read sizes, a running server.
+//!
+//! The requests, SQL beside flags, are those of `pagemill_testkit::requests`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use pagemill_testkit::install::REQUIRED_MAJOR;
+use pagemill_testkit::prepared::empty_cluster;
+use pagemill_testkit::{
+    CopyFormat, PgInstall, Prepared, Program, Request, TestCluster, compare, every_version,
+    requests,
+};
+use serde_json::Value;
+
+/// A table of several thousand blocks, and the database it is in.
+const MANY_BLOCKS: [&str; 4] = ["-d", "ddl", "-t", "public.many_blocks"];
+
+fn program() -> Program {
+    Program::new(env!("CARGO_BIN_EXE_pagemill"))
+}
+
+/// Every request the version understands gets the server's answer.
+fn answers_are_the_servers(requests: &[Request]) {
+    every_version(|prepared| {
+        let mut differences = Vec::new();
+        for request in requests.iter().filter(|request| request.since <= prepared.major()) {
+            if let Err(error) = answer_is_the_servers(prepared, request) {
+                differences.push(format!("{} {:?}: {error:#}", request.name, request.args));
+            }
+        }
+        ensure!(
+            differences.is_empty(),
+            "{} answers differ:\n{}",
+            differences.len(),
+            differences.join("\n")
+        );
+        Ok(())
+    });
+}
+
+fn answer_is_the_servers(prepared: &Prepared, request: &Request) -> Result<()> {
+    let expected = prepared.answer(request)?;
+    ensure!(!expected.is_empty(), "the server answered nothing");
+    let actual = program().answer(prepared, request, &[])?;
+    Ok(compare(request.format, &[], &expected, &actual)?)
+}
+
+#[test]
+fn every_option_of_copy_gives_the_servers_bytes() {
+    answers_are_the_servers(&requests::copy_options());
+}
+
+#[test]
+fn columns_are_written_in_the_order_asked_for() {
+    answers_are_the_servers(&requests::columns());
+}
+
+#[test]
+fn text_is_converted_as_the_server_converts_it_for_a_client() {
+    answers_are_the_servers(&requests::encodings());
+}
+
+#[test]
+fn names_of_columns_and_the_text_for_null_are_converted_like_values() {
+    answers_are_the_servers(&requests::converted_names());
+}
+
+/// `COPY`'s options, and the flags that say the same.
+const REFUSED: [(&str, &[&str]); 14] = [
+    ("DELIMITER 'a'", &["--delimiter", "a"]),
+    ("DELIMITER '0'", &["--delimiter", "0"]),
+    ("DELIMITER '.'", &["--delimiter", "."]),
+    ("DELIMITER '\\'", &["--delimiter", "\\\\"]),
+    ("DELIMITER E'\\n'", &["--delimiter", "\\n"]),
+    ("NULL E'a\\nb'", &["--null", "a\nb"]),
+    ("NULL 'a|b', DELIMITER '|'", &["--null", "a|b", "--delimiter", "|"]),
+    ("QUOTE 'x'", &["--quote", "x"]),
+    ("ESCAPE 'x'", &["--escape", "x"]),
+    ("FORCE_QUOTE *", &["--force-quote", "*"]),
+    ("FORMAT csv, DELIMITER '\"'", &["--format", "csv", "--delimiter", "\""]),
+    ("FORMAT csv, NULL 'a,b'", &["--format", "csv", "--null", "a,b"]),
+    ("FORMAT csv, NULL 'a\"b'", &["--format", "csv", "--null", "a\"b"]),
+    ("FORMAT csv, FORCE_QUOTE (c)", &["--format", "csv", "--force-quote", "c"]),
+];
+
+#[test]
+fn options_that_copy_refuses_are_refused_and_leave_no_file() {
+    let mut cluster = running_cluster();
+    cluster.psql("postgres", "CREATE TABLE t AS SELECT 1 AS a, 'x' AS b").unwrap();
+    for (options, _) in REFUSED {
+        let copied = cluster.copy_out("postgres", &format!("COPY t TO STDOUT WITH ({options})"));
+        assert!(copied.is_err(), "the server does not refuse {options}");
+    }
+    cluster.stop().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("out").display().to_string();
+    for (_, flags) in REFUSED {
+        let args = [&["export", "-d", "postgres", "-t", "t", "-o", &file], flags].concat();
+        let output = program().run(&cluster.data_dir(), &args).unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {said}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "{flags:?}: a file is left");
+    }
+}
+
+fn running_cluster() -> TestCluster {
+    let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
+    let mut cluster = empty_cluster(&install).unwrap();
+    cluster.start().unwrap();
+    cluster
+}
+
+/// The server refuses such a value too, and says as much as its bytes.
+#[test]
+fn a_character_without_equivalent_is_an_error_that_shows_it() {
+    every_version(|prepared| {
+        let args = ["export", "-d", "types", "-t", "public.t_varchar", "--encoding", "LATIN1"];
+        let output = program().run(&prepared.data_dir(), &args)?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.code() == Some(1), "{}: {said}", output.status);
+        ensure!(said.contains("0xe6 0x97 0xa5") && said.contains("LATIN1"), "{said}");
+        Ok(())
+    });
+}
+
+/// The order of partitions is no promise of the server's, so lines are compared sorted.
+#[test]
+fn a_partitioned_table_has_the_rows_of_all_its_partitions() {
+    every_version(|prepared| {
+        for request in requests::partitioned() {
+            let expected = prepared.answer(&request)?;
+            ensure!(lines(&expected) > 20, "{}: too few rows", request.name);
+            for jobs in ["1", "3"] {
+                let actual = program().answer(prepared, &request, &["-j", jobs])?;
+                compare(request.format, &[], &sorted(&expected), &sorted(&actual))
+                    .with_context(|| format!("{} -j {jobs}", request.name))?;
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_partitioned_table_counts_the_rows_of_all_its_partitions() {
+    every_version(|prepared| {
+        let texts = |request: &Request| request.format == CopyFormat::Text;
+        for request in requests::partitioned().into_iter().filter(texts) {
+            let rows = lines(&prepared.answer(&request)?);
+            let table = request.args.get(2).context("no table")?;
+            let counted = program()
+                .succeed(&prepared.data_dir(), &["count", "-d", request.database, "-t", table])?;
+            let counted = String::from_utf8(counted)?;
+            ensure!(counted == format!("{rows}\n"), "{table}: {counted:?} instead of {rows}");
+        }
+        Ok(())
+    });
+}
+
+fn sorted(bytes: &[u8]) -> Vec<u8> {
+    let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.sort_unstable();
+    lines.concat()
+}
+
+fn lines(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// An export of the table of many blocks, and what the server printed of it.
+fn many_blocks_exported(prepared: &Prepared, flags: &[&str]) -> Result<()> {
+    let database = prepared.database("ddl")?;
+    let table = database.tables.iter().find(|t| t.name == "many_blocks").context("no table")?;
+    let format = CopyFormat::Text;
+    let expected = database.expected(table, format)?;
+    let args = [&["export"], &MANY_BLOCKS[..], flags].concat();
+    let actual = program().succeed(&prepared.data_dir(), &args)?;
+    compare(format, &table.columns, &expected, &actual).with_context(|| format!("{flags:?}"))
+}
+
+#[test]
+fn several_jobs_write_a_table_in_the_order_of_its_pages() {
+    every_version(|prepared| {
+        many_blocks_exported(prepared, &["-j", "2"])?;
+        many_blocks_exported(prepared, &["-j", "4"])
+    });
+}
+
+/// Quoted values and the header come from whichever job has the first page, and only once.
+#[test]
+fn several_jobs_write_the_same_csv_as_one() {
+    every_version(|prepared| {
+        let export = |jobs: &str| {
+            let flags = ["--format", "csv", "--header", "--force-quote", "v", "-j", jobs];
+            let args = [&["export"], &MANY_BLOCKS[..], &flags].concat();
+            program().succeed(&prepared.data_dir(), &args)
+        };
+        let one = export("1")?;
+        ensure!(one.starts_with(b"id,v\n1,\"bbb"), "{}", String::from_utf8_lossy(&one[..40]));
+        for jobs in ["2", "4"] {
+            compare(CopyFormat::Csv, &[], &one, &export(jobs)?)
+                .with_context(|| format!("-j {jobs}"))?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn tables_and_databases_in_other_tablespaces_are_found_there() {
+    every_version(|prepared| {
+        let placed = [
+            ("ddl", "in_side"),
+            ("ddl", "moved_to_side"),
+            ("ddl", "moved_back"),
+            ("ddl", "unlogged_in_side"),
+            ("ddl", "matview_in_side"),
+            ("in_side", "here"),
+            ("in_side", "Odd Table"),
+        ];
+        for (name, table) in placed {
+            let database = prepared.database(name)?;
+            let table = database.tables.iter().find(|t| t.name == table).context("no table")?;
+            let expected = database.expected(table, CopyFormat::Text)?;
+            ensure!(!expected.is_empty(), "{}: no rows", table.quoted());
+            let args = ["export", "-d", name, "-t", &table.quoted()];
+            let actual = program().succeed(&prepared.data_dir(), &args)?;
+            compare(CopyFormat::Text, &table.columns, &expected, &actual)
+                .with_context(|| table.quoted())?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn the_size_of_reads_changes_nothing_that_is_written() {
+    every_version(|prepared| {
+        for limit in ["1", "16", "128"] {
+            many_blocks_exported(prepared, &["--io-combine-limit", limit])?;
+        }
+        many_blocks_exported(prepared, &["--io-combine-limit", "7", "-j", "3"])
+    });
+}
+
+/// One job's files are compared with the server elsewhere; here every file of several jobs with them.
+#[test]
+fn several_jobs_export_a_whole_database_as_one_does() {
+    every_version(|prepared| {
+        for (database, format) in [("types", "csv"), ("toast", "text"), ("mvcc", "text")] {
+            let (one, many) = (tempfile::tempdir()?, tempfile::tempdir()?);
+            for (dir, jobs) in [(&one, "1"), (&many, "3")] {
+                let out = format!("{}/", dir.path().display());
+                let args = ["export", "-d", database, "-t", "*.*", "--format", format];
+                let args = [&args[..], &["-j", jobs, "-o", &out]].concat();
+                program().succeed(&prepared.data_dir(), &args)?;
+            }
+            same_files(one.path(), many.path()).with_context(|| database.to_owned())?;
+        }
+        Ok(())
+    });
+}
+
+fn same_files(one: &Path, other: &Path) -> Result<()> {
+    let names = |dir: &Path| -> Result<Vec<_>> {
+        let mut names =
+            fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name())).collect::<Result<Vec<_>>>()?;
+        names.sort();
+        Ok(names)
+    };
+    let listed = names(one)?;
+    ensure!(listed.len() > 100, "only {} files", listed.len());
+    ensure!(listed == names(other)?, "not the same files");
+    for name in listed {
+        let same = fs::read(one.join(&name))? == fs::read(other.join(&name))?;
+        ensure!(same, "{} differs", name.display());
+    }
+    Ok(())
+}
+
+/// What is on disk at a checkpoint, and not touched since, is what the server shows.
+#[test]
+fn a_quiet_table_of_a_running_server_is_exported_as_the_server_prints_it() {
+    let cluster = running_cluster();
+    let sql = "CREATE TABLE quiet AS SELECT i, repeat(md5(i::text), i % 200) AS v FROM generate_series(1, 2000) i";
+    cluster.psql("postgres", sql).unwrap();
+    let sql = "DELETE FROM quiet WHERE i % 3 = 0";
+    cluster.psql("postgres", sql).unwrap();
+    cluster.psql("postgres", "CHECKPOINT").unwrap();
+    let expected = cluster.copy_out("postgres", "COPY quiet TO STDOUT").unwrap();
+    assert_eq!(lines(&expected), 1334);
+    for jobs in ["1", "2"] {
+        let args = ["export", "--live", "-t", "quiet", "-d", "postgres", "-j", jobs];
+        let actual = program().succeed(&cluster.data_dir(), &args).unwrap();
+        assert_eq!(compare(CopyFormat::Text, &[], &expected, &actual), Ok(()));
+    }
+    let args = ["count", "--live", "-t", "quiet", "-d", "postgres"];
+    assert_eq!(program().succeed(&cluster.data_dir(), &args).unwrap(), b"1334\n");
+}
+
+/// Most calls beyond those `--stats` counts: the dynamic loader's.
+const LOADER_READS: u64 = 4;
+
+#[test]
+fn the_kernel_sees_the_read_calls_that_the_statistics_tell() {
+    if !strace_works() {
+        eprintln!("SKIPPED: strace is not installed, or may not trace here");
+        return;
+    }
+    every_version(|prepared| {
+        for jobs in ["1", "3"] {
+            let args = [&["count", "--stats=json", "-j", jobs], &MANY_BLOCKS[..]].concat();
+            let (stats, seen) = traced(prepared, &args)?;
+            let number = |name: &str| stats[name].as_u64().context("no such statistic");
+            let (told, pages) = (number("read_calls")?, number("pages")?);
+            ensure!(pages > 2500, "a table of {pages} blocks is too small");
+            ensure!(
+                seen.abs_diff(told) <= LOADER_READS,
+                "-j {jobs}: {seen} calls of pread64, {told} are told"
+            );
+            ensure!(told <= pages / 16 + 80, "-j {jobs}: {told} calls for {pages} blocks");
+        }
+        Ok(())
+    });
+}
+
+fn strace_works() -> bool {
+    let traced = Command::new("strace").args(["-f", "-c", "-o", "/dev/null", "true"]).output();
+    traced.is_ok_and(|output| output.status.success())
+}
+
+/// The statistics the program told, and how many times it called pread64.
+fn traced(prepared: &Prepared, args: &[&str]) -> Result<(Value, u64)> {
+    let summary = tempfile::NamedTempFile::new()?;
+    let command = program().command(&prepared.data_dir(), args);
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-c", "-o"]).arg(summary.path());
+    strace.arg(command.get_program()).args(command.get_args());
+    let output = strace.env_remove("PGDATA").env_remove("PGDATABASE").output()?;
+    let said = String::from_utf8(output.stderr)?;
+    ensure!(output.status.success(), "{said}");
+    let stats = serde_json::from_str(said.lines().last().context("no statistics")?)?;
+    Ok((stats, calls_of("pread64", &fs::read_to_string(summary.path())?)?))
+}
+
+/// From `% time, seconds, usecs/call, calls, [errors,] syscall`.
+fn calls_of(name: &str, summary: &str) -> Result<u64> {
+    let line = summary.lines().find(|line| line.ends_with(&format!(" {name}")));
+    let calls = line.and_then(|line| line.split_whitespace().nth(3));
+    Ok(calls.with_context(|| format!("no {name} in\n{summary}"))?.parse()?)
+}
