@@ -15,7 +15,7 @@ use pagemill_stream::{ReadStream, ReadStreamOptions};
 use crate::data_directory::Cluster;
 use crate::error::{Damage, Result};
 use crate::heap::{TupleFault, visit_tuples};
-use crate::page_check::{check_page, read_again};
+use crate::page_check::check_or_read_again;
 use crate::transaction_log::ClusterLog;
 
 /// Most columns of a catalog that are wanted at once.
@@ -168,15 +168,8 @@ fn scan_pages(
     let mut stream = ReadStream::new(&files, blocks, ReadStreamOptions::default());
     while let Some(next) = stream.next() {
         let (block, bytes) = next?;
-        match check_page(cluster, &files, block, bytes) {
-            Ok(()) => visit(&files, block, bytes)?,
-            Err(_) if cluster.is_live() => {
-                let mut again = *bytes;
-                read_again(cluster, &files, block, &mut again)?;
-                visit(&files, block, &again)?;
-            }
-            Err(error) => return Err(error),
-        }
+        let mut again = None;
+        visit(&files, block, check_or_read_again(cluster, &files, block, bytes, &mut again)?)?;
     }
     Ok(())
 }

@@ -2,12 +2,9 @@
 //!
 //! Refusals and failures of the system are no damage and end the work under every policy.
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read, Seek as _, Write as _};
-
 use pagemill_cluster::{Damage, Error as ClusterError};
 use pagemill_format::Error as FormatError;
-use pagemill_io::ForkFiles;
+use pagemill_io::{ForkFiles, Spool};
 
 use crate::error::{Error, Result};
 
@@ -19,73 +16,6 @@ pub enum OnDamage {
     Stop,
     /// What is damaged is left out and accounted for.
     Skip,
-}
-
-/// Lines of text in the order they came, in memory that does not grow with their number: the
-/// older ones go to an unnamed temporary file.
-#[derive(Debug, Default)]
-pub struct Spool {
-    file: Option<File>,
-    /// What is not in the file yet: lines with their line feeds.
-    recent: Vec<u8>,
-    lines: u64,
-}
-
-/// Bytes of lines kept in memory.
-const SPOOL_BYTES: usize = 1 << 20;
-
-impl Spool {
-    /// How many lines there are.
-    pub fn len(&self) -> u64 {
-        self.lines
-    }
-
-    /// True when there are none.
-    pub fn is_empty(&self) -> bool {
-        self.lines == 0
-    }
-
-    /// Adds a line. What would break it in two becomes a space.
-    ///
-    /// # Errors
-    /// When the temporary file cannot be made or written.
-    pub fn push(&mut self, line: &str) -> Result<()> {
-        self.recent.extend(line.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }));
-        self.recent.push(b'\n');
-        self.lines += 1;
-        if self.recent.len() < SPOOL_BYTES {
-            return Ok(());
-        }
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(tempfile::tempfile().map_err(spool_error)?),
-        };
-        file.write_all(&self.recent).map_err(spool_error)?;
-        self.recent.clear();
-        Ok(())
-    }
-
-    /// All lines. To be called once no more are added.
-    ///
-    /// # Errors
-    /// When the temporary file cannot be read, also in place of a line.
-    pub fn lines(&self) -> Result<impl Iterator<Item = Result<String>> + '_> {
-        let older: Box<dyn Read + '_> = match &self.file {
-            Some(file) => {
-                let mut file = file;
-                file.rewind().map_err(spool_error)?;
-                Box::new(file)
-            }
-            None => Box::new(std::io::empty()),
-        };
-        let all = BufReader::new(older.chain(&*self.recent));
-        Ok(all.lines().map(|line| line.map_err(spool_error)))
-    }
-}
-
-fn spool_error(error: std::io::Error) -> Error {
-    let place = std::env::temp_dir().join("losses of pagemill");
-    Error::Output(pagemill_io::Error::new(error, place))
 }
 
 /// What was left out because it was damaged, in the order it was met. The account of a table that
@@ -124,7 +54,17 @@ impl DamageLog {
     /// When the account cannot be read back, also in place of a loss.
     pub fn losses(&self) -> Result<impl Iterator<Item = Result<String>> + '_> {
         let text = |line: String| line.split_once('\t').map(|(_, text)| text.to_owned());
-        Ok(self.found.lines()?.map(move |line| line.map(|line| text(line).unwrap_or_default())))
+        let lines = self.lines()?;
+        Ok(lines.map(move |line| line.map(|line| text(line).unwrap_or_default())))
+    }
+
+    fn lines(&self) -> Result<impl Iterator<Item = Result<String>> + '_> {
+        let lines = self.found.lines().map_err(Error::Output)?;
+        Ok(lines.map(|line| line.map_err(Error::Output)))
+    }
+
+    fn push(&mut self, line: &str) -> Result<()> {
+        self.found.push(line).map_err(Error::Output)
     }
 
     /// Takes note of damage.
@@ -137,7 +77,7 @@ impl DamageLog {
             OnDamage::Stop => Err(ClusterError::from(damage).into()),
             OnDamage::Skip => {
                 let block = damage.block.map_or(0, |(_, block)| block.0);
-                self.found.push(&format!("{block}\t{damage}"))
+                self.push(&format!("{block}\t{damage}"))
             }
         }
     }
@@ -147,7 +87,7 @@ impl DamageLog {
     /// # Errors
     /// When an account cannot be read back or written.
     pub fn append(&mut self, later: &Self) -> Result<()> {
-        later.found.lines()?.try_for_each(|line| self.found.push(&line?))
+        later.lines()?.try_for_each(|line| self.push(&line?))
     }
 
     /// Adds what several logs found, each of which is in the order of blocks, in that order.
@@ -155,7 +95,7 @@ impl DamageLog {
     /// # Errors
     /// When an account cannot be read back or written.
     pub(crate) fn merge(&mut self, logs: &[Self]) -> Result<()> {
-        let sources = logs.iter().map(|log| log.found.lines());
+        let sources = logs.iter().map(Self::lines);
         let mut sources = sources.collect::<Result<Vec<_>>>()?;
         let mut heads = Vec::new();
         for source in &mut sources {
@@ -169,7 +109,7 @@ impl DamageLog {
                 return Ok(());
             };
             if let Some(line) = std::mem::replace(head, source.next().transpose()?) {
-                self.found.push(&line)?;
+                self.push(&line)?;
             }
         }
     }
@@ -233,13 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn a_million_losses_are_all_told_and_few_of_them_kept_in_memory() {
+    fn a_million_losses_are_all_told() {
         let mut log = DamageLog::new(OnDamage::Skip);
         for block in 0..1_000_000 {
             log.report(loss(block, "x")).unwrap();
         }
         assert_eq!(log.len(), 1_000_000);
-        assert!(log.found.file.is_some() && log.found.recent.capacity() <= 4 * SPOOL_BYTES);
         let told = (0..).zip(log.losses().unwrap());
         let mut last = 0;
         for (block, text) in told {

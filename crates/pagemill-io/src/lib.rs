@@ -10,6 +10,7 @@ pub mod output;
 pub mod segment_listing;
 #[cfg(any(test, feature = "simulated"))]
 pub mod simulated;
+pub mod spool;
 pub mod storage;
 
 pub use counters::{Counters, CountersSnapshot};
@@ -18,4 +19,5 @@ pub use file_damage::{FileDamage, FileDamageKind};
 pub use fork_files::ForkFiles;
 pub use output::Output;
 pub use segment_listing::SegmentListing;
+pub use spool::Spool;
 pub use storage::{DirEntry, File, FileSystem, Metadata, RealFileSystem, Storage};

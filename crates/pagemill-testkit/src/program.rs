@@ -1,4 +1,6 @@
 //! The program under test, run on a prepared cluster of each installed version.
+//!
+//! The kit is told the program's path by the test, because only the package that builds it knows it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use pagemill_cluster::Database;
-use pagemill_engine::damage::Spool;
 use pagemill_engine::pattern::Pattern;
 use pagemill_engine::{DamageLog, PatternTexts, Patterns, Progress, RowSource, Selected};
+use pagemill_io::Spool;
 
 use crate::arguments::SelectionArguments;
 use crate::failure::{Outcome, is_output_error, is_usage, say};
