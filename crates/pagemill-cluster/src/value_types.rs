@@ -260,8 +260,15 @@ impl TypeTable {
         if let Some(found) = known().get(&relation) {
             return Ok(found.clone());
         }
-        let wanted = self.unread_composites(database, relation, &known());
-        let mut columns = database.columns_of(&wanted)?;
+        let mut wanted = self.unread_composites(database, relation, &known());
+        let mut columns = match database.columns_of(&wanted) {
+            Ok(columns) => columns,
+            Err(_) => {
+                // Damage to the columns of others is none of this type's business.
+                wanted.truncate(1);
+                database.columns_of(&wanted)?
+            }
+        };
         let found = |oid| (oid, Arc::from(columns.remove(&oid).unwrap_or_default()));
         known().extend(wanted.into_iter().map(found));
         Ok(known().get(&relation).cloned().unwrap_or_default())

@@ -3,7 +3,7 @@
 //! Rules from `CopyAttributeOutCSV` in `src/backend/commands/copyto.c` (PostgreSQL 14 to 18
 //! agree): a value is quoted when it is forced to be, when it equals the NULL string, when it
 //! contains the delimiter, the quote, a newline or a carriage return, or when it is `\.` in a
-//! line of a single column. Inside quotes, quote and escape are preceded by the escape. Leading and
+//! line of a single column. A zero byte ends a value as it ends a C string. Inside quotes, quote and escape are preceded by the escape. Leading and
 //! trailing blanks are no reason to quote.
 //!
 //! Invariant: quoting in place ([`CsvRules::quote_tail`]) and quoting while copying
@@ -12,6 +12,7 @@
 use memchr::{memchr2, memchr2_iter, memrchr2};
 
 use crate::byte_scan::{ByteScan, ByteTest};
+use crate::copy_text::until_zero;
 
 /// What older readers take for the end of the data when it stands alone on a line.
 const END_OF_DATA: &[u8] = br"\.";
@@ -25,7 +26,8 @@ struct CsvSpecial {
 impl ByteTest for CsvSpecial {
     #[inline(always)]
     fn is_special(self, byte: u8) -> bool {
-        (byte == self.delimiter) | (byte == self.quote) | (byte == b'\n') | (byte == b'\r')
+        let ends_line = (byte == b'\n') | (byte == b'\r');
+        (byte == self.delimiter) | (byte == self.quote) | ends_line | (byte == 0)
     }
 }
 
@@ -53,10 +55,12 @@ impl CsvRules {
     /// Appends a value, quoted when it has to be or when `forced`.
     #[inline]
     pub(crate) fn write(&self, bytes: &[u8], forced: bool, out: &mut Vec<u8>) {
-        if forced || self.needs_quotes(bytes) {
-            self.write_quoted(bytes, out);
-        } else {
-            out.extend_from_slice(bytes);
+        if !(forced || self.needs_quotes(bytes)) {
+            return out.extend_from_slice(bytes);
+        }
+        match until_zero(bytes) {
+            whole if whole.len() == bytes.len() => self.write_quoted(bytes, out),
+            start => self.write(start, forced, out),
         }
     }
 
@@ -87,6 +91,11 @@ impl CsvRules {
     pub(crate) fn quote_tail(&self, start: usize, forced: bool, out: &mut Vec<u8>) {
         let Some(raw) = out.get(start..) else { return };
         if forced || self.needs_quotes(raw) {
+            let whole = until_zero(raw).len();
+            if whole < raw.len() {
+                out.truncate(start + whole);
+                return self.quote_tail(start, forced, out);
+            }
             let specials = memchr2_iter(self.quote, self.escape, raw).count();
             self.open_gaps(start, specials, out);
         }
@@ -186,7 +195,7 @@ mod tests {
         ) {
             let rules = CsvRules::new(b',', [b'"', escape], Vec::new(), false);
             let quoted = written(&rules, &bytes, forced);
-            prop_assert_eq!(parsed(&quoted, b'"', escape), Some(bytes));
+            prop_assert_eq!(parsed(&quoted, b'"', escape), Some(until_zero(&bytes).to_vec()));
         }
 
         #[test]

@@ -2,8 +2,8 @@
 //!
 //! Rules from `CopyAttributeOutText` in `src/backend/commands/copyto.c` (PostgreSQL 14 to 18
 //! agree): the six control characters from backspace to carriage return become a backslash and a
-//! letter, a backslash or delimiter is preceded by a backslash, every other byte is copied. A value
-//! that reads like the NULL string is not marked; COPY does not mark it either.
+//! letter, a backslash or delimiter is preceded by a backslash, every other byte is copied, and a
+//! zero byte, which no text should have, ends the value as it ends a C string. A value that reads like the NULL string is not marked; COPY does not mark it either.
 //!
 //! Invariant: escaping in place ([`TextRules::escape_tail`]) and escaping while copying
 //! ([`TextRules::write`]) give the same bytes.
@@ -19,7 +19,7 @@ impl ByteTest for TextSpecial {
     #[inline(always)]
     fn is_special(self, byte: u8) -> bool {
         // Backspace, tab, newline, vertical tab, form feed and carriage return are neighbours.
-        (byte.wrapping_sub(8) < 6) | (byte == b'\\') | (byte == self.delimiter)
+        (byte.wrapping_sub(8) < 6) | (byte == b'\\') | (byte == self.delimiter) | (byte == 0)
     }
 }
 
@@ -40,7 +40,7 @@ impl TextRules {
         if self.scan.is_clean(bytes) {
             out.extend_from_slice(bytes);
         } else {
-            self.write_escaped(bytes, out);
+            self.write_escaped(until_zero(bytes), out);
         }
     }
 
@@ -60,7 +60,9 @@ impl TextRules {
     pub(crate) fn escape_tail(&self, start: usize, out: &mut Vec<u8>) {
         let Some(raw) = out.get(start..) else { return };
         if !self.scan.is_clean(raw) {
+            let raw = until_zero(raw);
             let specials = self.scan.count(raw);
+            out.truncate(start + raw.len());
             self.open_gaps(start, specials, out);
         }
     }
@@ -79,6 +81,11 @@ impl TextRules {
             out[write] = b'\\';
         }
     }
+}
+
+/// The bytes before the first zero byte.
+pub(crate) fn until_zero(bytes: &[u8]) -> &[u8] {
+    memchr::memchr(0, bytes).map_or(bytes, |end| &bytes[..end])
 }
 
 /// What follows the backslash. A delimiter that is one of the named control characters gets the
@@ -139,6 +146,16 @@ mod tests {
         assert_eq!(written(0x01, b"a\x01b"), b"a\\\x01b");
     }
 
+    /// A function in C can store text that its reader never sees whole; COPY shows what the reader
+    /// sees.
+    #[test]
+    fn a_zero_byte_ends_the_value() {
+        assert_eq!(written(b'\t', b"caf\0 \t"), b"caf");
+        let mut out = b"x|a\tb\0c".to_vec();
+        TextRules::new(b'\t').escape_tail(2, &mut out);
+        assert_eq!(out, b"x|a\\tb");
+    }
+
     #[test]
     fn bytes_of_multibyte_characters_are_copied() {
         assert_eq!(written(b'\t', "zażółć €".as_bytes()), "zażółć €".as_bytes());
@@ -151,7 +168,7 @@ mod tests {
             delimiter in prop::sample::select(b"\t|,\x01\x0b~A".to_vec()),
         ) {
             let escaped = written(delimiter, &bytes);
-            prop_assert_eq!(unescaped(&escaped), bytes);
+            prop_assert_eq!(unescaped(&escaped), until_zero(&bytes));
             prop_assert!(!escaped.contains(&b'\n'));
         }
 

@@ -43,14 +43,16 @@ pub fn count(
     damage: &mut DamageLog,
 ) -> Result<u64> {
     let scan = || Scan::new(cluster, table, options.io_combine_limit, progress);
-    if options.jobs <= 1 {
+    let shares = table.shares(SHARE_BLOCKS);
+    let jobs = options.jobs.min(shares.count() as usize);
+    if jobs <= 1 {
         return scan().count(0..table.blocks(), damage);
     }
-    let queue = Queue { next: AtomicU32::new(0), shares: table.shares(SHARE_BLOCKS) };
+    let queue = Queue { next: AtomicU32::new(0), shares };
     let policy = damage.policy();
     let outcomes = std::thread::scope(|scope| {
         let work = || count_shares(scan(), &queue, policy);
-        let threads: Vec<_> = (0..options.jobs).map(|_| scope.spawn(work)).collect();
+        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
         threads.into_iter().map(|t| t.join().map_err(|_| Error::Worker)).collect::<Vec<_>>()
     });
     let outcomes = outcomes.into_iter().collect::<Result<Vec<_>>>()?;

@@ -20,7 +20,7 @@ use crate::encoding::Transcoder;
 use crate::error::{Error, Result};
 use crate::row_writer::{PrintedColumn, RowWriter, ValueFault, printed_columns};
 use crate::scan::{Place, Progress, Scan};
-use crate::table::Table;
+use crate::table::{Shares, Table};
 
 /// A buffer is written out once it holds this many bytes: small enough to stay in the
 /// processor's cache between being filled and being copied by the kernel.
@@ -129,7 +129,9 @@ impl<'a> Export<'a> {
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
-        if self.scan.jobs <= 1 {
+        let shares = self.table.shares(SHARE_BLOCKS);
+        let jobs = self.scan.jobs.min(shares.count() as usize);
+        if jobs <= 1 {
             let mut flush = |buffer: &mut Vec<u8>| {
                 output.write_all(buffer).map_err(Error::Output)?;
                 recycle(buffer);
@@ -140,18 +142,18 @@ impl<'a> Export<'a> {
             job.flush(&mut flush)?;
             return Ok(job.summary());
         }
-        self.write_in_parallel(output, progress, damage)
+        self.write_in_parallel(jobs, &shares, output, progress, damage)
     }
 
     fn write_in_parallel(
         &self,
+        jobs: usize,
+        shares: &Shares<'_>,
         output: &mut Output,
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
         let policy = damage.policy();
-        let jobs = self.scan.jobs;
-        let shares = &self.table.shares(SHARE_BLOCKS);
         std::thread::scope(|scope| {
             let (mut receivers, mut threads) = (Vec::new(), Vec::new());
             for number in 0..jobs {

@@ -156,7 +156,8 @@ pub(crate) fn refuse_unreadable(database: &Database, relation: &Relation) -> Res
             RelationKind::ForeignTable => "its rows are on another server",
             _ => "it has no rows of its own in the files",
         };
-        return refuse(format!("{name} is a {}: {remedy}", kind.name()));
+        let article = if kind.name().starts_with('i') { "an" } else { "a" };
+        return refuse(format!("{name} is {article} {}: {remedy}", kind.name()));
     }
     if !is_populated {
         return refuse(format!(

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::storage::Storage;
 
 /// Files left behind by killed processes of the same id that are passed over.
@@ -56,7 +56,13 @@ impl Output {
         } else {
             create_beside(&target).map(|(fd, name)| (fd, Some(name)))
         };
-        let (fd, temporary) = opened.map_err(|error| Error::new(io::Error::from(error), path))?;
+        // The system's own words for all but a missing directory: the remedies of reading are others.
+        let kind = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => ErrorKind::NotFound,
+            _ => ErrorKind::Io(error),
+        };
+        let (fd, temporary) =
+            opened.map_err(|error| Error::new(kind(io::Error::from(error)), path))?;
         Ok(Self { storage: storage.clone(), fd, target, temporary })
     }
 
