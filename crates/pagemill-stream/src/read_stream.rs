@@ -80,7 +80,10 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         blocks: impl IntoIterator<IntoIter = I>,
         options: ReadStreamOptions,
     ) -> Self {
-        let io_combine_limit = options.io_combine_limit.clamp(1, MAX_IO_COMBINE_LIMIT);
+        // No run is longer than the fork, and memory never touched before is dear: most catalogs
+        // are a few blocks.
+        let most = files.blocks().clamp(1, MAX_IO_COMBINE_LIMIT);
+        let io_combine_limit = options.io_combine_limit.clamp(1, most);
         Self {
             files,
             blocks: blocks.into_iter().fuse().peekable(),

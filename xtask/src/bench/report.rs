@@ -16,7 +16,8 @@ use super::{Bench, server};
 
 const METHOD: &str = "\
 How it was measured: one warm-up of each side, whose answers must be equal (counts by number, exports \
-byte by byte), then the two in turns. Everything is in the page cache. PostgreSQL: one statement timed \
+byte by byte), then the two in turns. Everything is in the page cache: each file was dropped from it and read again once, so that both sides \
+meet it in the same state. PostgreSQL: one statement timed \
 by psql's `\\timing`, `max_parallel_workers_per_gather = 0`, `jit = off` (compiling costs these \
 statements more than it gains), the server pinned to one core. Pagemill: the whole process, start \
 included, pinned to the same core; rows ending in `-j2` use two cores, against PostgreSQL on one. \
