@@ -14,18 +14,21 @@ use std::path::Path;
 use pagemill_format::page::{LinePointerState, Page};
 use pagemill_format::tuple::{AttributeLayout, HeapTuple, Span, TupleLayout};
 use pagemill_format::varlena::{self, TOAST_CHUNK_BYTES, ToastPointer, Varlena};
-use pagemill_format::{BlockBytes, BlockNumber, Error as FormatError, Fork, Oid, Tid};
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Error as FormatError, Fork, Oid, Tid};
 use pagemill_io::ForkFiles;
 use pagemill_stream::PageCache;
 
 use crate::data_directory::Cluster;
 use crate::database::Database;
 use crate::error::{Damage, Error, Result};
+use crate::page_check::check_page;
 use crate::toast_index::{Continuation, IndexWalk, ToastIndex, read_checked};
 use crate::visibility::is_visible_chunk;
 
 /// Pages of indexes and TOAST tables kept per thread (1 MiB).
 const CACHED_PAGES: NonZeroUsize = NonZeroUsize::new(128).unwrap(); // infallible: 128 is not 0
+/// Most neighbouring blocks of a TOAST table fetched by one call.
+const RUN_BLOCKS: u32 = pagemill_stream::DEFAULT_IO_COMBINE_LIMIT;
 
 /// Reads TOAST values of one database, for one thread.
 pub struct ToastReader {
@@ -36,6 +39,10 @@ pub struct ToastReader {
     spans: Vec<Span>,
     /// Where the chunks of one leaf of the index are.
     places: Vec<Tid>,
+    /// Blocks just read, on their way into the cache.
+    run: Vec<BlockBytes>,
+    /// The block behind the last ones read, with the key of its table.
+    after_run: Option<(u64, BlockNumber)>,
     /// The leaf where the last value's chunks ended: the next value's often begin there.
     last_leaf: Option<(Oid, BlockNumber)>,
 }
@@ -59,6 +66,8 @@ impl ToastReader {
             layout: TupleLayout::new(vec![word, word, data]),
             spans: Vec::new(),
             places: Vec::new(),
+            run: Vec::new(),
+            after_run: None,
             last_leaf: None,
         }
     }
@@ -78,9 +87,10 @@ impl ToastReader {
             let table = self.open(oid)?;
             self.tables.insert(oid, table);
         }
-        let Self { pages, tables, layout, spans, places, database, last_leaf } = self;
+        let Self { pages, tables, layout, spans, places, run, after_run, database, last_leaf } =
+            self;
         let Some(table) = tables.get(&oid) else { return Ok(()) };
-        let mut walk = Walk { cluster: database.cluster(), table, pages, places };
+        let mut walk = Walk { cluster: database.cluster(), table, pages, places, run, after_run };
         let hint = last_leaf.filter(|(of, _)| *of == oid).map(|(_, leaf)| leaf);
         let mut chunks = Chunks { pointer, layout, spans, next: 0, out };
         let leaf = walk.chunks_of(pointer.value_id, hint, &mut chunks)?;
@@ -134,6 +144,21 @@ struct Walk<'a> {
     table: &'a ToastTable,
     pages: &'a mut PageCache,
     places: &'a mut Vec<Tid>,
+    run: &'a mut Vec<BlockBytes>,
+    after_run: &'a mut Option<(u64, BlockNumber)>,
+}
+
+/// Over how many neighbouring blocks the first places go, one block after the other.
+fn run_length(places: &[Tid]) -> u32 {
+    let mut last = places[0].block.0;
+    for place in places {
+        match place.block.0.checked_sub(last) {
+            Some(0) => {}
+            Some(1) if place.block.0 - places[0].block.0 < RUN_BLOCKS => last += 1,
+            _ => break,
+        }
+    }
+    last - places[0].block.0 + 1
 }
 
 impl Walk<'_> {
@@ -149,7 +174,7 @@ impl Walk<'_> {
             let mut places = std::mem::take(self.places);
             places.clear();
             let next = self.index().places_on(leaf, value, &mut places);
-            let taken = places.iter().try_for_each(|tid| self.chunk_at(*tid, chunks));
+            let taken = self.take_all(&places, chunks);
             *self.places = places;
             taken?;
             match next? {
@@ -158,6 +183,45 @@ impl Walk<'_> {
             }
         }
         Err(self.index().circle(leaf))
+    }
+
+    fn take_all(&mut self, places: &[Tid], chunks: &mut Chunks<'_>) -> Result<()> {
+        for (number, tid) in places.iter().enumerate() {
+            if !self.pages.contains(self.table.key, tid.block) {
+                self.fetch_run(&places[number..]);
+            }
+            self.chunk_at(*tid, chunks)?;
+        }
+        Ok(())
+    }
+
+    /// Fetches the block of the first place into the cache, and with the same call those behind it
+    /// that will be wanted: those the next places lead to, and as many as go into one call once the
+    /// values lie one behind the other. What cannot be read or is damaged is left for
+    /// [`Walk::heap_page`] to meet, which says so.
+    fn fetch_run(&mut self, places: &[Tid]) {
+        let files = &self.table.heap;
+        let first = places[0].block;
+        let in_sequence = *self.after_run == Some((self.table.key, first));
+        let wanted = if in_sequence { RUN_BLOCKS } else { run_length(places) };
+        let count = files.contiguous(first, wanted);
+        *self.after_run = Some((self.table.key, BlockNumber(first.0.saturating_add(count))));
+        if count < 2 {
+            return;
+        }
+        self.run.resize(RUN_BLOCKS as usize, [0; BLOCK_SIZE]);
+        let pages = &mut self.run[..count as usize];
+        if files.read_blocks(first, pages).is_err() {
+            return;
+        }
+        for (block, page) in (first.0..).map(BlockNumber).zip(pages) {
+            let copied = |cached: &mut BlockBytes| {
+                check_page(self.cluster, files, block, page).map(|()| *cached = *page)
+            };
+            if self.pages.get(self.table.key, block, copied).is_err() {
+                return;
+            }
+        }
     }
 
     fn index(&mut self) -> IndexWalk<'_> {
@@ -273,6 +337,20 @@ mod tests {
             value_id: Oid(VALUE),
             toast_relation: Oid(2),
         }
+    }
+
+    #[test]
+    fn a_run_goes_as_far_as_the_places_go_block_after_block() {
+        let run = |blocks: &[u32]| {
+            let place = |&block| Tid { block: BlockNumber(block), line_pointer: 1 };
+            run_length(&blocks.iter().map(place).collect::<Vec<_>>())
+        };
+        assert_eq!(run(&[7]), 1);
+        assert_eq!(run(&[7, 7, 7, 8, 8, 9]), 3);
+        assert_eq!(run(&[7, 8, 10]), 2);
+        assert_eq!(run(&[7, 6, 7, 8]), 1);
+        assert_eq!(run(&(100..200).collect::<Vec<_>>()), RUN_BLOCKS);
+        assert_eq!(run(&[u32::MAX, u32::MAX]), 1);
     }
 
     fn layout() -> TupleLayout {

@@ -81,6 +81,11 @@ impl PageCache {
         Ok(&self.pages.as_chunks().0[frame])
     }
 
+    /// True when the page is here now. Neither a hit nor a miss, and no use of the page.
+    pub fn contains(&self, file: u64, block: BlockNumber) -> bool {
+        self.find(Key { file, block }).is_some()
+    }
+
     /// How many pages were asked for and found.
     pub fn hits(&self) -> u64 {
         self.hits
@@ -147,6 +152,15 @@ mod tests {
     fn get(cache: &mut PageCache, file: u64, block: u32) -> Vec<u8> {
         let page = cache.get(file, BlockNumber(block), |page| fill(page, file, block));
         page.unwrap()[..12].to_vec()
+    }
+
+    #[test]
+    fn looking_whether_a_page_is_here_changes_nothing() {
+        let mut cache = cache(1);
+        assert!(!cache.contains(1, BlockNumber(5)));
+        get(&mut cache, 1, 5);
+        assert!(cache.contains(1, BlockNumber(5)) && !cache.contains(1, BlockNumber(6)));
+        assert_eq!((cache.hits(), cache.misses()), (0, 1));
     }
 
     #[test]

@@ -300,6 +300,29 @@ fn a_quiet_table_of_a_running_server_is_exported_as_the_server_prints_it() {
     assert_eq!(program().succeed(&cluster.data_dir(), &args).unwrap(), b"1334\n");
 }
 
+/// Long values lie chunk after chunk, value after value, and are fetched as a scan fetches its blocks.
+#[test]
+fn the_chunks_of_long_values_are_read_many_blocks_at_a_time() {
+    let mut cluster = running_cluster();
+    for statement in [
+        "CREATE TABLE long (i int, v text)",
+        "ALTER TABLE long ALTER v SET STORAGE EXTERNAL",
+        "INSERT INTO long SELECT i, repeat('v', 3000 + i % 20 * 5000) FROM generate_series(1, 600) i",
+    ] {
+        cluster.psql("postgres", statement).unwrap();
+    }
+    let sql = "SELECT pg_relation_size(reltoastrelid) / 8192 FROM pg_class WHERE relname = 'long'";
+    let blocks: u64 = cluster.psql("postgres", sql).unwrap().parse().unwrap();
+    let expected = cluster.copy_out("postgres", "COPY long TO STDOUT").unwrap();
+    cluster.stop().unwrap();
+    let args = ["export", "-t", "long", "-d", "postgres", "--stats=json"];
+    let output = program().run(&cluster.data_dir(), &args).unwrap();
+    assert_eq!(compare(CopyFormat::Text, &[], &expected, &output.stdout), Ok(()));
+    let stats: Value = serde_json::from_slice(&output.stderr).unwrap();
+    let calls = stats["read_calls"].as_u64().unwrap();
+    assert!(blocks > 3000 && calls < blocks / 16 + 400, "{calls} calls for {blocks} blocks");
+}
+
 /// Most calls beyond those `--stats` counts: the dynamic loader's.
 const LOADER_READS: u64 = 4;
 
