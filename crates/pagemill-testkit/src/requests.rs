@@ -196,7 +196,7 @@ pub fn partitioned() -> Vec<Request> {
 pub fn databases() -> Request {
     let sql = "SELECT json_agg(json_build_object('name', datname, 'oid', d.oid::bigint, 'encoding', \
                pg_encoding_to_char(encoding), 'tablespace', spcname, 'bytes', pg_database_size(d.oid), \
-               'is_template', datistemplate, 'allows_connections', datallowconn) \
+               'is_template', datistemplate, 'is_invalid', datconnlimit = -2, 'allows_connections', datallowconn) \
                ORDER BY datname COLLATE \"C\") \
                FROM pg_database d JOIN pg_tablespace s ON s.oid = dattablespace";
     listing("databases".into(), "postgres", sql, &["ls", "--json"])

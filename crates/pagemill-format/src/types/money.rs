@@ -1,7 +1,7 @@
 //! `money`: an i64 of the currency's smallest unit, dressed up by the locale `lc_monetary`.
 //!
 //! The number alone does not say where its decimal point is: that is the locale's as well. The
-//! locale's conventions come from the C library, whose values stand in [`super::money_locale`];
+//! locale's conventions come from the C library, whose values stand in `money_locale.rs`;
 //! this file knows what PostgreSQL makes of them.
 //! Source: `cash_out` in `src/backend/utils/adt/cash.c`, PostgreSQL 14 to 18.
 
