@@ -559,11 +559,9 @@ impl Inner {
             columns: shape.iter().map(|c| c.name.as_bytes().into()).collect(),
         };
         let mut found: HashMap<Oid, Vec<(i16, Column)>> = HashMap::new();
-        table.scan(log, &Column::SOURCE, |row| {
-            if wanted(row.oid(0)?) {
-                let (relation, number, column) = Column::read(row)?;
-                found.entry(relation).or_default().push((number, column));
-            }
+        table.scan_where(log, &Column::SOURCE, wanted, |row| {
+            let (relation, number, column) = Column::read(row)?;
+            found.entry(relation).or_default().push((number, column));
             Ok(())
         })?;
         let ordered = |(oid, columns)| match in_order(columns) {

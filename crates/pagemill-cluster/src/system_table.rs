@@ -18,6 +18,10 @@ use crate::heap::{TupleFault, visit_tuples};
 use crate::page_check::check_or_read_again;
 use crate::transaction_log::ClusterLog;
 
+/// Most catalogs fit into one read call of the largest size.
+const WHOLE_CATALOGS: ReadStreamOptions =
+    ReadStreamOptions { io_combine_limit: pagemill_stream::MAX_IO_COMBINE_LIMIT };
+
 /// Most columns of a catalog that are wanted at once.
 const MAX_WANTED: usize = 16;
 
@@ -113,6 +117,21 @@ impl SystemTable {
         &self,
         log: &mut ClusterLog,
         wanted: &[&str],
+        visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
+    ) -> Result<()> {
+        self.scan_where(log, wanted, |_| true, visit)
+    }
+
+    /// As [`SystemTable::scan`], for those rows only whose first column, an OID that is never null,
+    /// passes: what the others hold is not worked out.
+    ///
+    /// # Errors
+    /// As [`SystemTable::scan`].
+    pub(crate) fn scan_where(
+        &self,
+        log: &mut ClusterLog,
+        wanted: &[&str],
+        passes: impl Fn(Oid) -> bool,
         mut visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
     ) -> Result<()> {
         debug_assert!(wanted.len() <= MAX_WANTED);
@@ -122,6 +141,7 @@ impl SystemTable {
         scan_pages(&self.cluster, &self.base, |files, block, bytes| {
             visit_tuples(Page::new(bytes), log, |number, tuple| {
                 let result = match tuple {
+                    Ok(tuple) if !leading_oid(tuple).is_none_or(&passes) => Ok(()),
                     Ok(tuple) => self.row(tuple, depth, &positions, &mut spans, &mut visit),
                     Err(TupleFault::Bytes(error)) => Err(error),
                     Err(TupleFault::Status(error)) => return Err(error),
@@ -154,6 +174,11 @@ impl SystemTable {
     }
 }
 
+/// The first attribute of a tuple as an OID, if there is room for one.
+fn leading_oid(tuple: HeapTuple<'_>) -> Option<Oid> {
+    tuple.data().data.first_chunk().map(|bytes| Oid(u32::from_le_bytes(*bytes)))
+}
+
 /// Hands every page of a relation's main fork, checked, to `visit`.
 fn scan_pages(
     cluster: &Cluster,
@@ -165,7 +190,7 @@ fn scan_pages(
         return Err(Damage::in_file(base, damage.to_string()).into());
     }
     let blocks = (0..files.blocks()).map(BlockNumber);
-    let mut stream = ReadStream::new(&files, blocks, ReadStreamOptions::default());
+    let mut stream = ReadStream::new(&files, blocks, WHOLE_CATALOGS);
     while let Some(next) = stream.next() {
         let (block, bytes) = next?;
         let mut again = None;

@@ -11,7 +11,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 
@@ -83,9 +83,10 @@ impl Output {
     }
 
     fn write_once(&self, bytes: &[u8]) -> rustix::io::Result<usize> {
-        let start = Instant::now();
+        let start = self.storage.call_begins();
         let outcome = rustix::io::write(&self.fd, bytes);
-        self.storage.counters().record_write(outcome.unwrap_or(0), start.elapsed());
+        let waited = start.map_or(Duration::ZERO, |start| start.elapsed());
+        self.storage.counters().record_write(outcome.unwrap_or(0), waited);
         outcome
     }
 

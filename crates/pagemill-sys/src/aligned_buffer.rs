@@ -3,9 +3,13 @@
 //! Why: blocks that start at a page boundary of the machine cost the kernel's copy the fewest
 //! cache lines and page-table entries, and direct I/O refuses any other address.
 //!
-//! Invariants: `start` points to `len` initialized bytes allocated with `layout(len)`, or dangles
-//! (well aligned) when `len` is 0; the length never changes; the allocation is owned by this value
-//! alone.
+//! The allocator is asked for more than is needed, at its own alignment, and the buffer starts where
+//! it is aligned: asked for the alignment itself, it would zero the bytes by writing them, and so
+//! take every page from the kernel at once.
+//!
+//! Invariants: `allocation` was allocated with `layout(len)`, and `start` is its first aligned
+//! address, with `len` initialized bytes behind it; both dangle (well aligned) when `len` is 0; the
+//! length never changes; the allocation is owned by this value alone.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
@@ -20,6 +24,7 @@ pub const ALIGNMENT: usize = 4096;
 ///
 /// A large buffer costs no memory until it is touched: the zeros come from the kernel.
 pub struct AlignedBuffer {
+    allocation: NonNull<u8>,
     start: NonNull<u8>,
     len: usize,
 }
@@ -32,15 +37,18 @@ impl AlignedBuffer {
     /// aborts, also as `Vec` does.
     pub fn zeroed(len: usize) -> Self {
         if len == 0 {
-            return Self { start: dangling(), len };
+            return Self { allocation: dangling(), start: dangling(), len };
         }
         let layout = layout(len);
-        // SAFETY: the layout's size is `len`, which is not zero.
+        // SAFETY: the layout's size is more than `len`, so not zero.
         let allocated = unsafe { alloc_zeroed(layout) };
-        match NonNull::new(allocated) {
-            Some(start) => Self { start, len },
-            None => handle_alloc_error(layout),
-        }
+        let Some(allocation) = NonNull::new(allocated) else { handle_alloc_error(layout) };
+        let skipped = allocated.align_offset(ALIGNMENT);
+        assert!(skipped < ALIGNMENT, "an address is aligned within the alignment");
+        // SAFETY: fewer than ALIGNMENT bytes are skipped, and the allocation has `len` and
+        // ALIGNMENT, so the pointer stays within it, with `len` bytes behind it.
+        let start = unsafe { allocation.add(skipped) };
+        Self { allocation, start, len }
     }
 }
 
@@ -53,9 +61,10 @@ fn dangling() -> NonNull<u8> {
 }
 
 fn layout(len: usize) -> Layout {
-    match Layout::from_size_align(len, ALIGNMENT) {
-        Ok(layout) => layout,
-        Err(_) => panic!("a buffer of {len} bytes exceeds the address space"), // infallible: callers ask for pages
+    let layout = len.checked_add(ALIGNMENT).map(|size| Layout::from_size_align(size, 1));
+    match layout {
+        Some(Ok(layout)) => layout,
+        _ => panic!("a buffer of {len} bytes exceeds the address space"), // infallible: callers ask for pages
     }
 }
 
@@ -83,7 +92,7 @@ impl Drop for AlignedBuffer {
         if self.len != 0 {
             // SAFETY: a length other than 0 was allocated by `zeroed` with this very layout, and
             // only `drop` frees it.
-            unsafe { dealloc(self.start.as_ptr(), layout(self.len)) }
+            unsafe { dealloc(self.allocation.as_ptr(), layout(self.len)) }
         }
     }
 }

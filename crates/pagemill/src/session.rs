@@ -25,7 +25,9 @@ pub(crate) struct Session<'a> {
 
 impl<'a> Session<'a> {
     pub(crate) fn new(common: &'a CommonArguments) -> Self {
-        Self { common, storage: Storage::real(), start: Instant::now(), work: Cell::default() }
+        let storage = Storage::real();
+        let storage = if common.stats.is_some() { storage } else { storage.untimed() };
+        Self { common, storage, start: Instant::now(), work: Cell::default() }
     }
 
     pub(crate) fn common(&self) -> &'a CommonArguments {
