@@ -14,8 +14,8 @@ use anyhow::{Context, Result};
 
 const CHUNK: usize = 1 << 20;
 
-/// Drops and reads again every table file of these data directories; gives the share that is then cached, if known.
-pub(super) fn warm(directories: &[PathBuf]) -> Result<Option<f64>> {
+/// Reads, after dropping it where asked, every table file of these data directories; gives the share that is then cached, if known.
+pub(super) fn warm(directories: &[PathBuf], drop_first: bool) -> Result<Option<f64>> {
     let mut files = Vec::new();
     for directory in directories {
         for part in ["base", "global"] {
@@ -23,7 +23,7 @@ pub(super) fn warm(directories: &[PathBuf]) -> Result<Option<f64>> {
         }
     }
     for file in &files {
-        read_through(file).with_context(|| file.display().to_string())?;
+        read_through(file, drop_first).with_context(|| file.display().to_string())?;
     }
     Ok(cached_share(&files))
 }
@@ -40,11 +40,13 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-fn read_through(path: &Path) -> Result<()> {
+fn read_through(path: &Path, drop_first: bool) -> Result<()> {
     let mut file = File::open(path)?;
-    // Only what is on disk can be dropped.
-    file.sync_all()?;
-    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
+    if drop_first {
+        // Only what is on disk can be dropped.
+        file.sync_all()?;
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
+    }
     let mut chunk = vec![0; CHUNK];
     while file.read(&mut chunk)? > 0 {}
     Ok(())

@@ -79,7 +79,7 @@ fn measure(
 ) -> Result<Bench> {
     let build_s = if options.build { Some(build_seconds(&cluster.directory, root)?) } else { None };
     let environment = environment::collect(cluster, pagemill, root);
-    let cached_share = cache::warm(&[cluster.data(), cluster.twin()])?;
+    let cached_share = cache::warm(&[cluster.data(), cluster.twin()], !options.as_written)?;
     let server = cluster.start(&options)?;
     let mut measured = Vec::new();
     for row in rows {

@@ -21,6 +21,7 @@ options:
   --dir DIR           where the clusters lie (target/bench)
   --fresh             make the clusters anew
   --data-checksums    make them with data checksums
+  --as-written        leave in the page cache what writing the clusters left there (with --fresh)
   --shared-buffers S  the server's shared_buffers (128MB, PostgreSQL's default)
   --pagemill PATH     measure this binary instead of building one
   --server-only       PostgreSQL's side alone
@@ -42,6 +43,8 @@ pub(super) struct Options {
     pub(super) directory: Option<PathBuf>,
     pub(super) fresh: bool,
     pub(super) data_checksums: bool,
+    /// The page cache is left as writing the clusters left it.
+    pub(super) as_written: bool,
     pub(super) shared_buffers: String,
     pub(super) pagemill: Option<PathBuf>,
     pub(super) server_only: bool,
@@ -69,6 +72,7 @@ impl Options {
             directory: None,
             fresh: false,
             data_checksums: false,
+            as_written: false,
             shared_buffers: "128MB".into(),
             pagemill: None,
             server_only: false,
@@ -104,6 +108,7 @@ impl Options {
             "--quick" => self.quick = true,
             "--fresh" => self.fresh = true,
             "--data-checksums" => self.data_checksums = true,
+            "--as-written" => self.as_written = true,
             "--server-only" => self.server_only = true,
             "--build" => self.build = true,
             "--rows" => self.rows = number(word, value()?)?,

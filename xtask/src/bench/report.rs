@@ -14,10 +14,20 @@ use super::runs::Measured;
 use super::statistics::{median, range};
 use super::{Bench, server};
 
+/// What the page cache holds, in words.
+fn cache_state(as_written: bool) -> &'static str {
+    match as_written {
+        true => {
+            "as the server (its directory) and cp (pagemill's copy) wrote the files: small folios"
+        }
+        false => "each file dropped, then read once from front to back: large folios",
+    }
+}
+
 const METHOD: &str = "\
 How it was measured: one warm-up of each side, whose answers must be equal (counts by number, exports \
-byte by byte), then the two in turns. Everything is in the page cache: each file was dropped from it and read again once, so that both sides \
-meet it in the same state. PostgreSQL: one statement timed \
+byte by byte), then the two in turns. Everything is in the page cache, in the state named below. \
+PostgreSQL: one statement timed \
 by psql's `\\timing`, `max_parallel_workers_per_gather = 0`, `jit = off` (compiling costs these \
 statements more than it gains), the server pinned to one core. Pagemill: the whole process, start \
 included, pinned to the same core; rows ending in `-j2` use two cores, against PostgreSQL on one. \
@@ -140,6 +150,7 @@ fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
                 options.rows, options.bigtable_rows
             ),
         ),
+        ("page cache", cache_state(options.as_written).to_owned()),
         ("data checksums", if options.data_checksums { "on" } else { "off" }.to_owned()),
         ("repetitions", options.repetitions.to_string()),
         ("core", options.core.to_string()),
