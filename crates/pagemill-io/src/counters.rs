@@ -53,7 +53,8 @@ counters! {
     extend_calls,
     /// Calls that waited for a device to hold the data.
     sync_calls,
-    /// Nanoseconds spent inside reading, writing and syncing calls, added over all threads.
+    /// Nanoseconds spent inside reading, writing and syncing calls, added over all threads; 0 where
+    /// the storage is [untimed](crate::Storage::untimed).
     io_wait_ns,
 }
 
