@@ -2,5 +2,9 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod aligned_buffer;
+mod fault_table;
+pub mod mapping;
+mod sigbus;
 
 pub use aligned_buffer::{ALIGNMENT, AlignedBuffer};
+pub use mapping::{Faulted, LISTED_PAGES, MAX_MAPPINGS, MapAdvice, Mapping};
