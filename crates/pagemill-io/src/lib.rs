@@ -12,6 +12,7 @@ pub mod output;
 pub mod queued_reads;
 pub mod read_settings;
 pub mod real_files;
+mod ring_queue;
 pub mod seam;
 pub mod segment_listing;
 #[cfg(any(test, feature = "simulated"))]

@@ -12,6 +12,7 @@ use pagemill_sys::Mapping;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, SeekFrom};
 
+use crate::ring_queue::RingQueue;
 use crate::seam::{
     Advice, Caching, DirEntry, File, FileSystem, Metadata, QueueKind, ReadQueue, Residency,
 };
@@ -51,7 +52,7 @@ impl FileSystem for RealFileSystem {
     fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
         Ok(match kind {
             QueueKind::Worker => Box::new(WorkerQueue::new(depth)?),
-            QueueKind::IoUring => return Err(io::ErrorKind::Unsupported.into()),
+            QueueKind::IoUring => Box::new(RingQueue::new(depth)?),
         })
     }
 }
