@@ -16,8 +16,6 @@ const MOST_REASONS: usize = 8;
 
 /// The methods for blocks that are in the page cache, in the order they are tried.
 const CACHED: [IoMethod; 2] = [IoMethod::Mmap, IoMethod::Pread];
-/// After so many cached stretches the dearer method is tried again.
-const TRY_AGAIN: u64 = 256;
 
 /// Shared by all threads that read through the storage.
 #[derive(Debug, Default)]
@@ -81,7 +79,7 @@ impl MethodUse {
         let [one, other] = CACHED;
         let (best, dearer) =
             if self.cost(one) <= self.cost(other) { (one, other) } else { (other, one) };
-        if stretch % TRY_AGAIN == TRY_AGAIN - 1 { dearer } else { best }
+        if is_trial(stretch) { dearer } else { best }
     }
 
     /// Takes note of the time that a cached stretch took.
@@ -90,8 +88,8 @@ impl MethodUse {
         let now = u64::try_from(picoseconds).unwrap_or(u64::MAX).max(1);
         let cost = &self.costs[method as usize];
         let before = cost.load(Relaxed);
-        // One slow stretch does not decide.
-        let kept = if before == 0 { now } else { before - before / 4 + now / 4 };
+        // What disturbs a measurement only ever makes it longer: the lowest counts, and ages slowly.
+        let kept = if before == 0 { now } else { now.min(before + before / 64) };
         cost.store(kept, Relaxed);
     }
 
@@ -113,6 +111,13 @@ impl MethodUse {
     }
 }
 
+/// True for the stretches that try the dearer method once more: the 2nd, 8th, 32nd and so on, and
+/// every 512th.
+fn is_trial(stretch: u64) -> bool {
+    let early = stretch.is_power_of_two() && stretch.trailing_zeros() % 2 == 1;
+    stretch > 1 && (stretch.is_multiple_of(512) || early)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,5 +132,31 @@ mod tests {
         used.explain("all cached".into());
         used.explain("all cached".into());
         assert_eq!(used.reasons(), ["all cached"]);
+    }
+
+    #[test]
+    fn both_methods_are_tried_and_then_the_cheaper_one_is_taken_but_for_few_trials() {
+        let used = MethodUse::default();
+        let mut chosen = Vec::new();
+        for _ in 0..100 {
+            let method = used.cached_choice(true);
+            chosen.push(method);
+            let nanoseconds = if method == IoMethod::Mmap { 60 } else { 600 };
+            used.measured(method, 1000, Duration::from_nanos(nanoseconds * 1000));
+        }
+        let dear = chosen.iter().filter(|method| **method == IoMethod::Pread).count();
+        assert_eq!(chosen[..2], [IoMethod::Mmap, IoMethod::Pread]);
+        assert!(dear <= 5, "{dear}");
+        assert_eq!(used.reasons(), ["cached: mmap 60 ns a block, pread 600 ns"]);
+        assert_eq!(used.cached_choice(false), IoMethod::Pread);
+    }
+
+    #[test]
+    fn one_disturbed_measurement_does_not_decide_for_good() {
+        let used = MethodUse::default();
+        used.measured(IoMethod::Mmap, 1, Duration::from_nanos(9000));
+        used.measured(IoMethod::Pread, 1, Duration::from_nanos(600));
+        let tried = (0..20).filter(|_| used.cached_choice(true) == IoMethod::Mmap).count();
+        assert!(tried >= 2);
     }
 }

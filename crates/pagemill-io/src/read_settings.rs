@@ -132,7 +132,7 @@ impl Default for ReadSettings {
         Self {
             io_method: None,
             may_map: true,
-            madvise: MapAdvice::Normal,
+            madvise: MapAdvice::PopulateRead,
             caching: Caching::Buffered,
             readahead: Readahead::Auto,
             readahead_distance: DEFAULT_READAHEAD_DISTANCE,

@@ -17,7 +17,7 @@ use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file_cache::FileCache;
 use crate::method_use::MethodUse;
-use crate::read_settings::{IoMethod, ReadSettings};
+use crate::read_settings::{self, IoMethod, ReadSettings};
 use crate::real_files::RealFileSystem;
 use crate::seam::{Caching, DirEntry, File, FileSystem, Metadata, QueueKind, ReadQueue};
 
@@ -128,6 +128,19 @@ impl Storage {
     /// What is kept open.
     pub(crate) fn files(&self) -> &FileCache {
         &self.shared.files
+    }
+
+    /// Makes sure that the platform has a method.
+    ///
+    /// # Errors
+    /// Why it has not.
+    pub fn check_method(&self, method: IoMethod) -> io::Result<()> {
+        let Some(kind) = method.queue() else { return Ok(()) };
+        let depth = read_settings::DEFAULT_EFFECTIVE_IO_CONCURRENCY;
+        let depth = self.settings().effective_io_concurrency.unwrap_or(depth);
+        let queue = self.take_queue(kind, depth)?;
+        self.return_queue(kind, depth, queue);
+        Ok(())
     }
 
     /// A queue for reads ahead, at most `depth` of them at once. Give it back with

@@ -63,6 +63,7 @@ impl Distances {
     }
 
     /// A block was there without a read.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the pool, not yet consulted"))]
     pub(crate) fn hit(&mut self) {
         self.combine = self.combine.saturating_sub(1).max(1);
     }

@@ -17,6 +17,7 @@ mod ls;
 mod man_page;
 mod option_values;
 mod progress;
+mod read_arguments;
 mod session;
 mod stats;
 mod tables;
