@@ -337,8 +337,10 @@ pub(crate) struct ManArguments {
 /// The whole definition, for parsing as for help, completions and the manual.
 pub(crate) fn definition() -> clap::Command {
     let unused = |command: clap::Command| {
+        let reading = ReadArguments::names();
         ["progress", "jobs", "on_damage"]
             .into_iter()
+            .chain(reading.iter().map(String::as_str))
             .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)))
     };
     Arguments::command().arg_required_else_help(true).mut_subcommands(|command| {

@@ -14,19 +14,21 @@ use pagemill_io::{
 
 use crate::failure::UsageError;
 
+const HEADING: &str = "How to read";
+
 /// How blocks are read.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "How to read")]
 pub(crate) struct ReadArguments {
     /// The calls that fetch blocks; "auto" measures and chooses
-    #[arg(long, value_enum, value_name = "METHOD", default_value = "auto")]
+    #[arg(long, help_heading = HEADING, value_enum, value_name = "METHOD", default_value = "auto")]
     pub(crate) io_method: MethodChoice,
     /// Read past the kernel's page cache (O_DIRECT)
-    #[arg(long)]
+    #[arg(long, help_heading = HEADING)]
     pub(crate) direct: bool,
     /// Most blocks fetched by one read call (1 to 128)
     #[arg(
         long,
+        help_heading = HEADING,
         value_name = "N",
         default_value_t = 16,
         value_parser = clap::value_parser!(u32).range(1..=128)
@@ -36,34 +38,37 @@ pub(crate) struct ReadArguments {
     /// says, or 16
     #[arg(
         long,
+        help_heading = HEADING,
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_EFFECTIVE_IO_CONCURRENCY))
     )]
     pub(crate) effective_io_concurrency: Option<u32>,
     /// What the kernel is told of blocks wanted later, by the methods that use its page cache
-    #[arg(long, value_enum, value_name = "STRATEGY", default_value = "auto")]
+    #[arg(long, help_heading = HEADING, value_enum, value_name = "STRATEGY", default_value = "auto")]
     pub(crate) readahead: ReadaheadChoice,
     /// How far ahead --readahead looks, in blocks
     #[arg(
         long,
+        help_heading = HEADING,
         value_name = "BLOCKS",
         default_value_t = pagemill_io::DEFAULT_READAHEAD_DISTANCE,
         value_parser = clap::value_parser!(u32).range(1..=1_048_576)
     )]
     pub(crate) readahead_distance: u32,
     /// What the kernel is told of a mapping, by mmap
-    #[arg(long, value_enum, value_name = "ADVICE", default_value = "populate")]
+    #[arg(long, help_heading = HEADING, value_enum, value_name = "ADVICE", default_value = "populate")]
     pub(crate) madvise: MapAdviceChoice,
     /// Most segment files kept open
     #[arg(
         long,
+        help_heading = HEADING,
         value_name = "N",
         default_value_t = 512,
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub(crate) max_open_files: u32,
     /// Most bytes of files kept mapped, by mmap: a number, or one with kB, MB, GB or TB
-    #[arg(long, value_name = "SIZE", default_value = "1TB", value_parser = size)]
+    #[arg(long, help_heading = HEADING, value_name = "SIZE", default_value = "1TB", value_parser = size)]
     pub(crate) max_mapped_bytes: u64,
 }
 
@@ -118,6 +123,12 @@ pub(crate) enum MapAdviceChoice {
 }
 
 impl ReadArguments {
+    /// The names of these flags, by which a command can leave them out of its help.
+    pub(crate) fn names() -> Vec<String> {
+        let all = Self::augment_args(clap::Command::new(""));
+        all.get_arguments().map(|arg| arg.get_id().to_string()).collect()
+    }
+
     /// Storage on the operating system's files, read as these flags say.
     ///
     /// # Errors
