@@ -17,8 +17,8 @@ use crate::AlignedBuffer;
 /// What a ring offers here.
 #[derive(Debug)]
 pub struct RingOffer {
-    /// The features of the kernel's rings, by the names of `IORING_FEAT_…`, in small letters.
-    pub features: Vec<&'static str>,
+    /// The features of rings, by the names of `IORING_FEAT_…`, and whether the kernel's have them.
+    pub features: Vec<(&'static str, bool)>,
     /// The operations asked about, by the names of `IORING_OP_…`, and whether there are such.
     pub operations: Result<Vec<(&'static str, bool)>, io::Error>,
     /// Bytes that one READ through the ring brought.
@@ -55,8 +55,8 @@ fn operations(ring: &IoUring) -> io::Result<Vec<(&'static str, bool)>> {
     Ok(OPERATIONS.map(|(name, code)| (name, probe.is_supported(code))).to_vec())
 }
 
-fn features(params: &Parameters) -> Vec<&'static str> {
-    let all = [
+fn features(params: &Parameters) -> Vec<(&'static str, bool)> {
+    vec![
         ("single_mmap", params.is_feature_single_mmap()),
         ("nodrop", params.is_feature_nodrop()),
         ("submit_stable", params.is_feature_submit_stable()),
@@ -73,8 +73,7 @@ fn features(params: &Parameters) -> Vec<&'static str> {
         ("recvsend_bundle", params.is_feature_recvsend_bundle()),
         ("min_timeout", params.is_feature_min_timeout()),
         ("no_iowait", params.is_feature_no_iowait()),
-    ];
-    all.into_iter().filter(|(_, offered)| *offered).map(|(name, _)| name).collect()
+    ]
 }
 
 fn read_once(ring: &mut IoUring, fd: impl AsFd, mut buffer: AlignedBuffer) -> io::Result<usize> {
@@ -120,7 +119,7 @@ mod tests {
                 assert_eq!(offer.read.unwrap(), 5000);
                 let operations = offer.operations.unwrap();
                 assert!(operations.contains(&("read", true)), "{operations:?}");
-                assert!(offer.features.contains(&"nodrop"), "{:?}", offer.features);
+                assert!(offer.features.contains(&("nodrop", true)), "{:?}", offer.features);
             }
         }
     }
