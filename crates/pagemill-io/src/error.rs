@@ -29,6 +29,12 @@ pub enum ErrorKind {
     /// The file is not there: never was, was removed meanwhile, or is a lost segment.
     #[error("no such file: restore it from a backup, or check the path")]
     NotFound,
+    /// The directory that was named is not there.
+    #[error("no such directory: check the path")]
+    NoDirectory,
+    /// What was named is no directory.
+    #[error("not a directory: name the directory, not a file in it")]
+    NotADirectory,
     /// The operating system refused.
     #[error("permission denied: run as the user who owns the data directory")]
     Permission,

@@ -35,6 +35,7 @@ pub(crate) enum Command {
     Count(CountArguments),
     Export(Box<ExportArguments>),
     Inspect(InspectArguments),
+    Probe(ProbeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
 }
@@ -309,6 +310,32 @@ pub(crate) enum ForkChoice {
     Vm,
     /// What an unlogged relation is reset to
     Init,
+}
+
+/// Try what kernel, file system and sandbox offer in a directory
+///
+/// Each call is tried, never assumed: reading, advice (held against the page cache), io_uring,
+/// direct I/O, allocation and copying; every no has its reason, and a remedy where there is one.
+/// Also shown: file system, block devices, mirrors, limits. The calls are tried on files of 1 MiB
+/// without a name, which are gone at the end. Where none can be made, an existing file is read. A
+/// tablespace is another directory, to be probed by itself.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  pagemill probe
+  pagemill probe /var/lib/postgresql/15/main
+  pagemill probe --json /mnt/snapshot")]
+pub(crate) struct ProbeArguments {
+    /// The directory to try it in [default: that of -D, else the current directory]
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// The data directory, if DIR is not given
+    // No PathBuf, which may not be empty: an empty PGDATA is none.
+    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true)]
+    pub(crate) pgdata: Option<OsString>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Print a completion script for a shell
