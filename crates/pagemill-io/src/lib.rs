@@ -9,6 +9,7 @@ pub mod fork_files;
 pub mod mapped_blocks;
 pub mod method_use;
 pub mod output;
+pub mod place;
 pub mod probe;
 pub mod queued_reads;
 pub mod read_settings;
@@ -30,6 +31,7 @@ pub use mapped_blocks::MappedBlocks;
 pub use method_use::MethodUse;
 pub use output::Output;
 pub use pagemill_sys::MapAdvice;
+pub use place::Place;
 pub use probe::device;
 pub use queued_reads::{QueuedReads, Ticket};
 pub use read_settings::{

@@ -8,10 +8,12 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pagemill_sys::Mapping;
+use pagemill_format::BLOCK_SIZE;
+use pagemill_sys::{ALIGNMENT, Mapping};
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags, SeekFrom};
+use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom, Statx, StatxFlags};
 
+use crate::place::Place;
 use crate::ring_queue::RingQueue;
 use crate::seam::{
     Advice, Caching, DirEntry, File, FileSystem, Metadata, QueueKind, ReadQueue, Residency,
@@ -37,6 +39,9 @@ impl FileSystem for RealFileSystem {
             }
             opened => opened?,
         };
+        if caching == Caching::Direct {
+            check_alignment(&fd)?;
+        }
         Ok(Box::new(RealFile { fd: Arc::new(fd), position: Mutex::new(()) }))
     }
 
@@ -49,12 +54,34 @@ impl FileSystem for RealFileSystem {
         Ok(Metadata { len: found.len(), is_dir: found.is_dir() })
     }
 
+    fn place(&self, path: &Path) -> Place {
+        Place::of(path)
+    }
+
     fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
         Ok(match kind {
             QueueKind::Worker => Box::new(WorkerQueue::new(depth)?),
             QueueKind::IoUring => Box::new(RingQueue::new(depth)?),
         })
     }
+}
+
+/// Refuses a file whose direct reads want more than they get: buffers start at a multiple of
+/// [`ALIGNMENT`], offsets and lengths are multiples of a block. A kernel that does not tell (before
+/// Linux 6.1) finds fault with the read itself.
+fn check_alignment(fd: &OwnedFd) -> io::Result<()> {
+    let found = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN);
+    let told = |found: &Statx| found.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
+    let Some(found) = found.ok().filter(told) else { return Ok(()) };
+    let (memory, offset) = (found.stx_dio_mem_align as usize, found.stx_dio_offset_align as usize);
+    if memory == 0 || offset == 0 {
+        return Err(no_direct("the file system has no direct I/O for this file"));
+    }
+    if ALIGNMENT % memory != 0 || BLOCK_SIZE % offset != 0 {
+        let wanted = format!("buffers at multiples of {memory} bytes and offsets of {offset}");
+        return Err(no_direct(format!("direct I/O here wants {wanted}")));
+    }
+    Ok(())
 }
 
 fn no_direct(reason: impl Into<String>) -> io::Error {

@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 use pagemill_sys::{AlignedBuffer, Mapping};
 use rustix::fd::OwnedFd;
 
+use crate::place::Place;
+
 /// Where files come from.
 pub trait FileSystem: Send + Sync + Debug {
     /// Opens an existing file for reading.
@@ -47,6 +49,12 @@ pub trait FileSystem: Send + Sync + Debug {
     fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
         let _ = (kind, depth);
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// What lies below a file.
+    fn place(&self, path: &Path) -> Place {
+        let _ = path;
+        Place::default()
     }
 
     /// The time since some fixed moment. A simulated file system has its own.

@@ -5,8 +5,9 @@
 //! that name the file, the settings that say how to read, and what is kept open between reads.
 //! So faults can be injected below, and no reader above can forget them.
 
+use std::collections::HashMap;
 use std::io::{self, IoSliceMut};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file_cache::FileCache;
 use crate::method_use::MethodUse;
+use crate::place::Place;
 use crate::read_settings::{self, IoMethod, ReadSettings};
 use crate::real_files::RealFileSystem;
 use crate::seam::{Caching, DirEntry, File, FileSystem, Metadata, QueueKind, ReadQueue};
@@ -36,6 +38,8 @@ struct Shared {
     counters: Counters,
     method_use: MethodUse,
     files: FileCache,
+    /// By directory.
+    places: Mutex<HashMap<PathBuf, Place>>,
     /// Queues that nobody uses now: to set one up is dear.
     idle_queues: Mutex<Vec<IdleQueue>>,
 }
@@ -45,15 +49,6 @@ struct IdleQueue {
     kind: QueueKind,
     depth: u32,
     queue: Box<dyn ReadQueue>,
-}
-
-/// What lies below a file.
-#[derive(Debug, Clone, Copy)]
-pub struct Place {
-    /// Disks that each hold all of it.
-    pub mirrors: u32,
-    /// True when the kernel reads ahead less than the device wants.
-    pub wants_queue: bool,
 }
 
 /// Idle queues kept at most.
@@ -78,6 +73,7 @@ impl Storage {
             counters: Counters::default(),
             method_use: MethodUse::default(),
             files: FileCache::new(settings.max_open_files, settings.max_mapped_bytes),
+            places: Mutex::default(),
             idle_queues: Mutex::default(),
         };
         Self { shared: Arc::new(shared), timed: true }
@@ -120,9 +116,16 @@ impl Storage {
         &self.shared.method_use
     }
 
-    /// What lies below the files of a directory.
-    pub fn place_of(&self, _path: &Path) -> Place {
-        Place { mirrors: 1, wants_queue: false }
+    /// What lies below a file, asked once for all files of a directory.
+    pub fn place_of(&self, path: &Path) -> Place {
+        let directory = path.parent().unwrap_or(path);
+        let mut places = self.shared.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = places.get(directory) {
+            return *place;
+        }
+        let place = self.shared.file_system.place(path);
+        places.insert(directory.to_path_buf(), place);
+        place
     }
 
     /// What is kept open.

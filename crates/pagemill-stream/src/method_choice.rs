@@ -198,7 +198,7 @@ fn cold_method(files: &ForkFiles) -> IoMethod {
         used.explain(format!("worker: not cached, and {mirrors} mirrors want several readers"));
         return IoMethod::Worker;
     }
-    if !explicit && place.wants_queue {
+    if !explicit && place.reads_ahead_too_little {
         let method = used.queued_choice();
         let why = "not cached, and the kernel reads ahead too little here";
         used.explain(format!("{method}: {why}"));

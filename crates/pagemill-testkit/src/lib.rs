@@ -19,7 +19,7 @@
 //! 3. Everything runs as root (the server then under another account) and as an ordinary user.
 #![forbid(unsafe_code)]
 
-pub mod account;
+mod account;
 pub mod compare;
 pub mod fixtures;
 pub mod install;
