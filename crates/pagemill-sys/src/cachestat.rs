@@ -3,7 +3,7 @@
 //! Why: a reader that knows what is cached needs neither guess nor map the file to ask, and no page
 //! is touched by asking. The answer is about one moment; it can be stale when it arrives.
 //!
-//! Invariant: [`RawRange`] and [`RawCacheStat`] are laid out as the kernel's `struct
+//! Invariant: `RawRange` and `RawCacheStat` are laid out as the kernel's `struct
 //! cachestat_range` and `struct cachestat` (`include/uapi/linux/mman.h`, Linux 6.5).
 
 use std::io;

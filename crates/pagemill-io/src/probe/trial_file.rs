@@ -6,7 +6,7 @@
 //! when its descriptor is closed, also when the process is killed.
 //!
 //! Invariants: an existing file is never written, and its pages are not made to leave the cache; the
-//! own file has [`TRIAL_BYTES`] bytes that neither compress nor repeat.
+//! own file has `TRIAL_BYTES` bytes that neither compress nor repeat.
 
 use std::cell::Cell;
 use std::fs::{File, OpenOptions};
