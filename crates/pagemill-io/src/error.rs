@@ -60,6 +60,9 @@ pub enum ErrorKind {
         /// The largest size accepted, in bytes.
         limit: u64,
     },
+    /// A way to read that the platform does not offer, and why.
+    #[error("{0}")]
+    Refused(String),
     /// Anything else the operating system reports.
     #[error("{0}{remedy}", remedy = remedy(.0))]
     Io(io::Error),
@@ -81,6 +84,9 @@ impl From<io::Error> for ErrorKind {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound,
             io::ErrorKind::PermissionDenied => Self::Permission,
+            io::ErrorKind::Unsupported if error.raw_os_error().is_none() => {
+                Self::Refused(error.to_string())
+            }
             _ => Self::Io(error),
         }
     }

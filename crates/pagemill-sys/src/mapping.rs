@@ -300,10 +300,10 @@ mod tests {
     use std::os::fd::AsFd;
     use std::os::unix::fs::FileExt;
     use std::os::unix::process::ExitStatusExt;
-    use std::process::{Command, ExitStatus};
     use std::sync::Barrier;
 
     use super::*;
+    use crate::alone;
 
     const BLOCK: usize = 8192;
 
@@ -470,21 +470,6 @@ mod tests {
         assert_eq!(too_long.kind(), io::ErrorKind::InvalidInput);
     }
 
-    const ALONE: &str = "PAGEMILL_SYS_TEST_ALONE";
-
-    /// Runs the test `name` of this module alone, in a process of its own, as one that may die.
-    fn run_alone(name: &str) -> ExitStatus {
-        let test = format!("mapping::tests::{name}");
-        let mut this = Command::new(std::env::current_exe().unwrap());
-        this.args(["--exact", &test, "--test-threads=1"]).env(ALONE, "yes");
-        this.output().unwrap().status
-    }
-
-    /// Whether this process was started by `run_alone`; else such a test has nothing to do.
-    fn is_alone() -> bool {
-        std::env::var_os(ALONE).is_some()
-    }
-
     /// Reads a page that its file has lost, through a mapping that Pagemill knows nothing of.
     fn fault_elsewhere() {
         let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -501,13 +486,13 @@ mod tests {
 
     #[test]
     fn a_fault_outside_every_mapping_still_kills_the_process() {
-        let status = run_alone("dies_of_a_fault_elsewhere");
+        let status = alone::run("mapping::tests::dies_of_a_fault_elsewhere").unwrap();
         assert_eq!(status.signal(), Some(libc::SIGBUS));
     }
 
     #[test]
     fn dies_of_a_fault_elsewhere() {
-        if !is_alone() {
+        if !alone::is_alone() {
             return;
         }
         let (file, content) = file_of(BLOCK);
@@ -527,12 +512,15 @@ mod tests {
 
     #[test]
     fn a_handler_installed_before_gets_what_is_not_ours() {
-        assert_eq!(run_alone("exits_in_the_handler_installed_before").code(), Some(HANDLED));
+        assert_eq!(
+            alone::run("mapping::tests::exits_in_the_handler_installed_before").unwrap().code(),
+            Some(HANDLED)
+        );
     }
 
     #[test]
     fn exits_in_the_handler_installed_before() {
-        if !is_alone() {
+        if !alone::is_alone() {
             return;
         }
         let handler = exit_handled as extern "C" fn(libc::c_int);
@@ -547,12 +535,12 @@ mod tests {
 
     #[test]
     fn one_mapping_too_many_is_refused() {
-        assert_eq!(run_alone("takes_every_place").code(), Some(0));
+        assert_eq!(alone::run("mapping::tests::takes_every_place").unwrap().code(), Some(0));
     }
 
     #[test]
     fn takes_every_place() {
-        if !is_alone() {
+        if !alone::is_alone() {
             return;
         }
         let (file, content) = file_of(BLOCK);

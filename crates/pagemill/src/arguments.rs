@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::read_arguments::ReadArguments;
+
 /// Read PostgreSQL tables straight from their files, with no server running
 ///
 /// Pagemill reads the data directory of a stopped PostgreSQL 14 to 18 (or a snapshot, or an
@@ -69,14 +71,6 @@ pub(crate) struct CommonArguments {
     /// Show a progress bar on standard error, if that is a terminal
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
     pub(crate) progress: ProgressMode,
-    /// Most blocks fetched by one read call (1 to 128)
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 16,
-        value_parser = clap::value_parser!(u32).range(1..=128)
-    )]
-    pub(crate) io_combine_limit: u32,
     /// Threads that scan
     #[arg(
         short,
@@ -89,6 +83,8 @@ pub(crate) struct CommonArguments {
     /// Whether damage ends the work, or is left out and named at the end
     #[arg(long, value_enum, value_name = "WHAT", default_value = "stop")]
     pub(crate) on_damage: DamageChoice,
+    #[command(flatten)]
+    pub(crate) reading: ReadArguments,
 }
 
 /// The form of `--stats`.
@@ -368,8 +364,10 @@ pub(crate) struct ManArguments {
 /// The whole definition, for parsing as for help, completions and the manual.
 pub(crate) fn definition() -> clap::Command {
     let unused = |command: clap::Command| {
-        ["progress", "io_combine_limit", "jobs", "on_damage"]
+        let reading = ReadArguments::names();
+        ["progress", "jobs", "on_damage"]
             .into_iter()
+            .chain(reading.iter().map(String::as_str))
             .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)))
     };
     Arguments::command().arg_required_else_help(true).mut_subcommands(|command| {

@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::tables::Tables;
 
 pub(crate) fn run(arguments: &CountArguments) -> Result<Outcome> {
-    let session = Session::new(&arguments.common);
+    let session = Session::new(&arguments.common)?;
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;
     let mut output = session.standard_output()?;

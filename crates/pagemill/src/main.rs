@@ -20,6 +20,7 @@ mod probe;
 mod probe_json;
 mod probe_text;
 mod progress;
+mod read_arguments;
 mod session;
 mod stats;
 mod tables;
