@@ -3,7 +3,7 @@
 //! Why: a reader that knows what is cached needs neither guess nor map the file to ask, and no page
 //! is touched by asking. The answer is about one moment; it can be stale when it arrives.
 //!
-//! Invariant: [`RawRange`] and [`RawCacheStat`] are laid out as the kernel's `struct
+//! Invariant: `RawRange` and `RawCacheStat` are laid out as the kernel's `struct
 //! cachestat_range` and `struct cachestat` (`include/uapi/linux/mman.h`, Linux 6.5).
 
 use std::io;
@@ -49,6 +49,9 @@ const _: () = assert!(size_of::<RawRange>() == 16 && size_of::<RawCacheStat>() =
 
 /// Asks what the page cache holds of a range of bytes of an open file. The range may reach past the
 /// file's end, where nothing is cached, and counts every page it touches.
+///
+/// On overlayfs the answer is 0 throughout (seen on Linux 6.18): the pages belong to the file below. Who
+/// needs to know asks once about a page just read, or maps the file and asks mincore.
 ///
 /// An empty range holds nothing, and the kernel is not asked: to it, a length of 0 means "to the end".
 ///

@@ -69,6 +69,10 @@ fn page_cache(
         }
         Err(error) => return call.refused(errno::of(&error), kernel),
     };
+    if full == 0 {
+        let seen = format!("0 of {} pages after a read: it looks at another file", trial.pages());
+        return call.found(State::NoEffect, seen).with_remedy("on overlayfs, ask mincore");
+    }
     let was_dropped = trial.drop_cached().is_some();
     let empty = cached().unwrap_or(full);
     let seen = format!("{full} of {} pages after a read", trial.pages());

@@ -6,7 +6,7 @@
 //! (Linux `Documentation/ABI/stable/sysfs-block`, `Documentation/admin-guide/md.rst`).
 //!
 //! Invariant: what the kernel does not tell is None, never a guess; a stack of devices that goes deeper
-//! than [`DEEPEST`] is cut off there.
+//! than `DEEPEST` is cut off there.
 
 use std::path::{Path, PathBuf};
 

@@ -26,10 +26,13 @@ const CLONE: Call = Call {
 /// All that is tried here, for where nothing can be.
 pub(super) const CALLS: [&Call; 2] = [&COPY, &CLONE];
 
+/// Copies from the first file to the second, and says what was seen.
+type Copying = fn(&File, &File) -> io::Result<String>;
+
 /// The findings about copying the own file `trial` to files made in `directory`.
 pub(super) fn findings(trial: &TrialFile, directory: &Path, kernel: &Kernel) -> Vec<Finding> {
-    let trials: [fn(&File, &File) -> io::Result<String>; 2] = [copy, clone];
-    let judged = |(call, copying): (&&Call, fn(&File, &File) -> io::Result<String>)| {
+    let trials: [Copying; 2] = [copy, clone];
+    let judged = |(call, copying): (&&Call, Copying)| {
         let outcome = tempfile::tempfile_in(directory).and_then(|target| {
             let seen = copying(&trial.file, &target)?;
             compare(&target)?;

@@ -147,7 +147,7 @@ fn atomic_write(trial: &TrialFile, stat: Result<&Statx, &Errno>, kernel: &Kernel
 
 /// Writes the file's first block as it is.
 fn write_untorn(trial: &TrialFile) -> Result<usize, Errno> {
-    const _: () = assert!(BLOCK % ALIGNMENT == 0);
+    const _: () = assert!(BLOCK.is_multiple_of(ALIGNMENT));
     let file: File = trial.reopened(OFlags::DIRECT)?;
     let mut buf = AlignedBuffer::zeroed(BLOCK);
     for (byte, original) in buf.iter_mut().zip(noise()) {

@@ -129,6 +129,10 @@ impl Call {
                 let remedy = Some("make room and try again".to_owned());
                 (State::Untried, "there is no space left to try it in".to_owned(), remedy)
             }
+            Errno::MFILE | Errno::NFILE => {
+                let remedy = Some("raise the limit of open files (ulimit -n)".to_owned());
+                (State::Untried, "there is no descriptor left to try it with".to_owned(), remedy)
+            }
             Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL | Errno::NOTTY if too_old => missing(
                 "the kernel is too old for it",
                 Some(format!("run Linux {major}.{minor} or newer")),

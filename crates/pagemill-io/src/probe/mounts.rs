@@ -40,12 +40,22 @@ fn mount(line: &str) -> Option<Mount> {
     let mut of_file_system = of_file_system.split(' ');
     let file_system = of_file_system.next()?.to_owned();
     let source = String::from_utf8_lossy(&unescaped(of_file_system.next()?)).into_owned();
-    for option in of_file_system.next().unwrap_or_default().split(',') {
-        if !option.is_empty() && !options.iter().any(|known| known == option) {
+    let further = of_file_system.next().unwrap_or_default().split(',');
+    add_options(&mut options, further.filter(|option| !option.is_empty()));
+    Some(Mount { id, device, mount_point, options, file_system, source })
+}
+
+/// Adds the options of the file system that are not among those of the mount. Either may be read-only,
+/// and then nothing can be written.
+fn add_options<'a>(options: &mut Vec<String>, further: impl Iterator<Item = &'a str>) {
+    for option in further {
+        if option == "ro" {
+            options.retain(|own| own != "rw" && own != "ro");
+            options.insert(0, "ro".to_owned());
+        } else if option != "rw" && !options.iter().any(|own| own == option) {
             options.push(option.to_owned());
         }
     }
-    Some(Mount { id, device, mount_point, options, file_system, source })
 }
 
 /// Blanks, tabs, line feeds and backslashes stand in the table as `\` and three octal digits.
@@ -101,6 +111,17 @@ nonsense\n\
         assert_eq!(mounts[0].options, ["rw", "relatime", "discard"]);
         assert_eq!(mounts[1].mount_point, Path::new("/mnt/with blank"));
         assert_eq!((&*mounts[1].file_system, &*mounts[1].source), ("btrfs", "/dev/loop2"));
+    }
+
+    #[test]
+    fn what_is_read_only_above_or_below_is_read_only() {
+        let options = |own: &str, below: &str| {
+            let line = format!("1 0 8:1 / / {own} - ext4 /dev/sda1 {below}");
+            parse(&line).remove(0).options.join(",")
+        };
+        assert_eq!(options("ro,relatime", "rw,discard"), "ro,relatime,discard");
+        assert_eq!(options("rw,relatime", "ro,discard"), "ro,relatime,discard");
+        assert_eq!(options("rw,relatime", "rw,relatime"), "rw,relatime");
     }
 
     #[test]

@@ -71,6 +71,9 @@ fn pread(trial: &TrialFile, kernel: &Kernel) -> Finding {
         (false, Err(Errno::SPIPE)) => {
             PREAD.works("the kernel's own: the file position stays, a pipe gives ESPIPE")
         }
+        (false, Err(Errno::MFILE | Errno::NFILE)) => {
+            PREAD.works("the file position stays; there is no descriptor left to try a pipe")
+        }
         (true, _) => PREAD.found(State::Emulated, "it moves the file position"),
         (false, Err(error)) => {
             let seen = format!("the file position stays, but a pipe gives {}", errno::name(error));

@@ -6,13 +6,13 @@
 //! when its descriptor is closed, also when the process is killed.
 //!
 //! Invariants: an existing file is never written, and its pages are not made to leave the cache; the
-//! own file has [`TRIAL_BYTES`] bytes that neither compress nor repeat.
+//! own file has `TRIAL_BYTES` bytes that neither compress nor repeat.
 
 use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -51,8 +51,8 @@ impl TrialFile {
         Ok(Self::of(file, TRIAL_BYTES, None))
     }
 
-    /// Opens the first file in `directory`, or in a directory within, that is long enough to be of use;
-    /// failing that the longest seen.
+    /// Opens the first file in `directory`, or in a directory within that is on the same device, that is
+    /// long enough to be of use; failing that the longest seen.
     pub(super) fn existing(directory: &Path) -> Option<Self> {
         let path = candidate(directory)?;
         let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits();
@@ -86,13 +86,11 @@ impl TrialFile {
         (self.len as u64).div_ceil(self.page_size)
     }
 
-    /// Machine pages of it that are in the page cache, as far as the kernel tells.
+    /// Machine pages of it that are in the page cache, as far as the kernel tells: by mincore, since on
+    /// overlayfs cachestat looks at the wrong file; by cachestat where files cannot be mapped.
     pub(super) fn cached_pages(&self) -> Option<u64> {
-        let len = self.len as u64;
-        match cachestat(&self.file, 0..len) {
-            Ok(found) => Some(found.cached),
-            Err(_) => self.resident_pages().ok(),
-        }
+        let asked = || Some(cachestat(&self.file, 0..self.len as u64).ok()?.cached);
+        self.resident_pages().ok().or_else(asked)
     }
 
     /// The same, asked with mincore.
@@ -161,6 +159,7 @@ fn candidate(directory: &Path) -> Option<PathBuf> {
     let mut pending = std::collections::VecDeque::from([directory.to_path_buf()]);
     let mut longest: Option<(u64, PathBuf)> = None;
     let mut looked_at = 0;
+    let device = std::fs::metadata(directory).ok().map(|found| found.dev());
     while let Some(directory) = pending.pop_front() {
         for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             looked_at += 1;
@@ -168,10 +167,11 @@ fn candidate(directory: &Path) -> Option<PathBuf> {
                 return longest.map(|(_, path)| path);
             }
             let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() {
+            let Ok(found) = entry.metadata() else { continue };
+            if kind.is_dir() && Some(found.dev()) == device {
                 pending.push_back(entry.path());
             } else if kind.is_file() && File::open(entry.path()).is_ok() {
-                let len = entry.metadata().map_or(0, |found| found.len());
+                let len = found.len();
                 if longest.as_ref().is_none_or(|(known, _)| *known < len) {
                     longest = Some((len, entry.path()));
                 }
