@@ -273,9 +273,16 @@ impl ForkFiles {
     }
 
     /// How much of some blocks of one segment is in the kernel's page cache; `None` where it does not
-    /// tell.
+    /// tell. A kernel without `cachestat` (before Linux 6.5) is asked through a mapping.
     pub fn residency(&self, first: BlockNumber, count: u32) -> Option<Residency> {
-        self.file(first).ok()?.residency(byte_range(first, count)).ok()
+        let file = self.file(first).ok()?;
+        if let Ok(found) = file.residency(byte_range(first, count)) {
+            return Some(found);
+        }
+        if !self.storage.settings().may_map || !file.is_own() {
+            return None;
+        }
+        self.map_blocks(first, count).ok()?.residency().ok()
     }
 
     /// What the fork is read through.

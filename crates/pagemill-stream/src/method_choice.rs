@@ -54,6 +54,8 @@ pub(crate) struct Auto {
     scattered: u32,
     /// The choice for reading here and there, and for how many more runs it holds.
     scattered_choice: Option<(IoMethod, u32)>,
+    /// True when what is read lies on several mirrors.
+    on_mirrors: bool,
 }
 
 /// The stretch that is being read.
@@ -77,6 +79,7 @@ impl MethodChoice {
                 previous: None,
                 scattered: 0,
                 scattered_choice: None,
+                on_mirrors: false,
             }),
         }
     }
@@ -87,6 +90,11 @@ impl MethodChoice {
             Self::Fixed(method) => *method,
             Self::Auto(auto) => auto.method_for(block, files),
         }
+    }
+
+    /// True when blocks in order come from mirrors, each of which is to be kept busy.
+    pub(crate) fn is_on_mirrors(&self) -> bool {
+        matches!(self, Self::Auto(auto) if auto.on_mirrors)
     }
 
     /// Takes note of a run that was begun.
@@ -137,7 +145,9 @@ impl Auto {
                 files.storage().method_use().cached_choice(files.storage().settings().may_map);
             (method, Some(files.storage().now()))
         } else {
-            (cold_method(files), None)
+            let (method, on_mirrors) = cold_method(files);
+            self.on_mirrors = on_mirrors;
+            (method, None)
         };
         self.stretch = Some(Stretch { number, method, begun, blocks: 0 });
         method
@@ -180,8 +190,8 @@ fn is_cached(files: &ForkFiles, stretch: u32, backward: bool) -> bool {
     whole(first, STRETCH) && far.is_none_or(beyond)
 }
 
-/// The method for blocks in order that a device has to bring.
-fn cold_method(files: &ForkFiles) -> IoMethod {
+/// The method for blocks in order that a device has to bring, and whether it is for the sake of mirrors.
+fn cold_method(files: &ForkFiles) -> (IoMethod, bool) {
     let storage = files.storage();
     let used = storage.method_use();
     if storage.settings().caching == Caching::Direct {
@@ -189,23 +199,23 @@ fn cold_method(files: &ForkFiles) -> IoMethod {
         used.explain(format!(
             "{method}: past the page cache, reads in flight keep the device busy"
         ));
-        return method;
+        return (method, false);
     }
     let explicit = !matches!(storage.settings().readahead, Readahead::Auto);
     let place = storage.place_of(files.path());
     if !explicit && place.mirrors > 1 {
         let mirrors = place.mirrors;
         used.explain(format!("worker: not cached, and {mirrors} mirrors want several readers"));
-        return IoMethod::Worker;
+        return (IoMethod::Worker, true);
     }
     if !explicit && place.reads_ahead_too_little {
         let method = used.queued_choice();
         let why = "not cached, and the kernel reads ahead too little here";
         used.explain(format!("{method}: {why}"));
-        return method;
+        return (method, false);
     }
     used.explain("pread: not cached, in order, so the kernel reads ahead".into());
-    IoMethod::Pread
+    (IoMethod::Pread, false)
 }
 
 /// The method for blocks here and there.
