@@ -1,4 +1,4 @@
-//! The flags of `cargo xtask bench`.
+//! The flags of `cargo xtask bench tables`.
 //!
 //! Read by hand: a handful of flags is not worth the compile time of a parser in every first build.
 
@@ -7,9 +7,10 @@ use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, bail};
 
-const HELP: &str = "usage: cargo xtask bench [OPTION]... [ROW]...
+const HELP: &str = "usage: cargo xtask bench [tables] [OPTION]... [ROW]...
 
 Measures pagemill against PostgreSQL 15 and keeps the result under runs/.
+Another benchmark, of every way to read: cargo xtask bench read --help
 ROW is count, export, startup, or the beginning of a row's name; all rows without one.
 
 options:
@@ -21,6 +22,7 @@ options:
   --dir DIR           where the clusters lie (target/bench)
   --fresh             make the clusters anew
   --data-checksums    make them with data checksums
+  --same-directory    no copy: pagemill reads the server's own directory, the server stopped meanwhile
   --as-written        leave in the page cache what writing the clusters left there (with --fresh)
   --shared-buffers S  the server's shared_buffers (128MB, PostgreSQL's default)
   --pagemill PATH     measure this binary instead of building one
@@ -43,6 +45,8 @@ pub(super) struct Options {
     pub(super) directory: Option<PathBuf>,
     pub(super) fresh: bool,
     pub(super) data_checksums: bool,
+    /// Both sides read one directory.
+    pub(super) same_directory: bool,
     /// The page cache is left as writing the clusters left it.
     pub(super) as_written: bool,
     pub(super) shared_buffers: String,
@@ -72,6 +76,7 @@ impl Options {
             directory: None,
             fresh: false,
             data_checksums: false,
+            same_directory: false,
             as_written: false,
             shared_buffers: "128MB".into(),
             pagemill: None,
@@ -108,6 +113,7 @@ impl Options {
             "--quick" => self.quick = true,
             "--fresh" => self.fresh = true,
             "--data-checksums" => self.data_checksums = true,
+            "--same-directory" => self.same_directory = true,
             "--as-written" => self.as_written = true,
             "--server-only" => self.server_only = true,
             "--build" => self.build = true,
