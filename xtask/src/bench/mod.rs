@@ -10,7 +10,7 @@
 
 mod environment;
 mod kept;
-//mod read;
+mod read;
 mod server;
 mod statistics;
 mod tables;
@@ -25,7 +25,7 @@ use crate::workspace;
 /// Runs the benchmark that the first argument names, `tables` without one.
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {
     match arguments.split_first() {
-        Some((word, rest)) if word == "read" => tables::run(rest),
+        Some((word, rest)) if word == "read" => read::run(rest),
         Some((word, rest)) if word == "tables" => tables::run(rest),
         _ => tables::run(arguments),
     }

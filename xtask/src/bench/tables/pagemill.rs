@@ -99,7 +99,8 @@ impl Pagemill {
 
     /// A text with words for the directories of this machine.
     pub(super) fn without_places(&self, text: &str) -> String {
-        let places = [(&self.data, self.data_word), (&self.export, "FILE"), (&self.binary, "pagemill")];
+        let places =
+            [(&self.data, self.data_word), (&self.export, "FILE"), (&self.binary, "pagemill")];
         places.iter().fold(text.to_owned(), |text, (place, word)| {
             text.replace(&*place.to_string_lossy(), word)
         })

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use super::Bench;
 use super::rows::{MEMORY_TARGET_MIB, READS_TARGET, Work};
 use super::runs::Measured;
 use super::statistics::{median, range};
-use super::Bench;
 use crate::bench::kept::{self, named};
 use crate::bench::server;
 
