@@ -337,8 +337,10 @@ pub fn clean() -> Result<Vec<String>> {
         }
         run(Command::new("losetup").arg("--detach").arg(device))?;
         done.push(format!("detached {device}"));
-        if let Some(place) = image.parent().filter(|place| !is_mount_point(&place.join("mount"))) {
-            let _ = std::fs::remove_dir_all(place);
+        if let Some(place) = image.parent()
+            && !is_mount_point(&place.join("mount"))
+            && std::fs::remove_dir_all(place).is_ok()
+        {
             done.push(format!("removed {}", place.display()));
         }
     }
