@@ -9,7 +9,8 @@
 //! (buffered or direct, read ahead by the kernel or asked for) and those of io_uring (its worker threads and its polling thread included)
 //! are all submitted in the reader's group. What the loop's own thread does to the image happens below and is not
 //! counted. Two loops of a btrfs RAID1, limited to 60 MiB/s each, gave one reading thread 61 MiB/s and several 120 MiB/s.
-//! A first few milliseconds are free, so short reads look faster than the limit.
+//! A first few milliseconds are free, so short reads look faster than the limit. A limit in reads counts requests as
+//! large as the kernel made them: read-ahead of 2 MiB is one or two of them.
 //!
 //! Must hold: a group is removed when its value is dropped; one whose processes still live stays until [`clean`] is asked.
 

@@ -69,8 +69,9 @@ pub fn or_skip<T>(what: &str, made: Result<T, Unavailable>) -> Result<Option<T>>
     if std::env::var_os("PAGEMILL_REQUIRE_DEVICES").is_some_and(|value| value == "1") {
         bail!("{what} is asked for by PAGEMILL_REQUIRE_DEVICES and not available: {reason}");
     }
-    // Written past the test runner, which keeps what a passing test prints to itself.
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}: {reason}");
+    // Written past the test runner, which keeps what a passing test prints to itself; in one piece, since others write too.
+    let line = format!("\nSKIPPED: {what}: {reason}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
     Ok(None)
 }
 

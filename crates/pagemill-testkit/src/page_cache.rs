@@ -107,16 +107,4 @@ mod tests {
         assert_eq!(sum("").map(Residency::share), Some(1.0));
         assert_eq!(sum("no numbers\n"), None);
     }
-
-    #[test]
-    fn a_dropped_file_is_out_and_a_read_one_is_in() {
-        // Not in the temporary directory, which may be memory and cannot be dropped.
-        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let file = dir.path().join("file");
-        std::fs::write(&file, vec![1; 300_000]).unwrap();
-        drop_files(&[&file]).unwrap();
-        assert_eq!(residency(&[&file]).unwrap().resident_bytes, 0);
-        read_files(&[&file]).unwrap();
-        assert_eq!(residency(&[&file]).unwrap().resident_bytes, 300_000);
-    }
 }

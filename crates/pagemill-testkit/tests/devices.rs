@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pagemill_testkit::devices::or_skip;
-use pagemill_testkit::page_cache::{drop_files, residency};
+use pagemill_testkit::page_cache::{drop_files, read_files, residency};
 use pagemill_testkit::{ControlGroup, FileSystem, ReadLimit, Unavailable, Volume};
 
 const MIB: u64 = 1 << 20;
@@ -139,4 +139,16 @@ fn a_group_with_little_memory_cannot_keep_a_larger_file_cached() {
     dd(&group, &file, &["bs=1M"]);
     let cached = residency(&[&file]).unwrap().resident_bytes;
     assert!(cached < 20 * MIB, "{cached} bytes cached");
+}
+
+/// Needs no device, only a file system that is no memory: the build's own.
+#[test]
+fn a_dropped_file_is_out_of_the_page_cache_and_a_read_one_is_in() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, vec![1; 300_000]).unwrap();
+    drop_files(&[&file]).unwrap();
+    assert_eq!(residency(&[&file]).unwrap().resident_bytes, 0);
+    read_files(&[&file]).unwrap();
+    assert_eq!(residency(&[&file]).unwrap().resident_bytes, 300_000);
 }

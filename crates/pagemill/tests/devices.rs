@@ -190,8 +190,9 @@ fn is_unknown(output: &Output) -> bool {
 }
 
 fn said_skipped(flags: &[&str]) {
-    // Past the test runner, which keeps what a passing test prints to itself.
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {}: not in this build", flags.join(" "));
+    // Past the test runner, which keeps what a passing test prints to itself; in one piece.
+    let line = format!("\nSKIPPED: {}: not in this build\n", flags.join(" "));
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 fn printed<'a>(output: &'a Output, what: &str) -> &'a [u8] {

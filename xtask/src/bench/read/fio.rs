@@ -22,7 +22,12 @@ pub(super) fn unavailable(contestant: &Contestant) -> Option<String> {
 }
 
 fn is_installed() -> bool {
-    Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success())
+    version().is_some()
+}
+
+/// What fio says its version is; none where it is not installed.
+pub(super) fn version() -> Option<String> {
+    Some(output_of(Command::new("fio").arg("--version")).ok()?.trim().to_owned())
 }
 
 /// Milliseconds in which fio reads these files, one after the other, from front to back.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Bench;
 use super::counted::Counted;
+use super::fio;
 use super::rows::Race;
 use super::turns::{Absence, Outcome, Raced};
 use super::verdict::{Judged, words};
@@ -170,6 +171,7 @@ fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
         ("shared_buffers", options.shared_buffers.clone()),
         ("server settings", server::SETTINGS.trim().replace('\n', ", ")),
     ];
+    settings.extend(fio::version().map(|version| ("fio", version)));
     if !bench.not_built.is_empty() {
         settings.push(("not built yet", bench.not_built.join("; ")));
     }
