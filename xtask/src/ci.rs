@@ -85,7 +85,9 @@ fn methods(root: &Path, tally: &mut Tally) -> Result<bool> {
         println!("== methods: {flags}");
         let mut command = workspace::cargo();
         command.args(["test", "-p", "pagemill", "--no-fail-fast"]).current_dir(root);
-        command.args(["oracle", "damage", "export", "value_types"].map(|suite| format!("--test={suite}")));
+        command.args(
+            ["oracle", "damage", "export", "value_types"].map(|suite| format!("--test={suite}")),
+        );
         command.env("PAGEMILL_TEST_READ", flags).env("PAGEMILL_TEST_MAJORS", "15");
         passed &= run_counted(&mut command, tally)?;
     }
