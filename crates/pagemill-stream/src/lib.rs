@@ -1,10 +1,14 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod buffer_pool;
 pub mod page_cache;
+pub mod page_reader;
 pub mod read_stream;
 
+pub use buffer_pool::{BufferPool, NoUnpinnedBuffers, PageKey, PinnedPage, Ring, Strategy};
 pub use page_cache::PageCache;
+pub use page_reader::PageReader;
 pub use read_stream::{
     DEFAULT_IO_COMBINE_LIMIT, MAX_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions,
 };
