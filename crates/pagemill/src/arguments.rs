@@ -6,10 +6,13 @@
 //! matter to it.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+
+use crate::option_values::shared_buffers;
 
 /// Read PostgreSQL tables straight from their files, with no server running
 ///
@@ -76,6 +79,14 @@ pub(crate) struct CommonArguments {
         value_parser = clap::value_parser!(u32).range(1..=128)
     )]
     pub(crate) io_combine_limit: u32,
+    /// Pages that all threads share: kB, MB or GB, or a number of 8 kB blocks (at least 16)
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "128MB",
+        value_parser = shared_buffers
+    )]
+    pub(crate) shared_buffers: NonZeroUsize,
     /// Threads that scan
     #[arg(
         short,
@@ -341,7 +352,7 @@ pub(crate) struct ManArguments {
 /// The whole definition, for parsing as for help, completions and the manual.
 pub(crate) fn definition() -> clap::Command {
     let unused = |command: clap::Command| {
-        ["progress", "io_combine_limit", "jobs", "on_damage"]
+        ["progress", "io_combine_limit", "shared_buffers", "jobs", "on_damage"]
             .into_iter()
             .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)))
     };
@@ -403,7 +414,13 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range_are_refused() {
-        for flags in ["-j 0", "--io-combine-limit 0", "--io-combine-limit 129", "-j x"] {
+        for flags in [
+            "-j 0",
+            "--io-combine-limit 0",
+            "--io-combine-limit 129",
+            "-j x",
+            "--shared-buffers 15",
+        ] {
             assert!(parsed(&format!("pagemill count -t a {flags}")).is_err(), "{flags}");
         }
     }

@@ -113,7 +113,8 @@ impl<P: Deref<Target = BufferPool>> std::fmt::Debug for Claim<P> {
     }
 }
 
-/// A block that somebody else is loading.
+/// A block that somebody else is loading. From the end of that load on, its page is pinned as long as
+/// this value exists.
 pub struct Elsewhere {
     pool: Arc<BufferPool>,
     pending: SharedArc<Pending>,
