@@ -17,7 +17,7 @@ pub(crate) struct Work {
     pub(crate) rows: u64,
     /// Pages of tables scanned.
     pub(crate) pages: u64,
-    /// Pages of TOAST tables and indexes found in a cache.
+    /// Pages of TOAST tables and indexes found in the shared buffers.
     pub(crate) buffer_hits: u64,
     /// Such pages that were read.
     pub(crate) buffer_misses: u64,
