@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pagemill_format::BLOCK_SIZE;
 
@@ -20,7 +21,7 @@ pub(crate) const MAP_PAGES: u32 = 1024;
 #[derive(Debug, Clone)]
 pub enum Contents {
     /// These bytes.
-    Bytes(Vec<u8>),
+    Bytes(Arc<Vec<u8>>),
     /// So many blocks, each beginning and ending with its number from `first` on (four bytes, little-endian);
     /// what lies between is zero.
     Stamped {

@@ -182,7 +182,9 @@ impl Machine {
         self.volume.unplug(self.now);
         while !over(self) {
             if !self.step(Nanos::MAX) {
-                return Err(io::Error::other("the simulated disk stands still: nothing is in flight"));
+                return Err(io::Error::other(
+                    "the simulated disk stands still: nothing is in flight",
+                ));
             }
         }
         Ok(())

@@ -137,9 +137,9 @@ impl RequestQueue {
         let end = piece.start + piece.len;
         let most = self.settings.max_request;
         let before = self.waiting.range_mut(..(piece.start, 0)).next_back();
-        if let Some((_, request)) = before.filter(|(_, request)| {
-            request.end == piece.start && end - request.start <= most
-        }) {
+        if let Some((_, request)) =
+            before.filter(|(_, request)| request.end == piece.start && end - request.start <= most)
+        {
             request.end = end;
             request.pieces.push(piece);
             return true;

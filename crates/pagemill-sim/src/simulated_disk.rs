@@ -12,17 +12,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pagemill_format::SEGMENT_BLOCKS;
+use pagemill_format::{BLOCK_SIZE, SEGMENT_BLOCKS};
 use pagemill_io::{
     Advice, Caching, DirEntry, File, FileSystem, Metadata, QueueKind, ReadQueue, Residency,
 };
+use pagemill_sys::ALIGNMENT;
 use rustix::io::Errno;
 
 use crate::contents::Contents;
 use crate::drive::nanos;
 use crate::faults::{Call, Faults};
 use crate::kernel_settings::KernelSettings;
-use crate::machine::Machine;
+use crate::machine::{CallFate, Machine};
 use crate::page_cache::{PAGE, PageKey, PageState};
 use crate::page_reads::ReadTask;
 use crate::readahead::Readahead;
@@ -63,8 +64,11 @@ impl SimulatedDisk {
             if first > 0 {
                 name.push(format!(".{}", first / SEGMENT_BLOCKS));
             }
-            let stamped = Contents::Stamped { first, blocks: here };
-            let contents = if filled { stamped } else { Contents::Unfilled(stamped.len()) };
+            let contents = if filled {
+                Contents::Stamped { first, blocks: here }
+            } else {
+                Contents::Unfilled(u64::from(here) * BLOCK_SIZE as u64)
+            };
             self.add_file(PathBuf::from(name), contents);
         }
     }
@@ -183,6 +187,15 @@ impl OpenFile {
     pub(crate) fn of(file: &dyn File) -> Option<Self> {
         Some(file.as_any()?.downcast_ref::<SimulatedOpenFile>()?.open)
     }
+
+    /// The most bytes a read returns: past the page cache these are whole pages.
+    pub(crate) fn most(&self, fate: CallFate) -> usize {
+        if self.direct {
+            fate.most.saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT
+        } else {
+            fate.most
+        }
+    }
 }
 
 /// An open file.
@@ -270,7 +283,7 @@ impl Machine {
     /// All of a read by the main thread but the bytes.
     fn serve(&mut self, open: OpenFile, wanted: usize, at: u64) -> io::Result<usize> {
         let fate = self.begin_call(Call::Read)?;
-        let bytes = self.readable(open.file, at, wanted.min(fate.most))?;
+        let bytes = self.readable(open.file, at, wanted.min(open.most(fate)))?;
         let mut task = self.task_for(open, at, bytes, 0);
         self.run(&mut task)?;
         self.spend(self.cost(bytes as u64) + fate.slower);

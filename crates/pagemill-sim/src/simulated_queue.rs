@@ -195,7 +195,7 @@ impl Machine {
             (None, _) => Err(io::ErrorKind::InvalidInput.into()),
             (_, Err(error)) => Err(error),
             (Some(open), Ok(fate)) => {
-                let wanted = range.len().min(fate.most);
+                let wanted = range.len().min(open.most(fate));
                 let bytes = self.readable(open.file, offset, wanted);
                 bytes.map(|bytes| (open, bytes, fate.slower))
             }
