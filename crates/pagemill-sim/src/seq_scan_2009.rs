@@ -33,8 +33,8 @@ pub const PAGE_TIME: Duration = Duration::from_micros(20);
 pub struct Run {
     /// As printed.
     pub name: &'static str,
-    /// The method.
-    pub method: IoMethod,
+    /// The method; `None` for `auto`.
+    pub method: Option<IoMethod>,
     /// What the kernel is told.
     pub readahead: Readahead,
     /// The most blocks of one read.
@@ -52,18 +52,19 @@ pub const STRATEGIES: [Run; 4] = [
 ];
 
 /// The same table, read as this project would.
-pub const OURS: [Run; 3] = [
-    ours("pread, window", IoMethod::Pread, Readahead::Window),
-    ours("worker", IoMethod::Worker, Readahead::Auto),
-    ours("io_uring", IoMethod::IoUring, Readahead::Auto),
+pub const OURS: [Run; 4] = [
+    ours("auto", None, Readahead::Auto),
+    ours("pread, window", Some(IoMethod::Pread), Readahead::Window),
+    ours("worker", Some(IoMethod::Worker), Readahead::Auto),
+    ours("io_uring", Some(IoMethod::IoUring), Readahead::Auto),
 ];
 
 const fn strategy(name: &'static str, readahead: Readahead, measured: f64) -> Run {
     let measured = Some(measured);
-    Run { name, method: IoMethod::Pread, readahead, io_combine_limit: 1, measured }
+    Run { name, method: Some(IoMethod::Pread), readahead, io_combine_limit: 1, measured }
 }
 
-const fn ours(name: &'static str, method: IoMethod, readahead: Readahead) -> Run {
+const fn ours(name: &'static str, method: Option<IoMethod>, readahead: Readahead) -> Run {
     Run { name, method, readahead, io_combine_limit: 16, measured: None }
 }
 
@@ -96,7 +97,7 @@ pub fn scan(
     let path = Path::new("/data/base/1/16384");
     disk.add_relation(path, blocks, false);
     let settings = ReadSettings {
-        io_method: Some(run.method),
+        io_method: run.method,
         readahead: run.readahead,
         may_map: false,
         ..ReadSettings::default()

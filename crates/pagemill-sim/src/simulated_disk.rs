@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use pagemill_format::{BLOCK_SIZE, SEGMENT_BLOCKS};
 use pagemill_io::{
-    Advice, Caching, DirEntry, File, FileSystem, Metadata, QueueKind, ReadQueue, Residency,
+    Advice, Caching, DirEntry, File, FileSystem, Metadata, Place, QueueKind, ReadQueue, Residency,
 };
 use pagemill_sys::ALIGNMENT;
 use rustix::io::Errno;
@@ -166,6 +166,12 @@ impl FileSystem for SimulatedDisk {
     fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
         self.machine().begin_other_call(Call::OpenQueue)?;
         Ok(Box::new(SimulatedQueue::new(self.machine.clone(), kind, depth)))
+    }
+
+    fn place(&self, _path: &Path) -> Place {
+        let machine = self.machine();
+        let model = machine.volume.model();
+        Place { mirrors: model.mirrors(), ..Place::default() }
     }
 
     fn now(&self) -> Duration {

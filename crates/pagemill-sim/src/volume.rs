@@ -43,6 +43,16 @@ pub enum VolumeModel {
     },
 }
 
+impl VolumeModel {
+    /// Drives that each hold everything.
+    pub(crate) fn mirrors(&self) -> u32 {
+        match self {
+            Self::Mirror { count, .. } => u32::try_from(*count).unwrap_or(u32::MAX),
+            Self::One(_) | Self::Stripe { .. } => 1,
+        }
+    }
+}
+
 /// A drive, by its data sheet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DriveSheet {
@@ -111,6 +121,10 @@ impl Volume {
         let queues = (0..count).map(|_| RequestQueue::new(drive.model(), settings)).collect();
         let mirrors = Mirrors { disks: vec![Mirror::default(); count], ..Mirrors::default() };
         Self { model, queues, mirrors }
+    }
+
+    pub(crate) fn model(&self) -> &VolumeModel {
+        &self.model
     }
 
     pub(crate) fn counts(&self) -> Vec<DriveCount> {
