@@ -133,7 +133,9 @@ impl Machine {
         let most = self.readaheads[task.open].most;
         let hole = self.cache.next_hole(task.key(page), most + 1);
         let window = self.readaheads[task.open].marked(page, wanted, hole);
-        window.map(|window| self.plan_window(task, window));
+        if let Some(window) = window {
+            self.plan_window(task, window);
+        }
         !task.plan.is_empty()
     }
 

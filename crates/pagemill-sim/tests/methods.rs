@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork};
-use pagemill_io::{CountersSnapshot, ForkFiles, IoMethod, ReadSettings, Storage};
+use pagemill_io::{CountersSnapshot, ForkFiles, IoMethod, ReadSettings, Readahead, Storage};
 use pagemill_sim::seed::Random;
 use pagemill_sim::{
     Balance, CloudSheet, DriveSheet, HardDiskSheet, KernelSettings, NvmeSheet, SimulatedDisk,
@@ -254,4 +254,46 @@ fn direct_reads_pass_the_cache_by() {
     assert_eq!(first.stamps, order);
     let ratio = second.took.as_secs_f64() / first.took.as_secs_f64();
     assert!((0.9..1.1).contains(&ratio), "{ratio}");
+}
+
+/// A file system that maps no files is no reason for an error where nobody asked for a mapping.
+#[test]
+fn auto_goes_on_where_cached_files_cannot_be_mapped() {
+    for order in [shuffled(3000, 2), (0..3000).collect(), (0..3000).rev().collect()] {
+        let disk = new_disk(nvme(), 3000);
+        disk.cache_file(Path::new(RELATION));
+        let may_map = ReadSettings { may_map: true, ..settings(None) };
+        assert_eq!(scan(disk, may_map, &order, Duration::ZERO).stamps, order);
+    }
+}
+
+/// Mirrors chosen by the thread, on drives without an arm: several readers use both.
+#[test]
+fn auto_reads_from_both_of_two_mirrors_chosen_by_thread() {
+    let slow = NvmeSheet { rate: 500_000_000, ..NvmeSheet::common() };
+    let balance = Balance::ByThread;
+    let mirror = VolumeModel::Mirror { drive: DriveSheet::Nvme(slow), count: 2, balance };
+    let order: Vec<u32> = (0..60_000).collect();
+    let alone = cold(mirror, Some(IoMethod::Pread), &order).took.as_secs_f64();
+    let auto = cold(mirror, None, &order).took.as_secs_f64();
+    assert!(alone / auto > 1.8, "{alone} s, {auto} s");
+}
+
+/// On disks that turn, what one mirror leaves to the other passes under its head all the same:
+/// several readers of neighbouring runs gain nothing, and two windows far apart do.
+#[test]
+fn mirrors_that_turn_want_windows_and_not_readers() {
+    let order: Vec<u32> = (0..60_000).collect();
+    for balance in [Balance::Linux26, Balance::Linux5] {
+        let mirror = VolumeModel::Mirror { drive: HARD_DISK, count: 2, balance };
+        let run = |io_method, readahead| {
+            let settings = ReadSettings { readahead, ..settings(Some(io_method)) };
+            scan(new_disk(mirror, 60_000), settings, &order, Duration::from_micros(1)).took
+        };
+        let alone = run(IoMethod::Pread, Readahead::None).as_secs_f64();
+        let workers = run(IoMethod::Worker, Readahead::Auto).as_secs_f64();
+        let windows = run(IoMethod::Pread, Readahead::Window).as_secs_f64();
+        assert!(workers > alone * 0.95, "{balance:?}: {alone} s, {workers} s");
+        assert!(windows < alone * 0.6, "{balance:?}: {alone} s, {windows} s");
+    }
 }
