@@ -263,7 +263,13 @@ fn auto_goes_on_where_cached_files_cannot_be_mapped() {
         let disk = new_disk(nvme(), 3000);
         disk.cache_file(Path::new(RELATION));
         let may_map = ReadSettings { may_map: true, ..settings(None) };
-        assert_eq!(scan(disk, may_map, &order, Duration::ZERO).stamps, order);
+        let scan = scan(disk, may_map, &order, Duration::ZERO);
+        assert_eq!(scan.stamps, order);
+        let maps = scan.counted.map_calls;
+        assert!(
+            (1..50).contains(&maps),
+            "asked once in every look-ahead, and then no more: {maps}"
+        );
     }
 }
 
@@ -294,6 +300,6 @@ fn mirrors_that_turn_want_windows_and_not_readers() {
         let workers = run(IoMethod::Worker, Readahead::Auto).as_secs_f64();
         let windows = run(IoMethod::Pread, Readahead::Window).as_secs_f64();
         assert!(workers > alone * 0.95, "{balance:?}: {alone} s, {workers} s");
-        assert!(windows < alone * 0.6, "{balance:?}: {alone} s, {windows} s");
+        assert!(windows < alone * 0.7, "{balance:?}: {alone} s, {windows} s");
     }
 }

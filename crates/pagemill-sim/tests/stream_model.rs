@@ -100,6 +100,7 @@ proptest! {
         bad in prop::collection::vec(0..BLOCKS, 0..4),
         (seed, of_a_thousand) in (any::<u64>(), 0_u64..400),
         page_us in 0_u64..200,
+        (cached, may_map) in any::<(bool, bool)>(),
     ) {
         let path = Path::new(RELATION);
         let disk = SimulatedDisk::new(volume, kernel);
@@ -110,6 +111,10 @@ proptest! {
             faults = faults.and_unreadable(path, at + 100..at + 101);
         }
         disk.set_faults(faults);
+        if cached {
+            disk.cache_file(path);
+        }
+        let settings = ReadSettings { may_map, ..settings };
         let storage = Storage::with_settings(Arc::new(disk.clone()), settings);
         let files = ForkFiles::open(&storage, path, Fork::Main).unwrap().unwrap();
         let options = ReadStreamOptions { io_combine_limit: combine, ramp_up, ..ReadStreamOptions::default() };

@@ -451,11 +451,33 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
     /// Maps a run and looks at each of its pages.
     fn map(&mut self, run: BlockRun) -> Result<Pages, Error> {
         self.advice.before_reading(run.len, &mut self.blocks, self.files);
-        let mapped = self.files.map_blocks(run.first, run.len)?;
-        mapped.prepare(self.files);
-        mapped.touched(self.files)?;
-        self.files.storage().method_use().record(IoMethod::Mmap, run.len.into());
-        Ok(Pages::Mapped(mapped))
+        let mapped = self.files.map_blocks(run.first, run.len).and_then(|mapped| {
+            mapped.prepare(self.files);
+            mapped.touched(self.files)?;
+            Ok(mapped)
+        });
+        match mapped {
+            Ok(mapped) => {
+                self.files.storage().method_use().record(IoMethod::Mmap, run.len.into());
+                Ok(Pages::Mapped(mapped))
+            }
+            Err(refused) => self.read_unmapped(run, refused),
+        }
+    }
+
+    /// Reads a run that could not be mapped. Where that works, and nobody asked for a mapping by name, the
+    /// mapping was what failed, and no other is tried.
+    fn read_unmapped(&mut self, run: BlockRun, refused: Error) -> Result<Pages, Error> {
+        if !self.choice.is_auto() {
+            return Err(refused);
+        }
+        let mut buffer = self.buffer(run.len);
+        let pages = &mut buffer.as_chunks_mut().0[..run.len as usize];
+        self.files.read_blocks_by(IoMethod::Pread, run.first, pages)?;
+        let why = refused.kind().to_string();
+        let _ = self.choice.instead_of(IoMethod::Mmap, &why, self.files);
+        self.files.storage().method_use().record(IoMethod::Pread, run.len.into());
+        Ok(Pages::Read(buffer))
     }
 
     /// A buffer for a run.
