@@ -20,6 +20,9 @@ use pagemill_testkit::prepared::empty_cluster;
 
 const DATA: &str = "/simulated/data";
 
+/// What repeats the runs that have no seed.
+const REPEAT: &str = "cargo test -p pagemill-sim --test engine_faults a_fault_at_any_call";
+
 const METHODS: [Option<IoMethod>; 6] = [
     Some(IoMethod::Seek),
     Some(IoMethod::Pread),
@@ -119,7 +122,7 @@ fn a_fault_at_any_call_never_gives_a_wrong_count() {
         for (fault, call) in faults.iter().flat_map(|fault| (1..=calls).map(move |n| (*fault, n))) {
             let disk = new_disk();
             disk.set_faults(Faults::at(call, fault));
-            let what = || format!("{method:?}, {fault:?} at call {call}");
+            let what = || format!("{method:?}, {fault:?} at call {call}\nrepeat: {REPEAT}\n");
             match count(&disk, method) {
                 Ok(found) => assert_eq!(found, rows, "{}", what()),
                 Err(error) if fault == Fault::Failed => {

@@ -37,6 +37,9 @@ const FAULTS: [Fault; 5] = [
     Fault::Slow(Duration::from_millis(100)),
 ];
 
+/// What repeats the runs that have no seed.
+const REPEAT: &str = "cargo test -p pagemill-sim --test faults a_fault_at_any_call";
+
 /// Runs of neighbours up and down, and single blocks: 200 in all.
 fn order() -> Vec<u32> {
     let mut random = Random::new(4);
@@ -137,7 +140,9 @@ fn a_fault_at_any_call_of_a_scan_gives_the_right_blocks_or_the_right_error() {
                 let disk = new_disk(nvme());
                 disk.set_faults(Faults::at(call, fault));
                 let found = check(&scan(&disk, method), fault);
-                found.unwrap_or_else(|why| panic!("{method:?}, {fault:?} at call {call}: {why}"));
+                found.unwrap_or_else(|why| {
+                    panic!("{method:?}, {fault:?} at call {call}: {why}\nrepeat: {REPEAT}")
+                });
             }
         });
     }

@@ -2,17 +2,19 @@
 //! faults, with reads that come back in the order of the device.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork};
 use pagemill_io::{Caching, ForkFiles, IoMethod, ReadSettings, Readahead, Storage};
+use pagemill_sim::seed::{replay_command, seed_or};
 use pagemill_sim::{
     Balance, CloudSheet, DriveSheet, Faults, HardDiskSheet, KernelSettings, NvmeSheet,
     SimulatedDisk, VolumeModel,
 };
 use pagemill_stream::{ReadStream, ReadStreamOptions};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 const RELATION: &str = "/data/base/5/16384";
 const BLOCKS: u32 = 600;
@@ -87,8 +89,19 @@ fn settings() -> impl Strategy<Value = ReadSettings> {
     })
 }
 
+/// Another one in each run, unless the environment tells it.
+static SEED: LazyLock<u64> = LazyLock::new(|| {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    seed_or(now.as_nanos() as u64)
+});
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 400,
+        rng_seed: RngSeed::Fixed(*SEED),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_stream_yields_what_reading_block_by_block_would(
@@ -144,6 +157,6 @@ proptest! {
             .iter()
             .map(|&n| if n >= BLOCKS || bad.contains(&n) { Err(n) } else { Ok((n, n)) })
             .collect();
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(found, expected, "repeat: {}", replay_command("pagemill-sim", "a_stream_yields", *SEED));
     }
 }
