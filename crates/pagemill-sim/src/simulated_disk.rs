@@ -31,6 +31,10 @@ use crate::request_queue::DriveCount;
 use crate::simulated_queue::SimulatedQueue;
 use crate::volume::VolumeModel;
 
+/// Below this much readahead, in bytes, the kernel keeps too little in flight for a drive without an arm, as
+/// `pagemill-io` has it for real ones.
+const SMALL_READ_AHEAD: u64 = 1 << 20;
+
 /// The machine behind everything that reads from it.
 pub(crate) type SharedMachine = Mutex<Machine>;
 
@@ -171,7 +175,8 @@ impl FileSystem for SimulatedDisk {
     fn place(&self, _path: &Path) -> Place {
         let machine = self.machine();
         let model = machine.volume.model();
-        Place { mirrors: model.mirrors(), ..Place::default() }
+        let little = machine.settings.read_ahead < SMALL_READ_AHEAD;
+        Place { mirrors: model.mirrors(), reads_ahead_too_little: little && !model.turns() }
     }
 
     fn now(&self) -> Duration {

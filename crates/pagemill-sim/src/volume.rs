@@ -51,6 +51,12 @@ impl VolumeModel {
             Self::One(_) | Self::Stripe { .. } => 1,
         }
     }
+
+    /// True for drives with an arm.
+    pub(crate) fn turns(&self) -> bool {
+        let (Self::One(drive) | Self::Mirror { drive, .. } | Self::Stripe { drive, .. }) = self;
+        matches!(drive, DriveSheet::HardDisk(_))
+    }
 }
 
 /// A drive, by its data sheet.

@@ -303,3 +303,15 @@ fn mirrors_that_turn_want_windows_and_not_readers() {
         assert!(windows < alone * 0.7, "{balance:?}: {alone} s, {windows} s");
     }
 }
+
+/// `auto` begins on mirrors with workers. Once it sees that blocks are wanted here and there, the ring takes
+/// over, although reads of the workers are in flight all the time.
+#[test]
+fn auto_changes_its_queue_while_reads_are_in_flight() {
+    let drive = DriveSheet::Nvme(NvmeSheet::common());
+    let mirror = VolumeModel::Mirror { drive, count: 2, balance: Balance::ByThread };
+    let order: Vec<u32> = shuffled(100_000, 13).into_iter().take(3000).collect();
+    let ring = cold(mirror, Some(IoMethod::IoUring), &order).took.as_secs_f64();
+    let auto = cold(mirror, None, &order).took.as_secs_f64();
+    assert!(auto < ring * 1.2, "auto {auto} s, io_uring {ring} s");
+}
