@@ -7,6 +7,7 @@
 //! Invariant: a method that a file system does not have says so with [`io::ErrorKind::Unsupported`];
 //! it never pretends.
 
+use std::any::Any;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::io::{self, IoSliceMut};
@@ -184,6 +185,12 @@ pub trait File: Send + Sync + Debug {
 
     /// The descriptor, for calls that no method above makes; `None` where there is no such thing.
     fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
+        None
+    }
+
+    /// The file as what it is, so that a queue of a file system without descriptors knows its own
+    /// files; `None` where none needs that.
+    fn as_any(&self) -> Option<&dyn Any> {
         None
     }
 }

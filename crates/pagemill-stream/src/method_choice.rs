@@ -100,6 +100,11 @@ impl MethodChoice {
         }
     }
 
+    /// True when no method was asked for by name.
+    pub(crate) fn is_auto(&self) -> bool {
+        matches!(self, Self::Auto(_))
+    }
+
     /// Gives up a method that the platform refused. Returns what to use instead, or `None` when it was
     /// asked for by name.
     pub(crate) fn instead_of(
@@ -226,7 +231,8 @@ fn scattered_method(files: &ForkFiles) -> IoMethod {
     let storage = files.storage();
     let used = storage.method_use();
     if storage.settings().caching == Caching::Buffered && is_cached_all_over(files) {
-        let method = if storage.settings().may_map { IoMethod::Mmap } else { IoMethod::Pread };
+        let maps = used.maps(storage.settings().may_map);
+        let method = if maps { IoMethod::Mmap } else { IoMethod::Pread };
         used.explain(format!("{method}: cached, blocks here and there"));
         return method;
     }
