@@ -241,6 +241,19 @@ pub struct QueuedRead {
     /// True when the kernel should not try to serve it on the submitting thread: reading from the page
     /// cache then does not hold up the submitter.
     pub force_async: bool,
+    /// The lane the read belongs to, if it matters which thread makes it.
+    pub lane: Option<Lane>,
+}
+
+/// Reads of one lane are made by one thread, one after the other; those of different lanes by different
+/// threads, where there are as many, and of as many thread numbers modulo `of`: that is how btrfs tells
+/// mirrors apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Lane {
+    /// From 0, below `of`.
+    pub number: u32,
+    /// How many lanes there are.
+    pub of: u32,
 }
 
 /// A read that came back.

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use pagemill_io::{FinishedRead, QueueKind, QueuedRead, ReadQueue};
+use pagemill_io::{FinishedRead, Lane, QueueKind, QueuedRead, ReadQueue};
 use pagemill_sys::AlignedBuffer;
 
 use crate::drive::Nanos;
@@ -31,13 +31,36 @@ const KERNEL_THREADS: usize = 1000;
 /// The workers, by their thread numbers.
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
+    workers: usize,
     idle: Vec<usize>,
     waiting: VecDeque<(usize, QueuedRead)>,
 }
 
 impl WorkerPool {
     pub(crate) fn new(workers: usize) -> Self {
-        Self { idle: (1..=workers.max(1)).rev().collect(), waiting: VecDeque::new() }
+        let workers = workers.max(1);
+        Self { workers, idle: (1..=workers).rev().collect(), waiting: VecDeque::new() }
+    }
+
+    /// The worker that serves a lane, as in `pagemill-io`.
+    fn of_lane(&self, lane: Lane) -> usize {
+        let (number, of) = (lane.number as usize, lane.of.max(1) as usize);
+        let any = 1 + number % self.workers;
+        (1..=self.workers).find(|worker| worker % of == number % of).unwrap_or(any)
+    }
+
+    fn take_idle(&mut self, lane: Option<Lane>) -> Option<usize> {
+        let Some(lane) = lane else { return self.idle.pop() };
+        let worker = self.of_lane(lane);
+        let place = self.idle.iter().position(|idle| *idle == worker)?;
+        Some(self.idle.remove(place))
+    }
+
+    /// The next read that waits for this worker, or for any.
+    fn take_waiting(&mut self, worker: usize) -> Option<(usize, QueuedRead)> {
+        let its = |lane: Lane| self.of_lane(lane) == worker;
+        let place = self.waiting.iter().position(|(_, read)| read.lane.is_none_or(its))?;
+        self.waiting.remove(place)
     }
 }
 
@@ -139,11 +162,12 @@ impl Machine {
 
     fn give_to_worker(&mut self, queue: usize, read: QueuedRead) {
         let (depth, in_flight) = (self.queues[queue].depth, self.queues[queue].in_flight);
-        if in_flight > depth || self.workers.waiting.len() >= MOST_WAITING {
+        let crowded = read.lane.is_none() && self.workers.waiting.len() >= MOST_WAITING;
+        if in_flight > depth || crowded {
             self.read_in_place(queue, read);
             return;
         }
-        match self.workers.idle.pop() {
+        match self.workers.take_idle(read.lane) {
             Some(worker) => self.begin_background(queue, read, worker, Some(worker)),
             None => self.workers.waiting.push_back((queue, read)),
         }
@@ -247,7 +271,7 @@ impl Machine {
 
     fn free_worker(&mut self, worker: Option<usize>) {
         let Some(worker) = worker else { return };
-        match self.workers.waiting.pop_front() {
+        match self.workers.take_waiting(worker) {
             Some((queue, read)) => self.begin_background(queue, read, worker, Some(worker)),
             None => self.workers.idle.push(worker),
         }

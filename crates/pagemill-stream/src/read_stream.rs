@@ -53,8 +53,8 @@ use std::time::Duration;
 
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, SEGMENT_BLOCKS};
 use pagemill_io::{
-    Advice, Caching, Error, ErrorKind, ForkFiles, IoMethod, MappedBlocks, QueuedReads, Readahead,
-    Ticket,
+    Advice, Caching, Error, ErrorKind, ForkFiles, IoMethod, MappedBlocks, QueuedReads, ReadHints,
+    Readahead, Ticket,
 };
 use pagemill_sys::AlignedBuffer;
 
@@ -301,7 +301,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
                 MethodChoice::Fixed(method) => *method,
                 MethodChoice::Auto(auto) => auto.method_for(next, self.blocks.peek(1), self.files),
             };
-            if self.choice.is_on_mirrors() {
+            if self.choice.mirrors() > 1 {
                 self.widen(next);
             }
             let queued = method.queue().is_some();
@@ -388,7 +388,8 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         let Some(reads) = reads else { return Fetch::Later(IoMethod::Pread) };
         let direct = self.files.storage().settings().caching == Caching::Direct;
         let force = !direct && (run.len >= LARGE_READ || reads.len() > MANY_IN_FLIGHT);
-        match reads.start(self.files, run.first, run.len, buffer, force) {
+        let hints = ReadHints { force_async: force, lane: self.choice.lane(run.first) };
+        match reads.start(self.files, run.first, run.len, buffer, hints) {
             Ok(ticket) => Fetch::InFlight(method, ticket),
             Err((buffer, error)) => {
                 self.spare.push(buffer);
