@@ -16,6 +16,7 @@ mod inspect_relation;
 mod ls;
 mod man_page;
 mod option_values;
+mod order;
 mod progress;
 mod session;
 mod stats;
