@@ -98,6 +98,14 @@ impl<'a> ForkPages<'a> {
         Ok(&self.pages.as_chunks().0[slot])
     }
 
+    /// A page that was got in this round, and nothing else.
+    #[inline]
+    pub(crate) fn held(&self, block: BlockNumber) -> Option<&BlockBytes> {
+        let (slot, _) = self.slots.find(block)?;
+        self.checked.get(slot).filter(|checked| **checked)?;
+        self.pages.as_chunks().0.get(slot)
+    }
+
     /// True when [`ForkPages::get`] need not read.
     fn holds(&self, block: BlockNumber) -> bool {
         self.slots.find(block).is_some_and(|(_, state)| state == SlotState::Read)
