@@ -499,8 +499,12 @@ mod tests {
     struct TornFile(Box<dyn pagemill_io::File>, Arc<AtomicUsize>);
 
     impl pagemill_io::FileSystem for Torn {
-        fn open(&self, path: &Path) -> std::io::Result<Box<dyn pagemill_io::File>> {
-            let file = pagemill_io::RealFileSystem.open(path)?;
+        fn open(
+            &self,
+            path: &Path,
+            caching: pagemill_io::Caching,
+        ) -> std::io::Result<Box<dyn pagemill_io::File>> {
+            let file = pagemill_io::RealFileSystem.open(path, caching)?;
             Ok(Box::new(TornFile(file, self.reads_left.clone())))
         }
         fn read_dir(&self, path: &Path) -> std::io::Result<Vec<pagemill_io::DirEntry>> {

@@ -19,8 +19,11 @@ use crate::page_check::check_or_read_again;
 use crate::transaction_log::ClusterLog;
 
 /// Most catalogs fit into one read call of the largest size.
-const WHOLE_CATALOGS: ReadStreamOptions =
-    ReadStreamOptions { io_combine_limit: pagemill_stream::MAX_IO_COMBINE_LIMIT };
+const WHOLE_CATALOGS: ReadStreamOptions = ReadStreamOptions {
+    io_combine_limit: pagemill_stream::MAX_IO_COMBINE_LIMIT,
+    effective_io_concurrency: pagemill_io::DEFAULT_EFFECTIVE_IO_CONCURRENCY,
+    ramp_up: false,
+};
 
 /// Most columns of a catalog that are wanted at once.
 const MAX_WANTED: usize = 16;

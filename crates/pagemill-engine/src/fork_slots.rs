@@ -151,7 +151,7 @@ impl Slots {
             self.add_neighbours(io_combine_limit.max(1), worth);
         }
         let wanted = std::mem::take(&mut self.wanted);
-        let options = ReadStreamOptions { io_combine_limit };
+        let options = ReadStreamOptions { io_combine_limit, ..ReadStreamOptions::default() };
         let mut stream = ReadStream::new(files, bridged(&wanted), options);
         while let Some(run) = stream.next_run() {
             let Ok((first, pages)) = run else { continue };

@@ -92,7 +92,10 @@ impl<'a> Scan<'a> {
         mut visit: impl FnMut(Place<'_>, Page<'_>, &mut ClusterLog, &mut DamageLog) -> Result<()>,
     ) -> Result<()> {
         let Some(files) = self.table.files() else { return Ok(()) };
-        let options = ReadStreamOptions { io_combine_limit: self.io_combine_limit };
+        let options = ReadStreamOptions {
+            io_combine_limit: self.io_combine_limit,
+            ..ReadStreamOptions::default()
+        };
         let mut stream = ReadStream::new(files, self.table.present(range), options);
         while let Some(run) = stream.next_run() {
             let (first, pages) = match run {

@@ -43,6 +43,12 @@ counters! {
     read_calls,
     /// Bytes those calls returned.
     bytes_read,
+    /// Calls that only moved a file position.
+    seek_calls,
+    /// Calls that handed reads to a ring, or waited for it.
+    ring_calls,
+    /// Calls that mapped a file.
+    map_calls,
     /// Calls that only advised the kernel.
     advice_calls,
     /// Calls that wrote data.
@@ -66,6 +72,26 @@ impl Counters {
         self.record_wait(waited);
     }
 
+    /// Adds one call that moved a file position.
+    pub(crate) fn record_seek(&self) {
+        self.seek_calls.fetch_add(1, Relaxed);
+    }
+
+    /// Adds calls on a ring, and what was waited for in them.
+    pub(crate) fn record_ring(&self, calls: u64) {
+        self.ring_calls.fetch_add(calls, Relaxed);
+    }
+
+    /// Adds one call that mapped a file.
+    pub(crate) fn record_map(&self) {
+        self.map_calls.fetch_add(1, Relaxed);
+    }
+
+    /// Adds one call that advised the kernel.
+    pub(crate) fn record_advice(&self) {
+        self.advice_calls.fetch_add(1, Relaxed);
+    }
+
     /// Adds one write call that took `bytes` (0 when it failed) after `waited`.
     pub(crate) fn record_write(&self, bytes: usize, waited: Duration) {
         self.write_calls.fetch_add(1, Relaxed);
@@ -73,7 +99,7 @@ impl Counters {
         self.record_wait(waited);
     }
 
-    fn record_wait(&self, waited: Duration) {
+    pub(crate) fn record_wait(&self, waited: Duration) {
         let nanoseconds = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
         self.io_wait_ns.fetch_add(nanoseconds, Relaxed);
     }

@@ -29,6 +29,12 @@ pub enum ErrorKind {
     /// The file is not there: never was, was removed meanwhile, or is a lost segment.
     #[error("no such file: restore it from a backup, or check the path")]
     NotFound,
+    /// The directory that was named is not there.
+    #[error("no such directory: check the path")]
+    NoDirectory,
+    /// What was named is no directory.
+    #[error("not a directory: name the directory, not a file in it")]
+    NotADirectory,
     /// The operating system refused.
     #[error("permission denied: run as the user who owns the data directory")]
     Permission,
@@ -54,6 +60,9 @@ pub enum ErrorKind {
         /// The largest size accepted, in bytes.
         limit: u64,
     },
+    /// A way to read that the platform does not offer, and why.
+    #[error("{0}")]
+    Refused(String),
     /// Anything else the operating system reports.
     #[error("{0}{remedy}", remedy = remedy(.0))]
     Io(io::Error),
@@ -75,6 +84,9 @@ impl From<io::Error> for ErrorKind {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound,
             io::ErrorKind::PermissionDenied => Self::Permission,
+            io::ErrorKind::Unsupported if error.raw_os_error().is_none() => {
+                Self::Refused(error.to_string())
+            }
             _ => Self::Io(error),
         }
     }

@@ -11,13 +11,18 @@
 //! an error, never skipped; one read call never crosses a segment.
 
 use std::ffi::OsStr;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, SEGMENT_BLOCKS, SEGMENT_BYTES};
+use pagemill_sys::{MapAdvice, Mapping};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::file_damage::{FileDamage, examine};
-use crate::open_segments::OpenSegments;
+use crate::mapped_blocks::MappedBlocks;
+use crate::read_settings::IoMethod;
+use crate::seam::{Advice, File, Residency};
 use crate::segment_listing::SegmentListing;
 use crate::storage::Storage;
 
@@ -25,6 +30,8 @@ use crate::storage::Storage;
 #[derive(Debug)]
 pub struct ForkFiles {
     storage: Storage,
+    /// What the storage knows the fork's open files by.
+    number: u64,
     fork: Fork,
     /// The path of segment 0.
     path: PathBuf,
@@ -32,7 +39,6 @@ pub struct ForkFiles {
     lens: Vec<Option<u64>>,
     blocks: u32,
     damage: Vec<FileDamage>,
-    open_segments: OpenSegments,
 }
 
 impl ForkFiles {
@@ -75,12 +81,12 @@ impl ForkFiles {
         let damage = examine(fork, &lens, |segment| segment_path(&path, segment));
         Ok(Some(Self {
             storage: storage.clone(),
+            number: storage.files().draw_fork(),
             fork,
             blocks: count_blocks(&lens),
             path,
             lens,
             damage,
-            open_segments: OpenSegments::default(),
         }))
     }
 
@@ -145,6 +151,21 @@ impl ForkFiles {
     /// # Errors
     /// Names the first block that was not read. Whether the blocks before it were, is not told.
     pub fn read_blocks(&self, first: BlockNumber, pages: &mut [BlockBytes]) -> Result<()> {
+        let method = self.storage.settings().io_method.unwrap_or(IoMethod::Pread);
+        self.read_blocks_by(method, first, pages)
+    }
+
+    /// As [`read_blocks`](Self::read_blocks), with the calls of a method. A method that reads ahead
+    /// has nothing to read ahead here: its reader makes the call.
+    ///
+    /// # Errors
+    /// As [`read_blocks`](Self::read_blocks).
+    pub fn read_blocks_by(
+        &self,
+        method: IoMethod,
+        first: BlockNumber,
+        pages: &mut [BlockBytes],
+    ) -> Result<()> {
         let mut block = first;
         let mut rest = pages;
         while !rest.is_empty() {
@@ -153,28 +174,120 @@ impl ForkFiles {
                 return Err(self.lost(block));
             }
             let (now, later) = rest.split_at_mut(count as usize);
-            self.read_within_segment(block, now)?;
+            self.read_within_segment(method, block, now)?;
             block = BlockNumber(block.0.saturating_add(count));
             rest = later;
         }
         Ok(())
     }
 
-    fn read_within_segment(&self, first: BlockNumber, pages: &mut [BlockBytes]) -> Result<()> {
-        let (segment, offset) = position(first);
-        let file = self
-            .open_segments
-            .get(segment, || self.storage.open(&segment_path(&self.path, segment)))
-            .map_err(|error| error.with_block(self.fork, first).with_offset(offset))?;
-        let bytes = pages.as_flattened_mut();
-        let (done, stopped) = self.storage.read_until_stopped(file.as_ref(), bytes, offset);
-        if done >= bytes.len() {
-            return Ok(());
+    fn read_within_segment(
+        &self,
+        method: IoMethod,
+        first: BlockNumber,
+        pages: &mut [BlockBytes],
+    ) -> Result<()> {
+        if method == IoMethod::Mmap {
+            let count = u32::try_from(pages.len()).unwrap_or(u32::MAX);
+            let mapped = self.map_blocks(first, count)?;
+            pages.copy_from_slice(mapped.touched(self)?);
+            return mapped.check(self);
         }
+        let (_, offset) = position(first);
+        let file = self.file(first)?;
+        let bytes = pages.as_flattened_mut();
+        let (done, stopped) = self.storage.read_until_stopped(file.as_ref(), bytes, offset, method);
+        if done >= bytes.len() { Ok(()) } else { Err(self.stopped(first, done, stopped)) }
+    }
+
+    /// The error of a read from `first` on that was stopped after `done` bytes: by an error, or by
+    /// the end of the file.
+    pub(crate) fn stopped(
+        &self,
+        first: BlockNumber,
+        done: usize,
+        stopped: Option<std::io::Error>,
+    ) -> Error {
         let whole = u32::try_from(done / BLOCK_SIZE).unwrap_or(u32::MAX);
         let got = (done % BLOCK_SIZE) as u64;
         let kind = stopped.map_or_else(|| cut_block(got), ErrorKind::from);
-        Err(self.error(kind, BlockNumber(first.0.saturating_add(whole))))
+        self.error(kind, BlockNumber(first.0.saturating_add(whole)))
+    }
+
+    /// The file that holds a block.
+    ///
+    /// # Errors
+    /// When it cannot be opened. Names the block.
+    pub(crate) fn file(&self, block: BlockNumber) -> Result<Arc<dyn File>> {
+        let (segment, offset) = position(block);
+        let open = || self.storage.open_blocks(&segment_path(&self.path, segment));
+        let file = self.storage.files().file((self.number, segment), open);
+        file.map_err(|error| error.with_block(self.fork, block).with_offset(offset))
+    }
+
+    /// Blocks of one segment as memory: `count` from `first` on, which [`contiguous`](Self::contiguous)
+    /// must allow. Nothing is read yet.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or mapped. Names the block.
+    pub fn map_blocks(&self, first: BlockNumber, count: u32) -> Result<MappedBlocks> {
+        if count == 0 || self.contiguous(first, count) < count {
+            return Err(self.lost(first));
+        }
+        let (segment, offset) = position(first);
+        let file = self.file(first)?;
+        let len = self.segment_len(segment).unwrap_or(0).min(SEGMENT_BYTES);
+        let whole = len - len % BLOCK_SIZE as u64;
+        let mapping = self.storage.files().mapping((self.number, segment), || {
+            self.storage.counters().record_map();
+            let len = usize::try_from(whole).unwrap_or(usize::MAX);
+            let mapping = file.map(len);
+            let mapping = mapping.map_err(|error| self.error(ErrorKind::from(error), first))?;
+            self.advise_mapping(&mapping);
+            Ok(mapping)
+        })?;
+        Ok(MappedBlocks::new(mapping, first, offset, count))
+    }
+
+    /// Tells the kernel of a new mapping what the settings say, if it concerns the whole.
+    fn advise_mapping(&self, mapping: &Mapping) {
+        let advice = self.storage.settings().madvise;
+        if matches!(advice, MapAdvice::Sequential | MapAdvice::Random) {
+            self.storage.counters().record_advice();
+            // Advice is never needed for a right result.
+            let _ = mapping.advise(0..mapping.len(), advice);
+        }
+    }
+
+    /// Tells the kernel what to expect of blocks of one segment. Nothing comes of it where the kernel
+    /// takes no advice.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn advise(&self, first: BlockNumber, count: u32, advice: Advice) -> Result<()> {
+        let file = self.file(first)?;
+        self.storage.counters().record_advice();
+        // Advice is never needed for a right result, and the read itself will tell what is wrong.
+        let _ = file.advise(byte_range(first, count), advice);
+        Ok(())
+    }
+
+    /// How much of some blocks of one segment is in the kernel's page cache; `None` where it does not
+    /// tell. A kernel without `cachestat` (before Linux 6.5) is asked through a mapping.
+    pub fn residency(&self, first: BlockNumber, count: u32) -> Option<Residency> {
+        let file = self.file(first).ok()?;
+        if let Ok(found) = file.residency(byte_range(first, count)) {
+            return Some(found);
+        }
+        if !self.storage.settings().may_map || !file.is_own() {
+            return None;
+        }
+        self.map_blocks(first, count).ok()?.residency().ok()
+    }
+
+    /// What the fork is read through.
+    pub fn storage(&self) -> &Storage {
+        &self.storage
     }
 
     /// The error for a block that is known not to be there.
@@ -188,7 +301,7 @@ impl ForkFiles {
         self.error(kind, block)
     }
 
-    fn error(&self, kind: ErrorKind, block: BlockNumber) -> Error {
+    pub(crate) fn error(&self, kind: ErrorKind, block: BlockNumber) -> Error {
         let (path, offset) = self.locate(block);
         Error::new(kind, path).with_block(self.fork, block).with_offset(offset)
     }
@@ -198,8 +311,20 @@ impl ForkFiles {
     }
 }
 
+impl Drop for ForkFiles {
+    fn drop(&mut self) {
+        self.storage.files().forget(self.number);
+    }
+}
+
+/// The bytes of blocks of one segment in its file.
+fn byte_range(first: BlockNumber, count: u32) -> Range<u64> {
+    let (_, start) = position(first);
+    start..start + u64::from(count) * BLOCK_SIZE as u64
+}
+
 /// The segment of a block and the offset in it, in bytes.
-fn position(block: BlockNumber) -> (u32, u64) {
+pub(crate) fn position(block: BlockNumber) -> (u32, u64) {
     (block.0 / SEGMENT_BLOCKS, u64::from(block.0 % SEGMENT_BLOCKS) * BLOCK_SIZE as u64)
 }
 

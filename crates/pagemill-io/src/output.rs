@@ -11,7 +11,6 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 
@@ -83,9 +82,9 @@ impl Output {
     }
 
     fn write_once(&self, bytes: &[u8]) -> rustix::io::Result<usize> {
-        let start = self.storage.call_begins();
+        let begin = self.storage.call_begins();
         let outcome = rustix::io::write(&self.fd, bytes);
-        let waited = start.map_or(Duration::ZERO, |start| start.elapsed());
+        let waited = self.storage.call_took(begin);
         self.storage.counters().record_write(outcome.unwrap_or(0), waited);
         outcome
     }

@@ -12,7 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
-use crate::storage::{DirEntry, File, FileSystem, Metadata, RealFileSystem};
+use crate::real_files::RealFileSystem;
+use pagemill_sys::Mapping;
+
+use crate::seam::{
+    Caching, DirEntry, File, FileSystem, FinishedRead, Metadata, QueueKind, QueuedRead, ReadQueue,
+};
+use crate::worker_queue::WorkerQueue;
 
 /// What happens to one read call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,9 +115,9 @@ impl Faults {
 }
 
 impl FileSystem for FaultyFileSystem {
-    fn open(&self, path: &Path) -> io::Result<Box<dyn File>> {
+    fn open(&self, path: &Path, caching: Caching) -> io::Result<Box<dyn File>> {
         self.check_present(path)?;
-        let file = self.real.open(path)?;
+        let file = self.real.open(path, caching)?;
         Ok(Box::new(FaultyFile { file, path: path.to_owned(), files: self.clone() }))
     }
 
@@ -122,6 +128,13 @@ impl FileSystem for FaultyFileSystem {
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         self.check_present(path)?;
         self.real.metadata(path)
+    }
+
+    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
+        Ok(match kind {
+            QueueKind::Worker => Box::new(WorkerQueue::new(depth)?),
+            QueueKind::IoUring => Box::new(ShuffledQueue::default()),
+        })
     }
 }
 
@@ -140,5 +153,42 @@ impl File for FaultyFile {
 
     fn len(&self) -> io::Result<u64> {
         self.file.len()
+    }
+
+    fn map(&self, len: usize) -> io::Result<Mapping> {
+        self.file.map(len)
+    }
+}
+
+/// Stands for a ring: reads come back in an order that has nothing to do with that of their
+/// beginning, but is the same in each run.
+#[derive(Debug, Default)]
+struct ShuffledQueue {
+    reads: Vec<QueuedRead>,
+    step: usize,
+}
+
+impl ReadQueue for ShuffledQueue {
+    fn submit(&mut self, read: QueuedRead) {
+        self.reads.push(read);
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Option<FinishedRead> {
+        None
+    }
+
+    fn wait(&mut self) -> io::Result<Option<FinishedRead>> {
+        if self.reads.is_empty() {
+            return Ok(None);
+        }
+        self.step += 7;
+        let QueuedRead { id, file, mut buffer, range, offset, .. } =
+            self.reads.swap_remove(self.step % self.reads.len());
+        let outcome = file.read_at(&mut buffer[range], offset);
+        Ok(Some(FinishedRead { id, buffer, outcome }))
     }
 }

@@ -1,133 +1,82 @@
-//! The seam between this project and the file system, and [`Storage`], which everything is read
-//! through.
+//! [`Storage`]: what everything is read through.
 //!
 //! A [`FileSystem`] and its [`File`]s make single calls and retry nothing. [`Storage`] adds what
-//! every caller needs: calls repeated after a short read or EINTR, counted one by one, and errors
-//! that name the file. So faults can be injected below, and no reader above can forget them.
+//! every caller needs: calls repeated after a short read or EINTR, counted one by one, errors
+//! that name the file, the settings that say how to read, and what is kept open between reads.
+//! So faults can be injected below, and no reader above can forget them.
 
-use std::ffi::OsString;
-use std::fmt::Debug;
-use std::io;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::collections::HashMap;
+use std::io::{self, IoSliceMut};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags};
+use pagemill_format::BLOCK_SIZE;
+use pagemill_sys::ALIGNMENT;
 
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
+use crate::file_cache::FileCache;
+use crate::method_use::MethodUse;
+use crate::place::Place;
+use crate::read_settings::{self, IoMethod, ReadSettings};
+use crate::real_files::RealFileSystem;
+use crate::seam::{Caching, DirEntry, File, FileSystem, Metadata, QueueKind, ReadQueue};
 
-/// Where files come from.
-pub trait FileSystem: Send + Sync + Debug {
-    /// Opens an existing file for reading.
-    ///
-    /// # Errors
-    /// What the operating system reports.
-    fn open(&self, path: &Path) -> io::Result<Box<dyn File>>;
-
-    /// Everything in a directory but `.` and `..`, in no particular order.
-    ///
-    /// # Errors
-    /// What the operating system reports.
-    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
-
-    /// Size and type of what `path` names, symbolic links followed.
-    ///
-    /// # Errors
-    /// What the operating system reports.
-    fn metadata(&self, path: &Path) -> io::Result<Metadata>;
-}
-
-/// One open file.
-#[expect(clippy::len_without_is_empty, reason = "asking costs a system call; nobody needs it")]
-pub trait File: Send + Sync + Debug {
-    /// Reads once at `offset`, without moving any file position. Fewer bytes than asked for mean
-    /// nothing; none, for a buffer that is not empty, mean the end of the file.
-    ///
-    /// # Errors
-    /// What the operating system reports, EINTR included.
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
-
-    /// The file's size in bytes, asked for anew.
-    ///
-    /// # Errors
-    /// What the operating system reports.
-    fn len(&self) -> io::Result<u64>;
-}
-
-/// One name in a directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DirEntry {
-    /// The name, without the directory.
-    pub name: OsString,
-}
-
-/// What is known of a file without opening it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Metadata {
-    /// Size in bytes.
-    pub len: u64,
-    /// True for a directory.
-    pub is_dir: bool,
-}
-
-/// The operating system's files.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct RealFileSystem;
-
-impl FileSystem for RealFileSystem {
-    fn open(&self, path: &Path) -> io::Result<Box<dyn File>> {
-        // NONBLOCK does nothing to a regular file, and keeps a fifo under a relation's name from
-        // holding the caller forever.
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let fd = rustix::io::retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?;
-        Ok(Box::new(RealFile { fd }))
-    }
-
-    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
-        std::fs::read_dir(path)?.map(|entry| Ok(DirEntry { name: entry?.file_name() })).collect()
-    }
-
-    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
-        let found = std::fs::metadata(path)?;
-        Ok(Metadata { len: found.len(), is_dir: found.is_dir() })
-    }
-}
-
-#[derive(Debug)]
-struct RealFile {
-    fd: OwnedFd,
-}
-
-impl File for RealFile {
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        Ok(rustix::io::pread(&self.fd, buf, offset)?)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        let stat = rustix::fs::fstat(&self.fd)?;
-        Ok(u64::try_from(stat.st_size).unwrap_or(0))
-    }
-}
-
-/// A file system and the counters of all that is done through it. Clones share both.
+/// A file system, the settings to read it with, and the counters of all that is done through it.
+/// Clones share all three.
 #[derive(Debug, Clone)]
 pub struct Storage {
-    file_system: Arc<dyn FileSystem>,
-    counters: Arc<Counters>,
+    shared: Arc<Shared>,
     timed: bool,
 }
 
+#[derive(Debug)]
+struct Shared {
+    file_system: Arc<dyn FileSystem>,
+    settings: ReadSettings,
+    counters: Counters,
+    method_use: MethodUse,
+    files: FileCache,
+    /// By directory.
+    places: Mutex<HashMap<PathBuf, Place>>,
+    /// Queues that nobody uses now: to set one up is dear.
+    idle_queues: Mutex<Vec<IdleQueue>>,
+}
+
+#[derive(Debug)]
+struct IdleQueue {
+    kind: QueueKind,
+    depth: u32,
+    queue: Box<dyn ReadQueue>,
+}
+
+/// Idle queues kept at most.
+const MOST_IDLE_QUEUES: usize = 16;
+
 impl Storage {
-    /// Storage on the operating system's files.
+    /// Storage on the operating system's files, read as the default settings say.
     pub fn real() -> Self {
         Self::new(Arc::new(RealFileSystem))
     }
 
     /// Storage on any file system, its counters at 0.
     pub fn new(file_system: Arc<dyn FileSystem>) -> Self {
-        Self { file_system, counters: Arc::default(), timed: true }
+        Self::with_settings(file_system, ReadSettings::default())
+    }
+
+    /// Storage on any file system, its blocks read as `settings` say.
+    pub fn with_settings(file_system: Arc<dyn FileSystem>, settings: ReadSettings) -> Self {
+        let shared = Shared {
+            file_system,
+            settings,
+            counters: Counters::default(),
+            method_use: MethodUse::default(),
+            files: FileCache::new(settings.max_open_files, settings.max_mapped_bytes),
+            places: Mutex::default(),
+            idle_queues: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared), timed: true }
     }
 
     /// The same storage, whose calls are counted and not timed: reading the clock twice costs a call
@@ -137,14 +86,97 @@ impl Storage {
         Self { timed: false, ..self }
     }
 
+    /// How blocks are to be read.
+    pub fn settings(&self) -> &ReadSettings {
+        &self.shared.settings
+    }
+
+    /// The time since some fixed moment, as the file system counts it.
+    pub fn now(&self) -> Duration {
+        self.shared.file_system.now()
+    }
+
     /// When a call begins, if calls are timed.
-    pub(crate) fn call_begins(&self) -> Option<Instant> {
-        self.timed.then(Instant::now)
+    pub(crate) fn call_begins(&self) -> Option<Duration> {
+        self.timed.then(|| self.now())
+    }
+
+    /// How long ago `begin` was; nothing if calls are not timed.
+    pub(crate) fn call_took(&self, begin: Option<Duration>) -> Duration {
+        begin.map_or(Duration::ZERO, |begin| self.now().saturating_sub(begin))
     }
 
     /// What was done through this storage and its clones.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.shared.counters
+    }
+
+    /// Which methods fetched the blocks, and why these.
+    pub fn method_use(&self) -> &MethodUse {
+        &self.shared.method_use
+    }
+
+    /// What lies below a file, asked once for all files of a directory.
+    pub fn place_of(&self, path: &Path) -> Place {
+        let directory = path.parent().unwrap_or(path);
+        let mut places = self.shared.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = places.get(directory) {
+            return *place;
+        }
+        let place = self.shared.file_system.place(path);
+        places.insert(directory.to_path_buf(), place);
+        place
+    }
+
+    /// What is kept open.
+    pub(crate) fn files(&self) -> &FileCache {
+        &self.shared.files
+    }
+
+    /// Makes sure that the platform has a method.
+    ///
+    /// # Errors
+    /// Why it has not.
+    pub fn check_method(&self, method: IoMethod) -> io::Result<()> {
+        let Some(kind) = method.queue() else { return Ok(()) };
+        let depth = read_settings::DEFAULT_EFFECTIVE_IO_CONCURRENCY;
+        let depth = self.settings().effective_io_concurrency.unwrap_or(depth);
+        let queue = self.take_queue(kind, depth)?;
+        self.return_queue(kind, depth, queue);
+        Ok(())
+    }
+
+    /// A queue for reads ahead, at most `depth` of them at once. Give it back with
+    /// [`return_queue`](Self::return_queue).
+    ///
+    /// # Errors
+    /// Why there can be none of this kind.
+    pub(crate) fn take_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
+        let mut idle = self.shared.idle_queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = idle.iter().position(|idle| (idle.kind, idle.depth) == (kind, depth));
+        if let Some(found) = found {
+            return Ok(idle.swap_remove(found).queue);
+        }
+        drop(idle);
+        self.shared.file_system.open_queue(kind, depth)
+    }
+
+    /// Takes back a queue with nothing in flight.
+    pub(crate) fn return_queue(&self, kind: QueueKind, depth: u32, queue: Box<dyn ReadQueue>) {
+        let mut idle = self.shared.idle_queues.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MOST_IDLE_QUEUES {
+            idle.push(IdleQueue { kind, depth, queue });
+        }
+    }
+
+    /// Opens a file that blocks are read from, through the page cache or past it as the settings
+    /// say.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub(crate) fn open_blocks(&self, path: &Path) -> Result<Box<dyn File>> {
+        let opened = self.shared.file_system.open(path, self.settings().caching);
+        opened.map_err(|error| Error::new(error, path))
     }
 
     /// Opens a file for reading.
@@ -152,7 +184,10 @@ impl Storage {
     /// # Errors
     /// Names the file.
     pub fn open(&self, path: &Path) -> Result<Box<dyn File>> {
-        self.file_system.open(path).map_err(|error| Error::new(error, path))
+        self.shared
+            .file_system
+            .open(path, Caching::Buffered)
+            .map_err(|error| Error::new(error, path))
     }
 
     /// Fills `buf` from `offset` on and returns how many bytes there were: fewer than wanted only
@@ -161,22 +196,27 @@ impl Storage {
     /// # Errors
     /// The system's error. The caller knows which file it was, and names it.
     pub fn read_fully_at(&self, file: &dyn File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let (done, stopped) = self.read_until_stopped(file, buf, offset);
+        let (done, stopped) = self.read_until_stopped(file, buf, offset, IoMethod::Pread);
         stopped.map_or(Ok(done), Err)
     }
 
-    /// As [`read_fully_at`](Self::read_fully_at), and tells how many bytes came before an error.
+    /// As [`read_fully_at`](Self::read_fully_at) with the calls of a method, and tells how many
+    /// bytes came before an error. A method that has no calls of its own gets `pread`.
     pub(crate) fn read_until_stopped(
         &self,
         file: &dyn File,
         buf: &mut [u8],
         offset: u64,
+        method: IoMethod,
     ) -> (usize, Option<io::Error>) {
         let mut done = 0;
         while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
-            match self.read_once(file, rest, offset.saturating_add(done as u64)) {
+            match self.read_once(file, rest, offset.saturating_add(done as u64), method) {
                 Ok(0) => break,
-                Ok(n) => done += n,
+                Ok(n) => match self.advanced(done, n, buf.len()) {
+                    Some(now) => done = now,
+                    None => break,
+                },
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return (done, Some(error)),
             }
@@ -184,12 +224,42 @@ impl Storage {
         (done, None)
     }
 
-    /// One read call, timed and counted.
-    fn read_once(&self, file: &dyn File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let start = self.call_begins();
-        let outcome = file.read_at(buf, offset);
-        let waited = start.map_or(Duration::ZERO, |start| start.elapsed());
-        self.counters.record_read(*outcome.as_ref().unwrap_or(&0), waited);
+    /// Where to go on after `n` more bytes of `wanted`; `None` at the end of the file. Direct reads go on
+    /// at an aligned offset, so that one which brought less than that will bring no more.
+    pub(crate) fn advanced(&self, done: usize, n: usize, wanted: usize) -> Option<usize> {
+        let now = done + n;
+        if self.settings().caching == Caching::Buffered || now >= wanted {
+            return Some(now);
+        }
+        let aligned = now - now % ALIGNMENT;
+        (aligned > done).then_some(aligned)
+    }
+
+    /// One read of a method, timed and counted.
+    fn read_once(
+        &self,
+        file: &dyn File,
+        buf: &mut [u8],
+        offset: u64,
+        method: IoMethod,
+    ) -> io::Result<usize> {
+        let begin = self.call_begins();
+        let outcome = match method {
+            IoMethod::Seek => {
+                self.counters().record_seek();
+                let end = buf.len().min(BLOCK_SIZE);
+                file.seek_and_read(&mut buf[..end], offset)
+            }
+            IoMethod::Preadv => {
+                let mut pages: Vec<_> = buf.chunks_mut(BLOCK_SIZE).map(IoSliceMut::new).collect();
+                file.read_vectored_at(&mut pages, offset)
+            }
+            IoMethod::Pread | IoMethod::Mmap | IoMethod::Worker | IoMethod::IoUring => {
+                file.read_at(buf, offset)
+            }
+        };
+        let waited = self.call_took(begin);
+        self.counters().record_read(*outcome.as_ref().unwrap_or(&0), waited);
         outcome
     }
 
@@ -220,7 +290,7 @@ impl Storage {
     /// # Errors
     /// Names the directory.
     pub fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>> {
-        self.file_system.read_dir(path).map_err(|error| Error::new(error, path))
+        self.shared.file_system.read_dir(path).map_err(|error| Error::new(error, path))
     }
 
     /// Size and type of what `path` names, symbolic links followed.
@@ -228,7 +298,7 @@ impl Storage {
     /// # Errors
     /// Names the file.
     pub fn metadata(&self, path: &Path) -> Result<Metadata> {
-        self.file_system.metadata(path).map_err(|error| Error::new(error, path))
+        self.shared.file_system.metadata(path).map_err(|error| Error::new(error, path))
     }
 
     /// True when `path` names something; false also for a symbolic link to nowhere.
@@ -249,7 +319,7 @@ mod tests {
     use super::*;
     use crate::simulated::{Disturbance, FaultyFileSystem};
 
-    fn file_of(contents: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
+    fn file_of(contents: &[u8]) -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("PG_VERSION");
         std::fs::write(&path, contents).unwrap();

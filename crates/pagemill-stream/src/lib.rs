@@ -1,8 +1,12 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod block_queue;
+mod distances;
+mod method_choice;
 pub mod page_cache;
 pub mod read_stream;
+mod readahead_advice;
 
 pub use page_cache::PageCache;
 pub use read_stream::{

@@ -1,5 +1,6 @@
 //! A read stream: the caller says which blocks it wants in which order, the stream looks ahead in
-//! that order, combines neighbours into one read call, and hands the pages out one by one.
+//! that order, combines neighbours into one read, lets an I/O method fetch them, and hands the pages
+//! out one by one.
 //!
 //! The idea and the names are PostgreSQL's (`src/backend/storage/aio/read_stream.c`,
 //! `io_combine_limit`, PostgreSQL 17 and 18). The default, 16 blocks or 128 kB, lets a run stay in
@@ -7,28 +8,71 @@
 //!
 //! ```text
 //! blocks asked for   7 8 9 40 41 3      io_combine_limit 16
-//! read calls         [7 8 9] [40 41] [3]
+//! runs               [7 8 9] [40 41] [3]
 //! ```
 //!
-//! Invariants:
-//! - pages and errors come in the order asked for, exactly one for each block asked for;
-//! - blocks `first .. first + len` of the run lie in the buffer's first `len` pages; those before
-//!   `next` were handed out;
-//! - a run lies in one segment and takes one read call, unless a call comes back short;
-//! - the iterator is asked for at most one block beyond the run, and never again after its end;
-//! - after a failed call for several blocks each is read on its own, when its turn comes: only
-//!   those that cannot be read give an error.
+//! # States of a run
+//!
+//! ```text
+//!               look_ahead                    begin_next                leave_current
+//!   in the      ──────────► PLANNED  ───────► CURRENT ─────────────────► gone
+//!   BlockQueue                │                  │ handed out page by page,
+//!                             │                  │ or all at once
+//!     method without a queue: │ nothing read     │
+//!     worker, io_uring:       │ in flight        └─ ONE BY ONE, when the run could not be
+//!                             └─ its file could     read as a whole: each block is read
+//!                                not be opened      when its turn comes
+//! ```
+//!
+//! | from | to | when | in |
+//! | --- | --- | --- | --- |
+//! | queue | planned | fewer blocks planned than the look-ahead distance, fewer reads in flight than allowed; or nothing is planned | `look_ahead` |
+//! | planned | current | the run before it was handed out whole | `begin_next` |
+//! | current | one by one | its read failed, and it has more than one block | `begin_next` |
+//! | current | gone | the consumer asks for more; a mapped run is checked for faults met meanwhile | `leave_current` |
+//!
+//! Look-ahead is of use where a queue reads meanwhile, or where the kernel can be told: for a method
+//! without a queue it ends at the first run that follows its neighbour, as the kernel notices a
+//! sequential reader by itself.
+//!
+//! # Invariants
+//! 1. Pages and errors come in the order asked for, exactly one for each block asked for; but for a
+//!    mapped file that fails while a page is used, which adds an error after it.
+//! 2. The blocks of a run before `next` were handed out.
+//! 3. A run lies in one segment and takes one read call, unless a call comes back short; `seek` has runs
+//!    of one block.
+//! 4. The iterator is asked for at most one block beyond what is planned (and the readahead strategy
+//!    looks at), and never again after its end.
+//! 5. After a failed read for several blocks each is read on its own, when its turn comes: only
+//!    those that cannot be read give an error.
+//! 6. No more reads are in flight than allowed, and no more blocks are held than the pin limit and one
+//!    run more. A buffer in flight belongs to its read. Dropping the stream waits for them.
 
-use std::iter::{Fuse, Peekable};
+use std::collections::VecDeque;
+use std::time::Duration;
 
-use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber};
-use pagemill_io::{Error, ForkFiles};
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, SEGMENT_BLOCKS};
+use pagemill_io::{
+    Advice, Caching, Error, ErrorKind, ForkFiles, IoMethod, MappedBlocks, QueuedReads, Readahead,
+    Ticket,
+};
 use pagemill_sys::AlignedBuffer;
+
+use crate::block_queue::{BlockQueue, BlockRun};
+use crate::distances::Distances;
+use crate::method_choice::MethodChoice;
+use crate::readahead_advice::ReadaheadAdvice;
 
 /// Blocks combined into one read unless told otherwise.
 pub const DEFAULT_IO_COMBINE_LIMIT: u32 = 16;
 /// The most blocks that can be combined into one read: 1 MiB.
 pub const MAX_IO_COMBINE_LIMIT: u32 = 128;
+
+/// Reads in flight from which on the kernel is kept from serving them on the submitting thread
+/// (PostgreSQL 18, `method_io_uring.c`).
+const MANY_IN_FLIGHT: usize = 4;
+/// Blocks of one read from which on it is kept from that.
+const LARGE_READ: u32 = 4;
 
 /// How a stream reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,11 +80,21 @@ pub struct ReadStreamOptions {
     /// The most blocks one read fetches, from 1 to [`MAX_IO_COMBINE_LIMIT`]; a value outside is
     /// taken as the nearest inside.
     pub io_combine_limit: u32,
+    /// The most reads in flight, where the settings of the storage do not say: that of the
+    /// tablespace.
+    pub effective_io_concurrency: u32,
+    /// True for a scan that may stop early or find most of its blocks without reading: it begins with
+    /// single blocks and reads more with each read.
+    pub ramp_up: bool,
 }
 
 impl Default for ReadStreamOptions {
     fn default() -> Self {
-        Self { io_combine_limit: DEFAULT_IO_COMBINE_LIMIT }
+        Self {
+            io_combine_limit: DEFAULT_IO_COMBINE_LIMIT,
+            effective_io_concurrency: pagemill_io::DEFAULT_EFFECTIVE_IO_CONCURRENCY,
+            ramp_up: false,
+        }
     }
 }
 
@@ -48,28 +102,67 @@ impl Default for ReadStreamOptions {
 #[derive(Debug)]
 pub struct ReadStream<'f, I: Iterator<Item = BlockNumber>> {
     files: &'f ForkFiles,
-    blocks: Peekable<Fuse<I>>,
+    blocks: BlockQueue<I>,
     io_combine_limit: u32,
-    buffer: AlignedBuffer,
-    run: Run,
+    most_reads: u32,
+    choice: MethodChoice,
+    distances: Distances,
+    advice: ReadaheadAdvice,
+    planned: VecDeque<Planned>,
+    planned_blocks: u32,
+    last_planned: Option<BlockRun>,
+    current: Current,
+    reads: Option<(IoMethod, QueuedReads)>,
+    spare: Vec<AlignedBuffer>,
+    /// The segment whose blocks are looked ahead of as mirrors want it.
+    wide_in: Option<u32>,
 }
 
-/// The blocks in the buffer.
+/// A run that is not current yet.
 #[derive(Debug)]
-struct Run {
-    first: BlockNumber,
-    len: u32,
-    /// How many of them were handed out.
-    next: u32,
-    /// True when the combined call failed and each block is read when its turn comes.
-    one_by_one: bool,
+struct Planned {
+    run: BlockRun,
+    fetch: Fetch,
 }
 
-impl Run {
-    const NONE: Self = Self { first: BlockNumber(0), len: 0, next: 0, one_by_one: false };
+#[derive(Debug)]
+enum Fetch {
+    /// By a call of this method when its turn comes.
+    Later(IoMethod),
+    InFlight(Ticket),
+    Failed(Error),
+}
 
-    fn block(&self, index: u32) -> BlockNumber {
-        BlockNumber(self.first.0.saturating_add(index))
+/// The run that is handed out.
+#[derive(Debug)]
+struct Current {
+    run: BlockRun,
+    /// How many of its blocks were handed out.
+    next: u32,
+    pages: Pages,
+}
+
+#[derive(Debug)]
+enum Pages {
+    None,
+    Read(AlignedBuffer),
+    Mapped(MappedBlocks),
+    OneByOne(AlignedBuffer),
+}
+
+impl Current {
+    const NONE: Self = Self {
+        run: BlockRun { first: BlockNumber(0), len: 0, descending: false },
+        next: 0,
+        pages: Pages::None,
+    };
+
+    fn pages(&self) -> &[BlockBytes] {
+        match &self.pages {
+            Pages::None => &[],
+            Pages::Read(buffer) | Pages::OneByOne(buffer) => buffer.as_chunks().0,
+            Pages::Mapped(mapped) => mapped.pages(),
+        }
     }
 }
 
@@ -80,16 +173,31 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         blocks: impl IntoIterator<IntoIter = I>,
         options: ReadStreamOptions,
     ) -> Self {
+        let settings = files.storage().settings();
         // No run is longer than the fork, and memory never touched before is dear: most catalogs
         // are a few blocks.
         let most = files.blocks().clamp(1, MAX_IO_COMBINE_LIMIT);
         let io_combine_limit = options.io_combine_limit.clamp(1, most);
+        let concurrency =
+            settings.effective_io_concurrency.unwrap_or(options.effective_io_concurrency);
+        let most_reads = concurrency.clamp(1, pagemill_io::MAX_EFFECTIVE_IO_CONCURRENCY);
+        let distances =
+            if options.ramp_up { Distances::ramping_up } else { Distances::from_the_start };
         Self {
             files,
-            blocks: blocks.into_iter().fuse().peekable(),
+            blocks: BlockQueue::new(blocks),
             io_combine_limit,
-            buffer: AlignedBuffer::zeroed(io_combine_limit as usize * BLOCK_SIZE),
-            run: Run::NONE,
+            most_reads,
+            choice: MethodChoice::new(files),
+            distances: distances(io_combine_limit, most_reads),
+            advice: ReadaheadAdvice::new(settings.readahead, settings.readahead_distance),
+            planned: VecDeque::new(),
+            planned_blocks: 0,
+            last_planned: None,
+            current: Current::NONE,
+            reads: None,
+            spare: Vec::new(),
+            wide_in: None,
         }
     }
 
@@ -101,90 +209,273 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
     #[inline]
     pub fn next(&mut self) -> Option<Result<(BlockNumber, &BlockBytes), Error>> {
         match self.advance(1)? {
-            Ok((block, index, _)) => Some(Ok((block, &self.buffer.as_chunks().0[index]))),
+            Ok((block, place, _)) => Some(Ok((block, &self.current.pages()[place]))),
             Err(error) => Some(Err(error)),
         }
     }
 
-    /// All pages left of the run in the buffer, or those of the next run: at least one, for
-    /// consecutive blocks from the number given. Otherwise as [`next`](Self::next), with which it
-    /// can be mixed.
+    /// All pages left of the current run, or those of the next run: at least one, for consecutive
+    /// blocks from the number given on. A descending order comes block by block. Otherwise as
+    /// [`next`](Self::next), with which it can be mixed.
     ///
     /// # Errors
     /// Names the block. The stream goes on with the block after it.
     pub fn next_run(&mut self) -> Option<Result<(BlockNumber, &[BlockBytes]), Error>> {
         match self.advance(u32::MAX)? {
-            Ok((first, index, count)) => {
-                Some(Ok((first, &self.buffer.as_chunks().0[index..index + count])))
+            Ok((first, place, count)) => {
+                Some(Ok((first, &self.current.pages()[place..place + count])))
             }
             Err(error) => Some(Err(error)),
         }
     }
 
     /// Makes the next block's page ready, and up to `most` pages if the run has them. Returns the
-    /// first block, its index in the buffer and the number of pages.
+    /// first block, its place among the current pages and the number of pages.
     #[inline]
     fn advance(&mut self, most: u32) -> Option<Result<(BlockNumber, usize, usize), Error>> {
-        if self.run.next == self.run.len
-            && let Err(error) = self.read_run()?
-        {
-            return Some(Err(error));
+        if self.current.next == self.current.run.len {
+            if let Err(error) = self.leave_current() {
+                return Some(Err(error));
+            }
+            if let Err(error) = self.begin_next()? {
+                return Some(Err(error));
+            }
         }
-        let index = self.run.next;
-        let block = self.run.block(index);
-        if self.run.one_by_one {
-            self.run.next += 1;
-            let read = self.read_into(block, index, 1);
-            return Some(read.map(|()| (block, index as usize, 1)));
+        let Current { run, next, pages } = &mut self.current;
+        let (block, place) = (run.block(*next), run.place(*next) as usize);
+        if let Pages::OneByOne(buffer) = pages {
+            *next += 1;
+            let page = &mut buffer.as_chunks_mut().0[place];
+            let read = self.files.read_block(block, page);
+            return Some(read.map(|()| (block, place, 1)));
         }
-        let count = most.min(self.run.len - index);
-        self.run.next += count;
-        Some(Ok((block, index as usize, count as usize)))
+        let count = if run.descending { 1 } else { most.min(run.len - *next) };
+        *next += count;
+        Some(Ok((block, place, count as usize)))
     }
 
-    /// Takes the next run from the iterator and reads it; `None` when the iterator is at its end.
-    /// An error is that of a run of one block, which is then over.
-    fn read_run(&mut self) -> Option<Result<(), Error>> {
-        self.run = Run::NONE;
-        let first = self.blocks.next()?;
-        let len = self.combine(first);
-        let read = self.read_into(first, 0, len);
-        if len == 1 && read.is_err() {
-            return Some(read);
+    /// Lets the run go that was handed out whole.
+    ///
+    /// # Errors
+    /// When it was mapped, and its file failed while it was used.
+    fn leave_current(&mut self) -> Result<(), Error> {
+        match std::mem::replace(&mut self.current, Current::NONE).pages {
+            Pages::Read(buffer) | Pages::OneByOne(buffer) => self.spare.push(buffer),
+            Pages::Mapped(mapped) => mapped.check(self.files)?,
+            Pages::None => {}
         }
-        self.run = Run { first, len, next: 0, one_by_one: read.is_err() };
+        Ok(())
+    }
+
+    /// Makes the next run current; `None` when there is none. An error is that of a run of one block,
+    /// which is then over.
+    fn begin_next(&mut self) -> Option<Result<(), Error>> {
+        self.look_ahead();
+        let Planned { run, fetch } = self.planned.pop_front()?;
+        self.planned_blocks -= run.len;
+        let fetched = match fetch {
+            Fetch::Failed(error) => Err(error),
+            Fetch::Later(IoMethod::Mmap) => self.map(run),
+            Fetch::Later(method) => self.read(method, run),
+            Fetch::InFlight(ticket) => self.finish(&ticket, run),
+        };
+        let pages = match fetched {
+            Ok(pages) => pages,
+            Err(error) if run.len == 1 => return Some(Err(error)),
+            Err(_) => Pages::OneByOne(self.buffer(run.len)),
+        };
+        self.current = Current { run, next: 0, pages };
         Some(Ok(()))
     }
 
-    /// Takes the blocks that follow `first` from the iterator, as long as they are its neighbours
-    /// and one call can read them. Returns the length of the run, `first` included.
-    fn combine(&mut self, first: BlockNumber) -> u32 {
-        let most = self.files.contiguous(first, self.io_combine_limit);
-        let mut len = 1;
-        while len < most {
-            let neighbour = first.0.checked_add(len).map(BlockNumber);
-            if self.blocks.next_if(|block| Some(*block) == neighbour).is_none() {
+    /// Plans runs as far ahead as the distances say, and begins to read those that a queue reads.
+    fn look_ahead(&mut self) {
+        let mut begun = false;
+        while self.planned.is_empty()
+            || self.planned_blocks < self.distances.look_ahead()
+                && self.planned.len() < self.most_reads as usize
+        {
+            let Some(next) = self.blocks.peek(0) else { break };
+            let method = self.choice.method_for(next, self.files);
+            if self.choice.is_on_mirrors() {
+                self.widen(next);
+            }
+            let queued = method.queue().is_some();
+            if !self.planned.is_empty() && !queued && !self.advises_scattered(next) {
                 break;
             }
-            len += 1;
+            let Some(run) = self.blocks.next_run(self.files, self.most_blocks(method)) else {
+                break;
+            };
+            self.choice.begun(run.block(run.len - 1), run.len);
+            let ahead = !self.planned.is_empty();
+            let fetch = if queued {
+                begun = true;
+                self.begin(method, run)
+            } else {
+                if ahead && self.files.contiguous(run.first, run.len) == run.len {
+                    // The read itself will tell what is wrong with the file.
+                    let _ = self.files.advise(run.first, run.len, Advice::WillNeed);
+                }
+                Fetch::Later(method)
+            };
+            self.planned_blocks += run.len;
+            self.last_planned = Some(run);
+            self.planned.push_back(Planned { run, fetch });
         }
-        len
+        if let Some((_, reads)) = self.reads.as_mut().filter(|_| begun) {
+            // A queue that cannot be flushed fails again, with a block to name, when it is waited for.
+            let _ = reads.flush();
+        }
     }
 
-    /// Reads `count` blocks from `first` on into the buffer's pages from `index` on.
-    fn read_into(&mut self, first: BlockNumber, index: u32, count: u32) -> Result<(), Error> {
-        let start = index as usize;
-        let pages = &mut self.buffer.as_chunks_mut().0[start..start + count as usize];
-        self.files.read_blocks(first, pages)
+    /// Looks ahead far enough for several mirrors to be busy at once. The kernel's own readahead is switched
+    /// off: it would have one thread, and so one mirror, read what others are asked for.
+    fn widen(&mut self, block: BlockNumber) {
+        let segment = block.0 / SEGMENT_BLOCKS;
+        if self.wide_in == Some(segment) {
+            return;
+        }
+        self.wide_in = Some(segment);
+        let distance = self.files.storage().settings().readahead_distance;
+        self.distances.widen(distance);
+        self.most_reads = self.most_reads.max(distance / self.io_combine_limit);
+        // The read itself will tell what is wrong with the file.
+        let _ = self.files.advise(block, 1, Advice::Random);
     }
+
+    /// True when the kernel is to be told of a block that a run ahead begins with: it does not go on
+    /// where the run before it ended.
+    fn advises_scattered(&self, next: BlockNumber) -> bool {
+        let settings = self.files.storage().settings();
+        let one = BlockRun { first: next, len: 1, descending: false };
+        settings.readahead == Readahead::Auto
+            && settings.caching == Caching::Buffered
+            && self.last_planned.is_some_and(|last| !one.follows(&last))
+    }
+
+    fn most_blocks(&self, method: IoMethod) -> u32 {
+        match method {
+            IoMethod::Seek => 1,
+            // No call and no buffer, so no limit to how much of it one holds.
+            IoMethod::Mmap => MAX_IO_COMBINE_LIMIT,
+            _ => self.distances.combine(),
+        }
+    }
+
+    /// Hands a run to the method's queue.
+    fn begin(&mut self, method: IoMethod, run: BlockRun) -> Fetch {
+        if self.files.contiguous(run.first, run.len) < run.len {
+            return Fetch::Later(IoMethod::Pread);
+        }
+        if let Err(error) = self.open_queue(method) {
+            return match self.choice.instead_of(method, &error.to_string(), self.files) {
+                Some(other) if other.queue().is_some() => self.begin(other, run),
+                Some(other) => Fetch::Later(other),
+                None => {
+                    let error =
+                        Error::new(ErrorKind::Refused(error.to_string()), self.files.path());
+                    Fetch::Failed(error.with_block(self.files.fork(), run.first))
+                }
+            };
+        }
+        let buffer = self.buffer(run.len);
+        let Some((_, reads)) = &mut self.reads else { return Fetch::Later(IoMethod::Pread) };
+        let direct = self.files.storage().settings().caching == Caching::Direct;
+        let force = !direct && (run.len >= LARGE_READ || reads.len() > MANY_IN_FLIGHT);
+        match reads.start(self.files, run.first, run.len, buffer, force) {
+            Ok(ticket) => Fetch::InFlight(ticket),
+            Err((buffer, error)) => {
+                self.spare.push(buffer);
+                Fetch::Failed(error)
+            }
+        }
+    }
+
+    /// Makes sure that there is a queue of this method. One of another method is let go once all that it
+    /// read was fetched.
+    fn open_queue(&mut self, method: IoMethod) -> std::io::Result<()> {
+        if self.reads.as_ref().is_some_and(|(open, reads)| *open == method || !reads.is_empty()) {
+            return Ok(());
+        }
+        let Some(kind) = method.queue() else { return Ok(()) };
+        let reads = QueuedReads::new(self.files.storage(), kind, self.most_reads)?;
+        self.reads = Some((method, reads));
+        Ok(())
+    }
+
+    /// Waits for a run that a queue reads.
+    fn finish(&mut self, ticket: &Ticket, run: BlockRun) -> Result<Pages, Error> {
+        let Some((method, reads)) = &mut self.reads else { return Ok(Pages::None) };
+        let waited = !reads.is_finished(ticket);
+        let (buffer, outcome) = reads.finish(ticket, self.files, run.first);
+        self.files.storage().method_use().record(*method, run.len.into());
+        self.distances.read_done(waited);
+        match (buffer, outcome) {
+            (Some(buffer), Ok(())) => Ok(Pages::Read(buffer)),
+            (buffer, outcome) => {
+                self.spare.extend(buffer);
+                outcome.map(|()| Pages::None)
+            }
+        }
+    }
+
+    /// Reads a run by calls of the reader itself.
+    fn read(&mut self, method: IoMethod, run: BlockRun) -> Result<Pages, Error> {
+        self.advice.before_reading(run.len, &mut self.blocks, self.files);
+        let mut buffer = self.buffer(run.len);
+        let pages = &mut buffer.as_chunks_mut().0[..run.len as usize];
+        let clock = self.distances_matter().then(|| self.files.storage().now());
+        let outcome = self.files.read_blocks_by(method, run.first, pages);
+        self.files.storage().method_use().record(method, run.len.into());
+        let took = clock.map(|begin| self.files.storage().now().saturating_sub(begin));
+        self.distances.read_done(took.is_some_and(|took| is_a_wait(took, run.len)));
+        match outcome {
+            Ok(()) => Ok(Pages::Read(buffer)),
+            Err(error) => {
+                self.spare.push(buffer);
+                Err(error)
+            }
+        }
+    }
+
+    /// True when blocks here and there are read, so that it matters whether a read was waited for.
+    fn distances_matter(&self) -> bool {
+        self.files.storage().settings().readahead == Readahead::Auto
+            && (!self.planned.is_empty() || self.last_planned.is_some_and(|run| run.len == 1))
+    }
+
+    /// Maps a run and looks at each of its pages.
+    fn map(&mut self, run: BlockRun) -> Result<Pages, Error> {
+        self.advice.before_reading(run.len, &mut self.blocks, self.files);
+        let mapped = self.files.map_blocks(run.first, run.len)?;
+        mapped.prepare(self.files);
+        mapped.touched(self.files)?;
+        self.files.storage().method_use().record(IoMethod::Mmap, run.len.into());
+        Ok(Pages::Mapped(mapped))
+    }
+
+    /// A buffer for a run.
+    fn buffer(&mut self, len: u32) -> AlignedBuffer {
+        let wanted = len as usize * BLOCK_SIZE;
+        match self.spare.pop() {
+            Some(spare) if spare.len() >= wanted => spare,
+            _ => AlignedBuffer::zeroed(wanted.max(self.io_combine_limit as usize * BLOCK_SIZE)),
+        }
+    }
+}
+
+/// True for a read that took longer than a copy from the page cache takes.
+fn is_a_wait(took: Duration, blocks: u32) -> bool {
+    took > Duration::from_micros(30) + Duration::from_micros(4) * blocks
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagemill_format::{Fork, SEGMENT_BLOCKS, SEGMENT_BYTES};
+    use pagemill_format::{Fork, SEGMENT_BYTES};
     use pagemill_io::simulated::{Disturbance, FaultyFileSystem};
-    use pagemill_io::{CountersSnapshot, ErrorKind, Storage};
+    use pagemill_io::{CountersSnapshot, ErrorKind, ReadSettings, Storage};
     use proptest::prelude::*;
     use std::fs;
     use std::io::{Seek, SeekFrom, Write};
@@ -213,6 +504,11 @@ mod tests {
             }
             fs::write(relation.segment(0), bytes).unwrap();
             relation
+        }
+
+        fn read_by(self, settings: ReadSettings) -> Self {
+            let storage = Storage::with_settings(self.faults.clone(), settings);
+            Self { storage, ..self }
         }
 
         fn segment(&self, number: u32) -> PathBuf {
@@ -250,7 +546,7 @@ mod tests {
     }
 
     fn limit(io_combine_limit: u32) -> ReadStreamOptions {
-        ReadStreamOptions { io_combine_limit }
+        ReadStreamOptions { io_combine_limit, ..ReadStreamOptions::default() }
     }
 
     fn stamp_of(page: &BlockBytes) -> u32 {
@@ -320,7 +616,7 @@ mod tests {
         let asked = [7, 8, 9, 40, 41, 3, 2, 2, 3];
         let mut stream = ReadStream::new(&files, numbers(asked), limit(16));
         assert_eq!(drain(&mut stream), asked.map(|n| Ok((n, n))));
-        assert_eq!(relation.counted().read_calls, 5, "7-9, 40-41, 3, 2, 2-3");
+        assert_eq!(relation.counted().read_calls, 4, "7-9, 40-41, 3-2, 2-3");
     }
 
     #[test]
@@ -345,7 +641,60 @@ mod tests {
         stream.next().unwrap().unwrap();
         drop(stream);
         assert_eq!(relation.counted().read_calls, 1);
-        assert_eq!(asked, 16, "a full run needs no look at the block after it");
+        assert_eq!(asked, 17, "one look at the block after the run: does it go on?");
+    }
+
+    #[test]
+    fn a_backward_order_is_combined_and_handed_out_downward() {
+        let relation = Relation::of_blocks(40);
+        let files = relation.open();
+        let mut stream = ReadStream::new(&files, numbers((0..40).rev()), limit(16));
+        assert_eq!(
+            drain_mixed(&mut stream, &[true]),
+            Vec::from_iter((0..40).rev().map(|n| Ok((n, n))))
+        );
+        assert_eq!(relation.counted().read_calls, 3);
+    }
+
+    #[test]
+    fn seek_makes_two_calls_for_each_block() {
+        let seek = ReadSettings { io_method: Some(IoMethod::Seek), ..ReadSettings::default() };
+        let relation = Relation::of_blocks(40).read_by(seek);
+        let files = relation.open();
+        drain(&mut ReadStream::new(&files, numbers(0..40), limit(16)));
+        let counted = relation.counted();
+        assert_eq!((counted.seek_calls, counted.read_calls), (40, 40));
+    }
+
+    #[test]
+    fn a_file_cut_under_its_mapping_gives_errors_that_name_the_blocks() {
+        let mmap = ReadSettings { io_method: Some(IoMethod::Mmap), ..ReadSettings::default() };
+        let relation = Relation::of_blocks(40).read_by(mmap);
+        let files = relation.open();
+        let mut stream = ReadStream::new(&files, numbers(0..40), limit(16));
+        assert_eq!(outcome(stream.next().unwrap()), Ok((0, 0)));
+        let file = fs::OpenOptions::new().write(true).open(relation.segment(0)).unwrap();
+        file.set_len(10 * 8192).unwrap();
+        // Block 1 was looked at before the cut; what lies behind it shows when it is used.
+        let rest = drain(&mut stream);
+        assert!(rest.contains(&Ok((9, 9))), "{rest:?}");
+        let mut stream = ReadStream::new(&files, numbers(0..40), limit(16));
+        let again = drain(&mut stream);
+        let expected: Vec<_> = (0..40).map(|n| if n < 10 { Ok((n, n)) } else { Err(n) }).collect();
+        assert_eq!(again, expected);
+        assert_eq!(relation.counted().read_calls, 0);
+    }
+
+    #[test]
+    fn scattered_blocks_are_announced_ahead_and_sequential_ones_are_not() {
+        let pread = ReadSettings { io_method: Some(IoMethod::Pread), ..ReadSettings::default() };
+        let relation = Relation::of_blocks(40).read_by(pread);
+        let files = relation.open();
+        drain(&mut ReadStream::new(&files, numbers(0..40), limit(16)));
+        assert_eq!(relation.counted().advice_calls, 0);
+        let scattered = numbers((0..20).map(|n| n * 7 % 40));
+        drain(&mut ReadStream::new(&files, scattered, limit(16)));
+        assert!(relation.counted().advice_calls > 0);
     }
 
     #[test]
@@ -411,16 +760,14 @@ mod tests {
         assert_eq!(drain(&mut stream), [Err(u32::MAX), Err(u32::MAX), Ok((0, 0))]);
     }
 
-    /// How many calls a stream over readable blocks may make: one for each run.
+    /// How many calls a stream over readable blocks may make: one for each run, up or down.
     fn count_runs(asked: &[u32], limit: u32) -> u64 {
-        let (mut runs, mut len, mut previous) = (0, 0, None);
-        for &block in asked {
-            if previous.map(|n: u32| n + 1) == Some(block) && len < limit {
-                len += 1;
-            } else {
-                (runs, len) = (runs + 1, 1);
-            }
-            previous = Some(block);
+        let (mut runs, mut rest) = (0, asked);
+        while let Some(&first) = rest.first() {
+            let up = (first..).zip(rest).take_while(|(n, block)| n == *block).count();
+            let down = (0..=first).rev().zip(rest).take_while(|(n, block)| n == *block).count();
+            let len = if up > 1 { up } else { down };
+            (runs, rest) = (runs + 1, &rest[len.min(limit as usize)..]);
         }
         runs
     }
@@ -433,10 +780,35 @@ mod tests {
         ]
     }
 
-    /// Orders of blocks with neighbours in them, some past the end of a file of 40 blocks.
+    /// Orders of blocks with neighbours in them, up and down, some past the end of a file of 40 blocks.
     fn order() -> impl Strategy<Value = Vec<u32>> {
-        prop::collection::vec((0_u32..42, 1_u32..30), 0..12)
-            .prop_map(|runs| runs.into_iter().flat_map(|(at, len)| at..at + len).collect())
+        let run = (0_u32..42, 1_u32..30, any::<bool>()).prop_map(|(at, len, down)| {
+            let run = at..at + len;
+            if down { run.rev().collect() } else { run.collect::<Vec<_>>() }
+        });
+        prop::collection::vec(run, 0..12).prop_map(|runs| runs.concat())
+    }
+
+    fn settings() -> impl Strategy<Value = ReadSettings> {
+        let methods = IoMethod::ALL.map(Some).into_iter().chain([None]).collect::<Vec<_>>();
+        let readahead = vec![
+            Readahead::None,
+            Readahead::EveryPage,
+            Readahead::Window,
+            Readahead::DoubleWindow,
+            Readahead::Auto,
+        ];
+        let choices = (prop::sample::select(methods), prop::sample::select(readahead));
+        (choices, 1_u32..20, 1_u32..8).prop_map(|((io_method, readahead), distance, most)| {
+            ReadSettings {
+                io_method,
+                readahead,
+                readahead_distance: distance,
+                effective_io_concurrency: Some(most),
+                max_open_files: 1,
+                ..ReadSettings::default()
+            }
+        })
     }
 
     proptest! {
@@ -447,14 +819,20 @@ mod tests {
             unreadable in prop::collection::vec(0_u32..40, 0..4),
             script in prop::collection::vec(disturbance(), 0..30),
             by_run in prop::collection::vec(any::<bool>(), 1..5),
+            settings in settings(),
+            ramp_up: bool,
         ) {
-            let relation = Relation::of_blocks(40);
+            // What a mapping cannot read is a signal, and no fault of this file system.
+            let mapped = settings.io_method == Some(IoMethod::Mmap);
+            let unreadable = if mapped { Vec::new() } else { unreadable };
+            let relation = Relation::of_blocks(40).read_by(settings);
             for block in &unreadable {
                 relation.make_unreadable(&relation.segment(0), *block);
             }
             relation.faults.disturb(script);
             let files = relation.open();
-            let mut stream = ReadStream::new(&files, numbers(asked.clone()), limit(combine));
+            let options = ReadStreamOptions { ramp_up, ..limit(combine) };
+            let mut stream = ReadStream::new(&files, numbers(asked.clone()), options);
             let found = drain_mixed(&mut stream, &by_run);
             let expected: Vec<Outcome> = asked
                 .iter()

@@ -2,5 +2,21 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod aligned_buffer;
+#[cfg(test)]
+mod alone;
+pub mod cachestat;
+mod fault_table;
+pub mod mapping;
+pub mod posix_fallocate;
+pub mod readahead;
+pub mod ring;
+pub mod ring_trial;
+mod sigbus;
 
 pub use aligned_buffer::{ALIGNMENT, AlignedBuffer};
+pub use cachestat::{CacheStat, cachestat};
+pub use mapping::{Faulted, LISTED_PAGES, MAX_MAPPINGS, MapAdvice, Mapping};
+pub use posix_fallocate::posix_fallocate;
+pub use readahead::readahead;
+pub use ring::{Completed, Ring, RingFile, RingFull};
+pub use ring_trial::{RingOffer, try_ring};

@@ -31,6 +31,16 @@ pub fn every_version(check: impl Fn(&Prepared) -> Result<()>) {
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
+/// The variable whose flags every command gets: one suite for every way to read, such as
+/// `PAGEMILL_TEST_READ="--io-method mmap"`.
+pub const READ_VARIABLE: &str = "PAGEMILL_TEST_READ";
+
+/// The flags of [`READ_VARIABLE`].
+fn reading() -> Vec<String> {
+    let flags = std::env::var(READ_VARIABLE).unwrap_or_default();
+    flags.split_whitespace().map(str::to_owned).collect()
+}
+
 /// The built program.
 #[derive(Debug, Clone)]
 pub struct Program {
@@ -47,7 +57,7 @@ impl Program {
     pub fn command<S: AsRef<OsStr>>(&self, data_dir: &Path, args: &[S]) -> Command {
         let mut command = Command::new(&self.path);
         if let Some((verb, rest)) = args.split_first() {
-            command.arg(verb).arg("-D").arg(data_dir).args(rest);
+            command.arg(verb).arg("-D").arg(data_dir).args(reading()).args(rest);
         }
         command.env_remove("PGDATA").env_remove("PGDATABASE");
         command

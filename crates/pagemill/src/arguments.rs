@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::read_arguments::ReadArguments;
+
 /// Read PostgreSQL tables straight from their files, with no server running
 ///
 /// Pagemill reads the data directory of a stopped PostgreSQL 14 to 18 (or a snapshot, or an
@@ -33,6 +35,7 @@ pub(crate) enum Command {
     Count(CountArguments),
     Export(Box<ExportArguments>),
     Inspect(InspectArguments),
+    Probe(ProbeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
 }
@@ -68,14 +71,6 @@ pub(crate) struct CommonArguments {
     /// Show a progress bar on standard error, if that is a terminal
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
     pub(crate) progress: ProgressMode,
-    /// Most blocks fetched by one read call (1 to 128)
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 16,
-        value_parser = clap::value_parser!(u32).range(1..=128)
-    )]
-    pub(crate) io_combine_limit: u32,
     /// Threads that scan
     #[arg(
         short,
@@ -88,6 +83,8 @@ pub(crate) struct CommonArguments {
     /// Whether damage ends the work, or is left out and named at the end
     #[arg(long, value_enum, value_name = "WHAT", default_value = "stop")]
     pub(crate) on_damage: DamageChoice,
+    #[command(flatten)]
+    pub(crate) reading: ReadArguments,
 }
 
 /// The form of `--stats`.
@@ -337,6 +334,32 @@ pub(crate) enum ForkChoice {
     Init,
 }
 
+/// Try what kernel, file system and sandbox offer in a directory
+///
+/// Each call is tried, never assumed: reading, advice (held against the page cache), io_uring,
+/// direct I/O, allocation and copying; every no has its reason, and a remedy where there is one.
+/// Also shown: file system, block devices, mirrors, limits. The calls are tried on files of 1 MiB
+/// without a name, which are gone at the end. Where none can be made, an existing file is read. A
+/// tablespace is another directory, to be probed by itself.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  pagemill probe
+  pagemill probe /var/lib/postgresql/15/main
+  pagemill probe --json /mnt/snapshot")]
+pub(crate) struct ProbeArguments {
+    /// The directory to try it in [default: that of -D, else the current directory]
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// The data directory, if DIR is not given
+    // No PathBuf, which may not be empty: an empty PGDATA is none.
+    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true)]
+    pub(crate) pgdata: Option<OsString>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Print a completion script for a shell
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -363,8 +386,10 @@ pub(crate) struct ManArguments {
 /// The whole definition, for parsing as for help, completions and the manual.
 pub(crate) fn definition() -> clap::Command {
     let unused = |command: clap::Command| {
-        ["progress", "io_combine_limit", "jobs", "on_damage"]
+        let reading = ReadArguments::names();
+        ["progress", "jobs", "on_damage"]
             .into_iter()
+            .chain(reading.iter().map(String::as_str))
             .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)))
     };
     Arguments::command().arg_required_else_help(true).mut_subcommands(|command| {

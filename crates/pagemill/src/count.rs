@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::tables::Tables;
 
 pub(crate) fn run(arguments: &CountArguments) -> Result<Outcome> {
-    let session = Session::new(&arguments.common);
+    let session = Session::new(&arguments.common)?;
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;
     let order = Order::of(&arguments.order, &arguments.common, &tables)?;

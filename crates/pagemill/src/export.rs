@@ -20,7 +20,7 @@ use crate::session::Session;
 use crate::tables::{Tables, Watch};
 
 pub(crate) fn run(arguments: &ExportArguments) -> Result<Outcome> {
-    let session = Session::new(&arguments.common);
+    let session = Session::new(&arguments.common)?;
     let options = export_options(&session, arguments)?;
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;

@@ -17,7 +17,7 @@ use crate::stats::Work;
 use crate::{inspect_block, inspect_relation};
 
 pub(crate) fn run(arguments: &InspectArguments) -> Result<Outcome> {
-    let session = Session::new(&arguments.common);
+    let session = Session::new(&arguments.common)?;
     let view = match &arguments.table {
         None => control_view(&session, arguments.json)?,
         Some(table) => table_view(&session, table, arguments)?,

@@ -17,7 +17,7 @@ use crate::text_table::{Align, pretty_size, printable, table};
 const NONE: &str = "-";
 
 pub(crate) fn run(arguments: &LsArguments) -> Result<Outcome> {
-    let session = Session::new(&arguments.common);
+    let session = Session::new(&arguments.common)?;
     let text = match &arguments.dbname {
         None => database_text(&databases(&session.cluster()?)?, arguments.json),
         Some(name) => relation_text(&chosen(&session, name, arguments)?, arguments.json),

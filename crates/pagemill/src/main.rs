@@ -17,7 +17,11 @@ mod ls;
 mod man_page;
 mod option_values;
 mod order;
+mod probe;
+mod probe_json;
+mod probe_text;
 mod progress;
+mod read_arguments;
 mod session;
 mod stats;
 mod tables;
@@ -37,6 +41,7 @@ fn main() -> ExitCode {
         Command::Count(arguments) => count::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man_page::run(arguments),
     })

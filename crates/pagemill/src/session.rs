@@ -24,10 +24,13 @@ pub(crate) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    pub(crate) fn new(common: &'a CommonArguments) -> Self {
-        let storage = Storage::real();
+    /// # Errors
+    /// When the flags contradict each other, or ask for a way to read that the platform has not got.
+    pub(crate) fn new(common: &'a CommonArguments) -> Result<Self> {
+        let start = Instant::now();
+        let storage = common.reading.storage(common.live)?;
         let storage = if common.stats.is_some() { storage } else { storage.untimed() };
-        Self { common, storage, start: Instant::now(), work: Cell::default() }
+        Ok(Self { common, storage, start, work: Cell::default() })
     }
 
     pub(crate) fn common(&self) -> &'a CommonArguments {
@@ -77,7 +80,7 @@ impl<'a> Session<'a> {
 
     pub(crate) fn scan_options(&self) -> ScanOptions {
         ScanOptions {
-            io_combine_limit: self.common.io_combine_limit,
+            io_combine_limit: self.common.reading.io_combine_limit,
             jobs: usize::from(self.common.jobs),
         }
     }
@@ -110,9 +113,11 @@ impl<'a> Session<'a> {
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
+        for reason in self.storage.method_use().reasons() {
+            self.tell(|| format!("io_method {reason}"));
+        }
         if let Some(form) = self.common.stats {
-            let calls = self.storage.counters().snapshot();
-            stats::print(form, self.start.elapsed(), &calls, &self.work.get());
+            stats::print(form, self.start.elapsed(), &self.storage, &self.work.get());
         }
     }
 }

@@ -5,13 +5,10 @@
 
 use std::time::Duration;
 
-use pagemill_io::CountersSnapshot;
+use pagemill_io::Storage;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::StatsForm;
-
-/// The calls that fetch blocks.
-const IO_METHOD: &str = "pread";
 
 /// What a command did, as far as the counters of calls do not tell.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,9 +24,9 @@ pub(crate) struct Work {
 }
 
 /// Prints the record to standard error.
-pub(crate) fn print(form: StatsForm, elapsed: Duration, calls: &CountersSnapshot, work: &Work) {
+pub(crate) fn print(form: StatsForm, elapsed: Duration, storage: &Storage, work: &Work) {
     use std::io::Write as _;
-    let record = record(elapsed, calls, work);
+    let record = record(elapsed, storage, work);
     let text = match form {
         StatsForm::Table => table(&record),
         StatsForm::Json => {
@@ -42,7 +39,8 @@ pub(crate) fn print(form: StatsForm, elapsed: Duration, calls: &CountersSnapshot
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-fn record(elapsed: Duration, calls: &CountersSnapshot, work: &Work) -> Vec<(&'static str, Value)> {
+fn record(elapsed: Duration, storage: &Storage, work: &Work) -> Vec<(&'static str, Value)> {
+    let calls = storage.counters().snapshot();
     vec![
         ("elapsed_s", seconds(elapsed)),
         ("rows", json!(work.rows)),
@@ -57,8 +55,29 @@ fn record(elapsed: Duration, calls: &CountersSnapshot, work: &Work) -> Vec<(&'st
         ("buffer_hits", json!(work.buffer_hits)),
         ("buffer_misses", json!(work.buffer_misses)),
         ("io_wait_s", seconds(calls.io_wait())),
-        ("io_method", json!(IO_METHOD)),
+        ("seek_calls", json!(calls.seek_calls)),
+        ("map_calls", json!(calls.map_calls)),
+        ("ring_calls", json!(calls.ring_calls)),
+        ("io_method", json!(io_method(storage))),
+        ("io_method_reason", json!(io_method_reason(storage))),
     ]
+}
+
+/// The method that fetched the most blocks.
+fn io_method(storage: &Storage) -> &'static str {
+    let asked = storage.settings().io_method;
+    storage.method_use().most_used().or(asked).map_or("none", |method| method.name())
+}
+
+/// Why that method: because it was asked for, or what `auto` saw.
+fn io_method_reason(storage: &Storage) -> String {
+    match storage.settings().io_method {
+        Some(_) => "asked for".into(),
+        None => {
+            let reasons = storage.method_use().reasons();
+            if reasons.is_empty() { "auto".into() } else { format!("auto: {}", reasons.join("; ")) }
+        }
+    }
 }
 
 /// Seconds, to the microsecond.
@@ -72,7 +91,7 @@ fn table(record: &[(&'static str, Value)]) -> String {
         other => other.to_string(),
     };
     let width = record.iter().map(|(_, value)| text(value).len()).max().unwrap_or(0);
-    record.iter().map(|(name, value)| format!("{name:<14} {:>width$}\n", text(value))).collect()
+    record.iter().map(|(name, value)| format!("{name:<16} {:>width$}\n", text(value))).collect()
 }
 
 #[cfg(test)]
@@ -82,13 +101,13 @@ mod tests {
     #[test]
     fn every_name_of_the_record_is_there_in_both_forms() {
         let work = Work { rows: 7, ..Work::default() };
-        let record = record(Duration::from_millis(1500), &CountersSnapshot::default(), &work);
+        let record = record(Duration::from_millis(1500), &Storage::real(), &work);
         let table = table(&record);
         let names = "elapsed_s rows pages read_calls bytes_read advice_calls write_calls \
                      bytes_written extend_calls sync_calls buffer_hits buffer_misses io_wait_s \
-                     io_method";
+                     seek_calls map_calls ring_calls io_method io_method_reason";
         let listed: Vec<&str> = table.lines().filter_map(|l| l.split(' ').next()).collect();
         assert_eq!(listed, names.split(' ').collect::<Vec<_>>());
-        assert!(table.starts_with("elapsed_s        1.5\nrows               7\n"), "{table}");
+        assert!(table.starts_with("elapsed_s         1.5\nrows                7\n"), "{table}");
     }
 }

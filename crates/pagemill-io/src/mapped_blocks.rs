@@ -1,0 +1,119 @@
+//! Blocks of one segment lent out of a mapping: no read call and no copy.
+//!
+//! ```text
+//!   map_blocks ──► touched: every block looked at, faults met here ──► use ──► check: none since
+//! ```
+//!
+//! A file that was cut, or a device that cannot read, shows as a fault when the bytes are first looked
+//! at. The process survives it and the bytes read as zeros, so whoever uses them asks
+//! [`check`](MappedBlocks::check) afterwards, before it believes what it saw.
+//!
+//! Invariant: the blocks lie in the mapping, whole and at a multiple of the block size.
+
+use std::sync::Arc;
+
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber};
+use pagemill_sys::{MapAdvice, Mapping};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::fork_files::ForkFiles;
+use crate::seam::Residency;
+
+/// Consecutive blocks in memory that belongs to the kernel's page cache.
+#[derive(Debug)]
+pub struct MappedBlocks {
+    mapping: Arc<Mapping>,
+    first: BlockNumber,
+    /// Where they start in the mapping, in bytes.
+    start: usize,
+    count: u32,
+}
+
+impl MappedBlocks {
+    pub(crate) fn new(mapping: Arc<Mapping>, first: BlockNumber, start: u64, count: u32) -> Self {
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        Self { mapping, first, start, count }
+    }
+
+    /// The first block's number.
+    pub fn first(&self) -> BlockNumber {
+        self.first
+    }
+
+    /// Does what the settings say is to be done for each stretch of a mapping before it is used.
+    pub fn prepare(&self, files: &ForkFiles) {
+        let advice = files.storage().settings().madvise;
+        if matches!(advice, MapAdvice::WillNeed | MapAdvice::PopulateRead) {
+            files.storage().counters().record_advice();
+            // A page that cannot be had shows when it is touched.
+            let _ = self.mapping.advise(self.range(), advice);
+        }
+    }
+
+    /// The pages, each looked at once, so that what cannot be read is known.
+    ///
+    /// # Errors
+    /// Names the first block that cannot be read.
+    pub fn touched(&self, files: &ForkFiles) -> Result<&[BlockBytes]> {
+        let touched = self.mapping.touch(self.range(), BLOCK_SIZE);
+        match touched {
+            Ok(()) => Ok(self.pages()),
+            Err(fault) => Err(self.fault(files, fault.offset)),
+        }
+    }
+
+    /// The pages, whether or not they can be read: zeros where they cannot.
+    pub fn pages(&self) -> &[BlockBytes] {
+        self.mapping.bytes(self.range()).as_chunks().0
+    }
+
+    /// Makes sure that nothing met a fault meanwhile.
+    ///
+    /// # Errors
+    /// Names the first block that cannot be read.
+    #[inline]
+    pub fn check(&self, files: &ForkFiles) -> Result<()> {
+        match self.mapping.faulted(self.range()) {
+            None => Ok(()),
+            Some(offset) => Err(self.fault(files, offset)),
+        }
+    }
+
+    /// How much of the blocks is in the page cache.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    pub(crate) fn residency(&self) -> std::io::Result<Residency> {
+        let pages = self.mapping.resident(self.range())?;
+        let resident = pages.iter().filter(|resident| **resident).count();
+        let bytes = self.range().len() as u64;
+        let cached = resident as u64 * rustix::param::page_size() as u64;
+        Ok(Residency { cached: cached.min(bytes), bytes })
+    }
+
+    fn range(&self) -> std::ops::Range<usize> {
+        self.start..self.start + self.count as usize * BLOCK_SIZE
+    }
+
+    /// The error of a fault: the file ends before it, or the device failed.
+    #[cold]
+    fn fault(&self, files: &ForkFiles, offset: u64) -> Error {
+        let index = offset.saturating_sub(self.start as u64) / BLOCK_SIZE as u64;
+        let block = BlockNumber(self.first.0 + u32::try_from(index).unwrap_or(u32::MAX));
+        let start = self.start as u64 + index * BLOCK_SIZE as u64;
+        let len = files.file(block).and_then(|file| {
+            file.len().map_err(|error| files.error(ErrorKind::from(error), block))
+        });
+        let block_bytes = BLOCK_SIZE as u64;
+        match len {
+            Err(error) => error,
+            Ok(len) if len < start + block_bytes => {
+                let got = len.saturating_sub(start);
+                files.error(ErrorKind::ShortRead { expected: block_bytes, got }, block)
+            }
+            Ok(_) => {
+                files.error(ErrorKind::from(std::io::Error::from(rustix::io::Errno::IO)), block)
+            }
+        }
+    }
+}

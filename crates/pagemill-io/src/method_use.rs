@@ -1,0 +1,162 @@
+//! Which methods fetched the blocks of a storage, what those that `auto` chooses between were measured
+//! to cost, and the reasons of its choices.
+//!
+//! Why here: a choice is made for each stretch of each stream, and what one stream found out about the
+//! machine holds for the next.
+//!
+//! Invariant: reasons are few and short: each is kept once, and only the first [`MOST_REASONS`].
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::read_settings::IoMethod;
+
+const MOST_REASONS: usize = 8;
+
+/// The methods for blocks that are in the page cache, in the order they are tried.
+const CACHED: [IoMethod; 2] = [IoMethod::Mmap, IoMethod::Pread];
+
+/// Shared by all threads that read through the storage.
+#[derive(Debug, Default)]
+pub struct MethodUse {
+    blocks: [AtomicU64; IoMethod::ALL.len()],
+    /// Picoseconds for one cached block, the pages' use included; 0 when never measured.
+    costs: [AtomicU64; IoMethod::ALL.len()],
+    cached_stretches: AtomicU64,
+    ring_refused: AtomicBool,
+    reasons: Mutex<Vec<String>>,
+}
+
+impl MethodUse {
+    /// Adds blocks that a method fetched.
+    pub fn record(&self, method: IoMethod, blocks: u64) {
+        self.blocks[method as usize].fetch_add(blocks, Relaxed);
+    }
+
+    /// Blocks that a method fetched so far.
+    pub fn blocks(&self, method: IoMethod) -> u64 {
+        self.blocks[method as usize].load(Relaxed)
+    }
+
+    /// The method that fetched the most blocks; `None` when none were fetched.
+    pub fn most_used(&self) -> Option<IoMethod> {
+        let most = IoMethod::ALL.into_iter().max_by_key(|method| self.blocks(*method))?;
+        (self.blocks(most) > 0).then_some(most)
+    }
+
+    /// Keeps why a method was chosen.
+    pub fn explain(&self, reason: String) {
+        let mut reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner);
+        if reasons.len() < MOST_REASONS && !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+
+    /// Why methods were chosen, in the order of the choices.
+    pub fn reasons(&self) -> Vec<String> {
+        let mut reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let measured = CACHED.map(|method| (method, self.cost(method)));
+        if let [(one, Some(cost)), (other, Some(more))] = measured {
+            reasons.push(format!(
+                "cached: {one} {} ns a block, {other} {} ns",
+                cost / 1000,
+                more / 1000
+            ));
+        }
+        reasons
+    }
+
+    /// The method to read a cached stretch with: the cheapest one, once each was tried.
+    pub fn cached_choice(&self, may_map: bool) -> IoMethod {
+        if !may_map {
+            return IoMethod::Pread;
+        }
+        let stretch = self.cached_stretches.fetch_add(1, Relaxed);
+        if let Some(untried) = CACHED.into_iter().find(|method| self.cost(*method).is_none()) {
+            return untried;
+        }
+        let [one, other] = CACHED;
+        let (best, dearer) =
+            if self.cost(one) <= self.cost(other) { (one, other) } else { (other, one) };
+        if is_trial(stretch) { dearer } else { best }
+    }
+
+    /// Takes note of the time that a cached stretch took.
+    pub fn measured(&self, method: IoMethod, blocks: u32, took: Duration) {
+        let picoseconds = took.as_nanos().saturating_mul(1000) / u128::from(blocks.max(1));
+        let now = u64::try_from(picoseconds).unwrap_or(u64::MAX).max(1);
+        let cost = &self.costs[method as usize];
+        let before = cost.load(Relaxed);
+        // What disturbs a measurement only ever makes it longer: the lowest counts, and ages slowly.
+        let kept = if before == 0 { now } else { now.min(before + before / 64) };
+        cost.store(kept, Relaxed);
+    }
+
+    fn cost(&self, method: IoMethod) -> Option<u64> {
+        Some(self.costs[method as usize].load(Relaxed)).filter(|cost| *cost > 0)
+    }
+
+    /// The method to keep several reads in flight with.
+    pub fn queued_choice(&self) -> IoMethod {
+        if self.ring_refused.load(Relaxed) { IoMethod::Worker } else { IoMethod::IoUring }
+    }
+
+    /// Takes note of a method that the platform refused, and why.
+    pub fn refuse(&self, method: IoMethod, why: &str) {
+        if method == IoMethod::IoUring {
+            self.ring_refused.store(true, Relaxed);
+        }
+        self.explain(format!("not {method}: {why}"));
+    }
+}
+
+/// True for the stretches that try the dearer method once more: the 2nd, 8th, 32nd and so on, and
+/// every 512th.
+fn is_trial(stretch: u64) -> bool {
+    let early = stretch.is_power_of_two() && stretch.trailing_zeros() % 2 == 1;
+    stretch > 1 && (stretch.is_multiple_of(512) || early)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_method_of_most_blocks_is_told_and_reasons_are_told_once() {
+        let used = MethodUse::default();
+        assert_eq!(used.most_used(), None);
+        used.record(IoMethod::Pread, 3);
+        used.record(IoMethod::Mmap, 4);
+        assert_eq!((used.most_used(), used.blocks(IoMethod::Pread)), (Some(IoMethod::Mmap), 3));
+        used.explain("all cached".into());
+        used.explain("all cached".into());
+        assert_eq!(used.reasons(), ["all cached"]);
+    }
+
+    #[test]
+    fn both_methods_are_tried_and_then_the_cheaper_one_is_taken_but_for_few_trials() {
+        let used = MethodUse::default();
+        let mut chosen = Vec::new();
+        for _ in 0..100 {
+            let method = used.cached_choice(true);
+            chosen.push(method);
+            let nanoseconds = if method == IoMethod::Mmap { 60 } else { 600 };
+            used.measured(method, 1000, Duration::from_nanos(nanoseconds * 1000));
+        }
+        let dear = chosen.iter().filter(|method| **method == IoMethod::Pread).count();
+        assert_eq!(chosen[..2], [IoMethod::Mmap, IoMethod::Pread]);
+        assert!(dear <= 5, "{dear}");
+        assert_eq!(used.reasons(), ["cached: mmap 60 ns a block, pread 600 ns"]);
+        assert_eq!(used.cached_choice(false), IoMethod::Pread);
+    }
+
+    #[test]
+    fn one_disturbed_measurement_does_not_decide_for_good() {
+        let used = MethodUse::default();
+        used.measured(IoMethod::Mmap, 1, Duration::from_nanos(9000));
+        used.measured(IoMethod::Pread, 1, Duration::from_nanos(600));
+        let tried = (0..20).filter(|_| used.cached_choice(true) == IoMethod::Mmap).count();
+        assert!(tried >= 2);
+    }
+}

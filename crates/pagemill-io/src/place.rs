@@ -1,0 +1,43 @@
+//! What lies below a file, as far as it matters to how the file is read.
+//!
+//! Invariant: what is not known counts as the plain case: one disk that the kernel reads ahead on well
+//! enough.
+
+use std::path::Path;
+
+use crate::probe::device::{self, DeviceDescription};
+
+/// Below this much readahead (in units of 1024 bytes) the kernel keeps too little in flight for a device
+/// without moving parts.
+const SMALL_READ_AHEAD_KB: u64 = 1024;
+
+/// The place of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Disks that each hold all of it; 1 where nothing is mirrored.
+    pub mirrors: u32,
+    /// True when the kernel's readahead keeps less in flight than the device can serve at once.
+    pub reads_ahead_too_little: bool,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self { mirrors: 1, reads_ahead_too_little: false }
+    }
+}
+
+impl Place {
+    /// The place of a file of this machine.
+    pub(crate) fn of(path: &Path) -> Self {
+        device::describe(path).map_or_else(|_| Self::default(), |found| Self::from_device(&found))
+    }
+
+    fn from_device(found: &DeviceDescription) -> Self {
+        let turns = found.devices.iter().any(|device| device.rotational == Some(true));
+        let little = found.read_ahead_kb.is_some_and(|kb| kb < SMALL_READ_AHEAD_KB);
+        Self {
+            mirrors: found.mirrors,
+            reads_ahead_too_little: little && !turns && !found.devices.is_empty(),
+        }
+    }
+}

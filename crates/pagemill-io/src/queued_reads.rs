@@ -1,0 +1,223 @@
+//! Reads of blocks that go on while their reader does something else: what the methods `worker` and
+//! `io_uring` are made of, above the seam.
+//!
+//! ```text
+//!   start ──► in flight ──(short or interrupted: the rest is submitted again)──► finished ──► finish
+//! ```
+//!
+//! Invariants: a read that was started is finished exactly once or dropped with the whole; buffers are
+//! owned by their read while it is in flight; at the end nothing is in flight, as dropping waits.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use pagemill_format::{BLOCK_SIZE, BlockNumber};
+use pagemill_sys::AlignedBuffer;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::fork_files::{ForkFiles, position};
+use crate::seam::{File, FinishedRead, QueueKind, QueuedRead, ReadQueue};
+use crate::storage::Storage;
+
+/// A queue in use.
+#[derive(Debug)]
+pub struct QueuedReads {
+    storage: Storage,
+    kind: QueueKind,
+    depth: u32,
+    queue: Option<Box<dyn ReadQueue>>,
+    in_flight: HashMap<u64, InFlight>,
+    finished: HashMap<u64, Finished>,
+    next_id: u64,
+    ring_calls: u64,
+}
+
+/// Stands for a read that was started.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(u64);
+
+#[derive(Debug)]
+struct InFlight {
+    file: Arc<dyn File>,
+    offset: u64,
+    wanted: usize,
+    done: usize,
+}
+
+/// A read that is not to be submitted again.
+#[derive(Debug)]
+struct Finished {
+    buffer: AlignedBuffer,
+    wanted: usize,
+    done: usize,
+    stopped: Option<io::Error>,
+}
+
+impl QueuedReads {
+    /// Reads at most `depth` at once.
+    ///
+    /// # Errors
+    /// Why there can be no queue of this kind.
+    pub fn new(storage: &Storage, kind: QueueKind, depth: u32) -> io::Result<Self> {
+        let queue = storage.take_queue(kind, depth)?;
+        Ok(Self {
+            storage: storage.clone(),
+            kind,
+            depth,
+            ring_calls: queue.ring_calls(),
+            queue: Some(queue),
+            in_flight: HashMap::new(),
+            finished: HashMap::new(),
+            next_id: 0,
+        })
+    }
+
+    /// How many reads are in flight or were not yet fetched.
+    pub fn len(&self) -> usize {
+        self.in_flight.len() + self.finished.len()
+    }
+
+    /// True when there is no such read.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Begins to read `count` blocks of one segment into the start of a buffer. With `force_async` the
+    /// kernel does not try to serve it at once from its page cache.
+    ///
+    /// # Errors
+    /// When the file cannot be opened; the buffer comes back.
+    pub fn start(
+        &mut self,
+        files: &ForkFiles,
+        first: BlockNumber,
+        count: u32,
+        buffer: AlignedBuffer,
+        force_async: bool,
+    ) -> std::result::Result<Ticket, (AlignedBuffer, Error)> {
+        let file = match files.file(first) {
+            Ok(file) => file,
+            Err(error) => return Err((buffer, error)),
+        };
+        let id = self.next_id;
+        self.next_id += 1;
+        let wanted = (count as usize * BLOCK_SIZE).min(buffer.len());
+        let read = InFlight { file, offset: position(first).1, wanted, done: 0 };
+        self.submit(id, read, buffer, force_async);
+        Ok(Ticket(id))
+    }
+
+    /// Makes sure that all of them have begun.
+    ///
+    /// # Errors
+    /// What the system reports, with the file system's root cause; no file is to blame.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let Some(queue) = &mut self.queue else { return Ok(()) };
+        let flushed = queue.flush();
+        self.count_ring_calls();
+        flushed
+    }
+
+    /// True when [`finish`](Self::finish) would not wait. Makes no call.
+    pub fn is_finished(&mut self, ticket: &Ticket) -> bool {
+        while !self.finished.contains_key(&ticket.0) {
+            let Some(read) = self.queue.as_mut().and_then(|queue| queue.poll()) else { break };
+            self.arrive(read);
+        }
+        self.finished.contains_key(&ticket.0)
+    }
+
+    /// The outcome of a read that began at `first`, and its buffer, waiting for it if need be; no
+    /// buffer when the queue itself failed.
+    pub fn finish(
+        &mut self,
+        ticket: &Ticket,
+        files: &ForkFiles,
+        first: BlockNumber,
+    ) -> (Option<AlignedBuffer>, Result<()>) {
+        let begin = self.storage.call_begins();
+        while !self.is_finished(ticket) {
+            if let Err(error) = self.wait() {
+                return (None, Err(files.error(ErrorKind::from(error), first)));
+            }
+        }
+        self.storage.counters().record_wait(self.storage.call_took(begin));
+        let Some(read) = self.finished.remove(&ticket.0) else {
+            let lost = io::Error::other("the queue lost a read");
+            return (None, Err(files.error(ErrorKind::from(lost), first)));
+        };
+        let Finished { buffer, wanted, done, stopped } = read;
+        let outcome = match stopped {
+            None if done >= wanted => Ok(()),
+            stopped => Err(files.stopped(first, done, stopped)),
+        };
+        (Some(buffer), outcome)
+    }
+
+    fn wait(&mut self) -> io::Result<()> {
+        let Some(queue) = &mut self.queue else { return Err(io::ErrorKind::NotConnected.into()) };
+        let read = queue.wait();
+        self.count_ring_calls();
+        match read? {
+            Some(read) => self.arrive(read),
+            None => return Err(io::Error::other("the queue lost a read")),
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, id: u64, read: InFlight, buffer: AlignedBuffer, force_async: bool) {
+        let Some(queue) = &mut self.queue else { return };
+        queue.submit(QueuedRead {
+            id,
+            file: read.file.clone(),
+            buffer,
+            range: read.done..read.wanted,
+            offset: read.offset + read.done as u64,
+            force_async,
+        });
+        self.in_flight.insert(id, read);
+    }
+
+    /// Takes note of a read that came back; one that is not done goes on its way again.
+    fn arrive(&mut self, came: FinishedRead) {
+        let FinishedRead { id, buffer, outcome } = came;
+        let Some(mut read) = self.in_flight.remove(&id) else { return };
+        let bytes = *outcome.as_ref().unwrap_or(&0);
+        self.storage.counters().record_read(bytes, std::time::Duration::ZERO);
+        let (advanced, stopped) = match outcome {
+            Ok(0) => (None, None),
+            Ok(n) => (self.storage.advanced(read.done, n, read.wanted), None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (Some(read.done), None),
+            Err(error) => (None, Some(error)),
+        };
+        read.done = advanced.unwrap_or(read.done);
+        if advanced.is_some() && read.done < read.wanted {
+            self.submit(id, read, buffer, false);
+            return;
+        }
+        let InFlight { wanted, done, .. } = read;
+        self.finished.insert(id, Finished { buffer, wanted, done, stopped });
+    }
+
+    fn count_ring_calls(&mut self) {
+        let Some(queue) = &self.queue else { return };
+        let now = queue.ring_calls();
+        self.storage.counters().record_ring(now - self.ring_calls);
+        self.ring_calls = now;
+    }
+}
+
+impl Drop for QueuedReads {
+    /// Waits for what is in flight, and leaves the queue to whoever needs one next.
+    fn drop(&mut self) {
+        while !self.in_flight.is_empty() {
+            if self.wait().is_err() {
+                return;
+            }
+        }
+        if let Some(queue) = self.queue.take() {
+            self.storage.return_queue(self.kind, self.depth, queue);
+        }
+    }
+}

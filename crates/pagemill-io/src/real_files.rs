@@ -1,0 +1,168 @@
+//! The operating system's files behind the seam.
+//!
+//! Invariants: every method of [`File`] is one system call, but for the two that say otherwise; a
+//! file opened for direct I/O is never read through the page cache.
+
+use std::io::{self, IoSliceMut};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use pagemill_format::BLOCK_SIZE;
+use pagemill_sys::{ALIGNMENT, Mapping};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom, Statx, StatxFlags};
+
+use crate::place::Place;
+use crate::ring_queue::RingQueue;
+use crate::seam::{
+    Advice, Caching, DirEntry, File, FileSystem, Metadata, QueueKind, ReadQueue, Residency,
+};
+use crate::worker_queue::WorkerQueue;
+
+/// The operating system's files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealFileSystem;
+
+impl FileSystem for RealFileSystem {
+    fn open(&self, path: &Path, caching: Caching) -> io::Result<Box<dyn File>> {
+        // NONBLOCK does nothing to a regular file, and keeps a fifo under a relation's name from
+        // holding the caller forever.
+        let mut flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        if caching == Caching::Direct {
+            flags |= OFlags::DIRECT;
+        }
+        let open = || rustix::fs::open(path, flags, Mode::empty());
+        let fd = match rustix::io::retry_on_intr(open) {
+            Err(rustix::io::Errno::INVAL) if caching == Caching::Direct => {
+                return Err(no_direct("the file system has no direct I/O"));
+            }
+            opened => opened?,
+        };
+        if caching == Caching::Direct {
+            check_alignment(&fd)?;
+        }
+        let (position, tells_residency) = (Mutex::new(()), OnceLock::new());
+        Ok(Box::new(RealFile { fd: Arc::new(fd), position, tells_residency }))
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        std::fs::read_dir(path)?.map(|entry| Ok(DirEntry { name: entry?.file_name() })).collect()
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        let found = std::fs::metadata(path)?;
+        Ok(Metadata { len: found.len(), is_dir: found.is_dir() })
+    }
+
+    fn place(&self, path: &Path) -> Place {
+        Place::of(path)
+    }
+
+    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
+        Ok(match kind {
+            QueueKind::Worker => Box::new(WorkerQueue::new(depth)?),
+            QueueKind::IoUring => Box::new(RingQueue::new(depth)?),
+        })
+    }
+}
+
+/// Refuses a file whose direct reads want more than they get: buffers start at a multiple of
+/// [`ALIGNMENT`], offsets and lengths are multiples of a block. A kernel that does not tell (before
+/// Linux 6.1) finds fault with the read itself.
+fn check_alignment(fd: &OwnedFd) -> io::Result<()> {
+    let found = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN);
+    let told = |found: &Statx| found.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
+    let Some(found) = found.ok().filter(told) else { return Ok(()) };
+    let (memory, offset) = (found.stx_dio_mem_align as usize, found.stx_dio_offset_align as usize);
+    if memory == 0 || offset == 0 {
+        return Err(no_direct("the file system has no direct I/O for this file"));
+    }
+    if ALIGNMENT % memory != 0 || BLOCK_SIZE % offset != 0 {
+        let wanted = format!("buffers at multiples of {memory} bytes and offsets of {offset}");
+        return Err(no_direct(format!("direct I/O here wants {wanted}")));
+    }
+    Ok(())
+}
+
+fn no_direct(reason: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, format!("{}: leave out --direct", reason.into()))
+}
+
+#[derive(Debug)]
+struct RealFile {
+    fd: Arc<OwnedFd>,
+    /// Held by whoever moves the file position until it has read from there.
+    position: Mutex<()>,
+    /// Whether the kernel tells what of the file is cached.
+    tells_residency: OnceLock<bool>,
+}
+
+/// `statfs` calls overlayfs so (`OVERLAYFS_SUPER_MAGIC`, Linux `include/uapi/linux/magic.h`).
+const OVERLAYFS: i64 = 0x794c_7630;
+
+impl RealFile {
+    /// False on overlayfs, where `cachestat` looks at an inode that holds nothing (Linux 6.18), and answers
+    /// zero for everything.
+    fn tells_residency(&self) -> bool {
+        *self.tells_residency.get_or_init(|| {
+            rustix::fs::fstatfs(&self.fd).is_ok_and(|found| found.f_type as i64 != OVERLAYFS)
+        })
+    }
+}
+
+impl File for RealFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        Ok(rustix::io::pread(&self.fd, buf, offset)?)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        let stat = rustix::fs::fstat(&self.fd)?;
+        Ok(u64::try_from(stat.st_size).unwrap_or(0))
+    }
+
+    fn read_vectored_at(&self, bufs: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
+        Ok(rustix::io::preadv(&self.fd, bufs, offset)?)
+    }
+
+    fn seek_and_read(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let _alone = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        rustix::fs::seek(&self.fd, SeekFrom::Start(offset))?;
+        Ok(rustix::io::read(&self.fd, buf)?)
+    }
+
+    fn advise(&self, range: Range<u64>, advice: Advice) -> io::Result<()> {
+        let advice = match advice {
+            Advice::WillNeed => rustix::fs::Advice::WillNeed,
+            Advice::Sequential => rustix::fs::Advice::Sequential,
+            Advice::Random => rustix::fs::Advice::Random,
+            Advice::Normal => rustix::fs::Advice::Normal,
+        };
+        let len = std::num::NonZeroU64::new(range.end.saturating_sub(range.start));
+        Ok(rustix::fs::fadvise(&self.fd, range.start, len, advice)?)
+    }
+
+    fn residency(&self, range: Range<u64>) -> io::Result<Residency> {
+        if !self.tells_residency() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let bytes = range.end.saturating_sub(range.start);
+        let found = pagemill_sys::cachestat(&self.fd, range)?;
+        Ok(Residency { cached: found.cached * rustix::param::page_size() as u64, bytes })
+    }
+
+    fn map(&self, len: usize) -> io::Result<Mapping> {
+        use rustix::fd::AsFd as _;
+        Mapping::new(self.fd.as_fd(), len)
+    }
+
+    fn is_own(&self) -> bool {
+        let user = rustix::process::geteuid();
+        user.is_root()
+            || rustix::fs::fstat(&self.fd).is_ok_and(|found| found.st_uid == user.as_raw())
+    }
+
+    fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
+        Some(&self.fd)
+    }
+}

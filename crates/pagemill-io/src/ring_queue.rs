@@ -1,0 +1,179 @@
+//! The reads of `io_uring`: a ring that the kernel serves.
+//!
+//! PostgreSQL's method of the same name (`src/backend/storage/aio/method_io_uring.c`, PostgreSQL 18).
+//! The ring itself, and why its buffers stay alive, is in `pagemill-sys`.
+//!
+//! Invariants: a read that was taken on comes back exactly once; those that find the ring full wait in
+//! order until it has room.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use pagemill_sys::{Ring, RingFile, RingFull};
+
+use crate::seam::{FinishedRead, QueuedRead, ReadQueue};
+
+/// One stream's reads.
+#[derive(Debug)]
+pub(crate) struct RingQueue {
+    ring: Ring,
+    waiting: VecDeque<QueuedRead>,
+    /// Reads that never got as far as the ring.
+    failed: VecDeque<FinishedRead>,
+}
+
+impl RingQueue {
+    /// A ring for `depth` reads at once.
+    ///
+    /// # Errors
+    /// Why the platform refuses one, in words.
+    pub(crate) fn new(depth: u32) -> io::Result<Self> {
+        let ring = Ring::new(depth.next_power_of_two()).map_err(explain)?;
+        Ok(Self { ring, waiting: VecDeque::new(), failed: VecDeque::new() })
+    }
+
+    /// Hands the ring what it has room for.
+    fn fill(&mut self) {
+        while let Some(read) = self.waiting.pop_front() {
+            if let Some(read) = self.hand_over(read) {
+                self.waiting.push_front(read);
+                break;
+            }
+        }
+    }
+
+    /// Hands a read to the ring; gives it back if there is no room.
+    fn hand_over(&mut self, read: QueuedRead) -> Option<QueuedRead> {
+        let QueuedRead { id, file, buffer, range, offset, force_async } = read;
+        let sound = range.end <= buffer.len() && i64::try_from(offset).is_ok();
+        let Some(descriptor) = file.descriptor().filter(|_| sound) else {
+            let outcome = Err(io::ErrorKind::InvalidInput.into());
+            self.failed.push_back(FinishedRead { id, buffer, outcome });
+            return None;
+        };
+        let ring_file: RingFile = Arc::clone(descriptor) as RingFile;
+        let refused =
+            self.ring.submit_read(id, ring_file, buffer, range.clone(), offset, force_async);
+        let Err(RingFull(buffer)) = refused else { return None };
+        Some(QueuedRead { id, file, buffer, range, offset, force_async })
+    }
+
+    fn came_back(&mut self, read: pagemill_sys::Completed) -> FinishedRead {
+        self.fill();
+        FinishedRead { id: read.id, buffer: read.buffer, outcome: read.result }
+    }
+}
+
+impl ReadQueue for RingQueue {
+    fn submit(&mut self, read: QueuedRead) {
+        self.waiting.push_back(read);
+        self.fill();
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.ring.flush().map(drop)
+    }
+
+    fn poll(&mut self) -> Option<FinishedRead> {
+        if let Some(failed) = self.failed.pop_front() {
+            return Some(failed);
+        }
+        let read = self.ring.try_completed()?;
+        Some(self.came_back(read))
+    }
+
+    fn wait(&mut self) -> io::Result<Option<FinishedRead>> {
+        if let Some(read) = self.poll() {
+            return Ok(Some(read));
+        }
+        if self.ring.in_flight() == 0 && self.ring.queued() == 0 {
+            return Ok(None);
+        }
+        let read = self.ring.wait()?;
+        Ok(Some(self.came_back(read)))
+    }
+
+    fn ring_calls(&self) -> u64 {
+        self.ring.enter_calls()
+    }
+}
+
+/// Why the kernel refuses a ring, and the remedy.
+fn explain(error: io::Error) -> io::Error {
+    use rustix::io::Errno;
+    let Some(errno) = error.raw_os_error().map(Errno::from_raw_os_error) else { return error };
+    let reason = match errno {
+        Errno::NOSYS => "this kernel has no io_uring (Linux 5.6 or later is needed)".to_owned(),
+        Errno::PERM | Errno::ACCESS => forbidden(),
+        Errno::NOMEM => "io_uring may not lock enough memory: raise it (ulimit -l)".to_owned(),
+        Errno::MFILE => {
+            "io_uring needs a descriptor: raise the limit of open files (ulimit -n)".to_owned()
+        }
+        Errno::NFILE => "the system's table of open files is full".to_owned(),
+        _ => format!("io_uring: {error}"),
+    };
+    io::Error::new(io::ErrorKind::Unsupported, reason)
+}
+
+/// Who forbids a ring: the administrator, by a setting, or else whatever confines this process.
+fn forbidden() -> String {
+    const SETTING: &str = "/proc/sys/kernel/io_uring_disabled";
+    let set = std::fs::read_to_string(SETTING).ok();
+    match set.as_deref().map(str::trim) {
+        Some(value @ ("1" | "2")) => format!(
+            "io_uring is switched off by sysctl kernel.io_uring_disabled = {value}: set it to 0, or use \
+             --io-method worker"
+        ),
+        _ => "io_uring is forbidden to this process (seccomp, as in many containers): allow it \
+              there, or use --io-method worker"
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::real_files::RealFileSystem;
+    use crate::seam::{Caching, File, FileSystem};
+    use pagemill_sys::AlignedBuffer;
+    use std::io::Write as _;
+
+    #[test]
+    fn more_reads_than_the_ring_holds_all_come_back_with_their_bytes() {
+        let Ok(mut queue) = RingQueue::new(2) else {
+            println!("SKIPPED: no io_uring here");
+            return;
+        };
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let contents: Vec<u8> = (0..32_u8).flat_map(|n| [n; 8192]).collect();
+        file.write_all(&contents).unwrap();
+        let file = RealFileSystem.open(file.path(), Caching::Buffered).unwrap();
+        let file: Arc<dyn File> = Arc::from(file);
+        for id in 0..32 {
+            let buffer = AlignedBuffer::zeroed(8192);
+            let (file, offset) = (file.clone(), id * 8192);
+            let read = QueuedRead { id, file, buffer, range: 0..8192, offset, force_async: true };
+            queue.submit(read);
+        }
+        queue.flush().unwrap();
+        let mut seen = Vec::new();
+        while let Some(read) = queue.wait().unwrap() {
+            assert_eq!(read.outcome.unwrap(), 8192);
+            assert!(read.buffer.iter().all(|byte| u64::from(*byte) == read.id));
+            seen.push(read.id);
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, Vec::from_iter(0..32));
+        assert!(queue.ring_calls() > 0);
+    }
+
+    #[test]
+    fn each_refusal_has_its_own_words() {
+        let why = |errno: rustix::io::Errno| explain(errno.into()).to_string();
+        assert!(why(rustix::io::Errno::NOSYS).contains("no io_uring"));
+        assert!(why(rustix::io::Errno::NOMEM).contains("ulimit -l"));
+        assert!(why(rustix::io::Errno::MFILE).contains("ulimit -n"));
+        assert!(why(rustix::io::Errno::PERM).contains("--io-method worker"));
+    }
+}

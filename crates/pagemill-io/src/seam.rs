@@ -1,0 +1,264 @@
+//! The seam between this project and the file system: [`FileSystem`], [`File`] and [`ReadQueue`].
+//!
+//! Each method makes single calls and retries nothing, so that a simulated file system can stand
+//! behind it with faults and with its own time. What every caller needs besides is in
+//! [`Storage`](crate::Storage).
+//!
+//! Invariant: a method that a file system does not have says so with [`io::ErrorKind::Unsupported`];
+//! it never pretends.
+
+use std::ffi::OsString;
+use std::fmt::Debug;
+use std::io::{self, IoSliceMut};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pagemill_sys::{AlignedBuffer, Mapping};
+use rustix::fd::OwnedFd;
+
+use crate::place::Place;
+
+/// Where files come from.
+pub trait FileSystem: Send + Sync + Debug {
+    /// Opens an existing file for reading.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where the file system has
+    /// no direct I/O, or wants an alignment that buffers do not have.
+    fn open(&self, path: &Path, caching: Caching) -> io::Result<Box<dyn File>>;
+
+    /// Everything in a directory but `.` and `..`, in no particular order.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
+
+    /// Size and type of what `path` names, symbolic links followed.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn metadata(&self, path: &Path) -> io::Result<Metadata>;
+
+    /// A queue for reads that go on while their caller does something else, at most `depth` of
+    /// them at once.
+    ///
+    /// # Errors
+    /// Why there can be none of this kind.
+    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
+        let _ = (kind, depth);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// What lies below a file.
+    fn place(&self, path: &Path) -> Place {
+        let _ = path;
+        Place::default()
+    }
+
+    /// The time since some fixed moment. A simulated file system has its own.
+    fn now(&self) -> Duration {
+        static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        START.get_or_init(Instant::now).elapsed()
+    }
+}
+
+/// Whether reads go through the kernel's page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Caching {
+    /// Through it.
+    #[default]
+    Buffered,
+    /// Past it (`O_DIRECT`).
+    Direct,
+}
+
+/// How a [`ReadQueue`] gets its reads done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum QueueKind {
+    /// By threads of this process.
+    Worker,
+    /// By the kernel, through a ring of requests.
+    IoUring,
+}
+
+/// What the kernel is told about reads to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Advice {
+    /// Bytes that are wanted soon: begin to read them.
+    WillNeed,
+    /// The file is read in one direction: read ahead further.
+    Sequential,
+    /// The file is read here and there: do not read ahead.
+    Random,
+    /// Nothing is known.
+    Normal,
+}
+
+/// How much of a stretch of a file is in the kernel's page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Residency {
+    /// Bytes that are.
+    pub cached: u64,
+    /// Bytes asked about.
+    pub bytes: u64,
+}
+
+impl Residency {
+    /// True when all of it is.
+    pub fn is_whole(self) -> bool {
+        self.cached >= self.bytes
+    }
+}
+
+/// One open file.
+#[expect(clippy::len_without_is_empty, reason = "asking costs a system call; nobody needs it")]
+pub trait File: Send + Sync + Debug {
+    /// Reads once at `offset`, without moving any file position. Fewer bytes than asked for mean
+    /// nothing; none, for a buffer that is not empty, mean the end of the file.
+    ///
+    /// # Errors
+    /// What the operating system reports, EINTR included.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// The file's size in bytes, asked for anew.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Reads once at `offset` into several buffers, one after the other. Otherwise as
+    /// [`read_at`](Self::read_at).
+    ///
+    /// # Errors
+    /// What the operating system reports, EINTR included.
+    fn read_vectored_at(&self, bufs: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
+        match bufs.iter_mut().find(|buf| !buf.is_empty()) {
+            Some(buf) => self.read_at(buf, offset),
+            None => Ok(0),
+        }
+    }
+
+    /// Moves the file position to `offset` and reads once from there: two calls, which nobody comes
+    /// between. Otherwise as [`read_at`](Self::read_at).
+    ///
+    /// # Errors
+    /// What the operating system reports, EINTR included.
+    fn seek_and_read(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.read_at(buf, offset)
+    }
+
+    /// Tells the kernel what to expect of a stretch of the file, in bytes.
+    ///
+    /// # Errors
+    /// What the operating system reports. Advice is never needed for a right result.
+    fn advise(&self, range: Range<u64>, advice: Advice) -> io::Result<()> {
+        let _ = (range, advice);
+        Ok(())
+    }
+
+    /// How much of a stretch of the file is in the page cache.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where it cannot tell.
+    fn residency(&self, range: Range<u64>) -> io::Result<Residency> {
+        let _ = range;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The first `len` bytes of the file as memory.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where files are not mapped.
+    fn map(&self, len: usize) -> io::Result<Mapping> {
+        let _ = len;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// True when the file belongs to this process's user, whom the kernel tells which of its pages are in
+    /// memory.
+    fn is_own(&self) -> bool {
+        false
+    }
+
+    /// The descriptor, for calls that no method above makes; `None` where there is no such thing.
+    fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
+        None
+    }
+}
+
+/// Reads that go on while their caller does something else.
+///
+/// A read owns its buffer and its file until it comes back, so nothing can be freed under the kernel's
+/// hands. Dropping a queue waits for what is in flight.
+pub trait ReadQueue: Send + Debug {
+    /// Takes a read on. It may begin at once or with [`flush`](Self::flush).
+    fn submit(&mut self, read: QueuedRead);
+
+    /// Makes sure that every read taken on has begun.
+    ///
+    /// # Errors
+    /// What the operating system reports. The reads stay taken on.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// A read that has come back, if there is one now: waits for nothing.
+    fn poll(&mut self) -> Option<FinishedRead>;
+
+    /// Waits for a read to come back; `None` when none is in flight.
+    ///
+    /// # Errors
+    /// What the operating system reports, but for EINTR.
+    fn wait(&mut self) -> io::Result<Option<FinishedRead>>;
+
+    /// Calls made so far to hand reads to the kernel or to wait for them, beside the reads
+    /// themselves (`io_uring_enter`).
+    fn ring_calls(&self) -> u64 {
+        0
+    }
+}
+
+/// A read for a [`ReadQueue`].
+#[derive(Debug)]
+pub struct QueuedRead {
+    /// Chosen by the caller; comes back with the outcome.
+    pub id: u64,
+    /// The file.
+    pub file: Arc<dyn File>,
+    /// Where the bytes go.
+    pub buffer: AlignedBuffer,
+    /// Which part of the buffer, in bytes.
+    pub range: Range<usize>,
+    /// Where in the file they come from, in bytes.
+    pub offset: u64,
+    /// True when the kernel should not try to serve it on the submitting thread: reading from the page
+    /// cache then does not hold up the submitter.
+    pub force_async: bool,
+}
+
+/// A read that came back.
+#[derive(Debug)]
+pub struct FinishedRead {
+    /// As given.
+    pub id: u64,
+    /// As given, with what was read.
+    pub buffer: AlignedBuffer,
+    /// How many bytes there were. As for [`File::read_at`].
+    pub outcome: io::Result<usize>,
+}
+
+/// One name in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirEntry {
+    /// The name, without the directory.
+    pub name: OsString,
+}
+
+/// What is known of a file without opening it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metadata {
+    /// Size in bytes.
+    pub len: u64,
+    /// True for a directory.
+    pub is_dir: bool,
+}

@@ -1,0 +1,182 @@
+//! The reads of `worker`: a pool of threads that read ahead of the streams they serve.
+//!
+//! PostgreSQL's method of the same name (`src/backend/storage/aio/method_worker.c`, PostgreSQL 18):
+//! one pool for the process, a bounded queue of requests, and a caller that finds the queue full
+//! reads itself.
+//!
+//! ```text
+//!   stream ── submit ──► requests (at most QUEUE_LENGTH) ──► worker threads
+//!      ▲                                                          │
+//!      └────────── wait, poll ◄── finished, one list a stream ◄───┘
+//! ```
+//!
+//! Invariants: a read that was taken on comes back exactly once; a worker holds no lock while it reads;
+//! dropping a queue waits until all its reads are back. A worker that panics would lose a read: it
+//! runs nothing that can.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::seam::{FinishedRead, QueuedRead, ReadQueue};
+
+/// Threads of the pool. PostgreSQL 18 has three by default; four keep two mirrors busy where the mirror
+/// is chosen by the reader's thread.
+const WORKERS: usize = 4;
+/// Requests that wait for a worker at most.
+const QUEUE_LENGTH: usize = 64;
+
+/// One stream's reads.
+#[derive(Debug)]
+pub(crate) struct WorkerQueue {
+    pool: &'static Pool,
+    depth: usize,
+    finished: Arc<Finished>,
+    in_flight: usize,
+}
+
+/// The reads of one stream that are back.
+#[derive(Debug, Default)]
+struct Finished {
+    reads: Mutex<Vec<FinishedRead>>,
+    arrived: Condvar,
+}
+
+impl Finished {
+    fn add(&self, read: FinishedRead) {
+        lock(&self.reads).push(read);
+        self.arrived.notify_one();
+    }
+}
+
+#[derive(Debug)]
+struct Pool {
+    requests: Mutex<VecDeque<Request>>,
+    added: Condvar,
+}
+
+#[derive(Debug)]
+struct Request {
+    read: QueuedRead,
+    finished: Arc<Finished>,
+}
+
+impl WorkerQueue {
+    /// A queue on the process's pool, whose threads are started with the first one.
+    pub(crate) fn new(depth: u32) -> io::Result<Self> {
+        let depth = depth.max(1) as usize;
+        Ok(Self { pool: Pool::running()?, depth, finished: Arc::default(), in_flight: 0 })
+    }
+
+    fn take(&mut self, read: Option<FinishedRead>) -> Option<FinishedRead> {
+        self.in_flight -= usize::from(read.is_some());
+        read
+    }
+}
+
+impl ReadQueue for WorkerQueue {
+    fn submit(&mut self, read: QueuedRead) {
+        let request = Request { read, finished: self.finished.clone() };
+        let room = self.in_flight < self.depth;
+        self.in_flight += 1;
+        let refused = if room { self.pool.add(request) } else { Some(request) };
+        if let Some(request) = refused {
+            request.run();
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Option<FinishedRead> {
+        let read = lock(&self.finished.reads).pop();
+        self.take(read)
+    }
+
+    fn wait(&mut self) -> io::Result<Option<FinishedRead>> {
+        if self.in_flight == 0 {
+            return Ok(None);
+        }
+        let mut reads = lock(&self.finished.reads);
+        while reads.is_empty() {
+            reads = self.finished.arrived.wait(reads).unwrap_or_else(PoisonError::into_inner);
+        }
+        let read = reads.pop();
+        drop(reads);
+        Ok(self.take(read))
+    }
+}
+
+impl Drop for WorkerQueue {
+    fn drop(&mut self) {
+        while let Ok(Some(_)) = self.wait() {}
+    }
+}
+
+impl Request {
+    fn run(self) {
+        let QueuedRead { id, file, mut buffer, range, offset, .. } = self.read;
+        let outcome = match buffer.get_mut(range) {
+            Some(part) => file.read_at(part, offset),
+            None => Err(io::ErrorKind::InvalidInput.into()),
+        };
+        drop(file);
+        self.finished.add(FinishedRead { id, buffer, outcome });
+    }
+}
+
+impl Pool {
+    /// The process's pool.
+    fn running() -> io::Result<&'static Self> {
+        static POOL: OnceLock<Pool> = OnceLock::new();
+        static STARTED: Mutex<usize> = Mutex::new(0);
+        let pool = POOL
+            .get_or_init(|| Self { requests: Mutex::new(VecDeque::new()), added: Condvar::new() });
+        let mut started = lock(&STARTED);
+        while *started < WORKERS {
+            let name = format!("pagemill-io-{started}");
+            match std::thread::Builder::new().name(name).spawn(move || pool.work()) {
+                Ok(_) => *started += 1,
+                // One worker is enough to go on.
+                Err(_) if *started > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(pool)
+    }
+
+    /// Queues a request, or gives it back when the queue is full.
+    fn add(&self, request: Request) -> Option<Request> {
+        let mut requests = lock(&self.requests);
+        if requests.len() >= QUEUE_LENGTH {
+            return Some(request);
+        }
+        requests.push_back(request);
+        drop(requests);
+        self.added.notify_one();
+        None
+    }
+
+    /// What each thread does, as long as the process lives.
+    fn work(&self) {
+        loop {
+            let mut requests = lock(&self.requests);
+            let request = loop {
+                match requests.pop_front() {
+                    Some(request) => break request,
+                    None => {
+                        requests =
+                            self.added.wait(requests).unwrap_or_else(PoisonError::into_inner);
+                    }
+                }
+            };
+            drop(requests);
+            request.run();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

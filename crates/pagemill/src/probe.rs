@@ -1,0 +1,33 @@
+//! `pagemill probe`: what kernel, file system and sandbox offer in a directory.
+//!
+//! As text for people, with reasons and remedies; as JSON for programs, with stable names. That
+//! something is missing is what was asked for, and no failure.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use pagemill_io::{Output, Storage, probe};
+
+use crate::arguments::ProbeArguments;
+use crate::failure::Outcome;
+use crate::{probe_json, probe_text};
+
+pub(crate) fn run(arguments: &ProbeArguments) -> Result<Outcome> {
+    let report = probe::run(&directory(arguments))?;
+    let text = match arguments.json {
+        true => format!("{:#}\n", probe_json::report(&report)),
+        false => probe_text::report(&report),
+    };
+    let output = Output::stream(&Storage::real().untimed(), std::io::stdout(), "standard output");
+    let written = output.and_then(|mut output| output.write_all(text.as_bytes()));
+    written.map_err(pagemill_engine::Error::Output)?;
+    Ok(Outcome::Done)
+}
+
+/// The directory that was named, or the current one; absolute, so that the report says where it was.
+fn directory(arguments: &ProbeArguments) -> PathBuf {
+    let data_directory = arguments.pgdata.as_ref().filter(|dir| !dir.is_empty());
+    let named = arguments.dir.clone().or_else(|| data_directory.map(PathBuf::from));
+    let named = named.unwrap_or_else(|| PathBuf::from("."));
+    std::path::absolute(&named).unwrap_or(named)
+}
