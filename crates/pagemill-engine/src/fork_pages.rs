@@ -211,7 +211,7 @@ impl TreePages for IndexPages<'_> {
         self.near.holds(block) || self.whole.as_ref().is_some_and(|whole| whole.holds(block))
     }
 
-    fn expect(&mut self, blocks: &[BlockNumber]) {
+    fn will_want(&mut self, blocks: &[BlockNumber]) {
         let past = self.blocks();
         let blocks: Vec<_> = blocks.iter().copied().filter(|block| block.0 < past).collect();
         let store = self.store_for(&blocks);
