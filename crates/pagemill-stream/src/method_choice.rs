@@ -5,8 +5,9 @@
 //!                 blocks of this stretch in the page cache?
 //!                  all │                      │ not all, or not known
 //!          mmap or pread, whichever        read in order │            │ here and there
-//!          took less time per block          pread, or on mirrors     io_uring, or worker
-//!          on the stretches before            worker                  where there is none
+//!          took less time per block          pread; on mirrors        io_uring, or worker
+//!          on the stretches before            worker; backward         where there is none
+//!                                             as here and there
 //! ```
 //!
 //! A *stretch* is [`STRETCH`] consecutive blocks. The cached choice is tried, not assumed: how dear a
@@ -84,14 +85,6 @@ impl MethodChoice {
         }
     }
 
-    /// The method for a run that begins at `block`, of which at most `len` blocks are wanted.
-    pub(crate) fn method_for(&mut self, block: BlockNumber, files: &ForkFiles) -> IoMethod {
-        match self {
-            Self::Fixed(method) => *method,
-            Self::Auto(auto) => auto.method_for(block, files),
-        }
-    }
-
     /// True when blocks in order come from mirrors, each of which is to be kept busy.
     pub(crate) fn is_on_mirrors(&self) -> bool {
         matches!(self, Self::Auto(auto) if auto.on_mirrors)
@@ -124,7 +117,13 @@ impl MethodChoice {
 }
 
 impl Auto {
-    fn method_for(&mut self, block: BlockNumber, files: &ForkFiles) -> IoMethod {
+    /// The method for a run that begins at `block`, which `then` comes after.
+    pub(crate) fn method_for(
+        &mut self,
+        block: BlockNumber,
+        then: Option<BlockNumber>,
+        files: &ForkFiles,
+    ) -> IoMethod {
         let near = self.previous.is_none_or(|previous| previous.0.abs_diff(block.0) <= 1);
         self.scattered = if near { 0 } else { self.scattered.saturating_add(1) };
         if self.scattered > 1 {
@@ -133,19 +132,18 @@ impl Auto {
         let number = block.0 / STRETCH;
         match &self.stretch {
             Some(stretch) if stretch.number == number => stretch.method,
-            _ => self.begin_stretch(number, block, files),
+            _ => self.begin_stretch(number, then.is_some_and(|then| then < block), files),
         }
     }
 
-    fn begin_stretch(&mut self, number: u32, block: BlockNumber, files: &ForkFiles) -> IoMethod {
+    fn begin_stretch(&mut self, number: u32, backward: bool, files: &ForkFiles) -> IoMethod {
         self.end_stretch(files);
-        let backward = self.previous.is_some_and(|previous| previous > block);
         let (method, begun) = if is_cached(files, number, backward) {
             let method =
                 files.storage().method_use().cached_choice(files.storage().settings().may_map);
             (method, Some(files.storage().now()))
         } else {
-            let (method, on_mirrors) = cold_method(files);
+            let (method, on_mirrors) = cold_method(files, backward);
             self.on_mirrors = on_mirrors;
             (method, None)
         };
@@ -191,7 +189,7 @@ fn is_cached(files: &ForkFiles, stretch: u32, backward: bool) -> bool {
 }
 
 /// The method for blocks in order that a device has to bring, and whether it is for the sake of mirrors.
-fn cold_method(files: &ForkFiles) -> (IoMethod, bool) {
+fn cold_method(files: &ForkFiles, backward: bool) -> (IoMethod, bool) {
     let storage = files.storage();
     let used = storage.method_use();
     if storage.settings().caching == Caching::Direct {
@@ -212,6 +210,11 @@ fn cold_method(files: &ForkFiles) -> (IoMethod, bool) {
         let method = used.queued_choice();
         let why = "not cached, and the kernel reads ahead too little here";
         used.explain(format!("{method}: {why}"));
+        return (method, false);
+    }
+    if !explicit && backward {
+        let method = used.queued_choice();
+        used.explain(format!("{method}: not cached, and backward the kernel does not read ahead"));
         return (method, false);
     }
     used.explain("pread: not cached, in order, so the kernel reads ahead".into());

@@ -41,7 +41,7 @@
 //! 2. The blocks of a run before `next` were handed out.
 //! 3. A run lies in one segment and takes one read call, unless a call comes back short; `seek` has runs
 //!    of one block.
-//! 4. The iterator is asked for at most one block beyond what is planned (and the readahead strategy
+//! 4. The iterator is asked for at most two blocks beyond what is planned (and the readahead strategy
 //!    looks at), and never again after its end.
 //! 5. After a failed read for several blocks each is read on its own, when its turn comes: only
 //!    those that cannot be read give an error.
@@ -296,7 +296,10 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
                 && self.planned.len() < self.most_reads as usize
         {
             let Some(next) = self.blocks.peek(0) else { break };
-            let method = self.choice.method_for(next, self.files);
+            let method = match &mut self.choice {
+                MethodChoice::Fixed(method) => *method,
+                MethodChoice::Auto(auto) => auto.method_for(next, self.blocks.peek(1), self.files),
+            };
             if self.choice.is_on_mirrors() {
                 self.widen(next);
             }
