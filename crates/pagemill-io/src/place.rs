@@ -16,13 +16,17 @@ const SMALL_READ_AHEAD_KB: u64 = 1024;
 pub struct Place {
     /// Disks that each hold all of it; 1 where nothing is mirrored.
     pub mirrors: u32,
+    /// True where the number of the reading thread decides which mirror it reads from (btrfs).
+    pub mirror_by_thread: bool,
+    /// True for disks that turn: what matters most is how far their heads move.
+    pub turns: bool,
     /// True when the kernel's readahead keeps less in flight than the device can serve at once.
     pub reads_ahead_too_little: bool,
 }
 
 impl Default for Place {
     fn default() -> Self {
-        Self { mirrors: 1, reads_ahead_too_little: false }
+        Self { mirrors: 1, mirror_by_thread: false, turns: false, reads_ahead_too_little: false }
     }
 }
 
@@ -37,6 +41,9 @@ impl Place {
         let little = found.read_ahead_kb.is_some_and(|kb| kb < SMALL_READ_AHEAD_KB);
         Self {
             mirrors: found.mirrors,
+            mirror_by_thread: found.file_system == "btrfs"
+                && found.read_policy.as_deref().is_none_or(|policy| policy == "pid"),
+            turns,
             reads_ahead_too_little: little && !turns && !found.devices.is_empty(),
         }
     }

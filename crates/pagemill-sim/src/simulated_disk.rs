@@ -176,7 +176,13 @@ impl FileSystem for SimulatedDisk {
         let machine = self.machine();
         let model = machine.volume.model();
         let little = machine.settings.read_ahead < SMALL_READ_AHEAD;
-        Place { mirrors: model.mirrors(), reads_ahead_too_little: little && !model.turns() }
+        let turns = model.turns();
+        Place {
+            mirrors: model.mirrors(),
+            mirror_by_thread: model.is_by_thread(),
+            turns,
+            reads_ahead_too_little: little && !turns,
+        }
     }
 
     fn now(&self) -> Duration {

@@ -52,6 +52,11 @@ impl VolumeModel {
         }
     }
 
+    /// True where the thread decides which drive it reads from.
+    pub(crate) fn is_by_thread(&self) -> bool {
+        matches!(self, Self::Mirror { balance: Balance::ByThread, .. })
+    }
+
     /// True for drives with an arm.
     pub(crate) fn turns(&self) -> bool {
         let (Self::One(drive) | Self::Mirror { drive, .. } | Self::Stripe { drive, .. }) = self;

@@ -21,7 +21,7 @@
 use std::time::Duration;
 
 use pagemill_format::BlockNumber;
-use pagemill_io::{Caching, ForkFiles, IoMethod, Lane, Readahead};
+use pagemill_io::{Caching, ForkFiles, IoMethod, Lane, Place, Readahead};
 
 /// Blocks decided about at once (8 MiB).
 const STRETCH: u32 = 1024;
@@ -55,8 +55,21 @@ pub(crate) struct Auto {
     scattered: u32,
     /// The choice for reading here and there, and for how many more runs it holds.
     scattered_choice: Option<(IoMethod, u32)>,
-    /// How many mirrors what is read lies on, if that is why it is read as it is; else 1.
-    mirrors: u32,
+    /// How mirrors are kept busy.
+    spread: Spread,
+}
+
+/// How a scan in order keeps more than one mirror busy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spread {
+    /// There is one, or its order makes it busy enough.
+    None,
+    /// Reads far ahead by whatever thread.
+    Any,
+    /// Reads far ahead, each mirror's by a thread of its own.
+    Lanes(u32),
+    /// Advice a window ahead.
+    Windows,
 }
 
 /// The stretch that is being read.
@@ -80,25 +93,23 @@ impl MethodChoice {
                 previous: None,
                 scattered: 0,
                 scattered_choice: None,
-                mirrors: 1,
+                spread: Spread::None,
             }),
         }
     }
 
-    /// How many mirrors are to be kept busy; 1 where there is only one, or it does not matter.
-    pub(crate) fn mirrors(&self) -> u32 {
+    /// How mirrors are kept busy.
+    pub(crate) fn spread(&self) -> Spread {
         match self {
-            Self::Fixed(_) => 1,
-            Self::Auto(auto) => auto.mirrors,
+            Self::Fixed(_) => Spread::None,
+            Self::Auto(auto) => auto.spread,
         }
     }
 
-    /// Which thread should read a block: each mirror gets stretch after stretch of its own. Pieces smaller
-    /// than that would be of no use on disks that turn: what one leaves to the other passes under its head
-    /// all the same.
+    /// The lane of a block: each mirror that is chosen by the thread gets stretch after stretch of its own.
     pub(crate) fn lane(&self, block: BlockNumber) -> Option<Lane> {
-        let of = self.mirrors();
-        (of > 1).then_some(Lane { number: block.0 / STRETCH % of, of })
+        let Spread::Lanes(of) = self.spread() else { return None };
+        Some(Lane { number: block.0 / STRETCH % of.max(1), of })
     }
 
     /// Takes note of a run that was begun.
@@ -159,8 +170,8 @@ impl Auto {
                 files.storage().method_use().cached_choice(files.storage().settings().may_map);
             (method, Some(files.storage().now()))
         } else {
-            let (method, mirrors) = cold_method(files, backward);
-            self.mirrors = mirrors;
+            let (method, spread) = cold_method(files, backward);
+            self.spread = spread;
             (method, None)
         };
         self.stretch = Some(Stretch { number, method, begun, blocks: 0 });
@@ -204,37 +215,49 @@ fn is_cached(files: &ForkFiles, stretch: u32, backward: bool) -> bool {
     whole(first, STRETCH) && far.is_none_or(beyond)
 }
 
-/// The method for blocks in order that a device has to bring, and how many mirrors it is to keep busy.
-fn cold_method(files: &ForkFiles, backward: bool) -> (IoMethod, u32) {
+/// The method for blocks in order that a device has to bring, and how mirrors are kept busy by it.
+fn cold_method(files: &ForkFiles, backward: bool) -> (IoMethod, Spread) {
     let storage = files.storage();
     let used = storage.method_use();
-    if storage.settings().caching == Caching::Direct {
+    let queued = |why: &str| {
         let method = used.queued_choice();
-        used.explain(format!(
-            "{method}: past the page cache, reads in flight keep the device busy"
-        ));
-        return (method, 1);
-    }
-    let explicit = !matches!(storage.settings().readahead, Readahead::Auto);
-    let place = storage.place_of(files.path());
-    if !explicit && place.mirrors > 1 {
-        let mirrors = place.mirrors;
-        used.explain(format!("worker: not cached, and {mirrors} mirrors want several readers"));
-        return (IoMethod::Worker, mirrors);
-    }
-    if !explicit && place.reads_ahead_too_little {
-        let method = used.queued_choice();
-        let why = "not cached, and the kernel reads ahead too little here";
         used.explain(format!("{method}: {why}"));
-        return (method, 1);
+        (method, Spread::None)
+    };
+    if storage.settings().caching == Caching::Direct {
+        return queued("past the page cache, reads in flight keep the device busy");
     }
-    if !explicit && backward {
-        let method = used.queued_choice();
-        used.explain(format!("{method}: not cached, and backward the kernel does not read ahead"));
-        return (method, 1);
+    let place = storage.place_of(files.path());
+    let in_order = || {
+        used.explain("pread: not cached, in order, so the kernel reads ahead".into());
+        (IoMethod::Pread, Spread::None)
+    };
+    match storage.settings().readahead {
+        Readahead::Auto if place.mirrors > 1 && !(backward && place.turns) => {
+            on_mirrors(files, place)
+        }
+        Readahead::Auto if place.reads_ahead_too_little => {
+            queued("not cached, and the kernel reads ahead too little here")
+        }
+        Readahead::Auto if backward => {
+            queued("not cached, and backward the kernel does not read ahead")
+        }
+        _ => in_order(),
     }
-    used.explain("pread: not cached, in order, so the kernel reads ahead".into());
-    (IoMethod::Pread, 1)
+}
+
+/// The method for blocks in order on mirrors. On disks that turn it matters that each reads long
+/// stretches: what one leaves to the other passes under its head all the same.
+fn on_mirrors(files: &ForkFiles, place: Place) -> (IoMethod, Spread) {
+    let used = files.storage().method_use();
+    let mirrors = place.mirrors;
+    let (method, spread, why) = match (place.turns, place.mirror_by_thread) {
+        (false, _) => (IoMethod::Worker, Spread::Any, "want several readers"),
+        (true, true) => (IoMethod::Worker, Spread::Lanes(mirrors), "want a reader each"),
+        (true, false) => (IoMethod::Pread, Spread::Windows, "want two places read at once"),
+    };
+    used.explain(format!("{method}: not cached, and {mirrors} mirrors {why}"));
+    (method, spread)
 }
 
 /// The method for blocks here and there.

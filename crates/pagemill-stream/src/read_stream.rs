@@ -60,7 +60,7 @@ use pagemill_sys::AlignedBuffer;
 
 use crate::block_queue::{BlockQueue, BlockRun};
 use crate::distances::Distances;
-use crate::method_choice::MethodChoice;
+use crate::method_choice::{MethodChoice, Spread};
 use crate::readahead_advice::ReadaheadAdvice;
 
 /// Blocks combined into one read unless told otherwise.
@@ -301,8 +301,10 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
                 MethodChoice::Fixed(method) => *method,
                 MethodChoice::Auto(auto) => auto.method_for(next, self.blocks.peek(1), self.files),
             };
-            if self.choice.mirrors() > 1 {
-                self.widen(next);
+            match self.choice.spread() {
+                Spread::None => {}
+                Spread::Any | Spread::Lanes(_) => self.widen(next),
+                Spread::Windows => self.advise_windows(),
             }
             let queued = method.queue().is_some();
             if !self.planned.is_empty() && !queued && !self.advises_scattered(next) {
@@ -346,6 +348,14 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         self.most_reads = self.most_reads.max(distance / self.io_combine_limit);
         // The read itself will tell what is wrong with the file.
         let _ = self.files.advise(block, 1, Advice::Random);
+    }
+
+    /// Tells the kernel of every second window from here on.
+    fn advise_windows(&mut self) {
+        if self.advice.is_silent() {
+            let distance = self.files.storage().settings().readahead_distance;
+            self.advice = ReadaheadAdvice::new(Readahead::Window, distance);
+        }
     }
 
     /// True when the kernel is to be told of a block that a run ahead begins with: it does not go on

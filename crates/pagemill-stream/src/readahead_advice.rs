@@ -16,6 +16,8 @@
 //! Places count in the order of the scan and not in block numbers, so that a backward scan and one that
 //! wraps round are read ahead as one that begins at block 0.
 //!
+//! Neighbours that are named for one run are named in one call.
+//!
 //! Invariants: only blocks that the scan will want are named; each once, but for `double-window`, whose
 //! pattern is its own; advice never changes what is read.
 
@@ -55,6 +57,7 @@ impl ReadaheadAdvice {
             return;
         }
         let end = self.place + u64::from(count);
+        let mut named = Named::default();
         while self.place < end {
             let ahead = self.distance_at(self.place);
             // Blocks of this run were taken from the queue: it begins at `end`.
@@ -63,10 +66,10 @@ impl ReadaheadAdvice {
             let Some(from_end) = from_end.filter(|_| ahead > 0) else { continue };
             let wanted = usize::try_from(from_end).ok().and_then(|ahead| blocks.peek(ahead));
             if let Some(block) = wanted.filter(|block| files.contiguous(*block, 1) == 1) {
-                // The read itself will tell what is wrong with the file.
-                let _ = files.advise(block, 1, pagemill_io::Advice::WillNeed);
+                named.add(block, files);
             }
         }
+        named.tell(files);
     }
 
     /// How far ahead the block to be named at this place is; 0 for none.
@@ -78,6 +81,32 @@ impl ReadaheadAdvice {
             }
             (Readahead::DoubleWindow, false) => 2 * self.distance,
             (Readahead::Window, false) | (Readahead::None | Readahead::Auto, _) => 0,
+        }
+    }
+}
+
+/// Neighbours to be named in one call.
+#[derive(Debug, Default)]
+struct Named {
+    first: BlockNumber,
+    len: u32,
+}
+
+impl Named {
+    fn add(&mut self, block: BlockNumber, files: &ForkFiles) {
+        let follows = self.len > 0 && self.first.0.checked_add(self.len) == Some(block.0);
+        if follows && files.contiguous(self.first, self.len + 1) > self.len {
+            self.len += 1;
+            return;
+        }
+        self.tell(files);
+        *self = Self { first: block, len: 1 };
+    }
+
+    fn tell(&self, files: &ForkFiles) {
+        if self.len > 0 {
+            // The read itself will tell what is wrong with the file.
+            let _ = files.advise(self.first, self.len, pagemill_io::Advice::WillNeed);
         }
     }
 }
