@@ -1,13 +1,17 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod all_visible;
 mod bootstrap;
+pub mod btree_scan;
 mod catalog_rows;
 pub mod column;
 pub mod data_directory;
 pub mod database;
 pub mod error;
 pub mod heap;
+pub mod hot_chain;
+pub mod index;
 mod name_rows;
 pub mod names;
 pub mod page_check;
@@ -21,10 +25,12 @@ pub mod value_lookups;
 pub mod value_types;
 pub mod visibility;
 
+pub use all_visible::AllVisible;
 pub use column::{Column, Generated};
 pub use data_directory::{Cluster, OpenOptions};
 pub use database::{Database, DatabaseRow};
 pub use error::{Damage, Error, Result};
+pub use index::IndexRow;
 pub use relation::{ClassRow, Persistence, Relation, RelationKind};
 pub use transaction_log::ClusterLog;
 pub use value_lookups::{TextEncoder, ValueCatalog, ValueLookups};

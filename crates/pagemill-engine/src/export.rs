@@ -24,9 +24,9 @@ use crate::table::{Shares, Table};
 
 /// A buffer is written out once it holds this many bytes: small enough to stay in the
 /// processor's cache between being filled and being copied by the kernel.
-const FLUSH_BYTES: usize = 256 << 10;
+pub(crate) const FLUSH_BYTES: usize = 256 << 10;
 /// What a buffer starts with: room for a last row of usual size.
-const BUFFER_BYTES: usize = FLUSH_BYTES + FLUSH_BYTES / 4;
+pub(crate) const BUFFER_BYTES: usize = FLUSH_BYTES + FLUSH_BYTES / 4;
 /// The largest buffer that is kept for further use.
 const LARGEST_BUFFER_BYTES: usize = 4 * FLUSH_BYTES;
 /// Blocks of a share (2 MiB).
@@ -69,12 +69,12 @@ impl ExportSummary {
 
 /// A table prepared for export: everything that can be refused has been checked.
 pub struct Export<'a> {
-    catalog: &'a ValueCatalog,
-    table: &'a Table,
-    columns: Vec<PrintedColumn>,
-    copy: CopyFormat,
-    transcoder: Option<Transcoder>,
-    scan: ScanOptions,
+    pub(crate) catalog: &'a ValueCatalog,
+    pub(crate) table: &'a Table,
+    pub(crate) columns: Vec<PrintedColumn>,
+    pub(crate) copy: CopyFormat,
+    pub(crate) transcoder: Option<Transcoder>,
+    pub(crate) scan: ScanOptions,
 }
 
 impl<'a> Export<'a> {
@@ -256,7 +256,7 @@ fn write_share(
 }
 
 /// Empties a buffer for its next use; one that grew for a large value is given back.
-fn recycle(buffer: &mut Vec<u8>) {
+pub(crate) fn recycle(buffer: &mut Vec<u8>) {
     buffer.clear();
     if buffer.capacity() > LARGEST_BUFFER_BYTES {
         *buffer = Vec::with_capacity(BUFFER_BYTES);
@@ -346,8 +346,9 @@ impl ExportSummary {
     }
 }
 
+/// Damage to a value.
 #[cold]
-fn fault_damage(
+pub(crate) fn fault_damage(
     place: Place<'_>,
     number: u16,
     columns: &[PrintedColumn],

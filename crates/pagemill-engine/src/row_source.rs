@@ -21,11 +21,11 @@ use crate::table::{Table, fork_with_rows, present_ranges, refuse_unreadable};
 /// The rows of one named table.
 #[derive(Debug)]
 pub struct RowSource<'a> {
-    database: &'a Database,
+    pub(crate) database: &'a Database,
     selected: Selected,
-    named: Relation,
+    pub(crate) named: Relation,
     /// The partitions; `None` when the relation has its own rows.
-    partitions: Option<Vec<Relation>>,
+    pub(crate) partitions: Option<Vec<Relation>>,
 }
 
 impl<'a> RowSource<'a> {
@@ -79,7 +79,7 @@ impl<'a> RowSource<'a> {
     }
 
     /// Refuses parts that cannot be read, before work on the others is begun.
-    fn refuse_unreadable(&self) -> Result<()> {
+    pub(crate) fn refuse_unreadable(&self) -> Result<()> {
         self.parts().iter().try_for_each(|part| refuse_unreadable(self.database, part))
     }
 

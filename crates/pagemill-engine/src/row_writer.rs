@@ -7,7 +7,7 @@
 //! Invariant: a row that fails leaves the buffer as it was before it.
 
 use pagemill_cluster::{Column, Generated, Relation, ValueCatalog, ValueLookups};
-use pagemill_format::tuple::{HeapTuple, Span};
+use pagemill_format::tuple::{HeapTuple, Span, TupleData};
 use pagemill_format::types::output::{TypeOutput, ValueWriter};
 use pagemill_format::types::{ScalarWriter, integer};
 use pagemill_format::varlena::Varlena;
@@ -29,10 +29,18 @@ pub(crate) struct PrintedColumn {
     /// Its position in the tuple, from 0.
     pub(crate) position: usize,
     pub(crate) name: Box<[u8]>,
-    type_oid: Oid,
+    pub(crate) type_oid: Oid,
     len: i16,
     output: TypeOutput,
     missing: Option<Box<[u8]>>,
+}
+
+impl PrintedColumn {
+    /// The same column where it is at another position of another kind of tuple, which is never too
+    /// old to have it.
+    pub(crate) fn moved_to(&self, position: usize) -> Self {
+        Self { position, missing: None, ..self.clone() }
+    }
 }
 
 /// The columns COPY would print: all that are neither dropped nor generated, or those that are
@@ -196,16 +204,25 @@ impl<'a> RowWriter<'a> {
         tuple: HeapTuple<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), ValueFault> {
+        self.write_data(tuple.data(), out)
+    }
+
+    /// Appends a row from the attributes of a tuple of any kind; on an error, nothing.
+    #[inline]
+    pub(crate) fn write_data(
+        &mut self,
+        data: TupleData<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ValueFault> {
         let start = out.len();
-        let written = self.write_columns(tuple, out).and_then(|()| self.transcode(start, out));
+        let written = self.write_columns(data, out).and_then(|()| self.transcode(start, out));
         if written.is_err() {
             out.truncate(start);
         }
         written
     }
 
-    fn write_columns(&mut self, tuple: HeapTuple<'_>, out: &mut Vec<u8>) -> Result<(), ValueFault> {
-        let data = tuple.data();
+    fn write_columns(&mut self, data: TupleData<'_>, out: &mut Vec<u8>) -> Result<(), ValueFault> {
         self.relation
             .layout
             .spans(&data, self.depth, &mut self.spans)

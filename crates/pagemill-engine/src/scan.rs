@@ -33,7 +33,7 @@ impl Progress {
         self.pages.load(Ordering::Relaxed)
     }
 
-    fn add_pages(&self, pages: u64) {
+    pub(crate) fn add_pages(&self, pages: u64) {
         self.pages.fetch_add(pages, Ordering::Relaxed);
     }
 }
@@ -146,15 +146,21 @@ pub(crate) struct Place<'a> {
     block: BlockNumber,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    /// A block of these files.
+    pub(crate) fn new(files: &'a ForkFiles, block: BlockNumber) -> Self {
+        Self { files, block }
+    }
+
     /// Damage to a tuple on this block.
     pub(crate) fn damage(self, line_pointer: u16, what: impl Into<String>) -> Damage {
         let (path, _) = self.files.locate(self.block);
         Damage::in_block(path, self.files.fork(), self.block, what).at_line_pointer(line_pointer)
     }
 
+    /// Damage to a tuple, or to the log that should tell its fate.
     #[cold]
-    fn tuple_damage(self, number: u16, fault: TupleFault) -> Result<Damage> {
+    pub(crate) fn tuple_damage(self, number: u16, fault: TupleFault) -> Result<Damage> {
         let what = match fault {
             TupleFault::Bytes(error) => error.to_string(),
             TupleFault::Status(error) => damage_of(error)?.to_string(),

@@ -147,6 +147,23 @@ pub(crate) struct SelectionArguments {
     pub(crate) excluded_schemas: Vec<String>,
 }
 
+/// In what order rows are wanted.
+#[derive(Debug, Args)]
+pub(crate) struct OrderArguments {
+    /// In the order of this B-tree index of the one table ([SCHEMA.]INDEX); with one job only
+    ///
+    /// The rows come as an index scan of PostgreSQL gives them, those with equal keys too: so they
+    /// are read one after the other, and -j is refused.
+    #[arg(long, value_name = "INDEX")]
+    pub(crate) order_by: Option<String>,
+    /// From the index's last entry to its first
+    #[arg(long, requires = "order_by")]
+    pub(crate) backward: bool,
+    /// Look at the table for every row, also where the index and the visibility map would do
+    #[arg(long, requires = "order_by")]
+    pub(crate) no_index_only: bool,
+}
+
 /// List databases, or with -d the tables of one
 ///
 /// Databases are listed with OID, encoding, tablespace and size. Tables are listed with their
@@ -191,12 +208,14 @@ pub(crate) struct CountArguments {
     pub(crate) database: DatabaseArgument,
     #[command(flatten)]
     pub(crate) selection: SelectionArguments,
+    #[command(flatten)]
+    pub(crate) order: OrderArguments,
 }
 
 /// Write tables as COPY TO would
 ///
 /// The bytes are those of COPY TO, with DateStyle ISO, TimeZone UTC and the client encoding of
-/// the server, in the order of the table's pages. A file appears under its name only when it is
+/// the server, in the order of the table's pages or of an index. A file appears under its name only when it is
 /// whole. Several tables go to a directory, one file each: SCHEMA.TABLE.txt or SCHEMA.TABLE.csv,
 /// with what a file name cannot hold as %XX.
 #[derive(Debug, Args)]
@@ -204,6 +223,7 @@ pub(crate) struct CountArguments {
 Examples:
   pagemill export -D /var/lib/postgresql/15/main -d shop -t orders > orders.txt
   pagemill export -D /var/lib/postgresql/15/main -d shop -t orders --format csv --header -o orders.csv
+  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders --order-by orders_pkey --backward
   pagemill export -D /var/lib/postgresql/15/main -d shop -t 'sales.*' -j 4 -o sales/")]
 pub(crate) struct ExportArguments {
     #[command(flatten)]
@@ -212,6 +232,8 @@ pub(crate) struct ExportArguments {
     pub(crate) database: DatabaseArgument,
     #[command(flatten)]
     pub(crate) selection: SelectionArguments,
+    #[command(flatten)]
+    pub(crate) order: OrderArguments,
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: FormatChoice,
@@ -418,7 +440,11 @@ mod tests {
 
     #[test]
     fn flags_that_belong_together_are_asked_for_together() {
-        for line in ["ls -t a", "ls -S", "inspect --block 1", "inspect -t a --fork vm"] {
+        let alone = ["count -t a --backward", "export -t a --no-index-only"];
+        for line in ["ls -t a", "ls -S", "inspect --block 1", "inspect -t a --fork vm"]
+            .into_iter()
+            .chain(alone)
+        {
             assert!(parsed(&format!("pagemill {line}")).is_err(), "{line}");
         }
         for line in ["ls -d db -t a", "inspect -t a --block 1 --fork vm", "ls -j 2"] {

@@ -8,6 +8,7 @@ use pagemill_engine::{Error as EngineError, RowSource};
 
 use crate::arguments::CountArguments;
 use crate::failure::Outcome;
+use crate::order::Order;
 use crate::session::Session;
 use crate::tables::Tables;
 
@@ -15,9 +16,13 @@ pub(crate) fn run(arguments: &CountArguments) -> Result<Outcome> {
     let session = Session::new(&arguments.common)?;
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;
+    let order = Order::of(&arguments.order, &arguments.common, &tables)?;
     let mut output = session.standard_output()?;
     tables.for_each(&session, |source, watch| {
-        let rows = source.count(session.scan_options(), watch.progress, watch.damage)?;
+        let rows = match &order {
+            None => source.count(session.scan_options(), watch.progress, watch.damage)?,
+            Some(order) => order.count(&session, source, watch)?,
+        };
         watch.work.rows += rows;
         let line = if tables.named_one { format!("{rows}\n") } else { line(source, rows) };
         let written = watch.display.aside(|| output.write_all(line.as_bytes()));

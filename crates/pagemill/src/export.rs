@@ -15,6 +15,7 @@ use crate::arguments::{ExportArguments, FormatChoice, UnknownTypesChoice};
 use crate::export_files::{Destination, file_name};
 use crate::failure::{Outcome, UsageError};
 use crate::option_values::{character, column_list, money_locale};
+use crate::order::Order;
 use crate::session::Session;
 use crate::tables::{Tables, Watch};
 
@@ -24,11 +25,13 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Outcome> {
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;
     let destination = Destination::of(arguments.output.as_deref());
+    let order = Order::of(&arguments.order, &arguments.common, &tables)?;
     refuse_many_in_one(&tables, &destination)?;
     let catalog = value_catalog(&database, arguments)?;
     catalog.setting_problems().iter().for_each(|problem| session.tell(|| problem.to_string()));
     destination.create()?;
-    let job = Job { session: &session, catalog, options, destination, format: arguments.format };
+    let format = arguments.format;
+    let job = Job { session: &session, catalog, options, destination, format, order };
     tables.for_each(&session, |source, watch| job.export(source, watch))
 }
 
@@ -39,13 +42,17 @@ struct Job<'a> {
     options: ExportOptions,
     destination: Destination,
     format: FormatChoice,
+    order: Option<Order>,
 }
 
 impl Job<'_> {
     fn export(&self, source: &RowSource<'_>, watch: &mut Watch<'_>) -> Result<()> {
         let mut output = self.output(source)?;
         let Self { catalog, options, .. } = self;
-        let done = source.export(catalog, options, &mut output, watch.progress, watch.damage)?;
+        let done = match &self.order {
+            None => source.export(catalog, options, &mut output, watch.progress, watch.damage)?,
+            Some(order) => order.export(source, (catalog, options), &mut output, watch)?,
+        };
         output.finish().map_err(EngineError::Output)?;
         watch.work.rows += done.rows;
         watch.work.buffer_hits += done.buffer_hits;

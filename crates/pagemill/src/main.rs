@@ -16,6 +16,7 @@ mod inspect_relation;
 mod ls;
 mod man_page;
 mod option_values;
+mod order;
 mod probe;
 mod probe_json;
 mod probe_text;

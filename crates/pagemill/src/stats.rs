@@ -15,9 +15,9 @@ use crate::arguments::StatsForm;
 pub(crate) struct Work {
     /// Rows counted or written.
     pub(crate) rows: u64,
-    /// Pages of tables scanned.
+    /// Pages of tables scanned, and of the index they were ordered by.
     pub(crate) pages: u64,
-    /// Pages of TOAST tables and indexes found in a cache.
+    /// Pages found in a cache: of TOAST tables and indexes, and of a table in an index's order.
     pub(crate) buffer_hits: u64,
     /// Such pages that were read.
     pub(crate) buffer_misses: u64,

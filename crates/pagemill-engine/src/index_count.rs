@@ -1,0 +1,140 @@
+//! Counting rows in the order of an index: every entry is looked up as an index scan does, and what
+//! the entries of a heap page find there is worked out once for the whole page.
+//!
+//! So a random look at the heap costs a look into a small table, and each heap page is read once,
+//! as long as the memory given holds 80 bytes for each of them.
+//!
+//! Invariant: a row is counted when its entry leads to a visible tuple, and never without an entry.
+
+use std::collections::HashSet;
+
+use pagemill_cluster::hot_chain::{PageSight, Sight, visible_member};
+use pagemill_cluster::page_check::{check_or_read_again, check_page};
+use pagemill_cluster::{Cluster, ClusterLog};
+use pagemill_format::page::Page;
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Tid};
+use pagemill_io::ForkFiles;
+
+use crate::damage::{DamageLog, damage_of};
+use crate::error::Result;
+use crate::fork_slots::{SlotState, Slots};
+use crate::index_scan::IndexScan;
+use crate::scan::{Place, Progress};
+
+/// Memory of a slot: what is seen on a page, and what finds it.
+const SLOT_BYTES: usize = size_of::<PageSight>() + 16;
+
+/// The heap as the entries of an index see it.
+pub(crate) struct HeapSights<'a> {
+    cluster: &'a Cluster,
+    files: &'a ForkFiles,
+    log: ClusterLog,
+    slots: Slots,
+    sights: Vec<PageSight>,
+    io_combine_limit: u32,
+    progress: &'a Progress,
+    /// Blocks whose damage was reported.
+    reported: HashSet<BlockNumber>,
+}
+
+impl<'a> HeapSights<'a> {
+    /// What fits into so many bytes.
+    pub(crate) fn new(
+        cluster: &'a Cluster,
+        files: &'a ForkFiles,
+        bytes: usize,
+        io_combine_limit: u32,
+        progress: &'a Progress,
+    ) -> Self {
+        let slots = Slots::new(files.blocks(), bytes / SLOT_BYTES);
+        let sights = vec![PageSight::LOST; slots.count()];
+        let log = ClusterLog::new(cluster.clone());
+        let reported = HashSet::new();
+        Self { cluster, files, log, slots, sights, io_combine_limit, progress, reported }
+    }
+
+    /// Pages asked for whose sight was known, and pages read.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        self.slots.counts()
+    }
+
+    /// Counts the rows of all entries of a scan.
+    ///
+    /// # Errors
+    /// On damage, unless it is to be skipped.
+    pub(crate) fn count(
+        &mut self,
+        scan: &mut IndexScan<'_>,
+        damage: &mut DamageLog,
+    ) -> Result<u64> {
+        let mut rows = 0;
+        loop {
+            self.slots.begin_round();
+            if !scan.advance(damage, |block| self.slots.want(block))? {
+                return Ok(rows + scan.rows());
+            }
+            self.read_wanted(scan);
+            for entry in scan.batch().entries() {
+                rows += match self.look(entry.tid) {
+                    Sight::Row => 1,
+                    Sight::Nothing => 0,
+                    Sight::Fault => self.look_closer(entry.tid, damage)?,
+                };
+            }
+        }
+    }
+
+    fn read_wanted(&mut self, scan: &mut IndexScan<'_>) {
+        let Self { cluster, files, log, slots, sights, io_combine_limit, progress, .. } = self;
+        let before = slots.counts().1;
+        let worth = |block| scan.is_worth_reading(block);
+        slots.read_wanted(files, *io_combine_limit, worth, |slot, block, bytes| {
+            sights[slot] = sight(cluster, files, block, bytes, log);
+        });
+        progress.add_pages(slots.counts().1 - before);
+    }
+
+    #[inline]
+    fn look(&self, tid: Tid) -> Sight {
+        match self.slots.find(tid.block) {
+            Some((slot, SlotState::Read)) => self.sights[slot].at(tid.line_pointer),
+            _ => Sight::Fault,
+        }
+    }
+
+    /// Tells what is wrong where an entry leads; the rows that are there after all.
+    #[cold]
+    fn look_closer(&mut self, tid: Tid, damage: &mut DamageLog) -> Result<u64> {
+        let Self { cluster, files, log, .. } = self;
+        let mut bytes = Box::new([0; BLOCK_SIZE]);
+        let read = files.read_block(tid.block, &mut bytes).map_err(pagemill_cluster::Error::from);
+        if let Err(error) = read.and_then(|()| check_page(cluster, files, tid.block, &bytes)) {
+            if self.reported.insert(tid.block) {
+                damage.report(damage_of(error)?)?;
+            }
+            return Ok(0);
+        }
+        match visible_member(Page::new(&bytes), tid.block, tid.line_pointer, log) {
+            Ok(member) => Ok(u64::from(member.is_some())),
+            Err((number, fault)) => {
+                damage.report(Place::new(files, tid.block).tuple_damage(number, fault)?)?;
+                Ok(0)
+            }
+        }
+    }
+}
+
+/// What the entries of an index find on a page just read.
+fn sight(
+    cluster: &Cluster,
+    files: &ForkFiles,
+    block: BlockNumber,
+    bytes: &BlockBytes,
+    log: &mut ClusterLog,
+) -> PageSight {
+    let mut again = None;
+    match check_or_read_again(cluster, files, block, bytes, &mut again) {
+        Ok(bytes) => PageSight::of(Page::new(bytes), block, log),
+        Err(_) => PageSight::LOST,
+    }
+}

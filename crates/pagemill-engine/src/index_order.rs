@@ -1,0 +1,350 @@
+//! The order of an index as a table's rows can be asked for in: which index that is, whether it can
+//! give all rows, and the scan that does.
+//!
+//! What cannot be done is refused before a page is read, with the indexes that would do. A name
+//! without a schema is looked for among the table's indexes, which are all in its schema.
+
+use pagemill_cluster::btree_scan::Direction;
+use pagemill_cluster::names::nearest;
+use pagemill_cluster::{
+    AllVisible, ClassRow, Damage, Database, Error as ClusterError, IndexRow, Relation,
+    RelationKind, ValueCatalog,
+};
+use pagemill_format::BLOCK_SIZE;
+use pagemill_io::{ForkFiles, Output};
+
+use crate::count::ScanOptions;
+use crate::damage::DamageLog;
+use crate::encoding::readable_name;
+use crate::error::{Error, Result};
+use crate::export::{Export, ExportOptions};
+use crate::fork_pages::{ForkPages, IndexPages};
+use crate::index_count::HeapSights;
+use crate::index_export::{IndexExport, index_columns};
+use crate::index_scan::{IndexOnly, IndexScan};
+use crate::pattern::Pattern;
+use crate::row_source::RowSource;
+use crate::scan::Progress;
+use crate::table::{Table, fork_with_rows};
+
+/// Memory for pages unless told otherwise (128 MiB, PostgreSQL's `shared_buffers`).
+const DEFAULT_BUFFER_BYTES: usize = 128 << 20;
+/// The least room for pages of the table.
+const LEAST_HEAP_PAGES: usize = 64;
+/// Most names listed in a refusal.
+const LISTED: usize = 8;
+
+/// In what order rows are wanted, and how they are to be fetched.
+#[derive(Debug, Clone)]
+pub struct OrderOptions {
+    /// The index: `[SCHEMA.]INDEX`, quotes as in SQL.
+    pub index: String,
+    /// From the last entry to the first.
+    pub backward: bool,
+    /// The heap need not be looked at where the visibility map makes that unnecessary.
+    pub index_only: bool,
+    /// Bytes of pages that are kept in memory.
+    pub buffer_bytes: usize,
+}
+
+impl Default for OrderOptions {
+    fn default() -> Self {
+        let buffer_bytes = DEFAULT_BUFFER_BYTES;
+        Self { index: String::new(), backward: false, index_only: true, buffer_bytes }
+    }
+}
+
+/// What a scan in the order of an index did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OrderSummary {
+    /// Rows counted or written.
+    pub rows: u64,
+    /// Pages that were asked for and in memory.
+    pub buffer_hits: u64,
+    /// Pages that were read.
+    pub buffer_misses: u64,
+}
+
+/// An index that gives all rows of a table.
+#[derive(Debug)]
+pub struct IndexOrder {
+    row: IndexRow,
+    relation: Relation,
+    options: OrderOptions,
+}
+
+impl IndexOrder {
+    /// The index of a table that the options name.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot give all rows of the table in an order.
+    pub fn find(source: &RowSource<'_>, options: &OrderOptions) -> Result<Self> {
+        let (database, table) = (source.database, &source.named);
+        let search = Search { database, table };
+        if let Some(partitions) = &source.partitions {
+            return Err(search.partitioned(partitions)?);
+        }
+        source.refuse_unreadable()?;
+        let class = search.named(&options.index)?;
+        let row = search.usable(class)?;
+        Ok(Self { row, relation: database.relation(class)?, options: options.clone() })
+    }
+
+    fn direction(&self) -> Direction {
+        if self.options.backward { Direction::Backward } else { Direction::Forward }
+    }
+
+    /// The files of the index; after a crash, what an unlogged one is reset to.
+    fn files(&self, database: &Database) -> Result<ForkFiles> {
+        let cluster = database.cluster();
+        let fork = fork_with_rows(cluster, &self.relation.class);
+        let files = cluster.fork(&self.relation.base, fork)?.ok_or_else(|| {
+            let what = format!("the file of index {} is missing", self.relation.display_name());
+            ClusterError::from(Damage::in_file(&self.relation.base, what))
+        })?;
+        match files.damage().first() {
+            None => Ok(files),
+            Some(found) => {
+                let damage = Damage::in_file(&self.relation.base, found.to_string());
+                Err(ClusterError::from(damage).into())
+            }
+        }
+    }
+
+    /// How many pages of the index, and how many bytes of the table, are kept in memory.
+    fn memory(&self, index: &ForkFiles) -> (usize, usize) {
+        let pages = self.options.buffer_bytes / BLOCK_SIZE;
+        let whole = index.blocks() as usize;
+        let tree = if whole <= pages / 2 { whole } else { 0 };
+        let heap = pages.saturating_sub(tree).max(LEAST_HEAP_PAGES);
+        (tree, heap * BLOCK_SIZE)
+    }
+}
+
+/// The search for an index of one table.
+struct Search<'a> {
+    database: &'a Database,
+    table: &'a Relation,
+}
+
+impl<'a> Search<'a> {
+    fn readable(&self, class: &ClassRow) -> String {
+        readable_name(self.database.row().encoding, &class.name)
+    }
+
+    /// The index of this name.
+    fn named(&self, text: &str) -> Result<&'a ClassRow> {
+        let pattern = Pattern::parse(text)?;
+        pattern.check_database(&String::from_utf8_lossy(&self.database.row().name))?;
+        let Some((schema, name)) = pattern.is_literal() else {
+            let reason = format!("{text:?} is a pattern: name one index to order by");
+            return Err(Error::Usage(reason));
+        };
+        let own_schema = readable_name(self.database.row().encoding, &self.table.schema);
+        let schema = schema.unwrap_or(&own_schema);
+        let is_it = |class: &&ClassRow| self.readable(class) == name && self.is_in(class, schema);
+        match self.database.classes().iter().find(is_it) {
+            Some(class) => Ok(class),
+            None => Err(self.missing(text, name)?),
+        }
+    }
+
+    fn is_in(&self, class: &ClassRow, schema: &str) -> bool {
+        let found = self.database.schema_of(class).unwrap_or_default();
+        readable_name(self.database.row().encoding, &found) == schema
+    }
+
+    /// The index's row, if all rows of the table can be had through it.
+    fn usable(&self, class: &ClassRow) -> Result<IndexRow> {
+        let (name, table) = (self.readable(class), self.table.display_name());
+        let refuse = |reason: String| -> Error { ClusterError::refused(reason).into() };
+        let choices = || self.choices();
+        let row = match class.kind {
+            RelationKind::Index | RelationKind::PartitionedIndex => {
+                self.database.index(class.oid)?
+            }
+            kind => {
+                let kind = kind.name();
+                return Err(refuse(format!("{name} is a {kind} and no index: {}", choices()?)));
+            }
+        };
+        let Some(row) = row else {
+            return Err(refuse(format!("pg_index has no row for {name}: {}", choices()?)));
+        };
+        if row.table != self.table.class.oid {
+            let other = self.database.class(row.table).map(|class| self.readable(class));
+            let other = other.unwrap_or_else(|| "another table".into());
+            let reason = format!("{name} is an index of {other}, not of {table}: {}", choices()?);
+            return Err(refuse(reason));
+        }
+        if !self.database.is_btree(class)? {
+            let reason = format!("{name} is not a B-tree and has no order: {}", choices()?);
+            return Err(refuse(reason));
+        }
+        if !row.is_usable() {
+            return Err(refuse(format!(
+                "{name} is an invalid index, left by a CREATE INDEX CONCURRENTLY or a DROP INDEX \
+                 CONCURRENTLY that did not end, and may lack entries: run REINDEX on it, or {}",
+                choices()?
+            )));
+        }
+        if !row.is_complete() {
+            return Err(refuse(format!(
+                "{name} is a partial index, the rows that its WHERE leaves out would be missing: {}",
+                choices()?
+            )));
+        }
+        Ok(row)
+    }
+
+    #[cold]
+    fn missing(&self, text: &str, name: &str) -> Result<Error> {
+        let good = self.good_indexes(self.table)?;
+        let near = nearest(name, good.iter().map(String::as_str), 3);
+        let remedy = match near.is_empty() {
+            true => self.choices()?,
+            false => format!("did you mean {}?", near.join(" or ")),
+        };
+        let table = self.table.display_name();
+        let reason = format!("index {text} of {table} does not exist: {remedy}");
+        Ok(ClusterError::refused(reason).into())
+    }
+
+    /// The indexes that would do, as a remedy.
+    fn choices(&self) -> Result<String> {
+        let good = self.good_indexes(self.table)?;
+        let table = self.table.display_name();
+        Ok(match good.len() {
+            0 => format!(
+                "{table} has no B-tree index that has all its rows, so leave out --order-by"
+            ),
+            _ => format!("the indexes {table} can be ordered by: {}", listed(&good)),
+        })
+    }
+
+    fn good_indexes(&self, table: &Relation) -> Result<Vec<String>> {
+        let mut good = Vec::new();
+        for row in self.database.indexes_of(table.class.oid)? {
+            let Some(class) = self.database.class(row.oid) else { continue };
+            if row.is_usable() && row.is_complete() && self.database.is_btree(class)? {
+                good.push(self.readable(class));
+            }
+        }
+        good.sort();
+        Ok(good)
+    }
+
+    #[cold]
+    fn partitioned(&self, partitions: &[Relation]) -> Result<Error> {
+        let mut remedies = Vec::new();
+        for partition in partitions.iter().take(LISTED) {
+            if let Some(index) = self.good_indexes(partition)?.first() {
+                remedies.push(format!("-t {} --order-by {index}", partition.display_name()));
+            }
+        }
+        let table = self.table.display_name();
+        let remedy = match remedies.is_empty() {
+            true => "no partition has a B-tree index, so leave out --order-by".to_owned(),
+            false => format!("order one partition by its own: {}", remedies.join(", ")),
+        };
+        let reason = format!(
+            "{table} is partitioned, and an index of it is only a name for those of its \
+             partitions: {remedy}"
+        );
+        Ok(ClusterError::refused(reason).into())
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    let mut text = names.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > LISTED {
+        text += &format!(" and {} more", names.len() - LISTED);
+    }
+    text
+}
+
+impl RowSource<'_> {
+    /// Counts the rows as an index scan meets them.
+    ///
+    /// # Errors
+    /// On damage, unless it is to be skipped; when files cannot be read.
+    pub fn count_in_order(
+        &self,
+        order: &IndexOrder,
+        options: ScanOptions,
+        progress: &Progress,
+        damage: &mut DamageLog,
+    ) -> Result<OrderSummary> {
+        let cluster = self.database.cluster();
+        let table = Table::open(self.database, self.named.clone(), damage)?;
+        let Some(heap) = table.files() else { return Ok(OrderSummary::default()) };
+        let files = order.files(self.database)?;
+        let (tree_pages, heap_bytes) = order.memory(&files);
+        let limit = options.io_combine_limit;
+        let tree = IndexPages::new(cluster, &files, tree_pages, limit, progress);
+        let index_only = match order.options.index_only {
+            true => (IndexOnly::Count, AllVisible::open(cluster, &table.relation.base)?),
+            false => (IndexOnly::Never, AllVisible::nothing(cluster)),
+        };
+        let mut scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
+        scan.start(cluster, damage)?;
+        let mut sights = HeapSights::new(cluster, heap, heap_bytes, limit, progress);
+        let rows = sights.count(&mut scan, damage)?;
+        Ok(summary(rows, [scan.counts(), sights.counts()]))
+    }
+
+    /// Writes the header line, where one is asked for, and the rows in the order of an index.
+    ///
+    /// # Errors
+    /// As [`Export`]; what can be refused is refused before anything is written.
+    pub fn export_in_order(
+        &self,
+        order: &IndexOrder,
+        catalog: &ValueCatalog,
+        options: &ExportOptions,
+        output: &mut Output,
+        (progress, damage): (&Progress, &mut DamageLog),
+    ) -> Result<OrderSummary> {
+        let table = Table::open(self.database, self.named.clone(), damage)?;
+        let export = Export::prepare(catalog, &table, options)?;
+        export.write_header(output)?;
+        export.write_rows_in_order(order, output, (progress, damage))
+    }
+}
+
+impl Export<'_> {
+    fn write_rows_in_order(
+        &self,
+        order: &IndexOrder,
+        output: &mut Output,
+        (progress, damage): (&Progress, &mut DamageLog),
+    ) -> Result<OrderSummary> {
+        let Some(heap) = self.table.files() else { return Ok(OrderSummary::default()) };
+        let database = self.catalog.database();
+        let cluster = database.cluster();
+        let files = order.files(database)?;
+        let (tree_pages, heap_bytes) = order.memory(&files);
+        let limit = self.scan.io_combine_limit;
+        let table = &self.table.relation;
+        let columns = index_columns(&self.columns, table, &order.row, &order.relation)
+            .filter(|_| order.options.index_only);
+        let index_only = match columns {
+            Some(_) => (IndexOnly::Keep, AllVisible::open(cluster, &table.base)?),
+            None => (IndexOnly::Never, AllVisible::nothing(cluster)),
+        };
+        let tree = IndexPages::new(cluster, &files, tree_pages, limit, progress);
+        let mut scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
+        scan.start(cluster, damage)?;
+        let heap = ForkPages::new(cluster, heap, heap_bytes / BLOCK_SIZE, limit, progress);
+        let columns = columns.unwrap_or_default();
+        let mut rows = IndexExport::new(self, heap, &order.relation, &columns);
+        rows.write(&mut scan, output, damage)?;
+        Ok(summary(rows.rows(), [scan.counts(), rows.counts()]))
+    }
+}
+
+fn summary(rows: u64, counts: [(u64, u64); 2]) -> OrderSummary {
+    let [(tree_hits, tree_read), (heap_hits, heap_read)] = counts;
+    let (buffer_hits, buffer_misses) = (tree_hits + heap_hits, tree_read + heap_read);
+    OrderSummary { rows, buffer_hits, buffer_misses }
+}
