@@ -19,6 +19,7 @@ use std::time::Duration;
 use pagemill_format::control::{ClusterState, ControlFile};
 use pagemill_format::{Error as FormatError, Fork, Oid, PgVersion};
 use pagemill_io::{ForkFiles, SegmentListing, Storage};
+use pagemill_stream::SyncScans;
 
 use crate::error::{Damage, Error, Result};
 
@@ -72,6 +73,7 @@ struct Inner {
     listings: Mutex<HashMap<PathBuf, Arc<SegmentListing>>>,
     /// The names of tablespaces, once a message has needed one.
     tablespace_names: OnceLock<HashMap<Oid, Box<[u8]>>>,
+    sync_scans: SyncScans,
 }
 
 impl Cluster {
@@ -101,6 +103,7 @@ impl Cluster {
             verify_checksums,
             listings: Mutex::default(),
             tablespace_names: OnceLock::new(),
+            sync_scans: SyncScans::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -123,6 +126,11 @@ impl Cluster {
     /// The version that wrote the cluster.
     pub fn version(&self) -> PgVersion {
         self.inner.control.version
+    }
+
+    /// Where the scans of large tables are that go on together, by whatever thread.
+    pub fn sync_scans(&self) -> &SyncScans {
+        &self.inner.sync_scans
     }
 
     /// True when page checksums are to be verified.

@@ -13,7 +13,6 @@ use pagemill_cluster::{
 use pagemill_format::BLOCK_SIZE;
 use pagemill_io::{ForkFiles, Output};
 
-use crate::count::ScanOptions;
 use crate::damage::DamageLog;
 use crate::encoding::readable_name;
 use crate::error::{Error, Result};
@@ -25,6 +24,7 @@ use crate::index_scan::{IndexOnly, IndexScan};
 use crate::pattern::Pattern;
 use crate::row_source::RowSource;
 use crate::scan::Progress;
+use crate::scan_plan::ScanOptions;
 use crate::table::{Table, fork_with_rows};
 
 /// Memory for pages unless told otherwise (128 MiB, PostgreSQL's `shared_buffers`).

@@ -7,8 +7,12 @@ mod method_choice;
 pub mod page_cache;
 pub mod read_stream;
 mod readahead_advice;
+pub mod scan_order;
+pub mod sync_scans;
 
 pub use page_cache::PageCache;
 pub use read_stream::{
     DEFAULT_IO_COMBINE_LIMIT, MAX_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions,
 };
+pub use scan_order::ScanOrder;
+pub use sync_scans::{JoinedScan, SyncScans};

@@ -1,0 +1,211 @@
+//! Sequential scans in every order, held against a server: what it returns by `ctid`, what a cursor
+//! returns backward, and where its own synchronized scans begin.
+//!
+//! The tables have rows that were deleted, updated within their page and rolled back, so that the
+//! tuples of a page are not simply all of its line pointers.
+
+use std::process::Output;
+
+use anyhow::{Context, Result, ensure};
+use pagemill_testkit::install::REQUIRED_MAJOR;
+use pagemill_testkit::server::ClusterOptions;
+use pagemill_testkit::session::Session;
+use pagemill_testkit::{PgInstall, Program, TestCluster};
+
+const SETUP: &str = "
+CREATE TABLE holes (id int, word text) WITH (autovacuum_enabled = off);
+INSERT INTO holes SELECT n, repeat(chr(97 + n % 26), n % 700) FROM generate_series(1, 4000) n;
+DELETE FROM holes WHERE id % 7 = 3;
+UPDATE holes SET word = 'changed' WHERE id % 11 = 5;
+BEGIN; INSERT INTO holes SELECT n, 'never' FROM generate_series(1, 500) n; ROLLBACK;
+DELETE FROM holes WHERE id BETWEEN 2000 AND 2400;
+VACUUM holes;
+INSERT INTO holes SELECT n, 'late' FROM generate_series(5001, 5100) n;
+CREATE TABLE nothing (id int);
+CREATE TABLE short (id int); INSERT INTO short SELECT generate_series(1, 1000);
+CREATE TABLE parts (id int, word text) PARTITION BY LIST ((id % 3));
+CREATE TABLE parts_long PARTITION OF parts FOR VALUES IN (0);
+CREATE TABLE parts_none PARTITION OF parts FOR VALUES IN (1);
+CREATE TABLE parts_short PARTITION OF parts DEFAULT;
+INSERT INTO parts SELECT 3 * n, repeat('x', 500) FROM generate_series(1, 300) n;
+INSERT INTO parts SELECT 3 * n + 2, 'y' FROM generate_series(1, 600) n;
+";
+
+fn program() -> Program {
+    Program::new(env!("CARGO_BIN_EXE_pagemill"))
+}
+
+/// Runs a check on a fresh cluster of every installed version.
+fn every_install(settings: &[&str], check: impl Fn(&mut TestCluster) -> Result<()>) {
+    assert!(PgInstall::find(REQUIRED_MAJOR).is_some(), "PostgreSQL {REQUIRED_MAJOR} is needed");
+    let settings = settings.iter().map(|line| (*line).to_owned()).collect();
+    let options = ClusterOptions { settings, ..ClusterOptions::default() };
+    let mut failures = Vec::new();
+    for install in PgInstall::all() {
+        let done = TestCluster::create(&install, &options).and_then(|mut cluster| {
+            cluster.psql_file_from_text("postgres", SETUP)?;
+            check(&mut cluster)
+        });
+        failures.extend(done.err().map(|error| format!("PostgreSQL {}: {error:#}", install.major)));
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+trait RunsText {
+    fn psql_file_from_text(&self, db: &str, text: &str) -> Result<()>;
+}
+
+impl RunsText for TestCluster {
+    /// Each statement in a transaction of its own.
+    fn psql_file_from_text(&self, db: &str, text: &str) -> Result<()> {
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), text)?;
+        self.psql_file(db, file.path(), &[])
+    }
+}
+
+fn rows(cluster: &TestCluster, query: &str) -> Result<Vec<u8>> {
+    cluster.copy_out("postgres", &format!("COPY ({query}) TO STDOUT"))
+}
+
+fn exported(cluster: &TestCluster, args: &[&str]) -> Result<Vec<u8>> {
+    program().succeed(&cluster.data_dir(), &[&["export", "-d", "postgres"], args].concat())
+}
+
+fn counted(cluster: &TestCluster, args: &[&str]) -> Result<String> {
+    let args = [&["count", "-d", "postgres"], args].concat();
+    Ok(String::from_utf8(program().succeed(&cluster.data_dir(), &args)?)?.trim().to_owned())
+}
+
+fn refused(cluster: &TestCluster, args: &[&str]) -> Result<Output> {
+    let output = program()
+        .run(&cluster.data_dir(), &[&args[..1], &["-d", "postgres"], &args[1..]].concat())?;
+    ensure!(!output.status.success() && output.stdout.is_empty(), "{args:?} was not refused");
+    Ok(output)
+}
+
+/// An order as flags, and as a server is asked for it.
+struct Order {
+    flags: Vec<String>,
+    by: String,
+}
+
+fn orders(last: u32) -> Vec<Order> {
+    let flags = |words: &str| words.split_whitespace().map(str::to_owned).collect();
+    let mut all = vec![
+        Order { flags: flags(""), by: "ctid".into() },
+        Order { flags: flags("--backward"), by: "ctid DESC".into() },
+    ];
+    for start in [0, 1, 17, last - 1, last] {
+        let by = format!("ctid < '({start},0)', ctid");
+        all.push(Order { flags: flags(&format!("--start-block {start}")), by });
+        let by = format!("ctid >= '({},0)', ctid DESC", start + 1);
+        all.push(Order { flags: flags(&format!("--backward --start-block {start}")), by });
+    }
+    all
+}
+
+#[test]
+fn tables_come_in_every_order_as_a_server_orders_them_by_ctid() {
+    every_install(&[], |cluster| {
+        let last = cluster.psql("postgres", "SELECT pg_relation_size('holes') / 8192 - 1")?;
+        let orders = orders(last.parse()?);
+        let expected: Vec<Vec<u8>> = orders
+            .iter()
+            .map(|order| rows(cluster, &format!("SELECT * FROM holes ORDER BY {}", order.by)))
+            .collect::<Result<_>>()?;
+        let count = cluster.psql("postgres", "SELECT count(*) FROM holes")?;
+        let cursor = "BEGIN; DECLARE c SCROLL CURSOR FOR SELECT * FROM holes; \
+                      MOVE FORWARD ALL IN c; FETCH BACKWARD ALL FROM c";
+        let args = ["-A", "-t", "-F", "\t", "-c", cursor];
+        ensure!(cluster.psql_bytes("postgres", &args)? == expected[1], "a cursor goes otherwise");
+        cluster.stop()?;
+        for (order, expected) in orders.iter().zip(&expected) {
+            let flags: Vec<&str> = order.flags.iter().map(String::as_str).collect();
+            for jobs in ["1", "3"] {
+                let args = [&["-t", "holes", "-j", jobs], &flags[..]].concat();
+                ensure!(exported(cluster, &args)? == *expected, "{args:?}");
+                ensure!(counted(cluster, &args)? == count, "{args:?}");
+            }
+            let args = [&["-t", "holes", "--io-method", "mmap"], &flags[..]].concat();
+            ensure!(exported(cluster, &args)? == *expected, "{args:?}");
+            let args =
+                [&["-t", "holes", "--io-combine-limit", "3", "--io-method", "worker"], &flags[..]]
+                    .concat();
+            ensure!(exported(cluster, &args)? == *expected, "{args:?}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn of_partitions_and_of_several_tables_each_is_scanned_in_the_order() {
+    every_install(&[], |cluster| {
+        let mut expected = Vec::new();
+        for part in ["parts_long", "parts_none", "parts_short"] {
+            let by = if part == "parts_long" { "ctid >= '(6,0)', ctid DESC" } else { "ctid DESC" };
+            expected.extend(rows(cluster, &format!("SELECT * FROM {part} ORDER BY {by}"))?);
+        }
+        cluster.stop()?;
+        let order = ["--backward", "--start-block", "5"];
+        let args = [&["-t", "parts"], &order[..]].concat();
+        ensure!(exported(cluster, &args)? == expected, "partitions differ");
+        ensure!(counted(cluster, &args)? == "900");
+        let several = counted(cluster, &["-t", "short", "-t", "holes", "--backward"])?;
+        ensure!(several.lines().count() == 2, "{several}");
+        let of_none = counted(cluster, &["-t", "nothing", "--start-block", "0", "--backward"])?;
+        ensure!(of_none == "0", "{of_none}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_block_past_the_end_is_refused_before_anything_is_written() {
+    every_install(&[], |cluster| {
+        cluster.stop()?;
+        for (table, block, told) in [
+            ("short", "5", "its last block is 4"),
+            ("parts", "4000000000", "its last block is"),
+            ("nothing", "1", "it has no blocks"),
+        ] {
+            for command in ["count", "export"] {
+                let flags = [command, "-t", table, "--start-block", block];
+                let output = refused(cluster, &flags)?;
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                let found = format!("a scan of public.{table} cannot begin with block {block}");
+                ensure!(said.contains(&found) && said.contains(told), "{flags:?}: {said}");
+            }
+        }
+        let header = ["export", "-t", "short", "--start-block", "5", "--header"];
+        refused(cluster, &header)?;
+        for flags in [
+            &["count", "-t", "short", "--start-block", "-1"][..],
+            &["count", "-t", "short", "--start-block", "1", "--order-by", "x"],
+        ] {
+            ensure!(refused(cluster, flags)?.status.code() == Some(2), "{flags:?}");
+        }
+        Ok(())
+    });
+}
+
+/// A server with little memory for pages makes a second scan join the first. Where it begins is what
+/// `--start-block` is to be told to give its rows in its order.
+#[test]
+fn the_order_of_a_servers_synchronized_scan_is_that_from_its_start_block() {
+    every_install(&["shared_buffers = 1MB", "synchronize_seqscans = on"], |cluster| {
+        let mut first = Session::open(cluster, "postgres")?;
+        first.run("BEGIN; DECLARE c CURSOR FOR SELECT * FROM holes; MOVE 1500 IN c;")?;
+        let joined = rows(cluster, "SELECT *, ctid FROM holes")?;
+        drop(first);
+        cluster.stop()?;
+        let text = String::from_utf8(joined)?;
+        let lines = text.lines().map(|line| line.rsplit_once('\t').context("no ctid"));
+        let lines = lines.collect::<Result<Vec<_>>>()?;
+        let start = lines[0].1.trim_matches('(').split(',').next().context("no block")?;
+        ensure!(start != "0", "the server's scan did not join: the table is too small");
+        let expected: String = lines.iter().map(|(row, _)| format!("{row}\n")).collect();
+        let found = exported(cluster, &["-t", "holes", "--start-block", start])?;
+        ensure!(found == expected.as_bytes(), "from block {start}");
+        Ok(())
+    });
+}
