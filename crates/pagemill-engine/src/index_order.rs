@@ -286,7 +286,8 @@ impl RowSource<'_> {
             true => (IndexOnly::Count, AllVisible::open(cluster, &table.relation.base)?),
             false => (IndexOnly::Never, AllVisible::nothing(cluster)),
         };
-        let mut scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
+        let scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
+        let mut scan = scan.reading_around(table.reads_around());
         scan.start(cluster, damage)?;
         let mut sights = HeapSights::new(cluster, heap, heap_bytes, limit, progress);
         let rows = sights.count(&mut scan, damage)?;
@@ -333,7 +334,8 @@ impl Export<'_> {
             None => (IndexOnly::Never, AllVisible::nothing(cluster)),
         };
         let tree = IndexPages::new(cluster, &files, tree_pages, limit, progress);
-        let mut scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
+        let scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
+        let mut scan = scan.reading_around(self.table.reads_around());
         scan.start(cluster, damage)?;
         let heap = ForkPages::new(cluster, heap, heap_bytes / BLOCK_SIZE, limit, progress);
         let columns = columns.unwrap_or_default();

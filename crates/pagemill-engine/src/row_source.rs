@@ -7,14 +7,17 @@
 //! Invariant: one part is open at a time, so that a table of thousands of partitions needs no
 //! more descriptors than any other.
 
+use std::collections::BTreeSet;
+
 use pagemill_cluster::{ClassRow, Database, Relation, RelationKind, ValueCatalog};
-use pagemill_format::BlockNumber;
+use pagemill_format::{BlockNumber, Oid};
 use pagemill_io::{ForkFiles, Output};
 
 use crate::count::count;
 use crate::damage::DamageLog;
 use crate::error::Result;
 use crate::export::{Export, ExportOptions, ExportSummary};
+use crate::list::tablespace_of;
 use crate::scan::Progress;
 use crate::scan_plan::{ScanOptions, check_start};
 use crate::select::Selected;
@@ -61,6 +64,16 @@ impl<'a> RowSource<'a> {
     /// The relations that hold the rows.
     pub fn parts(&self) -> &[Relation] {
         self.partitions.as_deref().unwrap_or(std::slice::from_ref(&self.named))
+    }
+
+    /// The tablespaces of these relations, each once.
+    pub fn tablespaces(&self) -> BTreeSet<Oid> {
+        self.parts().iter().map(|part| tablespace_of(self.database, &part.class)).collect()
+    }
+
+    /// The database they are in.
+    pub fn database(&self) -> &'a Database {
+        self.database
     }
 
     /// How many blocks they have together, lost ones left out.

@@ -87,6 +87,7 @@ impl<'a> ScanPlan<'a> {
     pub(crate) fn stream_options(&self) -> ReadStreamOptions {
         ReadStreamOptions {
             io_combine_limit: self.options.io_combine_limit,
+            effective_io_concurrency: self.table.effective_io_concurrency(),
             ..ReadStreamOptions::default()
         }
     }

@@ -10,11 +10,12 @@ use pagemill_cluster::{
     ClassRow, Cluster, Damage, Database, Error as ClusterError, Persistence, Relation, RelationKind,
 };
 use pagemill_format::{BlockNumber, Fork, SEGMENT_BLOCKS};
-use pagemill_io::ForkFiles;
+use pagemill_io::{DEFAULT_EFFECTIVE_IO_CONCURRENCY, ForkFiles};
 use pagemill_stream::ScanOrder;
 
 use crate::damage::{DamageLog, file_damage};
 use crate::error::Result;
+use crate::list::tablespace_of;
 
 /// A table ready to be scanned.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Table {
     files: Option<ForkFiles>,
     /// The blocks that are not lost: ranges in order, none of them empty.
     present: Vec<Range<u32>>,
+    effective_io_concurrency: u32,
+    reads_around: bool,
 }
 
 impl Table {
@@ -52,17 +55,32 @@ impl Table {
             damage.report(found)?;
         }
         let present = present_ranges(&files);
-        Ok(Self { relation, files: Some(files), present })
+        let (effective_io_concurrency, reads_around) = device_settings(database, &relation.class);
+        let files = Some(files);
+        Ok(Self { relation, files, present, effective_io_concurrency, reads_around })
     }
 
     /// A table without blocks, for what a partitioned table has itself: columns.
     pub fn without_rows(relation: Relation) -> Self {
-        Self { relation, files: None, present: Vec::new() }
+        let effective_io_concurrency = DEFAULT_EFFECTIVE_IO_CONCURRENCY;
+        let (files, present) = (None, Vec::new());
+        Self { relation, files, present, effective_io_concurrency, reads_around: true }
     }
 
     /// The open fork with its rows; `None` when there is nothing to read.
     pub fn files(&self) -> Option<&ForkFiles> {
         self.files.as_ref()
+    }
+
+    /// The most reads in flight that its tablespace is set to; 0 for no look-ahead.
+    pub fn effective_io_concurrency(&self) -> u32 {
+        self.effective_io_concurrency
+    }
+
+    /// True when a block that is wanted is worth reading with its neighbours, by the page costs of the
+    /// tablespace.
+    pub(crate) fn reads_around(&self) -> bool {
+        self.reads_around
     }
 
     /// How many block numbers the table has, lost ones included.
@@ -121,6 +139,15 @@ impl Shares {
             let start = range.start + passed;
             start..start.saturating_add(self.share_blocks).min(range.end)
         })
+    }
+}
+
+/// How many reads the table's tablespace bears at once, and whether it favours neighbours. Where its
+/// settings cannot be read the table is read all the same, by the defaults.
+fn device_settings(database: &Database, class: &ClassRow) -> (u32, bool) {
+    match database.tablespace_settings(tablespace_of(database, class)) {
+        Ok(found) => (found.effective_io_concurrency.value, found.favours_neighbours()),
+        Err(_) => (DEFAULT_EFFECTIVE_IO_CONCURRENCY, true),
     }
 }
 

@@ -209,3 +209,112 @@ fn the_order_of_a_servers_synchronized_scan_is_that_from_its_start_block() {
         Ok(())
     });
 }
+
+/// What `count -v` tells of a table, without the program's name.
+fn told(cluster: &TestCluster, flags: &[&str]) -> Result<String> {
+    let args = [&["count", "-d", "postgres", "-v"], flags].concat();
+    let output = program().run(&cluster.data_dir(), &args)?;
+    ensure!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stderr)?;
+    let lines = said.lines().filter(|line| line.contains("io_concurrency"));
+    Ok(lines.map(|line| line.trim_start_matches("pagemill: ").to_owned() + "\n").collect())
+}
+
+fn inspected(cluster: &TestCluster, table: &str) -> Result<serde_json::Value> {
+    let args = ["inspect", "-d", "postgres", "-t", table, "--json"];
+    Ok(serde_json::from_slice(&program().succeed(&cluster.data_dir(), &args)?)?)
+}
+
+#[test]
+fn a_tablespace_has_settings_of_its_own_and_else_those_of_a_session() {
+    every_install(&[], |cluster| {
+        let fast = cluster.tablespace_dir("fast")?;
+        let script = format!(
+            "CREATE TABLESPACE fast LOCATION '{}';
+             ALTER TABLESPACE fast SET (effective_io_concurrency = '0x40', random_page_cost = 1.1);
+             CREATE TABLE quick (id int) TABLESPACE fast; INSERT INTO quick VALUES (1), (2);
+             CREATE TABLE other (id int); INSERT INTO other VALUES (1);
+             CREATE TABLE twain (id int) PARTITION BY LIST (id);
+             CREATE TABLE twain_1 PARTITION OF twain FOR VALUES IN (1) TABLESPACE fast;
+             CREATE TABLE twain_2 PARTITION OF twain DEFAULT;
+             ALTER TABLE twain ADD PRIMARY KEY (id); INSERT INTO twain VALUES (1), (2);
+             CREATE DATABASE elsewhere TABLESPACE fast;",
+            fast.display()
+        );
+        cluster.psql_file_from_text("postgres", &script)?;
+        cluster.psql("elsewhere", "CREATE TABLE own (id int)")?;
+        cluster.stop()?;
+        let own = "effective_io_concurrency 64: set for tablespace \"fast\"\n";
+        let default = "effective_io_concurrency 16: the default\n";
+        ensure!(told(cluster, &["-t", "quick"])? == own, "{}", told(cluster, &["-t", "quick"])?);
+        ensure!(told(cluster, &["-t", "other"])? == default);
+        let both = told(cluster, &["-t", "twain"])?;
+        ensure!(
+            both.contains(own) && both.contains(default) && both.lines().count() == 2,
+            "{both}"
+        );
+        let flag = told(cluster, &["-t", "quick", "--effective-io-concurrency", "3"])?;
+        ensure!(flag == "effective_io_concurrency 3: --effective-io-concurrency\n", "{flag}");
+        let args = ["count", "-d", "elsewhere", "-v", "-t", "own"];
+        let output = program().run(&cluster.data_dir(), &args)?;
+        ensure!(String::from_utf8_lossy(&output.stderr).contains(own.trim_end()), "{output:?}");
+        let settings = &inspected(cluster, "quick")?["tablespace_settings"];
+        ensure!(settings["random_page_cost"]["value"] == 1.1, "{settings}");
+        ensure!(settings["seq_page_cost"]["value"] == 1.0, "{settings}");
+        ensure!(settings["effective_io_concurrency"]["value"] == 64, "{settings}");
+        let maintenance = if cluster.major() >= 18 { 16 } else { 10 };
+        let found = &settings["maintenance_io_concurrency"];
+        ensure!(found["value"] == maintenance && found["from"] == "the default", "{settings}");
+
+        cluster.start()?;
+        let effective = "SHOW maintenance_io_concurrency";
+        ensure!(cluster.psql("postgres", effective)? == maintenance.to_string());
+        cluster.psql("postgres", "ALTER SYSTEM SET effective_io_concurrency = 0")?;
+        cluster.psql("postgres", "ALTER TABLESPACE fast RESET (effective_io_concurrency)")?;
+        cluster.stop()?;
+        let file = "postgresql.auto.conf:3";
+        for table in ["quick", "other"] {
+            let found = told(cluster, &["-t", table])?;
+            ensure!(found.starts_with("effective_io_concurrency 0: set in "), "{found}");
+            ensure!(found.trim_end().ends_with(file), "{found}");
+        }
+        let rows = exported(cluster, &["-t", "holes", "--io-method", "worker"])?;
+        ensure!(rows == exported(cluster, &["-t", "holes", "--io-method", "pread"])?);
+
+        cluster.start()?;
+        cluster.psql("postgres", "ALTER DATABASE postgres SET effective_io_concurrency = 5")?;
+        cluster
+            .psql("postgres", "ALTER TABLESPACE pg_default SET (effective_io_concurrency = 2)")?;
+        cluster.stop()?;
+        ensure!(
+            told(cluster, &["-t", "quick"])?.starts_with("effective_io_concurrency 5: set on ")
+        );
+        let found = told(cluster, &["-t", "other"])?;
+        ensure!(found.starts_with("effective_io_concurrency 2: set for tablespace \"pg_default\""));
+        Ok(())
+    });
+}
+
+#[test]
+fn options_that_a_server_would_not_take_are_named_and_change_nothing() {
+    every_install(&["allow_system_table_mods = on"], |cluster| {
+        let options = "ARRAY['effective_io_concurrency=lots', 'seq_page_cost', 'mood=good']";
+        let update = format!(
+            "SET allow_system_table_mods = on; \
+             UPDATE pg_tablespace SET spcoptions = {options} WHERE spcname = 'pg_default'"
+        );
+        cluster.psql("postgres", &update)?;
+        cluster.stop()?;
+        let args = ["count", "-d", "postgres", "-t", "short", "-t", "parts"];
+        let output = program().run(&cluster.data_dir(), &args)?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success() && output.stdout.ends_with(b"1000\n"), "{output:?}");
+        ensure!(said.lines().count() == 3, "{said}");
+        for part in
+            ["effective_io_concurrency = \"lots\"", "\"seq_page_cost\" has no value", "mood"]
+        {
+            ensure!(said.contains(part) && said.contains("pg_default"), "{said}");
+        }
+        Ok(())
+    });
+}
