@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, SEGMENT_BLOCKS, SEGMENT_BYTES};
-use pagemill_sys::{MapAdvice, Mapping};
+use pagemill_sys::{ALIGNMENT, AlignedBuffer, MapAdvice, Mapping};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::file_damage::{FileDamage, examine};
 use crate::mapped_blocks::MappedBlocks;
 use crate::read_settings::IoMethod;
-use crate::seam::{Advice, File, Residency};
+use crate::seam::{Advice, Caching, File, Residency};
 use crate::segment_listing::SegmentListing;
 use crate::storage::Storage;
 
@@ -193,11 +193,28 @@ impl ForkFiles {
             pages.copy_from_slice(mapped.touched(self)?);
             return mapped.check(self);
         }
+        let misaligned = pages.as_ptr().align_offset(ALIGNMENT) != 0;
+        if misaligned && self.storage.settings().caching == Caching::Direct {
+            return self.read_past_cache(method, first, pages);
+        }
         let (_, offset) = position(first);
         let file = self.file(first)?;
         let bytes = pages.as_flattened_mut();
         let (done, stopped) = self.storage.read_until_stopped(file.as_ref(), bytes, offset, method);
         if done >= bytes.len() { Ok(()) } else { Err(self.stopped(first, done, stopped)) }
+    }
+
+    /// Direct I/O wants its buffer aligned: into any other it goes by way of one that is.
+    fn read_past_cache(
+        &self,
+        method: IoMethod,
+        first: BlockNumber,
+        pages: &mut [BlockBytes],
+    ) -> Result<()> {
+        let mut aligned = AlignedBuffer::zeroed(size_of_val(pages));
+        self.read_within_segment(method, first, aligned.as_chunks_mut().0)?;
+        pages.copy_from_slice(aligned.as_chunks().0);
+        Ok(())
     }
 
     /// The error of a read from `first` on that was stopped after `done` bytes: by an error, or by
@@ -273,9 +290,16 @@ impl ForkFiles {
     }
 
     /// How much of some blocks of one segment is in the kernel's page cache; `None` where it does not
-    /// tell.
+    /// tell. A kernel without `cachestat` (before Linux 6.5) is asked through a mapping.
     pub fn residency(&self, first: BlockNumber, count: u32) -> Option<Residency> {
-        self.file(first).ok()?.residency(byte_range(first, count)).ok()
+        let file = self.file(first).ok()?;
+        if let Ok(found) = file.residency(byte_range(first, count)) {
+            return Some(found);
+        }
+        if !self.storage.settings().may_map || !file.is_own() {
+            return None;
+        }
+        self.map_blocks(first, count).ok()?.residency().ok()
     }
 
     /// What the fork is read through.

@@ -17,6 +17,7 @@ use pagemill_sys::{MapAdvice, Mapping};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork_files::ForkFiles;
+use crate::seam::Residency;
 
 /// Consecutive blocks in memory that belongs to the kernel's page cache.
 #[derive(Debug)]
@@ -76,6 +77,18 @@ impl MappedBlocks {
             None => Ok(()),
             Some(offset) => Err(self.fault(files, offset)),
         }
+    }
+
+    /// How much of the blocks is in the page cache.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    pub(crate) fn residency(&self) -> std::io::Result<Residency> {
+        let pages = self.mapping.resident(self.range())?;
+        let resident = pages.iter().filter(|resident| **resident).count();
+        let bytes = self.range().len() as u64;
+        let cached = resident as u64 * rustix::param::page_size() as u64;
+        Ok(Residency { cached: cached.min(bytes), bytes })
     }
 
     fn range(&self) -> std::ops::Range<usize> {

@@ -6,7 +6,7 @@
 use std::io::{self, IoSliceMut};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::BLOCK_SIZE;
 use pagemill_sys::{ALIGNMENT, Mapping};
@@ -42,7 +42,8 @@ impl FileSystem for RealFileSystem {
         if caching == Caching::Direct {
             check_alignment(&fd)?;
         }
-        Ok(Box::new(RealFile { fd: Arc::new(fd), position: Mutex::new(()) }))
+        let (position, tells_residency) = (Mutex::new(()), OnceLock::new());
+        Ok(Box::new(RealFile { fd: Arc::new(fd), position, tells_residency }))
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
@@ -93,6 +94,21 @@ struct RealFile {
     fd: Arc<OwnedFd>,
     /// Held by whoever moves the file position until it has read from there.
     position: Mutex<()>,
+    /// Whether the kernel tells what of the file is cached.
+    tells_residency: OnceLock<bool>,
+}
+
+/// `statfs` calls overlayfs so (`OVERLAYFS_SUPER_MAGIC`, Linux `include/uapi/linux/magic.h`).
+const OVERLAYFS: i64 = 0x794c_7630;
+
+impl RealFile {
+    /// False on overlayfs, where `cachestat` looks at an inode that holds nothing (Linux 6.18), and answers
+    /// zero for everything.
+    fn tells_residency(&self) -> bool {
+        *self.tells_residency.get_or_init(|| {
+            rustix::fs::fstatfs(&self.fd).is_ok_and(|found| found.f_type as i64 != OVERLAYFS)
+        })
+    }
 }
 
 impl File for RealFile {
@@ -127,6 +143,9 @@ impl File for RealFile {
     }
 
     fn residency(&self, range: Range<u64>) -> io::Result<Residency> {
+        if !self.tells_residency() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         let bytes = range.end.saturating_sub(range.start);
         let found = pagemill_sys::cachestat(&self.fd, range)?;
         Ok(Residency { cached: found.cached * rustix::param::page_size() as u64, bytes })
@@ -135,6 +154,12 @@ impl File for RealFile {
     fn map(&self, len: usize) -> io::Result<Mapping> {
         use rustix::fd::AsFd as _;
         Mapping::new(self.fd.as_fd(), len)
+    }
+
+    fn is_own(&self) -> bool {
+        let user = rustix::process::geteuid();
+        user.is_root()
+            || rustix::fs::fstat(&self.fd).is_ok_and(|found| found.st_uid == user.as_raw())
     }
 
     fn descriptor(&self) -> Option<&Arc<OwnedFd>> {

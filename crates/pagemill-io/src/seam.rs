@@ -176,6 +176,12 @@ pub trait File: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// True when the file belongs to this process's user, whom the kernel tells which of its pages are in
+    /// memory.
+    fn is_own(&self) -> bool {
+        false
+    }
+
     /// The descriptor, for calls that no method above makes; `None` where there is no such thing.
     fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
         None

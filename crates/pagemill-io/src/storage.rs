@@ -319,7 +319,7 @@ mod tests {
     use super::*;
     use crate::simulated::{Disturbance, FaultyFileSystem};
 
-    fn file_of(contents: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
+    fn file_of(contents: &[u8]) -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("PG_VERSION");
         std::fs::write(&path, contents).unwrap();

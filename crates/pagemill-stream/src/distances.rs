@@ -5,6 +5,9 @@
 //! | *combine*: the most blocks of one read | doubles with each read, up to `io_combine_limit` | by one for each block that needed no read |
 //! | *look-ahead*: the most blocks asked for and not yet handed out | doubles when the consumer had to wait for a read, up to the pin limit | by one for each read that nobody waited for, once as many in a row as the pin limit |
 //!
+//! Where a device has several disks to keep busy, the look-ahead is as wide as asked from the start and
+//! stays so: that nobody waits shows that it is right, not that it is too long.
+//!
 //! Two, because one cannot serve both: with a single distance a stream of cached blocks would
 //! never combine, or one of neighbours would look ahead further than its device needs. A single one that
 //! doubles on a miss and shrinks by one on a hit gets stuck between 1 and 2 where both alternate.
@@ -23,13 +26,15 @@ pub(crate) struct Distances {
     pin_limit: u32,
     /// Reads in a row that nobody waited for.
     unwaited: u32,
+    /// True when the look-ahead does not shrink.
+    fixed: bool,
 }
 
 impl Distances {
     /// Both from 1.
     pub(crate) fn ramping_up(combine_limit: u32, most_reads: u32) -> Self {
         let pin_limit = most_reads.saturating_add(1).saturating_mul(combine_limit);
-        Self { combine: 1, combine_limit, look_ahead: 1, pin_limit, unwaited: 0 }
+        Self { combine: 1, combine_limit, look_ahead: 1, pin_limit, unwaited: 0, fixed: false }
     }
 
     /// Both from where a scan that will want everything needs them: full reads, one of them ahead.
@@ -38,6 +43,13 @@ impl Distances {
         full.combine = combine_limit;
         full.look_ahead = (2 * combine_limit).min(full.pin_limit);
         full
+    }
+
+    /// Looks ahead at least so many blocks from now on, however little is waited for.
+    pub(crate) fn widen(&mut self, blocks: u32) {
+        self.pin_limit = self.pin_limit.max(blocks);
+        self.look_ahead = self.pin_limit;
+        self.fixed = true;
     }
 
     pub(crate) fn combine(&self) -> u32 {
@@ -56,7 +68,7 @@ impl Distances {
             self.look_ahead = self.look_ahead.saturating_mul(2).min(self.pin_limit);
         } else {
             self.unwaited = self.unwaited.saturating_add(1);
-            if self.unwaited > self.pin_limit {
+            if self.unwaited > self.pin_limit && !self.fixed {
                 self.look_ahead = self.look_ahead.saturating_sub(1).max(1);
             }
         }

@@ -5,8 +5,9 @@
 //!                 blocks of this stretch in the page cache?
 //!                  all │                      │ not all, or not known
 //!          mmap or pread, whichever        read in order │            │ here and there
-//!          took less time per block          pread, or on mirrors     io_uring, or worker
-//!          on the stretches before            worker                  where there is none
+//!          took less time per block          pread; on mirrors        io_uring, or worker
+//!          on the stretches before            worker; backward         where there is none
+//!                                             as here and there
 //! ```
 //!
 //! A *stretch* is [`STRETCH`] consecutive blocks. The cached choice is tried, not assumed: how dear a
@@ -54,6 +55,8 @@ pub(crate) struct Auto {
     scattered: u32,
     /// The choice for reading here and there, and for how many more runs it holds.
     scattered_choice: Option<(IoMethod, u32)>,
+    /// True when what is read lies on several mirrors.
+    on_mirrors: bool,
 }
 
 /// The stretch that is being read.
@@ -77,16 +80,14 @@ impl MethodChoice {
                 previous: None,
                 scattered: 0,
                 scattered_choice: None,
+                on_mirrors: false,
             }),
         }
     }
 
-    /// The method for a run that begins at `block`, of which at most `len` blocks are wanted.
-    pub(crate) fn method_for(&mut self, block: BlockNumber, files: &ForkFiles) -> IoMethod {
-        match self {
-            Self::Fixed(method) => *method,
-            Self::Auto(auto) => auto.method_for(block, files),
-        }
+    /// True when blocks in order come from mirrors, each of which is to be kept busy.
+    pub(crate) fn is_on_mirrors(&self) -> bool {
+        matches!(self, Self::Auto(auto) if auto.on_mirrors)
     }
 
     /// Takes note of a run that was begun.
@@ -116,7 +117,13 @@ impl MethodChoice {
 }
 
 impl Auto {
-    fn method_for(&mut self, block: BlockNumber, files: &ForkFiles) -> IoMethod {
+    /// The method for a run that begins at `block`, which `then` comes after.
+    pub(crate) fn method_for(
+        &mut self,
+        block: BlockNumber,
+        then: Option<BlockNumber>,
+        files: &ForkFiles,
+    ) -> IoMethod {
         let near = self.previous.is_none_or(|previous| previous.0.abs_diff(block.0) <= 1);
         self.scattered = if near { 0 } else { self.scattered.saturating_add(1) };
         if self.scattered > 1 {
@@ -125,19 +132,20 @@ impl Auto {
         let number = block.0 / STRETCH;
         match &self.stretch {
             Some(stretch) if stretch.number == number => stretch.method,
-            _ => self.begin_stretch(number, block, files),
+            _ => self.begin_stretch(number, then.is_some_and(|then| then < block), files),
         }
     }
 
-    fn begin_stretch(&mut self, number: u32, block: BlockNumber, files: &ForkFiles) -> IoMethod {
+    fn begin_stretch(&mut self, number: u32, backward: bool, files: &ForkFiles) -> IoMethod {
         self.end_stretch(files);
-        let backward = self.previous.is_some_and(|previous| previous > block);
         let (method, begun) = if is_cached(files, number, backward) {
             let method =
                 files.storage().method_use().cached_choice(files.storage().settings().may_map);
             (method, Some(files.storage().now()))
         } else {
-            (cold_method(files), None)
+            let (method, on_mirrors) = cold_method(files, backward);
+            self.on_mirrors = on_mirrors;
+            (method, None)
         };
         self.stretch = Some(Stretch { number, method, begun, blocks: 0 });
         method
@@ -180,8 +188,8 @@ fn is_cached(files: &ForkFiles, stretch: u32, backward: bool) -> bool {
     whole(first, STRETCH) && far.is_none_or(beyond)
 }
 
-/// The method for blocks in order that a device has to bring.
-fn cold_method(files: &ForkFiles) -> IoMethod {
+/// The method for blocks in order that a device has to bring, and whether it is for the sake of mirrors.
+fn cold_method(files: &ForkFiles, backward: bool) -> (IoMethod, bool) {
     let storage = files.storage();
     let used = storage.method_use();
     if storage.settings().caching == Caching::Direct {
@@ -189,23 +197,28 @@ fn cold_method(files: &ForkFiles) -> IoMethod {
         used.explain(format!(
             "{method}: past the page cache, reads in flight keep the device busy"
         ));
-        return method;
+        return (method, false);
     }
     let explicit = !matches!(storage.settings().readahead, Readahead::Auto);
     let place = storage.place_of(files.path());
     if !explicit && place.mirrors > 1 {
         let mirrors = place.mirrors;
         used.explain(format!("worker: not cached, and {mirrors} mirrors want several readers"));
-        return IoMethod::Worker;
+        return (IoMethod::Worker, true);
     }
     if !explicit && place.reads_ahead_too_little {
         let method = used.queued_choice();
         let why = "not cached, and the kernel reads ahead too little here";
         used.explain(format!("{method}: {why}"));
-        return method;
+        return (method, false);
+    }
+    if !explicit && backward {
+        let method = used.queued_choice();
+        used.explain(format!("{method}: not cached, and backward the kernel does not read ahead"));
+        return (method, false);
     }
     used.explain("pread: not cached, in order, so the kernel reads ahead".into());
-    IoMethod::Pread
+    (IoMethod::Pread, false)
 }
 
 /// The method for blocks here and there.

@@ -41,7 +41,7 @@
 //! 2. The blocks of a run before `next` were handed out.
 //! 3. A run lies in one segment and takes one read call, unless a call comes back short; `seek` has runs
 //!    of one block.
-//! 4. The iterator is asked for at most one block beyond what is planned (and the readahead strategy
+//! 4. The iterator is asked for at most two blocks beyond what is planned (and the readahead strategy
 //!    looks at), and never again after its end.
 //! 5. After a failed read for several blocks each is read on its own, when its turn comes: only
 //!    those that cannot be read give an error.
@@ -51,7 +51,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber};
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, SEGMENT_BLOCKS};
 use pagemill_io::{
     Advice, Caching, Error, ErrorKind, ForkFiles, IoMethod, MappedBlocks, QueuedReads, Readahead,
     Ticket,
@@ -114,6 +114,8 @@ pub struct ReadStream<'f, I: Iterator<Item = BlockNumber>> {
     current: Current,
     reads: Option<(IoMethod, QueuedReads)>,
     spare: Vec<AlignedBuffer>,
+    /// The segment whose blocks are looked ahead of as mirrors want it.
+    wide_in: Option<u32>,
 }
 
 /// A run that is not current yet.
@@ -195,6 +197,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             current: Current::NONE,
             reads: None,
             spare: Vec::new(),
+            wide_in: None,
         }
     }
 
@@ -293,7 +296,13 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
                 && self.planned.len() < self.most_reads as usize
         {
             let Some(next) = self.blocks.peek(0) else { break };
-            let method = self.choice.method_for(next, self.files);
+            let method = match &mut self.choice {
+                MethodChoice::Fixed(method) => *method,
+                MethodChoice::Auto(auto) => auto.method_for(next, self.blocks.peek(1), self.files),
+            };
+            if self.choice.is_on_mirrors() {
+                self.widen(next);
+            }
             let queued = method.queue().is_some();
             if !self.planned.is_empty() && !queued && !self.advises_scattered(next) {
                 break;
@@ -321,6 +330,21 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             // A queue that cannot be flushed fails again, with a block to name, when it is waited for.
             let _ = reads.flush();
         }
+    }
+
+    /// Looks ahead far enough for several mirrors to be busy at once. The kernel's own readahead is switched
+    /// off: it would have one thread, and so one mirror, read what others are asked for.
+    fn widen(&mut self, block: BlockNumber) {
+        let segment = block.0 / SEGMENT_BLOCKS;
+        if self.wide_in == Some(segment) {
+            return;
+        }
+        self.wide_in = Some(segment);
+        let distance = self.files.storage().settings().readahead_distance;
+        self.distances.widen(distance);
+        self.most_reads = self.most_reads.max(distance / self.io_combine_limit);
+        // The read itself will tell what is wrong with the file.
+        let _ = self.files.advise(block, 1, Advice::Random);
     }
 
     /// True when the kernel is to be told of a block that a run ahead begins with: it does not go on
@@ -452,7 +476,7 @@ fn is_a_wait(took: Duration, blocks: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagemill_format::{Fork, SEGMENT_BLOCKS, SEGMENT_BYTES};
+    use pagemill_format::{Fork, SEGMENT_BYTES};
     use pagemill_io::simulated::{Disturbance, FaultyFileSystem};
     use pagemill_io::{CountersSnapshot, ErrorKind, ReadSettings, Storage};
     use proptest::prelude::*;

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! What a run can be told by the environment: `PAGEMILL_PG<N>_BINDIR` (where version N is installed),
-//! `PAGEMILL_TEST_MAJORS` (only these versions), `PAGEMILL_TEST_SCRATCH` (where clusters are kept).
+//! `PAGEMILL_TEST_MAJORS` (only these versions), `PAGEMILL_TEST_SCRATCH` (where clusters are kept),
+//! `PAGEMILL_REQUIRE_DEVICES=1` (a machine without loop devices or control groups fails instead of skipping).
 //!
 //! Must hold:
 //! 1. The data directory handed to a test was not read by a server after its last checkpoint: a read sets hint
@@ -21,10 +22,13 @@
 
 mod account;
 pub mod compare;
+pub mod control_group;
+pub mod devices;
 pub mod fixtures;
 pub mod install;
 pub mod mvcc;
 pub mod oracle;
+pub mod page_cache;
 pub mod prepared;
 pub mod program;
 pub mod requests;
@@ -32,6 +36,8 @@ pub mod server;
 pub mod session;
 
 pub use compare::{Diff, compare};
+pub use control_group::{ControlGroup, ReadLimit};
+pub use devices::{FileSystem, LoopDevice, Unavailable, Volume};
 pub use fixtures::Fixture;
 pub use install::{MAJORS, PgInstall};
 pub use oracle::{CopyFormat, CopyOptions, Table};

@@ -7,13 +7,12 @@ use std::path::Path;
 use std::process::Command;
 
 use super::output_of;
-use super::pagemill::Pagemill;
 use super::server::Cluster;
 
 /// Names with values, in the order they are printed.
 pub(super) fn collect(
     cluster: &Cluster,
-    pagemill: Option<&Pagemill>,
+    pagemill: Option<String>,
     root: &Path,
 ) -> Vec<(&'static str, String)> {
     let mount = mount_of(&cluster.directory);
@@ -33,7 +32,7 @@ pub(super) fn collect(
         ("scheduler", line_of(&format!("{queue}/scheduler"))),
         ("read_ahead_kb", line_of(&format!("{queue}/read_ahead_kb"))),
         ("postgresql", cluster.version()),
-        ("pagemill", pagemill.and_then(Pagemill::version)),
+        ("pagemill", pagemill),
         ("commit", commit(root)),
         ("rustc", said("rustc", &["--version"])),
     ];

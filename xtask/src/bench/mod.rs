@@ -1,112 +1,54 @@
-//! `cargo xtask bench`: pagemill against PostgreSQL 15, on the same rows, in turns.
+//! `cargo xtask bench`: pagemill measured against PostgreSQL, against the device, and against itself.
 //!
-//! What makes a figure worth keeping: both sides do the same work on equal files, their answers are
-//! compared before anything is timed, they run in turns so that a drift of the machine hits both, and
-//! the result is written down with its environment, its raw numbers, and the rows that were lost.
+//! Two benchmarks share what stands here. `bench tables`, the default, asks what whole commands cost on twin
+//! directories. `bench read` asks the same of every way to read, on one and the same directory, in a stated state of
+//! the page cache, on devices that it makes slow, mirrored or short of memory itself.
 //!
-//! Known unevenness, stated in each report: PostgreSQL is timed by psql's `\timing`, so it pays for one
-//! round trip over a Unix socket and not for its start; pagemill is timed from outside as a whole
-//! process, start included. The two read twin directories with equal contents, since a data
-//! directory whose server runs is not one pagemill should read.
+//! What makes a figure of either worth keeping: answers are checked before and while anything is timed, contestants
+//! run in turns so that a drift of the machine hits all of them, and the result is written down with its
+//! environment, its raw numbers, and the rows that were lost.
 
-mod cache;
 mod environment;
-mod options;
-mod pagemill;
-mod report;
-mod rows;
-mod runs;
+mod kept;
+mod read;
 mod server;
 mod statistics;
+mod tables;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
 use crate::workspace;
-use options::{Options, Parsed};
-use pagemill::Pagemill;
-use rows::Row;
-use runs::Measured;
-use server::Cluster;
 
-/// Everything a report is made of.
-struct Bench {
-    options: Options,
-    environment: Vec<(&'static str, String)>,
-    measured: Vec<Measured>,
-    /// Seconds of a clean release build, when asked for.
-    build_s: Option<f64>,
-    /// Share of the tables' files that was in the page cache before the first run.
-    cached_share: Option<f64>,
-}
-
-/// Runs the benchmark with these arguments; false when a row failed or its answers differed. A missed
-/// target is a result like another, and stands in the report.
+/// Runs the benchmark that the first argument names, `tables` without one.
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {
-    let options = match Options::parse(arguments)? {
-        Parsed::Help(text) => {
-            println!("{text}");
-            return Ok(true);
-        }
-        Parsed::Options(options) => options,
-    };
-    let root = workspace::root();
-    let rows = rows::selected(&options.selected, options.jobs_cores().is_some())?;
-    let cluster = Cluster::prepare(&options)?;
-    let pagemill = match options.server_only {
-        true => None,
-        false => Some(Pagemill::find(&options, &cluster, &root)?),
-    };
-    let bench = measure(options, &rows, &cluster, pagemill.as_ref(), &root)?;
-    println!("\n{}", report::markdown(&bench));
-    let is_result = !bench.options.quick && !bench.options.server_only;
-    let place = if is_result { root.join("runs") } else { cluster.directory.clone() };
-    for path in report::keep(&bench, &place)? {
-        println!("kept: {}", path.display());
+    match arguments.split_first() {
+        Some((word, rest)) if word == "read" => read::run(rest),
+        Some((word, rest)) if word == "tables" => tables::run(rest),
+        _ => tables::run(arguments),
     }
-    Ok(bench.measured.iter().all(|measured| measured.fault.is_none()))
 }
 
-fn measure(
-    options: Options,
-    rows: &[Row],
-    cluster: &Cluster,
-    pagemill: Option<&Pagemill>,
-    root: &Path,
-) -> Result<Bench> {
-    let build_s = if options.build { Some(build_seconds(&cluster.directory, root)?) } else { None };
-    let environment = environment::collect(cluster, pagemill, root);
-    let cached_share = cache::warm(&[cluster.data(), cluster.twin()], !options.as_written)?;
-    let server = cluster.start(&options)?;
-    let mut measured = Vec::new();
-    for row in rows {
-        eprintln!("{} ...", row.id);
-        measured.push(runs::measure(row, &options, &server, pagemill)?);
+/// The given binary, or a release build of this tree.
+fn binary(given: Option<&Path>, root: &Path) -> Result<PathBuf> {
+    if let Some(path) = given {
+        return path.canonicalize().with_context(|| path.display().to_string());
     }
-    Ok(Bench { options, environment, measured, build_s, cached_share })
+    eprintln!("building pagemill, release ...");
+    let mut command = workspace::cargo();
+    command.args(["build", "--release", "--quiet", "-p", "pagemill"]).current_dir(root);
+    if !command.status()?.success() {
+        bail!("failed: {}", shown(&command));
+    }
+    Ok(workspace::target_directory(root).join("release/pagemill"))
 }
 
-/// Builds the release binary from nothing, in a directory of its own.
-fn build_seconds(directory: &Path, root: &Path) -> Result<f64> {
-    let target = directory.join("build");
-    if target.exists() {
-        std::fs::remove_dir_all(&target)?;
-    }
-    let start = Instant::now();
-    let status = workspace::cargo()
-        .args(["build", "--release", "--quiet", "-p", "pagemill"])
-        .env("CARGO_TARGET_DIR", &target)
-        .current_dir(root)
-        .status()?;
-    let took = start.elapsed().as_secs_f64();
-    std::fs::remove_dir_all(&target).ok();
-    if !status.success() {
-        bail!("the release build failed");
-    }
-    Ok(took)
+/// What a binary says its version is.
+fn version_of(binary: &Path) -> Option<String> {
+    let output = output_of(Command::new(binary).arg("--version")).ok()?;
+    Some(output.trim().to_owned())
 }
 
 /// Runs a command to its end and gives its standard output; a failure carries standard error.

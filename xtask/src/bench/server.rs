@@ -1,9 +1,10 @@
-//! PostgreSQL's side: the cluster, its twin, and the running server.
+//! PostgreSQL's side: a loaded cluster and the running server.
 //!
-//! The cluster is made once and kept. After it is loaded, vacuumed and frozen, the server is stopped
-//! and the whole directory copied: the server runs on the first, pagemill reads the second, which
-//! was stopped cleanly and stays so. Invariant: `ready.json` is written last, so a directory
-//! without it is an unfinished one and is made anew.
+//! A cluster is made once and kept. After it is loaded, vacuumed and frozen, the server is stopped cleanly. Invariant:
+//! `ready.json` is written last, so a directory without it is an unfinished one and is made anew.
+//!
+//! A server runs where it is told to: on one core, in a control group. It stops when its value is dropped, so that
+//! pagemill may read the same directory.
 //!
 //! PostgreSQL refuses to run as root; its programs then run as the `postgres` account.
 
@@ -11,15 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
+use pagemill_testkit::{ControlGroup, PgInstall};
+use serde_json::Value;
 
-use super::options::Options;
 use super::output_of;
-use crate::workspace;
 
-/// Bytes of one row on its page, header and line pointer included.
-const T_ROW_BYTES: u64 = 690;
-const BIGTABLE_ROW_BYTES: u64 = 45;
 const GIB: f64 = (1_u64 << 30) as f64;
 
 /// Settings that speed the loading up, or keep the server from working on its own while it is timed.
@@ -31,31 +28,42 @@ max_wal_senders = 0
 max_wal_size = '256MB'
 ";
 
-/// A loaded cluster and its twin.
+/// What a cluster is made of.
+pub(super) struct Contents<'a> {
+    pub(super) data_checksums: bool,
+    /// The statements that load it, run in one session.
+    pub(super) statements: &'a [String],
+    /// What tells it from others; two clusters with equal contents are interchangeable.
+    pub(super) mark: Value,
+}
+
+/// How a server runs.
+#[derive(Clone, Copy)]
+pub(super) struct Conduct<'a> {
+    /// The one core it is pinned to.
+    pub(super) core: Option<usize>,
+    pub(super) shared_buffers: &'a str,
+    /// The control group it starts in.
+    pub(super) group: Option<&'a ControlGroup>,
+}
+
+/// A stopped cluster: `data` below its directory.
 pub(super) struct Cluster {
     pub(super) directory: PathBuf,
-    programs: PathBuf,
+    install: PgInstall,
     is_root: bool,
 }
 
 impl Cluster {
-    /// Finds the programs and the loaded cluster, or makes it.
-    pub(super) fn prepare(options: &Options) -> Result<Self> {
-        let default = || workspace::root().join("target/bench");
-        let directory = options.directory.clone().unwrap_or_else(default);
-        std::fs::create_dir_all(&directory)?;
+    /// The cluster of this directory, which is made if need be, and of this major version.
+    pub(super) fn open(directory: &Path, major: u32) -> Result<Self> {
+        std::fs::create_dir_all(directory)?;
         let cluster = Self {
             directory: directory.canonicalize()?,
-            programs: programs()?,
+            install: install(major)?,
             is_root: output_of(Command::new("id").arg("-u"))?.trim() == "0",
         };
         cluster.stop_leftover();
-        let wanted = contents(options);
-        if !options.fresh && cluster.ready().is_some_and(|ready| ready == wanted) {
-            eprintln!("reusing the clusters in {}", cluster.directory.display());
-        } else {
-            cluster.make(options, &wanted)?;
-        }
         Ok(cluster)
     }
 
@@ -80,58 +88,68 @@ impl Cluster {
         self.directory.join("data")
     }
 
-    /// The cleanly stopped copy.
-    pub(super) fn twin(&self) -> PathBuf {
-        self.directory.join("twin")
-    }
-
-    /// Where exports go, of both sides.
-    pub(super) fn exports(&self) -> PathBuf {
-        self.directory.join("exports")
-    }
-
     pub(super) fn version(&self) -> Option<String> {
-        let mut command = Command::new(self.programs.join("postgres"));
+        let mut command = Command::new(self.install.program("postgres"));
         Some(output_of(command.arg("--version")).ok()?.trim().to_owned())
     }
 
-    fn ready(&self) -> Option<Value> {
-        let text = std::fs::read(self.directory.join("ready.json")).ok()?;
-        serde_json::from_slice(&text).ok()
+    /// Whether it was loaded with these contents.
+    pub(super) fn holds(&self, mark: &Value) -> bool {
+        let Ok(text) = std::fs::read(self.directory.join("ready.json")) else { return false };
+        serde_json::from_slice::<Value>(&text).is_ok_and(|ready| ready == *mark)
     }
 
-    fn make(&self, options: &Options, wanted: &Value) -> Result<()> {
-        self.announce(options)?;
-        std::fs::remove_file(self.directory.join("ready.json")).ok();
-        for old in [self.data(), self.twin(), self.exports()] {
-            if old.exists() {
-                std::fs::remove_dir_all(old)?;
-            }
+    /// Makes it anew, stopped at the end; what `finish` does belongs to the making.
+    pub(super) fn make(
+        &self,
+        contents: &Contents<'_>,
+        conduct: Conduct<'_>,
+        finish: impl FnOnce(&Self) -> Result<()>,
+    ) -> Result<()> {
+        let ready = self.directory.join("ready.json");
+        std::fs::remove_file(&ready).ok();
+        if self.data().exists() {
+            std::fs::remove_dir_all(self.data())?;
         }
         self.give_to_server(&self.directory)?;
-        self.initialize(options)?;
-        let server = self.start(options)?;
-        server.load(options)?;
+        self.initialize(contents.data_checksums)?;
+        let server = self.start(conduct)?;
+        let statements: Vec<&str> = contents.statements.iter().map(String::as_str).collect();
+        server.psql(&statements)?;
         drop(server);
-        output_of(self.program("mkdir").arg(self.exports()))?;
-        let mut copy = Command::new("cp");
-        output_of(copy.args(["-a", "--reflink=auto"]).arg(self.data()).arg(self.twin()))?;
-        std::fs::write(self.directory.join("ready.json"), wanted.to_string())?;
+        finish(self)?;
+        std::fs::write(ready, contents.mark.to_string())?;
         Ok(())
     }
 
-    fn announce(&self, options: &Options) -> Result<()> {
-        let tables = options.rows * T_ROW_BYTES + options.bigtable_rows * BIGTABLE_ROW_BYTES;
-        let needed = (4 * tables + (1 << 30)) as f64 / GIB;
+    /// A copy of this stopped cluster in another directory.
+    pub(super) fn copy_to(&self, directory: &Path) -> Result<Self> {
+        std::fs::create_dir_all(directory)?;
+        self.give_to_server(directory)?;
+        let mut copy = Command::new("cp");
+        output_of(copy.args(["-a", "--reflink=auto"]).arg(self.data()).arg(directory))?;
+        let (install, is_root) = (self.install.clone(), self.is_root);
+        Ok(Self { directory: directory.canonicalize()?, install, is_root })
+    }
+
+    /// Says how much space something will take here, and refuses when there is less.
+    pub(super) fn announce(&self, what: &str, bytes: u64) -> Result<()> {
+        let needed = bytes as f64 / GIB;
         let mut df = Command::new("df");
         let listing = output_of(df.args(["--output=avail", "-B1"]).arg(&self.directory))?;
         let free: f64 = listing.split_whitespace().last().unwrap_or("0").parse()?;
         let free = free / GIB;
         let place = self.directory.display();
-        eprintln!("two clusters and two exports: {needed:.1} GiB in {place} ({free:.1} GiB free)");
+        eprintln!("{what}: {needed:.1} GiB in {place} ({free:.1} GiB free)");
         if free < needed {
             bail!("not enough space; choose another place with --dir, or fewer --rows");
         }
+        Ok(())
+    }
+
+    /// A directory that the server may write to.
+    pub(super) fn own_directory(&self, directory: &Path) -> Result<()> {
+        output_of(self.program("mkdir").arg(directory))?;
         Ok(())
     }
 
@@ -149,12 +167,14 @@ impl Cluster {
         Ok(())
     }
 
-    fn initialize(&self, options: &Options) -> Result<()> {
+    fn initialize(&self, data_checksums: bool) -> Result<()> {
         let mut initdb = self.server_program("initdb");
         initdb.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N", "-D"]);
         initdb.arg(self.data());
-        if options.data_checksums {
+        if data_checksums {
             initdb.arg("--data-checksums");
+        } else if self.install.major >= 18 {
+            initdb.arg("--no-data-checksums");
         }
         output_of(&mut initdb)?;
         let path = self.data().join("postgresql.conf");
@@ -165,65 +185,69 @@ impl Cluster {
 
     /// Any program, run as the account of the server.
     fn program(&self, name: impl AsRef<Path>) -> Command {
-        let mut command = if self.is_root {
-            let mut command = Command::new("runuser");
-            command.args(["-u", "postgres", "--"]).arg(name.as_ref());
-            command
-        } else {
-            Command::new(name.as_ref())
+        self.program_in(None, name)
+    }
+
+    fn program_in(&self, group: Option<&ControlGroup>, name: impl AsRef<Path>) -> Command {
+        let first = if self.is_root { Path::new("runuser") } else { name.as_ref() };
+        let mut command = match group {
+            Some(group) => group.command(first),
+            None => Command::new(first),
         };
+        if self.is_root {
+            command.args(["-u", "postgres", "--"]).arg(name.as_ref());
+        }
         command.current_dir("/").env("LC_ALL", "C");
         command
     }
 
     fn server_program(&self, name: &str) -> Command {
-        self.program(self.programs.join(name))
+        self.program(self.install.program(name))
     }
 
-    /// Starts the server, pinned to the benchmark's core; it stops when the value is dropped.
-    pub(super) fn start(&self, options: &Options) -> Result<Server<'_>> {
+    /// Starts the server; it stops when the value is dropped.
+    pub(super) fn start(&self, conduct: Conduct<'_>) -> Result<Server<'_>> {
         let sockets = std::env::temp_dir().join(format!("pagemill-bench-{}", std::process::id()));
         std::fs::create_dir_all(&sockets)?;
         self.give_to_server(&sockets)?;
         let server = Server { cluster: self, sockets };
-        let mut start = self.program("taskset");
-        start.args(["-c", &options.core.to_string()]).arg(self.programs.join("pg_ctl"));
+        let control = self.install.program("pg_ctl");
+        let mut start = match conduct.core {
+            Some(core) => {
+                let mut taskset = self.program_in(conduct.group, "taskset");
+                taskset.args(["-c", &core.to_string()]).arg(control);
+                taskset
+            }
+            None => self.program_in(conduct.group, control),
+        };
         start.args(["-w", "-D"]).arg(self.data()).arg("-l").arg(self.directory.join("log"));
-        let socket = server.sockets.display();
-        let buffers = &options.shared_buffers;
+        let (socket, buffers) = (server.sockets.display(), conduct.shared_buffers);
         start.arg("-o").arg(format!("-k '{socket}' -c shared_buffers={buffers}")).arg("start");
         // The server inherits the pipes of its starter and would keep them open for ever.
         start.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-        let status = start.status().context("could not start taskset")?;
+        let status = start.status().context("could not start pg_ctl")?;
         if !status.success() {
-            let log = std::fs::read_to_string(self.directory.join("log")).unwrap_or_default();
-            let tail: Vec<&str> = log.lines().rev().take(5).collect();
-            bail!(
-                "the server did not start; the end of its log, last line first:\n{}",
-                tail.join("\n")
-            );
+            bail!("the server did not start; the end of its log, last line first:\n{}", self.log());
         }
         Ok(server)
     }
-}
 
-/// The directory of PostgreSQL 15's programs.
-fn programs() -> Result<PathBuf> {
-    let given = std::env::var_os("PAGEMILL_PG15_BINDIR");
-    let directory = given.map_or_else(|| "/usr/lib/postgresql/15/bin".into(), PathBuf::from);
-    if !directory.join("initdb").is_file() {
-        let place = directory.display();
-        bail!("no PostgreSQL 15 in {place}; install postgresql-15, or set PAGEMILL_PG15_BINDIR");
+    fn log(&self) -> String {
+        let log = std::fs::read_to_string(self.directory.join("log")).unwrap_or_default();
+        log.lines().rev().take(5).collect::<Vec<_>>().join("\n")
     }
-    Ok(directory)
 }
 
-/// What the loaded cluster holds; two clusters with equal contents are interchangeable.
-fn contents(options: &Options) -> Value {
-    json!({
-        "rows": options.rows,
-        "bigtable_rows": options.bigtable_rows,
-        "data_checksums": options.data_checksums,
+/// The installation of a version. Where the environment names its programs, those and no others.
+fn install(major: u32) -> Result<PgInstall> {
+    let variable = format!("PAGEMILL_PG{major}_BINDIR");
+    let found = match std::env::var_os(&variable) {
+        Some(given) => Some(PgInstall { bindir: given.into(), major }),
+        None => PgInstall::find(major),
+    };
+    let usable = found.filter(|install| install.program("initdb").is_file());
+    usable.with_context(|| {
+        format!("no PostgreSQL {major}; install it (see ci/), or set {variable} to its programs")
     })
 }
 
@@ -234,28 +258,9 @@ pub(super) struct Server<'a> {
 }
 
 impl Server<'_> {
-    fn load(&self, options: &Options) -> Result<()> {
-        let (rows, bigtable_rows) = (options.rows, options.bigtable_rows);
-        eprintln!("loading t ({rows} rows) and bigtable ({bigtable_rows} rows) ...");
-        let t = format!(
-            "create table t as select repeat('a', 100) || i || repeat('b', 500) as filler \
-             from generate_series(1, {rows}) i"
-        );
-        let bigtable = format!(
-            "create table bigtable as select (random() * 2147483647)::int4 as a, \
-             (random() * 2147483647)::int4 as b, (random() * 2147483647)::int4 as c \
-             from generate_series(1, {bigtable_rows})"
-        );
-        let seed = "select setseed(0.25)";
-        let freeze =
-            ["vacuum (freeze, analyze) t", "vacuum (freeze, analyze) bigtable", "checkpoint"];
-        self.psql(&[&[&t, seed, &bigtable], freeze.as_slice()].concat())?;
-        Ok(())
-    }
-
     /// Runs statements in one session, one process on the server's side, and gives what psql prints.
     pub(super) fn psql(&self, statements: &[&str]) -> Result<String> {
-        let mut psql = Command::new(self.cluster.programs.join("psql"));
+        let mut psql = Command::new(self.cluster.install.psql());
         psql.args([
             "-X",
             "-A",
@@ -278,7 +283,12 @@ impl Server<'_> {
 
     /// Runs one statement and gives its output with its time in milliseconds, as psql measures it.
     pub(super) fn timed(&self, statement: &str) -> Result<(String, f64)> {
-        let output = self.psql(&["\\timing on", statement])?;
+        self.timed_after(&[], statement)
+    }
+
+    /// The same after other statements of the session, which are not timed and must print nothing.
+    pub(super) fn timed_after(&self, before: &[&str], statement: &str) -> Result<(String, f64)> {
+        let output = self.psql(&[before, &["\\timing on", statement]].concat())?;
         let (answer, time) = output.rsplit_once("Time: ").context("psql printed no time")?;
         let milliseconds = time.split_whitespace().next().unwrap_or_default();
         let milliseconds = milliseconds.parse().context("psql printed an odd time")?;

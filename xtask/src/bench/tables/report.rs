@@ -1,18 +1,19 @@
-//! The result as an artefact: a page to read and the raw numbers to check it by.
+//! The result of `bench tables`: a page to read and the raw numbers to check it by.
 //!
-//! Kept as `runs/<date>-<name>.md` and `.json`; a result is never overwritten. A quick run, or one of the
-//! server alone, is no result: it lands beside the clusters instead.
+//! Kept under `runs/`. A quick run, or one of the server alone, is no result: it lands beside the clusters instead.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::Bench;
 use super::rows::{MEMORY_TARGET_MIB, READS_TARGET, Work};
 use super::runs::Measured;
 use super::statistics::{median, range};
-use super::{Bench, server};
+use crate::bench::kept::{self, named};
+use crate::bench::server;
 
 /// What the page cache holds, in words.
 fn cache_state(as_written: bool) -> &'static str {
@@ -31,10 +32,21 @@ PostgreSQL: one statement timed \
 by psql's `\\timing`, `max_parallel_workers_per_gather = 0`, `jit = off` (compiling costs these \
 statements more than it gains), the server pinned to one core. Pagemill: the whole process, start \
 included, pinned to the same core; rows ending in `-j2` use two cores, against PostgreSQL on one. \
-PostgreSQL runs on one data directory and pagemill reads a cleanly stopped copy of it. Exports go to a \
+Exports go to a \
 new file on the same file system, with nothing left to write back from the run before; neither side is \
 asked to sync it. A ratio is PostgreSQL's time over pagemill's, the median of the pairs, with an \
 interval from order statistics. Peak memory and read calls come from runs of their own.";
+
+/// Whose files are read.
+fn directories(same: bool) -> &'static str {
+    match same {
+        true => {
+            "one, read by both; the server is stopped while pagemill runs, and its first run after \
+             each start is not timed"
+        }
+        false => "PostgreSQL runs on one and pagemill reads a cleanly stopped copy of it",
+    }
+}
 
 /// The page.
 pub(super) fn markdown(bench: &Bench) -> String {
@@ -150,6 +162,7 @@ fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
                 options.rows, options.bigtable_rows
             ),
         ),
+        ("data directories", directories(options.same_directory).to_owned()),
         ("page cache", cache_state(options.as_written).to_owned()),
         ("data checksums", if options.data_checksums { "on" } else { "off" }.to_owned()),
         ("repetitions", options.repetitions.to_string()),
@@ -162,10 +175,6 @@ fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
 
 /// The raw numbers.
 pub(super) fn raw(bench: &Bench) -> Value {
-    let named = |entries: &[(&'static str, String)]| -> Value {
-        let pairs = entries.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
-        Value::Object(pairs.collect::<Map<String, Value>>())
-    };
     json!({
         "name": bench.options.name,
         "environment": named(&bench.environment),
@@ -203,38 +212,13 @@ fn raw_row(measured: &Measured) -> Value {
 
 /// Writes both files and gives their paths.
 pub(super) fn keep(bench: &Bench, directory: &Path) -> Result<[PathBuf; 2]> {
-    std::fs::create_dir_all(directory)?;
-    let date = bench.environment.iter().find(|(name, _)| *name == "date");
-    let day = date.and_then(|(_, date)| date.get(..10)).unwrap_or("undated");
-    let stem = free_stem(directory, &format!("{day}-{}", bench.options.name));
-    let page = directory.join(format!("{stem}.md"));
-    let numbers = directory.join(format!("{stem}.json"));
-    std::fs::write(&page, markdown(bench))?;
-    std::fs::write(&numbers, serde_json::to_string_pretty(&raw(bench))? + "\n")?;
-    Ok([page, numbers])
-}
-
-/// The stem itself, or the first of `-2`, `-3` and so on that is not taken.
-fn free_stem(directory: &Path, stem: &str) -> String {
-    let taken = |stem: &str| directory.join(format!("{stem}.json")).exists();
-    if !taken(stem) {
-        return stem.to_owned();
-    }
-    let numbered = (2_u32..).map(|number| format!("{stem}-{number}"));
-    numbered.into_iter().find(|stem| !taken(stem)).unwrap_or_default()
+    let (page, numbers) = (markdown(bench), raw(bench));
+    kept::keep(directory, &bench.options.name, &bench.environment, &page, &numbers)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_result_is_never_overwritten() {
-        let directory = tempfile::tempdir().unwrap();
-        assert_eq!(free_stem(directory.path(), "2026-01-01-bench"), "2026-01-01-bench");
-        std::fs::write(directory.path().join("2026-01-01-bench.json"), "{}").unwrap();
-        assert_eq!(free_stem(directory.path(), "2026-01-01-bench"), "2026-01-01-bench-2");
-    }
 
     #[test]
     fn figures_that_are_not_there_are_dashes() {

@@ -11,9 +11,8 @@ use anyhow::{Result, bail};
 
 use super::options::Options;
 use super::rows::{Row, Work};
-use super::server::Cluster;
-use super::{output_of, shown};
-use crate::workspace;
+use super::twins::Twins;
+use crate::bench::{binary, output_of, shown, version_of};
 
 /// The calls that fetch file contents. A mapping fetches by page fault, which is no call.
 const READ_CALLS: &str = "read,readv,pread64,preadv,preadv2,io_uring_enter";
@@ -24,7 +23,10 @@ const ASK_EVERY: Duration = Duration::from_millis(2);
 /// The binary, and what it reads and writes.
 pub(super) struct Pagemill {
     binary: PathBuf,
-    twin: PathBuf,
+    /// The directory it reads.
+    data: PathBuf,
+    /// What that directory is called in the report.
+    data_word: &'static str,
     /// Where an export goes.
     pub(super) export: PathBuf,
     core: String,
@@ -33,23 +35,19 @@ pub(super) struct Pagemill {
 
 impl Pagemill {
     /// The given binary, or a release build of this tree.
-    pub(super) fn find(options: &Options, cluster: &Cluster, root: &Path) -> Result<Self> {
-        let binary = match &options.pagemill {
-            Some(path) => path.canonicalize()?,
-            None => build(root)?,
-        };
+    pub(super) fn find(options: &Options, twins: &Twins, root: &Path) -> Result<Self> {
         Ok(Self {
-            binary,
-            twin: cluster.twin(),
-            export: cluster.exports().join("pagemill"),
+            binary: binary(options.pagemill.as_deref(), root)?,
+            data: if options.same_directory { twins.cluster.data() } else { twins.twin() },
+            data_word: if options.same_directory { "DATA" } else { "TWIN" },
+            export: twins.exports().join("pagemill"),
             core: options.core.to_string(),
             two_cores: options.jobs_cores(),
         })
     }
 
     pub(super) fn version(&self) -> Option<String> {
-        let output = output_of(Command::new(&self.binary).arg("--version")).ok()?;
-        Some(output.trim().to_owned())
+        version_of(&self.binary)
     }
 
     /// Runs the row's work and gives what it printed, with the milliseconds of the whole process.
@@ -77,12 +75,12 @@ impl Pagemill {
     }
 
     fn arguments(&self, row: &Row) -> Vec<String> {
-        let twin = self.twin.to_string_lossy().into_owned();
+        let data = self.data.to_string_lossy().into_owned();
         let on_table = |name: &str, table: &str| {
-            [name, "-D", &twin, "-d", "postgres", "-t", table].map(str::to_owned).to_vec()
+            [name, "-D", &data, "-d", "postgres", "-t", table].map(str::to_owned).to_vec()
         };
         match row.work {
-            Work::Startup => ["ls", "-D", &twin].map(str::to_owned).to_vec(),
+            Work::Startup => ["ls", "-D", &data].map(str::to_owned).to_vec(),
             Work::Count(table) => on_table("count", table.name()),
             Work::Export { table, format, jobs } => {
                 let mut words = on_table("export", table.name());
@@ -101,7 +99,8 @@ impl Pagemill {
 
     /// A text with words for the directories of this machine.
     pub(super) fn without_places(&self, text: &str) -> String {
-        let places = [(&self.twin, "TWIN"), (&self.export, "FILE"), (&self.binary, "pagemill")];
+        let places =
+            [(&self.data, self.data_word), (&self.export, "FILE"), (&self.binary, "pagemill")];
         places.iter().fold(text.to_owned(), |text, (place, word)| {
             text.replace(&*place.to_string_lossy(), word)
         })
@@ -134,16 +133,6 @@ impl Pagemill {
     fn record(&self, name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("pagemill-bench-{}-{name}", std::process::id()))
     }
-}
-
-fn build(root: &Path) -> Result<PathBuf> {
-    eprintln!("building pagemill, release ...");
-    let mut command = workspace::cargo();
-    command.args(["build", "--release", "--quiet", "-p", "pagemill"]).current_dir(root);
-    if !command.status()?.success() {
-        bail!("failed: {}", shown(&command));
-    }
-    Ok(workspace::target_directory(root).join("release/pagemill"))
 }
 
 fn take(path: &Path) -> Result<String> {

@@ -13,8 +13,8 @@ use super::options::Options;
 use super::output_of;
 use super::pagemill::Pagemill;
 use super::rows::{Format, Row, Table, Work};
-use super::server::Server;
 use super::statistics::{Interval, median, median_interval};
+use super::twins::Host;
 
 /// Starts are short: more of them cost nothing.
 const STARTS_PER_REPETITION: usize = 4;
@@ -82,10 +82,10 @@ impl Measured {
 pub(super) fn measure(
     row: &Row,
     options: &Options,
-    server: &Server<'_>,
+    host: &Host<'_>,
     pagemill: Option<&Pagemill>,
 ) -> Result<Measured> {
-    let side = Side { row, server, file: server.cluster.exports().join("postgresql") };
+    let side = Side { row, host, file: host.exports().join("postgresql") };
     let statement = side.statement();
     let mut measured = Measured {
         row: *row,
@@ -95,7 +95,7 @@ pub(super) fn measure(
         pagemill_ms: Vec::new(),
         peak_memory_mib: None,
         read_calls: None,
-        blocks: row.table().map(|table| blocks(server, table)).transpose()?,
+        blocks: row.table().map(|table| blocks(host, table)).transpose()?,
         output_bytes: None,
         fault: None,
     };
@@ -113,8 +113,8 @@ pub(super) fn measure(
     Ok(measured)
 }
 
-fn blocks(server: &Server<'_>, table: Table) -> Result<u64> {
-    let size = server.psql(&[&format!("select pg_relation_size('{}')", table.name())])?;
+fn blocks(host: &Host<'_>, table: Table) -> Result<u64> {
+    let size = host.psql(&[&format!("select pg_relation_size('{}')", table.name())])?;
     Ok(size.trim().parse::<u64>().context("pg_relation_size")? / BLOCK_BYTES)
 }
 
@@ -125,14 +125,14 @@ enum Fault {
 }
 
 /// The server's side of a row, and the way both take turns.
-struct Side<'a> {
+struct Side<'a, 'b> {
     row: &'a Row,
-    server: &'a Server<'a>,
+    host: &'a Host<'b>,
     /// Where its export goes.
     file: PathBuf,
 }
 
-impl Side<'_> {
+impl Side<'_, '_> {
     fn statement(&self) -> String {
         match self.row.work {
             Work::Startup => String::new(),
@@ -155,13 +155,20 @@ impl Side<'_> {
         let expected = self.serve(None)?;
         measured.output_bytes = std::fs::metadata(&self.file).map(|file| file.len()).ok();
         if let Some(pagemill) = pagemill {
+            self.host.make_way().map_err(Fault::Server)?;
             let given = pagemill.timed(self.row).map_err(Fault::Pagemill)?.0;
             self.compare(&expected, &given, &pagemill.export).map_err(Fault::Pagemill)?;
         }
         for _ in 0..self.turn_count(options) {
             self.clear(pagemill).map_err(Fault::Server)?;
+            if self.host.is_stopped() {
+                // The first run after a start fills the server's caches.
+                self.serve(None)?;
+                self.clear(pagemill).map_err(Fault::Server)?;
+            }
             self.serve(Some(&mut measured.server_ms))?;
             let Some(pagemill) = pagemill else { continue };
+            self.host.make_way().map_err(Fault::Server)?;
             self.clear(Some(pagemill)).map_err(Fault::Server)?;
             let timed = pagemill.timed(self.row).map_err(Fault::Pagemill)?;
             measured.pagemill_ms.push(timed.1);
@@ -187,7 +194,7 @@ impl Side<'_> {
         if self.row.work == Work::Startup {
             return Ok(String::new());
         }
-        let (answer, time) = self.server.timed(&self.statement()).map_err(Fault::Server)?;
+        let (answer, time) = self.host.timed(&self.statement()).map_err(Fault::Server)?;
         if let Some(times) = times {
             times.push(time);
         }
@@ -229,7 +236,7 @@ impl Side<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::rows;
+    use crate::bench::tables::rows;
 
     fn measured(id: &str, server_ms: &[f64], pagemill_ms: &[f64]) -> Measured {
         Measured {
