@@ -44,7 +44,7 @@ pub trait TreePages {
     fn holds(&self, block: BlockNumber) -> bool;
 
     /// These pages will be asked for soon, in this order. What cannot be read is no error yet.
-    fn expect(&mut self, blocks: &[BlockNumber]);
+    fn will_want(&mut self, blocks: &[BlockNumber]);
 
     /// How many blocks the index has.
     fn blocks(&self) -> u32;
@@ -284,7 +284,7 @@ impl LeafWalk {
         let Some(at) = ahead.leaves.iter().position(|leaf| *leaf == block) else { return };
         ahead.leaves.drain(..at);
         let wanted: Vec<BlockNumber> = ahead.leaves.iter().take(ahead.distance).copied().collect();
-        pages.expect(&wanted);
+        pages.will_want(&wanted);
         ahead.distance = (ahead.distance * 2).min(MOST_AHEAD);
     }
 }

@@ -129,3 +129,30 @@ impl Database {
         Ok(found)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An `int2vector` as `pg_index` has it: one dimension, from 0.
+    fn stored(elements: &[i16]) -> Vec<u8> {
+        let length = 24 + 2 * elements.len() as u32;
+        let words = [length << 2, 1, 0, 21, elements.len() as u32, 0];
+        let mut bytes = words.map(u32::to_le_bytes).concat();
+        bytes.extend(elements.iter().flat_map(|element| element.to_le_bytes()));
+        bytes
+    }
+
+    #[test]
+    fn the_columns_of_an_index_are_numbers_and_an_expression_is_none() {
+        assert_eq!(vector(Some(&stored(&[3, 0, 1]))).unwrap(), [3, 0, 1]);
+        assert_eq!(vector(Some(&stored(&[]))).unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_no_vector_is_damage() {
+        for raw in [None, Some(&[][..]), Some(&[16, 0, 0, 0]), Some(&[40, 0, 0, 0, 1, 0, 0, 0])] {
+            assert!(vector(raw).is_err(), "{raw:?}");
+        }
+    }
+}

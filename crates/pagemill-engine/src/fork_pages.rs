@@ -98,6 +98,14 @@ impl<'a> ForkPages<'a> {
         Ok(&self.pages.as_chunks().0[slot])
     }
 
+    /// A page that was got in this round, and nothing else.
+    #[inline]
+    pub(crate) fn held(&self, block: BlockNumber) -> Option<&BlockBytes> {
+        let (slot, _) = self.slots.find(block)?;
+        self.checked.get(slot).filter(|checked| **checked)?;
+        self.pages.as_chunks().0.get(slot)
+    }
+
     /// True when [`ForkPages::get`] need not read.
     fn holds(&self, block: BlockNumber) -> bool {
         self.slots.find(block).is_some_and(|(_, state)| state == SlotState::Read)
@@ -203,7 +211,7 @@ impl TreePages for IndexPages<'_> {
         self.near.holds(block) || self.whole.as_ref().is_some_and(|whole| whole.holds(block))
     }
 
-    fn expect(&mut self, blocks: &[BlockNumber]) {
+    fn will_want(&mut self, blocks: &[BlockNumber]) {
         let past = self.blocks();
         let blocks: Vec<_> = blocks.iter().copied().filter(|block| block.0 < past).collect();
         let store = self.store_for(&blocks);

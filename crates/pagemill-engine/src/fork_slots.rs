@@ -33,7 +33,7 @@ pub(crate) enum SlotState {
     Wanted,
     /// What was read.
     Read,
-    /// The block could not be read.
+    /// The block could not be read with others; by itself it may be.
     Lost,
 }
 
@@ -153,8 +153,15 @@ impl Slots {
         let wanted = std::mem::take(&mut self.wanted);
         let options = ReadStreamOptions { io_combine_limit, ..ReadStreamOptions::default() };
         let mut stream = ReadStream::new(files, bridged(&wanted), options);
+        let mut last = 0..0;
         while let Some(run) = stream.next_run() {
-            let Ok((first, pages)) = run else { continue };
+            let Ok((first, pages)) = run else {
+                // It may be that the last run was mapped, and its file failed while it was copied.
+                // What is lost is read once more, on its own, before it counts as lost.
+                self.lose(std::mem::take(&mut last));
+                continue;
+            };
+            last = first.0..first.0 + pages.len() as u32;
             for (block, bytes) in (first.0..).map(BlockNumber).zip(pages) {
                 if let Some((slot, SlotState::Wanted)) = self.find(block) {
                     self.states[slot] = SlotState::Read;
@@ -165,6 +172,15 @@ impl Slots {
         }
         for &block in &wanted {
             if let Some((slot, SlotState::Wanted)) = self.find(BlockNumber(block)) {
+                self.states[slot] = SlotState::Lost;
+            }
+        }
+    }
+
+    #[cold]
+    fn lose(&mut self, blocks: std::ops::Range<u32>) {
+        for block in blocks {
+            if let Some((slot, SlotState::Read)) = self.find(BlockNumber(block)) {
                 self.states[slot] = SlotState::Lost;
             }
         }

@@ -8,19 +8,26 @@
 
 use std::collections::HashSet;
 
-use pagemill_cluster::hot_chain::visible_member;
-use pagemill_cluster::{ClusterLog, IndexRow, Relation};
+use pagemill_cluster::heap::TupleFault;
+use pagemill_cluster::hot_chain::{Member, visible_member};
+use pagemill_cluster::{ClusterLog, Damage, IndexRow, Relation};
+use pagemill_format::BlockNumber;
 use pagemill_format::page::Page;
-use pagemill_format::{BlockNumber, Tid};
 use pagemill_io::Output;
 
 use crate::damage::{DamageLog, ValueDamage, damage_of, value_damage};
 use crate::error::{Error, Result};
 use crate::export::{BUFFER_BYTES, Export, FLUSH_BYTES, fault_damage, recycle};
 use crate::fork_pages::ForkPages;
-use crate::index_scan::{IndexScan, KeyTuple, entry_damage};
+use crate::index_scan::{Entry, IndexScan, KeyTuple, entry_damage};
 use crate::row_writer::{PrintedColumn, RowWriter, ValueFault};
 use crate::scan::Place;
+
+/// Entries whose rows are found before the first of them is written.
+const GROUP: usize = 64;
+
+/// What an entry leads to.
+type Found<'p> = Result<Option<Member<'p>>, (u16, TupleFault)>;
 
 /// The columns that are printed as the index has them; `None` when one of them is not in it, or not
 /// as itself.
@@ -109,59 +116,82 @@ impl<'a> IndexExport<'a> {
             }
             self.heap.read_wanted(|block| scan.is_worth_reading(block));
             let batch = scan.batch();
-            for entry in batch.entries() {
-                match batch.key(entry, self.index_width) {
-                    Some(key) => self.write_key(scan, &key, damage)?,
-                    None => self.write_row(entry.tid, damage)?,
-                }
-                if self.buffer.len() >= FLUSH_BYTES {
-                    output.write_all(&self.buffer).map_err(Error::Output)?;
-                    recycle(&mut self.buffer);
-                }
+            for group in batch.entries().chunks(GROUP) {
+                self.check_pages(group, damage)?;
+                self.write_group(scan, group, output, damage)?;
             }
         }
     }
 
-    fn write_row(&mut self, tid: Tid, damage: &mut DamageLog) -> Result<()> {
-        let place = Place::new(self.heap.files(), tid.block);
-        let page = match self.heap.get(tid.block) {
-            Ok(bytes) => Page::new(bytes),
-            Err(error) if self.reported.insert(tid.block) => {
-                return damage.report(damage_of(error)?);
+    /// Sees to it that the pages of a group of entries are there and sound; those that are not are
+    /// reported.
+    fn check_pages(&mut self, group: &[Entry], damage: &mut DamageLog) -> Result<()> {
+        for entry in group.iter().filter(|entry| entry.key.is_none()) {
+            let block = entry.tid.block;
+            if let Err(error) = self.heap.get(block)
+                && self.reported.insert(block)
+            {
+                damage.report(damage_of(error)?)?;
             }
-            Err(_) => return Ok(()),
-        };
-        match visible_member(page, tid.block, tid.line_pointer, &mut self.log) {
-            Ok(None) => Ok(()),
-            Ok(Some((number, tuple))) => match self.writer.write(tuple, &mut self.buffer) {
-                Ok(()) => {
-                    self.rows += 1;
-                    Ok(())
-                }
-                Err(fault) => damage.report(fault_damage(place, number, self.columns, fault)?),
-            },
-            Err((number, fault)) => damage.report(place.tuple_damage(number, fault)?),
         }
+        Ok(())
     }
 
-    fn write_key(
+    /// First all rows of a group are found, then they are written: the processor waits for the
+    /// memory of several rows at once, and not for that of each in turn.
+    fn write_group(
         &mut self,
         scan: &IndexScan<'_>,
-        key: &KeyTuple<'_>,
+        group: &[Entry],
+        output: &mut Output,
         damage: &mut DamageLog,
     ) -> Result<()> {
-        match self.index_writer.write_data(key.data, &mut self.buffer) {
-            Ok(()) => {
-                self.rows += 1;
-                Ok(())
-            }
-            Err(ValueFault { error, .. }) => {
-                let what = match value_damage(error)? {
-                    ValueDamage::Here(what) => what,
-                    ValueDamage::Elsewhere(damage) => damage.to_string(),
-                };
-                damage.report(entry_damage(scan.files(), key.place, what))
+        let Self { heap, log, columns, writer, buffer, rows, .. } = self;
+        let mut found: [Found<'_>; GROUP] = [const { Ok(None) }; GROUP];
+        for (found, Entry { tid, key }) in found.iter_mut().zip(group) {
+            if let Some(bytes) = heap.held(tid.block).filter(|_| key.is_none()) {
+                *found = visible_member(Page::new(bytes), tid.block, tid.line_pointer, log);
             }
         }
+        for (found, entry) in found.into_iter().zip(group) {
+            let place = Place::new(heap.files(), entry.tid.block);
+            let written = match found {
+                Ok(Some((number, tuple))) => writer
+                    .write(tuple, buffer)
+                    .map_err(|fault| fault_damage(place, number, columns, fault)),
+                Err((number, fault)) => Err(place.tuple_damage(number, fault)),
+                Ok(None) => match scan.batch().key(entry, self.index_width) {
+                    Some(key) => write_key(&mut self.index_writer, scan, &key, buffer),
+                    None => continue,
+                },
+            };
+            match written {
+                Ok(()) => *rows += 1,
+                Err(found) => damage.report(found?)?,
+            }
+            if buffer.len() >= FLUSH_BYTES {
+                output.write_all(buffer).map_err(Error::Output)?;
+                recycle(buffer);
+            }
+        }
+        Ok(())
     }
+}
+
+/// Writes a row from the index alone.
+fn write_key(
+    writer: &mut RowWriter<'_>,
+    scan: &IndexScan<'_>,
+    key: &KeyTuple<'_>,
+    buffer: &mut Vec<u8>,
+) -> Result<(), Result<Damage>> {
+    let ValueFault { error, .. } = match writer.write_data(key.data, buffer) {
+        Ok(()) => return Ok(()),
+        Err(fault) => fault,
+    };
+    let what = value_damage(error).map(|found| match found {
+        ValueDamage::Here(what) => what,
+        ValueDamage::Elsewhere(damage) => damage.to_string(),
+    });
+    Err(what.map(|what| entry_damage(scan.files(), key.place, what)))
 }

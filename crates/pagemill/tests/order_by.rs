@@ -368,6 +368,22 @@ fn what_cannot_give_all_rows_in_order_is_refused_with_what_can() {
     assert_eq!(ground.count("one_page", "Public.One_Page_Id", &[]).printed, b"30\n");
 }
 
+#[test]
+fn after_a_crash_an_unlogged_table_is_empty_and_the_visibility_map_is_not_believed() {
+    let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
+    let mut cluster = ground(&install).unwrap();
+    cluster.start().unwrap();
+    cluster.psql("postgres", "CHECKPOINT").unwrap();
+    cluster.kill().unwrap();
+    let ground = Ground { cluster, files: Vec::new() };
+    let count = |table: &str, index: &str| ground.count(table, index, &["--allow-unclean"]);
+    assert_eq!(count("unlogged", "unlogged_id").printed, b"0\n");
+    let seen = ground.count("orders_seen", "orders_seen_plain", &["--allow-unclean", "--stats"]);
+    assert_eq!(seen.printed, b"3014\n");
+    let hits = seen.said.lines().find(|line| line.starts_with("buffer_hits")).unwrap();
+    assert!(!hits.ends_with(" 0"), "the heap was not looked at: {hits}");
+}
+
 /// Where a link or the level of a page of an index is in its file.
 fn special(block: u64, field: u64) -> u64 {
     block * BLOCK + BLOCK - 16 + 4 * field

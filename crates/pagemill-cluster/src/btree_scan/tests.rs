@@ -32,7 +32,7 @@ impl TreePages for MadeTree {
         self.expected.contains(&block)
     }
 
-    fn expect(&mut self, blocks: &[BlockNumber]) {
+    fn will_want(&mut self, blocks: &[BlockNumber]) {
         self.expected.extend(blocks);
     }
 
