@@ -81,7 +81,8 @@ pub struct ReadStreamOptions {
     /// taken as the nearest inside.
     pub io_combine_limit: u32,
     /// The most reads in flight, where the settings of the storage do not say: that of the
-    /// tablespace. 0 for no look-ahead: a read is begun when its first block is wanted, as with 1.
+    /// tablespace. 0 for no look-ahead, on mirrors neither: a read is begun when its first block is
+    /// wanted.
     pub effective_io_concurrency: u32,
     /// True for a scan that may stop early or find most of its blocks without reading: it begins with
     /// single blocks and reads more with each read.
@@ -105,6 +106,8 @@ pub struct ReadStream<'f, I: Iterator<Item = BlockNumber>> {
     blocks: BlockQueue<I>,
     io_combine_limit: u32,
     most_reads: u32,
+    /// One read at a time, whatever lies below.
+    never_ahead: bool,
     choice: MethodChoice,
     distances: Distances,
     advice: ReadaheadAdvice,
@@ -188,6 +191,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             blocks: BlockQueue::new(blocks),
             io_combine_limit,
             most_reads,
+            never_ahead: concurrency == 0,
             choice: MethodChoice::new(files),
             distances: distances(io_combine_limit, most_reads),
             advice: ReadaheadAdvice::new(settings.readahead, settings.readahead_distance),
@@ -300,7 +304,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
                 MethodChoice::Fixed(method) => *method,
                 MethodChoice::Auto(auto) => auto.method_for(next, self.blocks.peek(1), self.files),
             };
-            if self.choice.is_on_mirrors() {
+            if self.choice.is_on_mirrors() && !self.never_ahead {
                 self.widen(next);
             }
             let queued = method.queue().is_some();
@@ -650,7 +654,7 @@ mod tests {
     #[test]
     fn without_concurrency_no_read_is_begun_before_the_one_before_it_was_handed_out() {
         let ring = ReadSettings { io_method: Some(IoMethod::IoUring), ..ReadSettings::default() };
-        for (effective_io_concurrency, ahead) in [(0, 17), (1, 17), (16, 33)] {
+        for (effective_io_concurrency, ahead) in [(0, 16), (1, 16), (16, 32)] {
             let relation = Relation::of_blocks(100).read_by(ring);
             let files = relation.open();
             let mut asked = 0;
