@@ -318,3 +318,33 @@ fn options_that_a_server_would_not_take_are_named_and_change_nothing() {
         Ok(())
     });
 }
+
+/// Read calls of a count in the order of an index whose entries lead all over the table.
+fn calls_in_index_order(cluster: &TestCluster) -> Result<u64> {
+    let args = ["count", "-d", "postgres", "-t", "shuffled", "--order-by", "shuffled_key"];
+    let more = ["--no-index-only", "--io-method", "pread", "--stats=json"];
+    let output = program().run(&cluster.data_dir(), &[&args[..], &more].concat())?;
+    ensure!(output.status.success() && output.stdout == b"14000\n", "{output:?}");
+    let said = String::from_utf8(output.stderr)?;
+    let stats: serde_json::Value = serde_json::from_str(said.lines().last().unwrap_or_default())?;
+    stats["read_calls"].as_u64().context("no such statistic")
+}
+
+#[test]
+fn an_index_scan_reads_around_only_where_that_is_cheaper_by_the_page_costs() {
+    every_install(&[], |cluster| {
+        let table = "CREATE TABLE shuffled AS SELECT md5(n::text) AS key, repeat('x', 1000) AS pad \
+                     FROM generate_series(1, 14000) n; CREATE INDEX shuffled_key ON shuffled (key);";
+        cluster.psql("postgres", table)?;
+        cluster.stop()?;
+        let around = calls_in_index_order(cluster)?;
+        cluster.start()?;
+        let equal = "ALTER TABLESPACE pg_default SET (seq_page_cost = 1, random_page_cost = 1)";
+        cluster.psql("postgres", equal)?;
+        cluster.stop()?;
+        let single = calls_in_index_order(cluster)?;
+        println!("{around} {single}");
+        ensure!(single > 2 * around, "{around} calls reading around, {single} without");
+        Ok(())
+    });
+}
