@@ -33,6 +33,7 @@ pub(crate) fn run() -> Result<bool> {
         step("tidy", tidy::run)?,
         step("test", || test(&root, &mut tally))?,
         step("methods", || methods(&root, &mut tally))?,
+        step("loom", || loom(&root))?,
         step("doc", || documentation(&root))?,
     ];
     println!();
@@ -59,6 +60,15 @@ fn documentation(root: &Path) -> Result<bool> {
     let mut command = workspace::cargo();
     command.args(["doc", "--workspace", "--no-deps", "--document-private-items"]);
     Ok(command.env("RUSTDOCFLAGS", "-D warnings").current_dir(root).status()?.success())
+}
+
+/// The tests that try every order in which threads can meet. Its own directory, because the flag
+/// makes everything else be built anew.
+fn loom(root: &Path) -> Result<bool> {
+    let mut command = workspace::cargo();
+    command.args(["test", "--package", "pagemill-stream", "--release", "--lib", "loom_"]);
+    command.arg("--target-dir").arg(workspace::target_directory(root).join("loom"));
+    Ok(command.env("RUSTFLAGS", "--cfg loom").current_dir(root).status()?.success())
 }
 
 fn test(root: &Path, tally: &mut Tally) -> Result<bool> {

@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ use std::time::Duration;
 use pagemill_format::control::{ClusterState, ControlFile};
 use pagemill_format::{Error as FormatError, Fork, Oid, PgVersion};
 use pagemill_io::{ForkFiles, SegmentListing, Storage};
-use pagemill_stream::SyncScans;
+use pagemill_stream::buffer_pool::DEFAULT_SHARED_BUFFERS;
+use pagemill_stream::{BufferPool, SyncScans};
 
 use crate::error::{Damage, Error, Result};
 
@@ -48,11 +50,18 @@ pub struct OpenOptions {
     pub allow_unclean: bool,
     /// Verify the checksum of every page read, where the cluster has them.
     pub verify_checksums: bool,
+    /// Pages that all threads share, at most; memory is taken as they are needed.
+    pub shared_buffers: NonZeroUsize,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { live: false, allow_unclean: false, verify_checksums: true }
+        Self {
+            live: false,
+            allow_unclean: false,
+            verify_checksums: true,
+            shared_buffers: DEFAULT_SHARED_BUFFERS,
+        }
     }
 }
 
@@ -69,6 +78,7 @@ struct Inner {
     control: ControlFile,
     options: OpenOptions,
     verify_checksums: bool,
+    buffer_pool: Arc<BufferPool>,
     /// What each directory of relations holds.
     listings: Mutex<HashMap<PathBuf, Arc<SegmentListing>>>,
     /// The names of tablespaces, once a message has needed one.
@@ -101,9 +111,10 @@ impl Cluster {
             control,
             options,
             verify_checksums,
+            buffer_pool: BufferPool::new(options.shared_buffers),
             listings: Mutex::default(),
             tablespace_names: OnceLock::new(),
-            sync_scans: SyncScans::default(),
+            sync_scans: SyncScans::beside_buffers(options.shared_buffers),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -111,6 +122,18 @@ impl Cluster {
     /// What everything in the cluster is read through.
     pub fn storage(&self) -> &Storage {
         &self.inner.storage
+    }
+
+    /// The pages that all threads share, those of TOAST tables and their indexes among them. The
+    /// number of a file in it is [`shared_file`](Self::shared_file).
+    pub fn buffer_pool(&self) -> &Arc<BufferPool> {
+        &self.inner.buffer_pool
+    }
+
+    /// What the buffer pool calls the main fork of a relation of a database; of a shared relation the
+    /// database is [`Oid::INVALID`].
+    pub fn shared_file(database: Oid, relation: Oid) -> u64 {
+        u64::from(database.0) << 32 | u64::from(relation.0)
     }
 
     /// The data directory.
@@ -128,7 +151,8 @@ impl Cluster {
         self.inner.control.version
     }
 
-    /// Where the scans of large tables are that go on together, by whatever thread.
+    /// Where the scans are, by whatever thread, that go on together: those of tables larger than a
+    /// quarter of [`OpenOptions::shared_buffers`].
     pub fn sync_scans(&self) -> &SyncScans {
         &self.inner.sync_scans
     }

@@ -81,6 +81,9 @@ pub enum Error {
     /// Bytes that cannot be what PostgreSQL wrote.
     #[error(transparent)]
     Damage(Box<Damage>),
+    /// The shared buffers are too few for all that is done at once.
+    #[error(transparent)]
+    NoUnpinnedBuffers(#[from] pagemill_stream::NoUnpinnedBuffers),
     /// The system failed, or a file is not there.
     #[error(transparent)]
     Io(#[from] pagemill_io::Error),

@@ -1,8 +1,8 @@
 //! Values kept in TOAST tables, put together from their chunks.
 //!
 //! The TOAST table's index tells where a value's chunks are. Pages of the index and of the table
-//! go through one small cache per thread, because neighbouring rows have neighbouring chunks.
-//! Every chunk must be there, in order, and of the size that its place demands.
+//! are shared by all threads; each thread keeps few of the table's, because neighbouring rows have
+//! neighbouring chunks. Every chunk must be there, in order, and of the size that its place demands.
 //!
 //! Source: `toast_fetch_datum` in `src/backend/access/common/detoast.c`, `heap_fetch_toast_slice`
 //! in `src/backend/access/heap/heaptoast.c`, PostgreSQL 14 to 18.
@@ -16,30 +16,35 @@ use pagemill_format::tuple::{AttributeLayout, HeapTuple, Span, TupleLayout};
 use pagemill_format::varlena::{self, TOAST_CHUNK_BYTES, ToastPointer, Varlena};
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Error as FormatError, Fork, Oid, Tid};
 use pagemill_io::ForkFiles;
-use pagemill_stream::PageCache;
+use pagemill_stream::{PageKey, PageReader, Ring, Strategy};
 
 use crate::data_directory::Cluster;
 use crate::database::Database;
 use crate::error::{Damage, Error, Result};
 use crate::page_check::check_page;
+use crate::relation::ClassRow;
 use crate::toast_index::{Continuation, IndexWalk, ToastIndex, read_checked};
 use crate::visibility::is_visible_chunk;
 
-/// Pages of indexes and TOAST tables kept per thread (1 MiB).
-const CACHED_PAGES: NonZeroUsize = NonZeroUsize::new(128).unwrap(); // infallible: 128 is not 0
+/// Pages of TOAST tables that one thread keeps (1 MiB), unless others use them too. Chunks are mostly
+/// wanted once: memory that stays in the processor's cache is worth more than a large choice of pages.
+const RING_PAGES: NonZeroUsize = NonZeroUsize::new(128).unwrap(); // infallible: 128 is not 0
 /// Most neighbouring blocks of a TOAST table fetched by one call.
 const RUN_BLOCKS: u32 = pagemill_stream::DEFAULT_IO_COMBINE_LIMIT;
 
 /// Reads TOAST values of one database, for one thread.
 pub struct ToastReader {
     database: Database,
-    pages: PageCache,
+    /// Pages of indexes.
+    index_pages: PageReader,
+    /// Pages of TOAST tables.
+    pages: TablePages,
     tables: HashMap<Oid, ToastTable>,
     layout: TupleLayout,
     spans: Vec<Span>,
     /// Where the chunks of one leaf of the index are.
     places: Vec<Tid>,
-    /// Blocks just read, on their way into the cache.
+    /// Blocks just read, on their way into the shared buffers.
     run: Vec<BlockBytes>,
     /// The block behind the last ones read, with the key of its table.
     after_run: Option<(u64, BlockNumber)>,
@@ -47,9 +52,30 @@ pub struct ToastReader {
     last_leaf: Option<(Oid, BlockNumber)>,
 }
 
+/// One thread's way to pages of TOAST tables.
+struct TablePages {
+    reader: PageReader,
+    ring: Ring,
+}
+
+impl TablePages {
+    /// True when the page is in the pool, and so at hand.
+    fn pin(&mut self, key: PageKey) -> bool {
+        self.reader.pin(key, Strategy::Ring(&mut self.ring))
+    }
+
+    fn get(
+        &mut self,
+        key: PageKey,
+        load: impl FnOnce(&mut BlockBytes) -> Result<()>,
+    ) -> Result<&BlockBytes> {
+        self.reader.get(key, Strategy::Ring(&mut self.ring), load)
+    }
+}
+
 struct ToastTable {
     heap: ForkFiles,
-    /// What the page cache calls the table's files.
+    /// What the buffer pool calls the table's files.
     key: u64,
     index: ToastIndex,
 }
@@ -59,9 +85,13 @@ impl ToastReader {
     pub fn new(database: Database) -> Self {
         let word = AttributeLayout { len: 4, align: 4 };
         let data = AttributeLayout { len: -1, align: 4 };
+        let pool = database.cluster().buffer_pool().clone();
+        let ring = pool.ring(RING_PAGES);
+        let reader = PageReader::new(pool.clone());
         Self {
             database,
-            pages: PageCache::new(CACHED_PAGES),
+            index_pages: PageReader::new(pool),
+            pages: TablePages { reader, ring },
             tables: HashMap::new(),
             layout: TupleLayout::new(vec![word, word, data]),
             spans: Vec::new(),
@@ -72,9 +102,10 @@ impl ToastReader {
         }
     }
 
-    /// Pages found in the cache, and pages read.
+    /// Pages found in the shared buffers, and pages read.
     pub fn cache_counts(&self) -> (u64, u64) {
-        (self.pages.hits(), self.pages.misses())
+        let (index, table) = (&self.index_pages, &self.pages.reader);
+        (index.hits() + table.hits(), index.misses() + table.misses())
     }
 
     /// Appends the stored bytes of a value.
@@ -87,10 +118,21 @@ impl ToastReader {
             let table = self.open(oid)?;
             self.tables.insert(oid, table);
         }
-        let Self { pages, tables, layout, spans, places, run, after_run, database, last_leaf } =
-            self;
+        let Self {
+            index_pages,
+            pages,
+            tables,
+            layout,
+            spans,
+            places,
+            run,
+            after_run,
+            database,
+            last_leaf,
+        } = self;
         let Some(table) = tables.get(&oid) else { return Ok(()) };
-        let mut walk = Walk { cluster: database.cluster(), table, pages, places, run, after_run };
+        let mut walk =
+            Walk { cluster: database.cluster(), table, index_pages, pages, places, run, after_run };
         let hint = last_leaf.filter(|(of, _)| *of == oid).map(|(_, leaf)| leaf);
         let mut chunks = Chunks { pointer, layout, spans, next: 0, out };
         let leaf = walk.chunks_of(pointer.value_id, hint, &mut chunks)?;
@@ -120,6 +162,10 @@ impl ToastReader {
         Ok(payload)
     }
 
+    fn shared_file(&self, class: &ClassRow) -> u64 {
+        Cluster::shared_file(self.database.row().oid, class.oid)
+    }
+
     fn open(&self, oid: Oid) -> Result<ToastTable> {
         let class = self.database.class(oid).ok_or_else(|| {
             let what = format!("a value points to TOAST table {oid}, which pg_class does not have");
@@ -133,8 +179,14 @@ impl ToastReader {
         let cluster = self.database.cluster();
         let heap = cluster.main_fork(&self.database.base_path(class)?)?;
         let files = cluster.main_fork(&self.database.base_path(index)?)?;
-        let index = ToastIndex::open(cluster, files, u64::from(index.oid.0))?;
-        Ok(ToastTable { heap, key: u64::from(oid.0), index })
+        let index = ToastIndex::open(cluster, files, self.shared_file(index))?;
+        Ok(ToastTable { heap, key: self.shared_file(class), index })
+    }
+}
+
+impl ToastTable {
+    fn page(&self, block: BlockNumber) -> PageKey {
+        PageKey { file: self.key, block }
     }
 }
 
@@ -142,7 +194,8 @@ impl ToastReader {
 struct Walk<'a> {
     cluster: &'a Cluster,
     table: &'a ToastTable,
-    pages: &'a mut PageCache,
+    index_pages: &'a mut PageReader,
+    pages: &'a mut TablePages,
     places: &'a mut Vec<Tid>,
     run: &'a mut Vec<BlockBytes>,
     after_run: &'a mut Option<(u64, BlockNumber)>,
@@ -187,7 +240,7 @@ impl Walk<'_> {
 
     fn take_all(&mut self, places: &[Tid], chunks: &mut Chunks<'_>) -> Result<()> {
         for (number, tid) in places.iter().enumerate() {
-            if !self.pages.contains(self.table.key, tid.block) {
+            if !self.pages.pin(self.table.page(tid.block)) {
                 self.fetch_run(&places[number..]);
             }
             self.chunk_at(*tid, chunks)?;
@@ -195,7 +248,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Fetches the block of the first place into the cache, and with the same call those behind it
+    /// Fetches the block of the first place into the shared buffers, and with the same call those behind it
     /// that will be wanted: those the next places lead to, and as many as go into one call once the
     /// values lie one behind the other. What cannot be read or is damaged is left for
     /// [`Walk::heap_page`] to meet, which says so.
@@ -218,19 +271,20 @@ impl Walk<'_> {
             let copied = |cached: &mut BlockBytes| {
                 check_page(self.cluster, files, block, page).map(|()| *cached = *page)
             };
-            if self.pages.get(self.table.key, block, copied).is_err() {
+            if self.pages.get(self.table.page(block), copied).is_err() {
                 return;
             }
         }
     }
 
     fn index(&mut self) -> IndexWalk<'_> {
-        IndexWalk { cluster: self.cluster, index: &self.table.index, pages: self.pages }
+        IndexWalk { cluster: self.cluster, index: &self.table.index, pages: self.index_pages }
     }
 
     fn heap_page(&mut self, block: BlockNumber) -> Result<&BlockBytes> {
         let (cluster, files) = (self.cluster, &self.table.heap);
-        self.pages.get(self.table.key, block, |page| read_checked(cluster, files, block, page))
+        let key = self.table.page(block);
+        self.pages.get(key, |page| read_checked(cluster, files, block, page))
     }
 
     fn chunk_at(&mut self, tid: Tid, chunks: &mut Chunks<'_>) -> Result<()> {

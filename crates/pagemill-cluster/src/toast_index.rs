@@ -1,8 +1,8 @@
 //! The index of a TOAST table: from a value to the places of its chunks.
 //!
 //! A B-tree over (`chunk_id`, `chunk_seq`). The way leads down to the leaf where the value's first
-//! chunk would be, then right along the leaves. Pages are looked at where the cache holds them; a
-//! leaf's places are noted down, so that the cache is free for the pages they lead to.
+//! chunk would be, then right along the leaves. Pages are looked at where the buffer pool holds them; a
+//! leaf's places are noted down, so that one page of the index is pinned at a time.
 //!
 //! Source: `_bt_search`, `_bt_moveright` and `_bt_binsrch` in `src/backend/access/nbtree/nbtsearch.c`,
 //! PostgreSQL 14 to 18.
@@ -10,7 +10,7 @@
 use pagemill_format::btree::{BtreeMeta, BtreePage, IndexTuple, META_BLOCK};
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Error as FormatError, Fork, Oid, Tid};
 use pagemill_io::ForkFiles;
-use pagemill_stream::PageCache;
+use pagemill_stream::{PageKey, PageReader, Strategy};
 
 use crate::data_directory::Cluster;
 use crate::error::{Damage, Error, Result};
@@ -22,7 +22,7 @@ const MAX_LEVELS: usize = 32;
 /// The index of one TOAST table.
 pub(crate) struct ToastIndex {
     files: ForkFiles,
-    /// What the page cache calls these files.
+    /// What the buffer pool calls these files.
     key: u64,
     root: Option<BlockNumber>,
 }
@@ -58,18 +58,19 @@ pub(crate) enum Continuation {
     End,
 }
 
-/// A walk through an index, over pages of a cache.
+/// A walk through an index, over shared pages.
 pub(crate) struct IndexWalk<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) index: &'a ToastIndex,
-    pub(crate) pages: &'a mut PageCache,
+    pub(crate) pages: &'a mut PageReader,
 }
 
 impl IndexWalk<'_> {
     fn page(&mut self, block: BlockNumber) -> Result<BtreePage<'_>> {
         let (cluster, index) = (self.cluster, self.index);
         let load = |page: &mut BlockBytes| read_checked(cluster, &index.files, block, page);
-        let bytes = self.pages.get(index.key, block, load)?;
+        let key = PageKey { file: index.key, block };
+        let bytes = self.pages.get(key, Strategy::Normal, load)?;
         BtreePage::parse(bytes).map_err(index.damage_in(block))
     }
 

@@ -24,7 +24,8 @@ use crate::data_directory::Cluster;
 use crate::error::{Damage, Error, Result};
 use crate::visibility::TransactionLog;
 
-/// Pages of the logs kept per thread (256 kB).
+/// Pages of the logs kept per thread (256 kB). They are not in the shared buffers: that would be a
+/// lock for each lookup, to share what is a megabyte for four million transactions.
 const CACHED_PAGES: NonZeroUsize = NonZeroUsize::new(32).unwrap(); // infallible: 32 is not 0
 
 /// More members than a multixact can have. Members join one at a time, and each time all that are

@@ -4,7 +4,7 @@
 //! Why here: a choice is made for each stretch of each stream, and what one stream found out about the
 //! machine holds for the next.
 //!
-//! Invariant: reasons are few and short: each is kept once, and only the first [`MOST_REASONS`].
+//! Invariant: reasons are few and short: each is kept once, and only the first few.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};

@@ -78,7 +78,7 @@ fn check_alignment(fd: &OwnedFd) -> io::Result<()> {
     if memory == 0 || offset == 0 {
         return Err(no_direct("the file system has no direct I/O for this file"));
     }
-    if ALIGNMENT % memory != 0 || BLOCK_SIZE % offset != 0 {
+    if !ALIGNMENT.is_multiple_of(memory) || !BLOCK_SIZE.is_multiple_of(offset) {
         let wanted = format!("buffers at multiples of {memory} bytes and offsets of {offset}");
         return Err(no_direct(format!("direct I/O here wants {wanted}")));
     }
@@ -106,7 +106,7 @@ impl RealFile {
     /// zero for everything.
     fn tells_residency(&self) -> bool {
         *self.tells_residency.get_or_init(|| {
-            rustix::fs::fstatfs(&self.fd).is_ok_and(|found| found.f_type as i64 != OVERLAYFS)
+            rustix::fs::fstatfs(&self.fd).is_ok_and(|found| found.f_type != OVERLAYFS)
         })
     }
 }

@@ -2,15 +2,19 @@
 #![forbid(unsafe_code)]
 
 mod block_queue;
+pub mod buffer_pool;
 mod distances;
 mod method_choice;
 pub mod page_cache;
+pub mod page_reader;
 pub mod read_stream;
 mod readahead_advice;
 pub mod scan_order;
 pub mod sync_scans;
 
+pub use buffer_pool::{BufferPool, NoUnpinnedBuffers, PageKey, PinnedPage, Ring, Strategy};
 pub use page_cache::PageCache;
+pub use page_reader::PageReader;
 pub use read_stream::{
     DEFAULT_IO_COMBINE_LIMIT, MAX_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions,
 };

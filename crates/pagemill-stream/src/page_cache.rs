@@ -1,4 +1,4 @@
-//! A small cache of pages for random access: TOAST chunks, index pages, the commit log.
+//! A small cache of pages for random access that is not worth a lock: the commit log.
 //!
 //! Belongs to one thread, so no page needs a lock or a pin: a page is borrowed from the cache, and
 //! the borrow ends before the next is asked for. Which page gives way is decided by the clock

@@ -21,9 +21,9 @@
 //! Invariants: no more than [`MOST_FILES`] locations, each file at most once, the one used last first;
 //! a start is a block of the file, and a multiple of [`REPORT_INTERVAL`].
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pagemill_format::BlockNumber;
@@ -32,14 +32,11 @@ use pagemill_format::BlockNumber;
 pub const MOST_FILES: usize = 20;
 /// Blocks between reports, 128 kB (`SYNC_SCAN_REPORT_INTERVAL`).
 pub const REPORT_INTERVAL: u32 = 16;
-/// Blocks that a file must have more of, unless told otherwise: a quarter of 128 MB, the default of
-/// `shared_buffers`.
-pub const DEFAULT_SMALL_BLOCKS: u32 = 4096;
 
 /// Where the scans of several files are. Shared by all that scan.
 #[derive(Debug)]
 pub struct SyncScans {
-    small_blocks: AtomicU32,
+    small_blocks: u32,
     /// The one used last first.
     locations: Mutex<Vec<Location>>,
 }
@@ -59,24 +56,18 @@ pub struct JoinedScan<'s> {
     start: u32,
 }
 
-impl Default for SyncScans {
-    fn default() -> Self {
-        let small_blocks = AtomicU32::new(DEFAULT_SMALL_BLOCKS);
-        Self { small_blocks, locations: Mutex::default() }
-    }
-}
-
 impl SyncScans {
-    /// Files of at most so many blocks are scanned from their beginning: a quarter of what the memory
-    /// for pages holds is what PostgreSQL takes. Holds for scans that begin from now on.
-    pub fn set_small_blocks(&self, blocks: u32) {
-        self.small_blocks.store(blocks, Ordering::Relaxed);
+    /// For scans beside a memory for so many pages: files of at most a quarter of that are scanned from
+    /// their beginning.
+    pub fn beside_buffers(pages: NonZeroUsize) -> Self {
+        let small_blocks = u32::try_from(pages.get() / 4).unwrap_or(u32::MAX);
+        Self { small_blocks, locations: Mutex::default() }
     }
 
     /// Where to begin a scan of a file of `blocks` blocks, and whom to report to; `None` where the file
     /// is too small.
     pub fn join(&self, file: &Path, blocks: u32) -> Option<JoinedScan<'_>> {
-        if blocks <= self.small_blocks.load(Ordering::Relaxed) {
+        if blocks <= self.small_blocks {
             return None;
         }
         let (file, block) = self.locations().find_or_insert(file);
@@ -160,9 +151,7 @@ mod tests {
     use super::*;
 
     fn scans_of_all_files() -> SyncScans {
-        let scans = SyncScans::default();
-        scans.set_small_blocks(0);
-        scans
+        SyncScans::beside_buffers(NonZeroUsize::MIN)
     }
 
     fn start(scans: &SyncScans, file: &str, blocks: u32) -> u32 {
@@ -195,10 +184,10 @@ mod tests {
 
     #[test]
     fn small_files_are_scanned_from_their_beginning() {
-        let scans = SyncScans::default();
+        let scans = SyncScans::beside_buffers(NonZeroUsize::new(403).unwrap());
         let path = Path::new("a");
-        assert!(scans.join(path, DEFAULT_SMALL_BLOCKS).is_none());
-        assert!(scans.join(path, DEFAULT_SMALL_BLOCKS + 1).is_some());
+        assert!(scans.join(path, 100).is_none());
+        assert!(scans.join(path, 101).is_some());
     }
 
     #[test]

@@ -20,3 +20,6 @@ pub use posix_fallocate::posix_fallocate;
 pub use readahead::readahead;
 pub use ring::{Completed, Ring, RingFile, RingFull};
 pub use ring_trial::{RingOffer, try_ring};
+pub mod aligned_part;
+
+pub use aligned_part::AlignedPart;

@@ -6,6 +6,7 @@
 //! matter to it.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -13,6 +14,7 @@ use clap_complete::Shell;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
+use crate::option_values::shared_buffers;
 use crate::read_arguments::ReadArguments;
 
 /// Read PostgreSQL tables straight from their files, with no server running
@@ -73,6 +75,14 @@ pub(crate) struct CommonArguments {
     /// Show a progress bar on standard error, if that is a terminal
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
     pub(crate) progress: ProgressMode,
+    /// Pages that all threads share: kB, MB or GB, or a number of 8 kB blocks (at least 16)
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "128MB",
+        value_parser = shared_buffers
+    )]
+    pub(crate) shared_buffers: NonZeroUsize,
     /// Threads that scan
     #[arg(
         short,
@@ -403,7 +413,7 @@ pub(crate) struct ManArguments {
 pub(crate) fn definition() -> clap::Command {
     let unused = |command: clap::Command| {
         let reading = ReadArguments::names();
-        ["progress", "jobs", "on_damage"]
+        ["progress", "shared_buffers", "jobs", "on_damage"]
             .into_iter()
             .chain(reading.iter().map(String::as_str))
             .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)))
@@ -470,7 +480,13 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range_are_refused() {
-        for flags in ["-j 0", "--io-combine-limit 0", "--io-combine-limit 129", "-j x"] {
+        for flags in [
+            "-j 0",
+            "--io-combine-limit 0",
+            "--io-combine-limit 129",
+            "-j x",
+            "--shared-buffers 15",
+        ] {
             assert!(parsed(&format!("pagemill count -t a {flags}")).is_err(), "{flags}");
         }
     }

@@ -1,12 +1,19 @@
-//! The texts of options, taken apart: characters that may be escaped, and lists of columns.
+//! The texts of options, taken apart: characters that may be escaped, lists of columns, sizes.
 //!
 //! Whatever is typed is a value or an error that shows it; names are spelled as in SQL.
 
+use std::num::NonZeroUsize;
+
 use anyhow::Result;
 use pagemill_engine::copy_format::single_byte;
+use pagemill_format::BLOCK_SIZE;
 use pagemill_format::types::money::MoneyFormat;
+use pagemill_stream::buffer_pool::MIN_SHARED_BUFFERS;
 
 use crate::failure::UsageError;
+
+/// What the server takes for `shared_buffers` at most: `INT_MAX / 2` blocks.
+const MAX_SHARED_BUFFERS: NonZeroUsize = NonZeroUsize::new(i32::MAX as usize / 2).unwrap(); // infallible: it is not 0
 
 /// A list of column names, as it was given: folded to lower case outside of double quotes.
 pub(crate) type ColumnNames = Vec<Box<[u8]>>;
@@ -36,6 +43,38 @@ fn escaped(text: &str) -> Option<u8> {
             u8::from_str_radix(digits, 16).ok().filter(|_| fits && !digits.starts_with('+'))
         }
     }
+}
+
+/// The pages of a size as the server's `shared_buffers` is spelled: a number of blocks, or of B, kB,
+/// MB, GB or TB, fractions and blanks allowed; rounded to the nearest block, as the server does.
+pub(crate) fn shared_buffers(text: &str) -> Result<NonZeroUsize, String> {
+    let pages = blocks(text).ok_or(
+        "a size is a number of 8 kB blocks, or a number and a unit: B, kB, MB, GB, TB, as in 128MB",
+    )?;
+    match NonZeroUsize::new(pages).filter(|pages| *pages >= MIN_SHARED_BUFFERS) {
+        Some(pages) if pages <= MAX_SHARED_BUFFERS => Ok(pages),
+        Some(_) => Err(format!("{MAX_SHARED_BUFFERS} blocks of 8 kB (8 TB) are the most")),
+        None => Err(format!("{MIN_SHARED_BUFFERS} blocks (128kB) are the least")),
+    }
+}
+
+/// A size in blocks, rounded. Units as in `src/backend/utils/misc/guc.c`, PostgreSQL 15.
+fn blocks(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let bytes = match unit.trim_start() {
+        "" => BLOCK_SIZE as f64,
+        "B" => 1.0,
+        "kB" => 1024.0,
+        "MB" => 1024.0 * 1024.0,
+        "GB" => 1024.0 * 1024.0 * 1024.0,
+        "TB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    let number: f64 = number.parse().ok()?;
+    // A number beyond all sizes becomes the largest there is.
+    Some((number * bytes / BLOCK_SIZE as f64).round_ties_even() as usize)
 }
 
 /// A locale whose way to print money is known.
@@ -124,6 +163,46 @@ mod tests {
     }
 
     #[test]
+    fn shared_buffers_are_blocks_or_have_a_unit_as_the_server_has_them() {
+        let known = [
+            ("16", 16),
+            ("128kB", 16),
+            ("132kB", 16),
+            ("148kB", 18),
+            ("128MB", 16_384),
+            (" 1.5 GB ", 196_608),
+            ("1TB", 1 << 27),
+            ("1048576B", 128),
+            ("1073741823", 1_073_741_823),
+        ];
+        for (text, blocks) in known {
+            assert_eq!(shared_buffers(text).map(NonZeroUsize::get), Ok(blocks), "{text}");
+        }
+        let refused = [
+            "",
+            "15",
+            "0",
+            "120kB",
+            "-16",
+            "+16",
+            "1e9",
+            "128mb",
+            "128 M",
+            "MB",
+            "1.2.3MB",
+            "16x",
+            "9TB",
+            "1073741824",
+            "99999999999999999999999999TB",
+            "inf",
+            "NaN",
+        ];
+        for text in refused {
+            assert!(shared_buffers(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn a_locale_for_money_is_one_that_is_known() {
         assert_eq!(money_locale("de_DE.UTF-8").unwrap(), "de_DE.UTF-8");
         assert!(money_locale("xx_XX").unwrap_err().to_string().contains("xx_XX"));
@@ -140,6 +219,7 @@ mod tests {
         fn any_text_is_read_or_refused(text in "[a-z,\"\\\\ x0-9é]{0,12}") {
             let _ = column_list("columns", &text);
             let _ = character("delimiter", &text);
+            let _ = shared_buffers(&text);
         }
 
         #[test]

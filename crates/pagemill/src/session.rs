@@ -15,6 +15,9 @@ use crate::arguments::{CommonArguments, DamageChoice, OrderArguments};
 use crate::failure::{UsageError, say};
 use crate::stats::{self, Work};
 
+/// More shared buffers than a thread ever pins at a time.
+const BUFFERS_PER_JOB: usize = 4;
+
 /// One command's view of a data directory.
 pub(crate) struct Session<'a> {
     common: &'a CommonArguments,
@@ -51,10 +54,12 @@ impl<'a> Session<'a> {
 
     /// Opens the data directory.
     pub(crate) fn cluster(&self) -> Result<Cluster> {
+        refuse_few_buffers(self.common)?;
         let options = OpenOptions {
             live: self.common.live,
             allow_unclean: self.common.allow_unclean,
             verify_checksums: !self.common.no_verify_checksums,
+            shared_buffers: self.common.shared_buffers,
         };
         let cluster = Cluster::open(self.storage.clone(), self.directory()?, options)?;
         warn_of_advisory_results(&cluster);
@@ -123,6 +128,17 @@ impl Drop for Session<'_> {
             stats::print(form, self.start.elapsed(), &self.storage, &self.work.get());
         }
     }
+}
+
+/// Refuses buffers that the threads could pin all at once: they would then fail by chance.
+fn refuse_few_buffers(common: &CommonArguments) -> Result<()> {
+    let least = BUFFERS_PER_JOB * usize::from(common.jobs);
+    if common.shared_buffers.get() >= least {
+        return Ok(());
+    }
+    let jobs = common.jobs;
+    let reason = format!("--jobs {jobs} needs --shared-buffers of at least {least} blocks of 8 kB");
+    Err(UsageError(reason).into())
 }
 
 fn warn_of_advisory_results(cluster: &Cluster) {

@@ -64,7 +64,7 @@ fn help_shows_the_flags_a_command_has_a_use_for() {
     for flag in ["--pgdata", "--live", "--allow-unclean", "--no-verify-checksums", "--stats"] {
         assert!(ls.contains(flag) && count.contains(flag), "{flag}");
     }
-    for flag in ["--jobs", "--io-combine-limit", "--on-damage", "--progress"] {
+    for flag in ["--jobs", "--io-combine-limit", "--shared-buffers", "--on-damage", "--progress"] {
         assert!(!ls.contains(flag) && count.contains(flag), "{flag}");
     }
 }
@@ -98,6 +98,8 @@ fn a_wrong_command_line_ends_with_status_2_and_one_line() {
         &["count", "-t"],
         &["count", "-t", "a", "-j", "0"],
         &["count", "-t", "a", "--io-combine-limit", "129"],
+        &["count", "-t", "a", "--shared-buffers", "120kB"],
+        &["count", "-t", "a", "--shared-buffers", "many"],
         &["count", "-t", "a", "--on-damage", "ignore"],
         &["count", "-t", "a", "--stats=xml"],
         &["export", "-t", "a", "--format", "binary"],

@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::{self, Read};
+use std::num::NonZeroUsize;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
@@ -153,7 +154,10 @@ impl File for GatedFile {
 }
 
 fn open(storage: &Storage, directory: &Path, database: &str) -> Result<Database> {
-    let cluster = Cluster::open(storage.clone(), directory, OpenOptions::default())?;
+    // The tables are larger than a quarter of this.
+    let shared_buffers = NonZeroUsize::new(4000).context("not zero")?;
+    let options = OpenOptions { shared_buffers, ..OpenOptions::default() };
+    let cluster = Cluster::open(storage.clone(), directory, options)?;
     Ok(cluster.database(database)?)
 }
 
@@ -201,7 +205,6 @@ fn two_scans(directory: &Path, synchronize: bool) -> Result<([String; 2], [u64; 
     let settings = ReadSettings { io_method: Some(IoMethod::Pread), ..ReadSettings::default() };
     let storage = Storage::with_settings(Arc::new(files), settings);
     let database = open(&storage, directory, "ddl")?;
-    database.cluster().sync_scans().set_small_blocks(1000);
     let table = table(&database, "many_blocks")?;
     let path = table.files().context("no files")?.path().to_path_buf();
     gate.state.lock().unwrap().file = path;
@@ -240,7 +243,6 @@ fn several_jobs_join_as_one_scan_does() {
         let table = table(&database, "many_blocks")?;
         let files = table.files().context("no files")?;
         let scans = database.cluster().sync_scans();
-        scans.set_small_blocks(1000);
         let order = ScanOrder::from_block(BlockNumber(1600));
         let expected = rows(&database, &table, ScanOptions { order, ..ScanOptions::default() })?;
         for jobs in [1, 3] {
