@@ -29,7 +29,7 @@ pub(crate) struct PrintedColumn {
     /// Its position in the tuple, from 0.
     pub(crate) position: usize,
     pub(crate) name: Box<[u8]>,
-    pub(crate) type_oid: Oid,
+    type_oid: Oid,
     len: i16,
     output: TypeOutput,
     missing: Option<Box<[u8]>>,
