@@ -41,6 +41,14 @@ impl Default for ScanOptions {
     }
 }
 
+impl ScanOptions {
+    /// How files are read that lie where so many reads may be in flight.
+    pub(crate) fn reading(self, effective_io_concurrency: u32) -> ReadStreamOptions {
+        let io_combine_limit = self.io_combine_limit;
+        ReadStreamOptions { io_combine_limit, effective_io_concurrency, ramp_up: false }
+    }
+}
+
 /// What the options come to for one table.
 pub(crate) struct ScanPlan<'a> {
     pub(crate) cluster: &'a Cluster,
@@ -85,11 +93,7 @@ impl<'a> ScanPlan<'a> {
     }
 
     pub(crate) fn stream_options(&self) -> ReadStreamOptions {
-        ReadStreamOptions {
-            io_combine_limit: self.options.io_combine_limit,
-            effective_io_concurrency: self.table.effective_io_concurrency(),
-            ..ReadStreamOptions::default()
-        }
+        self.table.reading(self.options)
     }
 
     /// Tells other scans of the table how far this one is.

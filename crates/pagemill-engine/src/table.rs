@@ -11,11 +11,12 @@ use pagemill_cluster::{
 };
 use pagemill_format::{BlockNumber, Fork, SEGMENT_BLOCKS};
 use pagemill_io::{DEFAULT_EFFECTIVE_IO_CONCURRENCY, ForkFiles};
-use pagemill_stream::ScanOrder;
+use pagemill_stream::{ReadStreamOptions, ScanOrder};
 
 use crate::damage::{DamageLog, file_damage};
 use crate::error::Result;
 use crate::list::tablespace_of;
+use crate::scan_plan::ScanOptions;
 
 /// A table ready to be scanned.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub struct Table {
     files: Option<ForkFiles>,
     /// The blocks that are not lost: ranges in order, none of them empty.
     present: Vec<Range<u32>>,
+    /// 0 for no look-ahead.
     effective_io_concurrency: u32,
     reads_around: bool,
 }
@@ -72,9 +74,9 @@ impl Table {
         self.files.as_ref()
     }
 
-    /// The most reads in flight that its tablespace is set to; 0 for no look-ahead.
-    pub fn effective_io_concurrency(&self) -> u32 {
-        self.effective_io_concurrency
+    /// How its files are read: as the tablespace is set to.
+    pub(crate) fn reading(&self, options: ScanOptions) -> ReadStreamOptions {
+        options.reading(self.effective_io_concurrency)
     }
 
     /// True when a block that is wanted is worth reading with its neighbours, by the page costs of the
@@ -142,9 +144,9 @@ impl Shares {
     }
 }
 
-/// How many reads the table's tablespace bears at once, and whether it favours neighbours. Where its
-/// settings cannot be read the table is read all the same, by the defaults.
-fn device_settings(database: &Database, class: &ClassRow) -> (u32, bool) {
+/// How many reads a relation's tablespace bears at once, and whether it favours neighbours. Where its
+/// settings cannot be read the relation is read all the same, by the defaults.
+pub(crate) fn device_settings(database: &Database, class: &ClassRow) -> (u32, bool) {
     match database.tablespace_settings(tablespace_of(database, class)) {
         Ok(found) => (found.effective_io_concurrency.value, found.favours_neighbours()),
         Err(_) => (DEFAULT_EFFECTIVE_IO_CONCURRENCY, true),
