@@ -33,15 +33,15 @@ pub use output::Output;
 pub use pagemill_sys::MapAdvice;
 pub use place::Place;
 pub use probe::device;
-pub use queued_reads::{QueuedReads, Ticket};
+pub use queued_reads::{QueuedReads, ReadHints, Ticket};
 pub use read_settings::{
     DEFAULT_EFFECTIVE_IO_CONCURRENCY, DEFAULT_READAHEAD_DISTANCE, IoMethod,
     MAX_EFFECTIVE_IO_CONCURRENCY, ReadSettings, Readahead,
 };
 pub use real_files::RealFileSystem;
 pub use seam::{
-    Advice, Caching, DirEntry, File, FileSystem, FinishedRead, Metadata, QueueKind, QueuedRead,
-    ReadQueue, Residency,
+    Advice, Caching, DirEntry, File, FileSystem, FinishedRead, Lane, Metadata, QueueKind,
+    QueuedRead, ReadQueue, Residency,
 };
 pub use segment_listing::SegmentListing;
 pub use spool::Spool;

@@ -25,6 +25,7 @@ pub struct MethodUse {
     costs: [AtomicU64; IoMethod::ALL.len()],
     cached_stretches: AtomicU64,
     ring_refused: AtomicBool,
+    mapping_refused: AtomicBool,
     reasons: Mutex<Vec<String>>,
 }
 
@@ -69,7 +70,7 @@ impl MethodUse {
 
     /// The method to read a cached stretch with: the cheapest one, once each was tried.
     pub fn cached_choice(&self, may_map: bool) -> IoMethod {
-        if !may_map {
+        if !self.maps(may_map) {
             return IoMethod::Pread;
         }
         let stretch = self.cached_stretches.fetch_add(1, Relaxed);
@@ -102,10 +103,17 @@ impl MethodUse {
         if self.ring_refused.load(Relaxed) { IoMethod::Worker } else { IoMethod::IoUring }
     }
 
+    /// True when files may be mapped and the platform has not refused to.
+    pub fn maps(&self, may_map: bool) -> bool {
+        may_map && !self.mapping_refused.load(Relaxed)
+    }
+
     /// Takes note of a method that the platform refused, and why.
     pub fn refuse(&self, method: IoMethod, why: &str) {
-        if method == IoMethod::IoUring {
-            self.ring_refused.store(true, Relaxed);
+        match method {
+            IoMethod::IoUring => self.ring_refused.store(true, Relaxed),
+            IoMethod::Mmap => self.mapping_refused.store(true, Relaxed),
+            _ => {}
         }
         self.explain(format!("not {method}: {why}"));
     }

@@ -17,7 +17,7 @@ use pagemill_sys::AlignedBuffer;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork_files::{ForkFiles, position};
-use crate::seam::{File, FinishedRead, QueueKind, QueuedRead, ReadQueue};
+use crate::seam::{File, FinishedRead, Lane, QueueKind, QueuedRead, ReadQueue};
 use crate::storage::Storage;
 
 /// A queue in use.
@@ -33,6 +33,15 @@ pub struct QueuedReads {
     ring_calls: u64,
 }
 
+/// How a read is best made; never needed for a right result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReadHints {
+    /// Keeps the kernel from serving it on the submitting thread out of its page cache.
+    pub force_async: bool,
+    /// Which thread should make it.
+    pub lane: Option<Lane>,
+}
+
 /// Stands for a read that was started.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(u64);
@@ -40,6 +49,7 @@ pub struct Ticket(u64);
 #[derive(Debug)]
 struct InFlight {
     file: Arc<dyn File>,
+    lane: Option<Lane>,
     offset: u64,
     wanted: usize,
     done: usize,
@@ -83,8 +93,7 @@ impl QueuedReads {
         self.len() == 0
     }
 
-    /// Begins to read `count` blocks of one segment into the start of a buffer. With `force_async` the
-    /// kernel does not try to serve it at once from its page cache.
+    /// Begins to read `count` blocks of one segment into the start of a buffer.
     ///
     /// # Errors
     /// When the file cannot be opened; the buffer comes back.
@@ -94,7 +103,7 @@ impl QueuedReads {
         first: BlockNumber,
         count: u32,
         buffer: AlignedBuffer,
-        force_async: bool,
+        hints: ReadHints,
     ) -> std::result::Result<Ticket, (AlignedBuffer, Error)> {
         let file = match files.file(first) {
             Ok(file) => file,
@@ -103,8 +112,9 @@ impl QueuedReads {
         let id = self.next_id;
         self.next_id += 1;
         let wanted = (count as usize * BLOCK_SIZE).min(buffer.len());
-        let read = InFlight { file, offset: position(first).1, wanted, done: 0 };
-        self.submit(id, read, buffer, force_async);
+        let (offset, lane) = (position(first).1, hints.lane);
+        let read = InFlight { file, lane, offset, wanted, done: 0 };
+        self.submit(id, read, buffer, hints.force_async);
         Ok(Ticket(id))
     }
 
@@ -175,6 +185,7 @@ impl QueuedReads {
             range: read.done..read.wanted,
             offset: read.offset + read.done as u64,
             force_async,
+            lane: read.lane,
         });
         self.in_flight.insert(id, read);
     }

@@ -45,7 +45,7 @@ impl RingQueue {
 
     /// Hands a read to the ring; gives it back if there is no room.
     fn hand_over(&mut self, read: QueuedRead) -> Option<QueuedRead> {
-        let QueuedRead { id, file, buffer, range, offset, force_async } = read;
+        let QueuedRead { id, file, buffer, range, offset, force_async, lane } = read;
         let sound = range.end <= buffer.len() && i64::try_from(offset).is_ok();
         let Some(descriptor) = file.descriptor().filter(|_| sound) else {
             let outcome = Err(io::ErrorKind::InvalidInput.into());
@@ -56,7 +56,7 @@ impl RingQueue {
         let refused =
             self.ring.submit_read(id, ring_file, buffer, range.clone(), offset, force_async);
         let Err(RingFull(buffer)) = refused else { return None };
-        Some(QueuedRead { id, file, buffer, range, offset, force_async })
+        Some(QueuedRead { id, file, buffer, range, offset, force_async, lane })
     }
 
     fn came_back(&mut self, read: pagemill_sys::Completed) -> FinishedRead {
@@ -153,7 +153,15 @@ mod tests {
         for id in 0..32 {
             let buffer = AlignedBuffer::zeroed(8192);
             let (file, offset) = (file.clone(), id * 8192);
-            let read = QueuedRead { id, file, buffer, range: 0..8192, offset, force_async: true };
+            let read = QueuedRead {
+                id,
+                file,
+                buffer,
+                range: 0..8192,
+                offset,
+                force_async: true,
+                lane: None,
+            };
             queue.submit(read);
         }
         queue.flush().unwrap();

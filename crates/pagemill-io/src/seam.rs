@@ -7,6 +7,7 @@
 //! Invariant: a method that a file system does not have says so with [`io::ErrorKind::Unsupported`];
 //! it never pretends.
 
+use std::any::Any;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::io::{self, IoSliceMut};
@@ -186,6 +187,12 @@ pub trait File: Send + Sync + Debug {
     fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
         None
     }
+
+    /// The file as what it is, so that a queue of a file system without descriptors knows its own
+    /// files; `None` where none needs that.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 }
 
 /// Reads that go on while their caller does something else.
@@ -234,6 +241,19 @@ pub struct QueuedRead {
     /// True when the kernel should not try to serve it on the submitting thread: reading from the page
     /// cache then does not hold up the submitter.
     pub force_async: bool,
+    /// The lane the read belongs to, if it matters which thread makes it.
+    pub lane: Option<Lane>,
+}
+
+/// Reads of one lane are made by one thread, one after the other; those of different lanes by different
+/// threads, where there are as many, and of as many thread numbers modulo `of`: that is how btrfs tells
+/// mirrors apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Lane {
+    /// From 0, below `of`.
+    pub number: u32,
+    /// How many lanes there are.
+    pub of: u32,
 }
 
 /// A read that came back.

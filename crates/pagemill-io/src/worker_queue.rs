@@ -2,7 +2,7 @@
 //!
 //! PostgreSQL's method of the same name (`src/backend/storage/aio/method_worker.c`, PostgreSQL 18):
 //! one pool for the process, a bounded queue of requests, and a caller that finds the queue full
-//! reads itself.
+//! reads itself. New is the lane: reads of one lane wait for the one worker that serves it.
 //!
 //! ```text
 //!   stream ── submit ──► requests (at most QUEUE_LENGTH) ──► worker threads
@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::seam::{FinishedRead, QueuedRead, ReadQueue};
+use crate::seam::{FinishedRead, Lane, QueuedRead, ReadQueue};
 
 /// Threads of the pool. PostgreSQL 18 has three by default; four keep two mirrors busy where the mirror
 /// is chosen by the reader's thread.
@@ -53,10 +53,14 @@ impl Finished {
 struct Pool {
     requests: Mutex<VecDeque<Request>>,
     added: Condvar,
+    /// The numbers the system gave the threads.
+    threads: Mutex<Vec<u32>>,
 }
 
 #[derive(Debug)]
 struct Request {
+    /// The only worker that may take it, if any.
+    worker: Option<usize>,
     read: QueuedRead,
     finished: Arc<Finished>,
 }
@@ -76,7 +80,8 @@ impl WorkerQueue {
 
 impl ReadQueue for WorkerQueue {
     fn submit(&mut self, read: QueuedRead) {
-        let request = Request { read, finished: self.finished.clone() };
+        let worker = read.lane.map(|lane| self.pool.worker_for(lane));
+        let request = Request { worker, read, finished: self.finished.clone() };
         let room = self.in_flight < self.depth;
         self.in_flight += 1;
         let refused = if room { self.pool.add(request) } else { Some(request) };
@@ -131,17 +136,28 @@ impl Pool {
     fn running() -> io::Result<&'static Self> {
         static POOL: OnceLock<Pool> = OnceLock::new();
         static STARTED: Mutex<usize> = Mutex::new(0);
-        let pool = POOL
-            .get_or_init(|| Self { requests: Mutex::new(VecDeque::new()), added: Condvar::new() });
+        let pool = POOL.get_or_init(|| Self {
+            requests: Mutex::default(),
+            added: Condvar::new(),
+            threads: Mutex::default(),
+        });
         let mut started = lock(&STARTED);
         while *started < WORKERS {
             let name = format!("pagemill-io-{started}");
-            match std::thread::Builder::new().name(name).spawn(move || pool.work()) {
+            let number = *started;
+            let (tell, told) = std::sync::mpsc::sync_channel(1);
+            let work = move || {
+                // Whoever starts a worker waits for its number.
+                let _ = tell.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
+                pool.work(number);
+            };
+            match std::thread::Builder::new().name(name).spawn(work) {
                 Ok(_) => *started += 1,
                 // One worker is enough to go on.
                 Err(_) if *started > 0 => break,
                 Err(error) => return Err(error),
             }
+            lock(&pool.threads).push(told.recv().unwrap_or(0));
         }
         Ok(pool)
     }
@@ -149,21 +165,37 @@ impl Pool {
     /// Queues a request, or gives it back when the queue is full.
     fn add(&self, request: Request) -> Option<Request> {
         let mut requests = lock(&self.requests);
-        if requests.len() >= QUEUE_LENGTH {
+        // A lane is as long as its stream's look-ahead: nobody else should read for it.
+        if request.worker.is_none() && requests.len() >= QUEUE_LENGTH {
             return Some(request);
         }
+        let for_one = request.worker.is_some();
         requests.push_back(request);
         drop(requests);
-        self.added.notify_one();
+        if for_one {
+            self.added.notify_all();
+        } else {
+            self.added.notify_one();
+        }
         None
     }
 
+    /// The worker that serves a lane: one whose thread number falls to it, or else any.
+    fn worker_for(&self, lane: Lane) -> usize {
+        let threads = lock(&self.threads);
+        let of = lane.of.max(1);
+        let falls_to_it = |thread: &u32| thread % of == lane.number % of;
+        let any = lane.number as usize % threads.len().max(1);
+        threads.iter().position(falls_to_it).unwrap_or(any)
+    }
+
     /// What each thread does, as long as the process lives.
-    fn work(&self) {
+    fn work(&self, number: usize) {
         loop {
             let mut requests = lock(&self.requests);
+            let mine = |request: &Request| request.worker.is_none_or(|worker| worker == number);
             let request = loop {
-                match requests.pop_front() {
+                match requests.iter().position(mine).and_then(|place| requests.remove(place)) {
                     Some(request) => break request,
                     None => {
                         requests =

@@ -21,7 +21,7 @@
 use std::time::Duration;
 
 use pagemill_format::BlockNumber;
-use pagemill_io::{Caching, ForkFiles, IoMethod, Readahead};
+use pagemill_io::{Caching, ForkFiles, IoMethod, Lane, Readahead};
 
 /// Blocks decided about at once (8 MiB).
 const STRETCH: u32 = 1024;
@@ -55,8 +55,8 @@ pub(crate) struct Auto {
     scattered: u32,
     /// The choice for reading here and there, and for how many more runs it holds.
     scattered_choice: Option<(IoMethod, u32)>,
-    /// True when what is read lies on several mirrors.
-    on_mirrors: bool,
+    /// How many mirrors what is read lies on, if that is why it is read as it is; else 1.
+    mirrors: u32,
 }
 
 /// The stretch that is being read.
@@ -80,14 +80,25 @@ impl MethodChoice {
                 previous: None,
                 scattered: 0,
                 scattered_choice: None,
-                on_mirrors: false,
+                mirrors: 1,
             }),
         }
     }
 
-    /// True when blocks in order come from mirrors, each of which is to be kept busy.
-    pub(crate) fn is_on_mirrors(&self) -> bool {
-        matches!(self, Self::Auto(auto) if auto.on_mirrors)
+    /// How many mirrors are to be kept busy; 1 where there is only one, or it does not matter.
+    pub(crate) fn mirrors(&self) -> u32 {
+        match self {
+            Self::Fixed(_) => 1,
+            Self::Auto(auto) => auto.mirrors,
+        }
+    }
+
+    /// Which thread should read a block: each mirror gets stretch after stretch of its own. Pieces smaller
+    /// than that would be of no use on disks that turn: what one leaves to the other passes under its head
+    /// all the same.
+    pub(crate) fn lane(&self, block: BlockNumber) -> Option<Lane> {
+        let of = self.mirrors();
+        (of > 1).then_some(Lane { number: block.0 / STRETCH % of, of })
     }
 
     /// Takes note of a run that was begun.
@@ -98,6 +109,11 @@ impl MethodChoice {
                 stretch.blocks += len;
             }
         }
+    }
+
+    /// True when no method was asked for by name.
+    pub(crate) fn is_auto(&self) -> bool {
+        matches!(self, Self::Auto(_))
     }
 
     /// Gives up a method that the platform refused. Returns what to use instead, or `None` when it was
@@ -143,8 +159,8 @@ impl Auto {
                 files.storage().method_use().cached_choice(files.storage().settings().may_map);
             (method, Some(files.storage().now()))
         } else {
-            let (method, on_mirrors) = cold_method(files, backward);
-            self.on_mirrors = on_mirrors;
+            let (method, mirrors) = cold_method(files, backward);
+            self.mirrors = mirrors;
             (method, None)
         };
         self.stretch = Some(Stretch { number, method, begun, blocks: 0 });
@@ -188,8 +204,8 @@ fn is_cached(files: &ForkFiles, stretch: u32, backward: bool) -> bool {
     whole(first, STRETCH) && far.is_none_or(beyond)
 }
 
-/// The method for blocks in order that a device has to bring, and whether it is for the sake of mirrors.
-fn cold_method(files: &ForkFiles, backward: bool) -> (IoMethod, bool) {
+/// The method for blocks in order that a device has to bring, and how many mirrors it is to keep busy.
+fn cold_method(files: &ForkFiles, backward: bool) -> (IoMethod, u32) {
     let storage = files.storage();
     let used = storage.method_use();
     if storage.settings().caching == Caching::Direct {
@@ -197,28 +213,28 @@ fn cold_method(files: &ForkFiles, backward: bool) -> (IoMethod, bool) {
         used.explain(format!(
             "{method}: past the page cache, reads in flight keep the device busy"
         ));
-        return (method, false);
+        return (method, 1);
     }
     let explicit = !matches!(storage.settings().readahead, Readahead::Auto);
     let place = storage.place_of(files.path());
     if !explicit && place.mirrors > 1 {
         let mirrors = place.mirrors;
         used.explain(format!("worker: not cached, and {mirrors} mirrors want several readers"));
-        return (IoMethod::Worker, true);
+        return (IoMethod::Worker, mirrors);
     }
     if !explicit && place.reads_ahead_too_little {
         let method = used.queued_choice();
         let why = "not cached, and the kernel reads ahead too little here";
         used.explain(format!("{method}: {why}"));
-        return (method, false);
+        return (method, 1);
     }
     if !explicit && backward {
         let method = used.queued_choice();
         used.explain(format!("{method}: not cached, and backward the kernel does not read ahead"));
-        return (method, false);
+        return (method, 1);
     }
     used.explain("pread: not cached, in order, so the kernel reads ahead".into());
-    (IoMethod::Pread, false)
+    (IoMethod::Pread, 1)
 }
 
 /// The method for blocks here and there.
@@ -226,7 +242,8 @@ fn scattered_method(files: &ForkFiles) -> IoMethod {
     let storage = files.storage();
     let used = storage.method_use();
     if storage.settings().caching == Caching::Buffered && is_cached_all_over(files) {
-        let method = if storage.settings().may_map { IoMethod::Mmap } else { IoMethod::Pread };
+        let maps = used.maps(storage.settings().may_map);
+        let method = if maps { IoMethod::Mmap } else { IoMethod::Pread };
         used.explain(format!("{method}: cached, blocks here and there"));
         return method;
     }

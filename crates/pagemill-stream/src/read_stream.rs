@@ -53,8 +53,8 @@ use std::time::Duration;
 
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, SEGMENT_BLOCKS};
 use pagemill_io::{
-    Advice, Caching, Error, ErrorKind, ForkFiles, IoMethod, MappedBlocks, QueuedReads, Readahead,
-    Ticket,
+    Advice, Caching, Error, ErrorKind, ForkFiles, IoMethod, MappedBlocks, QueuedReads, ReadHints,
+    Readahead, Ticket,
 };
 use pagemill_sys::AlignedBuffer;
 
@@ -115,7 +115,8 @@ pub struct ReadStream<'f, I: Iterator<Item = BlockNumber>> {
     planned_blocks: u32,
     last_planned: Option<BlockRun>,
     current: Current,
-    reads: Option<(IoMethod, QueuedReads)>,
+    /// One queue for each method with reads in flight, and that of the last run that was begun.
+    reads: Vec<(IoMethod, QueuedReads)>,
     spare: Vec<AlignedBuffer>,
     /// The segment whose blocks are looked ahead of as mirrors want it.
     wide_in: Option<u32>,
@@ -132,7 +133,7 @@ struct Planned {
 enum Fetch {
     /// By a call of this method when its turn comes.
     Later(IoMethod),
-    InFlight(Ticket),
+    InFlight(IoMethod, Ticket),
     Failed(Error),
 }
 
@@ -199,7 +200,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             planned_blocks: 0,
             last_planned: None,
             current: Current::NONE,
-            reads: None,
+            reads: Vec::new(),
             spare: Vec::new(),
             wide_in: None,
         }
@@ -281,7 +282,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             Fetch::Failed(error) => Err(error),
             Fetch::Later(IoMethod::Mmap) => self.map(run),
             Fetch::Later(method) => self.read(method, run),
-            Fetch::InFlight(ticket) => self.finish(&ticket, run),
+            Fetch::InFlight(method, ticket) => self.finish(method, &ticket, run),
         };
         let pages = match fetched {
             Ok(pages) => pages,
@@ -304,7 +305,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
                 MethodChoice::Fixed(method) => *method,
                 MethodChoice::Auto(auto) => auto.method_for(next, self.blocks.peek(1), self.files),
             };
-            if self.choice.is_on_mirrors() && !self.never_ahead {
+            if self.choice.mirrors() > 1 && !self.never_ahead {
                 self.widen(next);
             }
             let queued = method.queue().is_some();
@@ -330,7 +331,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             self.last_planned = Some(run);
             self.planned.push_back(Planned { run, fetch });
         }
-        if let Some((_, reads)) = self.reads.as_mut().filter(|_| begun) {
+        for (_, reads) in self.reads.iter_mut().filter(|_| begun) {
             // A queue that cannot be flushed fails again, with a block to name, when it is waited for.
             let _ = reads.flush();
         }
@@ -387,11 +388,13 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             };
         }
         let buffer = self.buffer(run.len);
-        let Some((_, reads)) = &mut self.reads else { return Fetch::Later(IoMethod::Pread) };
+        let reads = queue_of(&mut self.reads, method);
+        let Some(reads) = reads else { return Fetch::Later(IoMethod::Pread) };
         let direct = self.files.storage().settings().caching == Caching::Direct;
         let force = !direct && (run.len >= LARGE_READ || reads.len() > MANY_IN_FLIGHT);
-        match reads.start(self.files, run.first, run.len, buffer, force) {
-            Ok(ticket) => Fetch::InFlight(ticket),
+        let hints = ReadHints { force_async: force, lane: self.choice.lane(run.first) };
+        match reads.start(self.files, run.first, run.len, buffer, hints) {
+            Ok(ticket) => Fetch::InFlight(method, ticket),
             Err((buffer, error)) => {
                 self.spare.push(buffer);
                 Fetch::Failed(error)
@@ -400,23 +403,24 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
     }
 
     /// Makes sure that there is a queue of this method. One of another method is let go once all that it
-    /// read was fetched.
+    /// read was fetched: it stays beside this one until then.
     fn open_queue(&mut self, method: IoMethod) -> std::io::Result<()> {
-        if self.reads.as_ref().is_some_and(|(open, reads)| *open == method || !reads.is_empty()) {
+        if queue_of(&mut self.reads, method).is_some() {
             return Ok(());
         }
         let Some(kind) = method.queue() else { return Ok(()) };
         let reads = QueuedReads::new(self.files.storage(), kind, self.most_reads)?;
-        self.reads = Some((method, reads));
+        self.reads.retain(|(_, reads)| !reads.is_empty());
+        self.reads.push((method, reads));
         Ok(())
     }
 
     /// Waits for a run that a queue reads.
-    fn finish(&mut self, ticket: &Ticket, run: BlockRun) -> Result<Pages, Error> {
-        let Some((method, reads)) = &mut self.reads else { return Ok(Pages::None) };
+    fn finish(&mut self, method: IoMethod, ticket: &Ticket, run: BlockRun) -> Result<Pages, Error> {
+        let Some(reads) = queue_of(&mut self.reads, method) else { return Ok(Pages::None) };
         let waited = !reads.is_finished(ticket);
         let (buffer, outcome) = reads.finish(ticket, self.files, run.first);
-        self.files.storage().method_use().record(*method, run.len.into());
+        self.files.storage().method_use().record(method, run.len.into());
         self.distances.read_done(waited);
         match (buffer, outcome) {
             (Some(buffer), Ok(())) => Ok(Pages::Read(buffer)),
@@ -455,11 +459,33 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
     /// Maps a run and looks at each of its pages.
     fn map(&mut self, run: BlockRun) -> Result<Pages, Error> {
         self.advice.before_reading(run.len, &mut self.blocks, self.files);
-        let mapped = self.files.map_blocks(run.first, run.len)?;
-        mapped.prepare(self.files);
-        mapped.touched(self.files)?;
-        self.files.storage().method_use().record(IoMethod::Mmap, run.len.into());
-        Ok(Pages::Mapped(mapped))
+        let mapped = self.files.map_blocks(run.first, run.len).and_then(|mapped| {
+            mapped.prepare(self.files);
+            mapped.touched(self.files)?;
+            Ok(mapped)
+        });
+        match mapped {
+            Ok(mapped) => {
+                self.files.storage().method_use().record(IoMethod::Mmap, run.len.into());
+                Ok(Pages::Mapped(mapped))
+            }
+            Err(refused) => self.read_unmapped(run, refused),
+        }
+    }
+
+    /// Reads a run that could not be mapped. Where that works, and nobody asked for a mapping by name, the
+    /// mapping was what failed, and no other is tried.
+    fn read_unmapped(&mut self, run: BlockRun, refused: Error) -> Result<Pages, Error> {
+        if !self.choice.is_auto() {
+            return Err(refused);
+        }
+        let mut buffer = self.buffer(run.len);
+        let pages = &mut buffer.as_chunks_mut().0[..run.len as usize];
+        self.files.read_blocks_by(IoMethod::Pread, run.first, pages)?;
+        let why = refused.kind().to_string();
+        let _ = self.choice.instead_of(IoMethod::Mmap, &why, self.files);
+        self.files.storage().method_use().record(IoMethod::Pread, run.len.into());
+        Ok(Pages::Read(buffer))
     }
 
     /// A buffer for a run.
@@ -470,6 +496,11 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             _ => AlignedBuffer::zeroed(wanted.max(self.io_combine_limit as usize * BLOCK_SIZE)),
         }
     }
+}
+
+/// The queue that reads by a method.
+fn queue_of(queues: &mut [(IoMethod, QueuedReads)], method: IoMethod) -> Option<&mut QueuedReads> {
+    queues.iter_mut().find(|(open, _)| *open == method).map(|(_, reads)| reads)
 }
 
 /// True for a read that took longer than a copy from the page cache takes.

@@ -8,6 +8,7 @@ use pagemill_cluster::ValueCatalog;
 use pagemill_engine::{
     ExportOptions, ExportSummary, IndexOrder, OrderOptions, OrderSummary, RowSource, ScanOptions,
 };
+use pagemill_format::BLOCK_SIZE;
 use pagemill_io::Output;
 
 use crate::arguments::{CommonArguments, OrderArguments};
@@ -44,7 +45,7 @@ impl Order {
             index: index.clone(),
             backward: arguments.backward,
             index_only: !arguments.no_index_only,
-            ..OrderOptions::default()
+            buffer_bytes: common.shared_buffers.get().saturating_mul(BLOCK_SIZE),
         };
         Ok(Some(Self { options }))
     }

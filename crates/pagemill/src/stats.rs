@@ -17,8 +17,7 @@ pub(crate) struct Work {
     pub(crate) rows: u64,
     /// Pages of tables scanned, and of the index they were ordered by.
     pub(crate) pages: u64,
-    /// Pages found in the shared buffers (of TOAST tables and indexes) or among those kept for an index's
-    /// order.
+    /// Pages found in memory: of TOAST tables and indexes, and of a table in an index's order.
     pub(crate) buffer_hits: u64,
     /// Such pages that were read.
     pub(crate) buffer_misses: u64,

@@ -183,7 +183,10 @@ fn differences(data: &Path, db: &str, one: &Indexed, good: [bool; 2], dir: &Path
             let base = ["-d", db, "-t", &one.table, "--order-by", &one.index];
             let mut args = base.to_vec();
             args.extend((order == 1).then_some("--backward"));
-            args.extend(heap.then_some("--no-index-only"));
+            // Little room, so that pages of both table and index give way to others.
+            args.extend(
+                heap.then_some(["--no-index-only", "--shared-buffers=512kB"]).iter().flatten(),
+            );
             let judged = fs::read(one.file(dir, order)).map_err(Into::into).and_then(|expected| {
                 let run = |verb: &str| program.succeed(data, &[&[verb], &args[..]].concat());
                 let columns: Vec<String> = one.columns.split(", ").map(Into::into).collect();

@@ -21,6 +21,10 @@ const ROWS: [&str; 9] = [
     "pagemill",
 ];
 
+/// The simulated disk stands beside this row: what it is built from lies in the rows above it. Its tests
+/// may look at everything.
+const BESIDE: (&str, &str) = ("pagemill-sim", "pagemill-wal");
+
 /// Only ever a dev-dependency.
 const DEV_ONLY: [&str; 3] = ["pagemill-testkit", "pagemill-sim", "xtask"];
 
@@ -57,6 +61,8 @@ fn fault(package: &Package, row: Option<usize>, dependency: &Dependency) -> Opti
         return (!dependency.dev_only && !tests_or_chores)
             .then(|| format!("`{own}` ships `{other}`; move it to [dev-dependencies]"));
     }
+    let (simulated, beside) = BESIDE;
+    let row = if own == simulated && !dependency.dev_only { row_of(beside) } else { row };
     let below = row_of(other)? >= row?;
     below.then(|| {
         format!(
@@ -114,6 +120,14 @@ mod tests {
         assert_eq!(check(&tree("pagemill", &[("pagemill-testkit", true)])), []);
         assert_eq!(check(&tree("pagemill", &[("pagemill-testkit", false)])).len(), 1);
         assert_eq!(check(&tree("pagemill-testkit", &[("pagemill-engine", false)])), []);
+    }
+
+    #[test]
+    fn the_simulated_disk_is_built_from_the_stream_and_below_and_tested_with_anything() {
+        assert_eq!(check(&tree("pagemill-sim", &[("pagemill-stream", false)])), []);
+        assert_eq!(check(&tree("pagemill-sim", &[("pagemill-engine", true)])), []);
+        assert_eq!(check(&tree("pagemill-sim", &[("pagemill-engine", false)])).len(), 1);
+        assert_eq!(check(&tree("pagemill-engine", &[("pagemill-sim", false)])).len(), 1);
     }
 
     #[test]
