@@ -19,8 +19,11 @@ use crate::bootstrap::pg_attribute_columns;
 use crate::column::{Column, in_order, tuple_layout};
 use crate::data_directory::{Cluster, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use crate::error::{Damage, Error, Result};
+use crate::name_rows::read_session_settings;
 use crate::relation::{ClassRow, Relation};
+use crate::settings::Settings;
 use crate::system_table::{Row, SystemTable};
+use crate::tablespace_settings::AllTablespaces;
 use crate::transaction_log::ClusterLog;
 use crate::value_types::TypeTable;
 
@@ -48,7 +51,7 @@ pub(crate) mod catalog {
     pub(crate) const PG_DB_ROLE_SETTING: Oid = Oid(2964);
 
     /// Those read through a database; the others are shared by all.
-    pub(crate) const ALL: [Oid; 16] = [
+    pub(crate) const ALL: [Oid; 17] = [
         PG_TYPE,
         PG_ATTRIBUTE,
         PG_PROC,
@@ -65,6 +68,7 @@ pub(crate) mod catalog {
         PG_AM,
         PG_INHERITS,
         PG_DB_ROLE_SETTING,
+        PG_TABLESPACE,
     ];
 }
 
@@ -115,6 +119,8 @@ struct Inner {
     types: OnceLock<TypeTable>,
     toast_indexes: OnceLock<HashMap<Oid, Oid>>,
     heap_methods: OnceLock<HashSet<Oid>>,
+    session_settings: OnceLock<Settings>,
+    tablespaces: OnceLock<AllTablespaces>,
 }
 
 #[derive(Debug)]
@@ -328,6 +334,19 @@ impl Database {
         Ok(indexes.get(&toast).copied())
     }
 
+    /// The settings of a new session.
+    pub(crate) fn session_settings(&self) -> Result<&Settings> {
+        load_once(&self.inner.session_settings, || read_session_settings(self))
+    }
+
+    /// What `read` makes of all tablespaces, once.
+    pub(crate) fn all_tablespaces(
+        &self,
+        read: impl FnOnce() -> Result<AllTablespaces>,
+    ) -> Result<&AllTablespaces> {
+        load_once(&self.inner.tablespaces, read)
+    }
+
     /// True when tables of this access method are heaps: `heap` itself, or another name for its
     /// handler.
     ///
@@ -442,6 +461,8 @@ impl Inner {
             types: OnceLock::new(),
             toast_indexes: OnceLock::new(),
             heap_methods: OnceLock::new(),
+            session_settings: OnceLock::new(),
+            tablespaces: OnceLock::new(),
         })
     }
 

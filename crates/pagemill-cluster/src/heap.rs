@@ -30,10 +30,32 @@ pub enum TupleFault {
 pub fn visit_tuples<'p, S: TransactionLog, E>(
     page: Page<'p>,
     status: &mut S,
+    visit: impl FnMut(u16, Result<HeapTuple<'p>, TupleFault>) -> Result<(), E>,
+) -> Result<(), E> {
+    visit_numbered(page, 1..=page.line_pointer_count(), status, visit)
+}
+
+/// As [`visit_tuples`], from the last line pointer to the first: the order of a backward scan.
+///
+/// # Errors
+/// What `visit` returns ends the walk.
+pub fn visit_tuples_backward<'p, S: TransactionLog, E>(
+    page: Page<'p>,
+    status: &mut S,
+    visit: impl FnMut(u16, Result<HeapTuple<'p>, TupleFault>) -> Result<(), E>,
+) -> Result<(), E> {
+    visit_numbered(page, (1..=page.line_pointer_count()).rev(), status, visit)
+}
+
+#[inline]
+fn visit_numbered<'p, S: TransactionLog, E>(
+    page: Page<'p>,
+    numbers: impl Iterator<Item = u16>,
+    status: &mut S,
     mut visit: impl FnMut(u16, Result<HeapTuple<'p>, TupleFault>) -> Result<(), E>,
 ) -> Result<(), E> {
     let all_visible = page.is_all_visible();
-    for number in 1..=page.line_pointer_count() {
+    for number in numbers {
         let Some(lp) = page.line_pointer(number) else { break };
         if lp.state() != LinePointerState::Normal {
             continue;
@@ -155,6 +177,19 @@ mod tests {
     fn redirected_dead_and_unused_line_pointers_carry_no_tuple() {
         let items = [UNUSED, NORMAL, REDIRECT, NORMAL, DEAD].map(|state| (state, COMMITTED));
         assert_eq!(visited(&page(0, &items)), [(2, Ok(COMMITTED)), (4, Ok(COMMITTED))]);
+    }
+
+    #[test]
+    fn a_backward_walk_meets_the_same_from_the_other_end() {
+        let items = [NORMAL, NORMAL, DEAD, NORMAL].map(|state| (state, COMMITTED));
+        let mut numbers = Vec::new();
+        let page = page(0, &items);
+        visit_tuples_backward(Page::new(&page), &mut Log, |number, _| {
+            numbers.push(number);
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+        assert_eq!(numbers, [4, 2, 1]);
     }
 
     #[test]

@@ -175,10 +175,7 @@ pub(crate) struct DatabaseSettings {
 
 impl DatabaseSettings {
     pub(crate) fn read(database: &Database) -> Result<Self> {
-        let cluster = database.cluster();
-        let files = StorageFiles(cluster.storage());
-        let mut settings = Settings::of_cluster(cluster.path(), cluster.version().major(), &files);
-        apply_role_settings(database, &mut settings)?;
+        let (cluster, settings) = (database.cluster(), database.session_settings()?);
         let mut names = NameSettings::new(cluster.version(), database.row().encoding);
         if let Some(user) = superuser_name(database)? {
             names.user = user;
@@ -191,6 +188,15 @@ impl DatabaseSettings {
         let lc_monetary = lc_monetary.filter(|value| !value.is_empty());
         Ok(Self { names, lc_monetary, problems: settings.problems().to_vec() })
     }
+}
+
+/// Reads the settings of a new session.
+pub(crate) fn read_session_settings(database: &Database) -> Result<Settings> {
+    let cluster = database.cluster();
+    let files = StorageFiles(cluster.storage());
+    let mut settings = Settings::of_cluster(cluster.path(), cluster.version().major(), &files);
+    apply_role_settings(database, &mut settings)?;
+    Ok(settings)
 }
 
 fn superuser_name(database: &Database) -> Result<Option<Box<[u8]>>> {

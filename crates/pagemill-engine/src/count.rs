@@ -11,30 +11,17 @@ use pagemill_cluster::Cluster;
 use crate::damage::{DamageLog, OnDamage};
 use crate::error::{Error, Result};
 use crate::scan::{Progress, Scan};
+use crate::scan_plan::{ScanOptions, ScanPlan};
 use crate::table::{Shares, Table};
 
 /// Blocks a thread takes at a time (8 MiB).
 const SHARE_BLOCKS: u32 = 1024;
 
-/// How to scan.
-#[derive(Debug, Clone, Copy)]
-pub struct ScanOptions {
-    /// Most blocks fetched by one read call.
-    pub io_combine_limit: u32,
-    /// Threads that scan.
-    pub jobs: usize,
-}
-
-impl Default for ScanOptions {
-    fn default() -> Self {
-        Self { io_combine_limit: pagemill_stream::DEFAULT_IO_COMBINE_LIMIT, jobs: 1 }
-    }
-}
-
 /// Counts the rows that a server started on the files would count.
 ///
 /// # Errors
-/// On damage, unless it is to be skipped; when files cannot be read.
+/// On damage, unless it is to be skipped; when files cannot be read, or the block to begin with is
+/// past the end.
 pub fn count(
     cluster: &Cluster,
     table: &Table,
@@ -42,11 +29,12 @@ pub fn count(
     progress: &Progress,
     damage: &mut DamageLog,
 ) -> Result<u64> {
-    let scan = || Scan::new(cluster, table, options.io_combine_limit, progress);
-    let shares = table.shares(SHARE_BLOCKS);
+    let plan = ScanPlan::new(cluster, table, options)?;
+    let scan = || Scan::new(&plan, progress);
+    let shares = plan.shares(SHARE_BLOCKS);
     let jobs = options.jobs.min(shares.count() as usize);
     if jobs <= 1 {
-        return scan().count(0..table.blocks(), damage);
+        return scan().count(&plan.ranges(), damage);
     }
     let queue = Queue { next: AtomicU32::new(0), shares };
     let policy = damage.policy();
@@ -59,7 +47,7 @@ pub fn count(
     let rows = outcomes.iter().map(|outcome| outcome.rows).sum();
     let (logs, failures): (Vec<_>, Vec<_>) =
         outcomes.into_iter().map(|outcome| (outcome.damage, outcome.failure)).unzip();
-    damage.merge(&logs)?;
+    damage.merge(&logs, plan.order())?;
     // Shares are handed out in order, and those begun are done to their end: so the failure of
     // the lowest one is the same whoever met it.
     match failures.into_iter().flatten().min_by_key(|(share, _)| *share) {
@@ -76,10 +64,10 @@ struct Outcome {
     failure: Option<(u32, Error)>,
 }
 
-fn count_shares(mut scan: Scan<'_>, queue: &Queue<'_>, policy: OnDamage) -> Outcome {
+fn count_shares(mut scan: Scan<'_>, queue: &Queue, policy: OnDamage) -> Outcome {
     let mut done = Outcome { rows: 0, damage: DamageLog::new(policy), failure: None };
     while let Some((share, range)) = queue.next() {
-        match scan.count(range, &mut done.damage) {
+        match scan.count(std::slice::from_ref(&range), &mut done.damage) {
             Ok(counted) => done.rows += counted,
             Err(error) => {
                 queue.close();
@@ -92,12 +80,12 @@ fn count_shares(mut scan: Scan<'_>, queue: &Queue<'_>, policy: OnDamage) -> Outc
 }
 
 /// The shares of a table, handed out in order to whichever thread asks next.
-struct Queue<'a> {
+struct Queue {
     next: AtomicU32,
-    shares: Shares<'a>,
+    shares: Shares,
 }
 
-impl Queue<'_> {
+impl Queue {
     fn next(&self) -> Option<(u32, Range<u32>)> {
         let share = self.next.fetch_add(1, Ordering::Relaxed);
         Some((share, self.shares.get(share)?))

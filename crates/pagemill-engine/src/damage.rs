@@ -3,8 +3,9 @@
 //! Refusals and failures of the system are no damage and end the work under every policy.
 
 use pagemill_cluster::{Damage, Error as ClusterError};
-use pagemill_format::Error as FormatError;
+use pagemill_format::{BlockNumber, Error as FormatError};
 use pagemill_io::{ForkFiles, Spool};
+use pagemill_stream::ScanOrder;
 
 use crate::error::{Error, Result};
 
@@ -90,11 +91,11 @@ impl DamageLog {
         later.lines()?.try_for_each(|line| self.push(&line?))
     }
 
-    /// Adds what several logs found, each of which is in the order of blocks, in that order.
+    /// Adds what several logs found, each of which is in the order of one scan, in that order.
     ///
     /// # Errors
     /// When an account cannot be read back or written.
-    pub(crate) fn merge(&mut self, logs: &[Self]) -> Result<()> {
+    pub(crate) fn merge(&mut self, logs: &[Self], order: ScanOrder) -> Result<()> {
         let sources = logs.iter().map(Self::lines);
         let mut sources = sources.collect::<Result<Vec<_>>>()?;
         let mut heads = Vec::new();
@@ -102,9 +103,10 @@ impl DamageLog {
             heads.push(source.next().transpose()?);
         }
         let block = |line: &String| line.split_once('\t').and_then(|(n, _)| n.parse::<u32>().ok());
+        let rank = |line: &String| block(line).map(|block| order.rank(BlockNumber(block)));
         loop {
             let pending = heads.iter_mut().zip(&mut sources).filter(|(head, _)| head.is_some());
-            let Some((head, source)) = pending.min_by_key(|(head, _)| head.as_ref().map(block))
+            let Some((head, source)) = pending.min_by_key(|(head, _)| head.as_ref().map(rank))
             else {
                 return Ok(());
             };
@@ -160,7 +162,7 @@ pub(crate) fn file_damage(files: &ForkFiles) -> Vec<Damage> {
 
 #[cfg(test)]
 mod tests {
-    use pagemill_format::{BlockNumber, Fork};
+    use pagemill_format::Fork;
 
     use super::*;
 
@@ -196,7 +198,7 @@ mod tests {
         }
         let mut all = DamageLog::new(OnDamage::Skip);
         all.report(Damage::in_file("base/5/16384.1", "the file is missing\nand gone")).unwrap();
-        all.merge(&logs).unwrap();
+        all.merge(&logs, ScanOrder::default()).unwrap();
         let places = texts(&all);
         assert_eq!(places.len(), 7);
         assert_eq!(places[0], "base/5/16384.1: the file is missing and gone");
@@ -207,6 +209,23 @@ mod tests {
         let mut twice = DamageLog::new(OnDamage::Skip);
         twice.append(&all).unwrap();
         assert_eq!(texts(&twice), places);
+    }
+
+    #[test]
+    fn logs_of_several_threads_come_together_in_the_order_of_the_scan() {
+        let mut logs = [(); 2].map(|()| DamageLog::new(OnDamage::Skip));
+        for (log, block) in [(0, 5), (0, 2), (1, 4), (1, 3), (0, 1), (1, 9), (0, 7)] {
+            logs[log].report(loss(block, "x")).unwrap();
+        }
+        let mut all = DamageLog::new(OnDamage::Skip);
+        let order = ScanOrder { backward: true, start: Some(BlockNumber(5)) };
+        all.merge(&logs, order).unwrap();
+        let blocks: Vec<_> =
+            texts(&all).iter().map(|text| text[text.len() - 4..].to_owned()).collect();
+        assert_eq!(
+            blocks,
+            ["5: x", "4: x", "3: x", "2: x", "1: x", "9: x", "7: x"].map(|t| t.to_owned())
+        );
     }
 
     #[test]

@@ -10,16 +10,16 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::ScopedJoinHandle;
 
-use pagemill_cluster::{Cluster, ValueCatalog};
+use pagemill_cluster::ValueCatalog;
 use pagemill_io::Output;
 
 use crate::copy_format::{CopyFormat, CopyOptions};
-use crate::count::ScanOptions;
 use crate::damage::{DamageLog, OnDamage, ValueDamage, value_damage};
 use crate::encoding::Transcoder;
 use crate::error::{Error, Result};
 use crate::row_writer::{PrintedColumn, RowWriter, ValueFault, printed_columns};
 use crate::scan::{Place, Progress, Scan};
+use crate::scan_plan::{ScanOptions, ScanPlan};
 use crate::table::{Shares, Table};
 
 /// A buffer is written out once it holds this many bytes: small enough to stay in the
@@ -119,17 +119,19 @@ impl<'a> Export<'a> {
         output.write_all(&line).map_err(Error::Output)
     }
 
-    /// Writes all rows, in the order of the table.
+    /// Writes all rows, in the order of the table, or in the one that the options say.
     ///
     /// # Errors
-    /// On damage, unless it is to be skipped; when files cannot be read or the output written.
+    /// On damage, unless it is to be skipped; when files cannot be read or the output written, or the
+    /// block to begin with is past the end.
     pub fn write_rows(
         &self,
         output: &mut Output,
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
-        let shares = self.table.shares(SHARE_BLOCKS);
+        let plan = ScanPlan::new(self.catalog.database().cluster(), self.table, self.scan)?;
+        let shares = plan.shares(SHARE_BLOCKS);
         let jobs = self.scan.jobs.min(shares.count() as usize);
         if jobs <= 1 {
             let mut flush = |buffer: &mut Vec<u8>| {
@@ -137,23 +139,23 @@ impl<'a> Export<'a> {
                 recycle(buffer);
                 Ok(())
             };
-            let mut job = Job::new(self, progress);
-            job.run(0..self.table.blocks(), damage, &mut flush)?;
+            let mut job = Job::new(self, &plan, progress);
+            job.run(&plan.ranges(), damage, &mut flush)?;
             job.flush(&mut flush)?;
             return Ok(job.summary());
         }
-        self.write_in_parallel(jobs, &shares, output, progress, damage)
+        let work = SharedWork { plan: &plan, shares, jobs, progress };
+        self.write_in_parallel(&work, output, damage)
     }
 
     fn write_in_parallel(
         &self,
-        jobs: usize,
-        shares: &Shares<'_>,
+        work: &SharedWork<'_>,
         output: &mut Output,
-        progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
-        let policy = damage.policy();
+        let SharedWork { plan, shares, jobs, progress } = work;
+        let (policy, jobs) = (damage.policy(), *jobs);
         std::thread::scope(|scope| {
             let (mut receivers, mut threads) = (Vec::new(), Vec::new());
             for number in 0..jobs {
@@ -163,7 +165,7 @@ impl<'a> Export<'a> {
                     let channel = Channel { sender, spare, large: None };
                     let own = (0..shares.count()).skip(number).step_by(jobs);
                     let ranges = own.filter_map(|share| shares.get(share));
-                    Job::new(self, progress).run_shares(ranges, policy, channel)
+                    Job::new(self, plan, progress).run_shares(ranges, policy, channel)
                 };
                 threads.push(scope.spawn(job));
                 receivers.push((receiver, spare_sender));
@@ -179,6 +181,14 @@ impl<'a> Export<'a> {
             written.and(ended).map(|()| summary)
         })
     }
+}
+
+/// What several jobs do together.
+struct SharedWork<'a> {
+    plan: &'a ScanPlan<'a>,
+    shares: Shares,
+    jobs: usize,
+    progress: &'a Progress,
 }
 
 /// Waits for all threads, and says whether one of them panicked.
@@ -273,11 +283,10 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    fn new(export: &'a Export<'_>, progress: &'a Progress) -> Self {
-        let Export { catalog, table, columns, copy, transcoder, scan } = export;
-        let cluster: &Cluster = catalog.database().cluster();
+    fn new(export: &'a Export<'_>, plan: &'a ScanPlan<'_>, progress: &'a Progress) -> Self {
+        let Export { catalog, table, columns, copy, transcoder, .. } = export;
         Self {
-            scan: Scan::new(cluster, table, scan.io_combine_limit, progress),
+            scan: Scan::new(plan, progress),
             writer: RowWriter::new(catalog, &table.relation, columns, copy, transcoder.as_ref()),
             columns,
             buffer: Vec::with_capacity(BUFFER_BYTES),
@@ -285,15 +294,15 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Formats the rows of a range, handing over the buffer whenever it is full.
+    /// Formats the rows of some ranges, handing over the buffer whenever it is full.
     fn run(
         &mut self,
-        range: Range<u32>,
+        ranges: &[Range<u32>],
         damage: &mut DamageLog,
         flush: &mut dyn FnMut(&mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
         let Self { scan, writer, columns, buffer, rows } = self;
-        scan.tuples(range, damage, |place, number, tuple, damage| {
+        scan.tuples(ranges, damage, |place, number, tuple, damage| {
             match writer.write(tuple, buffer) {
                 Ok(()) => *rows += 1,
                 Err(fault) => damage.report(fault_damage(place, number, columns, fault)?)?,
@@ -323,8 +332,9 @@ impl<'a> Job<'a> {
             let mut damage = DamageLog::new(policy);
             let before = self.summary();
             let mut flush = |buffer: &mut Vec<u8>| channel.send(buffer);
-            let done =
-                self.run(range, &mut damage, &mut flush).and_then(|()| self.flush(&mut flush));
+            let done = self
+                .run(std::slice::from_ref(&range), &mut damage, &mut flush)
+                .and_then(|()| self.flush(&mut flush));
             let message = match done {
                 Ok(()) => Message::ShareDone(damage, self.summary().since(before)),
                 Err(error) => Message::Failed(error),

@@ -10,6 +10,7 @@ use pagemill_cluster::page_check::{check_page, read_again};
 use pagemill_cluster::{Cluster, Damage, Error as ClusterError};
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber};
 use pagemill_io::ForkFiles;
+use pagemill_stream::ReadStreamOptions;
 use pagemill_sys::AlignedBuffer;
 
 use crate::fork_slots::{Full, SlotState, Slots};
@@ -28,7 +29,7 @@ pub(crate) struct ForkPages<'a> {
     /// A page for each slot; memory is taken when it is first written.
     pages: AlignedBuffer,
     checked: Vec<bool>,
-    io_combine_limit: u32,
+    reading: ReadStreamOptions,
     progress: &'a Progress,
 }
 
@@ -38,13 +39,13 @@ impl<'a> ForkPages<'a> {
         cluster: &'a Cluster,
         files: &'a ForkFiles,
         capacity: usize,
-        io_combine_limit: u32,
+        reading: ReadStreamOptions,
         progress: &'a Progress,
     ) -> Self {
         let slots = Slots::new(files.blocks(), capacity);
         let pages = AlignedBuffer::zeroed(slots.count() * BLOCK_SIZE);
         let checked = vec![false; slots.count()];
-        Self { cluster, files, slots, pages, checked, io_combine_limit, progress }
+        Self { cluster, files, slots, pages, checked, reading, progress }
     }
 
     /// The fork.
@@ -73,9 +74,9 @@ impl<'a> ForkPages<'a> {
 
     /// Reads what is wanted, and the neighbours that are worth it.
     pub(crate) fn read_wanted(&mut self, worth: impl FnMut(BlockNumber) -> bool) {
-        let Self { files, slots, pages, checked, io_combine_limit, progress, .. } = self;
+        let Self { files, slots, pages, checked, reading, progress, .. } = self;
         let before = slots.counts().1;
-        slots.read_wanted(files, *io_combine_limit, worth, |slot, _, bytes| {
+        slots.read_wanted(files, *reading, worth, |slot, _, bytes| {
             pages.as_chunks_mut().0[slot] = *bytes;
             checked[slot] = false;
         });
@@ -164,10 +165,10 @@ impl<'a> IndexPages<'a> {
         cluster: &'a Cluster,
         files: &'a ForkFiles,
         capacity: usize,
-        io_combine_limit: u32,
+        reading: ReadStreamOptions,
         progress: &'a Progress,
     ) -> Self {
-        let near = ForkPages::new(cluster, files, NEAR_PAGES, io_combine_limit, progress);
+        let near = ForkPages::new(cluster, files, NEAR_PAGES, reading, progress);
         let capacity = Some(capacity).filter(|pages| *pages >= files.blocks() as usize);
         Self { near, capacity, whole: None }
     }
@@ -189,8 +190,8 @@ impl<'a> IndexPages<'a> {
         let span = bounds.map_or(0, |(first, last)| (last.0 - first.0) as usize);
         let near = &mut self.near;
         let make = |capacity| {
-            let ForkPages { cluster, files, io_combine_limit, progress, .. } = *near;
-            Box::new(ForkPages::new(cluster, files, capacity, io_combine_limit, progress))
+            let ForkPages { cluster, files, reading, progress, .. } = *near;
+            Box::new(ForkPages::new(cluster, files, capacity, reading, progress))
         };
         if let Some(capacity) = self.capacity.take_if(|_| span > SCATTERED * blocks.len()) {
             self.whole = Some(make(capacity));

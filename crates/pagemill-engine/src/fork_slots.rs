@@ -139,7 +139,7 @@ impl Slots {
     pub(crate) fn read_wanted(
         &mut self,
         files: &ForkFiles,
-        io_combine_limit: u32,
+        reading: ReadStreamOptions,
         worth: impl FnMut(BlockNumber) -> bool,
         mut take: impl FnMut(usize, BlockNumber, &pagemill_format::BlockBytes),
     ) {
@@ -148,11 +148,10 @@ impl Slots {
         }
         self.wanted.sort_unstable();
         if self.shared.is_none() {
-            self.add_neighbours(io_combine_limit.max(1), worth);
+            self.add_neighbours(reading.io_combine_limit.max(1), worth);
         }
         let wanted = std::mem::take(&mut self.wanted);
-        let options = ReadStreamOptions { io_combine_limit, ..ReadStreamOptions::default() };
-        let mut stream = ReadStream::new(files, bridged(&wanted), options);
+        let mut stream = ReadStream::new(files, bridged(&wanted), reading);
         let mut last = 0..0;
         while let Some(run) = stream.next_run() {
             let Ok((first, pages)) = run else {
@@ -285,6 +284,10 @@ mod tests {
 
     use super::*;
 
+    fn combining(io_combine_limit: u32) -> ReadStreamOptions {
+        ReadStreamOptions { io_combine_limit, ..ReadStreamOptions::default() }
+    }
+
     /// A fork whose blocks carry their own number.
     fn files(dir: &tempfile::TempDir, storage: &Storage, blocks: u32) -> ForkFiles {
         let mut bytes = vec![0; blocks as usize * BLOCK_SIZE];
@@ -305,7 +308,7 @@ mod tests {
             slots.want(BlockNumber(5)).unwrap();
             slots.want(BlockNumber(40)).unwrap();
             let mut read = 0;
-            slots.read_wanted(&files, 16, |_| true, |_, _, _| read += 1);
+            slots.read_wanted(&files, combining(16), |_| true, |_, _, _| read += 1);
             assert_eq!((read, slots.counts()), (expected, (0, expected)));
         }
     }
@@ -342,7 +345,7 @@ mod tests {
                 slots.begin_round();
                 let fitting: Vec<u32> =
                     round.into_iter().take_while(|b| slots.want(BlockNumber(*b)).is_ok()).collect();
-                slots.read_wanted(&files, 8, |_| true, |slot, block, bytes| {
+                slots.read_wanted(&files, combining(8), |_| true, |slot, block, bytes| {
                     assert_eq!(bytes.first_chunk(), Some(&block.0.to_le_bytes()));
                     held.insert(slot, block.0);
                 });

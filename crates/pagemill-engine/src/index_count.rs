@@ -14,6 +14,7 @@ use pagemill_cluster::{Cluster, ClusterLog};
 use pagemill_format::page::Page;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Tid};
 use pagemill_io::ForkFiles;
+use pagemill_stream::ReadStreamOptions;
 
 use crate::damage::{DamageLog, damage_of};
 use crate::error::Result;
@@ -31,7 +32,7 @@ pub(crate) struct HeapSights<'a> {
     log: ClusterLog,
     slots: Slots,
     sights: Vec<PageSight>,
-    io_combine_limit: u32,
+    reading: ReadStreamOptions,
     progress: &'a Progress,
     /// Blocks whose damage was reported.
     reported: HashSet<BlockNumber>,
@@ -43,14 +44,14 @@ impl<'a> HeapSights<'a> {
         cluster: &'a Cluster,
         files: &'a ForkFiles,
         bytes: usize,
-        io_combine_limit: u32,
+        reading: ReadStreamOptions,
         progress: &'a Progress,
     ) -> Self {
         let slots = Slots::new(files.blocks(), bytes / SLOT_BYTES);
         let sights = vec![PageSight::LOST; slots.count()];
         let log = ClusterLog::new(cluster.clone());
         let reported = HashSet::new();
-        Self { cluster, files, log, slots, sights, io_combine_limit, progress, reported }
+        Self { cluster, files, log, slots, sights, reading, progress, reported }
     }
 
     /// Pages asked for whose sight was known, and pages read.
@@ -85,10 +86,10 @@ impl<'a> HeapSights<'a> {
     }
 
     fn read_wanted(&mut self, scan: &mut IndexScan<'_>) {
-        let Self { cluster, files, log, slots, sights, io_combine_limit, progress, .. } = self;
+        let Self { cluster, files, log, slots, sights, reading, progress, .. } = self;
         let before = slots.counts().1;
         let worth = |block| scan.is_worth_reading(block);
-        slots.read_wanted(files, *io_combine_limit, worth, |slot, block, bytes| {
+        slots.read_wanted(files, *reading, worth, |slot, block, bytes| {
             sights[slot] = sight(cluster, files, block, bytes, log);
         });
         progress.add_pages(slots.counts().1 - before);

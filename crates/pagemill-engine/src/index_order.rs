@@ -12,8 +12,8 @@ use pagemill_cluster::{
 };
 use pagemill_format::BLOCK_SIZE;
 use pagemill_io::{ForkFiles, Output};
+use pagemill_stream::ReadStreamOptions;
 
-use crate::count::ScanOptions;
 use crate::damage::DamageLog;
 use crate::encoding::readable_name;
 use crate::error::{Error, Result};
@@ -25,7 +25,8 @@ use crate::index_scan::{IndexOnly, IndexScan};
 use crate::pattern::Pattern;
 use crate::row_source::RowSource;
 use crate::scan::Progress;
-use crate::table::{Table, fork_with_rows};
+use crate::scan_plan::ScanOptions;
+use crate::table::{Table, device_settings, fork_with_rows};
 
 /// Memory for pages unless told otherwise (128 MiB, PostgreSQL's `shared_buffers`).
 const DEFAULT_BUFFER_BYTES: usize = 128 << 20;
@@ -109,6 +110,12 @@ impl IndexOrder {
                 Err(ClusterError::from(damage).into())
             }
         }
+    }
+
+    /// How the index is read: as its own tablespace is set to.
+    fn reading(&self, database: &Database, options: ScanOptions) -> ReadStreamOptions {
+        let (effective_io_concurrency, _) = device_settings(database, &self.relation.class);
+        options.reading(effective_io_concurrency)
     }
 
     /// How many pages of the index, and how many bytes of the table, are kept in memory.
@@ -280,15 +287,17 @@ impl RowSource<'_> {
         let Some(heap) = table.files() else { return Ok(OrderSummary::default()) };
         let files = order.files(self.database)?;
         let (tree_pages, heap_bytes) = order.memory(&files);
-        let limit = options.io_combine_limit;
-        let tree = IndexPages::new(cluster, &files, tree_pages, limit, progress);
+        let reading = order.reading(self.database, options);
+        let tree = IndexPages::new(cluster, &files, tree_pages, reading, progress);
         let index_only = match order.options.index_only {
             true => (IndexOnly::Count, AllVisible::open(cluster, &table.relation.base)?),
             false => (IndexOnly::Never, AllVisible::nothing(cluster)),
         };
-        let mut scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
+        let scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
+        let mut scan = scan.reading_around(table.reads_around());
         scan.start(cluster, damage)?;
-        let mut sights = HeapSights::new(cluster, heap, heap_bytes, limit, progress);
+        let mut sights =
+            HeapSights::new(cluster, heap, heap_bytes, table.reading(options), progress);
         let rows = sights.count(&mut scan, damage)?;
         Ok(summary(rows, [scan.counts(), sights.counts()]))
     }
@@ -324,7 +333,7 @@ impl Export<'_> {
         let cluster = database.cluster();
         let files = order.files(database)?;
         let (tree_pages, heap_bytes) = order.memory(&files);
-        let limit = self.scan.io_combine_limit;
+        let reading = order.reading(database, self.scan);
         let table = &self.table.relation;
         let columns = index_columns(&self.columns, table, &order.row, &order.relation)
             .filter(|_| order.options.index_only);
@@ -332,10 +341,12 @@ impl Export<'_> {
             Some(_) => (IndexOnly::Keep, AllVisible::open(cluster, &table.base)?),
             None => (IndexOnly::Never, AllVisible::nothing(cluster)),
         };
-        let tree = IndexPages::new(cluster, &files, tree_pages, limit, progress);
-        let mut scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
+        let tree = IndexPages::new(cluster, &files, tree_pages, reading, progress);
+        let scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
+        let mut scan = scan.reading_around(self.table.reads_around());
         scan.start(cluster, damage)?;
-        let heap = ForkPages::new(cluster, heap, heap_bytes / BLOCK_SIZE, limit, progress);
+        let heap_reading = self.table.reading(self.scan);
+        let heap = ForkPages::new(cluster, heap, heap_bytes / BLOCK_SIZE, heap_reading, progress);
         let columns = columns.unwrap_or_default();
         let mut rows = IndexExport::new(self, heap, &order.relation, &columns);
         rows.write(&mut scan, output, damage)?;

@@ -123,6 +123,8 @@ pub(crate) struct IndexScan<'a> {
     direction: Direction,
     index_only: IndexOnly,
     all_visible: AllVisible,
+    /// Neighbours of a heap block that is wanted are worth reading with it.
+    reads_around: bool,
     batch: Batch,
     /// Leaves of the next batch.
     leaves: usize,
@@ -148,10 +150,16 @@ impl<'a> IndexScan<'a> {
             direction,
             index_only,
             all_visible,
+            reads_around: true,
             batch: Batch::default(),
             leaves: 1,
             rows: 0,
         }
+    }
+
+    /// Reads heap blocks one by one unless neighbours cost less together.
+    pub(crate) fn reading_around(self, reads_around: bool) -> Self {
+        Self { reads_around, ..self }
     }
 
     /// Goes down the tree to its first leaf.
@@ -183,9 +191,11 @@ impl<'a> IndexScan<'a> {
         (hits, read + self.all_visible.pages_read())
     }
 
-    /// True when a look at this heap block may become necessary.
+    /// True when a look at this heap block may become necessary, and it is worth reading before that is
+    /// certain.
     pub(crate) fn is_worth_reading(&mut self, block: BlockNumber) -> bool {
-        self.index_only == IndexOnly::Never || !self.all_visible.contains(block)
+        self.reads_around
+            && (self.index_only == IndexOnly::Never || !self.all_visible.contains(block))
     }
 
     /// Goes on to the next entries, whose heap blocks were all taken by `want`; false at the end.

@@ -7,14 +7,19 @@
 //! Invariant: one part is open at a time, so that a table of thousands of partitions needs no
 //! more descriptors than any other.
 
-use pagemill_cluster::{ClassRow, Database, Relation, RelationKind, ValueCatalog};
-use pagemill_io::Output;
+use std::collections::BTreeSet;
 
-use crate::count::{ScanOptions, count};
+use pagemill_cluster::{ClassRow, Database, Relation, RelationKind, ValueCatalog};
+use pagemill_format::{BlockNumber, Oid};
+use pagemill_io::{ForkFiles, Output};
+
+use crate::count::count;
 use crate::damage::DamageLog;
 use crate::error::Result;
 use crate::export::{Export, ExportOptions, ExportSummary};
+use crate::list::tablespace_of;
 use crate::scan::Progress;
+use crate::scan_plan::{ScanOptions, check_start};
 use crate::select::Selected;
 use crate::table::{Table, fork_with_rows, present_ranges, refuse_unreadable};
 
@@ -61,6 +66,16 @@ impl<'a> RowSource<'a> {
         self.partitions.as_deref().unwrap_or(std::slice::from_ref(&self.named))
     }
 
+    /// The tablespaces of these relations, each once.
+    pub fn tablespaces(&self) -> BTreeSet<Oid> {
+        self.parts().iter().map(|part| tablespace_of(self.database, &part.class)).collect()
+    }
+
+    /// The database they are in.
+    pub fn database(&self) -> &'a Database {
+        self.database
+    }
+
     /// How many blocks they have together, lost ones left out.
     ///
     /// # Errors
@@ -83,6 +98,33 @@ impl<'a> RowSource<'a> {
         self.parts().iter().try_for_each(|part| refuse_unreadable(self.database, part))
     }
 
+    /// Refuses a scan that begins with a block that no part has.
+    fn check_start(&self, options: ScanOptions) -> Result<()> {
+        if options.order.start.is_none() {
+            return Ok(());
+        }
+        let cluster = self.database.cluster();
+        let mut largest: Option<ForkFiles> = None;
+        for part in self.parts() {
+            let found = cluster.fork(&part.base, fork_with_rows(cluster, &part.class))?;
+            let more = |files: &ForkFiles| {
+                largest.as_ref().is_none_or(|known| files.blocks() > known.blocks())
+            };
+            largest = found.filter(more).or(largest);
+        }
+        let name = self.named.display_name();
+        largest.map_or(Ok(()), |files| check_start(&name, &files, options.order))
+    }
+
+    /// The options for one part: a partition that has no such block is scanned from its beginning.
+    fn options_for(&self, table: &Table, mut options: ScanOptions) -> ScanOptions {
+        let is_past_end = |start: &BlockNumber| start.0 >= table.blocks();
+        if self.partitions.is_some() && options.order.start.as_ref().is_some_and(is_past_end) {
+            options.order.start = None;
+        }
+        options
+    }
+
     /// Counts the rows.
     ///
     /// # Errors
@@ -94,9 +136,11 @@ impl<'a> RowSource<'a> {
         damage: &mut DamageLog,
     ) -> Result<u64> {
         self.refuse_unreadable()?;
+        self.check_start(options)?;
         let mut rows = 0;
         for part in self.parts() {
             let table = Table::open(self.database, part.clone(), damage)?;
+            let options = self.options_for(&table, options);
             rows += count(self.database.cluster(), &table, options, progress, damage)?;
         }
         Ok(rows)
@@ -115,6 +159,7 @@ impl<'a> RowSource<'a> {
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
         self.refuse_unreadable()?;
+        self.check_start(options.scan)?;
         let named = match self.partitions {
             None => Table::open(self.database, self.named.clone(), damage)?,
             Some(_) => Table::without_rows(self.named.clone()),
@@ -130,6 +175,8 @@ impl<'a> RowSource<'a> {
         let mut summary = export.write_rows(output, progress, damage)?;
         for partition in partitions {
             let table = Table::open(self.database, partition.clone(), damage)?;
+            let scan = self.options_for(&table, options.scan);
+            let options = ExportOptions { scan, ..options.clone() };
             let export = Export::prepare(catalog, &table, &options)?;
             summary.add(export.write_rows(output, progress, damage)?);
         }

@@ -1,4 +1,5 @@
-//! The sequential scan: the pages of a range of blocks, checked, and the visible tuples on them.
+//! The sequential scan: the pages of ranges of blocks, in the order of its plan, checked, and the visible
+//! tuples on them.
 //!
 //! Damage is handled here for every operation alike: a block that cannot be read or fails its
 //! checks, and a tuple whose line pointer, header or transaction status is unreadable, is reported
@@ -10,16 +11,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pagemill_cluster::heap::{self, TupleFault};
 use pagemill_cluster::page_check::check_or_read_again;
-use pagemill_cluster::{Cluster, ClusterLog, Damage};
+use pagemill_cluster::{ClusterLog, Damage};
 use pagemill_format::BlockNumber;
 use pagemill_format::page::Page;
 use pagemill_format::tuple::HeapTuple;
 use pagemill_io::ForkFiles;
-use pagemill_stream::{ReadStream, ReadStreamOptions};
+use pagemill_stream::ReadStream;
 
 use crate::damage::{DamageLog, damage_of, read_damage};
 use crate::error::Result;
-use crate::table::Table;
+use crate::scan_plan::ScanPlan;
 
 /// What can be watched while an operation runs.
 #[derive(Debug, Default)]
@@ -38,30 +39,22 @@ impl Progress {
     }
 }
 
-/// A scan of one range of a table, by one thread.
+/// A scan of a table or of shares of it, by one thread.
 pub(crate) struct Scan<'a> {
-    cluster: &'a Cluster,
-    table: &'a Table,
+    plan: &'a ScanPlan<'a>,
     log: ClusterLog,
-    io_combine_limit: u32,
     progress: &'a Progress,
 }
 
 impl<'a> Scan<'a> {
-    pub(crate) fn new(
-        cluster: &'a Cluster,
-        table: &'a Table,
-        io_combine_limit: u32,
-        progress: &'a Progress,
-    ) -> Self {
-        let log = ClusterLog::new(cluster.clone());
-        Self { cluster, table, log, io_combine_limit, progress }
+    pub(crate) fn new(plan: &'a ScanPlan<'a>, progress: &'a Progress) -> Self {
+        Self { plan, log: ClusterLog::new(plan.cluster.clone()), progress }
     }
 
-    /// The visible tuples of a range of blocks, counted.
-    pub(crate) fn count(&mut self, range: Range<u32>, damage: &mut DamageLog) -> Result<u64> {
+    /// The visible tuples of ranges of blocks, counted.
+    pub(crate) fn count(&mut self, ranges: &[Range<u32>], damage: &mut DamageLog) -> Result<u64> {
         let mut rows = 0;
-        self.pages(range, damage, |place, page, log, damage| {
+        self.pages(ranges, damage, |place, page, log, damage| {
             rows += heap::count_tuples(page, log, |number, fault| {
                 damage.report(place.tuple_damage(number, fault)?)
             })?;
@@ -70,39 +63,44 @@ impl<'a> Scan<'a> {
         Ok(rows)
     }
 
-    /// Hands every visible tuple of a range of blocks to `visit`.
+    /// Hands every visible tuple of ranges of blocks, which are in the order of the plan, to `visit`.
     pub(crate) fn tuples(
         &mut self,
-        range: Range<u32>,
+        ranges: &[Range<u32>],
         damage: &mut DamageLog,
         mut visit: impl FnMut(Place<'_>, u16, HeapTuple<'_>, &mut DamageLog) -> Result<()>,
     ) -> Result<()> {
-        self.pages(range, damage, |place, page, log, damage| {
-            heap::visit_tuples(page, log, |number, tuple| match tuple {
+        let backward = self.plan.order().backward;
+        self.pages(ranges, damage, |place, page, log, damage| {
+            let each = |number, tuple: std::result::Result<_, TupleFault>| match tuple {
                 Ok(tuple) => visit(place, number, tuple, damage),
                 Err(fault) => damage.report(place.tuple_damage(number, fault)?),
-            })
+            };
+            match backward {
+                false => heap::visit_tuples(page, log, each),
+                true => heap::visit_tuples_backward(page, log, each),
+            }
         })
     }
 
     fn pages(
         &mut self,
-        range: Range<u32>,
+        ranges: &[Range<u32>],
         damage: &mut DamageLog,
         mut visit: impl FnMut(Place<'_>, Page<'_>, &mut ClusterLog, &mut DamageLog) -> Result<()>,
     ) -> Result<()> {
-        let Some(files) = self.table.files() else { return Ok(()) };
-        let options = ReadStreamOptions {
-            io_combine_limit: self.io_combine_limit,
-            ..ReadStreamOptions::default()
-        };
-        let mut stream = ReadStream::new(files, self.table.present(range), options);
+        let ScanPlan { cluster, table, .. } = *self.plan;
+        let Some(files) = table.files() else { return Ok(()) };
+        let order = self.plan.order();
+        let blocks = ranges.iter().flat_map(|range| order.blocks(range.clone()));
+        let mut stream = ReadStream::new(files, blocks, self.plan.stream_options());
+        let mut end = NewEnd::default();
         while let Some(run) = stream.next_run() {
             let (first, pages) = match run {
                 Ok(run) => run,
                 Err(error) => {
-                    if error.block().is_some_and(|block| self.is_past_new_end(files, block)) {
-                        return Ok(());
+                    if error.block().is_some_and(|block| end.is_before(block, self.plan, files)) {
+                        continue;
                     }
                     damage.report(read_damage(error)?)?;
                     continue;
@@ -111,31 +109,40 @@ impl<'a> Scan<'a> {
             for (block, bytes) in (first.0..).map(BlockNumber).zip(pages) {
                 let place = Place { files, block };
                 let mut again = None;
-                match check_or_read_again(self.cluster, files, block, bytes, &mut again) {
+                match check_or_read_again(cluster, files, block, bytes, &mut again) {
                     Ok(bytes) => visit(place, Page::new(bytes), &mut self.log, damage)?,
-                    Err(_) if self.is_past_new_end(files, block) => return Ok(()),
+                    Err(_) if end.is_before(block, self.plan, files) => {}
                     Err(error) => damage.report(damage_of(error)?)?,
                 }
             }
-            self.progress.add_pages(pages.len() as u64);
+            let count = pages.len() as u32;
+            self.plan.report(first.0..first.0.saturating_add(count));
+            self.progress.add_pages(count.into());
         }
         Ok(())
     }
+}
 
-    /// True when a running server cut the block off after the files were opened, as VACUUM does
-    /// with empty blocks at the end of a table. Then it and all after it are no part of the table
-    /// any more.
+/// Where a running server cut the table off after its files were opened, as VACUUM does with empty
+/// blocks at the end. From there on nothing is part of the table any more.
+#[derive(Default)]
+struct NewEnd(Option<u32>);
+
+impl NewEnd {
+    /// True when the block was cut off.
     #[cold]
-    fn is_past_new_end(&self, files: &ForkFiles, block: BlockNumber) -> bool {
-        if !self.cluster.is_live() {
-            return false;
+    fn is_before(&mut self, block: BlockNumber, plan: &ScanPlan<'_>, files: &ForkFiles) -> bool {
+        let known = |end: Option<u32>| end.is_some_and(|end| block.0 >= end);
+        if !plan.cluster.is_live() || known(self.0) {
+            return plan.cluster.is_live();
         }
-        let base = &self.table.relation.base;
-        match ForkFiles::open(self.cluster.storage(), base, files.fork()) {
-            Ok(Some(now)) => block.0 >= now.blocks(),
-            // The files cannot be looked at, or are gone: that is not the end of a table.
-            Ok(None) | Err(_) => false,
+        let base = &plan.table.relation.base;
+        if let Ok(Some(now)) = ForkFiles::open(plan.cluster.storage(), base, files.fork()) {
+            self.0 = Some(now.blocks());
+            return known(self.0);
         }
+        // The files cannot be looked at, or are gone: that is not the end of a table.
+        false
     }
 }
 

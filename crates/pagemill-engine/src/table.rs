@@ -10,10 +10,13 @@ use pagemill_cluster::{
     ClassRow, Cluster, Damage, Database, Error as ClusterError, Persistence, Relation, RelationKind,
 };
 use pagemill_format::{BlockNumber, Fork, SEGMENT_BLOCKS};
-use pagemill_io::ForkFiles;
+use pagemill_io::{DEFAULT_EFFECTIVE_IO_CONCURRENCY, ForkFiles};
+use pagemill_stream::{ReadStreamOptions, ScanOrder};
 
 use crate::damage::{DamageLog, file_damage};
 use crate::error::Result;
+use crate::list::tablespace_of;
+use crate::scan_plan::ScanOptions;
 
 /// A table ready to be scanned.
 #[derive(Debug)]
@@ -24,6 +27,9 @@ pub struct Table {
     files: Option<ForkFiles>,
     /// The blocks that are not lost: ranges in order, none of them empty.
     present: Vec<Range<u32>>,
+    /// 0 for no look-ahead.
+    effective_io_concurrency: u32,
+    reads_around: bool,
 }
 
 impl Table {
@@ -51,12 +57,16 @@ impl Table {
             damage.report(found)?;
         }
         let present = present_ranges(&files);
-        Ok(Self { relation, files: Some(files), present })
+        let (effective_io_concurrency, reads_around) = device_settings(database, &relation.class);
+        let files = Some(files);
+        Ok(Self { relation, files, present, effective_io_concurrency, reads_around })
     }
 
     /// A table without blocks, for what a partitioned table has itself: columns.
     pub fn without_rows(relation: Relation) -> Self {
-        Self { relation, files: None, present: Vec::new() }
+        let effective_io_concurrency = DEFAULT_EFFECTIVE_IO_CONCURRENCY;
+        let (files, present) = (None, Vec::new());
+        Self { relation, files, present, effective_io_concurrency, reads_around: true }
     }
 
     /// The open fork with its rows; `None` when there is nothing to read.
@@ -64,46 +74,51 @@ impl Table {
         self.files.as_ref()
     }
 
+    /// How its files are read: as the tablespace is set to.
+    pub(crate) fn reading(&self, options: ScanOptions) -> ReadStreamOptions {
+        options.reading(self.effective_io_concurrency)
+    }
+
+    /// True when a block that is wanted is worth reading with its neighbours, by the page costs of the
+    /// tablespace.
+    pub(crate) fn reads_around(&self) -> bool {
+        self.reads_around
+    }
+
     /// How many block numbers the table has, lost ones included.
     pub fn blocks(&self) -> u32 {
         self.files.as_ref().map_or(0, ForkFiles::blocks)
     }
 
-    /// The blocks of a range that are not lost.
-    pub fn present(&self, range: Range<u32>) -> impl Iterator<Item = BlockNumber> {
-        let first = self.present.partition_point(|present| present.end <= range.start);
-        let past = self.present.partition_point(|present| present.start < range.end);
-        let reached = self.present.get(first..past).unwrap_or_default().iter();
-        reached
-            .flat_map(move |present| present.start.max(range.start)..present.end.min(range.end))
-            .map(BlockNumber)
-    }
-
-    /// The table cut into shares of at most so many blocks, without what is lost.
-    pub(crate) fn shares(&self, share_blocks: u32) -> Shares<'_> {
-        Shares::new(&self.present, share_blocks)
+    /// The blocks that are not lost: ranges in ascending order, none of them empty.
+    pub fn present(&self) -> &[Range<u32>] {
+        &self.present
     }
 }
 
-/// Consecutive pieces of a table, by number. Lost blocks are in none of them, so that a lost
-/// stretch of any length costs nothing.
-pub(crate) struct Shares<'a> {
-    present: &'a [Range<u32>],
+/// Consecutive pieces of a table in the order of a scan, by number. Lost blocks are in none of them,
+/// so that a lost stretch of any length costs nothing.
+pub(crate) struct Shares {
+    /// In the order of the scan.
+    ranges: Vec<Range<u32>>,
+    backward: bool,
     /// The number of the first share of each range.
     first_shares: Vec<u32>,
     share_blocks: u32,
     count: u32,
 }
 
-impl<'a> Shares<'a> {
-    fn new(present: &'a [Range<u32>], share_blocks: u32) -> Self {
+impl Shares {
+    /// Present blocks cut into shares of at most so many.
+    pub(crate) fn new(present: &[Range<u32>], order: ScanOrder, share_blocks: u32) -> Self {
+        let ranges = order.arrange(present);
         let mut count = 0;
-        let mut first_shares = Vec::with_capacity(present.len());
-        for range in present {
+        let mut first_shares = Vec::with_capacity(ranges.len());
+        for range in &ranges {
             first_shares.push(count);
             count += (range.end - range.start).div_ceil(share_blocks);
         }
-        Self { present, first_shares, share_blocks, count }
+        Self { ranges, backward: order.backward, first_shares, share_blocks, count }
     }
 
     /// How many there are.
@@ -117,9 +132,24 @@ impl<'a> Shares<'a> {
             return None;
         }
         let index = self.first_shares.partition_point(|first| *first <= share).checked_sub(1)?;
-        let (present, first) = (self.present.get(index)?, self.first_shares.get(index)?);
-        let start = present.start + (share - first) * self.share_blocks;
-        Some(start..start.saturating_add(self.share_blocks).min(present.end))
+        let (range, first) = (self.ranges.get(index)?, self.first_shares.get(index)?);
+        let passed = (share - first) * self.share_blocks;
+        Some(if self.backward {
+            let end = range.end - passed;
+            end.saturating_sub(self.share_blocks).max(range.start)..end
+        } else {
+            let start = range.start + passed;
+            start..start.saturating_add(self.share_blocks).min(range.end)
+        })
+    }
+}
+
+/// How many reads a relation's tablespace bears at once, and whether it favours neighbours. Where its
+/// settings cannot be read the relation is read all the same, by the defaults.
+pub(crate) fn device_settings(database: &Database, class: &ClassRow) -> (u32, bool) {
+    match database.tablespace_settings(tablespace_of(database, class)) {
+        Ok(found) => (found.effective_io_concurrency.value, found.favours_neighbours()),
+        Err(_) => (DEFAULT_EFFECTIVE_IO_CONCURRENCY, true),
     }
 }
 
@@ -206,7 +236,11 @@ mod tests {
     use super::*;
 
     fn shares_of(present: &[Range<u32>], share_blocks: u32) -> Vec<Range<u32>> {
-        let shares = Shares::new(present, share_blocks);
+        shares_in(ScanOrder::default(), present, share_blocks)
+    }
+
+    fn shares_in(order: ScanOrder, present: &[Range<u32>], share_blocks: u32) -> Vec<Range<u32>> {
+        let shares = Shares::new(present, order, share_blocks);
         assert_eq!(shares.get(shares.count()), None);
         (0..shares.count()).map(|share| shares.get(share).unwrap()).collect()
     }
@@ -236,6 +270,7 @@ mod tests {
         #[test]
         fn shares_hold_every_present_block_once_and_in_order(
             lens in prop::collection::vec((0u32..5, 1u32..40), 0..6), share_blocks in 1u32..20,
+            backward: bool, start in prop::option::of((0u32..250).prop_map(BlockNumber)),
         ) {
             let mut present = Vec::new();
             let mut at = 0;
@@ -243,10 +278,13 @@ mod tests {
                 present.push(at + gap..at + gap + len);
                 at += gap + len;
             }
-            let all: Vec<u32> = present.iter().cloned().flatten().collect();
-            let shares = shares_of(&present, share_blocks);
+            let order = ScanOrder { backward, start };
+            let in_order = |ranges: Vec<Range<u32>>| -> Vec<BlockNumber> {
+                ranges.into_iter().flat_map(|range| order.blocks(range)).collect()
+            };
+            let shares = shares_in(order, &present, share_blocks);
             prop_assert!(shares.iter().all(|share| share.len() <= share_blocks as usize));
-            prop_assert_eq!(shares.into_iter().flatten().collect::<Vec<_>>(), all);
+            prop_assert_eq!(in_order(shares), in_order(order.arrange(&present)));
         }
     }
 }

@@ -9,6 +9,8 @@ pub mod page_cache;
 pub mod page_reader;
 pub mod read_stream;
 mod readahead_advice;
+pub mod scan_order;
+pub mod sync_scans;
 
 pub use buffer_pool::{BufferPool, NoUnpinnedBuffers, PageKey, PinnedPage, Ring, Strategy};
 pub use page_cache::PageCache;
@@ -16,3 +18,5 @@ pub use page_reader::PageReader;
 pub use read_stream::{
     DEFAULT_IO_COMBINE_LIMIT, MAX_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions,
 };
+pub use scan_order::ScanOrder;
+pub use sync_scans::{JoinedScan, SyncScans};

@@ -81,7 +81,8 @@ pub struct ReadStreamOptions {
     /// taken as the nearest inside.
     pub io_combine_limit: u32,
     /// The most reads in flight, where the settings of the storage do not say: that of the
-    /// tablespace.
+    /// tablespace. 0 for no look-ahead, on mirrors neither: a read is begun when its first block is
+    /// wanted.
     pub effective_io_concurrency: u32,
     /// True for a scan that may stop early or find most of its blocks without reading: it begins with
     /// single blocks and reads more with each read.
@@ -105,6 +106,8 @@ pub struct ReadStream<'f, I: Iterator<Item = BlockNumber>> {
     blocks: BlockQueue<I>,
     io_combine_limit: u32,
     most_reads: u32,
+    /// One read at a time, whatever lies below.
+    never_ahead: bool,
     choice: MethodChoice,
     distances: Distances,
     advice: ReadaheadAdvice,
@@ -189,6 +192,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             blocks: BlockQueue::new(blocks),
             io_combine_limit,
             most_reads,
+            never_ahead: concurrency == 0,
             choice: MethodChoice::new(files),
             distances: distances(io_combine_limit, most_reads),
             advice: ReadaheadAdvice::new(settings.readahead, settings.readahead_distance),
@@ -302,6 +306,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
                 MethodChoice::Auto(auto) => auto.method_for(next, self.blocks.peek(1), self.files),
             };
             match self.choice.spread() {
+                _ if self.never_ahead => {}
                 Spread::None => {}
                 Spread::Any | Spread::Lanes(_) => self.widen(next),
                 Spread::Windows => self.advise_windows(),
@@ -686,6 +691,22 @@ mod tests {
         drop(stream);
         assert_eq!(relation.counted().read_calls, 1);
         assert_eq!(asked, 17, "one look at the block after the run: does it go on?");
+    }
+
+    #[test]
+    fn without_concurrency_no_read_is_begun_before_the_one_before_it_was_handed_out() {
+        let ring = ReadSettings { io_method: Some(IoMethod::IoUring), ..ReadSettings::default() };
+        for (effective_io_concurrency, ahead) in [(0, 16), (1, 16), (16, 32)] {
+            let relation = Relation::of_blocks(100).read_by(ring);
+            let files = relation.open();
+            let mut asked = 0;
+            let blocks = (0..100).map(BlockNumber).inspect(|_| asked += 1);
+            let options = ReadStreamOptions { effective_io_concurrency, ..limit(16) };
+            let mut stream = ReadStream::new(&files, blocks, options);
+            stream.next().unwrap().unwrap();
+            drop(stream);
+            assert_eq!(asked, ahead, "{effective_io_concurrency}");
+        }
     }
 
     #[test]

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use pagemill_engine::ScanOrder;
+use pagemill_format::BlockNumber;
 
 use crate::option_values::shared_buffers;
 use crate::read_arguments::ReadArguments;
@@ -166,12 +168,26 @@ pub(crate) struct OrderArguments {
     /// are read one after the other, and -j is refused.
     #[arg(long, value_name = "INDEX")]
     pub(crate) order_by: Option<String>,
-    /// From the index's last entry to its first
-    #[arg(long, requires = "order_by")]
+    /// From the last row to the first: of the index, or of the table; of several tables or partitions,
+    /// each
+    #[arg(long)]
     pub(crate) backward: bool,
+    /// Begin with this block, counted from 0, and go round to the one before it
+    ///
+    /// The rows come as PostgreSQL's synchronized scans give them. A partition that has no such block
+    /// is scanned from its beginning.
+    #[arg(long, value_name = "N", conflicts_with = "order_by")]
+    pub(crate) start_block: Option<u32>,
     /// Look at the table for every row, also where the index and the visibility map would do
     #[arg(long, requires = "order_by")]
     pub(crate) no_index_only: bool,
+}
+
+impl OrderArguments {
+    /// The order of blocks where no index gives the order of rows.
+    pub(crate) fn scan_order(&self) -> ScanOrder {
+        ScanOrder { backward: self.backward, start: self.start_block.map(BlockNumber) }
+    }
 }
 
 /// List databases, or with -d the tables of one
@@ -450,7 +466,7 @@ mod tests {
 
     #[test]
     fn flags_that_belong_together_are_asked_for_together() {
-        let alone = ["count -t a --backward", "export -t a --no-index-only"];
+        let alone = ["count -t a --start-block 1 --order-by i", "export -t a --no-index-only"];
         for line in ["ls -t a", "ls -S", "inspect --block 1", "inspect -t a --fork vm"]
             .into_iter()
             .chain(alone)

@@ -17,11 +17,12 @@ pub(crate) fn run(arguments: &CountArguments) -> Result<Outcome> {
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;
     let order = Order::of(&arguments.order, &arguments.common, &tables)?;
+    let options = session.scan_options(&arguments.order);
     let mut output = session.standard_output()?;
     tables.for_each(&session, |source, watch| {
         let rows = match &order {
-            None => source.count(session.scan_options(), watch.progress, watch.damage)?,
-            Some(order) => order.count(&session, source, watch)?,
+            None => source.count(options, watch.progress, watch.damage)?,
+            Some(order) => order.count(options, source, watch)?,
         };
         watch.work.rows += rows;
         let line = if tables.named_one { format!("{rows}\n") } else { line(source, rows) };

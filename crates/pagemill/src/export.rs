@@ -103,7 +103,7 @@ fn export_options(session: &Session<'_>, arguments: &ExportArguments) -> Result<
         copy: copy_options(arguments)?,
         columns: columns.transpose()?,
         encoding: arguments.encoding.clone(),
-        scan: session.scan_options(),
+        scan: session.scan_options(&arguments.order),
     })
 }
 

@@ -6,12 +6,15 @@
 use std::borrow::Cow;
 
 use anyhow::Result;
-use pagemill_cluster::{Database, Generated, Persistence, Relation};
+use pagemill_cluster::{
+    Database, Generated, Persistence, Relation, SettingSource, TablespaceSettings,
+};
 use pagemill_engine::encoding::utf8_name;
 use pagemill_engine::inspect::{ColumnReport, ForkReport, columns, forks};
 use pagemill_engine::list::tablespace_of;
 use serde_json::{Value, json};
 
+use crate::failure::say;
 use crate::inspect::View;
 use crate::text_table::{Align, fields, pretty_size, printable, table};
 
@@ -20,6 +23,7 @@ pub(crate) fn view(database: &Database, relation: &Relation, json: bool) -> Resu
         database,
         relation,
         tablespace: tablespace_name(database, relation)?,
+        settings: tablespace_settings(database, relation),
         toast: toast_name(database, relation)?,
         forks: forks(database.cluster(), relation)?,
         columns: columns(database, relation)?,
@@ -35,6 +39,7 @@ struct Report<'a> {
     database: &'a Database,
     relation: &'a Relation,
     tablespace: String,
+    settings: Option<TablespaceSettings>,
     toast: Option<String>,
     forks: Vec<ForkReport>,
     columns: Vec<ColumnReport>,
@@ -44,6 +49,43 @@ fn tablespace_name(database: &Database, relation: &Relation) -> Result<String> {
     let oid = tablespace_of(database, &relation.class);
     let named = database.cluster().tablespaces()?.remove(&oid);
     Ok(named.map_or_else(|| oid.to_string(), |name| printable(&name)))
+}
+
+/// The settings of the relation's tablespace, if it has files. They are beside the point, so that they
+/// cannot be read is only said.
+fn tablespace_settings(database: &Database, relation: &Relation) -> Option<TablespaceSettings> {
+    if !relation.class.kind.has_files() {
+        return None;
+    }
+    let found = database.tablespace_settings(tablespace_of(database, &relation.class));
+    let settings =
+        found.map_err(|error| say(format!("the settings of tablespaces: {error}"))).ok()?;
+    settings.problems.iter().for_each(say);
+    Some(settings)
+}
+
+/// Names, values and where these are set.
+fn setting_fields(settings: &TablespaceSettings) -> [(&'static str, Value, &SettingSource); 4] {
+    let TablespaceSettings {
+        effective_io_concurrency: effective,
+        maintenance_io_concurrency: maintenance,
+        seq_page_cost: seq,
+        random_page_cost: random,
+        ..
+    } = settings;
+    [
+        ("effective_io_concurrency", json!(effective.value), &effective.from),
+        ("maintenance_io_concurrency", json!(maintenance.value), &maintenance.from),
+        ("seq_page_cost", json!(seq.value), &seq.from),
+        ("random_page_cost", json!(random.value), &random.from),
+    ]
+}
+
+fn settings_json(settings: &TablespaceSettings) -> Value {
+    let field = |(name, value, from): (&str, Value, &SettingSource)| {
+        (name.to_owned(), json!({ "value": value, "from": from.to_string() }))
+    };
+    Value::Object(setting_fields(settings).into_iter().map(field).collect())
 }
 
 fn toast_name(database: &Database, relation: &Relation) -> Result<Option<String>> {
@@ -104,6 +146,9 @@ impl Report<'_> {
         if class.kind.has_files() {
             fields.push(("File", self.relation.base.display().to_string()));
         }
+        for (name, value, from) in self.settings.iter().flat_map(setting_fields) {
+            fields.push((name, format!("{value} ({from})")));
+        }
         fields.push(("TOAST table", self.toast.clone().unwrap_or_else(|| "none".to_owned())));
         fields
     }
@@ -152,6 +197,7 @@ impl Report<'_> {
             "kind": class.kind.name(),
             "persistence": persistence_name(class.persistence),
             "tablespace": self.tablespace,
+            "tablespace_settings": self.settings.as_ref().map(settings_json),
             "file": class.kind.has_files().then(|| self.relation.base.display().to_string()),
             "toast_table": self.toast,
             "forks": self.forks.iter().map(fork_json).collect::<Vec<_>>(),

@@ -6,14 +6,13 @@
 use anyhow::Result;
 use pagemill_cluster::ValueCatalog;
 use pagemill_engine::{
-    ExportOptions, ExportSummary, IndexOrder, OrderOptions, OrderSummary, RowSource,
+    ExportOptions, ExportSummary, IndexOrder, OrderOptions, OrderSummary, RowSource, ScanOptions,
 };
 use pagemill_format::BLOCK_SIZE;
 use pagemill_io::Output;
 
 use crate::arguments::{CommonArguments, OrderArguments};
 use crate::failure::UsageError;
-use crate::session::Session;
 use crate::tables::{Tables, Watch};
 
 /// The order that was asked for, as far as the command line tells.
@@ -54,12 +53,11 @@ impl Order {
     /// Counts the rows of a table.
     pub(crate) fn count(
         &self,
-        session: &Session<'_>,
+        scan: ScanOptions,
         source: &RowSource<'_>,
         watch: &mut Watch<'_>,
     ) -> Result<u64> {
         let order = IndexOrder::find(source, &self.options)?;
-        let scan = session.scan_options();
         let done = source.count_in_order(&order, scan, watch.progress, watch.damage)?;
         let done = work_of(done);
         watch.work.buffer_hits += done.buffer_hits;

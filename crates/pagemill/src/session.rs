@@ -11,7 +11,7 @@ use pagemill_cluster::{Cluster, Database, OpenOptions};
 use pagemill_engine::{DamageLog, OnDamage, ScanOptions};
 use pagemill_io::{Output, Storage};
 
-use crate::arguments::{CommonArguments, DamageChoice};
+use crate::arguments::{CommonArguments, DamageChoice, OrderArguments};
 use crate::failure::{UsageError, say};
 use crate::stats::{self, Work};
 
@@ -83,10 +83,13 @@ impl<'a> Session<'a> {
         }
     }
 
-    pub(crate) fn scan_options(&self) -> ScanOptions {
+    pub(crate) fn scan_options(&self, order: &OrderArguments) -> ScanOptions {
         ScanOptions {
             io_combine_limit: self.common.reading.io_combine_limit,
             jobs: usize::from(self.common.jobs),
+            order: order.scan_order(),
+            // One command scans each table once.
+            synchronize: false,
         }
     }
 

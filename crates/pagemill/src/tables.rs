@@ -4,10 +4,11 @@
 //! fail for all (a wrong option, an output that cannot be written) ends the work. Losses that
 //! were skipped are named at the end, every one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Result;
-use pagemill_cluster::Database;
+use pagemill_cluster::{Database, InUse};
 use pagemill_engine::pattern::Pattern;
 use pagemill_engine::{DamageLog, PatternTexts, Patterns, Progress, RowSource, Selected};
 use pagemill_io::Spool;
@@ -53,8 +54,10 @@ impl<'a> Tables<'a> {
         let mut account = Account::default();
         let mut work = Work::default();
         let mut stopped_by = None;
+        let mut told = BTreeSet::new();
         for source in &self.sources {
             display.aside(|| session.tell(|| description(source)));
+            display.aside(|| tell_concurrency(session, source, &mut told));
             let mut damage = session.damage_log();
             let done = job(
                 source,
@@ -127,6 +130,36 @@ pub(crate) struct Watch<'a> {
     pub(crate) damage: &'a mut DamageLog,
     /// What was done so far, by the work on all tables.
     pub(crate) work: &'a mut Work,
+}
+
+/// Tells how many reads in flight the tablespaces are set to, and names what is wrong with their settings:
+/// they change no result, so the work goes on without them. Nothing is told twice.
+fn tell_concurrency(session: &Session<'_>, source: &RowSource<'_>, told: &mut BTreeSet<String>) {
+    let mut once = |message: String, tell: &dyn Fn(&str)| {
+        if !told.contains(&message) {
+            tell(&message);
+            told.insert(message);
+        }
+    };
+    let on_request = |text: &str| session.tell(|| text.to_owned());
+    if let Some(flag) = session.common().reading.effective_io_concurrency {
+        let message = format!("effective_io_concurrency {flag}: --effective-io-concurrency");
+        return once(message, &on_request);
+    }
+    for tablespace in source.tablespaces() {
+        match source.database().tablespace_settings(tablespace) {
+            Ok(settings) => {
+                settings.problems.into_iter().for_each(|problem| once(problem, &|text| say(text)));
+                let InUse { value, from } = settings.effective_io_concurrency;
+                let message = format!("effective_io_concurrency {value}: {from}");
+                once(message, &on_request);
+            }
+            Err(error) => {
+                let message = format!("the settings of tablespaces are left aside: {error}");
+                once(message, &|text| say(text));
+            }
+        }
+    }
 }
 
 fn description(source: &RowSource<'_>) -> String {
