@@ -86,12 +86,14 @@ fn seconds(duration: Duration) -> Value {
 }
 
 fn table(record: &[(&'static str, Value)]) -> String {
-    let text = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+    // Words stand at the left: the longest of them would push all numbers out of sight.
+    let numbers = record.iter().filter(|(_, value)| value.is_number());
+    let width = numbers.map(|(_, value)| value.to_string().len()).max().unwrap_or(0);
+    let line = |(name, value): &(&'static str, Value)| match value {
+        Value::String(text) => format!("{name:<16} {text}\n"),
+        number => format!("{name:<16} {:>width$}\n", number.to_string()),
     };
-    let width = record.iter().map(|(_, value)| text(value).len()).max().unwrap_or(0);
-    record.iter().map(|(name, value)| format!("{name:<16} {:>width$}\n", text(value))).collect()
+    record.iter().map(line).collect()
 }
 
 #[cfg(test)]
