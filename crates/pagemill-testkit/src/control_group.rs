@@ -12,7 +12,7 @@
 //! A first few milliseconds are free, so short reads look faster than the limit. A limit in reads counts requests as
 //! large as the kernel made them: read-ahead of 2 MiB is one or two of them.
 //!
-//! Must hold: a group is removed when its value is dropped; one whose processes still live stays until [`clean`] is asked.
+//! Must hold: a group is removed when its value is dropped; one whose processes still live stays until `clean` is asked.
 
 use std::ffi::OsStr;
 use std::fs;
