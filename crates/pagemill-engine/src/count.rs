@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::Builder;
 
 use pagemill_cluster::Cluster;
 
@@ -40,10 +41,13 @@ pub fn count(
     let policy = damage.policy();
     let outcomes = std::thread::scope(|scope| {
         let work = || count_shares(scan(), &queue, policy);
-        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().map(|t| t.join().map_err(|_| Error::Worker)).collect::<Vec<_>>()
+        let start = |_| Builder::new().spawn_scoped(scope, work).map_err(Error::Threads);
+        // Whoever was started finds nothing left to do when another could not be.
+        let threads: Result<Vec<_>> = (0..jobs).map(start).collect();
+        let threads = threads.inspect_err(|_| queue.close())?;
+        threads.into_iter().map(|t| t.join().map_err(|_| Error::Worker)).collect::<Result<Vec<_>>>()
     });
-    let outcomes = outcomes.into_iter().collect::<Result<Vec<_>>>()?;
+    let outcomes = outcomes?;
     let rows = outcomes.iter().map(|outcome| outcome.rows).sum();
     let (logs, failures): (Vec<_>, Vec<_>) =
         outcomes.into_iter().map(|outcome| (outcome.damage, outcome.failure)).unzip();

@@ -33,6 +33,11 @@ pub enum Error {
     /// A thread of the operation ended before its time.
     #[error("a worker thread ended early: this is a defect of pagemill, please report it")]
     Worker,
+    /// The system lets this process start no more threads.
+    #[error(
+        "a thread cannot be started: {0}: use fewer jobs (-j), or raise the limit of processes (ulimit -u)"
+    )]
+    Threads(std::io::Error),
 }
 
 impl Error {
@@ -42,7 +47,7 @@ impl Error {
             Self::CopyOptions(_) | Self::Pattern(_) | Self::Usage(_) => true,
             Self::Encoding(error) => error.is_usage(),
             Self::Cluster(error) => error.is_usage(),
-            Self::Output(_) | Self::Worker => false,
+            Self::Output(_) | Self::Worker | Self::Threads(_) => false,
         }
     }
 

@@ -8,7 +8,7 @@
 use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::ScopedJoinHandle;
+use std::thread::{Builder, ScopedJoinHandle};
 
 use pagemill_cluster::ValueCatalog;
 use pagemill_io::Output;
@@ -167,7 +167,7 @@ impl<'a> Export<'a> {
                     let ranges = own.filter_map(|share| shares.get(share));
                     Job::new(self, plan, progress).run_shares(ranges, policy, channel)
                 };
-                threads.push(scope.spawn(job));
+                threads.push(Builder::new().spawn_scoped(scope, job).map_err(Error::Threads)?);
                 receivers.push((receiver, spare_sender));
             }
             let mut summary = ExportSummary::default();

@@ -74,6 +74,12 @@ fn remedy(error: &io::Error) -> &'static str {
         Some(rustix::io::Errno::IO) => ": the device failed, see the kernel's log",
         Some(rustix::io::Errno::MFILE) => ": raise the limit of open files (ulimit -n)",
         Some(rustix::io::Errno::NFILE) => ": the system's table of open files is full",
+        Some(rustix::io::Errno::PERM | rustix::io::Errno::NOSYS) => {
+            ": this system, or a sandbox, has not got the call: try another --io-method"
+        }
+        Some(rustix::io::Errno::NOMEM) => {
+            ": no memory or address space is left: try another --io-method than mmap, or free some"
+        }
         Some(rustix::io::Errno::STALE) => ": the network file system lost the file, mount it again",
         _ => "",
     }
@@ -83,7 +89,12 @@ impl From<io::Error> for ErrorKind {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound,
-            io::ErrorKind::PermissionDenied => Self::Permission,
+            // EPERM is no matter of the file's owner: it is how a sandbox forbids a call.
+            io::ErrorKind::PermissionDenied
+                if error.raw_os_error() != Some(rustix::io::Errno::PERM.raw_os_error()) =>
+            {
+                Self::Permission
+            }
             io::ErrorKind::Unsupported if error.raw_os_error().is_none() => {
                 Self::Refused(error.to_string())
             }

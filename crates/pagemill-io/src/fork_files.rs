@@ -190,7 +190,7 @@ impl ForkFiles {
         if method == IoMethod::Mmap {
             let count = u32::try_from(pages.len()).unwrap_or(u32::MAX);
             let mapped = self.map_blocks(first, count)?;
-            pages.copy_from_slice(mapped.touched(self)?);
+            pages.copy_from_slice(mapped.fetched(self)?);
             return mapped.check(self);
         }
         let misaligned = pages.as_ptr().align_offset(ALIGNMENT) != 0;
@@ -263,7 +263,7 @@ impl ForkFiles {
             self.advise_mapping(&mapping);
             Ok(mapping)
         })?;
-        Ok(MappedBlocks::new(mapping, first, offset, count))
+        Ok(MappedBlocks::new(mapping, file, first, offset, count))
     }
 
     /// Tells the kernel of a new mapping what the settings say, if it concerns the whole.

@@ -1,7 +1,7 @@
 //! Blocks of one segment lent out of a mapping: no read call and no copy.
 //!
 //! ```text
-//!   map_blocks ──► touched: every block looked at, faults met here ──► use ──► check: none since
+//!   map_blocks ──► fetched: every page looked at, faults met here ──► use ──► check: none since
 //! ```
 //!
 //! A file that was cut, or a device that cannot read, shows as a fault when the bytes are first looked
@@ -17,12 +17,14 @@ use pagemill_sys::{MapAdvice, Mapping};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork_files::ForkFiles;
-use crate::seam::Residency;
+use crate::seam::{File, Residency};
 
 /// Consecutive blocks in memory that belongs to the kernel's page cache.
 #[derive(Debug)]
 pub struct MappedBlocks {
     mapping: Arc<Mapping>,
+    /// What is mapped.
+    file: Arc<dyn File>,
     first: BlockNumber,
     /// Where they start in the mapping, in bytes.
     start: usize,
@@ -30,9 +32,15 @@ pub struct MappedBlocks {
 }
 
 impl MappedBlocks {
-    pub(crate) fn new(mapping: Arc<Mapping>, first: BlockNumber, start: u64, count: u32) -> Self {
+    pub(crate) fn new(
+        mapping: Arc<Mapping>,
+        file: Arc<dyn File>,
+        first: BlockNumber,
+        start: u64,
+        count: u32,
+    ) -> Self {
         let start = usize::try_from(start).unwrap_or(usize::MAX);
-        Self { mapping, first, start, count }
+        Self { mapping, file, first, start, count }
     }
 
     /// The first block's number.
@@ -40,26 +48,31 @@ impl MappedBlocks {
         self.first
     }
 
-    /// Does what the settings say is to be done for each stretch of a mapping before it is used.
-    pub fn prepare(&self, files: &ForkFiles) {
-        let advice = files.storage().settings().madvise;
-        if matches!(advice, MapAdvice::WillNeed | MapAdvice::PopulateRead) {
-            files.storage().counters().record_advice();
-            // A page that cannot be had shows when it is touched.
-            let _ = self.mapping.advise(self.range(), advice);
-        }
-    }
-
-    /// The pages, each looked at once, so that what cannot be read is known.
+    /// The pages, fetched as the settings say, so that what cannot be read is known.
     ///
     /// # Errors
     /// Names the first block that cannot be read.
-    pub fn touched(&self, files: &ForkFiles) -> Result<&[BlockBytes]> {
-        let touched = self.mapping.touch(self.range(), BLOCK_SIZE);
-        match touched {
+    pub fn fetched(&self, files: &ForkFiles) -> Result<&[BlockBytes]> {
+        if self.advise(files) {
+            return Ok(self.pages());
+        }
+        // Not by the block: half of one may be on a page that cannot be read.
+        match self.mapping.touch(self.range(), rustix::param::page_size()) {
             Ok(()) => Ok(self.pages()),
             Err(fault) => Err(self.fault(files, fault.offset)),
         }
+    }
+
+    /// Does what the settings say is to be done for each stretch of a mapping before it is used. True when
+    /// every page was fetched by that.
+    fn advise(&self, files: &ForkFiles) -> bool {
+        let advice = files.storage().settings().madvise;
+        if !matches!(advice, MapAdvice::WillNeed | MapAdvice::PopulateRead) {
+            return false;
+        }
+        files.storage().counters().record_advice();
+        let advised = self.mapping.advise(self.range(), advice);
+        advised.is_ok() && advice == MapAdvice::PopulateRead
     }
 
     /// The pages, whether or not they can be read: zeros where they cannot.
@@ -67,15 +80,19 @@ impl MappedBlocks {
         self.mapping.bytes(self.range()).as_chunks().0
     }
 
-    /// Makes sure that nothing met a fault meanwhile.
+    /// Makes sure that the pages were the file's: that nothing met a fault meanwhile, and that the file was
+    /// not cut. A cut within a machine page raises no fault; what is behind it just reads as zeros.
     ///
     /// # Errors
     /// Names the first block that cannot be read.
-    #[inline]
     pub fn check(&self, files: &ForkFiles) -> Result<()> {
-        match self.mapping.faulted(self.range()) {
-            None => Ok(()),
-            Some(offset) => Err(self.fault(files, offset)),
+        if let Some(offset) = self.mapping.faulted(self.range()) {
+            return Err(self.fault(files, offset));
+        }
+        match self.file.len() {
+            Ok(len) if len < self.range().end as u64 => Err(self.fault(files, len)),
+            Ok(_) => Ok(()),
+            Err(error) => Err(files.error(ErrorKind::from(error), self.first)),
         }
     }
 
@@ -98,12 +115,11 @@ impl MappedBlocks {
     /// The error of a fault: the file ends before it, or the device failed.
     #[cold]
     fn fault(&self, files: &ForkFiles, offset: u64) -> Error {
+        let offset = offset.max(self.start as u64);
         let index = offset.saturating_sub(self.start as u64) / BLOCK_SIZE as u64;
         let block = BlockNumber(self.first.0 + u32::try_from(index).unwrap_or(u32::MAX));
         let start = self.start as u64 + index * BLOCK_SIZE as u64;
-        let len = files.file(block).and_then(|file| {
-            file.len().map_err(|error| files.error(ErrorKind::from(error), block))
-        });
+        let len = self.file.len().map_err(|error| files.error(ErrorKind::from(error), block));
         let block_bytes = BLOCK_SIZE as u64;
         match len {
             Err(error) => error,

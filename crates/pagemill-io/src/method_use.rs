@@ -58,12 +58,16 @@ impl MethodUse {
     pub fn reasons(&self) -> Vec<String> {
         let mut reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let measured = CACHED.map(|method| (method, self.cost(method)));
-        if let [(one, Some(cost)), (other, Some(more))] = measured {
-            reasons.push(format!(
+        match measured {
+            [(one, Some(cost)), (other, Some(more))] => reasons.push(format!(
                 "cached: {one} {} ns a block, {other} {} ns",
                 cost / 1000,
                 more / 1000
-            ));
+            )),
+            _ if self.cached_stretches.load(Relaxed) > 0 => {
+                reasons.push("cached: mmap, too little to compare it with pread".into());
+            }
+            _ => {}
         }
         reasons
     }

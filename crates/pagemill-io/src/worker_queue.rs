@@ -155,7 +155,7 @@ impl Pool {
                 Ok(_) => *started += 1,
                 // One worker is enough to go on.
                 Err(_) if *started > 0 => break,
-                Err(error) => return Err(error),
+                Err(error) => return Err(no_threads(&error)),
             }
             lock(&pool.threads).push(told.recv().unwrap_or(0));
         }
@@ -207,6 +207,14 @@ impl Pool {
             request.run();
         }
     }
+}
+
+fn no_threads(error: &io::Error) -> io::Error {
+    let remedy = "raise the limit of processes (ulimit -u), or use --io-method pread";
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!("worker: no thread can be started: {error}: {remedy}"),
+    )
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result};
 use pagemill_engine::Selected;
 
 use crate::arguments::FormatChoice;
+use crate::failure::UsageError;
 
 /// Where an export goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,28 @@ impl Destination {
         }
     }
 
+    /// Refuses a place in one of these directories: that of a cluster, or of one of its tablespaces. A file
+    /// written there could take the place of one of the cluster's own.
+    ///
+    /// # Errors
+    /// Names the directory.
+    pub(crate) fn refuse_inside(&self, directories: &[PathBuf]) -> Result<()> {
+        let (Self::File(path) | Self::Directory(path)) = self else { return Ok(()) };
+        let Some(place) = existing_part(path) else { return Ok(()) };
+        let inside = |directory: &&PathBuf| {
+            directory.canonicalize().is_ok_and(|directory| place.starts_with(directory))
+        };
+        match directories.iter().find(inside) {
+            None => Ok(()),
+            Some(directory) => Err(UsageError(format!(
+                "-o {} lies within {}, where only the server may write: name another place",
+                path.display(),
+                directory.display()
+            ))
+            .into()),
+        }
+    }
+
     /// Makes the directory, if it is one and missing.
     pub(crate) fn create(&self) -> Result<()> {
         match self {
@@ -45,6 +68,12 @@ impl Destination {
             _ => Ok(()),
         }
     }
+}
+
+/// What there is of a path, links followed.
+fn existing_part(path: &Path) -> Option<PathBuf> {
+    let absolute = std::path::absolute(path).ok()?;
+    absolute.ancestors().find_map(|part| part.canonicalize().ok())
 }
 
 /// The name of a table's file in a directory.

@@ -75,7 +75,11 @@ fn io_method_reason(storage: &Storage) -> String {
         Some(_) => "asked for".into(),
         None => {
             let reasons = storage.method_use().reasons();
-            if reasons.is_empty() { "auto".into() } else { format!("auto: {}", reasons.join("; ")) }
+            if reasons.is_empty() {
+                "auto: pread, as nothing was large enough to choose for".into()
+            } else {
+                format!("auto: {}", reasons.join("; "))
+            }
         }
     }
 }

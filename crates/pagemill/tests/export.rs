@@ -304,6 +304,26 @@ fn a_quiet_table_of_a_running_server_is_exported_as_the_server_prints_it() {
     assert_eq!(program().succeed(&cluster.data_dir(), &args).unwrap(), b"1334\n");
 }
 
+/// An export named a file of the data directory once, and took its place.
+#[test]
+fn nothing_is_written_into_a_data_directory() {
+    let mut cluster = running_cluster();
+    cluster.psql("postgres", "CREATE TABLE one AS SELECT 1").unwrap();
+    cluster.stop().unwrap();
+    let data = cluster.data_dir();
+    let before = fs::read(data.join("PG_VERSION")).unwrap();
+    for place in ["PG_VERSION", "base/new", "new/", "base/../pg_wal/new"] {
+        let place = data.join(place);
+        let args = ["export", "-t", "one", "-d", "postgres", "-o", place.to_str().unwrap()];
+        let output = program().run(&data, &args).unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("where only the server may write"), "{said}");
+        assert!(!data.join("new").exists() && !data.join("base/new").exists());
+    }
+    assert_eq!(fs::read(data.join("PG_VERSION")).unwrap(), before);
+}
+
 /// Long values lie chunk after chunk, value after value, and are fetched as a scan fetches its blocks.
 #[test]
 fn the_chunks_of_long_values_are_read_many_blocks_at_a_time() {
