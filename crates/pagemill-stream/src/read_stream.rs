@@ -37,7 +37,7 @@
 //!
 //! # Invariants
 //! 1. Pages and errors come in the order asked for, exactly one for each block asked for; but for a
-//!    mapped file that fails while a page is used, which adds an error after it.
+//!    mapped file that is cut or fails while a page is used, which adds an error after it.
 //! 2. The blocks of a run before `next` were handed out.
 //! 3. A run lies in one segment and takes one read call, unless a call comes back short; `seek` has runs
 //!    of one block.
@@ -471,7 +471,10 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
     fn map(&mut self, run: BlockRun) -> Result<Pages, Error> {
         self.advice.before_reading(run.len, &mut self.blocks, self.files);
         let mapped = self.files.map_blocks(run.first, run.len).and_then(|mapped| {
-            mapped.fetched(self.files)?;
+            // What auto maps is in the page cache: its use maps it, as cheaply as can be.
+            if !self.choice.is_auto() {
+                mapped.fetched(self.files)?;
+            }
             Ok(mapped)
         });
         match mapped {
