@@ -24,8 +24,8 @@ over the subject's, the median over the turns, with an interval from order stati
 turn and stopped after it; its time is psql's `\\timing` of one statement with `max_parallel_workers_per_gather = 0` and \
 `jit = off`, in warm states after an untimed run of the same statement. Pagemill: the whole process, start included. \
 Every answer is checked. Page cache: *as-written*, as the server left it when it wrote the table; *reread*, every file \
-of the table dropped and read once from front to back; *cold*, dropped before each run, and asked of the kernel whether \
-all of it is out. Rows in warm states run on one core unless they compare methods; cold ones may use all. *Little \
+of the table dropped and read once from front to back; *cold*, dropped before each run (on the machine's own disk read once before that, as \
+memory that a virtual machine's host took back is dear to get again), and asked of the kernel whether all of it is out. Rows in warm states run on one core unless they compare methods; cold ones may use all. *Little \
 memory* is a control group with a quarter of the table and 16 MiB; *reread* there leaves what fits.";
 
 /// The page.
