@@ -53,9 +53,22 @@ impl MappedBlocks {
     /// # Errors
     /// Names the first block that cannot be read.
     pub fn fetched(&self, files: &ForkFiles) -> Result<&[BlockBytes]> {
-        if self.advise(files) {
-            return Ok(self.pages());
-        }
+        if self.advise(files) { Ok(self.pages()) } else { self.touched(files) }
+    }
+
+    /// The pages, fetched as by a scan in order: the kernel is told so, and reads ahead of the faults.
+    ///
+    /// # Errors
+    /// Names the first block that cannot be read.
+    pub fn fetched_in_order(&self, files: &ForkFiles) -> Result<&[BlockBytes]> {
+        files.storage().counters().record_advice();
+        // Advice is never needed for a right result.
+        let _ = self.mapping.advise(0..self.mapping.len(), MapAdvice::Sequential);
+        self.touched(files)
+    }
+
+    /// The pages, each looked at once.
+    fn touched(&self, files: &ForkFiles) -> Result<&[BlockBytes]> {
         // Not by the block: half of one may be on a page that cannot be read.
         match self.mapping.touch(self.range(), rustix::param::page_size()) {
             Ok(()) => Ok(self.pages()),

@@ -11,6 +11,9 @@ use crate::probe::device::{self, DeviceDescription};
 /// without moving parts.
 const SMALL_READ_AHEAD_KB: u64 = 1024;
 
+/// From this much readahead on it is far.
+const LARGE_READ_AHEAD_KB: u64 = 4096;
+
 /// The place of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
@@ -22,11 +25,19 @@ pub struct Place {
     pub turns: bool,
     /// True when the kernel's readahead keeps less in flight than the device can serve at once.
     pub reads_ahead_too_little: bool,
+    /// True when it reads so far ahead that even the faults of a mapping seldom wait for the device.
+    pub reads_ahead_far: bool,
 }
 
 impl Default for Place {
     fn default() -> Self {
-        Self { mirrors: 1, mirror_by_thread: false, turns: false, reads_ahead_too_little: false }
+        Self {
+            mirrors: 1,
+            mirror_by_thread: false,
+            turns: false,
+            reads_ahead_too_little: false,
+            reads_ahead_far: false,
+        }
     }
 }
 
@@ -45,6 +56,7 @@ impl Place {
                 && found.read_policy.as_deref().is_none_or(|policy| policy == "pid"),
             turns,
             reads_ahead_too_little: little && !turns && !found.devices.is_empty(),
+            reads_ahead_far: found.read_ahead_kb.is_some_and(|kb| kb >= LARGE_READ_AHEAD_KB),
         }
     }
 }

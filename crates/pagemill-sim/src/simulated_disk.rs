@@ -182,6 +182,8 @@ impl FileSystem for SimulatedDisk {
             mirror_by_thread: model.is_by_thread(),
             turns,
             reads_ahead_too_little: little && !turns,
+            // Files cannot be mapped here.
+            reads_ahead_far: false,
         }
     }
 

@@ -5,9 +5,10 @@
 //!                 blocks of this stretch in the page cache?
 //!                  all │                      │ not all, or not known
 //!          mmap or pread, whichever        read in order │            │ here and there
-//!          took less time per block          pread; on mirrors        io_uring, or worker
-//!          on the stretches before            worker; backward         where there is none
-//!                                             as here and there
+//!          took less time per block          pread, or mmap where     io_uring, or worker
+//!          on the stretches before            much is read ahead;      where there is none
+//!                                             on mirrors worker;
+//!                                             backward as here and there
 //! ```
 //!
 //! A *stretch* is [`STRETCH`] consecutive blocks. The cached choice is tried, not assumed: how dear a
@@ -57,6 +58,8 @@ pub(crate) struct Auto {
     scattered_choice: Option<(IoMethod, u32)>,
     /// How mirrors are kept busy.
     spread: Spread,
+    /// True when the stretch is in the page cache.
+    cached: bool,
 }
 
 /// How a scan in order keeps more than one mirror busy.
@@ -94,6 +97,7 @@ impl MethodChoice {
                 scattered: 0,
                 scattered_choice: None,
                 spread: Spread::None,
+                cached: false,
             }),
         }
     }
@@ -120,6 +124,11 @@ impl MethodChoice {
                 stretch.blocks += len;
             }
         }
+    }
+
+    /// True when what is read now was seen in the page cache.
+    pub(crate) fn is_cached(&self) -> bool {
+        matches!(self, Self::Auto(auto) if auto.cached)
     }
 
     /// True when no method was asked for by name.
@@ -165,7 +174,8 @@ impl Auto {
 
     fn begin_stretch(&mut self, number: u32, backward: bool, files: &ForkFiles) -> IoMethod {
         self.end_stretch(files);
-        let (method, begun) = if is_cached(files, number, backward) {
+        self.cached = is_cached(files, number, backward);
+        let (method, begun) = if self.cached {
             let method =
                 files.storage().method_use().cached_choice(files.storage().settings().may_map);
             (method, Some(files.storage().now()))
@@ -194,6 +204,7 @@ impl Auto {
         }
         self.stretch = None;
         let method = scattered_method(files);
+        self.cached = method == IoMethod::Mmap;
         self.scattered_choice = Some((method, SCATTERED_RUNS));
         method
     }
@@ -229,6 +240,10 @@ fn cold_method(files: &ForkFiles, backward: bool) -> (IoMethod, Spread) {
     }
     let place = storage.place_of(files.path());
     let in_order = || {
+        if place.reads_ahead_far && used.maps(storage.settings().may_map) {
+            used.explain("mmap: not cached, in order, and the kernel reads far ahead".into());
+            return (IoMethod::Mmap, Spread::None);
+        }
         used.explain("pread: not cached, in order, so the kernel reads ahead".into());
         (IoMethod::Pread, Spread::None)
     };

@@ -471,9 +471,11 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
     fn map(&mut self, run: BlockRun) -> Result<Pages, Error> {
         self.advice.before_reading(run.len, &mut self.blocks, self.files);
         let mapped = self.files.map_blocks(run.first, run.len).and_then(|mapped| {
-            // What auto maps is in the page cache: its use maps it, as cheaply as can be.
-            if !self.choice.is_auto() {
-                mapped.fetched(self.files)?;
+            match (self.choice.is_auto(), self.choice.is_cached()) {
+                // What is in the page cache is mapped by its use, as cheaply as can be.
+                (true, true) => {}
+                (true, false) => drop(mapped.fetched_in_order(self.files)?),
+                (false, _) => drop(mapped.fetched(self.files)?),
             }
             Ok(mapped)
         });
