@@ -109,6 +109,13 @@ impl MappedBlocks {
         }
     }
 
+    /// Lets go of the memory that the blocks take in this process; they stay readable.
+    pub fn release(&self, files: &ForkFiles) {
+        files.storage().counters().record_advice();
+        // What is not let go now is at the end.
+        let _ = self.mapping.release(self.range());
+    }
+
     /// How much of the blocks is in the page cache.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ use pagemill_format::BlockNumber;
 use pagemill_io::{Caching, ForkFiles, IoMethod, Lane, Place, Readahead};
 
 /// Blocks decided about at once (8 MiB).
-const STRETCH: u32 = 1024;
+pub(crate) const STRETCH: u32 = 1024;
 /// Below this many blocks a choice costs more than it gains.
 const SMALL: u32 = 256;
 /// How far beyond a stretch it is looked whether the cache holds the rest, or only what the kernel has
@@ -204,7 +204,7 @@ impl Auto {
         }
         self.stretch = None;
         let method = scattered_method(files);
-        self.cached = method == IoMethod::Mmap;
+        self.cached = false;
         self.scattered_choice = Some((method, SCATTERED_RUNS));
         method
     }
@@ -280,10 +280,9 @@ fn scattered_method(files: &ForkFiles) -> IoMethod {
     let storage = files.storage();
     let used = storage.method_use();
     if storage.settings().caching == Caching::Buffered && is_cached_all_over(files) {
-        let maps = used.maps(storage.settings().may_map);
-        let method = if maps { IoMethod::Mmap } else { IoMethod::Pread };
-        used.explain(format!("{method}: cached, blocks here and there"));
-        return method;
+        // A mapping was no faster here, and would hold all that was ever looked at.
+        used.explain("pread: cached, blocks here and there".into());
+        return IoMethod::Pread;
     }
     let method = used.queued_choice();
     used.explain(format!("{method}: not cached, blocks here and there, so several at once"));

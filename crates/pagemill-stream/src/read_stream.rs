@@ -60,7 +60,7 @@ use pagemill_sys::AlignedBuffer;
 
 use crate::block_queue::{BlockQueue, BlockRun};
 use crate::distances::Distances;
-use crate::method_choice::{MethodChoice, Spread};
+use crate::method_choice::{MethodChoice, STRETCH, Spread};
 use crate::readahead_advice::ReadaheadAdvice;
 
 /// Blocks combined into one read unless told otherwise.
@@ -120,6 +120,8 @@ pub struct ReadStream<'f, I: Iterator<Item = BlockNumber>> {
     spare: Vec<AlignedBuffer>,
     /// The segment whose blocks are looked ahead of as mirrors want it.
     wide_in: Option<u32>,
+    /// The stretch that was mapped last.
+    mapped_stretch: Option<u32>,
 }
 
 /// A run that is not current yet.
@@ -203,6 +205,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             reads: Vec::new(),
             spare: Vec::new(),
             wide_in: None,
+            mapped_stretch: None,
         }
     }
 
@@ -266,10 +269,28 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
     fn leave_current(&mut self) -> Result<(), Error> {
         match std::mem::replace(&mut self.current, Current::NONE).pages {
             Pages::Read(buffer) | Pages::OneByOne(buffer) => self.spare.push(buffer),
-            Pages::Mapped(mapped) => mapped.check(self.files)?,
+            Pages::Mapped(mapped) => {
+                self.release_behind(mapped.first());
+                mapped.check(self.files)?;
+            }
             Pages::None => {}
         }
         Ok(())
+    }
+
+    /// Lets go of the stretch that was mapped before that of this block: what a scan has left behind need not
+    /// count as its memory.
+    fn release_behind(&mut self, block: BlockNumber) {
+        let stretch = block.0 / STRETCH;
+        let Some(left) = self.mapped_stretch.replace(stretch).filter(|left| *left != stretch)
+        else {
+            return;
+        };
+        let first = BlockNumber(left * STRETCH);
+        let count = self.files.contiguous(first, STRETCH);
+        if let Ok(mapped) = self.files.map_blocks(first, count) {
+            mapped.release(self.files);
+        }
     }
 
     /// Makes the next run current; `None` when there is none. An error is that of a run of one block,

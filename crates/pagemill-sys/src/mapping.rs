@@ -204,6 +204,19 @@ impl Mapping {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
+    /// Lets go of the memory that the range takes in this process: rounded out to whole machine pages. The
+    /// bytes stay mapped, and whoever reads them again gets them from the page cache.
+    ///
+    /// # Errors
+    /// The system's, with its errno; of kind `InvalidInput` when the range is not within the mapping.
+    pub fn release(&self, range: Range<usize>) -> io::Result<()> {
+        let Some((start, len)) = self.whole_pages(range)? else { return Ok(()) };
+        // SAFETY: the pages lie within this mapping, which is shared and read-only: their contents come
+        // again from the file. Those that the handler of SIGBUS put in come again as the zeros they were.
+        let result = unsafe { libc::madvise(start.cast(), len, libc::MADV_DONTNEED) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
     /// For each machine page that has bytes of the range: whether it is in memory now, so that
     /// reading it needs no device (`mincore(2)`).
     ///

@@ -114,6 +114,6 @@ mod tests {
                      seek_calls map_calls ring_calls io_method io_method_reason";
         let listed: Vec<&str> = table.lines().filter_map(|l| l.split(' ').next()).collect();
         assert_eq!(listed, names.split(' ').collect::<Vec<_>>());
-        assert!(table.starts_with("elapsed_s         1.5\nrows                7\n"), "{table}");
+        assert!(table.starts_with("elapsed_s        1.5\nrows               7\n"), "{table}");
     }
 }
