@@ -8,6 +8,9 @@
 //! Where a device has several disks to keep busy, the look-ahead is as wide as asked from the start and
 //! stays so: that nobody waits shows that it is right, not that it is too long.
 //!
+//! Nothing tells the stream of blocks that need no read yet: it does not look into the buffer pool, and what is
+//! in the kernel's cache shows as a read that nobody waited for.
+//!
 //! Two, because one cannot serve both: with a single distance a stream of cached blocks would
 //! never combine, or one of neighbours would look ahead further than its device needs. A single one that
 //! doubles on a miss and shrinks by one on a hit gets stuck between 1 and 2 where both alternate.

@@ -11,6 +11,9 @@
 //!                                             backward as here and there
 //! ```
 //!
+//! Cached blocks that are read here and there come by `pread`: a mapping was no faster, and would hold all that
+//! was ever looked at.
+//!
 //! A *stretch* is [`STRETCH`] consecutive blocks. The cached choice is tried, not assumed: how dear a
 //! mapping is depends on the size of the folios that whoever wrote or read the file left behind, which
 //! nothing tells. The time measured is that of reading and of using the pages together, as a mapping

@@ -278,11 +278,12 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         Ok(())
     }
 
-    /// Lets go of the stretch that was mapped before that of this block: what a scan has left behind need not
-    /// count as its memory.
+    /// Lets go of the stretch before that of this block, once a scan in order has left it behind: it need not
+    /// count as its memory. Who reads here and there may come back at once.
     fn release_behind(&mut self, block: BlockNumber) {
         let stretch = block.0 / STRETCH;
-        let Some(left) = self.mapped_stretch.replace(stretch).filter(|left| *left != stretch)
+        let Some(left) =
+            self.mapped_stretch.replace(stretch).filter(|left| left.abs_diff(stretch) == 1)
         else {
             return;
         };

@@ -333,6 +333,21 @@ mod tests {
     }
 
     #[test]
+    fn what_was_let_go_of_reads_as_before_and_what_could_not_be_read_as_lost() {
+        let (file, content) = file_of(4 * BLOCK);
+        let mapping = mapping_of(&file, content.len());
+        assert_eq!(mapping.bytes(0..content.len()), content);
+        mapping.release(BLOCK..3 * BLOCK).unwrap();
+        assert_eq!(mapping.bytes(0..content.len()), content);
+        file.set_len(BLOCK as u64).unwrap();
+        assert!(mapping.touch(BLOCK..2 * BLOCK, 4096).is_err());
+        mapping.release(0..content.len()).unwrap();
+        assert_eq!(mapping.bytes(0..BLOCK), &content[..BLOCK]);
+        assert!(mapping.touch(BLOCK..2 * BLOCK, 4096).is_err());
+        assert!(mapping.release(0..content.len() + 1).is_err());
+    }
+
+    #[test]
     fn the_bytes_are_those_of_the_file_even_when_it_is_closed() {
         let (file, content) = file_of(10 * BLOCK + 100);
         let mapping = mapping_of(&file, content.len());
