@@ -182,7 +182,8 @@ fn answer_all(cluster: &TestCluster, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-fn scratch_dir() -> Result<PathBuf> {
+/// Where clusters lie that outlive one test: the server's account, too, can enter it.
+pub fn scratch_dir() -> Result<PathBuf> {
     let uid = fs::metadata("/proc/self")?.uid();
     let dir = std::env::var_os("PAGEMILL_TEST_SCRATCH")
         .map(PathBuf::from)

@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 use pagemill_testkit::devices::or_skip;
 use pagemill_testkit::install::REQUIRED_MAJOR;
 use pagemill_testkit::page_cache::drop_files;
+use pagemill_testkit::prepared::scratch_dir;
 use pagemill_testkit::{
     ClusterOptions, ControlGroup, FileSystem, PgInstall, TestCluster, Unavailable, Volume,
 };
@@ -120,8 +121,10 @@ impl Ground {
 }
 
 /// A cluster in a static value is never dropped: the directory is removed by whoever comes next.
+///
+/// Not beside the build: that may lie in a home that the server's account cannot enter.
 fn scratch() -> PathBuf {
-    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("devices");
+    let scratch = scratch_dir().unwrap().join("devices");
     fs::create_dir_all(&scratch).unwrap();
     for entry in fs::read_dir(&scratch).unwrap().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
