@@ -7,7 +7,7 @@
 //! Invariant: a row that fails leaves the buffer as it was before it.
 
 use pagemill_cluster::{Column, Generated, Relation, ValueCatalog, ValueLookups};
-use pagemill_format::tuple::{HeapTuple, Span, TupleData};
+use pagemill_format::tuple::{HeapTuple, Span, TupleData, TupleLayout};
 use pagemill_format::types::output::{TypeOutput, ValueWriter};
 use pagemill_format::types::{ScalarWriter, integer};
 use pagemill_format::varlena::Varlena;
@@ -146,6 +146,35 @@ impl Way {
     }
 }
 
+/// Rows that print as `int4` columns only, all of them among the leading columns of fixed length: what they need is
+/// known before the tuple is looked at, as long as nothing in it is null.
+struct IntegerRow {
+    /// Where each value begins, and the byte after its text.
+    fields: Vec<(usize, u8)>,
+    /// Bytes a tuple must have.
+    len: usize,
+}
+
+impl IntegerRow {
+    fn of(layout: &TupleLayout, columns: &[PrintedColumn], ways: &[Way]) -> Option<Self> {
+        let mut fields = Vec::new();
+        let mut len = 0;
+        for (column, way) in columns.iter().zip(ways) {
+            let (Way::Int4(end), Some(span)) = (way, layout.fixed_span(column.position)) else {
+                return None;
+            };
+            fields.push((span.start, *end));
+            len = len.max(span.end);
+        }
+        (!fields.is_empty()).then_some(Self { fields, len })
+    }
+
+    #[inline]
+    fn is_in(&self, data: &TupleData<'_>, depth: usize) -> bool {
+        data.attributes >= depth && data.leading_values() >= depth && data.data.len() >= self.len
+    }
+}
+
 /// A value that cannot be printed.
 pub(crate) struct ValueFault {
     /// Index into the printed columns, or `None` where the tuple cannot be taken apart.
@@ -159,6 +188,7 @@ pub(crate) struct RowWriter<'a> {
     columns: &'a [PrintedColumn],
     /// The way each printed column goes.
     ways: Vec<Way>,
+    integers: Option<IntegerRow>,
     copy: &'a CopyFormat,
     transcoder: Option<&'a Transcoder>,
     lookups: ValueLookups,
@@ -177,12 +207,14 @@ impl<'a> RowWriter<'a> {
     ) -> Self {
         let end = |i| if i + 1 < columns.len() { copy.delimiter() } else { b'\n' };
         let way = |(i, column)| Way::of(column, copy.plain_is_safe(i), end(i));
-        let ways = (0..).zip(columns).map(way).collect();
+        let ways: Vec<Way> = (0..).zip(columns).map(way).collect();
+        let integers = IntegerRow::of(&relation.layout, columns, &ways);
         let depth = columns.iter().map(|c| c.position + 1).max().unwrap_or(0);
         Self {
             relation,
             columns,
             ways,
+            integers,
             copy,
             transcoder,
             lookups: catalog.lookups(),
@@ -214,6 +246,12 @@ impl<'a> RowWriter<'a> {
         data: TupleData<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), ValueFault> {
+        if let Some(row) = &self.integers
+            && row.is_in(&data, self.depth)
+        {
+            integer::write_int4_row(data.data, &row.fields, out);
+            return Ok(());
+        }
         let start = out.len();
         let written = self.write_columns(data, out).and_then(|()| self.transcode(start, out));
         if written.is_err() {

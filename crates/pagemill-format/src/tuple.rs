@@ -12,6 +12,8 @@
 //! Source: `src/include/access/htup_details.h`, `src/include/access/tupmacs.h`,
 //! `heap_deform_tuple` in `src/backend/access/common/heaptuple.c`, PostgreSQL 14 to 18.
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
 use crate::ids::{BlockNumber, Oid, Tid, TransactionId};
 use crate::varlena;
@@ -211,7 +213,7 @@ impl<'a> TupleData<'a> {
 
     /// How many attributes come before the first null.
     #[inline]
-    fn leading_values(&self) -> usize {
+    pub fn leading_values(&self) -> usize {
         let Some(bits) = self.nulls else { return usize::MAX };
         let full = bits.iter().take_while(|&&byte| byte == u8::MAX).count();
         full * 8 + bits.get(full).map_or(0, |byte| byte.trailing_ones() as usize)
@@ -348,6 +350,12 @@ impl TupleLayout {
     /// The attributes.
     pub fn attributes(&self) -> &[AttributeLayout] {
         &self.attributes
+    }
+
+    /// Where an attribute lies in every tuple that has no null before it, if that is known: it and all before it are
+    /// of fixed length.
+    pub fn fixed_span(&self, attribute: usize) -> Option<Range<usize>> {
+        self.fixed.get(attribute).map(|span| span.start as usize..span.end as usize)
     }
 
     /// Finds the first `wanted` attributes of a tuple, replacing what `spans` held.

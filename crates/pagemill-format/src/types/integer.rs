@@ -4,7 +4,7 @@
 //! Sources: `boolout` in `src/backend/utils/adt/bool.c`, `int2out` and `int4out` in `int.c`,
 //! `int8out` in `int8.c`, PostgreSQL 14 to 18.
 
-use super::digits::{push_signed, push_signed_then};
+use super::digits::{push_int4_fields, push_signed, push_signed_then};
 use super::payload::fixed;
 use crate::error::Result;
 
@@ -44,6 +44,17 @@ pub fn write_int4(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 pub fn write_int4_then(value: &[u8], end: u8, out: &mut Vec<u8>) -> Result<()> {
     push_signed_then(i64::from(i32::from_le_bytes(fixed("int4", value)?)), end, out);
     Ok(())
+}
+
+/// A row of nothing but `int4` values, each followed by a byte: where each begins in `data`, and that byte. Bytes that
+/// `data` does not have are zeros: the caller has looked at its length.
+#[inline]
+pub fn write_int4_row(data: &[u8], fields: &[(usize, u8)], out: &mut Vec<u8>) {
+    let value = |&(start, end): &(usize, u8)| {
+        let bytes = data.get(start..).and_then(|rest| rest.first_chunk()).copied();
+        (i32::from_le_bytes(bytes.unwrap_or_default()), end)
+    };
+    push_int4_fields(fields.iter().map(value), out);
 }
 
 /// `int8`, alias `bigint`.
