@@ -49,13 +49,13 @@ counters! {
     ring_calls,
     /// Calls that mapped a file.
     map_calls,
-    /// Calls that only advised the kernel.
+    /// Calls that only advised the kernel, of reads to come or to write back.
     advice_calls,
     /// Calls that wrote data.
     write_calls,
     /// Bytes those calls wrote.
     bytes_written,
-    /// Calls that made a file longer without data.
+    /// Calls that took space for a file without data.
     extend_calls,
     /// Calls that waited for a device to hold the data.
     sync_calls,
@@ -96,6 +96,18 @@ impl Counters {
     pub(crate) fn record_write(&self, bytes: usize, waited: Duration) {
         self.write_calls.fetch_add(1, Relaxed);
         self.bytes_written.fetch_add(bytes as u64, Relaxed);
+        self.record_wait(waited);
+    }
+
+    /// Adds one call that took space for a file after `waited`.
+    pub(crate) fn record_extend(&self, waited: Duration) {
+        self.extend_calls.fetch_add(1, Relaxed);
+        self.record_wait(waited);
+    }
+
+    /// Adds one call that waited for a device to hold the data for `waited`.
+    pub(crate) fn record_sync(&self, waited: Duration) {
+        self.sync_calls.fetch_add(1, Relaxed);
         self.record_wait(waited);
     }
 

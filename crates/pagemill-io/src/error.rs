@@ -60,6 +60,40 @@ pub enum ErrorKind {
         /// The largest size accepted, in bytes.
         limit: u64,
     },
+    /// The file system has no space left (ENOSPC).
+    #[error("no space left on the file system: free some, or use another")]
+    NoSpace,
+    /// The user, the group or the project has used up its share (EDQUOT).
+    #[error("the disk quota is used up: free some space, or have it raised")]
+    Quota,
+    /// The file system is mounted read-only, or became so after a failure (EROFS).
+    #[error(
+        "the file system is read-only: see the kernel's log for a failure, or mount it for writing"
+    )]
+    ReadOnly,
+    /// The file would become larger than the file system or the process's limit allows (EFBIG).
+    #[error("the file would become too large: raise the limit of file sizes (ulimit -f)")]
+    FileTooLarge,
+    /// There is a file of this name already.
+    #[error("exists already: see what made it, and remove it if nothing uses it")]
+    Exists,
+    /// What was written could not be brought to the device. Nothing that was written since the last sync
+    /// can be relied on, and no later sync succeeds.
+    #[error(
+        "could not be synced: {reason}: what was written may be lost, see the kernel's log and begin anew"
+    )]
+    SyncFailed {
+        /// The system's words.
+        reason: String,
+    },
+    /// A sync that was not tried, because an earlier one had failed.
+    #[error("not synced, because {} could not be synced before ({reason}): begin anew", path.display())]
+    SyncFailedBefore {
+        /// What could not be synced first.
+        path: PathBuf,
+        /// The system's words then.
+        reason: String,
+    },
     /// A way to read that the platform does not offer, and why.
     #[error("{0}")]
     Refused(String),
@@ -89,6 +123,11 @@ impl From<io::Error> for ErrorKind {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound,
+            io::ErrorKind::StorageFull => Self::NoSpace,
+            io::ErrorKind::QuotaExceeded if error.raw_os_error().is_some() => Self::Quota,
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
+            io::ErrorKind::FileTooLarge => Self::FileTooLarge,
+            io::ErrorKind::AlreadyExists => Self::Exists,
             // EPERM is no matter of the file's owner: it is how a sandbox forbids a call.
             io::ErrorKind::PermissionDenied
                 if error.raw_os_error() != Some(rustix::io::Errno::PERM.raw_os_error()) =>
@@ -170,6 +209,16 @@ impl Error {
         self.place.offset
     }
 
+    /// True when space ran out: the device's or the user's share of it.
+    pub fn is_no_space(&self) -> bool {
+        matches!(self.kind, ErrorKind::NoSpace | ErrorKind::Quota)
+    }
+
+    /// True when there is a file of the name already.
+    pub fn is_exists(&self) -> bool {
+        matches!(self.kind, ErrorKind::Exists)
+    }
+
     /// True when the file is not there.
     pub fn is_not_found(&self) -> bool {
         matches!(self.kind, ErrorKind::NotFound)
@@ -198,6 +247,16 @@ mod tests {
         let of = |errno: rustix::io::Errno| Error::new(io::Error::from(errno), "x");
         assert!(of(rustix::io::Errno::NOENT).is_not_found());
         assert!(matches!(of(rustix::io::Errno::ACCESS).kind(), ErrorKind::Permission));
+        for (errno, words) in [
+            (rustix::io::Errno::NOSPC, "free some"),
+            (rustix::io::Errno::DQUOT, "quota"),
+            (rustix::io::Errno::ROFS, "read-only"),
+            (rustix::io::Errno::FBIG, "ulimit -f"),
+            (rustix::io::Errno::EXIST, "exists already"),
+        ] {
+            let message = of(errno).to_string();
+            assert!(message.contains(words), "{message}");
+        }
         let message = of(rustix::io::Errno::IO).to_string();
         assert!(message.ends_with(": the device failed, see the kernel's log"), "{message}");
     }

@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 pub mod counters;
+mod directory_changes;
 pub mod error;
+mod failed_sync;
 mod file_cache;
 pub mod file_damage;
 pub mod fork_files;
@@ -22,6 +24,7 @@ pub mod simulated;
 pub mod spool;
 pub mod storage;
 mod worker_queue;
+pub mod writable_file;
 
 pub use counters::{Counters, CountersSnapshot};
 pub use error::{Error, ErrorKind, Result};
@@ -30,7 +33,7 @@ pub use fork_files::ForkFiles;
 pub use mapped_blocks::MappedBlocks;
 pub use method_use::MethodUse;
 pub use output::Output;
-pub use pagemill_sys::MapAdvice;
+pub use pagemill_sys::{MapAdvice, WriteBack};
 pub use place::Place;
 pub use probe::device;
 pub use queued_reads::{QueuedReads, ReadHints, Ticket};
@@ -40,9 +43,10 @@ pub use read_settings::{
 };
 pub use real_files::RealFileSystem;
 pub use seam::{
-    Advice, Caching, DirEntry, File, FileSystem, FinishedRead, Lane, Metadata, QueueKind,
-    QueuedRead, ReadQueue, Residency,
+    Advice, Caching, Create, DirEntry, File, FileSystem, FinishedRead, Lane, Metadata,
+    OpenForWrite, QueueKind, QueuedRead, ReadQueue, Residency,
 };
 pub use segment_listing::SegmentListing;
 pub use spool::Spool;
 pub use storage::Storage;
+pub use writable_file::WritableFile;

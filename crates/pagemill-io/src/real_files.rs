@@ -1,22 +1,23 @@
 //! The operating system's files behind the seam.
 //!
 //! Invariants: every method of [`File`] is one system call, but for the two that say otherwise; a
-//! file opened for direct I/O is never read through the page cache.
+//! file opened for direct I/O is never read or written through the page cache.
 
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::BLOCK_SIZE;
-use pagemill_sys::{ALIGNMENT, Mapping};
+use pagemill_sys::{ALIGNMENT, Mapping, WriteBack};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom, Statx, StatxFlags};
+use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags, SeekFrom, Statx, StatxFlags};
 
 use crate::place::Place;
 use crate::ring_queue::RingQueue;
 use crate::seam::{
-    Advice, Caching, DirEntry, File, FileSystem, Metadata, QueueKind, ReadQueue, Residency,
+    Advice, Caching, Create, DirEntry, File, FileSystem, Metadata, OpenForWrite, QueueKind,
+    ReadQueue, Residency,
 };
 use crate::worker_queue::WorkerQueue;
 
@@ -26,24 +27,42 @@ pub struct RealFileSystem;
 
 impl FileSystem for RealFileSystem {
     fn open(&self, path: &Path, caching: Caching) -> io::Result<Box<dyn File>> {
-        // NONBLOCK does nothing to a regular file, and keeps a fifo under a relation's name from
-        // holding the caller forever.
-        let mut flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        if caching == Caching::Direct {
-            flags |= OFlags::DIRECT;
-        }
-        let open = || rustix::fs::open(path, flags, Mode::empty());
-        let fd = match rustix::io::retry_on_intr(open) {
-            Err(rustix::io::Errno::INVAL) if caching == Caching::Direct => {
-                return Err(no_direct("the file system has no direct I/O"));
-            }
-            opened => opened?,
+        open(path, OFlags::RDONLY, caching, Mode::empty())
+    }
+
+    fn open_for_write(&self, path: &Path, how: OpenForWrite) -> io::Result<Box<dyn File>> {
+        let create = match how.create {
+            Create::Existing => OFlags::empty(),
+            Create::New => OFlags::CREATE | OFlags::EXCL,
+            Create::OrNew => OFlags::CREATE,
         };
-        if caching == Caching::Direct {
-            check_alignment(&fd)?;
+        // PostgreSQL's `pg_file_create_mode` (`src/common/file_perm.c`, PostgreSQL 14 to 18).
+        let mode = if how.group_access { 0o640 } else { 0o600 };
+        open(path, OFlags::RDWR | create, how.caching, Mode::from_raw_mode(mode))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        Ok(rustix::fs::rename(from, to)?)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        Ok(rustix::fs::unlink(path)?)
+    }
+
+    fn create_dir(&self, path: &Path, group_access: bool) -> io::Result<()> {
+        let mode = if group_access { 0o750 } else { 0o700 };
+        Ok(rustix::fs::mkdir(path, Mode::from_raw_mode(mode))?)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = || rustix::fs::open(path, flags, Mode::empty());
+        match rustix::fs::fsync(rustix::io::retry_on_intr(open)?) {
+            // Some file systems do not sync directories, and say so in these ways; PostgreSQL passes
+            // them over too (`fsync_fname_ext`, `src/backend/storage/file/fd.c`).
+            Err(rustix::io::Errno::BADF | rustix::io::Errno::INVAL) => Ok(()),
+            synced => Ok(synced?),
         }
-        let (position, tells_residency) = (Mutex::new(()), OnceLock::new());
-        Ok(Box::new(RealFile { fd: Arc::new(fd), position, tells_residency }))
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
@@ -65,6 +84,27 @@ impl FileSystem for RealFileSystem {
             QueueKind::IoUring => Box::new(RingQueue::new(depth)?),
         })
     }
+}
+
+fn open(path: &Path, flags: OFlags, caching: Caching, mode: Mode) -> io::Result<Box<dyn File>> {
+    // NONBLOCK does nothing to a regular file, and keeps a fifo under a relation's name from
+    // holding the caller forever.
+    let mut flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    if caching == Caching::Direct {
+        flags |= OFlags::DIRECT;
+    }
+    let open = || rustix::fs::open(path, flags, mode);
+    let fd = match rustix::io::retry_on_intr(open) {
+        Err(rustix::io::Errno::INVAL) if caching == Caching::Direct => {
+            return Err(no_direct("the file system has no direct I/O"));
+        }
+        opened => opened?,
+    };
+    if caching == Caching::Direct {
+        check_alignment(&fd)?;
+    }
+    let (position, tells_residency) = (Mutex::new(()), OnceLock::new());
+    Ok(Box::new(RealFile { fd: Arc::new(fd), position, tells_residency }))
 }
 
 /// Refuses a file whose direct reads want more than they get: buffers start at a multiple of
@@ -154,6 +194,35 @@ impl File for RealFile {
     fn map(&self, len: usize) -> io::Result<Mapping> {
         use rustix::fd::AsFd as _;
         Mapping::new(self.fd.as_fd(), len)
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
+        Ok(rustix::io::pwrite(&self.fd, buf, offset)?)
+    }
+
+    fn write_vectored_at(&self, bufs: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        Ok(rustix::io::pwritev(&self.fd, bufs, offset)?)
+    }
+
+    fn allocate(&self, range: Range<u64>) -> io::Result<()> {
+        let len = range.end.saturating_sub(range.start);
+        Ok(rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), range.start, len)?)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        Ok(rustix::fs::ftruncate(&self.fd, len)?)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(rustix::fs::fdatasync(&self.fd)?)
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(&self.fd)?)
+    }
+
+    fn write_back(&self, range: Range<u64>, how: WriteBack) -> io::Result<()> {
+        pagemill_sys::write_back(&self.fd, range, how)
     }
 
     fn is_own(&self) -> bool {

@@ -10,13 +10,13 @@
 use std::any::Any;
 use std::ffi::OsString;
 use std::fmt::Debug;
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pagemill_sys::{AlignedBuffer, Mapping};
+use pagemill_sys::{AlignedBuffer, Mapping, WriteBack};
 use rustix::fd::OwnedFd;
 
 use crate::place::Place;
@@ -41,6 +41,53 @@ pub trait FileSystem: Send + Sync + Debug {
     /// # Errors
     /// What the operating system reports.
     fn metadata(&self, path: &Path) -> io::Result<Metadata>;
+
+    /// Opens a file for reading and writing. A file that is made belongs to its directory for good only
+    /// once that was [synced](Self::sync_dir).
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] as for [`open`](Self::open), and
+    /// where nothing can be written.
+    fn open_for_write(&self, path: &Path, how: OpenForWrite) -> io::Result<Box<dyn File>> {
+        let _ = (path, how);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Gives a file another name, in place of what had that name.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let _ = (from, to);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Removes a file's name.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Makes a directory that only its owner may enter, and with `group_access` its group.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn create_dir(&self, path: &Path, group_access: bool) -> io::Result<()> {
+        let _ = (path, group_access);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Waits until the device holds the names in a directory.
+    ///
+    /// # Errors
+    /// What the operating system reports, EINTR included.
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// A queue for reads that go on while their caller does something else, at most `depth` of
     /// them at once.
@@ -73,6 +120,30 @@ pub enum Caching {
     Buffered,
     /// Past it (`O_DIRECT`).
     Direct,
+}
+
+/// How a file is opened for writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct OpenForWrite {
+    /// Which files there may be.
+    pub create: Create,
+    /// Through the page cache or past it.
+    pub caching: Caching,
+    /// True when a new file may be read by its owner's group, as in a cluster made with
+    /// `initdb --allow-group-access`.
+    pub group_access: bool,
+}
+
+/// Which file an opening for writing wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Create {
+    /// One that exists.
+    #[default]
+    Existing,
+    /// One that does not exist, and is made.
+    New,
+    /// One that exists, or is made.
+    OrNew,
 }
 
 /// How a [`ReadQueue`] gets its reads done.
@@ -175,6 +246,74 @@ pub trait File: Send + Sync + Debug {
     fn map(&self, len: usize) -> io::Result<Mapping> {
         let _ = len;
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Writes once at `offset`, without moving any file position. The file grows when need be. Fewer
+    /// bytes than given mean nothing.
+    ///
+    /// # Errors
+    /// What the operating system reports, EINTR included; [`io::ErrorKind::Unsupported`] where nothing can
+    /// be written.
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
+        let _ = (buf, offset);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Writes once at `offset` from several buffers, one after the other. Otherwise as
+    /// [`write_at`](Self::write_at).
+    ///
+    /// # Errors
+    /// As [`write_at`](Self::write_at).
+    fn write_vectored_at(&self, bufs: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        match bufs.iter().find(|buf| !buf.is_empty()) {
+            Some(buf) => self.write_at(buf, offset),
+            None => Ok(0),
+        }
+    }
+
+    /// Takes space on the device for a range, in bytes; what was not written before reads as zeros, and
+    /// the file grows when need be. The kernel's own call: nothing is written in its place.
+    ///
+    /// # Errors
+    /// What the operating system reports, EINTR included. EOPNOTSUPP where the file system cannot.
+    fn allocate(&self, range: Range<u64>) -> io::Result<()> {
+        let _ = range;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Cuts the file, or lengthens it with bytes that read as zeros and take no space.
+    ///
+    /// # Errors
+    /// What the operating system reports, EINTR included.
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let _ = len;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Waits until the device holds what was written, and what it takes to find it (`fdatasync`).
+    ///
+    /// # Errors
+    /// What the operating system reports, EINTR included. After a failure nobody knows what the device
+    /// holds, and a later call may claim success.
+    fn sync_data(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// As [`sync_data`](Self::sync_data), with all that is known of the file (`fsync`).
+    ///
+    /// # Errors
+    /// As [`sync_data`](Self::sync_data).
+    fn sync_all(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Sends what was written to a range, in bytes, to the device. Makes nothing durable.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn write_back(&self, range: Range<u64>, how: WriteBack) -> io::Result<()> {
+        let _ = (range, how);
+        Ok(())
     }
 
     /// True when the file belongs to this process's user, whom the kernel tells which of its pages are in

@@ -1,34 +1,38 @@
 //! A file system with injected faults, for tests: real files underneath, and between them and the
 //! reader what disks, kernels and other processes do on bad days.
 //!
-//! Faults of two sorts: a script of [`Disturbance`]s, one per read call in the order of calls,
-//! which a correct reader survives; and lasting faults at a place (an unreadable byte, a file that
+//! Faults of two sorts: a script of [`Disturbance`]s, one per read or write call in the order of calls,
+//! most of which a correct reader or writer survives; and lasting faults at a place (an unreadable byte, a file that
 //! was cut or removed), which it must report.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
 use crate::real_files::RealFileSystem;
-use pagemill_sys::Mapping;
+use pagemill_sys::{Mapping, WriteBack};
 
 use crate::seam::{
-    Caching, DirEntry, File, FileSystem, FinishedRead, Metadata, QueueKind, QueuedRead, ReadQueue,
+    Caching, DirEntry, File, FileSystem, FinishedRead, Metadata, OpenForWrite, QueueKind,
+    QueuedRead, ReadQueue,
 };
 use crate::worker_queue::WorkerQueue;
 
-/// What happens to one read call.
+/// What happens to one read or write call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disturbance {
     /// Nothing.
     None,
-    /// The call returns at most this many bytes (at least one, so that it is not the end).
+    /// The call takes or returns at most this many bytes (at least one, so that it is not the end).
     Short(usize),
     /// The call fails with EINTR.
     Interrupted,
+    /// The call fails with ENOSPC.
+    NoSpace,
 }
 
 /// The faulty file system. Clones share their faults.
@@ -42,6 +46,7 @@ pub struct FaultyFileSystem {
 struct Faults {
     script: VecDeque<Disturbance>,
     by_path: HashMap<PathBuf, FileFaults>,
+    failing_syncs: u32,
 }
 
 #[derive(Debug, Default)]
@@ -74,6 +79,26 @@ impl FaultyFileSystem {
         self.faults().of(path).vanished = true;
     }
 
+    /// The next `count` syncs of files fail with EIO.
+    pub fn fail_syncs(&self, count: u32) {
+        self.faults().failing_syncs = count;
+    }
+
+    fn check_sync(&self) -> io::Result<()> {
+        let mut faults = self.faults();
+        match faults.failing_syncs.checked_sub(1) {
+            Some(left) => {
+                faults.failing_syncs = left;
+                Err(Errno::IO.into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn wrap(&self, file: Box<dyn File>, path: &Path) -> Box<dyn File> {
+        Box::new(FaultyFile { file, path: path.to_owned(), files: self.clone() })
+    }
+
     /// Takes back every fault.
     pub fn heal(&self) {
         *self.faults() = Faults::default();
@@ -96,13 +121,19 @@ impl Faults {
         self.by_path.entry(path.to_owned()).or_default()
     }
 
+    /// How many of `wanted` bytes a call takes or returns at most, after the script.
+    fn next_call(&mut self, wanted: usize) -> io::Result<usize> {
+        match self.script.pop_front().unwrap_or(Disturbance::None) {
+            Disturbance::None => Ok(wanted),
+            Disturbance::Short(most) => Ok(wanted.min(most.max(1))),
+            Disturbance::Interrupted => Err(Errno::INTR.into()),
+            Disturbance::NoSpace => Err(Errno::NOSPC.into()),
+        }
+    }
+
     /// How many of `wanted` bytes at `offset` a call returns at most, after the faults.
     fn next_read(&mut self, path: &Path, wanted: usize, offset: u64) -> io::Result<usize> {
-        let allowed = match self.script.pop_front().unwrap_or(Disturbance::None) {
-            Disturbance::None => wanted,
-            Disturbance::Short(most) => wanted.min(most.max(1)),
-            Disturbance::Interrupted => return Err(Errno::INTR.into()),
-        };
+        let allowed = self.next_call(wanted)?;
         let Some(file) = self.by_path.get(path) else { return Ok(allowed) };
         let left = file.cut_at.map_or(u64::MAX, |end| end.saturating_sub(offset));
         let allowed = allowed.min(usize::try_from(left).unwrap_or(usize::MAX));
@@ -117,8 +148,29 @@ impl Faults {
 impl FileSystem for FaultyFileSystem {
     fn open(&self, path: &Path, caching: Caching) -> io::Result<Box<dyn File>> {
         self.check_present(path)?;
-        let file = self.real.open(path, caching)?;
-        Ok(Box::new(FaultyFile { file, path: path.to_owned(), files: self.clone() }))
+        Ok(self.wrap(self.real.open(path, caching)?, path))
+    }
+
+    fn open_for_write(&self, path: &Path, how: OpenForWrite) -> io::Result<Box<dyn File>> {
+        self.check_present(path)?;
+        Ok(self.wrap(self.real.open_for_write(path, how)?, path))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.real.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.real.remove(path)
+    }
+
+    fn create_dir(&self, path: &Path, group_access: bool) -> io::Result<()> {
+        self.real.create_dir(path, group_access)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.check_sync()?;
+        self.real.sync_dir(path)
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
@@ -157,6 +209,33 @@ impl File for FaultyFile {
 
     fn map(&self, len: usize) -> io::Result<Mapping> {
         self.file.map(len)
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
+        let allowed = self.files.faults().next_call(buf.len())?;
+        self.file.write_at(&buf[..allowed], offset)
+    }
+
+    fn allocate(&self, range: Range<u64>) -> io::Result<()> {
+        self.file.allocate(range)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.files.check_sync()?;
+        self.file.sync_data()
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.files.check_sync()?;
+        self.file.sync_all()
+    }
+
+    fn write_back(&self, range: Range<u64>, how: WriteBack) -> io::Result<()> {
+        self.file.write_back(range, how)
     }
 }
 

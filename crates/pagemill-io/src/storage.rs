@@ -16,6 +16,7 @@ use pagemill_sys::ALIGNMENT;
 
 use crate::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
+use crate::failed_sync::FailedSync;
 use crate::file_cache::FileCache;
 use crate::method_use::MethodUse;
 use crate::place::Place;
@@ -42,6 +43,7 @@ struct Shared {
     places: Mutex<HashMap<PathBuf, Place>>,
     /// Queues that nobody uses now: to set one up is dear.
     idle_queues: Mutex<Vec<IdleQueue>>,
+    failed_sync: FailedSync,
 }
 
 #[derive(Debug)]
@@ -75,6 +77,7 @@ impl Storage {
             files: FileCache::new(settings.max_open_files, settings.max_mapped_bytes),
             places: Mutex::default(),
             idle_queues: Mutex::default(),
+            failed_sync: FailedSync::default(),
         };
         Self { shared: Arc::new(shared), timed: true }
     }
@@ -94,6 +97,16 @@ impl Storage {
     /// The time since some fixed moment, as the file system counts it.
     pub fn now(&self) -> Duration {
         self.shared.file_system.now()
+    }
+
+    /// Where files come from.
+    pub(crate) fn file_system(&self) -> &Arc<dyn FileSystem> {
+        &self.shared.file_system
+    }
+
+    /// The first sync that failed, if one did.
+    pub(crate) fn failed_sync(&self) -> &FailedSync {
+        &self.shared.failed_sync
     }
 
     /// When a call begins, if calls are timed.

@@ -12,6 +12,7 @@ pub mod readahead;
 pub mod ring;
 pub mod ring_trial;
 mod sigbus;
+pub mod write_back;
 
 pub use aligned_buffer::{ALIGNMENT, AlignedBuffer};
 pub use cachestat::{CacheStat, cachestat};
@@ -20,6 +21,7 @@ pub use posix_fallocate::posix_fallocate;
 pub use readahead::readahead;
 pub use ring::{Completed, Ring, RingFile, RingFull};
 pub use ring_trial::{RingOffer, try_ring};
+pub use write_back::{WriteBack, write_back};
 pub mod aligned_part;
 
 pub use aligned_part::AlignedPart;

@@ -1,0 +1,175 @@
+//! Changes of a directory through [`Storage`]: names given, taken and made to last.
+//!
+//! A name lasts when its directory was synced, and not before: each of these says whether it does so itself.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::seam::{Create, OpenForWrite};
+use crate::storage::Storage;
+
+impl Storage {
+    /// Gives a file another name, in place of what had that name. Syncs nothing.
+    ///
+    /// # Errors
+    /// Names the file as it was called.
+    pub fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.file_system().rename(from, to).map_err(|error| Error::new(error, from))
+    }
+
+    /// Removes a file. Syncs nothing.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn remove(&self, path: &Path) -> Result<()> {
+        self.file_system().remove(path).map_err(|error| Error::new(error, path))
+    }
+
+    /// Removes a file if it is there. Syncs nothing.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn remove_if_there(&self, path: &Path) -> Result<()> {
+        match self.remove(path) {
+            Err(error) if error.is_not_found() => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    /// Makes a directory that only its owner may enter, and with `group_access` its group. Syncs nothing.
+    ///
+    /// # Errors
+    /// Names the directory.
+    pub fn create_dir(&self, path: &Path, group_access: bool) -> Result<()> {
+        let made = self.file_system().create_dir(path, group_access);
+        made.map_err(|error| Error::new(error, path))
+    }
+
+    /// Waits until the device holds the names in a directory.
+    ///
+    /// # Errors
+    /// Names the directory; [`ErrorKind::SyncFailed`](crate::ErrorKind::SyncFailed), or that an earlier sync had failed. A directory that
+    /// cannot be opened is told as what it is.
+    pub fn sync_dir(&self, path: &Path) -> Result<()> {
+        let named = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        self.sync_call(named, || self.file_system().sync_dir(named))
+    }
+
+    /// Waits until the device holds the names in the directory of a file.
+    ///
+    /// # Errors
+    /// As [`sync_dir`](Self::sync_dir).
+    pub fn sync_dir_of(&self, path: &Path) -> Result<()> {
+        path.parent().map_or(Ok(()), |directory| self.sync_dir(directory))
+    }
+
+    /// Makes a small file that did not exist, with these contents, and syncs it and its directory. A file
+    /// that could not be finished is removed again.
+    ///
+    /// So a lock file is made: of two that try at once one succeeds, and the other finds
+    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists). Who reads the file meanwhile may find it empty.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn create_file(&self, path: &Path, contents: &[u8], group_access: bool) -> Result<()> {
+        let how = OpenForWrite { create: Create::New, group_access, ..OpenForWrite::default() };
+        let file = self.open_for_write(path, how)?;
+        let finish = || {
+            file.write_all_at(contents, 0)?;
+            file.sync_all()?;
+            self.sync_dir_of(path)
+        };
+        finish().inspect_err(|_| {
+            // The failure that is told is the one before it.
+            let _ = self.remove(path);
+        })
+    }
+
+    /// Gives a small file these contents at once: written beside it as `temporary`, synced, renamed, the
+    /// directory synced. Whoever looks finds the old file or the new one, also after a power cut.
+    ///
+    /// # Errors
+    /// Names the file. What `path` had before is then still there, or already replaced but possibly not for
+    /// good.
+    pub fn replace_file(
+        &self,
+        path: &Path,
+        temporary: &Path,
+        contents: &[u8],
+        group_access: bool,
+    ) -> Result<()> {
+        let how = OpenForWrite { create: Create::OrNew, group_access, ..OpenForWrite::default() };
+        let file = self.open_for_write(temporary, how)?;
+        let finish = || {
+            file.set_len(0)?;
+            file.write_all_at(contents, 0)?;
+            file.sync_all()?;
+            self.rename(temporary, path)
+        };
+        finish().inspect_err(|_| {
+            // The failure that is told is the one before it.
+            let _ = self.remove(temporary);
+        })?;
+        self.sync_dir_of(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn of_two_that_make_the_same_file_one_finds_it_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("postmaster.pid");
+        let storage = Storage::real();
+        storage.create_file(&path, b"42\n", false).unwrap();
+        let error = storage.create_file(&path, b"43\n", false).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Exists), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"42\n");
+        let counted = storage.counters().snapshot();
+        assert_eq!((counted.write_calls, counted.bytes_written, counted.sync_calls), (1, 3, 2));
+        storage.remove(&path).unwrap();
+        assert!(storage.remove(&path).unwrap_err().is_not_found());
+        storage.remove_if_there(&path).unwrap();
+    }
+
+    #[test]
+    fn a_new_file_may_be_read_by_the_group_only_where_the_cluster_allows_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let storage = Storage::real();
+        let mode = |name: &str| {
+            let found = std::fs::metadata(dir.path().join(name)).unwrap();
+            found.permissions().mode() & 0o777
+        };
+        storage.create_file(&dir.path().join("own"), b"", false).unwrap();
+        assert_eq!(mode("own"), 0o600);
+        storage.create_dir(&dir.path().join("directory"), false).unwrap();
+        assert_eq!(mode("directory"), 0o700);
+        // What the mask of the process leaves of these is the user's choice.
+        storage.create_file(&dir.path().join("group"), b"", true).unwrap();
+        assert_eq!(mode("group") & !0o640, 0);
+    }
+
+    #[test]
+    fn a_replaced_file_leaves_nothing_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, temporary) = (dir.path().join("map"), dir.path().join("map.tmp"));
+        let storage = Storage::real();
+        std::fs::write(&temporary, b"left behind, and longer").unwrap();
+        storage.replace_file(&path, &temporary, b"one", false).unwrap();
+        storage.replace_file(&path, &temporary, b"two", false).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_no_failed_sync() {
+        let dir = tempfile::tempdir().unwrap();
+        let storage = Storage::real();
+        assert!(storage.sync_dir(&dir.path().join("absent")).is_err());
+        storage.sync_dir(dir.path()).unwrap();
+    }
+}
