@@ -35,13 +35,25 @@ pub struct Column {
     pub dropped: bool,
     /// `attgenerated`.
     pub generated: Generated,
+    /// `atttypmod`, -1 for none.
+    pub type_modifier: i32,
+    /// `attstorage`: `p`lain, `e`xternal, `x` extended, `m`ain.
+    pub storage: u8,
+    /// `attcompression`: `p` pglz, `l` lz4, 0 for the setting `default_toast_compression`.
+    pub compression: u8,
+    /// `attnotnull`.
+    pub not_null: bool,
+    /// `atthasdef`: it has a default, or is generated.
+    pub has_default: bool,
+    /// `attidentity`: it is filled from a sequence.
+    pub is_identity: bool,
     /// What tuples older than the column have in it, as it would lie in a tuple; `None` for NULL.
     pub missing: Option<Box<[u8]>>,
 }
 
 impl Column {
     /// The columns of `pg_attribute` a [`Column`] is made of, in the order of [`Column::read`].
-    pub(crate) const SOURCE: [&'static str; 10] = [
+    pub(crate) const SOURCE: [&'static str; 16] = [
         "attrelid",
         "attnum",
         "attname",
@@ -52,6 +64,12 @@ impl Column {
         "attgenerated",
         "atthasmissing",
         "attmissingval",
+        "atttypmod",
+        "attstorage",
+        "attcompression",
+        "attnotnull",
+        "atthasdef",
+        "attidentity",
     ];
 
     /// Reads a row of `pg_attribute`: relation, attribute number, column.
@@ -72,6 +90,12 @@ impl Column {
             layout,
             dropped: row.byte(6)? != 0,
             generated,
+            type_modifier: row.i32(10)?,
+            storage: row.byte(11)?,
+            compression: row.byte(12)?,
+            not_null: row.byte(13)? != 0,
+            has_default: row.byte(14)? != 0,
+            is_identity: row.byte(15)? != 0,
             missing,
         };
         Ok((row.oid(0)?, row.i16(1)?, column))
@@ -152,6 +176,12 @@ mod tests {
                 layout: AttributeLayout { len: 4, align: 4 },
                 dropped: false,
                 generated: Generated::No,
+                type_modifier: -1,
+                storage: b'p',
+                compression: 0,
+                not_null: false,
+                has_default: false,
+                is_identity: false,
                 missing: None,
             };
             (number, column)

@@ -23,6 +23,7 @@ use pagemill_io::{ForkFiles, SegmentListing, Storage};
 use pagemill_stream::buffer_pool::DEFAULT_SHARED_BUFFERS;
 use pagemill_stream::{BufferPool, SyncScans};
 
+use crate::change::ClusterLock;
 use crate::error::{Damage, Error, Result};
 
 /// `pg_default`, the tablespace whose files lie under `base`.
@@ -94,6 +95,25 @@ impl Cluster {
     pub fn open(storage: Storage, path: &Path, options: OpenOptions) -> Result<Self> {
         let version = read_version(&storage, path)?;
         let lock = if options.live { None } else { LockFile::read(&storage, path)? };
+        Self::open_beside(storage, path, version, options, lock)
+    }
+
+    /// Opens the data directory that this process has the right to change.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_locked(storage: Storage, lock: &ClusterLock, options: OpenOptions) -> Result<Self> {
+        let version = read_version(&storage, lock.directory())?;
+        Self::open_beside(storage, lock.directory(), version, options, None)
+    }
+
+    fn open_beside(
+        storage: Storage,
+        path: &Path,
+        version: PgVersion,
+        options: OpenOptions,
+        lock: Option<LockFile>,
+    ) -> Result<Self> {
         if let Some(lock) = lock.as_ref().filter(|lock| lock.is_of(path)) {
             return Err(Error::Running { path: path.join(LockFile::NAME), pid: lock.pid });
         }
@@ -354,31 +374,49 @@ fn parse_control(
     Ok(parsed)
 }
 
-/// What `postmaster.pid` tells of a process that lives; a server that crashed leaves one behind
-/// that names nobody.
+/// What `postmaster.pid` tells; a server that crashed leaves one behind that names nobody who lives.
 #[derive(Debug)]
-struct LockFile {
-    pid: i32,
+pub(crate) struct LockFile {
+    pub(crate) pid: i32,
     /// The data directory of that server; not there in a file that was caught half written.
     directory: Option<PathBuf>,
+    /// The shared memory segment of that server.
+    pub(crate) shared_memory: Option<u32>,
 }
 
 impl LockFile {
-    const NAME: &str = "postmaster.pid";
+    pub(crate) const NAME: &str = "postmaster.pid";
 
+    /// What the file tells of a process that lives.
     fn read(storage: &Storage, path: &Path) -> Result<Option<Self>> {
+        Ok(Self::read_any(storage, path)?.filter(Self::is_alive))
+    }
+
+    /// What the file tells, of whatever process; `None` where there is none, or none that names a process.
+    pub(crate) fn read_any(storage: &Storage, path: &Path) -> Result<Option<Self>> {
         let contents = match storage.read_file(&path.join(Self::NAME), SMALL_FILE_LIMIT) {
             Ok(contents) => contents,
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let mut lines = contents.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
-        let first = lines.next().and_then(|line| std::str::from_utf8(line).ok());
+        let lines: Vec<_> = contents.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).collect();
+        let text = |line: usize| lines.get(line).and_then(|line| std::str::from_utf8(line).ok());
         // A negative one is that of a server in single-user mode.
-        let pid = first.and_then(|line| line.parse::<i32>().ok()?.checked_abs());
-        let directory = lines.next().filter(|line| !line.is_empty());
+        let pid = text(0).and_then(|line| line.parse::<i32>().ok()?.checked_abs());
+        let directory = lines.get(1).filter(|line| !line.is_empty());
         let directory = directory.map(|line| PathBuf::from(OsStr::from_bytes(line)));
-        Ok(pid.filter(|&pid| is_alive(pid)).map(|pid| Self { pid, directory }))
+        let shared_memory = text(6).and_then(|keys| keys.split_whitespace().nth(1)?.parse().ok());
+        Ok(pid.map(|pid| Self { pid, directory, shared_memory }))
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        is_alive(self.pid)
+    }
+
+    /// True when it names the process that asks: what it was written by had the same number and is gone, or it
+    /// was this process.
+    pub(crate) fn is_this_process(&self) -> bool {
+        u32::try_from(self.pid) == Ok(std::process::id())
     }
 
     /// True unless it is certain that the server runs on another directory, of which this is a
@@ -410,7 +448,7 @@ fn start_advice(
     let found = recovery_files(storage, path)?;
     Ok(match lock {
         // Whether it is a copy or a container's own cannot be told from outside.
-        Some(LockFile { pid, directory: Some(directory) }) => format!(
+        Some(LockFile { pid, directory: Some(directory), .. }) => format!(
             "{found}its postmaster.pid is that of a server on {} (process {pid}): if this is a \
              copy of a running server's files, remove that file from the copy, start PostgreSQL \
              on it and stop it; if a container's server runs on it, stop that",

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use pagemill_format::relmap::RelationMap;
+use pagemill_format::tuple::TupleLayout;
 use pagemill_format::{Error as FormatError, Oid};
 
 use crate::bootstrap::pg_attribute_columns;
@@ -49,6 +50,11 @@ pub(crate) mod catalog {
     pub(crate) const PG_AM: Oid = Oid(2601);
     pub(crate) const PG_INHERITS: Oid = Oid(2611);
     pub(crate) const PG_DB_ROLE_SETTING: Oid = Oid(2964);
+
+    // Read when rows are to be loaded, and not kept.
+    pub(crate) const PG_CONSTRAINT: Oid = Oid(2606);
+    pub(crate) const PG_OPCLASS: Oid = Oid(2616);
+    pub(crate) const PG_TRIGGER: Oid = Oid(2620);
 
     /// Those read through a database; the others are shared by all.
     pub(crate) const ALL: [Oid; 17] = [
@@ -425,6 +431,27 @@ impl Database {
         self.inner.base_path(class)
     }
 
+    /// The columns of a catalog, and the shape of its tuples; `None` for one that is not read.
+    pub(crate) fn catalog_shape(&self, oid: Oid) -> Option<(&[Column], TupleLayout)> {
+        let columns = self.inner.catalog_columns.get(&oid)?;
+        Some((columns, tuple_layout(columns)))
+    }
+
+    /// As [`scan`](Self::scan), for a catalog whose columns are not kept.
+    pub(crate) fn scan_any(
+        &self,
+        oid: Oid,
+        wanted: &[&str],
+        visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
+    ) -> Result<()> {
+        let class = self.class(oid).ok_or_else(|| {
+            Error::refused(format!("catalog {oid} is missing in pg_class of this database"))
+        })?;
+        let columns = self.columns_of(&[oid])?.remove(&oid).unwrap_or_default();
+        let table = self.inner.system_table(self.base_path(class)?, &columns);
+        table.scan(&mut ClusterLog::new(self.cluster().clone()), wanted, visit)
+    }
+
     /// Scans a catalog; see [`SystemTable::scan`].
     pub(crate) fn scan(
         &self,
@@ -574,9 +601,7 @@ impl Inner {
         let table = SystemTable {
             cluster: self.cluster.clone(),
             base: self.mapped_base(catalog::PG_ATTRIBUTE)?,
-            layout: pagemill_format::tuple::TupleLayout::new(
-                shape.iter().map(|c| c.layout).collect(),
-            ),
+            layout: TupleLayout::new(shape.iter().map(|c| c.layout).collect()),
             columns: shape.iter().map(|c| c.name.as_bytes().into()).collect(),
         };
         let mut found: HashMap<Oid, Vec<(i16, Column)>> = HashMap::new();

@@ -44,6 +44,12 @@ pub enum Error {
         /// The process it names.
         pid: i32,
     },
+    /// Another process has the right to change the cluster.
+    #[error("{path}: another pagemill is changing this cluster: wait until it is done")]
+    BeingChanged {
+        /// The data directory.
+        path: PathBuf,
+    },
     /// The cluster was not shut down.
     #[error(
         "{path}: the cluster's state is \"{state}\", not \"shut down\": {advice}, or read the files \

@@ -73,7 +73,7 @@ impl IndexRow {
 }
 
 /// An `int2vector`, which is never compressed nor short.
-fn vector(raw: Option<&[u8]>) -> Result<Vec<i16>, FormatError> {
+pub(crate) fn vector(raw: Option<&[u8]>) -> Result<Vec<i16>, FormatError> {
     let elements = match raw.map(Varlena::parse).transpose()? {
         Some(Varlena::Plain(bytes)) => bytes.get(VECTOR_HEADER_BYTES..),
         _ => None,
@@ -82,6 +82,18 @@ fn vector(raw: Option<&[u8]>) -> Result<Vec<i16>, FormatError> {
         return Err(FormatError::corrupt("pg_index", 0, "indkey is no int2vector"));
     };
     Ok(elements.as_chunks::<2>().0.iter().map(|bytes| i16::from_le_bytes(*bytes)).collect())
+}
+
+/// An `oidvector`, as [`vector`].
+pub(crate) fn oid_vector(raw: Option<&[u8]>) -> Result<Vec<Oid>, FormatError> {
+    let elements = match raw.map(Varlena::parse).transpose()? {
+        Some(Varlena::Plain(bytes)) => bytes.get(VECTOR_HEADER_BYTES..),
+        _ => None,
+    };
+    let Some(elements) = elements else {
+        return Err(FormatError::corrupt("pg_index", 0, "a column that is no oidvector"));
+    };
+    Ok(elements.as_chunks::<4>().0.iter().map(|bytes| Oid(u32::from_le_bytes(*bytes))).collect())
 }
 
 impl Database {

@@ -4,11 +4,33 @@
 
 use std::path::Path;
 
+use rustix::fs::FlockOperation;
+
 use crate::error::{Error, Result};
-use crate::seam::{Create, OpenForWrite};
+use crate::seam::{Create, File, OpenForWrite};
 use crate::storage::Storage;
 
+/// A lock on a file that ends with the process or with this value.
+#[derive(Debug)]
+pub struct HeldLock(#[expect(dead_code, reason = "closing it gives the lock up")] Box<dyn File>);
+
 impl Storage {
+    /// Takes a lock on a file that only one process has at a time; `None` when another has it. A file system
+    /// without locks grants every one.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn try_lock(&self, path: &Path) -> Result<Option<HeldLock>> {
+        let file = self.open(path)?;
+        let Some(descriptor) = file.descriptor() else { return Ok(Some(HeldLock(file))) };
+        let locked = rustix::fs::flock(descriptor, FlockOperation::NonBlockingLockExclusive);
+        match locked {
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(Some(HeldLock(file))),
+            Err(error) => Err(Error::new(std::io::Error::from(error), path)),
+        }
+    }
+
     /// Gives a file another name, in place of what had that name. Syncs nothing.
     ///
     /// # Errors

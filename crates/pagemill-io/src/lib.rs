@@ -27,6 +27,7 @@ mod worker_queue;
 pub mod writable_file;
 
 pub use counters::{Counters, CountersSnapshot};
+pub use directory_changes::HeldLock;
 pub use error::{Error, ErrorKind, Result};
 pub use file_damage::{FileDamage, FileDamageKind};
 pub use fork_files::ForkFiles;

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::BLOCK_SIZE;
 use pagemill_sys::{ALIGNMENT, Mapping, WriteBack};
-use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags, SeekFrom, Statx, StatxFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FallocateFlags, Gid, Mode, OFlags, SeekFrom, Statx, StatxFlags, Uid};
 
 use crate::place::Place;
 use crate::ring_queue::RingQueue;
@@ -38,7 +38,13 @@ impl FileSystem for RealFileSystem {
         };
         // PostgreSQL's `pg_file_create_mode` (`src/common/file_perm.c`, PostgreSQL 14 to 18).
         let mode = if how.group_access { 0o640 } else { 0o600 };
-        open(path, OFlags::RDWR | create, how.caching, Mode::from_raw_mode(mode))
+        let file = open(path, OFlags::RDWR | create, how.caching, Mode::from_raw_mode(mode))?;
+        if how.create != Create::Existing
+            && let Some(fd) = file.descriptor()
+        {
+            give_to_owner_of_directory(path, fd)?;
+        }
+        Ok(file)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -51,7 +57,12 @@ impl FileSystem for RealFileSystem {
 
     fn create_dir(&self, path: &Path, group_access: bool) -> io::Result<()> {
         let mode = if group_access { 0o750 } else { 0o700 };
-        Ok(rustix::fs::mkdir(path, Mode::from_raw_mode(mode))?)
+        rustix::fs::mkdir(path, Mode::from_raw_mode(mode))?;
+        if rustix::process::geteuid().is_root() {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            give_to_owner_of_directory(path, rustix::fs::open(path, flags, Mode::empty())?)?;
+        }
+        Ok(())
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
@@ -84,6 +95,22 @@ impl FileSystem for RealFileSystem {
             QueueKind::IoUring => Box::new(RingQueue::new(depth)?),
         })
     }
+}
+
+/// What root makes in a directory of somebody else is theirs: a server could not open files that root kept, and
+/// refuses to run as root.
+fn give_to_owner_of_directory(path: &Path, fd: impl AsFd) -> io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let owner = rustix::fs::stat(directory.unwrap_or(Path::new(".")))?;
+    let found = rustix::fs::fstat(&fd)?;
+    if (owner.st_uid, owner.st_gid) == (found.st_uid, found.st_gid) {
+        return Ok(());
+    }
+    let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
+    Ok(rustix::fs::fchown(fd, Some(uid), Some(gid))?)
 }
 
 fn open(path: &Path, flags: OFlags, caching: Caching, mode: Mode) -> io::Result<Box<dyn File>> {

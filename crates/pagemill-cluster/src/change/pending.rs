@@ -1,0 +1,171 @@
+//! What a change that was not finished leaves behind, and how the next one removes it.
+//!
+//! New relation files are made before the commit, and a killed process cannot remove them. So their numbers are written
+//! to a file in the data directory first, which PostgreSQL passes over:
+//!
+//! ```text
+//! pagemill.pending:  relation files of a change that was not finished
+//!                    1663 5 16390        tablespace, database, relfilenode
+//! ```
+//!
+//! Whoever changes the cluster next finds the list. A number that some row of the database's `pg_class` has was
+//! committed, possibly by the server's own recovery; files of the others belong to nobody and are removed.
+//!
+//! Invariant: no file is made under a number before the list that has it is durable, and no list is removed while
+//! there can be such a file.
+
+use std::path::{Path, PathBuf};
+
+use pagemill_format::{Fork, Oid};
+use pagemill_io::Storage;
+
+use crate::data_directory::Cluster;
+use crate::database::Database;
+use crate::error::{Damage, Result};
+
+const NAME: &str = "pagemill.pending";
+const TEMPORARY: &str = "pagemill.pending.new";
+const TITLE: &str = "relation files of a change that was not finished";
+const LIMIT: u64 = 1 << 20;
+
+/// Which files a relation has, apart from its name: where they lie and their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RelationFile {
+    /// The tablespace, never 0.
+    pub tablespace: Oid,
+    /// The database.
+    pub database: Oid,
+    /// The relfilenode.
+    pub filenode: u32,
+}
+
+impl RelationFile {
+    /// The path of the files, without fork and segment.
+    pub fn base(&self, cluster: &Cluster) -> PathBuf {
+        let directory = cluster.tablespace_path(self.tablespace, self.database);
+        directory.join(self.filenode.to_string())
+    }
+}
+
+/// Makes the list durable.
+pub(super) fn write(storage: &Storage, directory: &Path, files: &[RelationFile]) -> Result<()> {
+    let mut text = format!("{TITLE}\n");
+    for file in files {
+        text += &format!("{} {} {}\n", file.tablespace, file.database, file.filenode);
+    }
+    let (path, temporary) = (directory.join(NAME), directory.join(TEMPORARY));
+    Ok(storage.replace_file(&path, &temporary, text.as_bytes(), false)?)
+}
+
+/// Removes the list, once none of the files is in doubt.
+pub(super) fn forget(storage: &Storage, directory: &Path) -> Result<()> {
+    storage.remove_if_there(&directory.join(NAME))?;
+    Ok(storage.sync_dir(directory)?)
+}
+
+/// Removes what an unfinished change left, if one did.
+pub(super) fn remove_leftovers(cluster: &Cluster) -> Result<()> {
+    let path = cluster.path().join(NAME);
+    let text = match cluster.storage().read_file(&path, LIMIT) {
+        Ok(text) => text,
+        Err(error) if error.is_not_found() => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let files = parse(&text).map_err(|line| {
+        let what = format!("line {line} names no relation file: remove this file by hand");
+        Damage::in_file(&path, what)
+    })?;
+    for file in files {
+        if !is_in_use(cluster, file)? {
+            remove_files(cluster, file)?;
+        }
+    }
+    forget(cluster.storage(), cluster.path())
+}
+
+/// The files listed, or the number of a line that lists none.
+fn parse(text: &[u8]) -> Result<Vec<RelationFile>, usize> {
+    let text = String::from_utf8_lossy(text);
+    let file = |(number, line): (usize, &str)| {
+        let mut numbers = line.split(' ').map(str::parse::<u32>);
+        match (numbers.next(), numbers.next(), numbers.next(), numbers.next()) {
+            (Some(Ok(tablespace)), Some(Ok(database)), Some(Ok(filenode)), None) => {
+                Ok(RelationFile { tablespace: Oid(tablespace), database: Oid(database), filenode })
+            }
+            _ => Err(number + 1),
+        }
+    };
+    text.lines().enumerate().skip(1).map(file).collect()
+}
+
+/// True when a row of `pg_class` has these files.
+fn is_in_use(cluster: &Cluster, file: RelationFile) -> Result<bool> {
+    let row = cluster.databases()?.into_iter().find(|row| row.oid == file.database);
+    let Some(row) = row else { return Ok(false) };
+    let default = row.tablespace;
+    let database = Database::open(cluster, row)?;
+    let lies_in = |tablespace| if tablespace == Oid::INVALID { default } else { tablespace };
+    let mut classes = database.classes().iter();
+    Ok(classes.any(|c| c.filenode == file.filenode && lies_in(c.tablespace) == file.tablespace))
+}
+
+/// Removes every fork and segment with this number. Syncs the directory.
+pub(super) fn remove_files(cluster: &Cluster, file: RelationFile) -> Result<()> {
+    let storage = cluster.storage();
+    let directory = cluster.tablespace_path(file.tablespace, file.database);
+    if !storage.exists(&directory)? {
+        return Ok(());
+    }
+    let number = file.filenode.to_string();
+    let mut removed = false;
+    for entry in storage.read_dir(&directory)? {
+        let Some(name) = entry.name.to_str() else { continue };
+        if is_file_of(name, &number) {
+            storage.remove_if_there(&directory.join(name))?;
+            removed = true;
+        }
+    }
+    if removed {
+        storage.sync_dir(&directory)?;
+    }
+    Ok(())
+}
+
+/// True for `16390`, `16390.1`, `16390_fsm`, `16390_fsm.1`.
+fn is_file_of(name: &str, number: &str) -> bool {
+    let Some(rest) = name.strip_prefix(number) else { return false };
+    let fork = Fork::ALL.iter().map(|fork| fork.suffix()).filter(|suffix| !suffix.is_empty());
+    let rest = fork.into_iter().find_map(|suffix| rest.strip_prefix(suffix)).unwrap_or(rest);
+    match rest.strip_prefix('.') {
+        Some(segment) => segment.parse::<u32>().is_ok(),
+        None => rest.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forks_and_segments_are_files_of_a_relation_and_longer_numbers_are_not() {
+        for name in ["16390", "16390.1", "16390_fsm", "16390_vm.2", "16390_init"] {
+            assert!(is_file_of(name, "16390"), "{name}");
+        }
+        for name in ["163901", "16390.", "16390_", "16390.x", "1639", "pg_filenode.map", "t3_16390"]
+        {
+            assert!(!is_file_of(name, "16390"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_list_reads_back_and_a_line_that_is_none_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = RelationFile { tablespace: Oid(1663), database: Oid(5), filenode: 16390 };
+        write(&Storage::real(), dir.path(), &[file, file]).unwrap();
+        let text = std::fs::read(dir.path().join(NAME)).unwrap();
+        assert_eq!(parse(&text).unwrap(), [file, file]);
+        assert_eq!(parse(b"title\n1663 5 1\n1663 5\n"), Err(3));
+        forget(&Storage::real(), dir.path()).unwrap();
+        assert!(!dir.path().join(NAME).exists());
+    }
+}

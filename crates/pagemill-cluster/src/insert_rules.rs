@@ -1,0 +1,551 @@
+//! What a table asks of new rows, and what of it cannot be answered here.
+//!
+//! A server runs triggers, evaluates expressions and asks policies when rows come in. None of that can be done without
+//! it, so a table that needs any of it is refused before anything is written, with the object's name and the remedy.
+//! What remains is NOT NULL, unique keys and B-trees over columns.
+//!
+//! Invariant: a table that [`Database::insert_rules`] lets pass gets, from rows that keep to the returned rules, the
+//! contents that COPY would have given it.
+//!
+//! Source: `BeginCopyFrom` and `CopyFrom` in `src/backend/commands/copyfrom.c`, `src/include/catalog/pg_constraint.h`,
+//! `pg_trigger.h`, `pg_index.h`, `pg_opclass.h`, `pg_collation.h`, PostgreSQL 14 to 18.
+
+use pagemill_format::varlena::Varlena;
+use pagemill_format::{Error as FormatError, Oid};
+
+use crate::column::{Column, Generated};
+use crate::database::{Database, FIRST_NORMAL_OID, catalog};
+use crate::error::{Error, Result};
+use crate::relation::{ClassRow, Persistence, Relation, RelationKind};
+
+/// `TRIGGER_TYPE_INSERT` and `TRIGGER_TYPE_TRUNCATE` of `tgtype`.
+const ON_INSERT: i16 = 1 << 2;
+const ON_TRUNCATE: i16 = 1 << 5;
+/// `INDOPTION_DESC` and `INDOPTION_NULLS_FIRST`.
+const DESCENDING: i16 = 1;
+const NULLS_FIRST: i16 = 2;
+
+/// What new rows of a table have to keep to.
+#[derive(Debug, Clone)]
+pub struct InsertRules {
+    /// The indexes that get entries, in the order of their OIDs.
+    pub indexes: Vec<IndexDefinition>,
+    /// `fillfactor`, percent.
+    pub fillfactor: u8,
+    /// `toast_tuple_target`, bytes.
+    pub toast_tuple_target: Option<usize>,
+    /// The TOAST table and its index, where the table has one.
+    pub toast: Option<(ClassRow, ClassRow)>,
+}
+
+/// A B-tree that can be built here.
+#[derive(Debug, Clone)]
+pub struct IndexDefinition {
+    /// Its row of `pg_class`.
+    pub class: ClassRow,
+    /// Equal keys are refused.
+    pub unique: bool,
+    /// Nulls are equal to each other (`NULLS NOT DISTINCT`, 15 on).
+    pub nulls_not_distinct: bool,
+    /// The key columns.
+    pub keys: Vec<KeyColumn>,
+    /// INCLUDE columns: positions in the table, from 0.
+    pub included: Vec<usize>,
+    /// `fillfactor`, percent.
+    pub fillfactor: u8,
+    /// `deduplicate_items`.
+    pub deduplicate: bool,
+}
+
+impl IndexDefinition {
+    /// Its name, for messages.
+    pub fn display_name(&self) -> String {
+        String::from_utf8_lossy(&self.class.name).into_owned()
+    }
+}
+
+/// A key column of an index.
+#[derive(Debug, Clone)]
+pub struct KeyColumn {
+    /// Its position in the table, from 0.
+    pub position: usize,
+    /// The operator class, by its name in `pg_catalog`: `int4_ops`.
+    pub operator_class: String,
+    /// The type that the operator class is for.
+    pub operator_class_type: Oid,
+    /// The collation, where its type has them.
+    pub collation: Option<Collation>,
+    /// `DESC`.
+    pub descending: bool,
+    /// `NULLS FIRST`.
+    pub nulls_first: bool,
+}
+
+/// How texts are compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Collation {
+    /// Byte by byte: `C`, `POSIX`, and `ucs_basic`.
+    Bytes,
+    /// As the C library does under this locale.
+    Libc(String),
+}
+
+impl Database {
+    /// What new rows of a table have to keep to; with `truncate`, old ones are removed first.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a table that rows cannot be loaded into, with what stands in the way and what to do.
+    pub fn insert_rules(&self, relation: &Relation, truncate: bool) -> Result<InsertRules> {
+        check_kind(self, relation)?;
+        check_columns(relation)?;
+        self.check_constraints(relation, truncate)?;
+        self.check_triggers(relation, truncate)?;
+        let (options, has_policies) = self.class_options(relation.class.oid)?;
+        if has_policies {
+            return Err(refused(relation, "row security is enabled for it", "use COPY"));
+        }
+        let number = |name: &str| -> Option<usize> {
+            options.iter().find_map(|option| value_of(option, name)?.parse().ok())
+        };
+        let toast = match relation.class.toast {
+            Oid::INVALID => None,
+            oid => Some(self.toast_classes(relation, oid)?),
+        };
+        Ok(InsertRules {
+            indexes: self.index_definitions(relation)?,
+            fillfactor: number("fillfactor").map_or(100, |percent| percent.clamp(10, 100) as u8),
+            toast_tuple_target: number("toast_tuple_target"),
+            toast,
+        })
+    }
+
+    fn toast_classes(&self, relation: &Relation, oid: Oid) -> Result<(ClassRow, ClassRow)> {
+        let toast = self.class(oid);
+        let index = self.toast_index(oid)?.and_then(|index| self.class(index));
+        match (toast, index) {
+            (Some(toast), Some(index)) => Ok((toast.clone(), index.clone())),
+            _ => Err(refused(
+                relation,
+                "its TOAST table or the index of that is missing",
+                "restore it",
+            )),
+        }
+    }
+
+    /// Constraints other than NOT NULL, PRIMARY KEY and UNIQUE.
+    fn check_constraints(&self, relation: &Relation, truncate: bool) -> Result<()> {
+        let mut found = Vec::new();
+        let wanted = ["conrelid", "contype", "conname", "confrelid"];
+        self.scan_any(catalog::PG_CONSTRAINT, &wanted, |row| {
+            let (table, kind) = (row.oid(0)?, row.byte(1)?);
+            if table == relation.class.oid || row.oid(3)? == relation.class.oid {
+                found.push((table, kind, row.name(2)?));
+            }
+            Ok(())
+        })?;
+        for (table, kind, name) in found {
+            let name = String::from_utf8_lossy(&name).into_owned();
+            let what = match kind {
+                b'f' if table != relation.class.oid && truncate => {
+                    let why = format!("the foreign key {name} of another table refers to it");
+                    return Err(refused(
+                        relation,
+                        &why,
+                        "load without --truncate, or drop that first",
+                    ));
+                }
+                b'f' if table == relation.class.oid => "the foreign key",
+                b'c' => "the check constraint",
+                b'x' => "the exclusion constraint",
+                b't' => "the constraint trigger",
+                _ => continue,
+            };
+            let why = format!("{what} {name} of it cannot be checked without a server");
+            return Err(refused(
+                relation,
+                &why,
+                "drop it and add it again after the load, or use COPY",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Triggers of users that would fire. Those of foreign keys are told by their constraints.
+    fn check_triggers(&self, relation: &Relation, truncate: bool) -> Result<()> {
+        let events = if truncate { ON_INSERT | ON_TRUNCATE } else { ON_INSERT };
+        let mut found = None;
+        let wanted = ["tgrelid", "tgname", "tgtype", "tgenabled", "tgisinternal"];
+        self.scan_any(catalog::PG_TRIGGER, &wanted, |row| {
+            let fires = row.byte(3)? != b'D' && row.i16(2)? & events != 0 && row.byte(4)? == 0;
+            if row.oid(0)? == relation.class.oid && fires {
+                found = Some(row.name(1)?);
+            }
+            Ok(())
+        })?;
+        let Some(name) = found else { return Ok(()) };
+        let why = format!("its trigger {} would have to run", String::from_utf8_lossy(&name));
+        Err(refused(relation, &why, "disable it (ALTER TABLE … DISABLE TRIGGER), or use COPY"))
+    }
+
+    /// `reloptions` and `relrowsecurity` of a relation.
+    fn class_options(&self, oid: Oid) -> Result<(Vec<String>, bool)> {
+        let mut found = (Vec::new(), false);
+        self.scan(catalog::PG_CLASS, &["oid", "relrowsecurity", "reloptions"], |row| {
+            if row.oid(0)? == oid {
+                let options = row.payload(2)?;
+                found = (
+                    options.as_deref().map(texts).transpose()?.unwrap_or_default(),
+                    row.byte(1)? != 0,
+                );
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn index_definitions(&self, relation: &Relation) -> Result<Vec<IndexDefinition>> {
+        let mut rows = self.index_build_rows(relation.class.oid)?;
+        rows.sort_by_key(|row| row.oid);
+        rows.iter().map(|row| self.index_definition(relation, row)).collect()
+    }
+
+    fn index_build_rows(&self, table: Oid) -> Result<Vec<BuildRow>> {
+        let mut found = Vec::new();
+        let since_15 = self.cluster().version() >= pagemill_format::PgVersion::V15;
+        let mut wanted = BuildRow::SOURCE.to_vec();
+        if since_15 {
+            wanted.push("indnullsnotdistinct");
+        }
+        self.scan(catalog::PG_INDEX, &wanted, |row| {
+            if row.oid(1)? == table {
+                found.push(BuildRow::read(row, since_15)?);
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn index_definition(&self, relation: &Relation, row: &BuildRow) -> Result<IndexDefinition> {
+        let Some(class) = self.class(row.oid) else {
+            let why = format!("its index {} has no row in pg_class", row.oid);
+            return Err(refused(relation, &why, "REINDEX the catalogs"));
+        };
+        let name = String::from_utf8_lossy(&class.name).into_owned();
+        let no = |why: &str| {
+            let why = format!("its index {name} {why}");
+            refused(relation, &why, "drop it and create it again after the load, or use COPY")
+        };
+        if !self.is_btree(class)? {
+            return Err(no("is no B-tree"));
+        }
+        if !row.is_valid || row.has_expression || row.has_predicate {
+            return Err(no(match row.is_valid {
+                false => "is not valid",
+                true if row.has_predicate => "has a WHERE clause, which only a server can evaluate",
+                true => "is over an expression, which only a server can evaluate",
+            }));
+        }
+        if !row.is_immediate {
+            return Err(no("is deferrable"));
+        }
+        let keys = (0..row.key_count).map(|at| {
+            self.key_column(row, at).map_err(|why| match why {
+                Why::Reason(reason) => no(&reason),
+                Why::Failure(error) => error,
+            })
+        });
+        let keys: Vec<KeyColumn> = keys.collect::<Result<_>>()?;
+        let included = row.columns.iter().skip(row.key_count).map(|&number| position(number));
+        let (options, _) = self.class_options(row.oid)?;
+        let option = |name: &str| options.iter().find_map(|option| value_of(option, name));
+        Ok(IndexDefinition {
+            class: class.clone(),
+            unique: row.is_unique,
+            nulls_not_distinct: row.nulls_not_distinct,
+            keys,
+            included: included.collect(),
+            fillfactor: option("fillfactor").and_then(|f| f.parse().ok()).unwrap_or(90),
+            deduplicate: !option("deduplicate_items").is_some_and(is_off),
+        })
+    }
+
+    fn key_column(&self, row: &BuildRow, at: usize) -> Result<KeyColumn, Why> {
+        let missing = || Why::Reason("has more columns than operator classes".into());
+        let class = row.operator_classes.get(at).copied().ok_or_else(missing)?;
+        let (operator_class, operator_class_type) = self.operator_class(class)?;
+        let collation = row.collations.get(at).copied().unwrap_or(Oid::INVALID);
+        let options = row.options.get(at).copied().unwrap_or(0);
+        Ok(KeyColumn {
+            position: row.columns.get(at).map(|&number| position(number)).ok_or_else(missing)?,
+            operator_class,
+            operator_class_type,
+            collation: match collation {
+                Oid::INVALID => None,
+                oid => Some(self.collation(oid)?),
+            },
+            descending: options & DESCENDING != 0,
+            nulls_first: options & NULLS_FIRST != 0,
+        })
+    }
+
+    /// A built-in operator class and the type it is for.
+    fn operator_class(&self, oid: Oid) -> Result<(String, Oid), Why> {
+        let mut found = None;
+        self.scan_any(catalog::PG_OPCLASS, &["oid", "opcname", "opcintype"], |row| {
+            if row.oid(0)? == oid {
+                found = Some((row.name(1)?, row.oid(2)?));
+            }
+            Ok(())
+        })?;
+        match found {
+            Some((name, of)) if oid < FIRST_NORMAL_OID => {
+                Ok((String::from_utf8_lossy(&name).into_owned(), of))
+            }
+            Some((name, _)) => {
+                let name = String::from_utf8_lossy(&name);
+                Err(Why::Reason(format!("uses the operator class {name} of an extension")))
+            }
+            None => Err(Why::Reason(format!("uses operator class {oid}, which is missing"))),
+        }
+    }
+
+    /// How a collation compares.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for one that cannot be followed here.
+    pub fn collation_of(&self, oid: Oid) -> Result<Collation> {
+        self.collation(oid).map_err(|why| match why {
+            Why::Reason(reason) => Error::refused(reason),
+            Why::Failure(error) => error,
+        })
+    }
+
+    fn collation(&self, oid: Oid) -> Result<Collation, Why> {
+        /// `default`, `C` and `POSIX` of `pg_collation`.
+        const DEFAULT: Oid = Oid(100);
+        const BYTES: [Oid; 2] = [Oid(950), Oid(951)];
+        if BYTES.contains(&oid) {
+            return Ok(Collation::Bytes);
+        }
+        let row = match oid {
+            DEFAULT => self.default_collation()?,
+            _ => self.collation_row(oid)?,
+        };
+        let Some(row) = row else {
+            return Err(Why::Reason(format!("uses collation {oid}, which is missing")));
+        };
+        match row.provider {
+            b'c' if matches!(&*row.locale, b"C" | b"POSIX") => Ok(Collation::Bytes),
+            // `C` of the provider that is built in sorts by code points, which UTF-8 keeps.
+            b'b' if row.deterministic => Ok(Collation::Bytes),
+            b'c' if row.deterministic => {
+                Ok(Collation::Libc(String::from_utf8_lossy(&row.locale).into_owned()))
+            }
+            b'c' => Err(Why::Reason("uses a collation that is not deterministic".into())),
+            _ => {
+                Err(Why::Reason("uses a collation of ICU, whose order is not followed here".into()))
+            }
+        }
+    }
+
+    fn collation_row(&self, oid: Oid) -> Result<Option<CollationOrder>> {
+        let mut found = None;
+        let wanted = ["oid", "collprovider", "collisdeterministic", "collcollate"];
+        self.scan(catalog::PG_COLLATION, &wanted, |row| {
+            if row.oid(0)? == oid {
+                found = Some(CollationOrder {
+                    provider: row.byte(1)?,
+                    deterministic: row.byte(2)? != 0,
+                    locale: locale_text(row.raw(3))?,
+                });
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The order of the database itself.
+    fn default_collation(&self) -> Result<Option<CollationOrder>> {
+        let has_provider = self.cluster().version() >= pagemill_format::PgVersion::V15;
+        let provider = if has_provider { "datlocprovider" } else { "datistemplate" };
+        let mut found = None;
+        self.cluster().scan_shared(
+            catalog::PG_DATABASE,
+            &["oid", provider, "datcollate"],
+            |row| {
+                if row.oid(0)? == self.row().oid {
+                    let provider = if has_provider { row.byte(1)? } else { b'c' };
+                    let locale = locale_text(row.raw(2))?;
+                    found = Some(CollationOrder { provider, deterministic: true, locale });
+                }
+                Ok(())
+            },
+        )?;
+        Ok(found)
+    }
+}
+
+/// Why an index cannot be built: something about it, or a failure on the way.
+enum Why {
+    Reason(String),
+    Failure(Error),
+}
+
+impl From<Error> for Why {
+    fn from(error: Error) -> Self {
+        Self::Failure(error)
+    }
+}
+
+struct CollationOrder {
+    provider: u8,
+    deterministic: bool,
+    locale: Box<[u8]>,
+}
+
+/// `collcollate` and `datcollate`: a `name` in 14, a text from 15 on, null for other providers.
+fn locale_text(raw: Option<&[u8]>) -> Result<Box<[u8]>, FormatError> {
+    let Some(raw) = raw else { return Ok(Box::default()) };
+    if raw.len() == 64 && raw.last() == Some(&0) && raw.iter().any(|&byte| byte == 0) {
+        let end = raw.iter().position(|&byte| byte == 0).unwrap_or(raw.len());
+        return Ok(raw[..end].into());
+    }
+    match Varlena::parse(raw)? {
+        Varlena::Plain(text) => Ok(text.into()),
+        _ => Err(FormatError::corrupt("catalog row", 0, "a locale that is compressed")),
+    }
+}
+
+/// A row of `pg_index`, as far as building the index needs it.
+struct BuildRow {
+    oid: Oid,
+    columns: Vec<i16>,
+    key_count: usize,
+    is_unique: bool,
+    is_valid: bool,
+    is_immediate: bool,
+    has_expression: bool,
+    has_predicate: bool,
+    nulls_not_distinct: bool,
+    operator_classes: Vec<Oid>,
+    collations: Vec<Oid>,
+    options: Vec<i16>,
+}
+
+impl BuildRow {
+    const SOURCE: [&'static str; 14] = [
+        "indexrelid",
+        "indrelid",
+        "indisunique",
+        "indisvalid",
+        "indisready",
+        "indislive",
+        "indimmediate",
+        "indnkeyatts",
+        "indkey",
+        "indcollation",
+        "indclass",
+        "indoption",
+        "indexprs",
+        "indpred",
+    ];
+
+    fn read(row: &crate::system_table::Row<'_>, since_15: bool) -> Result<Self, FormatError> {
+        let valid = row.byte(3)? != 0 && row.byte(4)? != 0 && row.byte(5)? != 0;
+        Ok(Self {
+            oid: row.oid(0)?,
+            is_unique: row.byte(2)? != 0,
+            is_valid: valid,
+            is_immediate: row.byte(6)? != 0,
+            key_count: usize::try_from(row.i16(7)?).unwrap_or(0),
+            columns: crate::index::vector(row.raw(8))?,
+            collations: crate::index::oid_vector(row.raw(9))?,
+            operator_classes: crate::index::oid_vector(row.raw(10))?,
+            options: crate::index::vector(row.raw(11))?,
+            has_expression: row.raw(12).is_some(),
+            has_predicate: row.raw(13).is_some(),
+            nulls_not_distinct: since_15 && row.byte(14)? != 0,
+        })
+    }
+}
+
+/// The position of a column by its number; one of the system's (never a key here) has none.
+fn position(number: i16) -> usize {
+    usize::try_from(number).map_or(usize::MAX, |number| number.wrapping_sub(1))
+}
+
+fn check_kind(database: &Database, relation: &Relation) -> Result<()> {
+    let class = &relation.class;
+    let server = "use COPY on a running server";
+    match class.kind {
+        RelationKind::Table => {}
+        RelationKind::PartitionedTable => {
+            let why =
+                "it is partitioned, and which partition a row belongs to is for a server to say";
+            return Err(refused(relation, why, "detach the partitions and load each, or use COPY"));
+        }
+        kind => return Err(refused(relation, &format!("it is a {}", kind.name()), server)),
+    }
+    if class.is_partition {
+        let why = "it is a partition, whose bounds cannot be checked without a server";
+        return Err(refused(relation, why, "detach it, load, and attach it again, or use COPY"));
+    }
+    if class.oid < FIRST_NORMAL_OID || class.shared {
+        return Err(refused(relation, "it is a table of the system", "load your own tables only"));
+    }
+    match class.persistence {
+        Persistence::Permanent => {}
+        Persistence::Temporary => {
+            return Err(refused(
+                relation,
+                "it is temporary, left over from a session",
+                "create a table",
+            ));
+        }
+        Persistence::Unlogged => {
+            let why = "it is unlogged, and an interrupted load would end in a crash recovery that empties it";
+            return Err(refused(relation, why, "ALTER TABLE … SET LOGGED first, or use COPY"));
+        }
+    }
+    match database.is_heap(class.access_method)? {
+        true => Ok(()),
+        false => Err(refused(relation, "its access method is not heap", server)),
+    }
+}
+
+fn check_columns(relation: &Relation) -> Result<()> {
+    for column in relation.columns.iter().filter(|column| !column.dropped) {
+        let what = match column {
+            Column { generated: Generated::Stored | Generated::Virtual, .. } => "generated",
+            Column { is_identity: true, .. } => "an identity column",
+            _ => continue,
+        };
+        let why = format!(
+            "its column {} is {what}, and only a server can fill it",
+            column.display_name()
+        );
+        return Err(refused(relation, &why, "drop that property for the load, or use COPY"));
+    }
+    Ok(())
+}
+
+fn refused(relation: &Relation, why: &str, remedy: &str) -> Error {
+    Error::refused(format!("{} cannot be loaded: {why}: {remedy}", relation.display_name()))
+}
+
+/// The elements of a `text[]`.
+fn texts(array: &[u8]) -> Result<Vec<String>, FormatError> {
+    let elements = pagemill_format::types::array::text_elements(array)?;
+    Ok(elements.into_iter().map(|text| String::from_utf8_lossy(&text).into_owned()).collect())
+}
+
+/// The value of `name=value`.
+fn value_of<'a>(option: &'a str, name: &str) -> Option<&'a str> {
+    option.strip_prefix(name)?.strip_prefix('=')
+}
+
+/// `false` as a storage parameter may spell it.
+fn is_off(value: &str) -> bool {
+    let value = value.to_ascii_lowercase();
+    ["false", "off", "no", "0", "f", "n"].contains(&value.as_str())
+}
