@@ -346,7 +346,7 @@ pub(crate) fn position(block: BlockNumber) -> (u32, u64) {
 }
 
 /// The path of a segment, given that of segment 0.
-fn segment_path(path: &Path, segment: u32) -> PathBuf {
+pub(crate) fn segment_path(path: &Path, segment: u32) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     if segment > 0 {
         name.push(format!(".{segment}"));

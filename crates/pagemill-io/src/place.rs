@@ -27,6 +27,11 @@ pub struct Place {
     pub reads_ahead_too_little: bool,
     /// True when it reads so far ahead that even the faults of a mapping seldom wait for the device.
     pub reads_ahead_far: bool,
+    /// True when blocks are written to a new place each time (btrfs, ZFS, bcachefs): space for them cannot
+    /// be taken beforehand.
+    pub copies_on_write: bool,
+    /// True when the file system compresses what is written here, unless it was allocated (btrfs).
+    pub compresses: bool,
 }
 
 impl Default for Place {
@@ -37,6 +42,8 @@ impl Default for Place {
             turns: false,
             reads_ahead_too_little: false,
             reads_ahead_far: false,
+            copies_on_write: false,
+            compresses: false,
         }
     }
 }
@@ -44,7 +51,12 @@ impl Default for Place {
 impl Place {
     /// The place of a file of this machine.
     pub(crate) fn of(path: &Path) -> Self {
-        device::describe(path).map_or_else(|_| Self::default(), |found| Self::from_device(&found))
+        // What is yet to be made lies where its directory does.
+        let found = device::describe(path).or_else(|_| device::describe(directory_of(path)));
+        let Ok(found) = found else { return Self::default() };
+        let place = Self::from_device(&found);
+        let btrfs = found.file_system == "btrfs";
+        Self { compresses: place.compresses || (btrfs && is_marked(directory_of(path))), ..place }
     }
 
     fn from_device(found: &DeviceDescription) -> Self {
@@ -57,6 +69,33 @@ impl Place {
             turns,
             reads_ahead_too_little: little && !turns && !found.devices.is_empty(),
             reads_ahead_far: found.read_ahead_kb.is_some_and(|kb| kb >= LARGE_READ_AHEAD_KB),
+            copies_on_write: COPY_ON_WRITE.contains(&found.file_system.as_str()),
+            compresses: found.file_system == "btrfs"
+                && found.mount_options.iter().any(|option| is_compression(option)),
         }
     }
+}
+
+/// File systems that write each block to a new place.
+const COPY_ON_WRITE: [&str; 3] = ["btrfs", "zfs", "bcachefs"];
+
+fn is_compression(option: &str) -> bool {
+    let on = option.starts_with("compress=") || option.starts_with("compress-force=");
+    on && !option.ends_with("=no") && !option.ends_with("=none")
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// True when files made in the directory are to be compressed (`chattr +c`).
+fn is_marked(directory: &Path) -> bool {
+    use rustix::fs::{IFlags, Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(directory, flags, Mode::empty());
+    let found = opened.and_then(rustix::fs::ioctl_getflags);
+    found.is_ok_and(|found| found.contains(IFlags::COMPRESSED))
 }

@@ -47,6 +47,9 @@ struct Faults {
     script: VecDeque<Disturbance>,
     by_path: HashMap<PathBuf, FileFaults>,
     failing_syncs: u32,
+    allocation_refused: Option<Errno>,
+    /// Bytes up to which a file can grow.
+    space: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -82,6 +85,17 @@ impl FaultyFileSystem {
     /// The next `count` syncs of files fail with EIO.
     pub fn fail_syncs(&self, count: u32) {
         self.faults().failing_syncs = count;
+    }
+
+    /// Every allocation fails with this error.
+    pub fn refuse_allocation(&self, errno: Errno) {
+        self.faults().allocation_refused = Some(errno);
+    }
+
+    /// There is space for this many bytes in a file, and not for more. A write that begins within takes
+    /// what fits; an allocation takes it too, and fails.
+    pub fn limit_space(&self, bytes: u64) {
+        self.faults().space = Some(bytes);
     }
 
     fn check_sync(&self) -> io::Result<()> {
@@ -128,6 +142,16 @@ impl Faults {
             Disturbance::Short(most) => Ok(wanted.min(most.max(1))),
             Disturbance::Interrupted => Err(Errno::INTR.into()),
             Disturbance::NoSpace => Err(Errno::NOSPC.into()),
+        }
+    }
+
+    /// How many of `wanted` bytes at `offset` a write takes, after the faults.
+    fn next_write(&mut self, wanted: usize, offset: u64) -> io::Result<usize> {
+        let allowed = self.next_call(wanted)?;
+        let left = self.space.map_or(u64::MAX, |space| space.saturating_sub(offset));
+        match allowed.min(usize::try_from(left).unwrap_or(usize::MAX)) {
+            0 if wanted > 0 => Err(Errno::NOSPC.into()),
+            allowed => Ok(allowed),
         }
     }
 
@@ -212,12 +236,23 @@ impl File for FaultyFile {
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
-        let allowed = self.files.faults().next_call(buf.len())?;
+        let allowed = self.files.faults().next_write(buf.len(), offset)?;
         self.file.write_at(&buf[..allowed], offset)
     }
 
     fn allocate(&self, range: Range<u64>) -> io::Result<()> {
-        self.file.allocate(range)
+        let (refused, space) = {
+            let faults = self.files.faults();
+            (faults.allocation_refused, faults.space.unwrap_or(u64::MAX))
+        };
+        match refused {
+            Some(errno) => Err(errno.into()),
+            None if range.end > space => {
+                self.file.allocate(range.start..space.max(range.start + 1))?;
+                Err(Errno::NOSPC.into())
+            }
+            None => self.file.allocate(range),
+        }
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

@@ -184,6 +184,7 @@ impl FileSystem for SimulatedDisk {
             reads_ahead_too_little: little && !turns,
             // Files cannot be mapped here.
             reads_ahead_far: false,
+            ..Place::default()
         }
     }
 
