@@ -46,6 +46,7 @@ pub(crate) mod catalog {
     pub(crate) const PG_TS_DICT: Oid = Oid(3600);
     pub(crate) const PG_ENUM: Oid = Oid(3501);
     pub(crate) const PG_RANGE: Oid = Oid(3541);
+    pub(crate) const PG_CONSTRAINT: Oid = Oid(2606);
     pub(crate) const PG_INDEX: Oid = Oid(2610);
     pub(crate) const PG_AM: Oid = Oid(2601);
     pub(crate) const PG_INHERITS: Oid = Oid(2611);
@@ -57,7 +58,7 @@ pub(crate) mod catalog {
     pub(crate) const PG_TRIGGER: Oid = Oid(2620);
 
     /// Those read through a database; the others are shared by all.
-    pub(crate) const ALL: [Oid; 17] = [
+    pub(crate) const ALL: [Oid; 18] = [
         PG_TYPE,
         PG_ATTRIBUTE,
         PG_PROC,
@@ -70,6 +71,7 @@ pub(crate) mod catalog {
         PG_TS_DICT,
         PG_ENUM,
         PG_RANGE,
+        PG_CONSTRAINT,
         PG_INDEX,
         PG_AM,
         PG_INHERITS,
@@ -632,7 +634,7 @@ impl Inner {
 }
 
 /// The value in `slot`, loaded now if nobody has yet.
-fn load_once<T>(slot: &OnceLock<T>, load: impl FnOnce() -> Result<T>) -> Result<&T> {
+pub(crate) fn load_once<T>(slot: &OnceLock<T>, load: impl FnOnce() -> Result<T>) -> Result<&T> {
     if let Some(found) = slot.get() {
         return Ok(found);
     }

@@ -80,17 +80,20 @@ pub(crate) struct TypeRow {
     pub(crate) element: Oid,
     pub(crate) subscript: Oid,
     pub(crate) storage: u8,
-    len: i16,
-    align: u8,
-    kind: u8,
-    delimiter: u8,
-    relation: Oid,
-    base: Oid,
+    pub(crate) len: i16,
+    pub(crate) align: u8,
+    pub(crate) kind: u8,
+    pub(crate) delimiter: u8,
+    pub(crate) relation: Oid,
+    pub(crate) base: Oid,
     output: Oid,
+    pub(crate) base_typmod: i32,
+    pub(crate) not_null: bool,
+    pub(crate) input: Oid,
 }
 
 impl TypeRow {
-    const SOURCE: [&'static str; 13] = [
+    const SOURCE: [&'static str; 16] = [
         "oid",
         "typname",
         "typnamespace",
@@ -104,6 +107,9 @@ impl TypeRow {
         "typrelid",
         "typbasetype",
         "typoutput",
+        "typtypmod",
+        "typnotnull",
+        "typinput",
     ];
 
     fn read(row: &Row<'_>) -> Result<Self, FormatError> {
@@ -121,11 +127,14 @@ impl TypeRow {
             relation: row.oid(10)?,
             base: row.oid(11)?,
             output: row.oid(12)?,
+            base_typmod: row.i32(13)?,
+            not_null: row.byte(14)? != 0,
+            input: row.oid(15)?,
         })
     }
 }
 
-type EnumLabels = Arc<HashMap<Oid, Box<[u8]>>>;
+pub(crate) type EnumLabels = Arc<HashMap<Oid, Box<[u8]>>>;
 
 /// The columns of composite types, by their relations.
 type CompositeColumns = HashMap<Oid, Arc<[Column]>>;
@@ -204,6 +213,10 @@ impl TypeTable {
         self.rows.values()
     }
 
+    pub(crate) fn row(&self, oid: Oid) -> Option<&TypeRow> {
+        self.rows.get(&oid)
+    }
+
     /// The type with this OID, with its output.
     ///
     /// # Errors
@@ -227,7 +240,7 @@ impl TypeTable {
         Ok(made)
     }
 
-    fn enum_labels(&self, database: &Database, oid: Oid) -> Result<EnumLabels> {
+    pub(crate) fn enum_labels(&self, database: &Database, oid: Oid) -> Result<EnumLabels> {
         if self.enums.get().is_none() {
             let mut found: HashMap<Oid, HashMap<Oid, Box<[u8]>>> = HashMap::new();
             database.scan(catalog::PG_ENUM, &["enumtypid", "oid", "enumlabel"], |row| {

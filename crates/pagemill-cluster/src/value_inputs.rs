@@ -1,0 +1,480 @@
+//! From the columns of a relation to the inputs of their values: what COPY FROM looks up once
+//! before it reads the first row.
+//!
+//! A type is told as for output ([`crate::value_types`]): by its own OID, by its kind, by its input
+//! function being `array_in`, or by sharing its input function with a built-in type. What the types
+//! themselves refuse is refused here, before any row is read, naming column and type: types of
+//! extensions, domains with CHECK constraints, ranges whose order is not known, pseudo-types.
+//!
+//! Source: `BeginCopyFrom` in `src/backend/commands/copyfrom.c`, `src/include/catalog/pg_type.dat`,
+//! `pg_range.h`, `pg_constraint.h`, `pg_attribute.h`, PostgreSQL 14 to 18.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use pagemill_format::tuple::AttributeLayout;
+use pagemill_format::types::input::document::document_reader;
+use pagemill_format::types::input::scalar::scalar_reader;
+use pagemill_format::types::input::tree::{
+    Canonical, CompositeInput, DomainInput, EnumInput, InputAttribute, InputContext, InputType,
+    MultirangeInput, Order, RangeInput, TypeInput,
+};
+use pagemill_format::types::output::{MAX_DEPTH, NameKind};
+use pagemill_format::{Error as FormatError, Oid};
+
+use crate::database::{Database, FIRST_NORMAL_OID, catalog, load_once};
+use crate::error::{Error, Result};
+use crate::name_rows::{DatabaseNames, DatabaseRows, DatabaseSettings};
+use crate::name_search::{InputNames, NameSearch};
+use crate::relation::RelationKind;
+use crate::system_table::Row;
+use crate::value_types::TypeRow;
+
+/// `array_in`.
+const ARRAY_IN: Oid = Oid(750);
+/// The language `internal`.
+const INTERNAL_LANGUAGE: Oid = Oid(12);
+/// `TYPSTORAGE_PLAIN`.
+const STORAGE_PLAIN: u8 = b'p';
+/// The collations that order texts byte by byte: C, POSIX and ucs_basic.
+const COLLATIONS_BY_BYTES: [Oid; 3] = [Oid(950), Oid(951), Oid(12547)];
+/// text and varchar, which a collation orders.
+const COLLATED: [Oid; 2] = [Oid(25), Oid(1043)];
+
+/// A column as rows are written to it.
+#[derive(Debug, Clone)]
+pub struct InputColumn {
+    /// `attname`.
+    pub name: Box<[u8]>,
+    /// `atttypmod`, -1 for none.
+    pub typmod: i32,
+    /// `attnotnull`.
+    pub not_null: bool,
+    /// `attstorage`.
+    pub storage: u8,
+    /// `attlen` and `attalign`.
+    pub layout: AttributeLayout,
+    /// The column's type, or `None` once it is dropped.
+    pub value_type: Option<Arc<InputType>>,
+}
+
+/// A row of `pg_attribute`.
+#[derive(Debug, Clone)]
+struct AttributeRow {
+    number: i16,
+    name: Box<[u8]>,
+    type_oid: Oid,
+    typmod: i32,
+    layout: AttributeLayout,
+    storage: u8,
+    not_null: bool,
+    dropped: bool,
+}
+
+impl AttributeRow {
+    const SOURCE: [&'static str; 10] = [
+        "attrelid",
+        "attnum",
+        "attname",
+        "atttypid",
+        "atttypmod",
+        "attlen",
+        "attalign",
+        "attstorage",
+        "attnotnull",
+        "attisdropped",
+    ];
+
+    fn read(row: &Row<'_>) -> Result<Self, FormatError> {
+        Ok(Self {
+            number: row.i16(1)?,
+            name: row.name(2)?,
+            type_oid: row.oid(3)?,
+            typmod: row.i32(4)?,
+            layout: AttributeLayout::new(row.i16(5)?, row.byte(6)?)?,
+            storage: row.byte(7)?,
+            not_null: row.byte(8)? != 0,
+            dropped: row.byte(9)? != 0,
+        })
+    }
+}
+
+/// A row of `pg_range`.
+#[derive(Debug, Clone, Copy)]
+struct RangeRow {
+    range: Oid,
+    multirange: Oid,
+    subtype: Oid,
+    collation: Oid,
+    operators: Oid,
+    canonical: Oid,
+}
+
+/// The rows of all attributes of some relations, in the order of their numbers.
+type Attributes = HashMap<Oid, Arc<[AttributeRow]>>;
+
+/// The inputs of one database's types; shared by all that read values.
+pub struct InputCatalog {
+    database: Database,
+    context: InputContext,
+    names: DatabaseNames,
+    search: Arc<NameSearch>,
+    built: Mutex<HashMap<Oid, Arc<InputType>>>,
+    attributes: Mutex<Attributes>,
+    ranges: OnceLock<Vec<RangeRow>>,
+    checked_domains: OnceLock<HashSet<Oid>>,
+    internal_inputs: OnceLock<HashMap<Oid, Oid>>,
+}
+
+impl InputCatalog {
+    /// A catalog that has built nothing yet.
+    ///
+    /// # Errors
+    /// When the settings of `pg_db_role_setting` cannot be read.
+    pub fn new(database: &Database) -> Result<Self> {
+        let settings = DatabaseSettings::read(database)?.names;
+        let rows = DatabaseRows::new(database.clone());
+        Ok(Self {
+            context: InputContext {
+                version: database.cluster().version(),
+                encoding: database.row().encoding,
+            },
+            search: Arc::new(NameSearch::new(rows, settings.clone())),
+            names: DatabaseNames::new_for(database.clone(), settings),
+            database: database.clone(),
+            built: Mutex::default(),
+            attributes: Mutex::default(),
+            ranges: OnceLock::new(),
+            checked_domains: OnceLock::new(),
+            internal_inputs: OnceLock::new(),
+        })
+    }
+
+    /// What readers of this database's values depend on.
+    pub fn context(&self) -> &InputContext {
+        &self.context
+    }
+
+    /// What one thread looks names up with.
+    pub fn lookups(&self) -> InputNames {
+        InputNames::new(self.search.clone())
+    }
+
+    /// The columns of a relation, dropped ones included, in the order of their numbers.
+    ///
+    /// # Errors
+    /// When the catalogs cannot be read, or values of a column cannot; `wanted` says of which columns
+    /// that matters.
+    pub fn columns(
+        &self,
+        relation: Oid,
+        wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<InputColumn>> {
+        let rows = self.attributes(relation)?;
+        let column = |row: &AttributeRow| {
+            let build = !row.dropped && wanted(&row.name);
+            let value_type = build.then(|| self.value_type(row.type_oid)).transpose();
+            let value_type = value_type.map_err(|error| named(error, &row.name))?;
+            Ok(InputColumn {
+                name: row.name.clone(),
+                typmod: row.typmod,
+                not_null: row.not_null,
+                storage: row.storage,
+                layout: row.layout,
+                value_type,
+            })
+        };
+        rows.iter().map(column).collect()
+    }
+
+    /// The type with this OID.
+    ///
+    /// # Errors
+    /// When there is none, or values of it cannot be read.
+    pub fn value_type(&self, oid: Oid) -> Result<Arc<InputType>> {
+        self.build(oid, 0)
+    }
+
+    fn build(&self, oid: Oid, depth: usize) -> Result<Arc<InputType>> {
+        let built = || self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = built().get(&oid) {
+            return Ok(found.clone());
+        }
+        let row = self.row(oid)?;
+        if depth > MAX_DEPTH {
+            return Err(self.refused(row, "contains itself"));
+        }
+        let layout = AttributeLayout::new(row.len, row.align)
+            .map_err(|error| self.refused(row, &format!("cannot be read: {error}")))?;
+        let made = Arc::new(InputType {
+            oid,
+            layout,
+            delimiter: row.delimiter,
+            packable: row.storage != STORAGE_PLAIN,
+            input: self.input(row, depth)?,
+        });
+        built().insert(oid, made.clone());
+        Ok(made)
+    }
+
+    fn row(&self, oid: Oid) -> Result<&TypeRow> {
+        self.database.types()?.row(oid).ok_or_else(|| {
+            Error::refused(format!("there is no type with the OID {oid} in pg_type"))
+        })
+    }
+
+    fn refused(&self, row: &TypeRow, why: &str) -> Error {
+        let name =
+            self.type_name(row.oid).unwrap_or_else(|_| String::from_utf8_lossy(&row.name).into());
+        Error::refused(format!("type {name} {why}"))
+    }
+
+    /// The type's name as `format_type` prints it.
+    fn type_name(&self, oid: Oid) -> Result<String> {
+        let mut name = Vec::new();
+        self.names.write_format_type(oid, &mut name)?;
+        Ok(String::from_utf8_lossy(&name).into_owned())
+    }
+
+    fn input(&self, row: &TypeRow, depth: usize) -> Result<TypeInput> {
+        if let Some(input) = self.builtin(row.oid) {
+            return Ok(input);
+        }
+        match row.kind {
+            b'd' => self.domain(row, depth),
+            b'e' => self.enumeration(row),
+            b'c' => self.composite(row, depth),
+            b'r' => Ok(TypeInput::Range(Arc::new(self.range(row, depth)?))),
+            b'm' => self.multirange(row, depth),
+            b'b' if row.input == ARRAY_IN && row.element.is_valid() => {
+                Ok(TypeInput::Array(self.build(row.element, depth + 1)?))
+            }
+            b'b' => self.borrowed(row),
+            _ => Err(self.refused(row, "is a pseudo-type, which no column can have")),
+        }
+    }
+
+    fn builtin(&self, oid: Oid) -> Option<TypeInput> {
+        let version = self.context.version;
+        let name = |kind| Some(TypeInput::Name(kind));
+        match oid.0 {
+            24 => return name(NameKind::Proc),
+            2202 => return name(NameKind::Procedure),
+            2203 => return name(NameKind::Oper),
+            2204 => return name(NameKind::Operator),
+            2205 => return name(NameKind::Class),
+            2206 => return name(NameKind::Type),
+            3734 => return name(NameKind::Config),
+            3769 => return name(NameKind::Dictionary),
+            4089 => return name(NameKind::Namespace),
+            4096 => return name(NameKind::Role),
+            4191 => return name(NameKind::Collation),
+            1033 => return Some(TypeInput::AclItem),
+            _ => {}
+        }
+        let document = document_reader(oid, version).map(TypeInput::Document);
+        document.or_else(|| scalar_reader(oid, version).map(TypeInput::Scalar))
+    }
+
+    fn domain(&self, row: &TypeRow, depth: usize) -> Result<TypeInput> {
+        if self.checked_domains()?.contains(&row.oid) {
+            return Err(self.refused(row, "is a domain with a CHECK constraint, which only a server can check"));
+        }
+        let base = self.build(row.base, depth + 1)?;
+        let mut domain = DomainInput {
+            name: self.type_name(row.oid)?,
+            base: base.input.clone(),
+            typmod: row.base_typmod,
+            not_null: row.not_null,
+        };
+        // A domain over a domain has its modifier from the one below, and all that any forbids.
+        if let TypeInput::Domain(below) = &base.input {
+            domain.not_null |= below.not_null;
+            domain.typmod = below.typmod;
+            domain.base = below.base.clone();
+        }
+        Ok(TypeInput::Domain(Arc::new(domain)))
+    }
+
+    fn checked_domains(&self) -> Result<&HashSet<Oid>> {
+        load_once(&self.checked_domains, || {
+            let mut found = HashSet::new();
+            self.database.scan(catalog::PG_CONSTRAINT, &["contypid", "contype"], |row| {
+                if row.byte(1)? == b'c' {
+                    found.insert(row.oid(0)?);
+                }
+                Ok(())
+            })?;
+            Ok(found)
+        })
+    }
+
+    fn enumeration(&self, row: &TypeRow) -> Result<TypeInput> {
+        let labels = self.database.types()?.enum_labels(&self.database, row.oid)?;
+        let labels = labels.iter().map(|(oid, label)| (label.clone(), *oid)).collect();
+        Ok(TypeInput::Enum(Arc::new(EnumInput { name: self.type_name(row.oid)?, labels })))
+    }
+
+    fn composite(&self, row: &TypeRow, depth: usize) -> Result<TypeInput> {
+        let attribute = |of: &AttributeRow| {
+            let input = (!of.dropped).then(|| self.build(of.type_oid, depth + 1)).transpose()?;
+            Ok(InputAttribute {
+                layout: of.layout,
+                typmod: of.typmod,
+                packable: of.storage != STORAGE_PLAIN,
+                input: input.map(|found| found.input.clone()),
+            })
+        };
+        let rows = self.attributes(row.relation)?;
+        let attributes = rows.iter().map(attribute).collect::<Result<_>>()?;
+        Ok(TypeInput::Composite(Arc::new(CompositeInput { oid: row.oid, attributes })))
+    }
+
+    fn range(&self, row: &TypeRow, depth: usize) -> Result<RangeInput> {
+        let of = self.range_row(row, |of| of.range)?;
+        let canonical = match of.canonical.0 {
+            0 => Canonical::None,
+            3914 => Canonical::Int4,
+            3928 => Canonical::Int8,
+            3915 => Canonical::Date,
+            _ => {
+                let why = "is a range with a canonical function of its own, which only a server can call";
+                return Err(self.refused(row, why));
+            }
+        };
+        let order = self.range_order(of).ok_or_else(|| {
+            self.refused(row, "is a range over a type whose order only a server knows")
+        })?;
+        Ok(RangeInput { oid: row.oid, subtype: self.build(of.subtype, depth + 1)?, order, canonical })
+    }
+
+    /// How the bounds of a range compare: by one of the built-in operator classes, for texts only in
+    /// a collation that goes by bytes.
+    fn range_order(&self, of: RangeRow) -> Option<Order> {
+        let collated = COLLATED.contains(&of.subtype);
+        let by_bytes = COLLATIONS_BY_BYTES.contains(&of.collation);
+        let known = of.operators < FIRST_NORMAL_OID && (!collated || by_bytes);
+        known.then(|| Order::of(of.subtype)).flatten()
+    }
+
+    fn multirange(&self, row: &TypeRow, depth: usize) -> Result<TypeInput> {
+        let of = self.range_row(row, |of| of.multirange)?;
+        match &self.build(of.range, depth + 1)?.input {
+            TypeInput::Range(range) => {
+                let multirange = MultirangeInput { oid: row.oid, range: range.clone() };
+                Ok(TypeInput::Multirange(Arc::new(multirange)))
+            }
+            _ => Err(self.refused(row, "is a multirange over a type that is no range")),
+        }
+    }
+
+    fn range_row(&self, row: &TypeRow, key: fn(&RangeRow) -> Oid) -> Result<RangeRow> {
+        let found = self.ranges()?.iter().find(|of| key(of) == row.oid);
+        found.copied().ok_or_else(|| self.refused(row, "is not in pg_range"))
+    }
+
+    fn ranges(&self) -> Result<&Vec<RangeRow>> {
+        let wanted =
+            ["rngtypid", "rngmultitypid", "rngsubtype", "rngcollation", "rngsubopc", "rngcanonical"];
+        load_once(&self.ranges, || {
+            let mut found = Vec::new();
+            self.database.scan(catalog::PG_RANGE, &wanted, |row| {
+                found.push(RangeRow {
+                    range: row.oid(0)?,
+                    multirange: row.oid(1)?,
+                    subtype: row.oid(2)?,
+                    collation: row.oid(3)?,
+                    operators: row.oid(4)?,
+                    canonical: row.oid(5)?,
+                });
+                Ok(())
+            })?;
+            Ok(found)
+        })
+    }
+
+    /// The input of the built-in type that has the same input function.
+    fn borrowed(&self, row: &TypeRow) -> Result<TypeInput> {
+        let function = match row.input {
+            builtin if builtin < FIRST_NORMAL_OID => Some(builtin),
+            own => self.internal_inputs()?.get(&own).copied(),
+        };
+        let lender = function.and_then(|function| {
+            let rows = self.database.types().ok()?.rows();
+            let lends = |r: &&TypeRow| r.input == function && r.oid < FIRST_NORMAL_OID;
+            rows.filter(lends).map(|r| r.oid).min()
+        });
+        match lender.and_then(|lender| self.builtin(lender)) {
+            Some(input) => Ok(input),
+            None if row.oid < FIRST_NORMAL_OID => {
+                Err(self.refused(row, "has no values that could be read from a text"))
+            }
+            None => {
+                let why = "cannot be read: its input function is part of an extension";
+                Err(self.refused(row, why))
+            }
+        }
+    }
+
+    /// The built-in functions that input functions of language `internal` stand for.
+    fn internal_inputs(&self) -> Result<&HashMap<Oid, Oid>> {
+        load_once(&self.internal_inputs, || {
+            let inputs: HashSet<Oid> =
+                self.database.types()?.rows().map(|row| row.input).collect();
+            let (mut builtin, mut own) = (HashMap::new(), Vec::new());
+            let wanted = ["oid", "prolang", "proname", "prosrc"];
+            self.database.scan(catalog::PG_PROC, &wanted, |row| {
+                let oid = row.oid(0)?;
+                if !inputs.contains(&oid) || row.oid(1)? != INTERNAL_LANGUAGE {
+                    return Ok(());
+                }
+                if oid < FIRST_NORMAL_OID {
+                    builtin.insert(row.name(2)?, oid);
+                } else {
+                    own.push((oid, row.payload(3)?.unwrap_or_default()));
+                }
+                Ok(())
+            })?;
+            let stands_for = |(oid, source): (Oid, Vec<u8>)| Some((oid, *builtin.get(&*source)?));
+            Ok(own.into_iter().filter_map(stands_for).collect())
+        })
+    }
+
+    /// The attributes of a relation. The first time, those of all composite types are read too.
+    fn attributes(&self, relation: Oid) -> Result<Arc<[AttributeRow]>> {
+        let known = || self.attributes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(&relation) {
+            return Ok(found.clone());
+        }
+        let first = known().is_empty();
+        let is_composite = |oid: Oid| {
+            let class = self.database.class(oid);
+            first && class.is_some_and(|class| class.kind == RelationKind::CompositeType)
+        };
+        let mut found: HashMap<Oid, Vec<AttributeRow>> = HashMap::from([(relation, Vec::new())]);
+        self.database.scan(catalog::PG_ATTRIBUTE, &AttributeRow::SOURCE, |row| {
+            let of = row.oid(0)?;
+            if row.i16(1)? > 0 && (of == relation || is_composite(of)) {
+                found.entry(of).or_default().push(AttributeRow::read(row)?);
+            }
+            Ok(())
+        })?;
+        let sorted = |(oid, mut rows): (Oid, Vec<AttributeRow>)| {
+            rows.sort_by_key(|row| row.number);
+            (oid, Arc::from(rows))
+        };
+        known().extend(found.into_iter().map(sorted));
+        Ok(known().get(&relation).cloned().unwrap_or_default())
+    }
+}
+
+/// A refusal with the name of the column it is about.
+fn named(error: Error, column: &[u8]) -> Error {
+    match error {
+        Error::Refused(why) => {
+            let column = String::from_utf8_lossy(column);
+            Error::refused(format!("column \"{column}\": {why}"))
+        }
+        other => other,
+    }
+}
