@@ -53,7 +53,6 @@ pub(crate) mod catalog {
     pub(crate) const PG_DB_ROLE_SETTING: Oid = Oid(2964);
 
     // Read when rows are to be loaded, and not kept.
-    pub(crate) const PG_CONSTRAINT: Oid = Oid(2606);
     pub(crate) const PG_OPCLASS: Oid = Oid(2616);
     pub(crate) const PG_TRIGGER: Oid = Oid(2620);
 

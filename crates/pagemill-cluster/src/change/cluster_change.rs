@@ -1,0 +1,398 @@
+//! A change of a cluster that takes place wholly or not at all, with PostgreSQL's own recovery as the safety net.
+//!
+//! ```text
+//! begin   the lock; what an earlier change left is removed; WAL is written after the last shutdown checkpoint
+//!   │     new files and WAL records. A server that starts now sees none of it: pg_control says "shut down",
+//!   │     so it reads no WAL behind the checkpoint, and no catalog names the files.
+//!   ├─ drop: the new files are removed
+//! commit  images of all changed pages and the commit record; all of it synced
+//!   │     ── pg_control says "in production" ──  from here on a server's crash recovery would finish the change
+//!   │     the images are put into the live files, the transaction is marked committed, old files are removed
+//!   │     a shutdown checkpoint is written, pg_control says "shut down" again
+//! ```
+//!
+//! Invariants: nothing that existed before is changed until `pg_control` was flipped; after that every error says that
+//! a server's start finishes the work. What is written into live files comes from the WAL just written, so that it is
+//! what a server's replay would have put there.
+//!
+//! Source: `StartupXLOG`, `CreateCheckPoint` and `UpdateControlFile` in `src/backend/access/transam/xlog.c`,
+//! PostgreSQL 14 to 18.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pagemill_format::control::{CONTROL_FILE_BYTES, ClusterState, FullTransactionId};
+use pagemill_format::wal::{
+    Commit, ExclusiveLock, ImageCompression, Invalidation, RecordBuilder, RelFileLocator,
+};
+use pagemill_format::{BlockBytes, BlockNumber, Fork, Lsn, Oid, TransactionId};
+use pagemill_io::OpenForWrite;
+use pagemill_wal::{WalOptions, WalWriter};
+
+use super::class_rows::{ClassChange, change_rows};
+use super::commit_log;
+use super::lock::ClusterLock;
+use super::oid_counter::OidCounter;
+use super::pending;
+use super::replay::replay_images;
+use crate::data_directory::Cluster;
+use crate::database::{Database, catalog};
+use crate::error::{Error, Result};
+
+/// Transactions that are left before wraparound when no more are given out (`xidStopLimit`).
+const RESERVED_TRANSACTIONS: u32 = 3_000_000;
+/// Seconds between 1970 and 2000, from where transactions count their time.
+const EPOCH_SECONDS: u64 = 946_684_800;
+
+/// A change that is not committed. Dropped, it removes what it made.
+#[derive(Debug)]
+pub struct ClusterChange {
+    database: Database,
+    lock: ClusterLock,
+    wal: WalWriter,
+    xid: FullTransactionId,
+    oids: Arc<OidCounter>,
+    new_files: Vec<RelFileLocator>,
+    dropped_files: Vec<RelFileLocator>,
+    classes: HashMap<Oid, ClassChange>,
+    /// Relations that standbys lock, as what they hold is exchanged.
+    locked: Vec<Oid>,
+    pages: BTreeMap<(RelFileLocator, Fork, BlockNumber), Box<BlockBytes>>,
+    is_flipped: bool,
+}
+
+impl ClusterChange {
+    /// Begins a change of a database, which was opened under `lock`.
+    ///
+    /// # Errors
+    /// When the cluster is in no state to be changed: not shut down, with prepared transactions, about to be recovered
+    /// or restored, short of transaction numbers.
+    pub fn begin(
+        lock: ClusterLock,
+        database: Database,
+        compression: ImageCompression,
+    ) -> Result<Self> {
+        let cluster = database.cluster();
+        check_state(cluster)?;
+        pending::remove_leftovers(cluster)?;
+        let control = cluster.control();
+        let options = WalOptions {
+            directory: cluster.path().join("pg_wal"),
+            version: control.version,
+            system_identifier: control.system_identifier,
+            timeline: control.checkpoint.timeline,
+            segment_size: control.build.wal_segment_size,
+            compression,
+        };
+        let wal = WalWriter::after_checkpoint(cluster.storage(), options, control.checkpoint_location)?;
+        let oids = Arc::new(OidCounter::new(control.checkpoint.next_oid));
+        let xid = control.checkpoint.next_xid;
+        Ok(Self {
+            database,
+            lock,
+            wal,
+            xid,
+            oids,
+            new_files: Vec::new(),
+            dropped_files: Vec::new(),
+            classes: HashMap::new(),
+            locked: Vec::new(),
+            pages: BTreeMap::new(),
+            is_flipped: false,
+        })
+    }
+
+    /// The database that is changed, as it was when the change began.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// The transaction of the change.
+    pub fn xid(&self) -> TransactionId {
+        self.xid.xid()
+    }
+
+    /// Where OIDs come from.
+    pub fn oids(&self) -> &Arc<OidCounter> {
+        &self.oids
+    }
+
+    /// The WAL of the change.
+    pub fn wal(&mut self) -> &mut WalWriter {
+        &mut self.wal
+    }
+
+    /// Numbers for new relation files in these tablespaces, which nothing has yet.
+    ///
+    /// # Errors
+    /// When the directories or the list of unfinished files cannot be read or written.
+    pub fn new_files(&mut self, tablespaces: &[Oid]) -> Result<Vec<RelFileLocator>> {
+        let mut files = Vec::new();
+        for &tablespace in tablespaces {
+            files.push(self.unused_file(tablespace)?);
+        }
+        self.new_files.extend(&files);
+        let cluster = self.database.cluster();
+        pending::write(cluster.storage(), cluster.path(), &self.new_files)?;
+        Ok(files)
+    }
+
+    fn unused_file(&self, tablespace: Oid) -> Result<RelFileLocator> {
+        let (cluster, database) = (self.database.cluster(), self.database.row().oid);
+        loop {
+            let file = RelFileLocator { tablespace, database, number: self.oids.take() };
+            let base = pending::base(cluster, file);
+            let is_known = |class: &crate::ClassRow| class.filenode == file.number.0;
+            if !self.database.classes().iter().any(is_known) && !cluster.storage().exists(&base)? {
+                return Ok(file);
+            }
+        }
+    }
+
+    /// The files a relation has now.
+    ///
+    /// # Errors
+    /// When it is mapped, and not in the relation map.
+    pub fn files_of(&self, relation: Oid) -> Result<RelFileLocator> {
+        let class = self.database.class(relation);
+        let class = class.ok_or_else(|| Error::refused(format!("there is no relation {relation}")))?;
+        let row = self.database.row();
+        let tablespace = match class.tablespace {
+            Oid::INVALID => row.tablespace,
+            other => other,
+        };
+        let base = self.database.base_path(class)?;
+        let number = base.file_name().and_then(|name| name.to_str()?.parse().ok()).map(Oid);
+        let number = number.ok_or_else(|| Error::refused(format!("relation {relation} has no files")))?;
+        Ok(RelFileLocator { tablespace, database: row.oid, number })
+    }
+
+    /// Gives a relation new files in place of those it has, which are removed with the commit.
+    ///
+    /// # Errors
+    /// As [`files_of`](Self::files_of).
+    pub fn replace_files(&mut self, relation: Oid, new: RelFileLocator) -> Result<()> {
+        let old = self.files_of(relation)?;
+        self.dropped_files.push(old);
+        self.locked.push(relation);
+        self.classes.entry(relation).or_default().filenode = Some(new.number.0);
+        Ok(())
+    }
+
+    /// Notes a relation's new size.
+    pub fn set_size(&mut self, relation: Oid, size: ClassChange) {
+        let entry = self.classes.entry(relation).or_default();
+        *entry = ClassChange { filenode: entry.filenode, ..size };
+    }
+
+    /// Changes a page of a live file with the commit.
+    pub fn set_page(
+        &mut self,
+        file: RelFileLocator,
+        fork: Fork,
+        block: BlockNumber,
+        page: Box<BlockBytes>,
+    ) {
+        self.pages.insert((file, fork, block), page);
+    }
+
+    /// Makes the change take place.
+    ///
+    /// # Errors
+    /// When something fails before the decision, nothing has changed. [`Error::Unfinished`] when it is after that.
+    pub fn commit(mut self) -> Result<()> {
+        self.prepare_catalog()?;
+        self.log_pages()?;
+        self.log_commit()?;
+        self.wal.sync()?;
+        self.write_control(ClusterState::InProduction)?;
+        self.is_flipped = true;
+        let finished = self.finish();
+        finished.map_err(|error| Error::Unfinished {
+            path: self.database.cluster().path().into(),
+            reason: Box::new(error),
+        })
+    }
+
+    /// Turns changes of relations into changed pages of `pg_class`, and of its index.
+    fn prepare_catalog(&mut self) -> Result<()> {
+        if self.classes.is_empty() {
+            return Ok(());
+        }
+        let file = self.files_of(catalog::PG_CLASS)?;
+        for (block, page) in change_rows(&self.database, &self.classes)? {
+            self.set_page(file, Fork::Main, block, page);
+        }
+        if self.classes.values().any(|change| change.filenode.is_some()) {
+            self.rebuild_filenode_index(file)?;
+        }
+        Ok(())
+    }
+
+    fn rebuild_filenode_index(&mut self, class_file: RelFileLocator) -> Result<()> {
+        let changed = |block| self.pages.get(&(class_file, Fork::Main, block)).cloned();
+        let pages = super::filenode_index::rebuilt(&self.database, changed)?;
+        let file = self.files_of(super::filenode_index::INDEX)?;
+        for (block, page) in pages {
+            self.set_page(file, Fork::Main, block, page);
+        }
+        Ok(())
+    }
+
+    fn log_pages(&mut self) -> Result<()> {
+        let xid = self.xid();
+        for (&(file, fork, block), page) in &self.pages {
+            self.wal.append_images(file, fork, &[(block, page)], xid)?;
+        }
+        Ok(())
+    }
+
+    fn log_commit(&mut self) -> Result<()> {
+        let (xid, version) = (self.xid(), self.database.cluster().version());
+        let row = self.database.row();
+        if commit_log::begins_page(xid) {
+            let page = commit_log::page_of(xid);
+            self.wal.append(&RecordBuilder::commit_log_zero_page(page, version))?;
+        }
+        self.wal.append(&RecordBuilder::next_oid(self.oids.peek()))?;
+        let lock = |&relation| ExclusiveLock { xid, database: row.oid, relation };
+        let locks: Vec<_> = self.locked.iter().map(lock).collect();
+        if !locks.is_empty() {
+            self.wal.append(&ExclusiveLock::record(&locks))?;
+        }
+        let commit = Commit {
+            time: now_since_2000(),
+            database: Some((row.oid, row.tablespace)),
+            dropped_files: self.dropped_files.clone(),
+            invalidations: self.invalidations(),
+            had_exclusive_locks: !locks.is_empty(),
+            force_sync: true,
+            ..Commit::default()
+        };
+        self.wal.append(&commit.record(xid, version))?;
+        Ok(())
+    }
+
+    /// What the sessions of a standby are to forget: what they know of `pg_class`, and of each changed relation.
+    fn invalidations(&self) -> Vec<Invalidation> {
+        let database = self.database.row().oid;
+        let of_class = Invalidation::Catalog { database, catalog: catalog::PG_CLASS };
+        let relation = |&relation: &Oid| Invalidation::Relation { database, relation };
+        std::iter::once(of_class).chain(self.classes.keys().map(relation)).collect()
+    }
+
+    /// What follows the decision: live files, the commit log, the checkpoint.
+    fn finish(&mut self) -> Result<()> {
+        let cluster = self.database.cluster().clone();
+        let skipped: HashSet<_> = self.new_files.iter().copied().collect();
+        let begin = self.wal.begin();
+        replay_images(&cluster, begin, self.wal.position(), &skipped)?;
+        commit_log::mark_committed(&cluster, self.xid())?;
+        for &file in &self.dropped_files {
+            pending::remove_files(&cluster, file)?;
+        }
+        self.checkpoint()?;
+        pending::forget(cluster.storage(), cluster.path())
+    }
+
+    fn checkpoint(&mut self) -> Result<()> {
+        let cluster = self.database.cluster().clone();
+        let mut control = cluster.control().clone();
+        control.checkpoint.next_xid = FullTransactionId(self.xid.0 + 1).skip_special();
+        control.checkpoint.next_oid = self.oids.peek();
+        control.checkpoint.time = seconds_since_1970();
+        control.checkpoint.redo = self.wal.next_record_start();
+        let record = RecordBuilder::shutdown_checkpoint(&control.checkpoint, cluster.version());
+        control.checkpoint_location = control.checkpoint.redo;
+        self.wal.append(&record)?;
+        self.wal.sync()?;
+        control.state = ClusterState::ShutDown;
+        self.store_control(&control)
+    }
+
+    fn write_control(&self, state: ClusterState) -> Result<()> {
+        let mut control = self.database.cluster().control().clone();
+        control.state = state;
+        self.store_control(&control)
+    }
+
+    /// Overwrites `pg_control` where it lies: what counts of it is within one sector of 512 bytes.
+    fn store_control(&self, control: &pagemill_format::control::ControlFile) -> Result<()> {
+        let cluster = self.database.cluster();
+        let mut control = control.clone();
+        control.time = seconds_since_1970();
+        control.min_recovery_point = Lsn(0);
+        control.min_recovery_point_timeline = 0;
+        let bytes: [u8; CONTROL_FILE_BYTES] = control.encode();
+        let path = cluster.path().join("global/pg_control");
+        let file = cluster.storage().open_for_write(&path, OpenForWrite::default())?;
+        file.write_all_at(&bytes, 0)?;
+        Ok(file.sync_all()?)
+    }
+}
+
+impl Drop for ClusterChange {
+    fn drop(&mut self) {
+        if self.is_flipped {
+            return;
+        }
+        let cluster = self.database.cluster();
+        let removed = self.new_files.iter().try_for_each(|&file| pending::remove_files(cluster, file));
+        // What cannot be removed stays on the list, for the next change to remove.
+        if removed.is_ok() {
+            let _ = pending::forget(cluster.storage(), self.lock.directory());
+        }
+    }
+}
+
+/// Refuses a cluster that a change could damage or that would not keep it.
+fn check_state(cluster: &Cluster) -> Result<()> {
+    let control = cluster.control();
+    let refuse = |reason: String| Err(Error::refused(format!("{}: {reason}", cluster.path().display())));
+    if control.state != ClusterState::ShutDown {
+        return refuse(format!(
+            "the cluster's state is \"{}\", not \"shut down\": start PostgreSQL on it and stop it",
+            control.state
+        ));
+    }
+    for name in ["backup_label", "recovery.signal", "standby.signal"] {
+        if cluster.storage().exists(&cluster.path().join(name))? {
+            return refuse(format!("there is a {name}: start PostgreSQL on it first, and stop it"));
+        }
+    }
+    let prepared: Vec<PathBuf> = prepared_transactions(cluster)?;
+    if !prepared.is_empty() {
+        return refuse(format!(
+            "{} prepared transactions are waiting, which may hold locks: COMMIT or ROLLBACK PREPARED them first",
+            prepared.len()
+        ));
+    }
+    if control.settings.track_commit_timestamp {
+        return refuse("track_commit_timestamp is on, whose log is not written here: set it off, start and stop the server".into());
+    }
+    let left = control.checkpoint.oldest_xid.0.wrapping_add(i32::MAX as u32).wrapping_sub(control.checkpoint.next_xid.xid().0);
+    if (left as i32) < RESERVED_TRANSACTIONS as i32 {
+        return refuse("transaction numbers are running out: VACUUM the databases first".into());
+    }
+    Ok(())
+}
+
+fn prepared_transactions(cluster: &Cluster) -> Result<Vec<PathBuf>> {
+    let directory = cluster.path().join("pg_twophase");
+    let entries = cluster.storage().read_dir(&directory)?;
+    Ok(entries.into_iter().map(|entry| directory.join(entry.name)).collect())
+}
+
+fn seconds_since_1970() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(0))
+}
+
+/// Microseconds since 2000, PostgreSQL's time.
+fn now_since_2000() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = now.saturating_sub(std::time::Duration::from_secs(EPOCH_SECONDS));
+    i64::try_from(since.as_micros()).unwrap_or(0)
+}
