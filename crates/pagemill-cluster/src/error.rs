@@ -63,6 +63,23 @@ pub enum Error {
         /// How that came about, where the directory tells, and how it becomes "shut down".
         advice: String,
     },
+    /// A change was decided, and what follows failed: a server's recovery finishes it.
+    #[error(
+        "{path}: the change is committed, but its last steps failed: start PostgreSQL on it, which finishes \
+         them by its crash recovery: {reason}"
+    )]
+    Unfinished {
+        /// The data directory.
+        path: PathBuf,
+        /// What failed.
+        reason: Box<Error>,
+    },
+    /// WAL cannot be read or written.
+    #[error(transparent)]
+    Wal(#[from] pagemill_wal::Error),
+    /// Bytes that cannot be made, or not from what there is.
+    #[error(transparent)]
+    Format(#[from] pagemill_format::Error),
     /// A tablespace is not, or not wholly, where the cluster has it.
     #[error("{path}: no such directory: it belongs to tablespace {tablespace}, {link}")]
     MissingTablespace {

@@ -105,6 +105,13 @@ impl FullTransactionId {
         (self.0 >> 32) as u32
     }
 
+    /// The one after this: the numbers that mean something else are passed over.
+    #[must_use]
+    pub fn next(self) -> Self {
+        let next = Self(self.0.wrapping_add(1));
+        if next.xid().is_normal() { next } else { Self(next.0 & !0xFFFF_FFFF | 3) }
+    }
+
     /// The 32 bits that tuples carry.
     pub fn xid(self) -> TransactionId {
         TransactionId(self.0 as u32)

@@ -105,6 +105,13 @@ pub fn status_in_page(page: &BlockBytes, xid: TransactionId) -> TransactionStatu
     }
 }
 
+/// Marks `xid` committed on `page`, the one [`clog_position`] names.
+pub fn set_committed(page: &mut BlockBytes, xid: TransactionId) {
+    let shift = xid.0 % 4 * 2;
+    let byte = &mut page[xid.0 as usize / 4 % BLOCK_SIZE];
+    *byte = *byte & !(3 << shift) | 1 << shift;
+}
+
 /// Where the parent of the subtransaction `xid` is, in `pg_subtrans`.
 ///
 /// `pg_subtrans` does not survive a crash: only running servers can use it.

@@ -23,13 +23,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pagemill_format::control::{CONTROL_FILE_BYTES, ClusterState, FullTransactionId};
+use pagemill_format::control::{ClusterState, ControlFile, FullTransactionId};
 use pagemill_format::wal::{
     Commit, ExclusiveLock, ImageCompression, Invalidation, RecordBuilder, RelFileLocator,
 };
 use pagemill_format::{BlockBytes, BlockNumber, Fork, Lsn, Oid, TransactionId};
 use pagemill_io::OpenForWrite;
-use pagemill_wal::{WalOptions, WalWriter};
+use pagemill_wal::{WalDirectory, WalWriter, WriterOptions};
 
 use super::class_rows::{ClassChange, change_rows};
 use super::commit_log;
@@ -52,6 +52,7 @@ pub struct ClusterChange {
     database: Database,
     lock: ClusterLock,
     wal: WalWriter,
+    wal_directory: WalDirectory,
     xid: FullTransactionId,
     oids: Arc<OidCounter>,
     new_files: Vec<RelFileLocator>,
@@ -78,21 +79,17 @@ impl ClusterChange {
         check_state(cluster)?;
         pending::remove_leftovers(cluster)?;
         let control = cluster.control();
-        let options = WalOptions {
-            directory: cluster.path().join("pg_wal"),
-            version: control.version,
-            system_identifier: control.system_identifier,
-            timeline: control.checkpoint.timeline,
-            segment_size: control.build.wal_segment_size,
-            compression,
-        };
-        let wal = WalWriter::after_checkpoint(cluster.storage(), options, control.checkpoint_location)?;
+        let directory = WalDirectory::of_cluster(cluster.path(), control)?;
+        let options = WriterOptions { compression, group_access: false };
+        let checkpoint = control.checkpoint_location;
+        let wal = WalWriter::begin(cluster.storage(), &directory, checkpoint, options)?;
         let oids = Arc::new(OidCounter::new(control.checkpoint.next_oid));
         let xid = control.checkpoint.next_xid;
         Ok(Self {
             database,
             lock,
             wal,
+            wal_directory: directory,
             xid,
             oids,
             new_files: Vec::new(),
@@ -287,8 +284,8 @@ impl ClusterChange {
     fn finish(&mut self) -> Result<()> {
         let cluster = self.database.cluster().clone();
         let skipped: HashSet<_> = self.new_files.iter().copied().collect();
-        let begin = self.wal.begin();
-        replay_images(&cluster, begin, self.wal.position(), &skipped)?;
+        let (begin, end) = (self.wal.start_lsn(), self.wal.position());
+        replay_images(&cluster, &self.wal_directory, begin, end, &skipped)?;
         commit_log::mark_committed(&cluster, self.xid())?;
         for &file in &self.dropped_files {
             pending::remove_files(&cluster, file)?;
@@ -300,10 +297,10 @@ impl ClusterChange {
     fn checkpoint(&mut self) -> Result<()> {
         let cluster = self.database.cluster().clone();
         let mut control = cluster.control().clone();
-        control.checkpoint.next_xid = FullTransactionId(self.xid.0 + 1).skip_special();
+        control.checkpoint.next_xid = self.xid.next();
         control.checkpoint.next_oid = self.oids.peek();
         control.checkpoint.time = seconds_since_1970();
-        control.checkpoint.redo = self.wal.next_record_start();
+        control.checkpoint.redo = self.wal.next_record_lsn();
         let record = RecordBuilder::shutdown_checkpoint(&control.checkpoint, cluster.version());
         control.checkpoint_location = control.checkpoint.redo;
         self.wal.append(&record)?;
@@ -319,13 +316,13 @@ impl ClusterChange {
     }
 
     /// Overwrites `pg_control` where it lies: what counts of it is within one sector of 512 bytes.
-    fn store_control(&self, control: &pagemill_format::control::ControlFile) -> Result<()> {
+    fn store_control(&self, control: &ControlFile) -> Result<()> {
         let cluster = self.database.cluster();
         let mut control = control.clone();
         control.time = seconds_since_1970();
         control.min_recovery_point = Lsn(0);
         control.min_recovery_point_timeline = 0;
-        let bytes: [u8; CONTROL_FILE_BYTES] = control.encode();
+        let bytes = control.encode()?;
         let path = cluster.path().join("global/pg_control");
         let file = cluster.storage().open_for_write(&path, OpenForWrite::default())?;
         file.write_all_at(&bytes, 0)?;

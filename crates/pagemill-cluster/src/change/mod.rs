@@ -1,9 +1,15 @@
-//! Changing a data directory.
+//! Changing a data directory: the right to do it, and a change that takes place wholly or not at all.
 
 mod class_rows;
+mod cluster_change;
+mod commit_log;
+mod filenode_index;
 mod lock;
+mod oid_counter;
 mod pending;
+mod replay;
 
 pub use class_rows::ClassChange;
+pub use cluster_change::ClusterChange;
 pub use lock::ClusterLock;
-pub use pending::RelationFile;
+pub use oid_counter::OidCounter;

@@ -16,6 +16,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{Fork, Oid};
 use pagemill_io::Storage;
 
@@ -28,30 +29,17 @@ const TEMPORARY: &str = "pagemill.pending.new";
 const TITLE: &str = "relation files of a change that was not finished";
 const LIMIT: u64 = 1 << 20;
 
-/// Which files a relation has, apart from its name: where they lie and their number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RelationFile {
-    /// The tablespace, never 0.
-    pub tablespace: Oid,
-    /// The database.
-    pub database: Oid,
-    /// The relfilenode.
-    pub filenode: u32,
-}
-
-impl RelationFile {
-    /// The path of the files, without fork and segment.
-    pub fn base(&self, cluster: &Cluster) -> PathBuf {
-        let directory = cluster.tablespace_path(self.tablespace, self.database);
-        directory.join(self.filenode.to_string())
-    }
+/// The path of a relation's files, without fork and segment.
+pub(super) fn base(cluster: &Cluster, file: RelFileLocator) -> PathBuf {
+    let directory = cluster.tablespace_path(file.tablespace, file.database);
+    directory.join(file.number.to_string())
 }
 
 /// Makes the list durable.
-pub(super) fn write(storage: &Storage, directory: &Path, files: &[RelationFile]) -> Result<()> {
+pub(super) fn write(storage: &Storage, directory: &Path, files: &[RelFileLocator]) -> Result<()> {
     let mut text = format!("{TITLE}\n");
     for file in files {
-        text += &format!("{} {} {}\n", file.tablespace, file.database, file.filenode);
+        text += &format!("{} {} {}\n", file.tablespace, file.database, file.number);
     }
     let (path, temporary) = (directory.join(NAME), directory.join(TEMPORARY));
     Ok(storage.replace_file(&path, &temporary, text.as_bytes(), false)?)
@@ -84,13 +72,13 @@ pub(super) fn remove_leftovers(cluster: &Cluster) -> Result<()> {
 }
 
 /// The files listed, or the number of a line that lists none.
-fn parse(text: &[u8]) -> Result<Vec<RelationFile>, usize> {
+fn parse(text: &[u8]) -> Result<Vec<RelFileLocator>, usize> {
     let text = String::from_utf8_lossy(text);
     let file = |(number, line): (usize, &str)| {
         let mut numbers = line.split(' ').map(str::parse::<u32>);
         match (numbers.next(), numbers.next(), numbers.next(), numbers.next()) {
-            (Some(Ok(tablespace)), Some(Ok(database)), Some(Ok(filenode)), None) => {
-                Ok(RelationFile { tablespace: Oid(tablespace), database: Oid(database), filenode })
+            (Some(Ok(tablespace)), Some(Ok(database)), Some(Ok(number)), None) => {
+                Ok(RelFileLocator { tablespace: Oid(tablespace), database: Oid(database), number: Oid(number) })
             }
             _ => Err(number + 1),
         }
@@ -99,24 +87,24 @@ fn parse(text: &[u8]) -> Result<Vec<RelationFile>, usize> {
 }
 
 /// True when a row of `pg_class` has these files.
-fn is_in_use(cluster: &Cluster, file: RelationFile) -> Result<bool> {
+fn is_in_use(cluster: &Cluster, file: RelFileLocator) -> Result<bool> {
     let row = cluster.databases()?.into_iter().find(|row| row.oid == file.database);
     let Some(row) = row else { return Ok(false) };
     let default = row.tablespace;
     let database = Database::open(cluster, row)?;
     let lies_in = |tablespace| if tablespace == Oid::INVALID { default } else { tablespace };
     let mut classes = database.classes().iter();
-    Ok(classes.any(|c| c.filenode == file.filenode && lies_in(c.tablespace) == file.tablespace))
+    Ok(classes.any(|c| c.filenode == file.number.0 && lies_in(c.tablespace) == file.tablespace))
 }
 
 /// Removes every fork and segment with this number. Syncs the directory.
-pub(super) fn remove_files(cluster: &Cluster, file: RelationFile) -> Result<()> {
+pub(super) fn remove_files(cluster: &Cluster, file: RelFileLocator) -> Result<()> {
     let storage = cluster.storage();
     let directory = cluster.tablespace_path(file.tablespace, file.database);
     if !storage.exists(&directory)? {
         return Ok(());
     }
-    let number = file.filenode.to_string();
+    let number = file.number.to_string();
     let mut removed = false;
     for entry in storage.read_dir(&directory)? {
         let Some(name) = entry.name.to_str() else { continue };
@@ -160,7 +148,7 @@ mod tests {
     #[test]
     fn a_list_reads_back_and_a_line_that_is_none_is_told() {
         let dir = tempfile::tempdir().unwrap();
-        let file = RelationFile { tablespace: Oid(1663), database: Oid(5), filenode: 16390 };
+        let file = RelFileLocator { tablespace: Oid(1663), database: Oid(5), number: Oid(16390) };
         write(&Storage::real(), dir.path(), &[file, file]).unwrap();
         let text = std::fs::read(dir.path().join(NAME)).unwrap();
         assert_eq!(parse(&text).unwrap(), [file, file]);

@@ -1,0 +1,150 @@
+//! The pages of one fork of a relation, from the run that was built to WAL and file.
+//!
+//! Where the fork goes depends on what becomes of it. A new file is written at once, as nobody knows of it; a fork that
+//! lives on gets its pages only after the commit, out of the WAL, which has to hold them all.
+//!
+//! Invariant: blocks come in ascending order, each once.
+
+use std::sync::Arc;
+
+use pagemill_cluster::change::ClusterChange;
+use pagemill_format::heap_builder::assign_blocks;
+use pagemill_format::page_builder::set_lsn;
+use pagemill_format::wal::RelFileLocator;
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
+use pagemill_io::{Create, FileExtendMethod, FileExtension, OpenForWrite, WritableFork};
+use pagemill_stream::{WriteStream, WriteStreamOptions};
+
+use super::page_run::{Piece, Pieces};
+use crate::error::Result;
+
+/// Images in one record.
+const IMAGES_PER_RECORD: usize = 32;
+
+/// Where the pages of a fork go.
+#[derive(Debug)]
+pub(super) struct ForkWriter {
+    file: RelFileLocator,
+    fork: Fork,
+    /// The new file; `None` for a fork that lives on.
+    stream: Option<WriteStream>,
+    is_logged: bool,
+    next: u32,
+}
+
+impl ForkWriter {
+    /// A fork in a new file.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub(super) fn new_file(
+        change: &ClusterChange,
+        (file, fork): (RelFileLocator, Fork),
+        extend_method: Option<FileExtendMethod>,
+        is_logged: bool,
+    ) -> Result<Self> {
+        let cluster = change.database().cluster();
+        let base = cluster.tablespace_path(file.tablespace, file.database);
+        let base = base.join(file.number.to_string());
+        let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
+        let fork_files = WritableFork::open(cluster.storage(), &base, fork, how).map_err(cluster_error)?;
+        let space = Arc::new(FileExtension::new(Arc::new(fork_files), 0, extend_method));
+        let checksums = cluster.control().has_data_checksums();
+        let options = WriteStreamOptions { checksums, ..WriteStreamOptions::default() };
+        let stream = WriteStream::new(space, options, None).map_err(cluster_error)?;
+        Ok(Self { file, fork, stream: Some(stream), is_logged, next: 0 })
+    }
+
+    /// A fork that lives on, behind its `blocks` blocks.
+    pub(super) fn behind(file: RelFileLocator, fork: Fork, blocks: u32) -> Self {
+        Self { file, fork, stream: None, is_logged: true, next: blocks }
+    }
+
+    /// Blocks so far.
+    pub(super) fn blocks(&self) -> u32 {
+        self.next
+    }
+
+    /// Adds heap pages, whose tuples learn where they are, and gives their memory back. Returns the first block.
+    ///
+    /// # Errors
+    /// When WAL or file cannot be written.
+    pub(super) fn add_heap(
+        &mut self,
+        change: &mut ClusterChange,
+        pieces: Vec<Piece>,
+        store: &Pieces,
+    ) -> Result<BlockNumber> {
+        let first = self.next;
+        for mut piece in pieces {
+            let block = BlockNumber(self.next);
+            let pages = piece.buffer.as_chunks_mut::<BLOCK_SIZE>().0;
+            assign_blocks(pages.get_mut(..piece.pages).unwrap_or_default(), block);
+            self.add(change, piece, store)?;
+        }
+        Ok(BlockNumber(first))
+    }
+
+    /// Adds pages as they are.
+    ///
+    /// # Errors
+    /// When WAL or file cannot be written.
+    pub(super) fn add(
+        &mut self,
+        change: &mut ClusterChange,
+        mut piece: Piece,
+        store: &Pieces,
+    ) -> Result<()> {
+        let first = BlockNumber(self.next);
+        self.next = u32::try_from(piece.pages)
+            .ok()
+            .and_then(|pages| self.next.checked_add(pages).filter(|&next| next < u32::MAX))
+            .ok_or_else(|| {
+                pagemill_cluster::Error::refused("the table would have more blocks than a table can have")
+            })?;
+        if self.is_logged {
+            let pages = piece.buffer.as_chunks_mut::<BLOCK_SIZE>().0;
+            self.log(change, first, pages.get_mut(..piece.pages).unwrap_or_default())?;
+        }
+        match &mut self.stream {
+            Some(stream) => {
+                stream.write_run(first, piece.buffer, piece.pages).map_err(cluster_error)?;
+                store.put(stream.buffer().map_err(cluster_error)?);
+            }
+            None => store.put(piece.buffer),
+        }
+        Ok(())
+    }
+
+    fn log(
+        &self,
+        change: &mut ClusterChange,
+        first: BlockNumber,
+        pages: &mut [BlockBytes],
+    ) -> Result<()> {
+        let xid = change.xid();
+        for (record, pages) in (0..).zip(pages.chunks_mut(IMAGES_PER_RECORD)) {
+            let block = first.0 + record * IMAGES_PER_RECORD as u32;
+            let images: Vec<_> = (block..).map(BlockNumber).zip(&*pages).collect();
+            let lsn = change.wal().append_images(self.file, self.fork, &images, xid);
+            let lsn = lsn.map_err(pagemill_cluster::Error::from)?;
+            pages.iter_mut().for_each(|page| set_lsn(page, lsn));
+        }
+        Ok(())
+    }
+
+    /// Makes a new file durable.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub(super) fn finish(self) -> Result<()> {
+        match self.stream {
+            Some(stream) => stream.finish().map_err(cluster_error),
+            None => Ok(()),
+        }
+    }
+}
+
+fn cluster_error(error: pagemill_io::Error) -> crate::error::Error {
+    pagemill_cluster::Error::from(error).into()
+}
