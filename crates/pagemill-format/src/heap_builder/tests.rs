@@ -1,4 +1,5 @@
 //! Pages filled by the builder, read back.
+//! Invariant under test: a tuple is where the builder said, and its ctid says the same.
 
 use proptest::prelude::*;
 
