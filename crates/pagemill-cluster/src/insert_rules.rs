@@ -10,7 +10,8 @@
 //! Source: `BeginCopyFrom` and `CopyFrom` in `src/backend/commands/copyfrom.c`, `src/include/catalog/pg_constraint.h`,
 //! `pg_trigger.h`, `pg_index.h`, `pg_opclass.h`, `pg_collation.h`, PostgreSQL 14 to 18.
 
-use pagemill_format::varlena::Varlena;
+use pagemill_format::varlena::{Compression, Varlena};
+use pagemill_format::wal::ImageCompression;
 use pagemill_format::{Error as FormatError, Oid};
 
 use crate::column::{Column, Generated};
@@ -116,6 +117,31 @@ impl Database {
             fillfactor: number("fillfactor").map_or(100, |percent| percent.clamp(10, 100) as u8),
             toast_tuple_target: number("toast_tuple_target"),
             toast,
+        })
+    }
+
+    /// What compresses values of columns that do not say it (`default_toast_compression`).
+    ///
+    /// # Errors
+    /// When the settings cannot be read.
+    pub fn default_toast_compression(&self) -> Result<Compression> {
+        Ok(match self.session_settings()?.get("default_toast_compression") {
+            Some(b"lz4") => Compression::Lz4,
+            _ => Compression::Pglz,
+        })
+    }
+
+    /// How page images are compressed (`wal_compression`).
+    ///
+    /// # Errors
+    /// When the settings cannot be read.
+    pub fn wal_compression(&self) -> Result<ImageCompression> {
+        let value = self.session_settings()?.get("wal_compression").unwrap_or_default();
+        Ok(match value.to_ascii_lowercase().as_slice() {
+            b"on" | b"true" | b"yes" | b"1" | b"pglz" => ImageCompression::Pglz,
+            b"lz4" => ImageCompression::Lz4,
+            b"zstd" => ImageCompression::Zstd,
+            _ => ImageCompression::Off,
         })
     }
 

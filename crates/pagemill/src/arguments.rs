@@ -14,6 +14,7 @@ use clap_complete::Shell;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
+use crate::load_arguments::LoadArguments;
 use crate::option_values::shared_buffers;
 use crate::read_arguments::ReadArguments;
 
@@ -39,6 +40,7 @@ pub(crate) enum Command {
     Count(CountArguments),
     Export(Box<ExportArguments>),
     Inspect(InspectArguments),
+    Load(Box<LoadArguments>),
     Probe(ProbeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),

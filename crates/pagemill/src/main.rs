@@ -13,6 +13,8 @@ mod failure;
 mod inspect;
 mod inspect_block;
 mod inspect_relation;
+mod load;
+mod load_arguments;
 mod ls;
 mod man_page;
 mod option_values;
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Command::Count(arguments) => count::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Load(arguments) => load::run(arguments),
         Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man_page::run(arguments),

@@ -1,0 +1,138 @@
+//! `load`: files into a table of a stopped cluster, all rows or none.
+//!
+//! ```text
+//!   input ─► batches ─┬─► rows ─► tuples on pages ─┐
+//!                     └─► rows ─► tuples on pages ─┴─► in order: blocks, WAL, files ─► indexes ─► maps ─► commit
+//!                         (RowFormer, one a thread)
+//! ```
+//!
+//! | the table | heap and TOAST pages | indexes |
+//! | --- | --- | --- |
+//! | has no blocks, or `--truncate` | in new files, logged or not | new files |
+//! | has rows, logged | in the WAL; into the old files after the commit | new files |
+//! | has rows, `--no-wal` | in new files, behind a copy of the old ones | new files |
+//!
+//! Invariants: rows keep the order of the input; memory does not grow with it; until the commit nothing is changed that
+//! a server looks at.
+
+mod finish;
+mod fork_writer;
+mod page_run;
+mod plan;
+mod row_former;
+mod used_ids;
+
+use pagemill_cluster::change::{ClusterChange, ClusterLock};
+use pagemill_cluster::value_inputs::InputCatalog;
+use pagemill_cluster::{Database, Relation};
+use pagemill_format::toast_builder::chunk_form;
+use pagemill_format::wal::ImageCompression;
+
+use crate::copy_input::{self, CopyFromOptions, CopyRules, CopyTarget, Input, InputSource, RejectLog, Rows};
+use crate::error::{Error, Result};
+
+use finish::Targets;
+use plan::LoadPlan;
+use row_former::{FormedRows, FormerState, RowFormer, Shared};
+use used_ids::UsedIds;
+
+pub use plan::LoadOptions;
+
+/// What was loaded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LoadSummary {
+    /// Rows that are in the table now and were not before.
+    pub rows: u64,
+    /// Rows that were put aside.
+    pub rejected: u64,
+    /// Blocks of the table that were written.
+    pub blocks: u64,
+    /// Bytes of WAL that were written.
+    pub wal_bytes: u64,
+}
+
+/// Loads files into a table. The database was opened under `lock`.
+///
+/// # Errors
+/// When the table, the options or a row stand in the way, or the system fails: nothing has changed then. Only
+/// [`pagemill_cluster::Error::Unfinished`] says otherwise.
+pub fn load(
+    lock: ClusterLock,
+    database: &Database,
+    relation: Relation,
+    sources: Vec<InputSource>,
+    (copy, options): (&CopyFromOptions, LoadOptions),
+    compression: ImageCompression,
+    mut rejects: Option<RejectLog>,
+) -> Result<LoadSummary> {
+    let mut change = ClusterChange::begin(lock, database.clone(), compression)?;
+    let catalog = InputCatalog::new(database)?;
+    let plan = LoadPlan::new(database, relation, &catalog, options, change.xid())?;
+    let rules = copy_rules(copy, &plan, database)?;
+    let mut targets = Targets::new(&mut change, &plan)?;
+    let used_ids = targets.used_ids(database)?;
+    let oids = change.oids().clone();
+    let form = chunk_form()?;
+    let shared = Shared {
+        plan: &plan,
+        catalog: &catalog,
+        context: catalog.context(),
+        oids: &oids,
+        used_ids: &used_ids,
+        chunk_form: &form,
+        pieces: targets.pieces().clone(),
+        puts_aside: rejects.is_some(),
+    };
+    let storage = database.cluster().storage();
+    let input = Input { storage, rules: &rules, sources };
+    let mut summary = LoadSummary::default();
+    copy_input::run(
+        input,
+        plan.options.jobs,
+        || FormerState::new(&shared),
+        |state, rows| form_rows(&shared, state, rows),
+        |formed: FormedRows| {
+            summary.rows += formed.rows;
+            for error in &formed.rejected {
+                match &mut rejects {
+                    Some(log) => log.push(error.clone())?,
+                    None => return Err(Error::Copy(Box::new(error.clone()))),
+                }
+            }
+            targets.take(&mut change, formed)
+        },
+    )?;
+    if let Some(log) = rejects {
+        summary.rejected = log.count();
+        log.finish()?;
+    }
+    targets.finish(&mut change, &plan, &mut summary)?;
+    let wal = (change.wal().start_lsn(), change.wal().position());
+    summary.wal_bytes = wal.1.0 - wal.0.0;
+    change.commit()?;
+    Ok(summary)
+}
+
+fn copy_rules(copy: &CopyFromOptions, plan: &LoadPlan, database: &Database) -> Result<CopyRules> {
+    let names: Vec<&[u8]> =
+        plan.fields.iter().filter_map(|&field| plan.relation.columns.get(field)).map(|c| &*c.name).collect();
+    let server_major = database.cluster().version().major();
+    CopyRules::new(copy, CopyTarget { columns: &names, encoding: database.row().encoding, server_major })
+}
+
+/// The work of a thread on one batch.
+fn form_rows(
+    shared: &Shared<'_>,
+    state: &mut Result<FormerState, pagemill_format::Error>,
+    rows: &mut Rows<'_>,
+) -> Result<FormedRows> {
+    let state = match state {
+        Ok(state) => state,
+        Err(error) => return Err(pagemill_cluster::Error::refused(error.to_string()).into()),
+    };
+    let mut former = RowFormer::new(shared, state);
+    while let Some(row) = rows.next_row()? {
+        former.add(&row)?;
+    }
+    Ok(former.finish())
+}

@@ -1,0 +1,159 @@
+//! `pagemill load`: files into a table of a stopped cluster.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Result;
+use pagemill_cluster::{Cluster, ClusterLock, OpenOptions};
+use pagemill_engine::copy_input::{
+    CopyFromOptions, ForcedColumns, Header, InputSource, RejectLog, RejectSettings,
+};
+use pagemill_engine::{Error as EngineError, Format, LoadOptions, LoadSummary, load};
+use pagemill_format::wal::ImageCompression;
+use pagemill_io::{Output, Storage};
+
+use crate::arguments::FormatChoice;
+use crate::failure::{Outcome, UsageError, say};
+use crate::load_arguments::{CompressionChoice, HeaderChoice, LoadArguments};
+use crate::option_values::{character, column_list};
+use crate::stats::{self, Work};
+
+/// Threads that read rows unless told otherwise, at most: more wait for the one that writes.
+const MOST_DEFAULT_JOBS: usize = 8;
+
+pub(crate) fn run(arguments: &LoadArguments) -> Result<Outcome> {
+    let start = Instant::now();
+    let storage = Storage::real();
+    let loaded = load_with(arguments, &storage);
+    if let Some(form) = arguments.stats {
+        let summary = loaded.as_ref().copied().unwrap_or_default();
+        let work = Work { rows: summary.rows, pages: summary.blocks, ..Work::default() };
+        stats::print(form, start.elapsed(), &storage, &work);
+    }
+    let summary = loaded?;
+    if arguments.verbose {
+        say(format!(
+            "{} rows in {} blocks, {} bytes of WAL, {:.3} s",
+            summary.rows,
+            summary.blocks,
+            summary.wal_bytes,
+            start.elapsed().as_secs_f64()
+        ));
+    }
+    if summary.rejected > 0 {
+        let file = arguments.log_errors.as_deref().unwrap_or(Path::new("")).display();
+        say(format!("{} rows were put aside: see {file}", summary.rejected));
+    }
+    Ok(Outcome::Done)
+}
+
+fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary> {
+    let copy = copy_options(arguments)?;
+    let columns = arguments.columns.as_deref().map(|list| column_list("columns", list)).transpose()?;
+    let sources = arguments.files.iter().map(|file| source(file)).collect::<Result<_>>()?;
+    let lock = ClusterLock::take(storage, directory(arguments)?)?;
+    let cluster = Cluster::open_locked(storage.clone(), &lock, OpenOptions::default())?;
+    let database = cluster.database(&arguments.database.dbname)?;
+    let selected = pagemill_engine::select::find_one(&database, &arguments.table)?;
+    let relation = database.relation(&selected.class)?;
+    if arguments.no_wal {
+        warn_of_no_wal(&cluster, &relation.display_name());
+    }
+    let options = LoadOptions {
+        columns,
+        wal: !arguments.no_wal,
+        truncate: arguments.truncate,
+        freeze: arguments.freeze,
+        jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
+        extend_method: None,
+    };
+    let compression = match arguments.wal_compression {
+        Some(choice) => image_compression(choice),
+        None => database.wal_compression()?,
+    };
+    let rejects = reject_log(arguments, storage)?;
+    Ok(load(lock, &database, relation, sources, (&copy, options), compression, rejects)?)
+}
+
+fn directory(arguments: &LoadArguments) -> Result<&Path> {
+    let named = arguments.pgdata.as_deref().filter(|dir| !dir.as_os_str().is_empty());
+    named.ok_or_else(|| UsageError("no data directory: name it with -D, or set PGDATA".into()).into())
+}
+
+fn default_jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(MOST_DEFAULT_JOBS)
+}
+
+fn source(file: &Path) -> Result<InputSource> {
+    if file == Path::new("-") {
+        return Ok(InputSource::standard_input()?);
+    }
+    Ok(InputSource::File(file.to_owned()))
+}
+
+fn warn_of_no_wal(cluster: &Cluster, table: &str) {
+    let control = cluster.control();
+    let follows = match control.settings.wal_level {
+        0 => "",
+        _ => ", which standbys, archives and backups being taken do not get: they will find an empty file",
+    };
+    say(format!("--no-wal: the rows of {table} are in its new files only{follows}"));
+}
+
+fn image_compression(choice: CompressionChoice) -> ImageCompression {
+    match choice {
+        CompressionChoice::Off => ImageCompression::Off,
+        CompressionChoice::Pglz => ImageCompression::Pglz,
+        CompressionChoice::Lz4 => ImageCompression::Lz4,
+        CompressionChoice::Zstd => ImageCompression::Zstd,
+    }
+}
+
+fn reject_log(arguments: &LoadArguments, storage: &Storage) -> Result<Option<RejectLog>> {
+    let Some(path) = &arguments.log_errors else { return Ok(None) };
+    let output = Output::file(storage, path).map_err(EngineError::Output)?;
+    let settings = RejectSettings {
+        format: format(arguments.format),
+        most: arguments.max_errors,
+        name: path.display().to_string(),
+    };
+    Ok(Some(RejectLog::new(output, settings)?))
+}
+
+fn format(choice: FormatChoice) -> Format {
+    match choice {
+        FormatChoice::Text => Format::Text,
+        FormatChoice::Csv => Format::Csv,
+    }
+}
+
+fn copy_options(arguments: &LoadArguments) -> Result<CopyFromOptions> {
+    let byte = |option, text: &Option<String>| {
+        text.as_deref().map(|text| character(option, text)).transpose()
+    };
+    Ok(CopyFromOptions {
+        format: format(arguments.format),
+        delimiter: byte("delimiter", &arguments.delimiter)?,
+        null: arguments.null.as_ref().map(|text| text.clone().into_bytes()),
+        header: match arguments.header {
+            HeaderChoice::None => Header::None,
+            HeaderChoice::Skip => Header::Skip,
+            HeaderChoice::Match => Header::Match,
+        },
+        quote: byte("quote", &arguments.quote)?,
+        escape: byte("escape", &arguments.escape)?,
+        encoding: arguments.encoding.clone(),
+        force_null: forced("force-null", arguments.force_null.as_deref())?,
+        force_not_null: forced("force-not-null", arguments.force_not_null.as_deref())?,
+    })
+}
+
+fn forced(option: &'static str, list: Option<&str>) -> Result<ForcedColumns> {
+    Ok(match list {
+        None => ForcedColumns::None,
+        Some("*") => ForcedColumns::All,
+        Some(list) => {
+            ForcedColumns::Columns(column_list(option, list)?.into_iter().map(Vec::from).collect())
+        }
+    })
+}
