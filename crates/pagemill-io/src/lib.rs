@@ -46,8 +46,8 @@ pub use read_settings::{
 };
 pub use real_files::RealFileSystem;
 pub use seam::{
-    Advice, Caching, Create, DirEntry, File, FileSystem, FinishedRead, Lane, Metadata,
-    OpenForWrite, QueueKind, QueuedRead, ReadQueue, Residency,
+    Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Lane,
+    Metadata, OpenForWrite, QueueKind, QueuedIo, Residency,
 };
 pub use segment_listing::SegmentListing;
 pub use spool::Spool;

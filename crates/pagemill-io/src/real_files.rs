@@ -16,8 +16,8 @@ use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags, SeekFrom, Statx, StatxFl
 use crate::place::Place;
 use crate::ring_queue::RingQueue;
 use crate::seam::{
-    Advice, Caching, Create, DirEntry, File, FileSystem, Metadata, OpenForWrite, QueueKind,
-    ReadQueue, Residency,
+    Advice, Caching, Create, DirEntry, File, FileSystem, IoQueue, Metadata, OpenForWrite,
+    QueueKind, Residency,
 };
 use crate::worker_queue::WorkerQueue;
 
@@ -78,7 +78,7 @@ impl FileSystem for RealFileSystem {
         Place::of(path)
     }
 
-    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
+    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn IoQueue>> {
         Ok(match kind {
             QueueKind::Worker => Box::new(WorkerQueue::new(depth)?),
             QueueKind::IoUring => Box::new(RingQueue::new(depth)?),
