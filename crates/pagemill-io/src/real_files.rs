@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::BLOCK_SIZE;
-use pagemill_sys::{ALIGNMENT, Mapping, WriteBack};
+use pagemill_sys::{ALIGNMENT, Mapping, WritableMapping, WriteBack};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags, SeekFrom, Statx, StatxFlags};
 
@@ -202,6 +202,12 @@ impl File for RealFile {
 
     fn write_vectored_at(&self, bufs: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
         Ok(rustix::io::pwritev(&self.fd, bufs, offset)?)
+    }
+
+    fn map_for_write(&self, range: Range<u64>) -> io::Result<WritableMapping> {
+        use rustix::fd::AsFd as _;
+        let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        WritableMapping::new(self.fd.as_fd(), range.start, len)
     }
 
     fn allocate(&self, range: Range<u64>) -> io::Result<()> {

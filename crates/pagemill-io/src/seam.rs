@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pagemill_sys::{AlignedBuffer, Mapping, WriteBack};
+use pagemill_sys::{AlignedBuffer, Mapping, WritableMapping, WriteBack};
 use rustix::fd::OwnedFd;
 
 use crate::place::Place;
@@ -269,6 +269,16 @@ pub trait File: Send + Sync + Debug {
             Some(buf) => self.write_at(buf, offset),
             None => Ok(0),
         }
+    }
+
+    /// A range of the file, in bytes, as memory to write to. It begins at a multiple of the machine's page
+    /// size.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where files are not mapped.
+    fn map_for_write(&self, range: Range<u64>) -> io::Result<WritableMapping> {
+        let _ = range;
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Takes space on the device for a range, in bytes; what was not written before reads as zeros, and

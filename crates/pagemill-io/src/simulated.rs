@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 
 use crate::real_files::RealFileSystem;
-use pagemill_sys::{Mapping, WriteBack};
+use pagemill_sys::{Mapping, WritableMapping, WriteBack};
 
 use crate::seam::{
     Caching, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Metadata, OpenForWrite,
@@ -238,6 +238,10 @@ impl File for FaultyFile {
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
         let allowed = self.files.faults().next_write(buf.len(), offset)?;
         self.file.write_at(&buf[..allowed], offset)
+    }
+
+    fn map_for_write(&self, range: Range<u64>) -> io::Result<WritableMapping> {
+        self.file.map_for_write(range)
     }
 
     fn allocate(&self, range: Range<u64>) -> io::Result<()> {
