@@ -1,6 +1,6 @@
 //! Blocks of a fork written by copies to a mapping.
 //!
-//! One stretch of [`CHUNK`] bytes is mapped at a time, which is what keeps a load's memory small: what was
+//! One stretch of 64 MiB is mapped at a time, which is what keeps a load's memory small: what was
 //! left behind belongs to the page cache alone.
 //!
 //! Invariant: the file holds every block that is written here; whoever writes extends it first. A page that
