@@ -94,6 +94,12 @@ pub enum ErrorKind {
         /// The system's words then.
         reason: String,
     },
+    /// Nothing is written any more, because something failed before.
+    #[error("not written, as nothing is after a failure ({reason}): begin anew")]
+    Ended {
+        /// What failed first.
+        reason: String,
+    },
     /// A way to read that the platform does not offer, and why.
     #[error("{0}")]
     Refused(String),

@@ -10,11 +10,13 @@ pub mod file_damage;
 pub mod file_extension;
 pub mod fork_files;
 pub mod mapped_blocks;
+pub mod mapped_writes;
 pub mod method_use;
 pub mod output;
 pub mod place;
 pub mod probe;
 pub mod queued_reads;
+pub mod queued_writes;
 pub mod read_settings;
 pub mod real_files;
 mod ring_queue;
@@ -27,6 +29,7 @@ pub mod storage;
 mod worker_queue;
 pub mod writable_file;
 pub mod writable_fork;
+pub mod write_settings;
 
 pub use counters::{Counters, CountersSnapshot};
 pub use directory_changes::HeldLock;
@@ -35,23 +38,26 @@ pub use file_damage::{FileDamage, FileDamageKind};
 pub use file_extension::{FileExtendMethod, FileExtension};
 pub use fork_files::ForkFiles;
 pub use mapped_blocks::MappedBlocks;
+pub use mapped_writes::MappedWrites;
 pub use method_use::MethodUse;
 pub use output::Output;
 pub use pagemill_sys::{MapAdvice, WriteBack};
 pub use place::Place;
 pub use probe::device;
 pub use queued_reads::{QueuedReads, ReadHints, Ticket};
+pub use queued_writes::{FinishedWrite, QueuedWrites};
 pub use read_settings::{
     DEFAULT_EFFECTIVE_IO_CONCURRENCY, DEFAULT_READAHEAD_DISTANCE, IoMethod,
     MAX_EFFECTIVE_IO_CONCURRENCY, ReadSettings, Readahead,
 };
 pub use real_files::RealFileSystem;
 pub use seam::{
-    Advice, Caching, Create, DirEntry, File, FileSystem, FinishedRead, Lane, Metadata,
-    OpenForWrite, QueueKind, QueuedRead, ReadQueue, Residency,
+    Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Lane,
+    Metadata, OpenForWrite, QueueKind, QueuedIo, Residency,
 };
 pub use segment_listing::SegmentListing;
 pub use spool::Spool;
 pub use storage::Storage;
 pub use writable_file::WritableFile;
 pub use writable_fork::WritableFork;
+pub use write_settings::WriteMethod;

@@ -17,7 +17,7 @@ use pagemill_sys::AlignedBuffer;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork_files::{ForkFiles, position};
-use crate::seam::{File, FinishedRead, Lane, QueueKind, QueuedRead, ReadQueue};
+use crate::seam::{Direction, File, FinishedIo, IoQueue, Lane, QueueKind, QueuedIo};
 use crate::storage::Storage;
 
 /// A queue in use.
@@ -26,7 +26,7 @@ pub struct QueuedReads {
     storage: Storage,
     kind: QueueKind,
     depth: u32,
-    queue: Option<Box<dyn ReadQueue>>,
+    queue: Option<Box<dyn IoQueue>>,
     in_flight: HashMap<u64, InFlight>,
     finished: HashMap<u64, Finished>,
     next_id: u64,
@@ -178,9 +178,10 @@ impl QueuedReads {
 
     fn submit(&mut self, id: u64, read: InFlight, buffer: AlignedBuffer, force_async: bool) {
         let Some(queue) = &mut self.queue else { return };
-        queue.submit(QueuedRead {
+        queue.submit(QueuedIo {
             id,
             file: read.file.clone(),
+            direction: Direction::Read,
             buffer,
             range: read.done..read.wanted,
             offset: read.offset + read.done as u64,
@@ -191,8 +192,8 @@ impl QueuedReads {
     }
 
     /// Takes note of a read that came back; one that is not done goes on its way again.
-    fn arrive(&mut self, came: FinishedRead) {
-        let FinishedRead { id, buffer, outcome } = came;
+    fn arrive(&mut self, came: FinishedIo) {
+        let FinishedIo { id, buffer, outcome } = came;
         let Some(mut read) = self.in_flight.remove(&id) else { return };
         let bytes = *outcome.as_ref().unwrap_or(&0);
         self.storage.counters().record_read(bytes, std::time::Duration::ZERO);

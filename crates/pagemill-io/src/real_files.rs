@@ -9,15 +9,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::BLOCK_SIZE;
-use pagemill_sys::{ALIGNMENT, Mapping, WriteBack};
+use pagemill_sys::{ALIGNMENT, Mapping, WritableMapping, WriteBack};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FallocateFlags, Gid, Mode, OFlags, SeekFrom, Statx, StatxFlags, Uid};
 
 use crate::place::Place;
 use crate::ring_queue::RingQueue;
 use crate::seam::{
-    Advice, Caching, Create, DirEntry, File, FileSystem, Metadata, OpenForWrite, QueueKind,
-    ReadQueue, Residency,
+    Advice, Caching, Create, DirEntry, File, FileSystem, IoQueue, Metadata, OpenForWrite,
+    QueueKind, Residency,
 };
 use crate::worker_queue::WorkerQueue;
 
@@ -89,7 +89,7 @@ impl FileSystem for RealFileSystem {
         Place::of(path)
     }
 
-    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
+    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn IoQueue>> {
         Ok(match kind {
             QueueKind::Worker => Box::new(WorkerQueue::new(depth)?),
             QueueKind::IoUring => Box::new(RingQueue::new(depth)?),
@@ -229,6 +229,12 @@ impl File for RealFile {
 
     fn write_vectored_at(&self, bufs: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
         Ok(rustix::io::pwritev(&self.fd, bufs, offset)?)
+    }
+
+    fn map_for_write(&self, range: Range<u64>) -> io::Result<WritableMapping> {
+        use rustix::fd::AsFd as _;
+        let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        WritableMapping::new(self.fd.as_fd(), range.start, len)
     }
 
     fn allocate(&self, range: Range<u64>) -> io::Result<()> {

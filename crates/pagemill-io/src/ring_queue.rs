@@ -1,10 +1,10 @@
-//! The reads of `io_uring`: a ring that the kernel serves.
+//! The reads and writes of `io_uring`: a ring that the kernel serves.
 //!
 //! PostgreSQL's method of the same name (`src/backend/storage/aio/method_io_uring.c`, PostgreSQL 18).
 //! The ring itself, and why its buffers stay alive, is in `pagemill-sys`.
 //!
-//! Invariants: a read that was taken on comes back exactly once; those that find the ring full wait in
-//! order until it has room.
+//! Invariants: what was taken on comes back exactly once; what finds the ring full waits in order until it
+//! has room.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,19 +12,19 @@ use std::sync::Arc;
 
 use pagemill_sys::{Ring, RingFile, RingFull};
 
-use crate::seam::{FinishedRead, QueuedRead, ReadQueue};
+use crate::seam::{Direction, FinishedIo, IoQueue, QueuedIo};
 
-/// One stream's reads.
+/// What one stream has in flight.
 #[derive(Debug)]
 pub(crate) struct RingQueue {
     ring: Ring,
-    waiting: VecDeque<QueuedRead>,
-    /// Reads that never got as far as the ring.
-    failed: VecDeque<FinishedRead>,
+    waiting: VecDeque<QueuedIo>,
+    /// What never got as far as the ring.
+    failed: VecDeque<FinishedIo>,
 }
 
 impl RingQueue {
-    /// A ring for `depth` reads at once.
+    /// A ring for `depth` of them at once.
     ///
     /// # Errors
     /// Why the platform refuses one, in words.
@@ -43,30 +43,37 @@ impl RingQueue {
         }
     }
 
-    /// Hands a read to the ring; gives it back if there is no room.
-    fn hand_over(&mut self, read: QueuedRead) -> Option<QueuedRead> {
-        let QueuedRead { id, file, buffer, range, offset, force_async, lane } = read;
+    /// Hands one to the ring; gives it back if there is no room.
+    fn hand_over(&mut self, read: QueuedIo) -> Option<QueuedIo> {
+        let QueuedIo { id, file, direction, buffer, range, offset, force_async, lane } = read;
         let sound = range.end <= buffer.len() && i64::try_from(offset).is_ok();
         let Some(descriptor) = file.descriptor().filter(|_| sound) else {
             let outcome = Err(io::ErrorKind::InvalidInput.into());
-            self.failed.push_back(FinishedRead { id, buffer, outcome });
+            self.failed.push_back(FinishedIo { id, buffer, outcome });
             return None;
         };
         let ring_file: RingFile = Arc::clone(descriptor) as RingFile;
-        let refused =
-            self.ring.submit_read(id, ring_file, buffer, range.clone(), offset, force_async);
+        let part = range.clone();
+        let refused = match direction {
+            Direction::Read => {
+                self.ring.submit_read(id, ring_file, buffer, part, offset, force_async)
+            }
+            Direction::Write => {
+                self.ring.submit_write(id, ring_file, buffer, part, offset, force_async)
+            }
+        };
         let Err(RingFull(buffer)) = refused else { return None };
-        Some(QueuedRead { id, file, buffer, range, offset, force_async, lane })
+        Some(QueuedIo { id, file, direction, buffer, range, offset, force_async, lane })
     }
 
-    fn came_back(&mut self, read: pagemill_sys::Completed) -> FinishedRead {
+    fn came_back(&mut self, read: pagemill_sys::Completed) -> FinishedIo {
         self.fill();
-        FinishedRead { id: read.id, buffer: read.buffer, outcome: read.result }
+        FinishedIo { id: read.id, buffer: read.buffer, outcome: read.result }
     }
 }
 
-impl ReadQueue for RingQueue {
-    fn submit(&mut self, read: QueuedRead) {
+impl IoQueue for RingQueue {
+    fn submit(&mut self, read: QueuedIo) {
         self.waiting.push_back(read);
         self.fill();
     }
@@ -75,7 +82,7 @@ impl ReadQueue for RingQueue {
         self.ring.flush().map(drop)
     }
 
-    fn poll(&mut self) -> Option<FinishedRead> {
+    fn poll(&mut self) -> Option<FinishedIo> {
         if let Some(failed) = self.failed.pop_front() {
             return Some(failed);
         }
@@ -83,7 +90,7 @@ impl ReadQueue for RingQueue {
         Some(self.came_back(read))
     }
 
-    fn wait(&mut self) -> io::Result<Option<FinishedRead>> {
+    fn wait(&mut self) -> io::Result<Option<FinishedIo>> {
         if let Some(read) = self.poll() {
             return Ok(Some(read));
         }
@@ -153,9 +160,10 @@ mod tests {
         for id in 0..32 {
             let buffer = AlignedBuffer::zeroed(8192);
             let (file, offset) = (file.clone(), id * 8192);
-            let read = QueuedRead {
+            let read = QueuedIo {
                 id,
                 file,
+                direction: Direction::Read,
                 buffer,
                 range: 0..8192,
                 offset,

@@ -1,4 +1,4 @@
-//! The seam between this project and the file system: [`FileSystem`], [`File`] and [`ReadQueue`].
+//! The seam between this project and the file system: [`FileSystem`], [`File`] and [`IoQueue`].
 //!
 //! Each method makes single calls and retries nothing, so that a simulated file system can stand
 //! behind it with faults and with its own time. What every caller needs besides is in
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pagemill_sys::{AlignedBuffer, Mapping, WriteBack};
+use pagemill_sys::{AlignedBuffer, Mapping, WritableMapping, WriteBack};
 use rustix::fd::OwnedFd;
 
 use crate::place::Place;
@@ -89,12 +89,12 @@ pub trait FileSystem: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// A queue for reads that go on while their caller does something else, at most `depth` of
+    /// A queue for reads and writes that go on while their caller does something else, at most `depth` of
     /// them at once.
     ///
     /// # Errors
     /// Why there can be none of this kind.
-    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
+    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn IoQueue>> {
         let _ = (kind, depth);
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -146,7 +146,7 @@ pub enum Create {
     OrNew,
 }
 
-/// How a [`ReadQueue`] gets its reads done.
+/// How an [`IoQueue`] gets its work done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QueueKind {
     /// By threads of this process.
@@ -271,6 +271,16 @@ pub trait File: Send + Sync + Debug {
         }
     }
 
+    /// A range of the file, in bytes, as memory to write to. It begins at a multiple of the machine's page
+    /// size.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where files are not mapped.
+    fn map_for_write(&self, range: Range<u64>) -> io::Result<WritableMapping> {
+        let _ = range;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Takes space on the device for a range, in bytes; what was not written before reads as zeros, and
     /// the file grows when need be. The kernel's own call: nothing is written in its place.
     ///
@@ -334,53 +344,55 @@ pub trait File: Send + Sync + Debug {
     }
 }
 
-/// Reads that go on while their caller does something else.
+/// Reads and writes that go on while their caller does something else.
 ///
-/// A read owns its buffer and its file until it comes back, so nothing can be freed under the kernel's
+/// Each owns its buffer and its file until it comes back, so nothing can be freed under the kernel's
 /// hands. Dropping a queue waits for what is in flight.
-pub trait ReadQueue: Send + Debug {
-    /// Takes a read on. It may begin at once or with [`flush`](Self::flush).
-    fn submit(&mut self, read: QueuedRead);
+pub trait IoQueue: Send + Debug {
+    /// Takes a read or write on. It may begin at once or with [`flush`](Self::flush).
+    fn submit(&mut self, read: QueuedIo);
 
-    /// Makes sure that every read taken on has begun.
+    /// Makes sure that all taken on have begun.
     ///
     /// # Errors
-    /// What the operating system reports. The reads stay taken on.
+    /// What the operating system reports. They stay taken on.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// A read that has come back, if there is one now: waits for nothing.
-    fn poll(&mut self) -> Option<FinishedRead>;
+    /// One that has come back, if there is one now: waits for nothing.
+    fn poll(&mut self) -> Option<FinishedIo>;
 
-    /// Waits for a read to come back; `None` when none is in flight.
+    /// Waits for one to come back; `None` when none is in flight.
     ///
     /// # Errors
     /// What the operating system reports, but for EINTR.
-    fn wait(&mut self) -> io::Result<Option<FinishedRead>>;
+    fn wait(&mut self) -> io::Result<Option<FinishedIo>>;
 
-    /// Calls made so far to hand reads to the kernel or to wait for them, beside the reads
+    /// Calls made so far to hand them to the kernel or to wait for them, beside the reads and writes
     /// themselves (`io_uring_enter`).
     fn ring_calls(&self) -> u64 {
         0
     }
 }
 
-/// A read for a [`ReadQueue`].
+/// A read or a write for an [`IoQueue`].
 #[derive(Debug)]
-pub struct QueuedRead {
+pub struct QueuedIo {
     /// Chosen by the caller; comes back with the outcome.
     pub id: u64,
     /// The file.
     pub file: Arc<dyn File>,
-    /// Where the bytes go.
+    /// Whether the bytes come from the file or go to it.
+    pub direction: Direction,
+    /// Where the bytes go, or come from.
     pub buffer: AlignedBuffer,
     /// Which part of the buffer, in bytes.
     pub range: Range<usize>,
-    /// Where in the file they come from, in bytes.
+    /// Where in the file they are, in bytes.
     pub offset: u64,
-    /// True when the kernel should not try to serve it on the submitting thread: reading from the page
+    /// True when the kernel should not try to serve it on the submitting thread: copying from or to the page
     /// cache then does not hold up the submitter.
     pub force_async: bool,
-    /// The lane the read belongs to, if it matters which thread makes it.
+    /// The lane it belongs to, if it matters which thread makes it.
     pub lane: Option<Lane>,
 }
 
@@ -395,14 +407,23 @@ pub struct Lane {
     pub of: u32,
 }
 
-/// A read that came back.
+/// Where bytes move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the file to the buffer.
+    Read,
+    /// From the buffer to the file.
+    Write,
+}
+
+/// A read or write that came back.
 #[derive(Debug)]
-pub struct FinishedRead {
+pub struct FinishedIo {
     /// As given.
     pub id: u64,
-    /// As given, with what was read.
+    /// As given; with what was read.
     pub buffer: AlignedBuffer,
-    /// How many bytes there were. As for [`File::read_at`].
+    /// How many bytes moved. As for [`File::read_at`] and [`File::write_at`].
     pub outcome: io::Result<usize>,
 }
 

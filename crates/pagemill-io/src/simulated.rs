@@ -14,11 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 
 use crate::real_files::RealFileSystem;
-use pagemill_sys::{Mapping, WriteBack};
+use pagemill_sys::{Mapping, WritableMapping, WriteBack};
 
 use crate::seam::{
-    Caching, DirEntry, File, FileSystem, FinishedRead, Metadata, OpenForWrite, QueueKind,
-    QueuedRead, ReadQueue,
+    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Metadata, OpenForWrite,
+    QueueKind, QueuedIo,
 };
 use crate::worker_queue::WorkerQueue;
 
@@ -206,7 +206,7 @@ impl FileSystem for FaultyFileSystem {
         self.real.metadata(path)
     }
 
-    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
+    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn IoQueue>> {
         Ok(match kind {
             QueueKind::Worker => Box::new(WorkerQueue::new(depth)?),
             QueueKind::IoUring => Box::new(ShuffledQueue::default()),
@@ -238,6 +238,10 @@ impl File for FaultyFile {
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
         let allowed = self.files.faults().next_write(buf.len(), offset)?;
         self.file.write_at(&buf[..allowed], offset)
+    }
+
+    fn map_for_write(&self, range: Range<u64>) -> io::Result<WritableMapping> {
+        self.file.map_for_write(range)
     }
 
     fn allocate(&self, range: Range<u64>) -> io::Result<()> {
@@ -274,16 +278,16 @@ impl File for FaultyFile {
     }
 }
 
-/// Stands for a ring: reads come back in an order that has nothing to do with that of their
+/// Stands for a ring: reads and writes come back in an order that has nothing to do with that of their
 /// beginning, but is the same in each run.
 #[derive(Debug, Default)]
 struct ShuffledQueue {
-    reads: Vec<QueuedRead>,
+    reads: Vec<QueuedIo>,
     step: usize,
 }
 
-impl ReadQueue for ShuffledQueue {
-    fn submit(&mut self, read: QueuedRead) {
+impl IoQueue for ShuffledQueue {
+    fn submit(&mut self, read: QueuedIo) {
         self.reads.push(read);
     }
 
@@ -291,18 +295,21 @@ impl ReadQueue for ShuffledQueue {
         Ok(())
     }
 
-    fn poll(&mut self) -> Option<FinishedRead> {
+    fn poll(&mut self) -> Option<FinishedIo> {
         None
     }
 
-    fn wait(&mut self) -> io::Result<Option<FinishedRead>> {
+    fn wait(&mut self) -> io::Result<Option<FinishedIo>> {
         if self.reads.is_empty() {
             return Ok(None);
         }
         self.step += 7;
-        let QueuedRead { id, file, mut buffer, range, offset, .. } =
+        let QueuedIo { id, file, direction, mut buffer, range, offset, .. } =
             self.reads.swap_remove(self.step % self.reads.len());
-        let outcome = file.read_at(&mut buffer[range], offset);
-        Ok(Some(FinishedRead { id, buffer, outcome }))
+        let outcome = match direction {
+            Direction::Read => file.read_at(&mut buffer[range], offset),
+            Direction::Write => file.write_at(&buffer[range], offset),
+        };
+        Ok(Some(FinishedIo { id, buffer, outcome }))
     }
 }

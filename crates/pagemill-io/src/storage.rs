@@ -22,7 +22,7 @@ use crate::method_use::MethodUse;
 use crate::place::Place;
 use crate::read_settings::{self, IoMethod, ReadSettings};
 use crate::real_files::RealFileSystem;
-use crate::seam::{Caching, DirEntry, File, FileSystem, Metadata, QueueKind, ReadQueue};
+use crate::seam::{Caching, DirEntry, File, FileSystem, IoQueue, Metadata, QueueKind};
 
 /// A file system, the settings to read it with, and the counters of all that is done through it.
 /// Clones share all three.
@@ -50,7 +50,7 @@ struct Shared {
 struct IdleQueue {
     kind: QueueKind,
     depth: u32,
-    queue: Box<dyn ReadQueue>,
+    queue: Box<dyn IoQueue>,
 }
 
 /// Idle queues kept at most.
@@ -164,7 +164,7 @@ impl Storage {
     ///
     /// # Errors
     /// Why there can be none of this kind.
-    pub(crate) fn take_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
+    pub(crate) fn take_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn IoQueue>> {
         let mut idle = self.shared.idle_queues.lock().unwrap_or_else(PoisonError::into_inner);
         let found = idle.iter().position(|idle| (idle.kind, idle.depth) == (kind, depth));
         if let Some(found) = found {
@@ -175,7 +175,7 @@ impl Storage {
     }
 
     /// Takes back a queue with nothing in flight.
-    pub(crate) fn return_queue(&self, kind: QueueKind, depth: u32, queue: Box<dyn ReadQueue>) {
+    pub(crate) fn return_queue(&self, kind: QueueKind, depth: u32, queue: Box<dyn IoQueue>) {
         let mut idle = self.shared.idle_queues.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MOST_IDLE_QUEUES {
             idle.push(IdleQueue { kind, depth, queue });

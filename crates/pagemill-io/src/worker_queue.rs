@@ -1,4 +1,4 @@
-//! The reads of `worker`: a pool of threads that read ahead of the streams they serve.
+//! The reads and writes of `worker`: a pool of threads that work ahead of the streams they serve.
 //!
 //! PostgreSQL's method of the same name (`src/backend/storage/aio/method_worker.c`, PostgreSQL 18):
 //! one pool for the process, a bounded queue of requests, and a caller that finds the queue full
@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::seam::{FinishedRead, Lane, QueuedRead, ReadQueue};
+use crate::seam::{Direction, FinishedIo, IoQueue, Lane, QueuedIo};
 
 /// Threads of the pool. PostgreSQL 18 has three by default; four keep two mirrors busy where the mirror
 /// is chosen by the reader's thread.
@@ -26,7 +26,7 @@ const WORKERS: usize = 4;
 /// Requests that wait for a worker at most.
 const QUEUE_LENGTH: usize = 64;
 
-/// One stream's reads.
+/// What one stream has in flight.
 #[derive(Debug)]
 pub(crate) struct WorkerQueue {
     pool: &'static Pool,
@@ -35,15 +35,15 @@ pub(crate) struct WorkerQueue {
     in_flight: usize,
 }
 
-/// The reads of one stream that are back.
+/// What is back of one stream.
 #[derive(Debug, Default)]
 struct Finished {
-    reads: Mutex<Vec<FinishedRead>>,
+    reads: Mutex<Vec<FinishedIo>>,
     arrived: Condvar,
 }
 
 impl Finished {
-    fn add(&self, read: FinishedRead) {
+    fn add(&self, read: FinishedIo) {
         lock(&self.reads).push(read);
         self.arrived.notify_one();
     }
@@ -61,7 +61,7 @@ struct Pool {
 struct Request {
     /// The only worker that may take it, if any.
     worker: Option<usize>,
-    read: QueuedRead,
+    read: QueuedIo,
     finished: Arc<Finished>,
 }
 
@@ -72,14 +72,14 @@ impl WorkerQueue {
         Ok(Self { pool: Pool::running()?, depth, finished: Arc::default(), in_flight: 0 })
     }
 
-    fn take(&mut self, read: Option<FinishedRead>) -> Option<FinishedRead> {
+    fn take(&mut self, read: Option<FinishedIo>) -> Option<FinishedIo> {
         self.in_flight -= usize::from(read.is_some());
         read
     }
 }
 
-impl ReadQueue for WorkerQueue {
-    fn submit(&mut self, read: QueuedRead) {
+impl IoQueue for WorkerQueue {
+    fn submit(&mut self, read: QueuedIo) {
         let worker = read.lane.map(|lane| self.pool.worker_for(lane));
         let request = Request { worker, read, finished: self.finished.clone() };
         let room = self.in_flight < self.depth;
@@ -94,12 +94,12 @@ impl ReadQueue for WorkerQueue {
         Ok(())
     }
 
-    fn poll(&mut self) -> Option<FinishedRead> {
+    fn poll(&mut self) -> Option<FinishedIo> {
         let read = lock(&self.finished.reads).pop();
         self.take(read)
     }
 
-    fn wait(&mut self) -> io::Result<Option<FinishedRead>> {
+    fn wait(&mut self) -> io::Result<Option<FinishedIo>> {
         if self.in_flight == 0 {
             return Ok(None);
         }
@@ -121,13 +121,14 @@ impl Drop for WorkerQueue {
 
 impl Request {
     fn run(self) {
-        let QueuedRead { id, file, mut buffer, range, offset, .. } = self.read;
-        let outcome = match buffer.get_mut(range) {
-            Some(part) => file.read_at(part, offset),
-            None => Err(io::ErrorKind::InvalidInput.into()),
+        let QueuedIo { id, file, direction, mut buffer, range, offset, .. } = self.read;
+        let outcome = match (buffer.get_mut(range), direction) {
+            (Some(part), Direction::Read) => file.read_at(part, offset),
+            (Some(part), Direction::Write) => file.write_at(part, offset),
+            (None, _) => Err(io::ErrorKind::InvalidInput.into()),
         };
         drop(file);
-        self.finished.add(FinishedRead { id, buffer, outcome });
+        self.finished.add(FinishedIo { id, buffer, outcome });
     }
 }
 

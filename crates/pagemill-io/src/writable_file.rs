@@ -133,11 +133,11 @@ impl WritableFile {
     }
 
     /// What a write call's outcome means: a file that takes nothing would be asked forever.
-    fn written(&self, wanted: usize, outcome: io::Result<usize>) -> Result<usize> {
+    pub(crate) fn written(&self, wanted: usize, outcome: io::Result<usize>) -> Result<usize> {
         match outcome {
             Ok(0) => Err(self.error(io::Error::from(io::ErrorKind::WriteZero))),
             Ok(n) => Ok(n.min(wanted)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            Err(error) if is_passing(&error) => Ok(0),
             Err(error) => Err(self.error(error)),
         }
     }
@@ -241,6 +241,11 @@ impl Storage {
             }
         }
     }
+}
+
+/// True when the same call may succeed now: a signal came, or a ring was out of memory for a moment.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }
 
 /// True when what was to be synced could not even be opened, as a directory that is not there.

@@ -148,6 +148,24 @@ impl WritableFork {
         Ok(())
     }
 
+    /// As [`write_blocks`](Self::write_blocks), with a buffer for each block in one call (`pwritev`).
+    ///
+    /// # Errors
+    /// As [`write_blocks`](Self::write_blocks).
+    pub fn write_vectored(&self, first: BlockNumber, pages: &[&[u8]]) -> Result<()> {
+        let (mut block, mut rest) = (first, pages);
+        while !rest.is_empty() {
+            let limit = u32::try_from(rest.len()).unwrap_or(u32::MAX);
+            let count = Self::within_segment(block, limit);
+            let (now, later) = rest.split_at(count as usize);
+            let (file, offset) = self.file(block)?;
+            file.write_all_vectored_at(now, offset).map_err(|error| self.at(error, block))?;
+            block = BlockNumber(block.0.saturating_add(count));
+            rest = later;
+        }
+        Ok(())
+    }
+
     /// Cuts the fork at `blocks` blocks: segments behind them that were made here are removed, those that
     /// were there before are emptied.
     ///
@@ -209,7 +227,7 @@ impl WritableFork {
     }
 
     /// Adds the block to a failure.
-    pub(crate) fn at(&self, error: Error, block: BlockNumber) -> Error {
+    pub fn at(&self, error: Error, block: BlockNumber) -> Error {
         let offset = error.offset().unwrap_or(position(block).1);
         let within = offset.saturating_sub(position(block).1) / BLOCK_SIZE as u64;
         let within = u32::try_from(within).unwrap_or(u32::MAX);
@@ -217,7 +235,7 @@ impl WritableFork {
     }
 
     /// A failure to write a block.
-    pub(crate) fn failure(&self, error: io::Error, block: BlockNumber) -> Error {
+    pub fn failure(&self, error: io::Error, block: BlockNumber) -> Error {
         let (segment, _) = position(block);
         self.at(Error::new(error, segment_path(&self.path, segment)), block)
     }

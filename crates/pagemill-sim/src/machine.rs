@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
 
-use pagemill_io::{FinishedRead, QueueKind};
+use pagemill_io::{FinishedIo, QueueKind};
 use rustix::io::Errno;
 
 use crate::contents::{Contents, Layout, SimulatedFile};
@@ -84,8 +84,8 @@ pub(crate) struct QueueState {
     /// Taken on and not given back.
     pub(crate) in_flight: usize,
     /// In the order the device had them.
-    pub(crate) finished: VecDeque<FinishedRead>,
-    pub(crate) unflushed: Vec<pagemill_io::QueuedRead>,
+    pub(crate) finished: VecDeque<FinishedIo>,
+    pub(crate) unflushed: Vec<pagemill_io::QueuedIo>,
 }
 
 /// What becomes of a call that does not fail.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use pagemill_format::{BLOCK_SIZE, SEGMENT_BLOCKS};
 use pagemill_io::{
-    Advice, Caching, DirEntry, File, FileSystem, Metadata, Place, QueueKind, ReadQueue, Residency,
+    Advice, Caching, DirEntry, File, FileSystem, IoQueue, Metadata, Place, QueueKind, Residency,
 };
 use pagemill_sys::ALIGNMENT;
 use rustix::io::Errno;
@@ -167,7 +167,7 @@ impl FileSystem for SimulatedDisk {
         }
     }
 
-    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
+    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn IoQueue>> {
         self.machine().begin_other_call(Call::OpenQueue)?;
         Ok(Box::new(SimulatedQueue::new(self.machine.clone(), kind, depth)))
     }

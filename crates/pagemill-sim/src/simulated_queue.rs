@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use pagemill_io::{FinishedRead, Lane, QueueKind, QueuedRead, ReadQueue};
+use pagemill_io::{Direction, FinishedIo, IoQueue, Lane, QueueKind, QueuedIo};
 use pagemill_sys::AlignedBuffer;
 
 use crate::drive::Nanos;
@@ -33,7 +33,7 @@ const KERNEL_THREADS: usize = 1000;
 pub(crate) struct WorkerPool {
     workers: usize,
     idle: Vec<usize>,
-    waiting: VecDeque<(usize, QueuedRead)>,
+    waiting: VecDeque<(usize, QueuedIo)>,
 }
 
 impl WorkerPool {
@@ -57,7 +57,7 @@ impl WorkerPool {
     }
 
     /// The next read that waits for this worker, or for any.
-    fn take_waiting(&mut self, worker: usize) -> Option<(usize, QueuedRead)> {
+    fn take_waiting(&mut self, worker: usize) -> Option<(usize, QueuedIo)> {
         let its = |lane: Lane| self.of_lane(lane) == worker;
         let place = self.waiting.iter().position(|(_, read)| read.lane.is_none_or(its))?;
         self.waiting.remove(place)
@@ -104,11 +104,17 @@ impl SimulatedQueue {
     }
 }
 
-impl ReadQueue for SimulatedQueue {
-    fn submit(&mut self, read: QueuedRead) {
+impl IoQueue for SimulatedQueue {
+    fn submit(&mut self, read: QueuedIo) {
         let mut machine = lock(&self.machine);
         let queue = &mut machine.queues[self.number];
         queue.in_flight += 1;
+        if read.direction == Direction::Write {
+            // Nothing is written here.
+            let outcome = Err(io::ErrorKind::Unsupported.into());
+            queue.finished.push_back(FinishedIo { id: read.id, buffer: read.buffer, outcome });
+            return;
+        }
         match queue.kind {
             QueueKind::IoUring => queue.unflushed.push(read),
             QueueKind::Worker => machine.give_to_worker(self.number, read),
@@ -123,11 +129,11 @@ impl ReadQueue for SimulatedQueue {
         Ok(())
     }
 
-    fn poll(&mut self) -> Option<FinishedRead> {
+    fn poll(&mut self) -> Option<FinishedIo> {
         lock(&self.machine).take_finished(self.number)
     }
 
-    fn wait(&mut self) -> io::Result<Option<FinishedRead>> {
+    fn wait(&mut self) -> io::Result<Option<FinishedIo>> {
         let mut machine = lock(&self.machine);
         let ring = machine.queues[self.number].kind == QueueKind::IoUring;
         let flushed = machine.flush(self.number);
@@ -153,14 +159,14 @@ impl Drop for SimulatedQueue {
 }
 
 impl Machine {
-    fn take_finished(&mut self, queue: usize) -> Option<FinishedRead> {
+    fn take_finished(&mut self, queue: usize) -> Option<FinishedIo> {
         let queue = &mut self.queues[queue];
         let read = queue.finished.pop_front()?;
         queue.in_flight -= 1;
         Some(read)
     }
 
-    fn give_to_worker(&mut self, queue: usize, read: QueuedRead) {
+    fn give_to_worker(&mut self, queue: usize, read: QueuedIo) {
         let (depth, in_flight) = (self.queues[queue].depth, self.queues[queue].in_flight);
         let crowded = read.lane.is_none() && self.workers.waiting.len() >= MOST_WAITING;
         if in_flight > depth || crowded {
@@ -190,30 +196,30 @@ impl Machine {
         true
     }
 
-    fn is_cached(&self, read: &QueuedRead) -> bool {
+    fn is_cached(&self, read: &QueuedIo) -> bool {
         let Some(open) = OpenFile::of(read.file.as_ref()) else { return true };
         let end = read.offset + read.range.len() as u64;
         !open.direct && self.resident(open.file, read.offset..end) >= read.range.len() as u64
     }
 
     /// The submitter reads.
-    fn read_in_place(&mut self, queue: usize, read: QueuedRead) {
-        let QueuedRead { id, file, mut buffer, range, offset, .. } = read;
+    fn read_in_place(&mut self, queue: usize, read: QueuedIo) {
+        let QueuedIo { id, file, mut buffer, range, offset, .. } = read;
         let outcome = match (OpenFile::of(file.as_ref()), buffer.get_mut(range)) {
             (Some(open), Some(part)) => self.read(open, part, offset),
             _ => Err(io::ErrorKind::InvalidInput.into()),
         };
-        self.queues[queue].finished.push_back(FinishedRead { id, buffer, outcome });
+        self.queues[queue].finished.push_back(FinishedIo { id, buffer, outcome });
     }
 
     fn begin_background(
         &mut self,
         queue: usize,
-        read: QueuedRead,
+        read: QueuedIo,
         thread: usize,
         worker: Option<usize>,
     ) {
-        let QueuedRead { id, file, buffer, range, offset, .. } = read;
+        let QueuedIo { id, file, buffer, range, offset, .. } = read;
         let open = OpenFile::of(file.as_ref()).filter(|_| range.end <= buffer.len());
         let begun = match (open, self.begin_call(Call::Read)) {
             (None, _) => Err(io::ErrorKind::InvalidInput.into()),
@@ -227,7 +233,7 @@ impl Machine {
         let (open, bytes, slower) = match begun {
             Ok(begun) => begun,
             Err(error) => {
-                let finished = FinishedRead { id, buffer, outcome: Err(error) };
+                let finished = FinishedIo { id, buffer, outcome: Err(error) };
                 self.queues[queue].finished.push_back(finished);
                 return self.free_worker(worker);
             }
@@ -264,7 +270,7 @@ impl Machine {
         let part = read.buffer.get_mut(read.at..read.at + read.bytes).unwrap_or_default();
         self.files[read.task.file].contents.fill(part, read.offset);
         let BackgroundRead { id, buffer, bytes, .. } = read;
-        let finished = FinishedRead { id, buffer, outcome: Ok(bytes) };
+        let finished = FinishedIo { id, buffer, outcome: Ok(bytes) };
         self.queues[read.queue].finished.push_back(finished);
         self.free_worker(read.worker);
     }

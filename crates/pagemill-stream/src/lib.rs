@@ -10,7 +10,11 @@ pub mod page_reader;
 pub mod read_stream;
 mod readahead_advice;
 pub mod scan_order;
+mod steady_write_back;
 pub mod sync_scans;
+mod write_method_choice;
+pub mod write_stream;
+mod write_windows;
 
 pub use buffer_pool::{BufferPool, NoUnpinnedBuffers, PageKey, PinnedPage, Ring, Strategy};
 pub use page_cache::PageCache;
@@ -20,3 +24,7 @@ pub use read_stream::{
 };
 pub use scan_order::ScanOrder;
 pub use sync_scans::{JoinedScan, SyncScans};
+pub use write_stream::{
+    DEFAULT_WRITE_COMBINE_LIMIT, DEFAULT_WRITES_IN_FLIGHT, WalFlush, WriteStream,
+    WriteStreamOptions,
+};

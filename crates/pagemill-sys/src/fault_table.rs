@@ -39,17 +39,26 @@ pub(crate) struct Slot {
     generation: AtomicUsize,
     start: AtomicUsize,
     len: AtomicUsize,
+    writable: AtomicBool,
     /// Offset + 1 of each faulted machine page, 0 where none is listed.
     pages: [AtomicUsize; LISTED_PAGES],
     /// How many bytes at the end of the mapping were given up.
     lost_tail: AtomicUsize,
 }
 
-/// The zeros that a fault asks for: from `address`, so many bytes.
+/// The zeros that a fault asks for: from `address`, so many bytes, and whether they may be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hole {
     pub(crate) address: usize,
     pub(crate) len: usize,
+    pub(crate) writable: bool,
+}
+
+/// What may be done to the bytes of a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
 }
 
 /// Takes a free slot, its record of faults empty; nothing when all are taken.
@@ -80,13 +89,15 @@ impl Slot {
             generation: AtomicUsize::new(0),
             start: AtomicUsize::new(0),
             len: AtomicUsize::new(0),
+            writable: AtomicBool::new(false),
             pages: [const { AtomicUsize::new(0) }; LISTED_PAGES],
             lost_tail: AtomicUsize::new(0),
         }
     }
 
     /// Announces that the owner has mapped `len` bytes at `start`, both multiples of the page size.
-    pub(crate) fn publish(&self, start: usize, len: usize) {
+    pub(crate) fn publish(&self, start: usize, len: usize, access: Access) {
+        self.writable.store(access == Access::Write, SeqCst);
         self.start.store(start, SeqCst);
         self.len.store(len, SeqCst);
         self.generation.fetch_add(1, SeqCst);
@@ -118,10 +129,14 @@ impl Slot {
     fn record(&self, live: &Range<usize>, address: usize, page_size: usize) -> Hole {
         let page = address - address % page_size;
         if self.list(page - live.start) {
-            return Hole { address: page, len: page_size };
+            return self.hole(page, page_size);
         }
         self.lost_tail.fetch_max(live.end - page, SeqCst);
-        Hole { address: page, len: live.end - page }
+        self.hole(page, live.end - page)
+    }
+
+    fn hole(&self, address: usize, len: usize) -> Hole {
+        Hole { address, len, writable: self.writable.load(SeqCst) }
     }
 
     /// Whether the page at `offset` is listed now; not when the list is full of others.
@@ -165,7 +180,7 @@ mod tests {
     /// Bytes that no other test's mapping can have: non-canonical addresses.
     fn published(slot: &'static Slot, number: usize, pages: usize) -> usize {
         let start = (0x4000_0000_0000_0000) + number * (1 << 40);
-        slot.publish(start, pages * PAGE);
+        slot.publish(start, pages * PAGE, Access::Read);
         start
     }
 
@@ -182,7 +197,7 @@ mod tests {
         assert_eq!(slot.first_fault(&(0..10 * PAGE), PAGE), None);
 
         let hole = record_fault(start + 3 * PAGE + 17, PAGE);
-        assert_eq!(hole, Some(Hole { address: start + 3 * PAGE, len: PAGE }));
+        assert_eq!(hole, Some(Hole { address: start + 3 * PAGE, len: PAGE, writable: false }));
         assert!(slot.any_fault());
         assert_eq!(slot.first_fault(&(0..10 * PAGE), PAGE), Some(3 * PAGE));
         assert_eq!(slot.first_fault(&(3 * PAGE + 5..10 * PAGE), PAGE), Some(3 * PAGE + 5));
@@ -201,7 +216,8 @@ mod tests {
             record_fault(start + 2 * page * PAGE + 1, PAGE); // the same page takes no second place
         }
         let hole = record_fault(start + 500 * PAGE, PAGE);
-        assert_eq!(hole, Some(Hole { address: start + 500 * PAGE, len: 500 * PAGE }));
+        let tail = Hole { address: start + 500 * PAGE, len: 500 * PAGE, writable: false };
+        assert_eq!(hole, Some(tail));
         assert_eq!(slot.first_fault(&(PAGE..2 * PAGE), PAGE), None);
         assert_eq!(slot.first_fault(&(127 * PAGE..500 * PAGE), PAGE), None);
         assert_eq!(slot.first_fault(&(127 * PAGE..501 * PAGE), PAGE), Some(500 * PAGE));

@@ -12,6 +12,7 @@ pub mod readahead;
 pub mod ring;
 pub mod ring_trial;
 mod sigbus;
+pub mod writable_mapping;
 pub mod write_back;
 
 pub use aligned_buffer::{ALIGNMENT, AlignedBuffer};
@@ -21,6 +22,7 @@ pub use posix_fallocate::posix_fallocate;
 pub use readahead::readahead;
 pub use ring::{Completed, Ring, RingFile, RingFull};
 pub use ring_trial::{RingOffer, try_ring};
+pub use writable_mapping::WritableMapping;
 pub use write_back::{WriteBack, write_back};
 pub mod aligned_part;
 

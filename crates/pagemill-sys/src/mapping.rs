@@ -44,7 +44,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 
-use crate::fault_table::{self, Slot};
+use crate::fault_table::{self, Access, Slot};
 use crate::sigbus;
 
 pub use crate::fault_table::{LISTED_PAGES, MAX_MAPPINGS};
@@ -115,7 +115,7 @@ impl Mapping {
         let slot = fault_table::claim().ok_or_else(table_is_full)?;
         match map(fd, len) {
             Ok(start) => {
-                slot.publish(start.as_ptr() as usize, mapped_len);
+                slot.publish(start.as_ptr() as usize, mapped_len, Access::Read);
                 Ok(Self { start, len, slot: Some(slot) })
             }
             Err(error) => {
@@ -274,11 +274,11 @@ fn map(fd: BorrowedFd<'_>, len: usize) -> io::Result<NonNull<u8>> {
     NonNull::new(start.cast()).ok_or_else(|| invalid("the system mapped the file at address 0"))
 }
 
-fn invalid(why: &'static str) -> io::Error {
+pub(crate) fn invalid(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
-fn table_is_full() -> io::Error {
+pub(crate) fn table_is_full() -> io::Error {
     let why = format!("{MAX_MAPPINGS} files are mapped already, the most that one process may map");
     io::Error::new(io::ErrorKind::QuotaExceeded, why)
 }

@@ -1,19 +1,19 @@
-//! An io_uring that owns what the kernel works on: reads are submitted with their file and buffer,
-//! and a completion gives the buffer back.
+//! An io_uring that owns what the kernel works on: reads and writes are submitted with their file and
+//! buffer, and a completion gives the buffer back.
 //!
 //! ```text
-//!  submit_read ──▶ queued ──flush/wait──▶ with the kernel ──▶ completed ──try_completed/wait──▶ caller
+//!  submit_… ─────▶ queued ──flush/wait──▶ with the kernel ──▶ completed ──try_completed/wait──▶ caller
 //!              (no call)  (io_uring_enter)                (seen in memory, no call)
 //! ```
 //!
-//! Why: many reads cost one system call, and the thread computes while they are done.
+//! Why: many of them cost one system call, and the thread computes while they are done.
 //!
 //! The ring asks for no `IORING_SETUP_COOP_TASKRUN` or `DEFER_TASKRUN`: with them a completion shows
 //! only once the thread enters the kernel, so looking for one without a call would miss it. It asks
 //! for no `SINGLE_ISSUER`: a ring may be handed to another thread.
 //!
 //! Invariants:
-//! 1. A slot is occupied from `submit_read` until its completion is reaped, and the file and buffer
+//! 1. A slot is occupied from its submission until its completion is reaped, and the file and buffer
 //!    in it are neither moved out nor looked at in between.
 //! 2. There are as many slots as submission entries, and the completion queue has twice as many: no
 //!    push fails, and no completion overflows.
@@ -31,11 +31,11 @@ use io_uring::{EnterFlags, IoUring, opcode, squeue, types};
 
 use crate::AlignedBuffer;
 
-/// A file that a ring can own until a read is done: any `Arc<T>` whose `T` lends a descriptor, such
+/// A file that a ring can own until a read or write is done: any `Arc<T>` whose `T` lends a descriptor, such
 /// as `Arc<OwnedFd>` or `Arc<File>`, becomes one where it is passed.
 pub type RingFile = Arc<dyn AsFd + Send + Sync>;
 
-/// Reads in flight, up to a fixed number, and the kernel's queues for them. For one thread at a time.
+/// Reads and writes in flight, up to a fixed number, and the kernel's queues for them. For one thread at a time.
 pub struct Ring {
     ring: IoUring,
     slots: Vec<Option<InFlight>>,
@@ -50,15 +50,15 @@ struct InFlight {
     _file: RingFile,
 }
 
-/// A read that is over.
+/// A read or write that is over.
 #[derive(Debug)]
 pub struct Completed {
     /// The caller's number for it.
     pub id: u64,
-    /// The buffer that was read into.
+    /// The buffer that was read into, or written from.
     pub buffer: AlignedBuffer,
-    /// How many bytes were read: fewer than asked for at the end of the file, and possibly elsewhere.
-    /// The system's error, with its errno, when none were; `EINTR` and `EAGAIN` mean to read again.
+    /// How many bytes were moved: fewer than asked for at the end of the file, and possibly elsewhere.
+    /// The system's error, with its errno, when none were; `EINTR` and `EAGAIN` mean to try again.
     pub result: io::Result<usize>,
 }
 
@@ -137,6 +137,38 @@ impl Ring {
         force_async: bool,
     ) -> Result<(), RingFull> {
         let entry = read_entry(&*file, &mut buffer[range], offset, force_async);
+        self.submit(id, file, buffer, entry)
+    }
+
+    /// Queues a write of the buffer's bytes `range` to the file from `offset` on. Otherwise as
+    /// [`Ring::submit_read`].
+    ///
+    /// # Errors
+    /// When [`Ring::capacity`] reads and writes are in flight.
+    ///
+    /// # Panics
+    /// As [`Ring::submit_read`].
+    pub fn submit_write(
+        &mut self,
+        id: u64,
+        file: RingFile,
+        buffer: AlignedBuffer,
+        range: Range<usize>,
+        offset: u64,
+        force_async: bool,
+    ) -> Result<(), RingFull> {
+        let entry = write_entry(&*file, &buffer[range], offset, force_async);
+        self.submit(id, file, buffer, entry)
+    }
+
+    /// Queues an entry that was made of this file and of bytes of this buffer.
+    fn submit(
+        &mut self,
+        id: u64,
+        file: RingFile,
+        buffer: AlignedBuffer,
+        entry: squeue::Entry,
+    ) -> Result<(), RingFull> {
         let Some(slot) = self.free.pop() else { return Err(RingFull(buffer)) };
         self.slots[slot] = Some(InFlight { id, buffer, _file: file });
         // SAFETY: the entry names a descriptor and bytes. Both stay valid until its completion is
@@ -144,7 +176,7 @@ impl Ring {
         // by a value that the slot's `Arc` keeps alive and unmoved, and which nobody can borrow
         // mutably meanwhile; the bytes are on the heap, where moving the buffer into the slot
         // leaves them, within the buffer as the slicing above checked. Nobody else can reach them,
-        // so the kernel may write.
+        // so the kernel may read and write.
         let pushed = unsafe { self.ring.submission().push(&entry.user_data(slot as u64)) };
         // No push fails (invariant 2); if one did, the kernel would not have the buffer.
         let refused = pushed.err().and_then(|_| self.vacate(slot));
@@ -236,8 +268,21 @@ fn read_entry(file: &dyn AsFd, bytes: &mut [u8], offset: u64, force_async: bool)
     assert!(i64::try_from(offset).is_ok(), "no file has a byte at offset {offset}");
     let fd = types::Fd(file.as_fd().as_raw_fd());
     let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-    let flags = if force_async { squeue::Flags::ASYNC } else { squeue::Flags::empty() };
-    opcode::Read::new(fd, bytes.as_mut_ptr(), len).offset(offset).build().flags(flags)
+    let entry = opcode::Read::new(fd, bytes.as_mut_ptr(), len).offset(offset).build();
+    entry.flags(flags(force_async))
+}
+
+/// A request to write `bytes`; as [`read_entry`].
+fn write_entry(file: &dyn AsFd, bytes: &[u8], offset: u64, force_async: bool) -> squeue::Entry {
+    assert!(i64::try_from(offset).is_ok(), "no file has a byte at offset {offset}");
+    let fd = types::Fd(file.as_fd().as_raw_fd());
+    let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let entry = opcode::Write::new(fd, bytes.as_ptr(), len).offset(offset).build();
+    entry.flags(flags(force_async))
+}
+
+fn flags(force_async: bool) -> squeue::Flags {
+    if force_async { squeue::Flags::ASYNC } else { squeue::Flags::empty() }
 }
 
 /// Without the flag that Linux 5.18 brought on kernels that do not know it; the loop in `flush` does
@@ -309,6 +354,38 @@ mod tests {
     fn read_block(ring: &mut Ring, file: &Arc<OwnedFd>, block: usize, force_async: bool) -> bool {
         let (buffer, offset) = (AlignedBuffer::zeroed(BLOCK), (block * BLOCK) as u64);
         ring.submit_read(block as u64, file.clone(), buffer, 0..BLOCK, offset, force_async).is_ok()
+    }
+
+    #[test]
+    fn what_is_written_through_the_ring_is_in_the_file() {
+        let Some(mut ring) = ring_of(4) else { return };
+        let file = Arc::new(OwnedFd::from(tempfile::tempfile().unwrap()));
+        for block in [2_u8, 0, 1, 3] {
+            let mut buffer = AlignedBuffer::zeroed(2 * BLOCK);
+            buffer[BLOCK..].fill(block + 1);
+            let offset = usize::from(block) * BLOCK;
+            let (id, range) = (u64::from(block), BLOCK..2 * BLOCK);
+            let forced = block % 2 == 0;
+            ring.submit_write(id, file.clone(), buffer, range, offset as u64, forced).unwrap();
+        }
+        while ring.in_flight() > 0 {
+            let Completed { id, buffer, result } = ring.wait().unwrap();
+            assert_eq!(result.unwrap(), BLOCK);
+            assert_eq!((buffer[0], u64::from(buffer[BLOCK])), (0, id + 1));
+        }
+        let mut written = vec![0; 4 * BLOCK];
+        File::from(file.try_clone().unwrap()).read_exact_at(&mut written, 0).unwrap();
+        assert!((0..4 * BLOCK).all(|at| usize::from(written[at]) == at / BLOCK + 1));
+    }
+
+    #[test]
+    fn a_write_that_the_kernel_refuses_gives_its_buffer_back() {
+        let Some(mut ring) = ring_of(4) else { return };
+        let file = Arc::new(OwnedFd::from(File::open("/dev/null").unwrap()));
+        ring.submit_write(9, file, AlignedBuffer::zeroed(BLOCK), 0..BLOCK, 0, false).unwrap();
+        let Completed { id, buffer, result } = ring.wait().unwrap();
+        assert_eq!((id, buffer.len()), (9, BLOCK));
+        assert_eq!(result.unwrap_err().raw_os_error(), Some(libc::EBADF));
     }
 
     #[test]

@@ -104,11 +104,13 @@ fn survive(address: usize) -> bool {
 fn fill_with_zeros(hole: Hole) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
     let place = std::ptr::without_provenance_mut::<c_void>(hole.address);
+    // A store that faulted is repeated as a load is: it must find a page that takes it.
+    let write = if hole.writable { libc::PROT_WRITE } else { 0 };
     // SAFETY: the hole lies within a live mapping (fault_table.rs, invariant 3), so MAP_FIXED
-    // replaces pages that a `Mapping` owns and nothing else; they stay readable, and `munmap` of the
-    // whole mapping removes these too. What the change means to slices lent from the mapping is
-    // told at `Mapping`. No errno but the saved one is touched.
-    let mapped = unsafe { libc::mmap(place, hole.len, libc::PROT_READ, flags, -1, 0) };
+    // replaces pages that a `Mapping` or a `WritableMapping` owns and nothing else; they stay readable (and
+    // writable), and `munmap` of the whole mapping removes these too. What the change means to slices lent
+    // from the mapping is told at `Mapping`; the other one lends none. No errno but the saved one is touched.
+    let mapped = unsafe { libc::mmap(place, hole.len, libc::PROT_READ | write, flags, -1, 0) };
     mapped != libc::MAP_FAILED
 }
 

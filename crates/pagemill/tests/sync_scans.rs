@@ -20,7 +20,7 @@ use pagemill_engine::{
 };
 use pagemill_format::{BLOCK_SIZE, BlockNumber};
 use pagemill_io::{
-    Caching, DirEntry, File, FileSystem, IoMethod, Metadata, Output, QueueKind, ReadQueue,
+    Caching, DirEntry, File, FileSystem, IoMethod, IoQueue, Metadata, Output, QueueKind,
     ReadSettings, RealFileSystem, Storage,
 };
 use pagemill_testkit::install::REQUIRED_MAJOR;
@@ -129,7 +129,7 @@ impl FileSystem for GatedFileSystem {
         self.real.metadata(path)
     }
 
-    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn ReadQueue>> {
+    fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn IoQueue>> {
         self.real.open_queue(kind, depth)
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn rebuilt(
     let class = database.class(INDEX);
     let class = class.ok_or_else(|| Error::refused("pg_class has no row for its own index"))?;
     let old = database.cluster().main_fork(&database.base_path(class)?)?.blocks();
-    let mut pages = Vec::new();
+    let mut pages: Vec<ChangedPage> = Vec::new();
     let entries = filenode_entries(database, page)?;
     todo!("{entries:?} {pages:?} {old}");
 }
