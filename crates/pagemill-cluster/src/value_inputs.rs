@@ -13,14 +13,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::tuple::AttributeLayout;
-use pagemill_format::types::input::document::document_reader;
+use pagemill_format::types::input::document::document_input;
 use pagemill_format::types::input::scalar::scalar_reader;
 use pagemill_format::types::input::tree::{
     Canonical, CompositeInput, DomainInput, EnumInput, InputAttribute, InputContext, InputType,
     MultirangeInput, Order, RangeInput, TypeInput,
 };
 use pagemill_format::types::output::{MAX_DEPTH, NameKind};
-use pagemill_format::{Error as FormatError, Oid};
+use pagemill_format::{Error as FormatError, Oid, PgVersion};
 
 use crate::database::{Database, FIRST_NORMAL_OID, catalog, load_once};
 use crate::error::{Error, Result};
@@ -28,8 +28,11 @@ use crate::name_rows::{DatabaseNames, DatabaseRows, DatabaseSettings};
 use crate::name_search::{InputNames, NameSearch};
 use crate::relation::RelationKind;
 use crate::system_table::Row;
+use crate::value_lookups::TextEncoder;
 use crate::value_types::TypeRow;
 
+/// The number of UTF-8 among encodings.
+const UTF8: i32 = 6;
 /// `array_in`.
 const ARRAY_IN: Oid = Oid(750);
 /// The language `internal`.
@@ -138,6 +141,8 @@ impl InputCatalog {
             context: InputContext {
                 version: database.cluster().version(),
                 encoding: database.row().encoding,
+                encoder: None,
+                unicode_spaces: knows_unicode(database)?,
             },
             search: Arc::new(NameSearch::new(rows, settings.clone())),
             names: DatabaseNames::new_for(database.clone(), settings),
@@ -148,6 +153,14 @@ impl InputCatalog {
             checked_domains: OnceLock::new(),
             internal_inputs: OnceLock::new(),
         })
+    }
+
+    /// Converts characters that JSON escapes to the database's encoding. Without, a text that has
+    /// such an escape is refused where the database is not in UTF-8.
+    #[must_use]
+    pub fn with_encoder(mut self, encoder: TextEncoder) -> Self {
+        self.context.encoder = Some(encoder);
+        self
     }
 
     /// What readers of this database's values depend on.
@@ -272,8 +285,8 @@ impl InputCatalog {
             1033 => return Some(TypeInput::AclItem),
             _ => {}
         }
-        let document = document_reader(oid, version).map(TypeInput::Document);
-        document.or_else(|| scalar_reader(oid, version).map(TypeInput::Scalar))
+        let scalar = || scalar_reader(oid, version).map(TypeInput::Scalar);
+        document_input(oid).or_else(scalar)
     }
 
     fn domain(&self, row: &TypeRow, depth: usize) -> Result<TypeInput> {
@@ -477,4 +490,21 @@ fn named(error: Error, column: &[u8]) -> Error {
         }
         other => other,
     }
+}
+
+/// True when the database's classification of characters goes beyond ASCII.
+fn knows_unicode(database: &Database) -> Result<bool> {
+    let mut ctype = Vec::new();
+    let is_name = database.cluster().version() < PgVersion::V15;
+    database.cluster().scan_shared(catalog::PG_DATABASE, &["oid", "datctype"], |row| {
+        if row.oid(0)? == database.row().oid {
+            ctype = match is_name {
+                true => row.name(1)?.to_vec(),
+                false => row.payload(1)?.unwrap_or_default(),
+            };
+        }
+        Ok(())
+    })?;
+    let is_c = ctype == b"C" || ctype == b"POSIX";
+    Ok(database.row().encoding == UTF8 && !is_c)
 }

@@ -2,12 +2,27 @@
 //!
 //! Source of the OIDs: `src/include/catalog/pg_type.dat`, PostgreSQL 14 to 18.
 
-use super::tree::DocumentReader;
-use crate::ids::{Oid, PgVersion};
+use super::ScalarReader;
+use super::tree::{DocumentReader, TypeInput};
+use super::{geometry, json, jsonb, tsquery, tsvector};
+use crate::ids::Oid;
 
-/// The input function of the built-in type `oid` in `version`, if it is one of these.
-pub fn document_reader(oid: Oid, _version: PgVersion) -> Option<DocumentReader> {
-    Some(match oid.0 {
-        _ => return None,
-    })
+/// The input of the built-in type `oid`, if it is one of these.
+pub fn document_input(oid: Oid) -> Option<TypeInput> {
+    let document = |read: DocumentReader| Some(TypeInput::Document(read));
+    let scalar = |read: ScalarReader| Some(TypeInput::Scalar(read));
+    match oid.0 {
+        114 => document(json::read_json),
+        3802 => document(jsonb::read_jsonb),
+        3614 => document(tsvector::read_tsvector),
+        3615 => document(tsquery::read_tsquery),
+        600 => scalar(geometry::read_point),
+        601 => scalar(geometry::read_lseg),
+        602 => scalar(geometry::read_path),
+        603 => scalar(geometry::read_box),
+        604 => scalar(geometry::read_polygon),
+        628 => scalar(geometry::read_line),
+        718 => scalar(geometry::read_circle),
+        _ => None,
+    }
 }

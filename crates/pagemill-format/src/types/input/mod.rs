@@ -12,12 +12,26 @@ mod acl;
 mod array;
 mod composite;
 mod datum;
+mod lexeme;
 mod multirange;
-pub mod document;
-pub mod order;
 mod range;
-pub mod scalar;
+
+pub mod document;
+pub mod geometry;
+pub mod json;
+pub mod jsonb;
+pub mod order;
 pub mod tree;
+pub mod tsquery;
+pub mod tsvector;
+
+mod c_integer;
+mod digits;
+mod float_hex;
+mod numeric_packing;
+pub mod float;
+pub mod numeric;
+pub mod scalar;
 
 /// Appends the payload of the value that a text says, given its type modifier (-1 for none).
 pub type ScalarReader = fn(&[u8], i32, &mut Vec<u8>) -> Result<(), InputError>;

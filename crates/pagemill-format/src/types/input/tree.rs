@@ -29,6 +29,12 @@ pub struct InputContext {
     pub version: PgVersion,
     /// The number of the database's encoding (`pg_database.encoding`), which the texts are in.
     pub encoding: i32,
+    /// Converts a text from UTF-8 to an encoding, if it can be; JSON's escapes need it where the
+    /// database is not in UTF-8.
+    pub encoder: Option<fn(i32, &[u8]) -> Option<Vec<u8>>>,
+    /// Whether the database's character classification (`LC_CTYPE`) knows spaces beyond ASCII: it is
+    /// in UTF-8, and of no C locale.
+    pub unicode_spaces: bool,
 }
 
 /// Appends the payload of a value whose text depends on version or encoding.
