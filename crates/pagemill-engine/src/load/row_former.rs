@@ -28,7 +28,6 @@ const KEPT_BYTES: usize = 1 << 20;
 pub(super) type ChunkKey = (Oid, u32, Tid);
 
 /// What a load's threads share.
-#[derive(Debug)]
 pub(super) struct Shared<'a> {
     pub(super) plan: &'a LoadPlan,
     pub(super) catalog: &'a InputCatalog,
