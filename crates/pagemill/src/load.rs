@@ -1,6 +1,6 @@
 //! `pagemill load`: files into a table of a stopped cluster.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -10,7 +10,7 @@ use pagemill_engine::copy_input::{
 };
 use pagemill_engine::{Error as EngineError, Format, LoadOptions, LoadSummary, load};
 use pagemill_format::wal::ImageCompression;
-use pagemill_io::{Output, Storage};
+use pagemill_io::{InputStream, Output, Storage};
 
 use crate::arguments::FormatChoice;
 use crate::failure::{Outcome, UsageError, say};
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Outcome> {
 fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary> {
     let copy = copy_options(arguments)?;
     let columns = arguments.columns.as_deref().map(|list| column_list("columns", list)).transpose()?;
-    let sources = arguments.files.iter().map(|file| source(file)).collect::<Result<_>>()?;
+    let sources = arguments.files.iter().map(|file| source(storage, file)).collect::<Result<_>>()?;
     let lock = ClusterLock::take(storage, directory(arguments)?)?;
     let cluster = Cluster::open_locked(storage.clone(), &lock, OpenOptions::default())?;
     let database = cluster.database(&arguments.database.dbname)?;
@@ -84,9 +84,10 @@ fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(MOST_DEFAULT_JOBS)
 }
 
-fn source(file: &Path) -> Result<InputSource> {
+fn source(storage: &Storage, file: &Path) -> Result<InputSource> {
     if file == Path::new("-") {
-        return Ok(InputSource::standard_input()?);
+        let input = InputStream::stream(storage, std::io::stdin(), "standard input");
+        return Ok(InputSource::Stream(input.map_err(pagemill_cluster::Error::from)?));
     }
     Ok(InputSource::File(file.to_owned()))
 }
