@@ -144,7 +144,7 @@ impl InputCatalog {
                 encoder: None,
                 unicode_spaces: knows_unicode(database)?,
             },
-            search: Arc::new(NameSearch::new(rows, settings.clone())),
+            search: Arc::new(NameSearch::new(rows, database.row().name.clone(), settings.clone())),
             names: DatabaseNames::new_for(database.clone(), settings),
             database: database.clone(),
             built: Mutex::default(),
@@ -251,6 +251,7 @@ impl InputCatalog {
 
     fn input(&self, row: &TypeRow, depth: usize) -> Result<TypeInput> {
         if let Some(input) = self.builtin(row.oid) {
+            self.make_ready(&input)?;
             return Ok(input);
         }
         match row.kind {
@@ -264,6 +265,15 @@ impl InputCatalog {
             }
             b'b' => self.borrowed(row),
             _ => Err(self.refused(row, "is a pseudo-type, which no column can have")),
+        }
+    }
+
+    /// Reads the catalogs that names of a kind are looked up in, so that no row has to.
+    fn make_ready(&self, input: &TypeInput) -> Result<()> {
+        match input {
+            TypeInput::Name(kind) => self.search.make_ready(*kind),
+            TypeInput::AclItem => self.search.make_ready(NameKind::Role),
+            _ => Ok(()),
         }
     }
 
@@ -418,7 +428,10 @@ impl InputCatalog {
             rows.filter(lends).map(|r| r.oid).min()
         });
         match lender.and_then(|lender| self.builtin(lender)) {
-            Some(input) => Ok(input),
+            Some(input) => {
+                self.make_ready(&input)?;
+                Ok(input)
+            }
             None if row.oid < FIRST_NORMAL_OID => {
                 Err(self.refused(row, "has no values that could be read from a text"))
             }
@@ -492,7 +505,7 @@ fn named(error: Error, column: &[u8]) -> Error {
     }
 }
 
-/// True when the database's classification of characters goes beyond ASCII.
+/// True when the database's classification of characters goes beyond ASCII, and text search asks it.
 fn knows_unicode(database: &Database) -> Result<bool> {
     let mut ctype = Vec::new();
     let is_name = database.cluster().version() < PgVersion::V15;
@@ -506,5 +519,7 @@ fn knows_unicode(database: &Database) -> Result<bool> {
         Ok(())
     })?;
     let is_c = ctype == b"C" || ctype == b"POSIX";
-    Ok(database.row().encoding == UTF8 && !is_c)
+    // From 18 on, text search takes only spaces of ASCII for spaces.
+    let asks = database.cluster().version() < PgVersion::V18;
+    Ok(asks && database.row().encoding == UTF8 && !is_c)
 }

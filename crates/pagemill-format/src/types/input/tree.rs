@@ -263,7 +263,7 @@ impl<'a> ValueReader<'a> {
         text: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), InputError> {
-        let oid = match numeric_name(text)? {
+        let oid = match numeric_name(kind, text)? {
             Some(oid) => oid,
             None => self.lookups.find_name(kind, text)?,
         };
@@ -281,10 +281,11 @@ impl<'a> ValueReader<'a> {
     }
 }
 
-/// What the `reg…` types read without a catalog: `-` for none, and numbers.
+/// What the `reg…` types read without a catalog: numbers, and `-` for none unless that is the name
+/// of an operator.
 /// Source: `parseNumericOid` and `parseDashOrOid` in `src/backend/utils/adt/regproc.c`.
-fn numeric_name(text: &[u8]) -> Result<Option<Oid>, InputError> {
-    if text == b"-" {
+fn numeric_name(kind: NameKind, text: &[u8]) -> Result<Option<Oid>, InputError> {
+    if text == b"-" && !matches!(kind, NameKind::Oper | NameKind::Operator) {
         return Ok(Some(Oid::INVALID));
     }
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
