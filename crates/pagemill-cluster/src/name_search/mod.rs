@@ -231,20 +231,20 @@ impl NameSearch {
             Some(schema) => match self.schema(schema) {
                 Ok(found) => Some(found),
                 Err(error) if before_16 => return Err(error),
-                Err(_) => return Err(absent_class(schema, name)),
+                Err(_) => return Err(absent("relation", names.joined().as_bytes())),
             },
             None => None,
         };
         let found = self.first(classes, schema, name)?;
         found.ok_or_else(|| match names.parts() {
-            [.., schema, name] => absent_class(schema, name),
-            _ => absent("relation", name),
+            [_, schema, name] if before_16 => absent("relation", &[schema, &b"."[..], name].concat()),
+            _ => absent("relation", names.joined().as_bytes()),
         })
     }
 
     fn find_collation(&self, text: &[u8]) -> Found {
         let names = self.names(text)?;
-        let found = self.find_named(ready(self.collations())?, &names)?;
+        let found = self.find_leniently(ready(self.collations())?, &names)?;
         found.ok_or_else(|| {
             let encoding = identifiers::encoding_name(self.settings.encoding);
             InputError::new(format!(
@@ -256,7 +256,7 @@ impl NameSearch {
 
     fn find_in(&self, objects: &Objects, what: &str, text: &[u8]) -> Found {
         let names = self.names(text)?;
-        let found = self.find_named(objects, &names)?;
+        let found = self.find_leniently(objects, &names)?;
         found.ok_or_else(|| absent(what, names.joined().as_bytes()))
     }
 
@@ -269,6 +269,20 @@ impl NameSearch {
         let (schema, name) = self.qualified(names)?;
         let schema = schema.map(|schema| self.schema(schema)).transpose()?;
         self.first(objects, schema, name)
+    }
+
+    /// As [`Self::find_named`]; from 16 on, a schema that is not there just has nothing in it.
+    fn find_leniently(
+        &self,
+        objects: &Objects,
+        names: &Names,
+    ) -> std::result::Result<Option<Oid>, InputError> {
+        let (schema, _) = self.qualified(names)?;
+        let missing = schema.is_some_and(|schema| self.schema(schema).is_err());
+        if missing && self.settings.version >= PgVersion::V16 {
+            return Ok(None);
+        }
+        self.find_named(objects, names)
     }
 
     /// Splits off the schema; the database before it may only be this one.
@@ -318,11 +332,6 @@ fn ready<T>(read: Result<T>) -> std::result::Result<T, InputError> {
 #[cold]
 fn absent(kind: &str, name: &[u8]) -> InputError {
     InputError::new(format!("{kind} \"{}\" does not exist", String::from_utf8_lossy(name)))
-}
-
-#[cold]
-fn absent_class(schema: &[u8], name: &[u8]) -> InputError {
-    absent("relation", &[schema, b".", name].concat())
 }
 
 #[cold]

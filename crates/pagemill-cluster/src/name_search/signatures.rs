@@ -47,7 +47,8 @@ impl NameSearch {
             2 => {}
             _ => return Err(InputError::new("too many arguments")),
         }
-        let found = self.all_of(ready(self.operators())?, name)?;
+        // Whatever is wrong with the schema, there is no such operator in it.
+        let found = self.all_of(ready(self.operators())?, name).unwrap_or_default();
         let found = found.iter().find(|operator| *operator.args == *args);
         found.map(|operator| operator.oid).ok_or_else(|| {
             message("operator does not exist: ", text, "")

@@ -15,9 +15,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{InputError, ScalarReader, acl, array, composite, multirange, range};
+use super::{InputError, ScalarReader, acl, array, composite, money, multirange, range};
 use crate::ids::{Oid, PgVersion};
 use crate::tuple::AttributeLayout;
+use crate::types::money::MoneyFormat;
 use crate::types::output::{MAX_DEPTH, NameKind};
 
 pub use super::order::Order;
@@ -157,6 +158,8 @@ pub enum TypeInput {
     Scalar(ScalarReader),
     /// A function that asks for version or encoding.
     Document(DocumentReader),
+    /// Amounts, as the database's `lc_monetary` has them.
+    Money(Arc<MoneyFormat>),
     /// The name of an object, kept as its OID.
     Name(NameKind),
     /// An access privilege.
@@ -245,6 +248,7 @@ impl<'a> ValueReader<'a> {
             TypeInput::Scalar(read) => read(text, typmod, out),
             TypeInput::Document(read) => read(text, self.context, out),
             TypeInput::Enum(labels) => read_enum(labels, text, out),
+            TypeInput::Money(format) => money::read_money(text, format, out),
             TypeInput::Name(kind) => self.read_name(*kind, text, out),
             TypeInput::AclItem => acl::read_aclitem(text, self.context, self.lookups, out),
             TypeInput::Array(element) => array::read_array(self, element, typmod, text, out),
