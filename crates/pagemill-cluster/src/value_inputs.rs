@@ -14,11 +14,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::types::input::document::document_input;
-use pagemill_format::types::input::scalar::scalar_reader;
 use pagemill_format::types::input::tree::{
     Canonical, CompositeInput, DomainInput, EnumInput, InputAttribute, InputContext, InputType,
     MultirangeInput, Order, RangeInput, TypeInput,
 };
+use pagemill_format::types::input::{Characters, scalar_reader};
+use pagemill_format::types::money::MONEY_OID;
 use pagemill_format::types::output::{MAX_DEPTH, NameKind};
 use pagemill_format::{Error as FormatError, Oid, PgVersion};
 
@@ -30,7 +31,7 @@ use crate::name_search::NameSearch;
 use crate::relation::RelationKind;
 use crate::system_table::Row;
 use crate::value_lookups::TextEncoder;
-use crate::value_types::TypeRow;
+use crate::value_types::{TypeChoices, TypeRow, UnknownTypes};
 
 /// The number of UTF-8 among encodings.
 const UTF8: i32 = 6;
@@ -121,6 +122,8 @@ type Attributes = HashMap<Oid, Arc<[AttributeRow]>>;
 pub struct InputCatalog {
     database: Database,
     context: InputContext,
+    characters: Characters,
+    choices: TypeChoices,
     names: DatabaseNames,
     search: Arc<NameSearch>,
     built: Mutex<HashMap<Oid, Arc<InputType>>>,
@@ -136,16 +139,23 @@ impl InputCatalog {
     /// # Errors
     /// When the settings of `pg_db_role_setting` cannot be read.
     pub fn new(database: &Database) -> Result<Self> {
-        let settings = DatabaseSettings::read(database)?.names;
+        let DatabaseSettings { names: settings, lc_monetary, .. } =
+            DatabaseSettings::read(database)?;
         let rows = DatabaseRows::new(database.clone());
+        let encoding = database.row().encoding;
+        let characters = Characters::of_encoding(encoding).ok_or_else(|| {
+            Error::refused(format!("the database's encoding has the unknown number {encoding}"))
+        })?;
         Ok(Self {
+            characters,
+            choices: TypeChoices::new(UnknownTypes::Refuse, lc_monetary),
             context: InputContext {
                 version: database.cluster().version(),
-                encoding: database.row().encoding,
+                encoding,
                 encoder: None,
                 unicode_spaces: knows_unicode(database)?,
             },
-            search: Arc::new(NameSearch::new(rows, settings.clone())),
+            search: Arc::new(NameSearch::new(rows, database.row().name.clone(), settings.clone())),
             names: DatabaseNames::new_for(database.clone(), settings),
             database: database.clone(),
             built: Mutex::default(),
@@ -156,10 +166,19 @@ impl InputCatalog {
         })
     }
 
-    /// Converts characters that JSON escapes to the database's encoding. Without, a text that has
-    /// such an escape is refused where the database is not in UTF-8.
+    /// Reads money as this locale writes it, whatever the settings say.
+    #[must_use]
+    pub fn with_lc_monetary(mut self, locale: &str) -> Self {
+        self.choices = self.choices.with_lc_monetary(locale.to_owned());
+        self
+    }
+
+    /// Converts characters that JSON escapes, and what locales say about money, to the database's
+    /// encoding. Without, a text that has such an escape is refused where the database is not in
+    /// UTF-8.
     #[must_use]
     pub fn with_encoder(mut self, encoder: TextEncoder) -> Self {
+        self.choices = self.choices.with_encoder(encoder);
         self.context.encoder = Some(encoder);
         self
     }
@@ -251,7 +270,8 @@ impl InputCatalog {
     }
 
     fn input(&self, row: &TypeRow, depth: usize) -> Result<TypeInput> {
-        if let Some(input) = self.builtin(row.oid) {
+        if let Some(input) = self.builtin(row.oid)? {
+            self.make_ready(&input)?;
             return Ok(input);
         }
         match row.kind {
@@ -268,26 +288,25 @@ impl InputCatalog {
         }
     }
 
-    fn builtin(&self, oid: Oid) -> Option<TypeInput> {
-        let version = self.context.version;
-        let name = |kind| Some(TypeInput::Name(kind));
-        match oid.0 {
-            24 => return name(NameKind::Proc),
-            2202 => return name(NameKind::Procedure),
-            2203 => return name(NameKind::Oper),
-            2204 => return name(NameKind::Operator),
-            2205 => return name(NameKind::Class),
-            2206 => return name(NameKind::Type),
-            3734 => return name(NameKind::Config),
-            3769 => return name(NameKind::Dictionary),
-            4089 => return name(NameKind::Namespace),
-            4096 => return name(NameKind::Role),
-            4191 => return name(NameKind::Collation),
-            1033 => return Some(TypeInput::AclItem),
-            _ => {}
+    /// Reads the catalogs that names of a kind are looked up in, so that no row has to.
+    fn make_ready(&self, input: &TypeInput) -> Result<()> {
+        match input {
+            TypeInput::Name(kind) => self.search.make_ready(*kind),
+            TypeInput::AclItem => self.search.make_ready(NameKind::Role),
+            _ => Ok(()),
         }
-        let scalar = || scalar_reader(oid, version).map(TypeInput::Scalar);
-        document_input(oid).or_else(scalar)
+    }
+
+    fn builtin(&self, oid: Oid) -> Result<Option<TypeInput>> {
+        if oid == MONEY_OID {
+            let format = self.choices.money(self.context.encoding)?;
+            return Ok(Some(TypeInput::Money(Arc::new(format))));
+        }
+        let scalar = || {
+            let reader = scalar_reader(self.context.version, self.characters, oid);
+            reader.map(TypeInput::Scalar)
+        };
+        Ok(named_input(oid).or_else(|| document_input(oid)).or_else(scalar))
     }
 
     fn domain(&self, row: &TypeRow, depth: usize) -> Result<TypeInput> {
@@ -418,8 +437,12 @@ impl InputCatalog {
             let lends = |r: &&TypeRow| r.input == function && r.oid < FIRST_NORMAL_OID;
             rows.filter(lends).map(|r| r.oid).min()
         });
-        match lender.and_then(|lender| self.builtin(lender)) {
-            Some(input) => Ok(input),
+        let lent = lender.map(|lender| self.builtin(lender)).transpose()?;
+        match lent.flatten() {
+            Some(input) => {
+                self.make_ready(&input)?;
+                Ok(input)
+            }
             None if row.oid < FIRST_NORMAL_OID => {
                 Err(self.refused(row, "has no values that could be read from a text"))
             }
@@ -482,6 +505,26 @@ impl InputCatalog {
     }
 }
 
+/// The input of the types whose values are names.
+fn named_input(oid: Oid) -> Option<TypeInput> {
+    let kind = match oid.0 {
+        24 => NameKind::Proc,
+        2202 => NameKind::Procedure,
+        2203 => NameKind::Oper,
+        2204 => NameKind::Operator,
+        2205 => NameKind::Class,
+        2206 => NameKind::Type,
+        3734 => NameKind::Config,
+        3769 => NameKind::Dictionary,
+        4089 => NameKind::Namespace,
+        4096 => NameKind::Role,
+        4191 => NameKind::Collation,
+        1033 => return Some(TypeInput::AclItem),
+        _ => return None,
+    };
+    Some(TypeInput::Name(kind))
+}
+
 /// A refusal with the name of the column it is about.
 fn named(error: Error, column: &[u8]) -> Error {
     match error {
@@ -493,7 +536,7 @@ fn named(error: Error, column: &[u8]) -> Error {
     }
 }
 
-/// True when the database's classification of characters goes beyond ASCII.
+/// True when the database's classification of characters goes beyond ASCII, and text search asks it.
 fn knows_unicode(database: &Database) -> Result<bool> {
     let mut ctype = Vec::new();
     let is_name = database.cluster().version() < PgVersion::V15;
@@ -507,5 +550,7 @@ fn knows_unicode(database: &Database) -> Result<bool> {
         Ok(())
     })?;
     let is_c = ctype == b"C" || ctype == b"POSIX";
-    Ok(database.row().encoding == UTF8 && !is_c)
+    // From 18 on, text search takes only spaces of ASCII for spaces.
+    let asks = database.cluster().version() < PgVersion::V18;
+    Ok(asks && database.row().encoding == UTF8 && !is_c)
 }

@@ -175,7 +175,7 @@ impl TypeChoices {
 
     /// How money is printed in a database of this encoding. A server that was never told prints
     /// as its environment says: the C locale's way is the one all agree on.
-    fn money(&self, encoding: i32) -> Result<MoneyFormat> {
+    pub(crate) fn money(&self, encoding: i32) -> Result<MoneyFormat> {
         let locale = self.lc_monetary.as_deref().unwrap_or("C");
         let refused = |reason: &str| {
             Error::refused(format!(

@@ -30,6 +30,8 @@ pub use path::{PG_CATALOG, SearchPath};
 pub use quote::quote_identifier;
 pub use rows::{CollationRow, GlobalRow, NameRows, NamedRow, OperatorRow, ProcRow, TypeRow};
 
+pub(crate) use types::is_true_array;
+
 use objects::OverloadedTexts;
 use pagemill_format::{Oid, PgVersion};
 use schemas::Schemas;

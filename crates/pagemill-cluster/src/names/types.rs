@@ -57,7 +57,8 @@ pub(super) fn write_format_type(texts: &Texts, oid: Oid, out: &mut Vec<u8>) {
     out.extend_from_slice(texts.get(oid).unwrap_or(absent));
 }
 
-fn is_true_array(row: &TypeRow) -> bool {
+/// True for the array type that belongs to an element type.
+pub(crate) fn is_true_array(row: &TypeRow) -> bool {
     row.element.is_valid()
         && row.subscript == ARRAY_SUBSCRIPT_HANDLER
         && row.storage != STORAGE_PLAIN

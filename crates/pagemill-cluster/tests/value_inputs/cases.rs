@@ -3,20 +3,20 @@
 use pagemill_format::PgVersion;
 
 /// Stands for NULL instead of a text.
-pub const NULL: &str = "<null>";
+pub(crate) const NULL: &str = "<null>";
 
 /// Texts of one type.
-pub struct Case {
+pub(crate) struct Case {
     /// The type, as SQL writes it.
-    pub type_name: &'static str,
+    pub(crate) type_name: &'static str,
     /// The first version that has it.
-    pub since: PgVersion,
+    pub(crate) since: PgVersion,
     /// The texts.
-    pub texts: Vec<&'static str>,
+    pub(crate) texts: Vec<&'static str>,
 }
 
 /// Types that are made before.
-pub const SETUP: &str = "
+pub(crate) const SETUP: &str = "
 CREATE TYPE mood AS ENUM ('sad', 'o''k', 'very happy');
 CREATE DOMAIN filled AS text NOT NULL;
 CREATE DOMAIN short AS varchar(3);
@@ -32,6 +32,20 @@ CREATE TYPE nest AS (p pair, ps pair[], r numrange, m mood, f filled, s varchar(
 CREATE TYPE nine AS (a int, b int, c int, d int, e int, f int, g int, h int, i text);
 CREATE TYPE textrange AS RANGE (subtype = text, collation = \"C\");
 CREATE TYPE words AS RANGE (subtype = text);
+CREATE SCHEMA odd;
+CREATE SCHEMA \"O dd\";
+CREATE TABLE odd.t (a int);
+CREATE TABLE \"O dd\".\"T t\" (a int);
+CREATE TABLE t (a int);
+CREATE TABLE pg_class (a int);
+CREATE FUNCTION twice(int) RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION twice(text) RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION once(int, varchar, mood[]) RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION odd.once() RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE OPERATOR === (LEFTARG = int, RIGHTARG = int, PROCEDURE = int4eq);
+CREATE OPERATOR odd.=== (LEFTARG = text, RIGHTARG = text, PROCEDURE = texteq);
+CREATE ROLE \"Some One\";
+CREATE TEXT SEARCH CONFIGURATION odd.conf (COPY = simple);
 CREATE TYPE floats AS RANGE (subtype = float8);
 ";
 
@@ -40,8 +54,8 @@ fn case(type_name: &'static str, texts: &[&'static str]) -> Case {
 }
 
 /// Everything that is tried.
-pub fn all() -> Vec<Case> {
-    [trees(), documents(), geometry(), searches()].into_iter().flatten().collect()
+pub(crate) fn all() -> Vec<Case> {
+    [trees(), documents(), geometry(), searches(), names()].into_iter().flatten().collect()
 }
 
 fn trees() -> Vec<Case> {
@@ -217,4 +231,58 @@ fn searches() -> Vec<Case> {
         "((((((((((a))))))))))", NULL,
     ];
     vec![case("tsvector", &texts), case("tsquery", &texts)]
+}
+
+fn names() -> Vec<Case> {
+    let common = [
+        "-", "0", "23", "99999999999", "", " ", ".", "a.", ".a", "a..b", "\"", "\"a", "a b", "a.b.c.d", "nowhere.t",
+        "nowhere.int4", "postgres.pg_catalog.int4", "other.pg_catalog.int4", "1a", "-1", NULL,
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    ];
+    let all = |name, texts: &[&'static str]| case(name, &[&common[..], texts].concat());
+    vec![
+        all(
+            "regclass",
+            &["pg_class", "PG_CLASS", "\"PG_CLASS\"", "public.pg_class", "t", "odd.t", " odd . t ", "odd.x", "x",
+              "\"O dd\".\"T t\"", "postgres.odd.t", "postgres.odd.x", "other.odd.t", "a\"\"b", "\"a\"\"b\""],
+        ),
+        all(
+            "regtype",
+            &["int4", "integer", "INT", "int[]", "integer[]", "int4[3][]", "_int4", "text array", "character varying",
+              "character varying(10)", "varchar(5)[]", "char", "\"char\"", "timestamp", "timestamp(3)",
+              "timestamp with time zone", "timestamp(3) with time zone", "time without time zone",
+              "double  precision", "float", "float(10)", "float(30)", "numeric(10,2)", "bit varying", "bit(3)",
+              "interval", "mood", "public.mood", "mood[]", "public.mood[]", "pg_catalog.int4", "nothing",
+              "nothing[]", "odd.nothing", "json", "jsonb", "boolean", "pair", "\"pair\"", "Pair", "\"Pair\""],
+        ),
+        all(
+            "regproc",
+            &["now", "NOW", "pg_catalog.now", "twice", "once", "odd.once", "public.once", "nothing", "nowhere.now", "lower",
+              "\"now\"", "int4in", "odd.int4in"],
+        ),
+        all(
+            "regprocedure",
+            &["now()", "now( )", "now", "now(", "now)", "twice(int)", "twice(integer)", "twice( text )", "twice(bool)",
+              "once(int,varchar,mood[])", "once(int, character varying , public.mood[])", "once(int,)", "once(,int)",
+              "odd.once()", "nowhere.once()", "nothing()", "twice(nothing)", "numeric(numeric,int)", "once(\"int\")",
+              "twice(int) ", "twice(int) x", "twice((int)"],
+        ),
+        all(
+            "regoper",
+            &["===", "public.===", "odd.===", "pg_catalog.=", "=", "+", "!~~*", "nowhere.=", "||/", "pg_catalog.||/",
+              "-|-", "~~~~"],
+        ),
+        all(
+            "regoperator",
+            &["+(int,int)", "=(int4,int4)", "===(int,int)", "===(text,text)", "odd.===(text,text)", "-(none,int)",
+              "-(NONE,int)", "-(int)", "-(int,int,int)", "+(int,nothing)", "+", "@@(a", "/(int,int)",
+              "pg_catalog.+(int,int)", "nowhere.+(int,int)"],
+        ),
+        all("regrole", &["postgres", "\"Some One\"", "POSTGRES", "nobody", "a.b"]),
+        all("regnamespace", &["public", "\"O dd\"", "odd", "pg_catalog", "nothing", "a.b"]),
+        all("regcollation", &["\"C\"", "c", "\"POSIX\"", "pg_catalog.\"C\"", "ucs_basic", "\"default\"", "nothing"]),
+        all("regconfig", &["simple", "english", "odd.conf", "conf", "pg_catalog.simple"]),
+        all("regdictionary", &["simple", "english_stem", "pg_catalog.simple", "nothing"]),
+        case("regtype[]", &["{int4,text,\"character varying\"}"]),
+    ]
 }

@@ -406,12 +406,8 @@ mod tests {
     #[test]
     fn what_no_numeric_can_hold_overflows_the_format() {
         assert_eq!(printed("1e131071", -1).len(), 131_072);
-        for text in ["1e131072", "1e-16384", "0e-16384", "1e2147483647", "0x1e99999"] {
-            let expected = match text.starts_with("0x") {
-                true => "31368601",
-                false => "value overflows numeric format",
-            };
-            assert_eq!(printed(text, -1), expected, "{text}");
+        for text in ["1e131072", "1e-16384", "0e-16384", "1e2147483647"] {
+            assert_eq!(printed(text, -1), "value overflows numeric format", "{text}");
         }
         assert_eq!(printed("0e131072", -1), "0");
         let long = format!("0x{}", "f".repeat(110_000));

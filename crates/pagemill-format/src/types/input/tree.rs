@@ -15,9 +15,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{InputError, ScalarReader, acl, array, composite, multirange, range};
+use super::{InputError, ScalarReader, acl, array, composite, money, multirange, range};
 use crate::ids::{Oid, PgVersion};
 use crate::tuple::AttributeLayout;
+use crate::types::money::MoneyFormat;
 use crate::types::output::{MAX_DEPTH, NameKind};
 
 pub use super::order::Order;
@@ -157,6 +158,8 @@ pub enum TypeInput {
     Scalar(ScalarReader),
     /// A function that asks for version or encoding.
     Document(DocumentReader),
+    /// Amounts, as the database's `lc_monetary` has them.
+    Money(Arc<MoneyFormat>),
     /// The name of an object, kept as its OID.
     Name(NameKind),
     /// An access privilege.
@@ -245,6 +248,7 @@ impl<'a> ValueReader<'a> {
             TypeInput::Scalar(read) => read(text, typmod, out),
             TypeInput::Document(read) => read(text, self.context, out),
             TypeInput::Enum(labels) => read_enum(labels, text, out),
+            TypeInput::Money(format) => money::read_money(text, format, out),
             TypeInput::Name(kind) => self.read_name(*kind, text, out),
             TypeInput::AclItem => acl::read_aclitem(text, self.context, self.lookups, out),
             TypeInput::Array(element) => array::read_array(self, element, typmod, text, out),
@@ -263,7 +267,7 @@ impl<'a> ValueReader<'a> {
         text: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), InputError> {
-        let oid = match numeric_name(text)? {
+        let oid = match numeric_name(kind, text)? {
             Some(oid) => oid,
             None => self.lookups.find_name(kind, text)?,
         };
@@ -281,10 +285,11 @@ impl<'a> ValueReader<'a> {
     }
 }
 
-/// What the `reg…` types read without a catalog: `-` for none, and numbers.
+/// What the `reg…` types read without a catalog: numbers, and `-` for none unless that is the name
+/// of an operator.
 /// Source: `parseNumericOid` and `parseDashOrOid` in `src/backend/utils/adt/regproc.c`.
-fn numeric_name(text: &[u8]) -> Result<Option<Oid>, InputError> {
-    if text == b"-" {
+fn numeric_name(kind: NameKind, text: &[u8]) -> Result<Option<Oid>, InputError> {
+    if text == b"-" && !matches!(kind, NameKind::Oper | NameKind::Operator) {
         return Ok(Some(Oid::INVALID));
     }
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
