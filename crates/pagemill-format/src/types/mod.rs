@@ -30,6 +30,7 @@ pub mod document;
 pub mod float;
 pub mod geometry;
 pub mod identifier;
+pub mod input;
 pub mod integer;
 pub mod interval;
 pub mod jsonb;
