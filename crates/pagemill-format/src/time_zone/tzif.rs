@@ -65,7 +65,8 @@ impl Zone {
         }
         let end = self.transitions.last().map(|(at, _)| *at);
         let room = MOST_TRANSITIONS - self.transitions.len().min(MOST_TRANSITIONS);
-        let corrected = tail.transitions.iter().map(|(at, kind)| (at.saturating_add(leap(leaps, *at)), *kind));
+        let corrected =
+            tail.transitions.iter().map(|(at, kind)| (at.saturating_add(leap(leaps, *at)), *kind));
         let later = corrected.skip_while(|(at, _)| end.is_some_and(|end| *at <= end));
         self.transitions.extend(later.take(room).map(|(at, kind)| (at, kind + offset)));
     }
@@ -153,11 +154,7 @@ fn big_endian(reader: &mut Reader, len: usize) -> Result<i64> {
     Ok(bytes.iter().skip(1).fold(first, |number, &byte| number << 8 | i64::from(byte)))
 }
 
-fn read_data(
-    reader: &mut Reader,
-    counts: &Counts,
-    time: usize,
-) -> Result<(Zone, Vec<(i64, i32)>)> {
+fn read_data(reader: &mut Reader, counts: &Counts, time: usize) -> Result<(Zone, Vec<(i64, i32)>)> {
     let times = (0..counts.transitions).map(|_| big_endian(reader, time));
     let times = times.collect::<Result<Vec<_>>>()?;
     let numbers = reader.bytes(counts.transitions)?;

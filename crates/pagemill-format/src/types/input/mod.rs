@@ -8,6 +8,8 @@
 //! that is accepted, beyond the caller's buffer; after an error that buffer may hold part of the
 //! value (the caller cuts it off).
 
+pub mod datetime;
+
 /// Appends the payload of the value that a text says, given its type modifier (-1 for none).
 pub type ScalarReader = fn(&[u8], i32, &mut Vec<u8>) -> Result<(), InputError>;
 
