@@ -89,11 +89,7 @@ struct Session {
 }
 
 const SESSIONS: [Session; 4] = [
-    Session {
-        time_zone: "UTC",
-        order: DateOrder::Mdy,
-        interval_style: IntervalStyle::Postgres,
-    },
+    Session { time_zone: "UTC", order: DateOrder::Mdy, interval_style: IntervalStyle::Postgres },
     Session {
         time_zone: "America/New_York",
         order: DateOrder::Dmy,
@@ -130,9 +126,13 @@ END $$;
 #[test]
 fn servers_of_every_version_read_every_text_alike() {
     assert!(PgInstall::find(15).is_some(), "PostgreSQL 15 is needed (ci/install-postgres.sh)");
+    let mut failures = Vec::new();
     for install in PgInstall::all() {
-        check(&install).unwrap_or_else(|error| panic!("PostgreSQL {}: {error:#}", install.major));
+        if let Err(error) = check(&install) {
+            failures.push(format!("PostgreSQL {}: {error:#}", install.major));
+        }
     }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
 fn check(install: &PgInstall) -> Result<()> {
@@ -142,7 +142,9 @@ fn check(install: &PgInstall) -> Result<()> {
     cluster.psql("postgres", FUNCTIONS)?;
     let zones = Arc::new(TimeZones::new(Storage::real(), zone_directory(install)));
     let types = types(version);
-    let (moments, spans) = (texts::moments(), texts::intervals());
+    let (moments, mut spans) = (texts::moments(), texts::intervals());
+    // Version 14 converts this to an integer, which C does not define.
+    spans.retain(|text| version > PgVersion::V14 || text != "P-nanD");
     let cases = cases(&types, &moments, &spans);
     let mut differences = Vec::new();
     for session in &SESSIONS {
@@ -169,7 +171,7 @@ fn check(install: &PgInstall) -> Result<()> {
         }
     }
     let count = differences.len();
-    differences.truncate(40);
+    differences.truncate(16);
     ensure!(count == 0, "{count} differences\n{}", differences.join("\n"));
     Ok(())
 }

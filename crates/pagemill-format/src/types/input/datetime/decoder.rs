@@ -183,7 +183,7 @@ impl<'a> Decoder<'a> {
             }
             None => {}
         }
-        Ok(date_word(word).map_or(Meaning::Unknown, Meaning::Word))
+        Ok(date_word(word, self.context.version).map_or(Meaning::Unknown, Meaning::Word))
     }
 
     /// What the session's zone makes of an abbreviation.
@@ -239,14 +239,14 @@ impl<'a> Decoder<'a> {
         Ok(Mask::NONE)
     }
 
-    /// The `T` before a time: the next field must be one.
+    /// The `T` before a time. Before version 16 the next field must be one.
     pub(super) fn iso_time(&mut self, number: usize) -> Result<Mask> {
         match self.fields.kind(number + 1) {
-            Some(FieldKind::Number | FieldKind::Time | FieldKind::Date) => {
-                self.set_label(Unit::Time)
-            }
-            _ => Err(Fault::Syntax),
+            Some(FieldKind::Number | FieldKind::Time | FieldKind::Date) => {}
+            _ if self.is_strict() => {}
+            _ => return Err(Fault::Syntax),
         }
+        self.set_label(Unit::Time)
     }
 
     /// No label may be left over, from version 16 on.

@@ -9,6 +9,7 @@
 
 use super::fault::{Fault, Result};
 use super::words;
+use crate::ids::PgVersion;
 
 /// Fields at most.
 const MOST_FIELDS: usize = 25;
@@ -202,7 +203,7 @@ impl Splitter<'_> {
             b'-' | b'/' | b'.' => true,
             b'+' | b'0'..=b'9' => {
                 let word = self.fields.buffer.get(start..self.used).unwrap_or_default();
-                words::date_word(word).is_none()
+                words::date_word(word, PgVersion::V14).is_none()
             }
             _ => false,
         };

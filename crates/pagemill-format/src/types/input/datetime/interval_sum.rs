@@ -47,8 +47,8 @@ pub(super) trait IntervalSum: Default {
     /// [`Fault::Field`] when it is too long.
     fn set_time(&mut self, time: ColonTime, negative: bool) -> Result<()>;
 
-    /// Makes time, and nothing else, negative.
-    fn make_time_negative(&mut self);
+    /// Gives every part the sign minus.
+    fn make_negative(&mut self);
 
     /// Turns all signs round.
     ///
@@ -167,8 +167,11 @@ impl IntervalSum for CheckedSum {
         Ok(())
     }
 
-    fn make_time_negative(&mut self) {
+    fn make_negative(&mut self) {
         self.micros = self.micros.min(self.micros.wrapping_neg());
+        for part in [&mut self.days, &mut self.months, &mut self.years] {
+            *part = (*part).min(part.wrapping_neg());
+        }
     }
 
     fn negate(&mut self) -> Result<()> {
@@ -232,6 +235,11 @@ impl WrappingSum {
         self.months = converted(f64::from(self.months) + months);
     }
 
+    fn parts(&mut self) -> [&mut i32; 7] {
+        let Self { years, months, days, hours, minutes, seconds, micros } = self;
+        [years, months, days, hours, minutes, seconds, micros]
+    }
+
     /// Whole seconds out of the microseconds.
     fn settle(&mut self) {
         self.seconds = self.seconds.wrapping_add(self.micros / 1_000_000);
@@ -287,18 +295,16 @@ impl IntervalSum for WrappingSum {
         Ok(())
     }
 
-    fn make_time_negative(&mut self) {
-        let parts = [&mut self.hours, &mut self.minutes, &mut self.seconds, &mut self.micros];
-        for part in parts {
+    fn make_negative(&mut self) {
+        self.settle();
+        for part in self.parts() {
             *part = (*part).min(part.wrapping_neg());
         }
     }
 
     fn negate(&mut self) -> Result<()> {
         self.settle();
-        let time = [&mut self.hours, &mut self.minutes, &mut self.seconds, &mut self.micros];
-        let date = [&mut self.years, &mut self.months, &mut self.days];
-        for part in time.into_iter().chain(date) {
+        for part in self.parts() {
             *part = part.wrapping_neg();
         }
         Ok(())

@@ -4,7 +4,7 @@
 //! type modifier decides: a number in an `interval day to hour` is hours.
 //! Source: `DecodeInterval` and `interval_in` in `src/backend/utils/adt/datetime.c` and
 //! `timestamp.c`, PostgreSQL 14 to 18. Since 17 there are infinities, `ago` comes last, and every
-//! unit needs a number.
+//! unit needs a number. A sign that holds for all fields is given to each of them, in 14 to their sums.
 
 use super::fault::{Fault, Result};
 use super::fields::{FieldKind, Fields};
@@ -103,6 +103,9 @@ impl<'a, S: IntervalSum> Decoder<'a, S> {
         if self.seen == Mask::NONE || (self.is_strict() && self.is_unit_open) {
             return Err(Fault::Syntax);
         }
+        if self.all_negative && S::is_narrow() {
+            self.sum.make_negative();
+        }
         if self.ago {
             self.sum.negate()?;
         }
@@ -139,8 +142,8 @@ impl<'a, S: IntervalSum> Decoder<'a, S> {
 
     fn time(&mut self, time: ColonTime, negative: bool) -> Result<Mask> {
         self.sum.set_time(time, negative)?;
-        if self.all_negative {
-            self.sum.make_time_negative();
+        if self.all_negative && !S::is_narrow() {
+            self.sum.make_negative();
         }
         // A number before it is days.
         self.unit = Some(Unit::Day);
@@ -167,7 +170,7 @@ impl<'a, S: IntervalSum> Decoder<'a, S> {
             _ => return Err(Fault::Syntax),
         };
         part = if is_negative { -part } else { part };
-        if self.all_negative {
+        if self.all_negative && !S::is_narrow() {
             (value, part) = (value.min(value.wrapping_neg()), -part.abs());
         }
         let found = mask_of(unit, part != 0.0).ok_or(Fault::Syntax)?;
@@ -202,7 +205,7 @@ impl<'a, S: IntervalSum> Decoder<'a, S> {
 
     /// A word of dates: the infinities, which stand alone, and those that say nothing.
     fn date_word(&mut self, is_last: bool, word: &[u8]) -> Result<Mask> {
-        self.infinity = match date_word(word) {
+        self.infinity = match date_word(word, self.context.version) {
             Some(DateWord::Reserved(Reserved::Late)) if is_last => Some(Interval::INFINITY),
             Some(DateWord::Reserved(Reserved::Early)) if is_last => Some(Interval::MINUS_INFINITY),
             Some(DateWord::Ignored) => {

@@ -41,6 +41,7 @@ impl<'a> Parts<'a> {
     pub(super) fn date(&mut self, text: &[u8], mut seen: Mask) -> Result<Mask> {
         let (parts, count) = split_date(text)?;
         let parts = parts.get(..count).unwrap_or_default();
+        let version = self.context.version;
         let (mut found, mut text_month) = (Mask::NONE, false);
         let mut note = |part: Mask| {
             if seen.has_any(part) {
@@ -52,7 +53,7 @@ impl<'a> Parts<'a> {
         };
         let mut all = note(Mask::NONE)?;
         for part in parts {
-            match date_word(part) {
+            match date_word(part, version) {
                 Some(DateWord::Month(month)) => self.moment.month = month,
                 // Not a number either, which the second walk finds.
                 Some(DateWord::Ignored) => continue,
@@ -62,7 +63,7 @@ impl<'a> Parts<'a> {
             text_month = true;
             all = note(Mask::MONTH)?;
         }
-        let is_month = |part: &[u8]| matches!(date_word(part), Some(DateWord::Month(_)));
+        let is_month = |part: &[u8]| matches!(date_word(part, version), Some(DateWord::Month(_)));
         for part in parts.iter().filter(|part| !is_month(part)) {
             let mask = self.number(part, text_month, all)?;
             all = note(mask)?;

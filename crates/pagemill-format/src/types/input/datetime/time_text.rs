@@ -74,9 +74,7 @@ impl Decoder<'_> {
         if number == 0 && count >= 2 && (last_is_date || second_is_time) {
             return self.parts.date(text, self.seen);
         }
-        let labeled = self.is_strict() && self.label.is_some();
-        if text.first().is_some_and(u8::is_ascii_digit) || labeled {
-            self.check_time_label()?;
+        if text.first().is_some_and(u8::is_ascii_digit) {
             return self.time_and_zone(text, self.seen | Mask::DATE);
         }
         self.named_zone(text)

@@ -192,7 +192,7 @@ fn timestamp_of(read: DateTime, has_zone: bool, context: &DateTimeContext) -> Op
     }
 }
 
-/// Before version 17, a time of day of more than a day must not reach from before 2000 into it.
+/// Before version 18, a time of day of more than a day must not reach from before 2000 into it.
 fn local_timestamp(moment: &Moment, version: PgVersion) -> Option<i64> {
     if !moment.is_valid_julian() {
         return None;
@@ -200,7 +200,7 @@ fn local_timestamp(moment: &Moment, version: PgVersion) -> Option<i64> {
     let days = i64::from(moment.julian_day()) - i64::from(POSTGRES_EPOCH);
     let micros = days.checked_mul(MICROS_PER_DAY)?.checked_add(moment.micros_of_day())?;
     let jumps = (micros < 0 && days > 0) || (micros > 0 && days < -1);
-    (version >= PgVersion::V17 || !jumps).then_some(micros)
+    (version >= PgVersion::V18 || !jumps).then_some(micros)
 }
 
 fn push_timestamp(micros: i64, typmod: i32, out: &mut Vec<u8>) -> Result<(), InputError> {

@@ -2,12 +2,15 @@
 //!
 //! Only the first ten letters of a word count: `microseconds` is known as `microsecon`, and so is
 //! `microsecondary`. Words are in small letters and sorted.
-//! Facts: `datetktbl` and `deltatktbl` in `src/backend/utils/adt/datetime.c`, PostgreSQL 14 to 18.
+//! Facts: `datetktbl` and `deltatktbl` in `src/backend/utils/adt/datetime.c`, PostgreSQL 14 to 18
+//! (`+infinity` from 16 on).
 
 use DateWord::{
     DaylightModifier, Era, Ignored, IsoTime, Meridian, Month, Reserved as Word, Unit as Label,
     Weekday,
 };
+
+use crate::ids::PgVersion;
 
 /// Letters of a word that count.
 const SIGNIFICANT: usize = 10;
@@ -89,8 +92,9 @@ pub(super) enum IntervalWord {
 }
 
 /// The meaning of a word in a date or time.
-pub(super) fn date_word(word: &[u8]) -> Option<DateWord> {
-    find(&DATE_WORDS, word)
+pub(super) fn date_word(word: &[u8], version: PgVersion) -> Option<DateWord> {
+    let is_newer = word == b"+infinity" && version < PgVersion::V16;
+    find(&DATE_WORDS, word).filter(|_| !is_newer)
 }
 
 /// The meaning of a word in an interval.
@@ -104,7 +108,8 @@ fn find<T: Copy>(words: &[(&str, T)], word: &[u8]) -> Option<T> {
     found.ok().and_then(|place| words.get(place)).map(|(_, meaning)| *meaning)
 }
 
-static DATE_WORDS: [(&str, DateWord); 71] = [
+static DATE_WORDS: [(&str, DateWord); 72] = [
+    ("+infinity", Word(Reserved::Late)),
     ("-infinity", Word(Reserved::Early)),
     ("ad", Era { bc: false }),
     ("allballs", Word(Reserved::Allballs)),
@@ -254,7 +259,8 @@ mod tests {
         assert_eq!(interval_word(b"microseconds"), Some(IntervalWord::Unit(Unit::Microsecond)));
         assert_eq!(interval_word(b"microsecondary"), interval_word(b"microsecond"));
         assert_eq!(interval_word(b"hoursx"), None);
-        assert_eq!(date_word(b"september"), Some(Month(9)));
-        assert_eq!(date_word(b"-infinity"), Some(Word(Reserved::Early)));
+        assert_eq!(date_word(b"september", PgVersion::V14), Some(Month(9)));
+        assert_eq!(date_word(b"-infinity", PgVersion::V14), Some(Word(Reserved::Early)));
+        assert_eq!(date_word(b"+infinity", PgVersion::V15), None);
     }
 }
