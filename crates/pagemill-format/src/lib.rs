@@ -17,6 +17,7 @@ pub mod pglz_compression;
 pub mod reader;
 pub mod relmap;
 pub mod slru;
+pub mod time_zone;
 pub mod toast_builder;
 pub mod tuple;
 pub mod tuple_builder;
