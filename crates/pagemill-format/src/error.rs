@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 
-/// Result with this crate's [`Error`].
-pub type Result<T> = std::result::Result<T, Error>;
+/// Result, with this crate's [`Error`] unless another is named.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What is wrong with the bytes of one structure.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +30,12 @@ pub enum Error {
         /// What is not supported, and the remedy where there is one.
         what: Cow<'static, str>,
     },
+    /// What was to be written is larger than PostgreSQL's files can hold; the message is a server's.
+    #[error("{message}")]
+    Limit {
+        /// The limit, in PostgreSQL's words: `row is too big: size …, maximum size 8160`.
+        message: String,
+    },
     /// Something outside of the bytes was needed (a TOAST value, a catalog row) and failed.
     #[error(transparent)]
     Lookup(Box<dyn std::error::Error + Send + Sync>),
@@ -43,6 +49,11 @@ impl Error {
         what: impl Into<Cow<'static, str>>,
     ) -> Self {
         Self::Corrupt { structure, offset, what: what.into() }
+    }
+
+    /// An [`Error::Limit`].
+    pub fn limit(message: impl Into<String>) -> Self {
+        Self::Limit { message: message.into() }
     }
 
     /// An [`Error::Unsupported`].

@@ -1,4 +1,4 @@
-//! Decompression of values and WAL images that PostgreSQL compressed with LZ4: a raw LZ4 block,
+//! Values and WAL images that PostgreSQL compresses with LZ4: a raw LZ4 block,
 //! its decompressed size known from the value's header.
 //!
 //! The size is believed only as far as the input could fill it, so a hostile header takes no
@@ -34,11 +34,25 @@ pub fn decompress(data: &[u8], raw_size: usize, out: &mut Vec<u8>) -> Result<()>
     Err(Error::corrupt(STRUCTURE, 0, what))
 }
 
+/// Appends the value as an LZ4 block to `out`, or leaves `out` as it was and says false when that would
+/// not be shorter.
+pub fn compress(value: &[u8], out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    let room = lz4_flex::block::get_maximum_output_size(value.len());
+    out.resize(start.saturating_add(room), 0);
+    let block = out.get_mut(start..).unwrap_or_default();
+    let written = lz4_flex::block::compress_into(value, block).unwrap_or(value.len());
+    let pays = written < value.len();
+    out.truncate(if pays { start + written } else { start });
+    pays
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::noise::noise;
 
     fn refusal(data: &[u8], raw_size: usize) -> String {
         let mut out = vec![7];
@@ -77,6 +91,18 @@ mod tests {
         let mut out = Vec::new();
         decompress(&lz4_flex::block::compress(&value), value.len(), &mut out).unwrap();
         assert_eq!(out, value);
+    }
+
+    #[test]
+    fn noise_is_not_compressed_and_leaves_the_output_alone() {
+        let noise = noise(500);
+        let mut out = vec![7];
+        assert!(!compress(&noise, &mut out));
+        assert_eq!(out, [7]);
+        assert!(compress(&[0; 500], &mut out));
+        let mut back = Vec::new();
+        decompress(&out[1..], 500, &mut back).unwrap();
+        assert_eq!(back, [0; 500]);
     }
 
     proptest! {

@@ -25,7 +25,7 @@ pub const MAX_HEAP_TUPLES_PER_PAGE: usize = (BLOCK_SIZE - PAGE_HEADER_BYTES) / (
 /// The page layout version that PostgreSQL 8.3 and later write.
 pub const PAGE_LAYOUT_VERSION: u8 = 4;
 
-const PD_ALL_VISIBLE: u16 = 0x0004;
+pub(crate) const PD_ALL_VISIBLE: u16 = 0x0004;
 const PD_VALID_FLAG_BITS: u16 = 0x0007;
 const HEADER: &str = "page header";
 
@@ -76,6 +76,12 @@ pub enum LinePointerState {
 pub struct LinePointer(pub u32);
 
 impl LinePointer {
+    /// A normal line pointer to `len` bytes at `offset`, both less than 2^15.
+    #[inline]
+    pub fn normal(offset: usize, len: usize) -> Self {
+        Self(offset as u32 & 0x7FFF | 1 << 15 | (len as u32 & 0x7FFF) << 17)
+    }
+
     /// Offset of the tuple in the page, or the target line pointer of a redirect.
     #[inline]
     pub fn offset(self) -> usize {

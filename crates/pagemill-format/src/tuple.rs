@@ -22,11 +22,17 @@ pub const TUPLE_HEADER_BYTES: usize = 23;
 pub const MAX_ATTRIBUTES: usize = 1664;
 
 const TUPLE: &str = "tuple";
-const HEAP_HASNULL: u16 = 0x0001;
+const HEAP_HASNULL: u16 = infomask::HASNULL;
 const NATTS_MASK: u16 = 0x07FF;
 
-/// Bits of `t_infomask` and `t_infomask2` that visibility depends on.
+/// Bits of `t_infomask` and `t_infomask2`: what visibility depends on, and what the data are like.
 pub mod infomask {
+    /// Some attribute is null, and there is a null bitmap.
+    pub const HASNULL: u16 = 0x0001;
+    /// Some attribute is of variable length.
+    pub const HASVARWIDTH: u16 = 0x0002;
+    /// Some attribute is a TOAST pointer.
+    pub const HASEXTERNAL: u16 = 0x0004;
     /// `xmax` only locks the row, and not shared.
     pub const XMAX_EXCL_LOCK: u16 = 0x0040;
     /// `xmax` locks the row's key only, shared.
@@ -310,6 +316,12 @@ pub struct Span {
 }
 
 impl Span {
+    /// A value from byte `start` up to `end`, for whoever keeps the values of many rows in one piece.
+    #[inline]
+    pub fn new(start: u32, end: u32) -> Self {
+        Self { start, end }
+    }
+
     /// The attribute is null.
     pub const NULL: Self = Self { start: u32::MAX, end: 0 };
     /// The tuple was written before the attribute existed.

@@ -37,6 +37,21 @@ pub enum Compression {
     Lz4,
 }
 
+impl Compression {
+    /// What the top two bits of a size word say for it.
+    fn bits(self) -> u32 {
+        match self {
+            Self::Pglz => 0,
+            Self::Lz4 => 1,
+        }
+    }
+
+    /// The size word of a compressed value: the payload's bytes once decompressed, and the method.
+    pub fn size_word(self, raw_bytes: usize) -> [u8; 4] {
+        (raw_bytes as u32 & SIZE_MASK | self.bits() << SIZE_BITS).to_le_bytes()
+    }
+}
+
 /// A pointer to a value kept in a TOAST table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToastPointer {
@@ -125,6 +140,21 @@ impl<'a> Varlena<'a> {
 }
 
 impl ToastPointer {
+    /// Bytes of a pointer in a tuple, its header included.
+    pub const BYTES: usize = TOAST_POINTER_BYTES;
+
+    /// The pointer as it lies in a tuple.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let method = self.compression.map_or(0, Compression::bits) << SIZE_BITS;
+        let words =
+            [self.raw_size, self.stored_size | method, self.value_id.0, self.toast_relation.0];
+        let mut out = [1, VARTAG_ONDISK, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        for (to, word) in out[2..].as_chunks_mut::<4>().0.iter_mut().zip(words) {
+            *to = word.to_le_bytes();
+        }
+        out
+    }
+
     fn parse(value: &[u8]) -> Result<Self> {
         if value[1] != VARTAG_ONDISK {
             let what = format!("TOAST pointer of kind {}, on disk it must be 18", value[1]);
