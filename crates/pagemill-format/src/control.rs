@@ -11,9 +11,12 @@
 //! Sources: `src/include/catalog/pg_control.h`, `src/include/catalog/catversion.h`,
 //! `src/common/controldata_utils.c`, PostgreSQL 14 to 18.
 
+mod encoding;
 mod text;
 
 use std::fmt;
+
+pub use encoding::CHECKPOINT_BYTES;
 
 use crate::error::{Error, Result};
 use crate::ids::{BLOCK_SIZE, Lsn, MultiXactId, Oid, PgVersion, SEGMENT_BLOCKS, TransactionId};

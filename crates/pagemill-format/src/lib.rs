@@ -25,6 +25,8 @@ pub mod twophase;
 pub mod types;
 pub mod varlena;
 pub mod visibility_map;
+pub mod wal;
+pub mod zstd;
 
 pub use error::{Error, Result};
 pub use ids::*;
