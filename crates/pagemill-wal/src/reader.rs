@@ -338,3 +338,6 @@ fn bad(lsn: Lsn, page: Lsn, what: String) -> Outcome {
 fn page_of(lsn: Lsn) -> Lsn {
     Lsn(lsn.0 - lsn.0 % PAGE_BYTES as u64)
 }
+
+#[cfg(test)]
+mod tests;
