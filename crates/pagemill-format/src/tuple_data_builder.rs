@@ -130,8 +130,6 @@ pub struct DataSize {
 #[derive(Debug, Clone)]
 pub struct DataForm {
     columns: Vec<Column>,
-    /// Where each column starts, and where all end, when no length depends on the row.
-    fixed: Option<(Vec<usize>, usize)>,
 }
 
 impl DataForm {
@@ -143,9 +141,7 @@ impl DataForm {
         if columns.iter().any(|column| column.layout.len < -1) {
             return Err(Error::unsupported("tuple", "a column of type cstring"));
         }
-        let columns: Vec<_> = columns.iter().map(Column::new).collect();
-        let fixed = fixed_places(&columns);
-        Ok(Self { columns, fixed })
+        Ok(Self { columns: columns.iter().map(Column::new).collect() })
     }
 
     /// How many columns there are.
@@ -160,15 +156,6 @@ impl DataForm {
     /// is longer than any value can be.
     #[inline]
     pub fn measure<R: Row + ?Sized>(&self, row: &R) -> Result<DataSize> {
-        if let Some((_, bytes)) = self.fixed
-            && self.columns.iter().enumerate().all(|(number, column)| column.is_fixed(row, number))
-        {
-            return Ok(DataSize { bytes, has_nulls: false });
-        }
-        self.measure_any(row)
-    }
-
-    fn measure_any<R: Row + ?Sized>(&self, row: &R) -> Result<DataSize> {
         let mut size = DataSize::default();
         for (number, column) in self.columns.iter().enumerate() {
             let at = size.bytes;
@@ -200,14 +187,6 @@ impl DataForm {
         mut nulls: Option<&mut [u8]>,
         data: &mut [u8],
     ) -> u16 {
-        if let (Some((starts, _)), None) = (&self.fixed, &nulls) {
-            for (number, &start) in starts.iter().enumerate() {
-                if let Value::Plain(payload) = row.value(number) {
-                    put_fixed(payload, start, data);
-                }
-            }
-            return 0;
-        }
         let (mut at, mut mask) = (0, 0);
         for (number, column) in self.columns.iter().enumerate() {
             let value = column.value(row, number);
@@ -252,17 +231,6 @@ struct Place {
     end: usize,
 }
 
-/// Where columns start that are all of fixed length, and where they end.
-fn fixed_places(columns: &[Column]) -> Option<(Vec<usize>, usize)> {
-    let (mut starts, mut end) = (Vec::new(), 0);
-    for column in columns {
-        let length = usize::try_from(column.len).ok().filter(|_| !column.is_dropped)?;
-        starts.push(column.align_up(end));
-        end = column.align_up(end) + length;
-    }
-    Some((starts, end))
-}
-
 impl Column {
     fn new(column: &ColumnLayout) -> Self {
         Self {
@@ -277,12 +245,6 @@ impl Column {
     #[inline]
     fn value<'r, R: Row + ?Sized>(&self, row: &'r R, number: usize) -> Value<'r> {
         if self.is_dropped { Value::Null } else { row.value(number) }
-    }
-
-    /// True for a value of this column's fixed length.
-    #[inline]
-    fn is_fixed<R: Row + ?Sized>(&self, row: &R, number: usize) -> bool {
-        matches!(row.value(number), Value::Plain(payload) if payload.len() as i64 == i64::from(self.len))
     }
 
     #[inline]

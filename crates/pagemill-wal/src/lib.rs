@@ -3,6 +3,8 @@
 
 mod error;
 mod reader;
+#[cfg(test)]
+mod synthetic;
 mod wal_directory;
 mod writer;
 

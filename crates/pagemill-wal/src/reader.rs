@@ -271,11 +271,17 @@ impl WalReader {
     }
 
     /// Looks at the header in `self.record`; `Err` says how the look at this place ended.
-    fn check_header(&self, lsn: Lsn, page: Lsn, at_page_start: bool) -> Result<RecordHeader, Outcome> {
+    fn check_header(
+        &self,
+        lsn: Lsn,
+        page: Lsn,
+        at_page_start: bool,
+    ) -> Result<RecordHeader, Outcome> {
         let header =
             RecordHeader::parse(&self.record).map_err(|error| bad(lsn, page, error.to_string()))?;
         if !header.resource_manager.is_valid() {
-            let what = format!("resource manager {}, which there is not", header.resource_manager.0);
+            let what =
+                format!("resource manager {}, which there is not", header.resource_manager.0);
             return Err(bad(lsn, page, what));
         }
         let is_right = self.previous.map_or(header.prev < lsn, |previous| header.prev == previous);
@@ -284,7 +290,11 @@ impl WalReader {
         }
         let what = format!("the record says that the one before begins at {}", header.prev);
         // Pages that were written before a crash can lie behind what was written after it.
-        Err(if at_page_start && self.previous.is_some() { Outcome::End(what) } else { bad(lsn, page, what) })
+        Err(if at_page_start && self.previous.is_some() {
+            Outcome::End(what)
+        } else {
+            bad(lsn, page, what)
+        })
     }
 
     /// Appends to `self.record` what of it lies on `page`, and says where on the page that ends.
@@ -328,3 +338,6 @@ fn bad(lsn: Lsn, page: Lsn, what: String) -> Outcome {
 fn page_of(lsn: Lsn) -> Lsn {
     Lsn(lsn.0 - lsn.0 % PAGE_BYTES as u64)
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,7 +34,8 @@ impl WalDirectory {
     /// The control file says sizes of segments or pages that no supported server has.
     pub fn of_cluster(data_directory: &Path, control: &ControlFile) -> Result<Self> {
         let path = data_directory.join("pg_wal");
-        let (segment_size, page_size) = (control.build.wal_segment_size, control.build.wal_block_size);
+        let (segment_size, page_size) =
+            (control.build.wal_segment_size, control.build.wal_block_size);
         check_sizes(&path, segment_size, page_size)?;
         Ok(Self {
             path,
@@ -57,7 +58,10 @@ impl WalDirectory {
         let header = PageHeader::parse(page.get(..got).unwrap_or_default())
             .map_err(|error| refuse(file, error.to_string()))?;
         let Some(version) = wal::version_of_magic(header.magic) else {
-            let reason = format!("magic number {:04X} is not that of WAL of PostgreSQL 14 to 18", header.magic);
+            let reason = format!(
+                "magic number {:04X} is not that of WAL of PostgreSQL 14 to 18",
+                header.magic
+            );
             return Err(refuse(file, reason));
         };
         let Some(long) = header.long else {
@@ -98,10 +102,16 @@ impl WalDirectory {
 
 fn check_sizes(path: &Path, segment_size: u32, page_size: u32) -> Result<()> {
     if !wal::is_segment_size(segment_size) {
-        return Err(refuse(path, format!("WAL segments of {segment_size} bytes are none of PostgreSQL's sizes")));
+        return Err(refuse(
+            path,
+            format!("WAL segments of {segment_size} bytes are none of PostgreSQL's sizes"),
+        ));
     }
     if page_size as usize != PAGE_BYTES {
-        return Err(refuse(path, format!("WAL pages of {page_size} bytes: only {PAGE_BYTES} are read")));
+        return Err(refuse(
+            path,
+            format!("WAL pages of {page_size} bytes: only {PAGE_BYTES} are read"),
+        ));
     }
     Ok(())
 }

@@ -282,3 +282,6 @@ fn shutdown_checkpoint(
     }
     Ok((body, found.end))
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,8 @@
 //! PostgreSQL 14 to 18.
 
 use super::{
-    BuildSettings, CONTROL_FILE_BYTES, Checkpoint, ClusterState, ControlFile, Layout,
-    WalSettings, checkpoint, control_version_of,
+    BuildSettings, CONTROL_FILE_BYTES, Checkpoint, ClusterState, ControlFile, Layout, WalSettings,
+    checkpoint, control_version_of,
 };
 use crate::error::Result;
 use crate::ids::PgVersion;

@@ -65,6 +65,24 @@ fn the_wal_level_of_the_checkpoint_is_there_from_17_on() {
 }
 
 #[test]
+fn a_servers_file_is_encoded_to_the_same_bytes() {
+    for (version, bytes, _) in CLUSTERS {
+        let mut file = ControlFile::parse(bytes, None).unwrap();
+        let encoded = file.encode().unwrap();
+        assert_eq!(encoded.len(), CONTROL_FILE_BYTES);
+        assert!(encoded.starts_with(bytes) || bytes.starts_with(&encoded), "{version}");
+        file.state = ClusterState::InProduction;
+        file.time += 1;
+        file.checkpoint.next_oid.0 += 8;
+        let changed = ControlFile::parse(&file.encode().unwrap(), Some(version)).unwrap();
+        file.crc = changed.crc;
+        assert_eq!(changed, file);
+        let body = file.checkpoint.encode(version);
+        assert_eq!(Checkpoint::parse(&body, version).unwrap(), file.checkpoint);
+    }
+}
+
+#[test]
 fn a_running_cluster_is_not_clean() {
     let file = ControlFile::parse(CLUSTERS[4].1, None).unwrap();
     assert_eq!(file.state, ClusterState::InProduction);

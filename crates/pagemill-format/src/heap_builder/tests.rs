@@ -1,5 +1,4 @@
 //! Pages filled by the builder, read back.
-//! Invariant under test: a tuple is where the builder said, and its ctid says the same.
 
 use proptest::prelude::*;
 

@@ -1,5 +1,4 @@
 //! Toasting never changes a value, and makes rows as short as can be.
-//! Invariant under test: values come back from their chunks and out of their compression as they were.
 
 use proptest::prelude::*;
 

@@ -1,5 +1,4 @@
 //! Tuples built from rows are read back by the reader of this crate.
-//! Invariant under test: nothing is written that is not read back, and nothing is lost.
 
 use proptest::prelude::*;
 

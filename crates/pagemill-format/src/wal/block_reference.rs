@@ -90,7 +90,8 @@ impl BlockImage<'_> {
     /// # Errors
     /// Corrupt: what is compressed does not come out at the size of a page without its hole.
     pub fn restore(&self, page: &mut BlockBytes, scratch: &mut Vec<u8>) -> Result<()> {
-        let hole = usize::from(self.hole_offset)..usize::from(self.hole_offset) + usize::from(self.hole_length);
+        let hole = usize::from(self.hole_offset)
+            ..usize::from(self.hole_offset) + usize::from(self.hole_length);
         let raw_size = BLOCK_SIZE.saturating_sub(hole.len());
         scratch.clear();
         match self.compression {
@@ -102,7 +103,8 @@ impl BlockImage<'_> {
         let parts = scratch.split_at_checked(hole.start).filter(|_| scratch.len() == raw_size);
         let targets = page.split_at_mut_checked(hole.start);
         let (Some((head, tail)), Some((page_head, page_rest))) = (parts, targets) else {
-            let what = format!("{} bytes and a hole of {} at {}", scratch.len(), hole.len(), hole.start);
+            let what =
+                format!("{} bytes and a hole of {} at {}", scratch.len(), hole.len(), hole.start);
             return Err(Error::corrupt(STRUCTURE, 0, what));
         };
         page_head.copy_from_slice(head);
@@ -143,7 +145,9 @@ impl BlockHeader {
         let flags = r.u8()?;
         let data_len = usize::from(r.u16()?);
         if (flags & HAS_DATA != 0) != (data_len > 0) {
-            return Err(r.corrupt(format!("block reference {id}: flags {flags:02X} with {data_len} bytes of data")));
+            return Err(r.corrupt(format!(
+                "block reference {id}: flags {flags:02X} with {data_len} bytes of data"
+            )));
         }
         let image = match flags & HAS_IMAGE != 0 {
             true => Some(ImageHeader::read(r, version)?),
@@ -152,7 +156,11 @@ impl BlockHeader {
         let locator = match (flags & SAME_RELATION != 0, previous) {
             (false, _) => RelFileLocator::read(r)?,
             (true, Some(previous)) => previous,
-            (true, None) => return Err(r.corrupt("the relation is that of a reference before, and there is none")),
+            (true, None) => {
+                return Err(
+                    r.corrupt("the relation is that of a reference before, and there is none")
+                );
+            }
         };
         let fork = Fork::ALL.get(usize::from(flags & FORK_MASK));
         let Some(&fork) = fork else {

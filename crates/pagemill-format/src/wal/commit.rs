@@ -125,7 +125,9 @@ impl Commit {
 
     fn encode_lists(&self, flags: u32, version: PgVersion, data: &mut Vec<u8>) {
         if flags & SUBTRANSACTIONS != 0 {
-            list(&self.subtransactions, data, |xid, data| data.extend_from_slice(&xid.0.to_le_bytes()));
+            list(&self.subtransactions, data, |xid, data| {
+                data.extend_from_slice(&xid.0.to_le_bytes())
+            });
         }
         if flags & FILES != 0 {
             list(&self.dropped_files, data, |file, data| data.extend_from_slice(&file.encode()));

@@ -16,8 +16,8 @@ mod image;
 mod invalidation;
 mod page_header;
 mod record;
-mod record_builder;
 mod record_bodies;
+mod record_builder;
 mod resource_manager;
 mod segment;
 

@@ -55,7 +55,8 @@ impl RecordHeader {
         let mut r = Reader::new(STRUCTURE, bytes);
         let total_len = r.u32()?;
         if !(RECORD_HEADER_BYTES..=MAX_RECORD_BYTES).contains(&(total_len as usize)) {
-            let what = format!("a length of {total_len} bytes, at least {RECORD_HEADER_BYTES} expected");
+            let what =
+                format!("a length of {total_len} bytes, at least {RECORD_HEADER_BYTES} expected");
             return Err(Error::corrupt(STRUCTURE, 0, what));
         }
         let (xid, prev) = (TransactionId(r.u32()?), Lsn(r.u64()?));

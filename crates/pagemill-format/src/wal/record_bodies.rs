@@ -101,7 +101,8 @@ impl ExclusiveLock {
             }
         }
         let xid = locks.first().map_or(TransactionId::INVALID, |lock| lock.xid);
-        RecordBuilder::new(ResourceManager::STANDBY, ResourceManager::STANDBY_LOCK, xid).main_data(data)
+        RecordBuilder::new(ResourceManager::STANDBY, ResourceManager::STANDBY_LOCK, xid)
+            .main_data(data)
     }
 
     /// Reads the main data.
@@ -175,7 +176,14 @@ impl RunningTransactions {
         }
         let xids: Result<_> = (0..count).map(|_| Ok(TransactionId(r.u32()?))).collect();
         let xids = xids?;
-        Ok(Self { xids, subtransactions, is_overflowed, next_xid, oldest_running, latest_completed })
+        Ok(Self {
+            xids,
+            subtransactions,
+            is_overflowed,
+            next_xid,
+            oldest_running,
+            latest_completed,
+        })
     }
 }
 

@@ -204,7 +204,9 @@ impl PageImage<'_> {
         };
         if (method == 0) != (self.compression == ImageCompression::Off) {
             let name = self.compression.name();
-            return Err(refusal(format!("an image compressed with {name}, which {version} does not know")));
+            return Err(refusal(format!(
+                "an image compressed with {name}, which {version} does not know"
+            )));
         }
         let has_hole = !self.hole.is_empty();
         let flags = known.apply | method | if has_hole { ImageFlags::HAS_HOLE } else { 0 };

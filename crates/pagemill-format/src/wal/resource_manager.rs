@@ -183,8 +183,15 @@ const XLOG: [&str; 15] = [
     "CHECKPOINT_REDO",
 ];
 
-const TRANSACTION: [&str; 7] =
-    ["COMMIT", "PREPARE", "ABORT", "COMMIT_PREPARED", "ABORT_PREPARED", "ASSIGNMENT", "INVALIDATION"];
+const TRANSACTION: [&str; 7] = [
+    "COMMIT",
+    "PREPARE",
+    "ABORT",
+    "COMMIT_PREPARED",
+    "ABORT_PREPARED",
+    "ASSIGNMENT",
+    "INVALIDATION",
+];
 
 const HEAP: [&str; 13] = [
     "INSERT",

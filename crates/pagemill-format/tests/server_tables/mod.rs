@@ -15,32 +15,32 @@ use pagemill_format::{BLOCK_SIZE, BlockBytes, Oid};
 use pagemill_testkit::TestCluster;
 
 /// A table as the server says it is.
-pub(crate) struct ServerTable {
-    pub(crate) columns: Vec<ColumnLayout>,
-    pub(crate) layout: TupleLayout,
-    pub(crate) toast_relation: Option<Oid>,
-    pub(crate) fillfactor: u8,
-    pub(crate) tuple_target: Option<usize>,
+pub struct ServerTable {
+    pub columns: Vec<ColumnLayout>,
+    pub layout: TupleLayout,
+    pub toast_relation: Option<Oid>,
+    pub fillfactor: u8,
+    pub tuple_target: Option<usize>,
     file: PathBuf,
     toast_file: Option<PathBuf>,
 }
 
 /// A row's values.
-pub(crate) struct ServerRow {
-    pub(crate) payloads: Vec<Option<Vec<u8>>>,
+pub struct ServerRow {
+    pub payloads: Vec<Option<Vec<u8>>>,
     /// The TOAST pointers among them.
-    pub(crate) pointers: Vec<ToastPointer>,
+    pub pointers: Vec<ToastPointer>,
 }
 
 impl ServerRow {
-    pub(crate) fn values(&self) -> Vec<Option<&[u8]>> {
+    pub fn values(&self) -> Vec<Option<&[u8]>> {
         self.payloads.iter().map(Option::as_deref).collect()
     }
 }
 
 impl ServerTable {
     /// Asks a running server; the files can be read once it is stopped.
-    pub(crate) fn describe(cluster: &TestCluster, name: &str) -> Result<Self> {
+    pub fn describe(cluster: &TestCluster, name: &str) -> Result<Self> {
         let columns = cluster.psql(
             "postgres",
             &format!(
@@ -74,16 +74,16 @@ impl ServerTable {
         })
     }
 
-    pub(crate) fn pages(&self) -> Result<Vec<BlockBytes>> {
+    pub fn pages(&self) -> Result<Vec<BlockBytes>> {
         blocks(&self.file)
     }
 
-    pub(crate) fn toast_pages(&self) -> Result<Vec<BlockBytes>> {
+    pub fn toast_pages(&self) -> Result<Vec<BlockBytes>> {
         self.toast_file.as_deref().map_or(Ok(Vec::new()), blocks)
     }
 
     /// The values of the chunks, by their id.
-    pub(crate) fn toasted(&self) -> Result<HashMap<Oid, Vec<u8>>> {
+    pub fn toasted(&self) -> Result<HashMap<Oid, Vec<u8>>> {
         let layout = TupleLayout::new(vec![
             AttributeLayout { len: 4, align: 4 },
             AttributeLayout { len: 4, align: 4 },
@@ -112,11 +112,7 @@ impl ServerTable {
     }
 
     /// The payloads of a tuple.
-    pub(crate) fn row(
-        &self,
-        tuple: &HeapTuple<'_>,
-        toasted: &HashMap<Oid, Vec<u8>>,
-    ) -> Result<ServerRow> {
+    pub fn row(&self, tuple: &HeapTuple<'_>, toasted: &HashMap<Oid, Vec<u8>>) -> Result<ServerRow> {
         let (mut spans, data) = (Vec::new(), tuple.data());
         self.layout.spans(&data, self.columns.len(), &mut spans)?;
         let mut row = ServerRow { payloads: Vec::new(), pointers: Vec::new() };
@@ -163,7 +159,7 @@ fn column(line: &str) -> Result<ColumnLayout> {
 }
 
 /// The blocks of a file, without those at its end that the server allocated (16 on) and did not use.
-pub(crate) fn blocks(file: &Path) -> Result<Vec<BlockBytes>> {
+pub fn blocks(file: &Path) -> Result<Vec<BlockBytes>> {
     let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
     ensure!(bytes.len().is_multiple_of(BLOCK_SIZE));
     let blocks = bytes.as_chunks::<BLOCK_SIZE>().0;
@@ -172,7 +168,7 @@ pub(crate) fn blocks(file: &Path) -> Result<Vec<BlockBytes>> {
 }
 
 /// The tuples of a page, in the order of their line pointers.
-pub(crate) fn tuples(page: &BlockBytes) -> Result<Vec<HeapTuple<'_>>> {
+pub fn tuples(page: &BlockBytes) -> Result<Vec<HeapTuple<'_>>> {
     let page = Page::new(page);
     page.check_header()?;
     let pointers = (1..=page.line_pointer_count()).filter_map(|number| page.line_pointer(number));

@@ -73,7 +73,8 @@ impl PageSource {
 
     /// The bytes of the page at this address, if it was looked at last; fewer at the end of a file.
     pub(super) fn bytes(&self, page: Lsn) -> &[u8] {
-        let from = page.0.checked_sub(self.chunk_start.0).and_then(|from| usize::try_from(from).ok());
+        let from =
+            page.0.checked_sub(self.chunk_start.0).and_then(|from| usize::try_from(from).ok());
         let rest = from.and_then(|from| self.chunk.get(from..)).unwrap_or_default();
         rest.get(..PAGE_BYTES).unwrap_or(rest)
     }
@@ -115,7 +116,8 @@ impl PageSource {
             return Verdict::Bad(what);
         }
         if header.address < page {
-            let what = format!("the page at {page} was written for {} and not since", header.address);
+            let what =
+                format!("the page at {page} was written for {} and not since", header.address);
             return Verdict::Ends(what);
         }
         match self.finding(page, &header) {

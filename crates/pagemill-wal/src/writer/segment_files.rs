@@ -121,7 +121,9 @@ impl SegmentFiles {
         let size = u64::from(self.directory.segment_size);
         match file.allocate(len..size) {
             Ok(()) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(file.error(error).into()),
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                Err(file.error(error).into())
+            }
             // Whatever else the file system has against it: zeros can be written anywhere.
             Err(_) => self.write_zeros(file, len, size),
         }

@@ -158,12 +158,17 @@ pub(crate) fn every_version(check: impl Fn(&PgInstall) -> Result<()>) {
 }
 
 /// `pg_waldump`, where this version was installed with it.
-pub(crate) fn waldump(install: &PgInstall, directory: &Path, args: &[&str]) -> Result<Option<String>> {
+pub(crate) fn waldump(
+    install: &PgInstall,
+    directory: &Path,
+    args: &[&str],
+) -> Result<Option<String>> {
     let program = install.program("pg_waldump");
     if !program.exists() {
         return Ok(None);
     }
-    let output = Command::new(program).env("TZ", "UTC").arg("-p").arg(directory).args(args).output()?;
+    let output =
+        Command::new(program).env("TZ", "UTC").arg("-p").arg(directory).args(args).output()?;
     Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()))
 }
 
