@@ -2,7 +2,7 @@
 //!
 //! PostgreSQL extends a relation when it needs a page, by few blocks at once
 //! (`mdzeroextend`, `src/backend/storage/smgr/md.c`, PostgreSQL 16 to 18; `file_extend_method` as in later ones).
-//! Here the step doubles with the load, so that the calls are few and the file system can give space in one
+//! Here the step grows with the load, so that the calls are few and the file system can give space in one
 //! piece; what was taken too much is cut back at the end.
 //!
 //! ```text
@@ -35,10 +35,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::place::Place;
 use crate::writable_fork::{MAX_BLOCKS, WritableFork};
 
-/// Blocks taken at once at first (128 kB).
-const FIRST_STEP: u32 = 16;
-/// And at most (64 MiB).
-const LARGEST_STEP: u32 = 8192;
+/// Blocks taken at once at first (1 MiB).
+const FIRST_STEP: u32 = 128;
+/// And at most (256 MiB): the fewer steps, the fewer pieces the file lies in.
+const LARGEST_STEP: u32 = 32_768;
+/// How many times larger each step is than the one before.
+const GROWTH: u32 = 8;
 /// Up to so many blocks PostgreSQL writes zeros rather than to allocate: they are cheap, and many small
 /// allocations are not.
 const FEW_BLOCKS: u32 = 8;
@@ -136,6 +138,13 @@ impl FileExtension {
         (state.method, state.reason.clone())
     }
 
+    /// Tells that about so many more blocks will be wanted: what is taken first is that much, up to a quarter of
+    /// a segment.
+    pub fn expect(&self, blocks: u32) {
+        let mut state = self.state();
+        state.step = state.step.max(blocks.min(LARGEST_STEP));
+    }
+
     /// How many blocks were granted, or were there before.
     pub fn granted(&self) -> u32 {
         self.state().granted
@@ -193,7 +202,7 @@ impl FileExtension {
             return Ok(());
         }
         let ahead = end.max(from.saturating_add(state.step).min(MAX_BLOCKS - 1));
-        state.step = state.step.saturating_mul(2).min(LARGEST_STEP);
+        state.step = state.step.saturating_mul(GROWTH).min(LARGEST_STEP);
         let taken = self.take(state, from..ahead, Trust::Refusals).map(|()| ahead);
         let taken = match taken {
             Err(error) if error.is_no_space() => {

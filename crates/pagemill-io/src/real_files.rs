@@ -38,7 +38,13 @@ impl FileSystem for RealFileSystem {
         };
         // PostgreSQL's `pg_file_create_mode` (`src/common/file_perm.c`, PostgreSQL 14 to 18).
         let mode = if how.group_access { 0o640 } else { 0o600 };
-        let file = open(path, OFlags::RDWR | create, how.caching, Mode::from_raw_mode(mode))?;
+        let opened = open(path, OFlags::RDWR | create, how.caching, Mode::from_raw_mode(mode));
+        let file = opened.inspect_err(|error| {
+            // Linux makes the file before it finds that it cannot be opened past the page cache.
+            if how.create == Create::New && error.kind() == io::ErrorKind::Unsupported {
+                let _ = rustix::fs::unlink(path);
+            }
+        })?;
         if how.create != Create::Existing
             && let Some(fd) = file.descriptor()
         {

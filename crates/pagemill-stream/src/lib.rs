@@ -24,6 +24,7 @@ pub use read_stream::{
 };
 pub use scan_order::ScanOrder;
 pub use sync_scans::{JoinedScan, SyncScans};
+pub use write_method_choice::open_fork;
 pub use write_stream::{
     DEFAULT_WRITE_COMBINE_LIMIT, DEFAULT_WRITES_IN_FLIGHT, WalFlush, WriteStream,
     WriteStreamOptions,

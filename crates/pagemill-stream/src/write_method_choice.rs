@@ -1,13 +1,49 @@
-//! Which method a stream writes by: the one that was asked for, or what suits the place.
+//! Which method a stream writes by, and whether past the page cache: as was asked for, or what suits the place.
+//!
+//! Why past it: a large new file is not read again soon, and writing it through the page cache costs a copy, the
+//! memory of others, and on virtual machines the first touch of every page, which can be several times the
+//! device's own time. Extended beforehand and with several writes in flight the device is as busy without.
+//! Small files are not worth it, and neither are file systems that write to a new place each time: they
+//! compute checksums or compress, and do that better for what they have cached.
 //!
 //! Invariant: the choice never changes what is written; a method that was asked for is the method, or an error
 //! that says why it cannot be.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use pagemill_io::{Caching, MappedWrites, QueuedWrites, Result, WritableFork, WriteMethod};
+use pagemill_format::Fork;
+use pagemill_io::{
+    Caching, ErrorKind, MappedWrites, OpenForWrite, QueuedWrites, Result, Storage, WritableFork,
+    WriteMethod,
+};
 
 use crate::write_stream::Way;
+
+/// Fewer blocks than this are written through the page cache (32 MiB).
+const SMALL: u32 = 4096;
+
+/// Opens a fork to write about so many blocks to, past the page cache where `auto` is for that; what `how` says
+/// of caching is not asked. Goes with `io_method` `auto` or one of the queues.
+///
+/// # Errors
+/// As [`WritableFork::open`].
+pub fn open_fork(
+    storage: &Storage,
+    base: &Path,
+    fork: Fork,
+    how: OpenForWrite,
+    blocks: u32,
+) -> Result<WritableFork> {
+    let open = |caching| WritableFork::open(storage, base, fork, OpenForWrite { caching, ..how });
+    if blocks < SMALL || storage.place_of(base).copies_on_write {
+        return open(Caching::Buffered);
+    }
+    match open(Caching::Direct) {
+        Err(error) if matches!(error.kind(), ErrorKind::Refused(_)) => open(Caching::Buffered),
+        opened => opened,
+    }
+}
 
 /// The way, and why it is this one.
 pub(crate) fn choose(

@@ -354,6 +354,27 @@ fn what_is_chosen_suits_the_cache_and_says_why() {
 }
 
 #[test]
+fn a_large_new_fork_goes_past_the_page_cache_where_that_is_possible_and_a_small_one_does_not() {
+    let (dir, storage) = (tempfile::tempdir().unwrap(), Storage::real());
+    let open = |name: &str, blocks| {
+        crate::open_fork(&storage, &dir.path().join(name), Fork::Main, NEW, blocks).unwrap()
+    };
+    assert_eq!(open("small", 100).how().caching, Caching::Buffered);
+    let large = Arc::new(open("large", 100_000));
+    let space = Arc::new(FileExtension::new(large.clone(), 0, None));
+    let mut stream = WriteStream::new(space, WriteStreamOptions::default(), None).unwrap();
+    let direct = large.how().caching == Caching::Direct;
+    assert_eq!(stream.method().1.contains("past the page cache"), direct, "{}", stream.method().1);
+    for block in 0..300 {
+        stream.write_page(BlockNumber(block), &page(block, 1)).unwrap();
+    }
+    stream.finish().unwrap();
+    let written = std::fs::read(dir.path().join("large")).unwrap();
+    assert!((0..).zip(written.chunks(BLOCK_SIZE)).all(|(block, bytes)| bytes == page(block, 1)));
+    assert_eq!(written.len(), 300 * BLOCK_SIZE);
+}
+
+#[test]
 fn a_mapping_and_direct_writes_do_not_go_together() {
     let (dir, storage) = (tempfile::tempdir().unwrap(), Storage::real());
     let Ok(fork) = fork_on(&storage, &dir, Caching::Direct) else { return };

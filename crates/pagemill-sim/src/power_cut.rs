@@ -1,0 +1,183 @@
+//! Power cuts: a file system that remembers every change in order, and directories as a power cut at any of them
+//! could leave them.
+//!
+//! ```text
+//!  program ── Storage ── PowerCutFileSystem ──▶ the real directory
+//!                              │
+//!                              └─ recording: create, write, allocate, cut, sync, rename, remove, …
+//!                                     │
+//!             image(call, loss) ──────┘──▶ a directory as it could be after the power came back
+//! ```
+//!
+//! One run of a program gives all its power cuts: call number n is cut when everything before it was called, and
+//! it and all later ones were not.
+//!
+//! What a power cut may do to each change that was not yet synced is [`Loss`]. It is meant to be worse than any
+//! one file system: a name is there for good only once its directory was synced, synced bytes are of no use
+//! without a name, and bytes may come without their order. A sync that failed makes nothing durable, and what it
+//! should have made so is not saved by a later one either.
+//!
+//! Left out: mappings, whose changes nobody sees (they are refused); files outside the recorded directory, which are
+//! written to and not recorded; garbage in the place of bytes that were never written (they read as zeros).
+//!
+//! Invariants: calls are numbered in the order in which they were made, from 0, and made one at a time; the real
+//! directory is what the program sees; an image depends on the recording, the call and the loss alone.
+
+mod copied_tree;
+mod image;
+mod recorded_file;
+mod recording;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pagemill_io::{
+    Caching, Create, DirEntry, File, FileSystem, IoQueue, Metadata, OpenForWrite, QueueKind,
+    RealFileSystem,
+};
+
+use self::recorded_file::{InlineQueue, RecordedFile};
+use self::recording::{Change, Recording};
+
+/// What becomes of changes that were not synced when the power went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// All of them are lost.
+    All,
+    /// None is: the process was killed, and the machine went on.
+    None,
+    /// Each is kept, lost or, if it is a write, torn: some of its sectors of 512 bytes are there, some not. Which
+    /// ones follows from the seed.
+    Torn(u64),
+    /// As a journal that is committed after the data it speaks of (`ext4` with `data=ordered`): names and sizes
+    /// are those of some moment since the last sync, what files grew by is there, and what was written over
+    /// is kept, lost or torn. Which follows from the seed.
+    Ordered(u64),
+}
+
+/// What goes wrong at a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteFault {
+    /// This call finds no space (ENOSPC), if it needs any.
+    NoSpace,
+    /// Neither this call nor any later one that needs space finds any.
+    NoSpaceFromHere,
+    /// The device fails this call (EIO).
+    Failed,
+    /// The file system became read-only (EROFS) with this call, and stays so.
+    ReadOnlyFromHere,
+}
+
+/// The recording file system. Clones share the recording.
+#[derive(Debug, Clone)]
+pub struct PowerCutFileSystem {
+    real: RealFileSystem,
+    recording: Arc<Mutex<Recording>>,
+}
+
+impl PowerCutFileSystem {
+    /// Begins to record what is done to the files of `directory`, whose present state, taken for durable, is copied
+    /// to `snapshot`.
+    ///
+    /// # Errors
+    /// When it cannot be copied.
+    pub fn record(directory: &Path, snapshot: &Path) -> io::Result<Self> {
+        copied_tree::copy(directory, snapshot)?;
+        let recording = Recording::new(directory.to_owned(), snapshot.to_owned());
+        Ok(Self { real: RealFileSystem, recording: Arc::new(Mutex::new(recording)) })
+    }
+
+    /// How many calls that change something were made.
+    pub fn calls(&self) -> usize {
+        self.recording().calls()
+    }
+
+    /// A call in words, for messages.
+    pub fn describe(&self, call: usize) -> String {
+        self.recording().describe(call)
+    }
+
+    /// Lets something go wrong at a call that is yet to come.
+    pub fn fail(&self, call: usize, fault: WriteFault) {
+        self.recording().fail(call, fault);
+    }
+
+    /// Makes `into`, which must not exist, what the recorded directory could be after a power cut just before a
+    /// call; with [`calls`](Self::calls) as its number, after all of them.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn image(&self, call: usize, loss: Loss, into: &Path) -> io::Result<()> {
+        image::make(&self.recording(), call, loss, into)
+    }
+
+    fn recording(&self) -> MutexGuard<'_, Recording> {
+        self.recording.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a change of names, and records it.
+    fn change(&self, change: Change, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        self.recording().perform(change, act)
+    }
+}
+
+impl FileSystem for PowerCutFileSystem {
+    fn open(&self, path: &Path, caching: Caching) -> io::Result<Box<dyn File>> {
+        self.real.open(path, caching)
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        self.real.read_dir(path)
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        self.real.metadata(path)
+    }
+
+    fn open_for_write(&self, path: &Path, how: OpenForWrite) -> io::Result<Box<dyn File>> {
+        let mut recording = self.recording();
+        let absent = std::fs::symlink_metadata(path).is_err();
+        let file = if absent && how.create != Create::Existing {
+            let number = recording.new_file();
+            let change = Change::Create { path: path.to_owned(), file: number };
+            recording.perform(change, || self.real.open_for_write(path, how))?
+        } else {
+            recording.check_writable()?;
+            self.real.open_for_write(path, how)?
+        };
+        let number = recording.file_of(path);
+        Ok(Box::new(RecordedFile::new(file, number, self.recording.clone())))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let file = self.recording().file_of(from);
+        let change = Change::Rename { from: from.to_owned(), to: to.to_owned(), file };
+        self.change(change, || self.real.rename(from, to))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.change(Change::Remove { path: path.to_owned() }, || self.real.remove(path))
+    }
+
+    fn create_dir(&self, path: &Path, group_access: bool) -> io::Result<()> {
+        let change = Change::CreateDir { path: path.to_owned() };
+        self.change(change, || self.real.create_dir(path, group_access))
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        // What the image is about needs no real sync.
+        self.change(Change::SyncDir { path: path.to_owned() }, || {
+            self.real.metadata(path).map(drop)
+        })
+    }
+
+    fn open_queue(&self, _kind: QueueKind, _depth: u32) -> io::Result<Box<dyn IoQueue>> {
+        Ok(Box::new(InlineQueue::default()))
+    }
+}
+
+/// The path of a file within the recorded directory; `None` outside.
+fn within(directory: &Path, path: &Path) -> Option<PathBuf> {
+    path.strip_prefix(directory).ok().map(Path::to_owned)
+}
