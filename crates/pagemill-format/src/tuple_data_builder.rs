@@ -19,6 +19,8 @@ use crate::varlena::{Compression, MAX_VALUE_BYTES, ToastPointer, VARLENA_HEADER_
 const MAX_SHORT_PAYLOAD: usize = 126;
 /// The largest payload behind a header of four.
 const MAX_PAYLOAD: usize = MAX_VALUE_BYTES - VARLENA_HEADER_BYTES;
+/// `attlen` of strings that end with a zero.
+const CSTRING: i16 = -2;
 /// Bits of a length word that say "compressed in line".
 const COMPRESSED_BITS: u32 = 2;
 
@@ -136,16 +138,10 @@ pub struct DataForm {
 
 impl DataForm {
     /// The form of tuples with these columns, dropped ones included.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a column of strings that end with a zero, which no table has.
-    pub fn new(columns: &[ColumnLayout]) -> Result<Self> {
-        if columns.iter().any(|column| column.layout.len < -1) {
-            return Err(Error::unsupported("tuple", "a column of type cstring"));
-        }
+    pub fn new(columns: &[ColumnLayout]) -> Self {
         let columns: Vec<_> = columns.iter().map(Column::new).collect();
         let fixed = fixed_places(&columns);
-        Ok(Self { columns, fixed })
+        Self { columns, fixed }
     }
 
     /// How many columns there are.
@@ -177,7 +173,7 @@ impl DataForm {
                     size.has_nulls = true;
                     at
                 }
-                Value::Plain(payload) => match column.place(at, payload.len()) {
+                Value::Plain(payload) => match column.place(at, payload) {
                     Some(place) => place.end,
                     None => return Err(column.wrong_length(number, payload.len())),
                 },
@@ -291,9 +287,10 @@ impl Column {
         (at + mask) & !mask
     }
 
-    /// Where a payload of so many bytes goes; `None` when the column cannot have one.
+    /// Where a payload goes; `None` when the column cannot have one of its length.
     #[inline]
-    fn place(&self, at: usize, length: usize) -> Option<Place> {
+    fn place(&self, at: usize, payload: &[u8]) -> Option<Place> {
+        let length = payload.len();
         if let Ok(fixed) = usize::try_from(self.len) {
             let start = self.align_up(at);
             return (length == fixed).then_some(Place {
@@ -301,6 +298,10 @@ impl Column {
                 is_short: false,
                 end: start + length,
             });
+        }
+        if self.len == CSTRING {
+            let start = self.align_up(at);
+            return Some(Place { start, is_short: false, end: start + text(payload).len() + 1 });
         }
         if self.is_packable && length <= MAX_SHORT_PAYLOAD {
             return Some(Place { start: at, is_short: true, end: at + 1 + length });
@@ -312,13 +313,16 @@ impl Column {
 
     #[inline]
     fn write_plain(&self, payload: &[u8], at: usize, data: &mut [u8]) -> usize {
-        let Some(place) = self.place(at, payload.len()) else { return at };
+        let Some(place) = self.place(at, payload) else { return at };
         if self.len > 0 {
             return put_fixed(payload, place.start, data);
         }
         if place.is_short {
             let header = (payload.len() + 1) << 1 | 1;
             return put(payload, put(&[header as u8], at, data), data);
+        }
+        if self.len == CSTRING {
+            return put(&[0], put(text(payload), place.start, data), data);
         }
         write_long(payload, 0, place.start, data)
     }
@@ -332,6 +336,12 @@ impl Column {
         let what = format!("{length} bytes for column {}, which has {}", number + 1, self.len);
         Error::corrupt("row", 0, what)
     }
+}
+
+/// A string without its end: indexes keep a `name` of 64 bytes, padded with zeros, this way.
+#[inline]
+fn text(payload: &[u8]) -> &[u8] {
+    payload.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 /// A value behind a header of four bytes; returns its end.
