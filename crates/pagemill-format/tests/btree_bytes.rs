@@ -58,7 +58,7 @@ INSERT INTO v SELECT
   CASE i % 3 WHEN 0 THEN '1 2' WHEN 1 THEN '1 ' || i % 9 ELSE (i % 9) || ' 3 4' END::oidvector,
   (to_hex(i % 3) || '/' || to_hex(i * 55))::pg_lsn, (i % 999)::text::xid8, (i * 17 % 500 - 250)::money,
   (ARRAY['pg_class', 'pg_type', 'pg_proc'])[1 + i % 3]::regclass, ('(' || i % 70000 || ',' || i % 100 || ')')::tid,
-  CASE WHEN i % 3 = 0 THEN repeat('long' || i % 30, 250 + i % 100) END, (SELECT string_agg(md5((i * j)::text), '') FROM generate_series(1, 20 + i % 60) j)
+  CASE WHEN i % 3 = 0 THEN repeat('long' || i % 30, 250 + i % 100) END, (SELECT string_agg(md5((i * j)::text), '') FROM generate_series(1, 20 + i % (CASE WHEN i % 8 = 0 THEN 60 ELSE 5 END)) j)
 FROM generate_series(1, 3000) i ORDER BY i * 7919 % 6007;
 UPDATE v SET bi = NULL, vb = substring(vb FROM 1 FOR id % 24) WHERE id % 5 = 0;
 UPDATE v SET tz = tz AT TIME ZONE interval '3 hours' WHERE id % 4 = 0;
@@ -107,32 +107,54 @@ fn all_indexes(cluster: &TestCluster) -> Result<Vec<ServerIndex>> {
     let single = SINGLE.split(' ').map(|column| ("", format!("({column})"), ""));
     let listed =
         INDEXES.iter().map(|(unique, columns, with)| (*unique, columns.to_string(), *with));
-    let mut indexes = Vec::new();
-    for (number, (unique, columns, with)) in listed.chain(single).enumerate() {
-        let name = format!("v{number}");
-        let sql = format!("CREATE {unique} INDEX {name} ON v {columns} {with}");
-        cluster.psql("postgres", &sql)?;
-        indexes.push(describe(cluster, &name).context(sql)?);
-    }
-    Ok(indexes)
+    let create = |(number, (unique, columns, with))| {
+        format!("CREATE {unique} INDEX v{number} ON v {columns} {with};")
+    };
+    let script: String = listed.chain(single).enumerate().map(create).collect();
+    cluster.psql("postgres", &script)?;
+    let ask = |sql: &str| -> Result<Vec<String>> {
+        Ok(cluster.psql("postgres", sql)?.lines().map(str::to_owned).collect())
+    };
+    let answers = Answers {
+        columns: ask(
+            "SELECT attrelid::regclass, attlen, attalign, attstorage, attcompression, attisdropped \
+             FROM pg_attribute, pg_index WHERE attrelid = indexrelid AND indrelid = 'v'::regclass \
+             ORDER BY attrelid, attnum",
+        )?,
+        keys: ask("SELECT indexrelid::regclass, opcintype, indoption[n - 1] \
+             FROM pg_index, generate_series(1, indnkeyatts) n, pg_opclass c \
+             WHERE indrelid = 'v'::regclass AND c.oid = indclass[n - 1] ORDER BY indexrelid, n")?,
+        labels: ask("SELECT oid FROM pg_enum ORDER BY enumsortorder")?,
+    };
+    let classes = ask(
+        "SELECT indexrelid::regclass, pg_relation_filepath(indexrelid), indisunique, indkey::text, \
+         coalesce(substring(reloptions::text from 'fillfactor=(\\d+)')::int, 90), \
+         coalesce(reloptions::text ~ 'deduplicate_items=off', false) \
+         FROM pg_index, pg_class c WHERE indrelid = 'v'::regclass AND c.oid = indexrelid",
+    )?;
+    classes.iter().map(|line| describe(cluster, line, &answers)).collect()
 }
 
-fn describe(cluster: &TestCluster, name: &str) -> Result<ServerIndex> {
-    let ask = |sql: String| cluster.psql("postgres", &sql);
-    let columns = ask(format!(
-        "SELECT attlen, attalign, attstorage, attcompression, attisdropped FROM pg_attribute \
-         WHERE attrelid = '{name}'::regclass ORDER BY attnum"
-    ))?;
-    let columns = columns.lines().map(column).collect::<Result<Vec<_>>>()?;
-    let keys = ask(format!(
-        "SELECT opcintype, indoption[n - 1] FROM pg_index, generate_series(1, indnkeyatts) n, pg_opclass c \
-         WHERE indexrelid = '{name}'::regclass AND c.oid = indclass[n - 1] ORDER BY n"
-    ))?;
-    let labels = ask("SELECT oid FROM pg_enum ORDER BY enumsortorder".into())?;
+/// What the server says of all indexes, each line with the index's name first.
+struct Answers {
+    columns: Vec<String>,
+    keys: Vec<String>,
+    labels: Vec<String>,
+}
+
+fn of_index<'a>(lines: &'a [String], name: &'a str) -> impl Iterator<Item = &'a str> {
+    let line = move |line: &'a String| line.split_once('|').filter(|(first, _)| *first == name);
+    lines.iter().filter_map(line).map(|(_, rest)| rest)
+}
+
+fn describe(cluster: &TestCluster, class: &str, answers: &Answers) -> Result<ServerIndex> {
+    let fields: Vec<&str> = class.split('|').collect();
+    let name = fields[0];
+    let columns = of_index(&answers.columns, name).map(column).collect::<Result<Vec<_>>>()?;
     let labels: Vec<Oid> =
-        labels.lines().map(|oid| Ok(Oid(oid.parse()?))).collect::<Result<_>>()?;
+        answers.labels.iter().map(|oid| Ok(Oid(oid.parse()?))).collect::<Result<_>>()?;
     let mut order = Vec::new();
-    for (line, column) in keys.lines().zip(&columns) {
+    for (line, column) in of_index(&answers.keys, name).zip(&columns) {
         let (kind, option) = line.split_once('|').context("two fields")?;
         let (kind, option): (u32, u32) = (kind.parse()?, option.parse()?);
         let scalar = ValueOrder::of_type(Oid(kind), &TextCollation::C);
@@ -144,24 +166,17 @@ fn describe(cluster: &TestCluster, name: &str) -> Result<ServerIndex> {
             nulls_first: option & 2 != 0,
         });
     }
-    let class = ask(format!(
-        "SELECT pg_relation_filepath(indexrelid), indisunique, indkey::text, \
-         coalesce(substring(reloptions::text from 'fillfactor=(\\d+)')::int, 90), \
-         coalesce(reloptions::text ~ 'deduplicate_items=off', false) \
-         FROM pg_index, pg_class c WHERE indexrelid = '{name}'::regclass AND c.oid = indexrelid"
-    ))?;
-    let fields: Vec<&str> = class.split('|').collect();
-    let keys = fields[2].split(' ').map(|key| Ok(key.parse::<usize>()? - 1));
+    let keys = fields[3].split(' ').map(|key| Ok(key.parse::<usize>()? - 1));
     let keys = keys.collect::<Result<Vec<_>>>()?;
     Ok(ServerIndex {
         name: name.to_owned(),
-        file: cluster.data_dir().join(fields[0]),
+        file: cluster.data_dir().join(fields[1]),
         options: BtreeOptions {
             name: name.to_owned(),
-            fillfactor: fields[3].parse()?,
+            fillfactor: fields[4].parse()?,
             has_included_columns: keys.len() > order.len(),
-            is_unique: fields[1] == "t",
-            deduplicate_items: fields[4] == "f",
+            is_unique: fields[2] == "t",
+            deduplicate_items: fields[5] == "f",
         },
         columns,
         keys,
@@ -198,17 +213,19 @@ fn built(index: &ServerIndex, rows: &Rows) -> Result<Vec<BlockBytes>> {
         .sort_by(|(a, left), (b, right)| a.cmp(b).then_with(|| index.order.compare(left, right)));
     ensure!(entries.is_sorted_by(|(_, a), (_, b)| index.order.compare(a, b).is_lt()), "order");
     let mut builder = BtreeBuilder::new(&index.order, index.options.clone());
-    let mut pages = vec![[0; BLOCK_SIZE]; 1000];
+    let mut pages = Vec::new();
     let mut sink = |block: BlockNumber, page: &mut BlockBytes| -> Result<(), Error> {
-        assert!(is_new(&pages[block.0 as usize]), "a block comes once");
-        pages[block.0 as usize] = *page;
+        let number = block.0 as usize;
+        pages.resize(pages.len().max(number + 1), [0; BLOCK_SIZE]);
+        assert!(is_new(&pages[number]), "a block comes once");
+        pages[number] = *page;
         Ok(())
     };
     for (_, entry) in &entries {
         builder.add(entry, &mut sink)?;
     }
     let summary = builder.finish(&mut sink)?;
-    pages.truncate(summary.blocks as usize);
+    ensure!(pages.len() == summary.blocks as usize);
     Ok(pages)
 }
 
@@ -237,6 +254,7 @@ fn check(install: &PgInstall) -> Result<()> {
         cluster.psql("postgres", statement)?;
     }
     let indexes = all_indexes(&cluster)?;
+    ensure!(indexes.len() == INDEXES.len() + SINGLE.split(' ').count());
     let table = ServerTable::describe(&cluster, "v")?;
     cluster.stop()?;
     let rows = rows(&table)?;
