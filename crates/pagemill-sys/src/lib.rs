@@ -5,6 +5,7 @@ pub mod aligned_buffer;
 #[cfg(test)]
 mod alone;
 pub mod cachestat;
+pub mod collation;
 mod fault_table;
 pub mod mapping;
 pub mod posix_fallocate;
@@ -15,6 +16,7 @@ mod sigbus;
 
 pub use aligned_buffer::{ALIGNMENT, AlignedBuffer};
 pub use cachestat::{CacheStat, cachestat};
+pub use collation::LocaleCollation;
 pub use mapping::{Faulted, LISTED_PAGES, MAX_MAPPINGS, MapAdvice, Mapping};
 pub use posix_fallocate::posix_fallocate;
 pub use readahead::readahead;
