@@ -2,11 +2,14 @@
 #![forbid(unsafe_code)]
 
 pub mod btree;
+pub mod btree_builder;
 pub mod checksum;
 pub mod control;
 pub mod error;
 pub mod heap_builder;
 pub mod ids;
+pub mod index_key_order;
+pub mod index_tuple_builder;
 pub mod lz4;
 #[cfg(test)]
 mod noise;

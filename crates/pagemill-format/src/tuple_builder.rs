@@ -97,8 +97,7 @@ impl TupleForm {
     /// The form of tuples with these columns, dropped ones included.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a column of type cstring, [`Error::Limit`] for more columns than a
-    /// tuple can have.
+    /// [`Error::Limit`] for more columns than a tuple can have.
     pub fn new(columns: &[ColumnLayout]) -> Result<Self> {
         if columns.len() > MAX_ATTRIBUTES {
             let message =
@@ -107,7 +106,7 @@ impl TupleForm {
         }
         let bitmap = columns.len().div_ceil(8);
         let header_bytes = [TUPLE_HEADER_BYTES, TUPLE_HEADER_BYTES + bitmap].map(max_align);
-        Ok(Self { data: DataForm::new(columns)?, header_bytes })
+        Ok(Self { data: DataForm::new(columns), header_bytes })
     }
 
     /// What the row takes as a tuple, however large.

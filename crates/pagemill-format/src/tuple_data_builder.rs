@@ -19,6 +19,8 @@ use crate::varlena::{Compression, MAX_VALUE_BYTES, ToastPointer, VARLENA_HEADER_
 const MAX_SHORT_PAYLOAD: usize = 126;
 /// The largest payload behind a header of four.
 const MAX_PAYLOAD: usize = MAX_VALUE_BYTES - VARLENA_HEADER_BYTES;
+/// `attlen` of strings that end with a zero.
+const CSTRING: i16 = -2;
 /// Bits of a length word that say "compressed in line".
 const COMPRESSED_BITS: u32 = 2;
 
@@ -130,18 +132,16 @@ pub struct DataSize {
 #[derive(Debug, Clone)]
 pub struct DataForm {
     columns: Vec<Column>,
+    /// Where each column starts, and where all end, when no length depends on the row.
+    fixed: Option<(Vec<usize>, usize)>,
 }
 
 impl DataForm {
     /// The form of tuples with these columns, dropped ones included.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a column of strings that end with a zero, which no table has.
-    pub fn new(columns: &[ColumnLayout]) -> Result<Self> {
-        if columns.iter().any(|column| column.layout.len < -1) {
-            return Err(Error::unsupported("tuple", "a column of type cstring"));
-        }
-        Ok(Self { columns: columns.iter().map(Column::new).collect() })
+    pub fn new(columns: &[ColumnLayout]) -> Self {
+        let columns: Vec<_> = columns.iter().map(Column::new).collect();
+        let fixed = fixed_places(&columns);
+        Self { columns, fixed }
     }
 
     /// How many columns there are.
@@ -156,6 +156,15 @@ impl DataForm {
     /// is longer than any value can be.
     #[inline]
     pub fn measure<R: Row + ?Sized>(&self, row: &R) -> Result<DataSize> {
+        if let Some((_, bytes)) = self.fixed
+            && self.columns.iter().enumerate().all(|(number, column)| column.is_fixed(row, number))
+        {
+            return Ok(DataSize { bytes, has_nulls: false });
+        }
+        self.measure_any(row)
+    }
+
+    fn measure_any<R: Row + ?Sized>(&self, row: &R) -> Result<DataSize> {
         let mut size = DataSize::default();
         for (number, column) in self.columns.iter().enumerate() {
             let at = size.bytes;
@@ -164,7 +173,7 @@ impl DataForm {
                     size.has_nulls = true;
                     at
                 }
-                Value::Plain(payload) => match column.place(at, payload.len()) {
+                Value::Plain(payload) => match column.place(at, payload) {
                     Some(place) => place.end,
                     None => return Err(column.wrong_length(number, payload.len())),
                 },
@@ -187,6 +196,14 @@ impl DataForm {
         mut nulls: Option<&mut [u8]>,
         data: &mut [u8],
     ) -> u16 {
+        if let (Some((starts, _)), None) = (&self.fixed, &nulls) {
+            for (number, &start) in starts.iter().enumerate() {
+                if let Value::Plain(payload) = row.value(number) {
+                    put_fixed(payload, start, data);
+                }
+            }
+            return 0;
+        }
         let (mut at, mut mask) = (0, 0);
         for (number, column) in self.columns.iter().enumerate() {
             let value = column.value(row, number);
@@ -231,6 +248,17 @@ struct Place {
     end: usize,
 }
 
+/// Where columns start that are all of fixed length, and where they end.
+fn fixed_places(columns: &[Column]) -> Option<(Vec<usize>, usize)> {
+    let (mut starts, mut end) = (Vec::new(), 0);
+    for column in columns {
+        let length = usize::try_from(column.len).ok().filter(|_| !column.is_dropped)?;
+        starts.push(column.align_up(end));
+        end = column.align_up(end) + length;
+    }
+    Some((starts, end))
+}
+
 impl Column {
     fn new(column: &ColumnLayout) -> Self {
         Self {
@@ -247,15 +275,22 @@ impl Column {
         if self.is_dropped { Value::Null } else { row.value(number) }
     }
 
+    /// True for a value of this column's fixed length.
+    #[inline]
+    fn is_fixed<R: Row + ?Sized>(&self, row: &R, number: usize) -> bool {
+        matches!(row.value(number), Value::Plain(payload) if payload.len() as i64 == i64::from(self.len))
+    }
+
     #[inline]
     fn align_up(&self, at: usize) -> usize {
         let mask = usize::from(self.align_mask);
         (at + mask) & !mask
     }
 
-    /// Where a payload of so many bytes goes; `None` when the column cannot have one.
+    /// Where a payload goes; `None` when the column cannot have one of its length.
     #[inline]
-    fn place(&self, at: usize, length: usize) -> Option<Place> {
+    fn place(&self, at: usize, payload: &[u8]) -> Option<Place> {
+        let length = payload.len();
         if let Ok(fixed) = usize::try_from(self.len) {
             let start = self.align_up(at);
             return (length == fixed).then_some(Place {
@@ -263,6 +298,10 @@ impl Column {
                 is_short: false,
                 end: start + length,
             });
+        }
+        if self.len == CSTRING {
+            let start = self.align_up(at);
+            return Some(Place { start, is_short: false, end: start + text(payload).len() + 1 });
         }
         if self.is_packable && length <= MAX_SHORT_PAYLOAD {
             return Some(Place { start: at, is_short: true, end: at + 1 + length });
@@ -274,13 +313,16 @@ impl Column {
 
     #[inline]
     fn write_plain(&self, payload: &[u8], at: usize, data: &mut [u8]) -> usize {
-        let Some(place) = self.place(at, payload.len()) else { return at };
+        let Some(place) = self.place(at, payload) else { return at };
         if self.len > 0 {
             return put_fixed(payload, place.start, data);
         }
         if place.is_short {
             let header = (payload.len() + 1) << 1 | 1;
             return put(payload, put(&[header as u8], at, data), data);
+        }
+        if self.len == CSTRING {
+            return put(&[0], put(text(payload), place.start, data), data);
         }
         write_long(payload, 0, place.start, data)
     }
@@ -294,6 +336,12 @@ impl Column {
         let what = format!("{length} bytes for column {}, which has {}", number + 1, self.len);
         Error::corrupt("row", 0, what)
     }
+}
+
+/// A string without its end: indexes keep a `name` of 64 bytes, padded with zeros, this way.
+#[inline]
+fn text(payload: &[u8]) -> &[u8] {
+    payload.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 /// A value behind a header of four bytes; returns its end.

@@ -5,6 +5,7 @@ pub mod aligned_buffer;
 #[cfg(test)]
 mod alone;
 pub mod cachestat;
+pub mod collation;
 pub mod extents;
 mod fault_table;
 pub mod mapping;
@@ -18,6 +19,7 @@ pub mod write_back;
 
 pub use aligned_buffer::{ALIGNMENT, AlignedBuffer};
 pub use cachestat::{CacheStat, cachestat};
+pub use collation::LocaleCollation;
 pub use extents::{Extent, extents, fragments};
 pub use mapping::{Faulted, LISTED_PAGES, MAX_MAPPINGS, MapAdvice, Mapping};
 pub use posix_fallocate::posix_fallocate;

@@ -39,7 +39,7 @@ pub struct IndexTuple<'a> {
 
 impl<'a> IndexTuple<'a> {
     /// `bytes` are all the line pointer refers to, found at `offset` in the page.
-    pub(super) fn parse(bytes: &'a [u8], offset: usize, is_dead: bool) -> Result<Self> {
+    pub(crate) fn parse(bytes: &'a [u8], offset: usize, is_dead: bool) -> Result<Self> {
         let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
             let what = format!("{} bytes, fewer than its header", bytes.len());
             return Err(Error::corrupt(STRUCTURE, offset, what));
@@ -55,6 +55,16 @@ impl<'a> IndexTuple<'a> {
         }
         tuple.key_end = tuple.checked_key_end(offset)?;
         Ok(tuple)
+    }
+
+    /// The tuple's bytes.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Where the key ends in the tuple: behind it are padding, a posting list, or a pivot's heap TID.
+    pub fn key_end(&self) -> usize {
+        self.key_end
     }
 
     /// True when a scan found out that no transaction can see the heap tuples any more.

@@ -38,6 +38,7 @@ pub mod jsonpath;
 pub mod money;
 pub mod network;
 pub mod numeric;
+pub mod order;
 pub mod output;
 pub mod range;
 pub mod scalar;

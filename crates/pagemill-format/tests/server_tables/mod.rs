@@ -2,6 +2,7 @@
 //!
 //! The server is stopped before anything is read, and nothing was read in it since the rows were
 //! written, so no hint bit was set and no page pruned.
+#![allow(dead_code)] // Each test that shares this uses a part of it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -147,7 +148,7 @@ impl ServerTable {
     }
 }
 
-fn column(line: &str) -> Result<ColumnLayout> {
+pub(crate) fn column(line: &str) -> Result<ColumnLayout> {
     let fields: Vec<&str> = line.split('|').collect();
     let byte = |n: usize| fields[n].bytes().next().context("an empty field");
     Ok(ColumnLayout {

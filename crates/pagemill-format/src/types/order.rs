@@ -1,0 +1,241 @@
+//! The order that B-tree indexes keep values in: that of each type's default operator class.
+//!
+//! A [`ValueOrder`] compares payloads, and gives each payload an *abbreviation*, 64 bits that can be
+//! compared instead as long as they differ: a lower abbreviation means a lower value, equal ones mean
+//! that the payloads have to be asked. Sorting by abbreviations first touches the values rarely.
+//!
+//! Invariants: `compare` is a total order, and `abbreviate(a) < abbreviate(b)` implies `a < b`,
+//! whatever the bytes; bytes that are missing count as zero, so damaged values have some order too.
+//!
+//! Sources: `src/backend/access/nbtree/nbtcompare.c` and the `…_cmp` functions in
+//! `src/backend/utils/adt/`, `src/include/catalog/pg_amproc.dat`, PostgreSQL 14 to 18.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::ids::Oid;
+
+mod binary;
+mod inet;
+mod numeric;
+mod time;
+
+/// The order of texts in a collation that is not C: the caller's, as it comes from the system.
+pub trait Collation: Send + Sync {
+    /// The order of two texts without zero bytes in the database's encoding. Equal is what the collation
+    /// holds for equal; bytes decide then.
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
+}
+
+/// The collation of a column.
+#[derive(Clone, Default)]
+pub enum TextCollation {
+    /// C or POSIX: by bytes.
+    #[default]
+    C,
+    /// A deterministic one of the system.
+    Other(Arc<dyn Collation>),
+}
+
+impl fmt::Debug for TextCollation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::C => "C",
+            Self::Other(_) => "Other",
+        })
+    }
+}
+
+impl TextCollation {
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            Self::C => a.cmp(b),
+            Self::Other(_) if a == b => Ordering::Equal,
+            Self::Other(collation) => collation.compare(text(a), text(b)).then_with(|| a.cmp(b)),
+        }
+    }
+
+    fn abbreviate(&self, text: &[u8]) -> u64 {
+        match self {
+            Self::C => first_bytes(text),
+            Self::Other(_) => 0,
+        }
+    }
+}
+
+/// The order of one operator class, with the collation where there is one.
+#[derive(Debug, Clone)]
+pub enum ValueOrder {
+    /// A type that needs nothing else.
+    Scalar(&'static ScalarOrder),
+    /// text, varchar, name.
+    Text(TextCollation),
+    /// character(n): blanks at the end do not count.
+    PaddedText(TextCollation),
+    /// An enum type.
+    Enum(Arc<EnumOrder>),
+}
+
+/// How values of a type are compared.
+#[derive(Debug)]
+pub struct ScalarOrder {
+    compare: fn(&[u8], &[u8]) -> Ordering,
+    abbreviate: fn(&[u8]) -> u64,
+    has_equal_image: bool,
+}
+
+/// The labels of an enum type by their place in its order.
+#[derive(Debug, Default)]
+pub struct EnumOrder {
+    ranks: HashMap<u32, u32>,
+}
+
+impl EnumOrder {
+    /// From the OIDs of the labels (`pg_enum.oid`) in the order of `enumsortorder`.
+    pub fn new(labels: impl IntoIterator<Item = Oid>) -> Self {
+        Self { ranks: labels.into_iter().map(|label| label.0).zip(0..).collect() }
+    }
+
+    /// Labels nobody told of come last.
+    fn rank(&self, value: &[u8]) -> (u32, u32) {
+        let label = binary::unsigned(value) as u32;
+        (self.ranks.get(&label).copied().unwrap_or(u32::MAX), label)
+    }
+}
+
+impl ValueOrder {
+    /// The default order of a type, or of the input type of its operator class (`opcintype`); none for
+    /// types whose order is not implemented, and for enums, which [`ValueOrder::Enum`] is for.
+    pub fn of_type(oid: Oid, collation: &TextCollation) -> Option<Self> {
+        match oid.0 {
+            TEXT | VARCHAR | NAME => Some(Self::Text(collation.clone())),
+            BPCHAR => Some(Self::PaddedText(collation.clone())),
+            other => scalar(other).map(Self::Scalar),
+        }
+    }
+
+    /// The order of two payloads.
+    #[inline]
+    pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            Self::Scalar(order) => (order.compare)(a, b),
+            Self::Text(collation) => collation.compare(a, b),
+            Self::PaddedText(collation) => collation.compare(unpadded(a), unpadded(b)),
+            Self::Enum(order) => order.rank(a).cmp(&order.rank(b)),
+        }
+    }
+
+    /// A number lower than that of another payload only if the payload is lower too.
+    #[inline]
+    pub fn abbreviate(&self, payload: &[u8]) -> u64 {
+        match self {
+            Self::Scalar(order) => (order.abbreviate)(payload),
+            Self::Text(collation) => collation.abbreviate(payload),
+            Self::PaddedText(collation) => collation.abbreviate(unpadded(payload)),
+            Self::Enum(order) => {
+                let (rank, label) = order.rank(payload);
+                u64::from(rank) << 32 | u64::from(label)
+            }
+        }
+    }
+
+    /// True when equal values are equal byte for byte, so that an index may keep one of them for all
+    /// (support function 4, `equalimage`).
+    pub fn has_equal_image(&self) -> bool {
+        match self {
+            Self::Scalar(order) => order.has_equal_image,
+            // Texts that differ in blanks at their end are equal. Servers before 15.20 and its
+            // contemporaries overlooked that; not to rely on it is sound for all.
+            Self::PaddedText(_) => false,
+            Self::Text(_) | Self::Enum(_) => true,
+        }
+    }
+}
+
+const NAME: u32 = 19;
+const TEXT: u32 = 25;
+const BPCHAR: u32 = 1042;
+const VARCHAR: u32 = 1043;
+
+/// `regproc` and its kin are OIDs.
+const OIDS: [u32; 12] = [24, 26, 2202, 2203, 2204, 2205, 2206, 3734, 3769, 4089, 4096, 4191];
+
+fn scalar(oid: u32) -> Option<&'static ScalarOrder> {
+    Some(match oid {
+        oid if OIDS.contains(&oid) => &UNSIGNED,
+        // bool, "char", pg_lsn, xid8
+        16 | 18 | 3220 | 5069 => &UNSIGNED,
+        // int8, int2, int4, money, date, time, timestamp, timestamptz
+        20 | 21 | 23 | 790 | 1082 | 1083 | 1114 | 1184 => &SIGNED,
+        // bytea, macaddr8, macaddr, uuid
+        17 | 774 | 829 | 2950 => &BYTES,
+        27 => &TID,
+        30 => &OID_VECTOR,
+        700 | 701 => &FLOAT,
+        650 | 869 => &INET,
+        1186 => &INTERVAL,
+        1266 => &TIME_WITH_ZONE,
+        1560 | 1562 => &BITS,
+        1700 => &NUMERIC,
+        _ => return None,
+    })
+}
+
+macro_rules! orders {
+    ($($name:ident = $module:ident :: $compare:ident, $abbreviate:ident, $has_equal_image:expr;)*) => {
+        $(
+            static $name: ScalarOrder = ScalarOrder {
+                compare: $module::$compare,
+                abbreviate: $module::$abbreviate,
+                has_equal_image: $has_equal_image,
+            };
+        )*
+    };
+}
+
+// Equal numbers and intervals can be stored in more than one way, as -0 and 0, 1.0 and 1.00, 1 day and 24 hours.
+orders! {
+    SIGNED = binary::compare_signed, abbreviate_signed, true;
+    UNSIGNED = binary::compare_unsigned, unsigned, true;
+    BYTES = binary::compare_bytes, abbreviate_bytes, true;
+    FLOAT = binary::compare_floats, abbreviate_float, false;
+    TID = binary::compare_tids, abbreviate_tid, true;
+    OID_VECTOR = binary::compare_oid_vectors, abbreviate_oid_vector, true;
+    BITS = binary::compare_bits, abbreviate_bits, true;
+    INET = inet::compare, abbreviate, true;
+    NUMERIC = numeric::compare, abbreviate, false;
+    INTERVAL = time::compare_intervals, abbreviate_interval, false;
+    TIME_WITH_ZONE = time::compare_times_with_zone, abbreviate_time_with_zone, true;
+}
+
+/// A text up to its first zero: only a `name` has any, behind its text.
+fn text(payload: &[u8]) -> &[u8] {
+    match payload.iter().position(|byte| *byte == 0) {
+        Some(end) => payload.get(..end).unwrap_or_default(),
+        None => payload,
+    }
+}
+
+/// A text without the blanks at its end.
+fn unpadded(payload: &[u8]) -> &[u8] {
+    let end = payload.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
+    payload.get(..end).unwrap_or_default()
+}
+
+/// The first eight bytes as a number that is as ordered as they are, missing ones zero.
+#[inline]
+fn first_bytes(bytes: &[u8]) -> u64 {
+    if let Some(first) = bytes.first_chunk::<8>() {
+        return u64::from_be_bytes(*first);
+    }
+    let mut first = [0; 8];
+    for (to, from) in first.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    u64::from_be_bytes(first)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! The order of texts in a locale of the C library: what a deterministic collation of the provider
+//! libc sorts by.
+//!
+//! A server asks `strcoll_l(3)` of the same library with the same locale, so an index built with it
+//! here is in that server's order, as long as both run with the same version of the library.
+//!
+//! Invariants: `locale` came from `newlocale` and is freed once, when the value is dropped; the
+//! strings handed to the library end with a zero and have none before.
+//!
+//! Sources: `pg_newlocale_from_collation` in `src/backend/utils/adt/pg_locale.c`, `varstr_cmp` in
+//! `src/backend/utils/adt/varlena.c`, PostgreSQL 14 to 18.
+
+use std::cmp::Ordering;
+use std::ffi::{CStr, CString};
+use std::io;
+
+unsafe extern "C" {
+    /// POSIX.1-2008; the `libc` crate does not declare it for Linux.
+    fn strcoll_l(
+        a: *const libc::c_char,
+        b: *const libc::c_char,
+        locale: libc::locale_t,
+    ) -> libc::c_int;
+}
+
+/// Texts up to this length are compared without taking memory.
+const SHORT_TEXT: usize = 255;
+
+/// The order of a locale.
+#[derive(Debug)]
+pub struct LocaleCollation {
+    locale: libc::locale_t,
+}
+
+// SAFETY: a locale object is never changed after it was made, and POSIX lets any thread use one
+// (`strcoll_l` is thread-safe); it is freed by its only owner.
+unsafe impl Send for LocaleCollation {}
+// SAFETY: as above: shared use only reads the locale object.
+unsafe impl Sync for LocaleCollation {}
+
+impl LocaleCollation {
+    /// The locale of this name (`datcollate`, `collcollate`): `en_US.UTF-8`.
+    ///
+    /// # Errors
+    /// What the library reports: ENOENT for a locale that is not installed; EINVAL for a name with a
+    /// zero in it.
+    pub fn new(name: &[u8]) -> io::Result<Self> {
+        let name = CString::new(name).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+        let mask = libc::LC_COLLATE_MASK | libc::LC_CTYPE_MASK;
+        // SAFETY: the name ends with a zero and lives through the call, which copies what it needs; a null
+        // base asks for a new locale object.
+        let locale = unsafe { libc::newlocale(mask, name.as_ptr(), std::ptr::null_mut()) };
+        if locale.is_null() { Err(io::Error::last_os_error()) } else { Ok(Self { locale }) }
+    }
+
+    /// The order of two texts in the locale's encoding; of each, what comes before the first zero. Texts
+    /// that differ may be equal: it is for the caller then to decide by their bytes.
+    pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        with_zero(a, |a| with_zero(b, |b| self.compare_strings(a, b)))
+    }
+
+    fn compare_strings(&self, a: &CStr, b: &CStr) -> Ordering {
+        // SAFETY: both strings end with a zero and live through the call, which only reads them; the locale
+        // lives as long as `self`.
+        unsafe { strcoll_l(a.as_ptr(), b.as_ptr(), self.locale) }.cmp(&0)
+    }
+}
+
+impl Drop for LocaleCollation {
+    fn drop(&mut self) {
+        // SAFETY: `newlocale` made the locale, nobody else has it, and it is not used again.
+        unsafe { libc::freelocale(self.locale) }
+    }
+}
+
+/// Calls `with` the text up to its first zero, and a zero behind it.
+fn with_zero<T>(text: &[u8], with: impl FnOnce(&CStr) -> T) -> T {
+    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+    if text.len() > SHORT_TEXT {
+        return with(&CString::new(text).unwrap_or_default());
+    }
+    let mut short = [0; SHORT_TEXT + 1];
+    short[..text.len()].copy_from_slice(text);
+    with(CStr::from_bytes_until_nul(&short).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_locale_that_is_not_there_is_an_error() {
+        let error = LocaleCollation::new(b"xx_NOWHERE.UTF-8").unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
+        let error = LocaleCollation::new(b"C\0").unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+    }
+
+    #[test]
+    fn c_orders_by_bytes_short_and_long_texts_alike() {
+        let collation = LocaleCollation::new(b"C").unwrap();
+        assert_eq!(collation.compare(b"B", b"a"), Ordering::Less);
+        assert_eq!(collation.compare(b"a", b"a"), Ordering::Equal);
+        assert_eq!(collation.compare(b"", b"a"), Ordering::Less);
+        for length in [SHORT_TEXT - 1, SHORT_TEXT, SHORT_TEXT + 1, 5000] {
+            let (mut a, mut b) = (vec![b'x'; length], vec![b'x'; length]);
+            a.push(b'1');
+            b.push(b'2');
+            assert_eq!(collation.compare(&a, &b), Ordering::Less);
+            assert_eq!(collation.compare(&b, &a), Ordering::Greater);
+            assert_eq!(collation.compare(&a, &a), Ordering::Equal);
+        }
+    }
+
+    #[test]
+    fn what_comes_after_a_zero_does_not_count() {
+        let collation = LocaleCollation::new(b"C").unwrap();
+        assert_eq!(collation.compare(b"name\0\0\0", b"name"), Ordering::Equal);
+    }
+
+    #[test]
+    fn a_language_has_an_order_of_its_own_where_it_is_installed() {
+        let Ok(collation) = LocaleCollation::new(b"en_US.UTF-8") else {
+            eprintln!("SKIPPED: the locale en_US.UTF-8 is not installed");
+            return;
+        };
+        assert_eq!(collation.compare(b"a", b"B"), Ordering::Less);
+        assert_eq!(collation.compare("é".as_bytes(), b"f"), Ordering::Less);
+    }
+}
