@@ -94,7 +94,8 @@ impl CopyOptions {
 }
 
 impl ForceQuote {
-    fn stored(&self, encoding: i32, column_names: &[&[u8]]) -> ForceQuote {
+    /// The columns by their stored names.
+    pub(crate) fn stored(&self, encoding: i32, column_names: &[&[u8]]) -> ForceQuote {
         let ForceQuote::Columns(columns) = self else { return self.clone() };
         let is_meant = |name: &[u8], typed: &[u8]| *utf8_name(encoding, name) == *typed;
         let stored = |typed: &Vec<u8>| {
@@ -167,24 +168,40 @@ pub enum CopyOptionError {
     },
     /// HEADER in text format on a version whose COPY has none.
     #[error(
-        "PostgreSQL {server_major} writes no header in text format (15 and later do); use csv \
+        "COPY of PostgreSQL {server_major} has no header in text format (15 and later do); use csv \
          format or leave the header out"
     )]
     TextHeader {
         /// The server's major version.
         server_major: u32,
     },
-    /// FORCE_QUOTE names a column that is not exported.
-    #[error("force_quote names the column {column:?}, which is not among the exported columns")]
+    /// An option about columns names one that is not copied.
+    #[error("{option} names the column {column:?}, which is not among the columns copied")]
     UnknownColumn {
+        /// The option's name.
+        option: &'static str,
         /// The name given.
         column: String,
     },
-    /// FORCE_QUOTE names a column twice.
-    #[error("force_quote names the column {column:?} more than once; name it once")]
+    /// An option about columns names one twice.
+    #[error("{option} names the column {column:?} more than once; name it once")]
     RepeatedColumn {
+        /// The option's name.
+        option: &'static str,
         /// The name given.
         column: String,
+    },
+    /// DELIMITER, QUOTE or ESCAPE is no ASCII character, where bytes from 0x80 on are parts of
+    /// characters.
+    #[error(
+        "{option} must be an ASCII character in a file or database of encoding {encoding}; choose \
+         another character"
+    )]
+    NotAscii {
+        /// The option's name.
+        option: &'static str,
+        /// The encoding that allows no other.
+        encoding: &'static str,
     },
 }
 
@@ -234,11 +251,12 @@ impl CopyFormat {
         if options.header && !csv && server_major < TEXT_HEADER_SINCE {
             return Err(CopyOptionError::TextHeader { server_major });
         }
-        let force_quote = force_quote_flags(&options.force_quote, column_names)?;
+        let force_quote = forced_flags("force_quote", &options.force_quote, column_names)?;
         let names = || column_names.iter().map(|name| name.to_vec()).collect();
         let mut special = vec![delimiter];
         let rules = if csv {
-            let [quote, escape] = quote_and_escape(options, delimiter, &null)?;
+            let [quote, escape] =
+                quote_and_escape([options.quote, options.escape], delimiter, &null)?;
             special.push(quote);
             Rules::Csv(CsvRules::new(
                 delimiter,
@@ -335,7 +353,7 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b':' | b' ')
 }
 
-fn check_delimiter(format: Format, delimiter: u8) -> Result<(), CopyOptionError> {
+pub(crate) fn check_delimiter(format: Format, delimiter: u8) -> Result<(), CopyOptionError> {
     match delimiter {
         0 => Err(CopyOptionError::ZeroByte { option: "delimiter" }),
         b'\n' | b'\r' => Err(CopyOptionError::EndOfLine { option: "delimiter" }),
@@ -346,7 +364,7 @@ fn check_delimiter(format: Format, delimiter: u8) -> Result<(), CopyOptionError>
     }
 }
 
-fn check_null(null: &[u8], delimiter: u8) -> Result<(), CopyOptionError> {
+pub(crate) fn check_null(null: &[u8], delimiter: u8) -> Result<(), CopyOptionError> {
     if null.contains(&0) {
         Err(CopyOptionError::ZeroByte { option: "null" })
     } else if null.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
@@ -358,13 +376,13 @@ fn check_null(null: &[u8], delimiter: u8) -> Result<(), CopyOptionError> {
     }
 }
 
-fn quote_and_escape(
-    options: &CopyOptions,
+pub(crate) fn quote_and_escape(
+    [quote, escape]: [Option<u8>; 2],
     delimiter: u8,
     null: &[u8],
 ) -> Result<[u8; 2], CopyOptionError> {
-    let quote = options.quote.unwrap_or(b'"');
-    let escape = options.escape.unwrap_or(quote);
+    let quote = quote.unwrap_or(b'"');
+    let escape = escape.unwrap_or(quote);
     if quote == 0 {
         Err(CopyOptionError::ZeroByte { option: "quote" })
     } else if escape == 0 {
@@ -391,7 +409,9 @@ fn refuse_csv_options(options: &CopyOptions) -> Result<(), CopyOptionError> {
     Err(CopyOptionError::CsvOnly { option })
 }
 
-fn force_quote_flags(
+/// For each column whether a FORCE option chooses it.
+pub(crate) fn forced_flags(
+    option: &'static str,
     choice: &ForceQuote,
     column_names: &[&[u8]],
 ) -> Result<Vec<bool>, CopyOptionError> {
@@ -401,9 +421,11 @@ fn force_quote_flags(
             let position = column_names.iter().position(|name| *name == column.as_slice());
             let flag = position.and_then(|position| flags.get_mut(position));
             match flag {
-                None => return Err(CopyOptionError::UnknownColumn { column: lossy(column) }),
+                None => {
+                    return Err(CopyOptionError::UnknownColumn { option, column: lossy(column) });
+                }
                 Some(true) => {
-                    return Err(CopyOptionError::RepeatedColumn { column: lossy(column) });
+                    return Err(CopyOptionError::RepeatedColumn { option, column: lossy(column) });
                 }
                 Some(flag) => *flag = true,
             }

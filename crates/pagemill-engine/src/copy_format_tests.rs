@@ -153,10 +153,13 @@ fn force_quote_takes_exported_columns_once() {
         let names = names.iter().map(|name| name.to_vec()).collect();
         refusal(&CopyOptions { force_quote: ForceQuote::Columns(names), ..csv() })
     };
-    let column = || "id".to_owned();
-    assert_eq!(columns(&[b"id", b"id"]), CopyOptionError::RepeatedColumn { column: column() });
+    let (option, column) = ("force_quote", || "id".to_owned());
+    assert_eq!(
+        columns(&[b"id", b"id"]),
+        CopyOptionError::RepeatedColumn { option, column: column() }
+    );
     let column = "zz".to_owned();
-    assert_eq!(columns(&[b"zz"]), CopyOptionError::UnknownColumn { column });
+    assert_eq!(columns(&[b"zz"]), CopyOptionError::UnknownColumn { option, column });
 }
 
 #[test]

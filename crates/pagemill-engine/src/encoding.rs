@@ -137,6 +137,17 @@ pub enum EncodingError {
         /// The encoding asked for.
         to: &'static str,
     },
+    /// As [`EncodingError::Unsupported`], for text that is to be loaded.
+    #[error(
+        "converting from {from} to {to} is not supported; convert the input to {to} with another \
+         tool, such as iconv"
+    )]
+    UnsupportedInput {
+        /// The encoding of the input.
+        from: &'static str,
+        /// The database's encoding.
+        to: &'static str,
+    },
     /// Bytes that are no character in the encoding they are said to be in.
     #[error("invalid byte sequence for encoding {encoding}: {bytes}")]
     InvalidSequence {
@@ -161,7 +172,10 @@ impl EncodingError {
     /// True when what was asked for is wrong, and not the text.
     #[must_use]
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::UnknownName { .. } | Self::Unsupported { .. })
+        matches!(
+            self,
+            Self::UnknownName { .. } | Self::Unsupported { .. } | Self::UnsupportedInput { .. }
+        )
     }
 }
 
@@ -537,7 +551,8 @@ fn invalid(encoding: &'static str, bytes: &[u8]) -> EncodingError {
     EncodingError::InvalidSequence { encoding, bytes: hexadecimal(bytes) }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Bytes as an error message of PostgreSQL shows them.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     let mut text = String::new();
     for (place, byte) in bytes.iter().take(MOST_BYTES_SHOWN).enumerate() {
         let space = if place == 0 { "" } else { " " };

@@ -2,6 +2,7 @@
 //! below report, passed on unchanged.
 
 use crate::copy_format::CopyOptionError;
+use crate::copy_input::CopyError;
 use crate::encoding::EncodingError;
 use crate::pattern::PatternError;
 
@@ -18,6 +19,30 @@ pub enum Error {
     /// The output.
     #[error(transparent)]
     Output(pagemill_io::Error),
+    /// What is to be loaded, or a temporary file.
+    #[error(transparent)]
+    Input(pagemill_io::Error),
+    /// A row that cannot be loaded.
+    #[error(transparent)]
+    Copy(Box<CopyError>),
+    /// An input whose bytes are not what they should unpack as.
+    #[error("{input}: damaged {format} data: {reason}")]
+    Decompression {
+        /// The input's name.
+        input: String,
+        /// How it is said to be packed.
+        format: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// More rows were set aside than the caller allowed.
+    #[error("skipped more than {most} rows due to data type incompatibility: see {log}")]
+    TooManyRejected {
+        /// How many were allowed.
+        most: u64,
+        /// Where they are told.
+        log: String,
+    },
     /// COPY's options contradict each other.
     #[error(transparent)]
     CopyOptions(#[from] CopyOptionError),
@@ -47,7 +72,8 @@ impl Error {
             Self::CopyOptions(_) | Self::Pattern(_) | Self::Usage(_) => true,
             Self::Encoding(error) => error.is_usage(),
             Self::Cluster(error) => error.is_usage(),
-            Self::Output(_) | Self::Worker | Self::Threads(_) => false,
+            Self::Output(_) | Self::Input(_) | Self::Copy(_) | Self::Decompression { .. } => false,
+            Self::TooManyRejected { .. } | Self::Worker | Self::Threads(_) => false,
         }
     }
 

@@ -4,6 +4,7 @@
 mod byte_scan;
 mod copy_csv;
 pub mod copy_format;
+pub mod copy_input;
 mod copy_text;
 pub mod count;
 pub mod damage;
