@@ -255,7 +255,8 @@ impl CopyFormat {
         let names = || column_names.iter().map(|name| name.to_vec()).collect();
         let mut special = vec![delimiter];
         let rules = if csv {
-            let [quote, escape] = quote_and_escape([options.quote, options.escape], delimiter, &null)?;
+            let [quote, escape] =
+                quote_and_escape([options.quote, options.escape], delimiter, &null)?;
             special.push(quote);
             Rules::Csv(CsvRules::new(
                 delimiter,
@@ -420,7 +421,9 @@ pub(crate) fn forced_flags(
             let position = column_names.iter().position(|name| *name == column.as_slice());
             let flag = position.and_then(|position| flags.get_mut(position));
             match flag {
-                None => return Err(CopyOptionError::UnknownColumn { option, column: lossy(column) }),
+                None => {
+                    return Err(CopyOptionError::UnknownColumn { option, column: lossy(column) });
+                }
                 Some(true) => {
                     return Err(CopyOptionError::RepeatedColumn { option, column: lossy(column) });
                 }

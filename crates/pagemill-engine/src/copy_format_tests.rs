@@ -154,7 +154,10 @@ fn force_quote_takes_exported_columns_once() {
         refusal(&CopyOptions { force_quote: ForceQuote::Columns(names), ..csv() })
     };
     let (option, column) = ("force_quote", || "id".to_owned());
-    assert_eq!(columns(&[b"id", b"id"]), CopyOptionError::RepeatedColumn { option, column: column() });
+    assert_eq!(
+        columns(&[b"id", b"id"]),
+        CopyOptionError::RepeatedColumn { option, column: column() }
+    );
     let column = "zz".to_owned();
     assert_eq!(columns(&[b"zz"]), CopyOptionError::UnknownColumn { option, column });
 }

@@ -25,6 +25,9 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Longest stretch without the end of a row: what PostgreSQL takes as one line, and a batch.
 const MOST_WINDOW_BYTES: usize = 1 << 30;
 
+/// Bytes of a character, at most, and those of an end of a line.
+const LONGEST_CHARACTER: usize = 8;
+
 /// Rows that stand one after the other in an input.
 #[derive(Debug)]
 pub struct Batch {
@@ -165,7 +168,9 @@ impl Current {
         loop {
             let (bytes, is_end) = self.feed.window(length)?;
             if bytes.is_empty() {
-                return Ok(None);
+                // A header that is missing is told where rows are read.
+                let is_missed = self.is_new && rules.header == Header::Match;
+                return Ok(is_missed.then_some(Cut { length: 0, lines: 0, newline: None }));
             }
             let found = match self.newline {
                 Some(newline) => later_cut(rules, newline, bytes, is_end),
@@ -201,21 +206,29 @@ fn later_cut(rules: &CopyRules, newline: Newline, bytes: &[u8], is_end: bool) ->
 
 /// The first cut of an input: rows are read until one shows how lines end.
 fn first_cut(rules: &CopyRules, bytes: &[u8], is_end: bool) -> Option<Cut> {
-    let mut reader = RowReader::new(rules, (bytes, None), 0, None);
+    // An error must be met in the batch as it was met here, so what it depends on must be in it whole.
+    let seen = if is_end { bytes.len() } else { bytes.len().saturating_sub(LONGEST_CHARACTER) };
+    let head = bytes.get(..seen).unwrap_or(bytes);
+    let mut reader = RowReader::new(rules, (head, None), 0, None);
     let mut fields = RowFields::default();
     loop {
         let read = reader.next(&mut fields);
         if reader.looked_past_end && !is_end {
             return None;
         }
-        if let (Some(newline), Ok(Some(_))) = (reader.newline, &read) {
+        // A header that is passed over may have a fault, if it has an end.
+        let is_row = match read {
+            Ok(row) => row.is_some(),
+            Err(fault) => fault.row.is_some(),
+        };
+        if let (Some(newline), true) = (reader.newline, is_row) {
             let rest = bytes.get(reader.position..).unwrap_or_default();
             let later = later_cut(rules, newline, rest, is_end);
             let (length, lines) = later.map_or((0, 0), |later| (later.length, later.lines));
             let (length, lines) = (reader.position + length, reader.line + lines);
             return Some(Cut { length, lines, newline: Some(newline) });
         }
-        if !matches!(read, Ok(Some(_))) {
+        if !is_row {
             // An error, a marker or the end: nothing behind it matters.
             return Some(Cut { length: bytes.len(), lines: 0, newline: reader.newline });
         }

@@ -77,7 +77,7 @@ impl CharacterCheck {
     /// How many bytes a character takes that starts with this byte.
     pub(super) fn length(self, first: u8) -> usize {
         match (self, first) {
-            (Self::NoZero, _) | (_, ..0x80) => 1,
+            (Self::NoZero, _) | (_, ..=0x7f) => 1,
             (Self::Utf8, 0xc0..=0xdf) => 2,
             (Self::Utf8, 0xe0..=0xef) => 3,
             (Self::Utf8, 0xf0..=0xf7) => 4,
@@ -87,7 +87,7 @@ impl CharacterCheck {
             (Self::EucTw, 0x8f) => 3,
             (Self::EucJp | Self::EucKr | Self::EucTw, _) => 2,
             (Self::Mule, 0x81..=0x8d) => 2,
-            (Self::Mule, 0x90..=0x99 | 0x9a | 0x9b) => 3,
+            (Self::Mule, 0x90..=0x9b) => 3,
             (Self::Mule, 0x9c | 0x9d) => 4,
             (Self::Mule, _) => 1,
         }

@@ -238,10 +238,7 @@ mod tests {
         let force = CopyFromOptions { force_null: ForcedColumns::All, ..text() };
         assert_eq!(refusal(&force, UTF8), CopyOptionError::CsvOnly { option: "force_null" });
         let letter = CopyFromOptions { delimiter: Some(b'x'), ..text() };
-        assert_eq!(
-            refusal(&letter, UTF8),
-            CopyOptionError::AmbiguousDelimiter { given: 'x' }
-        );
+        assert_eq!(refusal(&letter, UTF8), CopyOptionError::AmbiguousDelimiter { given: 'x' });
         let same = CopyFromOptions { delimiter: Some(b'"'), ..csv() };
         assert_eq!(refusal(&same, UTF8), CopyOptionError::DelimiterIsQuote { given: '"' });
         let line = CopyFromOptions { quote: Some(b'\n'), ..csv() };
@@ -254,11 +251,7 @@ mod tests {
     #[test]
     fn columns_and_null_string_are_named_in_utf8() {
         let names = ForcedColumns::Columns(vec!["größe".into()]);
-        let options = CopyFromOptions {
-            force_not_null: names,
-            null: Some("ß".into()),
-            ..csv()
-        };
+        let options = CopyFromOptions { force_not_null: names, null: Some("ß".into()), ..csv() };
         let rules = rules(&options, LATIN1).unwrap();
         let not_null = rules.forced.map(|forced| forced.iter().map(|f| f.not_null).collect());
         assert_eq!(not_null, Some(vec![false, true]));

@@ -27,7 +27,11 @@ pub(super) fn read_all(
         if !is_header && is_last && text.is_empty() {
             return (rows, None);
         }
-        if is_header && rules.header == Header::Skip {
+        let is_skipped = is_header && rules.header == Header::Skip;
+        if is_skipped && is_last {
+            return (rows, None);
+        }
+        if is_skipped {
             is_header = false;
             continue;
         }
@@ -37,6 +41,7 @@ pub(super) fn read_all(
         });
         match checked {
             Err(message) => return (rows, Some((reader.line, message))),
+            Ok(_) if is_header && is_last => return (rows, None),
             Ok(_) if is_header => is_header = false,
             Ok(fields) => rows.push((reader.line, fields)),
         }
@@ -147,10 +152,6 @@ impl Reader<'_> {
         }
         if self.rules.strict_marker && at > start {
             return Err(corrupt.into());
-        }
-        if at == start {
-            self.bytes = &[];
-            self.at = 0;
         }
         Ok(true)
     }

@@ -49,7 +49,7 @@ fn last_csv_end(quote: u8, end: u8, bytes: &[u8]) -> Option<usize> {
     while let Some(at) = memrchr2(quote, end, rest) {
         if rest.get(at) == Some(&quote) {
             quotes -= 1;
-        } else if quotes % 2 == 0 {
+        } else if quotes.is_multiple_of(2) {
             return Some(at + 1);
         }
         rest = rest.get(..at).unwrap_or_default();
@@ -87,8 +87,8 @@ pub(super) fn line_count(rules: &CopyRules, newline: Newline, bytes: &[u8]) -> u
 
 /// Ends of lines behind a backslash are data, and not counted.
 fn text_line_count(end: u8, bytes: &[u8]) -> usize {
-    let escaped = [b'\\', end];
-    let candidates = memmem::find_iter(bytes, &escaped);
+    let behind_backslash = [b'\\', end];
+    let candidates = memmem::find_iter(bytes, &behind_backslash);
     let is_escaped = |at: &usize| bytes.get(..=*at).is_some_and(ends_in_escape);
     memchr_iter(end, bytes).count() - candidates.filter(is_escaped).count()
 }

@@ -57,7 +57,9 @@ pub(super) struct RowReader<'a> {
     pub(super) newline: Option<Newline>,
     /// Whether anything depended on what follows the text.
     pub(super) looked_past_end: bool,
-    /// Whether an end-of-copy marker was met.
+    /// Whether the row read last ended in an end-of-copy marker.
+    pub(super) at_marker: bool,
+    /// Whether there are no more rows, because of such a marker.
     pub(super) ended: bool,
 }
 
@@ -80,6 +82,7 @@ impl<'a> RowReader<'a> {
             line,
             newline,
             looked_past_end: false,
+            at_marker: false,
             ended: false,
         }
     }
@@ -226,5 +229,4 @@ pub(super) enum MarkerEnd {
 }
 
 /// The message for a marker that ends in another way than the lines before.
-pub(super) const MARKER_NEWLINE: &str =
-    "end-of-copy marker does not match previous newline style";
+pub(super) const MARKER_NEWLINE: &str = "end-of-copy marker does not match previous newline style";

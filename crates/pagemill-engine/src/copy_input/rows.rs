@@ -78,15 +78,30 @@ impl Rows<'_> {
     }
 
     fn pass_header(&mut self) -> Result<()> {
-        match self.reader.next(self.fields) {
+        let header = self.reader.next(self.fields);
+        self.reader.ended |= self.reader.at_marker;
+        match header {
             // Only a header that must match is taken apart.
             Err(fault) if fault.row.is_some() && self.reader.rules.header == Header::Skip => Ok(()),
             Err(fault) => Err(self.error(fault)),
-            Ok(Some(text)) if self.reader.rules.header == Header::Match => {
+            Ok(_) if self.reader.rules.header == Header::Skip => Ok(()),
+            Ok(text) => {
+                let text = text.unwrap_or_else(|| self.empty_header());
                 self.match_header().map_err(|message| self.error(RowFault::row(message, text)))
             }
-            Ok(_) => Ok(()),
         }
+    }
+
+    /// An input that ends before its header has an empty one.
+    fn empty_header(&mut self) -> Range<usize> {
+        self.reader.line += u64::from(!self.reader.ended);
+        self.fields.clear();
+        if self.reader.rules.null.is_empty() {
+            self.fields.push_null();
+        } else {
+            self.fields.push_input(0, 0);
+        }
+        0..0
     }
 
     fn match_header(&self) -> Result<(), String> {
@@ -97,8 +112,8 @@ impl Rows<'_> {
                 "wrong number of fields in header line: got {got}, expected {expected}"
             ));
         }
-        let names = rules.columns.iter().enumerate();
-        names.map(|(place, name)| self.match_name(place, name)).collect()
+        let mut names = rules.columns.iter().enumerate();
+        names.try_for_each(|(place, name)| self.match_name(place, name))
     }
 
     fn match_name(&self, place: usize, name: &[u8]) -> Result<(), String> {

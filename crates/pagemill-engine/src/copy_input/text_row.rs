@@ -72,6 +72,7 @@ impl RowReader<'_> {
             _ => return Err(RowFault::line("end-of-copy marker corrupt")),
         };
         (self.position, self.passed) = (next, next);
+        self.at_marker = true;
         Ok(is_first)
     }
 
@@ -128,7 +129,8 @@ fn unescape(raw: &[u8], out: &mut Vec<u8>) -> bool {
 /// The number that the first digits make, and how many they are.
 fn number(text: &[u8], radix: u32, most: usize) -> (u8, usize) {
     let digits = text.iter().take(most).map_while(|&byte| char::from(byte).to_digit(radix));
-    let (value, used) = digits.fold((0, 0), |(value, used), digit| (value * radix + digit, used + 1));
+    let (value, used) =
+        digits.fold((0, 0), |(value, used), digit| (value * radix + digit, used + 1));
     ((value & 0xff) as u8, used)
 }
 
