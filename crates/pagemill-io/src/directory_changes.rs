@@ -9,6 +9,10 @@ use rustix::fs::FlockOperation;
 use crate::error::{Error, Result};
 use crate::seam::{Create, File, OpenForWrite};
 use crate::storage::Storage;
+use crate::writable_file::WritableFile;
+
+/// Files left behind by killed processes of the same id that are passed over.
+const MOST_LEFT_BEHIND: u32 = 1000;
 
 /// A lock on a file that ends with the process or with this value.
 #[derive(Debug)]
@@ -105,6 +109,27 @@ impl Storage {
             // The failure that is told is the one before it.
             let _ = self.remove(path);
         })
+    }
+
+    /// A new file without a name, which is gone when nobody has it open any more. A process killed at the wrong moment
+    /// leaves it behind, empty.
+    ///
+    /// # Errors
+    /// Names the directory's file that cannot be made.
+    pub fn temporary_file(&self, directory: &Path) -> Result<WritableFile> {
+        let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
+        for number in 0..=MOST_LEFT_BEHIND {
+            let path = directory.join(format!("pagemill_tmp.{}.{number}", std::process::id()));
+            match self.open_for_write(&path, how) {
+                Err(error) if matches!(error.kind(), crate::ErrorKind::Exists) => {}
+                Err(error) => return Err(error),
+                Ok(file) => {
+                    self.remove(&path)?;
+                    return Ok(file);
+                }
+            }
+        }
+        Err(Error::new(std::io::Error::from(std::io::ErrorKind::AlreadyExists), directory))
     }
 
     /// Gives a small file these contents at once: written beside it as `temporary`, synced, renamed, the

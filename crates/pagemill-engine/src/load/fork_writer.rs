@@ -30,6 +30,8 @@ pub(super) struct ForkWriter {
     stream: Option<WriteStream>,
     is_logged: bool,
     next: u32,
+    /// Single pages that wait to be logged together.
+    waiting: Vec<(BlockNumber, Box<BlockBytes>)>,
 }
 
 impl ForkWriter {
@@ -52,12 +54,12 @@ impl ForkWriter {
         let checksums = cluster.control().has_data_checksums();
         let options = WriteStreamOptions { checksums, ..WriteStreamOptions::default() };
         let stream = WriteStream::new(space, options, None).map_err(cluster_error)?;
-        Ok(Self { file, fork, stream: Some(stream), is_logged, next: 0 })
+        Ok(Self { file, fork, stream: Some(stream), is_logged, next: 0, waiting: Vec::new() })
     }
 
     /// A fork that lives on, behind its `blocks` blocks.
     pub(super) fn behind(file: RelFileLocator, fork: Fork, blocks: u32) -> Self {
-        Self { file, fork, stream: None, is_logged: true, next: blocks }
+        Self { file, fork, stream: None, is_logged: true, next: blocks, waiting: Vec::new() }
     }
 
     /// Blocks so far.
@@ -114,6 +116,41 @@ impl ForkWriter {
             None => store.put(piece.buffer),
         }
         Ok(())
+    }
+
+    /// Adds a page whose number is given, of pages that come nearly in order.
+    ///
+    /// # Errors
+    /// When WAL or file cannot be written.
+    pub(super) fn add_page(
+        &mut self,
+        change: &mut ClusterChange,
+        block: BlockNumber,
+        page: &BlockBytes,
+    ) -> Result<()> {
+        self.waiting.push((block, Box::new(*page)));
+        self.next = self.next.max(block.0.saturating_add(1));
+        if self.waiting.len() < IMAGES_PER_RECORD { Ok(()) } else { self.flush(change) }
+    }
+
+    /// Logs and writes the pages that wait.
+    ///
+    /// # Errors
+    /// When WAL or file cannot be written.
+    pub(super) fn flush(&mut self, change: &mut ClusterChange) -> Result<()> {
+        let mut pages = std::mem::take(&mut self.waiting);
+        if pages.is_empty() {
+            return Ok(());
+        }
+        if self.is_logged {
+            let images: Vec<_> = pages.iter().map(|(block, page)| (*block, &**page)).collect();
+            let xid = change.xid();
+            let lsn = change.wal().append_images(self.file, self.fork, &images, xid);
+            let lsn = lsn.map_err(pagemill_cluster::Error::from)?;
+            pages.iter_mut().for_each(|(_, page)| set_lsn(page, lsn));
+        }
+        let Some(stream) = &mut self.stream else { return Ok(()) };
+        pages.iter().try_for_each(|(block, page)| stream.write_page(*block, page)).map_err(cluster_error)
     }
 
     fn log(

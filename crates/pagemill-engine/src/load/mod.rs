@@ -17,6 +17,12 @@
 
 mod finish;
 mod fork_writer;
+mod index_build;
+mod index_keys;
+mod index_plan;
+mod key_runs;
+mod key_text;
+mod old_entries;
 mod page_run;
 mod plan;
 mod row_former;

@@ -14,6 +14,7 @@ use pagemill_format::varlena::Compression;
 use pagemill_format::{Oid, TransactionId};
 use pagemill_io::FileExtendMethod;
 
+use super::index_plan::IndexPlan;
 use crate::error::{Error, Result};
 use crate::encoding::{readable_name, utf8_name};
 
@@ -48,6 +49,9 @@ pub(super) struct LoadColumn {
 pub(super) struct LoadPlan {
     pub(super) relation: Relation,
     pub(super) rules: InsertRules,
+    pub(super) indexes: Vec<IndexPlan>,
+    /// The index of the TOAST table.
+    pub(super) toast_index: Option<IndexPlan>,
     /// The table's columns, dropped ones included.
     pub(super) columns: Vec<LoadColumn>,
     /// The columns that may not be null.
@@ -86,6 +90,9 @@ impl LoadPlan {
         let given: Vec<&[u8]> = fields.iter().map(|&field| &*relation.columns[field].name).collect();
         let inputs = catalog.columns(relation.class.oid, |name| given.contains(&name))?;
         let layouts = layouts_of(database, &relation)?;
+        let plan_of = |definition| IndexPlan::new(database, definition, &relation);
+        let indexes = rules.indexes.iter().map(plan_of).collect::<Result<_>>()?;
+        let toast_index = rules.toast.as_ref().map(|(_, index)| IndexPlan::of_toast(index));
         Ok(Self {
             not_null: (0..).zip(&inputs).filter(|(_, input)| input.not_null).map(|(at, _)| at).collect(),
             columns: inputs.into_iter().map(|input| column_of(database, input)).collect(),
@@ -97,6 +104,8 @@ impl LoadPlan {
                 true => TupleStamp::frozen(xid, 0),
                 false => TupleStamp::committed(xid, 0),
             },
+            toast_index: toast_index.transpose()?,
+            indexes,
             relation,
             rules,
             options,
@@ -165,17 +174,22 @@ fn check_defaults(relation: &Relation, fields: &[usize]) -> Result<()> {
 
 fn layouts_of(database: &Database, relation: &Relation) -> Result<Vec<ColumnLayout>> {
     let unset = database.default_toast_compression()?;
-    let layout = |column: &pagemill_cluster::Column| -> Result<ColumnLayout> {
-        let compression = match column.compression {
-            b'l' => Compression::Lz4,
-            b'p' => Compression::Pglz,
-            _ => unset,
-        };
-        let (layout, dropped) = (column.layout, column.dropped);
-        let storage = AttributeStorage::from_byte(column.storage)?;
-        Ok(ColumnLayout { layout, storage, compression, dropped })
+    relation.columns.iter().map(|column| column_layout(column, unset)).collect()
+}
+
+/// How values of a column are stored; `unset` compresses those of columns that do not say it.
+pub(super) fn column_layout(
+    column: &pagemill_cluster::Column,
+    unset: Compression,
+) -> Result<ColumnLayout> {
+    let compression = match column.compression {
+        b'l' => Compression::Lz4,
+        b'p' => Compression::Pglz,
+        _ => unset,
     };
-    relation.columns.iter().map(layout).collect()
+    let (layout, dropped) = (column.layout, column.dropped);
+    let storage = AttributeStorage::from_byte(column.storage)?;
+    Ok(ColumnLayout { layout, storage, compression, dropped })
 }
 
 impl From<pagemill_format::Error> for Error {

@@ -1,0 +1,111 @@
+//! The entries that one batch of rows adds to one index, in the index's order.
+//!
+//! Each entry is formed as it will lie in the index, with the place its row has in the batch; when the batch is told
+//! its blocks, the places are corrected. The order by place within equal keys is the same before and after.
+
+use pagemill_format::index_tuple_builder::{IndexForm, entry_tid, set_tid};
+use pagemill_format::tuple_data_builder::{Row, SpannedRow, Value};
+use pagemill_format::{BlockNumber, Error as FormatError, Tid};
+
+use super::index_plan::IndexPlan;
+
+/// An entry among others in one piece of memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) abbreviation: u64,
+    pub(super) start: u32,
+    pub(super) len: u16,
+}
+
+/// Entries in order.
+#[derive(Debug, Default)]
+pub(super) struct KeyRun {
+    pub(super) bytes: Vec<u8>,
+    pub(super) entries: Vec<Entry>,
+}
+
+impl KeyRun {
+    /// The bytes of an entry.
+    pub(super) fn entry(&self, entry: Entry) -> &[u8] {
+        let start = entry.start as usize;
+        self.bytes.get(start..start + usize::from(entry.len)).unwrap_or_default()
+    }
+
+    /// Tells the entries that their rows' first block is this one.
+    pub(super) fn assign(&mut self, first: BlockNumber) {
+        let Self { bytes, entries } = self;
+        for entry in entries {
+            let start = entry.start as usize;
+            let Some(tuple) = bytes.get_mut(start..start + usize::from(entry.len)) else { continue };
+            let tid = entry_tid(tuple);
+            set_tid(tuple, Tid { block: BlockNumber(tid.block.0 + first.0), ..tid });
+        }
+    }
+
+    fn sort(&mut self, plan: &IndexPlan) {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.sort_unstable_by(|a, b| {
+            let by_key = || plan.order.compare(self.entry(*a), self.entry(*b));
+            a.abbreviation.cmp(&b.abbreviation).then_with(by_key)
+        });
+        self.entries = entries;
+    }
+}
+
+/// Forms the entries of one index for one batch.
+#[derive(Debug)]
+pub(super) struct KeyFormer<'a> {
+    plan: &'a IndexPlan,
+    form: IndexForm,
+    run: KeyRun,
+}
+
+impl<'a> KeyFormer<'a> {
+    pub(super) fn new(plan: &'a IndexPlan) -> Result<Self, FormatError> {
+        Ok(Self { plan, form: plan.form()?, run: KeyRun::default() })
+    }
+
+    /// Adds the entry of a row.
+    ///
+    /// # Errors
+    /// When its values are too long for an index.
+    #[inline]
+    pub(super) fn add(&mut self, row: &SpannedRow<'_>, tid: Tid) -> Result<(), FormatError> {
+        let start = self.run.bytes.len();
+        self.form.form(&KeyRow { row, plan: self.plan }, tid, &mut self.run.bytes)?;
+        let len = self.run.bytes.len() - start;
+        let abbreviation = self.plan.order.abbreviate(self.run.bytes.get(start..).unwrap_or_default());
+        let place = u32::try_from(start).ok().zip(u16::try_from(len).ok());
+        let Some((start, len)) = place else {
+            return Err(FormatError::limit("a batch of rows has more than 4 GiB of index entries"));
+        };
+        self.run.entries.push(Entry { abbreviation, start, len });
+        Ok(())
+    }
+
+    /// The entries in order.
+    pub(super) fn finish(mut self) -> KeyRun {
+        self.run.sort(self.plan);
+        self.run
+    }
+}
+
+/// A row of the table as the index sees it.
+struct KeyRow<'r> {
+    row: &'r SpannedRow<'r>,
+    plan: &'r IndexPlan,
+}
+
+impl Row for KeyRow<'_> {
+    #[inline]
+    fn value(&self, column: usize) -> Value<'_> {
+        let Some(&position) = self.plan.positions.get(column) else { return Value::Null };
+        match self.row.value(position) {
+            Value::Plain(name) if self.plan.is_unpadded(column) => {
+                let len = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+                Value::Plain(name.get(..len).unwrap_or_default())
+            }
+            value => value,
+        }
+    }
+}

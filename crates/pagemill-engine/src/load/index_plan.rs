@@ -1,0 +1,195 @@
+//! The indexes of a load: how their entries are formed and ordered.
+//!
+//! Invariant: a plan exists only for an index whose order is known here to be that of the server.
+//!
+//! Source: `src/include/catalog/pg_opclass.dat`, PostgreSQL 14 to 18.
+
+use std::sync::Arc;
+
+use pagemill_cluster::insert_rules::{Collation, IndexDefinition, KeyColumn as DefinedColumn};
+use pagemill_cluster::{ClassRow, Database, Relation};
+use pagemill_format::Oid;
+use pagemill_format::btree_builder::BtreeOptions;
+use pagemill_format::index_key_order::{KeyColumn, KeyOrder};
+use pagemill_format::index_tuple_builder::IndexForm;
+use pagemill_format::tuple::AttributeLayout;
+use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
+use pagemill_format::types::order::{
+    Collation as TextOrder, EnumOrder, TextCollation, ValueOrder,
+};
+use pagemill_sys::LocaleCollation;
+
+use super::plan::column_layout;
+use crate::error::Result;
+
+/// `anyenum`, which the operator class of enums is for.
+const ANY_ENUM: Oid = Oid(3500);
+
+/// One index.
+#[derive(Debug)]
+pub(super) struct IndexPlan {
+    pub(super) class: ClassRow,
+    pub(super) order: KeyOrder,
+    pub(super) unique: bool,
+    pub(super) nulls_not_distinct: bool,
+    /// The table's columns, from 0, that its columns are.
+    pub(super) positions: Vec<usize>,
+    pub(super) layouts: Vec<ColumnLayout>,
+    /// The names and types of the key columns, for messages.
+    pub(super) key_names: Vec<String>,
+    pub(super) key_types: Vec<Oid>,
+    fillfactor: u8,
+    deduplicate: bool,
+    key_count: usize,
+}
+
+impl IndexPlan {
+    /// The plan for an index of a table.
+    ///
+    /// # Errors
+    /// When the order of its keys is not known here.
+    pub(super) fn new(
+        database: &Database,
+        definition: &IndexDefinition,
+        table: &Relation,
+    ) -> Result<Self> {
+        let columns = database.relation(&definition.class)?.columns;
+        let unset = database.default_toast_compression()?;
+        let layouts: Vec<_> =
+            columns.iter().map(|column| column_layout(column, unset)).collect::<Result<_>>()?;
+        let keys = definition.keys.iter().zip(&layouts).map(|(key, layout)| {
+            let of = table.columns.get(key.position).map_or(Oid::INVALID, |column| column.type_oid);
+            Ok(KeyColumn {
+                layout: layout.layout,
+                order: value_order(database, definition, key, of)?,
+                descending: key.descending,
+                nulls_first: key.nulls_first,
+            })
+        });
+        let positions = definition.keys.iter().map(|key| key.position);
+        let key_columns = || definition.keys.iter().filter_map(|key| table.columns.get(key.position));
+        Ok(Self {
+            class: definition.class.clone(),
+            order: KeyOrder::new(keys.collect::<Result<_>>()?),
+            unique: definition.unique,
+            nulls_not_distinct: definition.nulls_not_distinct,
+            positions: positions.chain(definition.included.iter().copied()).collect(),
+            layouts,
+            key_names: key_columns().map(|column| column.display_name()).collect(),
+            key_types: key_columns().map(|column| column.type_oid).collect(),
+            fillfactor: definition.fillfactor,
+            deduplicate: definition.deduplicate,
+            key_count: definition.keys.len(),
+        })
+    }
+
+    /// The index of a TOAST table: `chunk_id` and `chunk_seq`, unique.
+    ///
+    /// # Errors
+    /// Never, as both have an order.
+    pub(super) fn of_toast(class: &ClassRow) -> Result<Self> {
+        let layout = AttributeLayout { len: 4, align: 4 };
+        let key = |oid| {
+            let order = ValueOrder::of_type(oid, &TextCollation::C).ok_or_else(|| refused("a TOAST index"));
+            Ok(KeyColumn { layout, order: order?, descending: false, nulls_first: false })
+        };
+        let column = ColumnLayout {
+            layout,
+            storage: AttributeStorage::Plain,
+            compression: pagemill_format::varlena::Compression::Pglz,
+            dropped: false,
+        };
+        Ok(Self {
+            class: class.clone(),
+            order: KeyOrder::new([Oid(26), Oid(23)].into_iter().map(key).collect::<Result<_>>()?),
+            unique: true,
+            nulls_not_distinct: false,
+            positions: vec![0, 1],
+            layouts: vec![column, column],
+            key_names: vec!["chunk_id".into(), "chunk_seq".into()],
+            key_types: vec![Oid(26), Oid(23)],
+            fillfactor: pagemill_format::btree_builder::BTREE_DEFAULT_FILLFACTOR,
+            deduplicate: false,
+            key_count: 2,
+        })
+    }
+
+    /// Its name, for messages.
+    pub(super) fn name(&self) -> String {
+        String::from_utf8_lossy(&self.class.name).into_owned()
+    }
+
+    /// What forms its entries.
+    ///
+    /// # Errors
+    /// For more columns than an index can have.
+    pub(super) fn form(&self) -> Result<IndexForm, pagemill_format::Error> {
+        IndexForm::new(&self.name(), &self.layouts)
+    }
+
+    pub(super) fn options(&self) -> BtreeOptions {
+        BtreeOptions {
+            name: self.name(),
+            fillfactor: self.fillfactor,
+            has_included_columns: self.positions.len() > self.key_count,
+            is_unique: self.unique,
+            deduplicate_items: self.deduplicate,
+        }
+    }
+
+    /// True for a column that is kept as a string ended by a zero: of a `name`, whose padding is left out.
+    pub(super) fn is_unpadded(&self, column: usize) -> bool {
+        self.layouts.get(column).is_some_and(|layout| layout.layout.len == -2)
+    }
+}
+
+fn value_order(
+    database: &Database,
+    definition: &IndexDefinition,
+    key: &DefinedColumn,
+    column_type: Oid,
+) -> Result<ValueOrder> {
+    if key.operator_class_type == ANY_ENUM {
+        let labels = database.enum_labels_in_order(column_type)?;
+        return Ok(ValueOrder::Enum(Arc::new(EnumOrder::new(labels))));
+    }
+    // The operator classes for LIKE compare bytes, whatever the collation.
+    let by_bytes = key.operator_class.ends_with("_pattern_ops");
+    let collation = match &key.collation {
+        Some(Collation::Libc(locale)) if !by_bytes => {
+            TextCollation::Other(Arc::new(LibcOrder(locale_order(definition, locale)?)))
+        }
+        _ => TextCollation::C,
+    };
+    let known = ValueOrder::of_type(key.operator_class_type, &collation);
+    known.ok_or_else(|| {
+        let (index, class) = (definition.display_name(), &key.operator_class);
+        refused(&format!("the index {index}, whose operator class {class} orders values in a way"))
+    })
+}
+
+fn refused(what: &str) -> crate::error::Error {
+    pagemill_cluster::Error::refused(format!(
+        "{what} that is not known here: drop it and create it again after the load, or use COPY"
+    ))
+    .into()
+}
+
+fn locale_order(definition: &IndexDefinition, locale: &str) -> Result<LocaleCollation> {
+    LocaleCollation::new(locale.as_bytes()).map_err(|error| {
+        let index = definition.display_name();
+        pagemill_cluster::Error::refused(format!(
+            "the index {index} is in the order of the locale {locale}, which this system does not have ({error}): \
+             install it (locale-gen), or drop the index and create it again after the load"
+        ))
+        .into()
+    })
+}
+
+struct LibcOrder(LocaleCollation);
+
+impl TextOrder for LibcOrder {
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        self.0.compare(a, b)
+    }
+}
