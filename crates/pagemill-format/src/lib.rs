@@ -6,6 +6,7 @@ pub mod btree_builder;
 pub mod checksum;
 pub mod control;
 pub mod error;
+pub mod free_space_map_builder;
 pub mod heap_builder;
 pub mod ids;
 pub mod index_key_order;
@@ -29,6 +30,7 @@ pub mod twophase;
 pub mod types;
 pub mod varlena;
 pub mod visibility_map;
+pub mod visibility_map_builder;
 pub mod wal;
 pub mod zstd;
 

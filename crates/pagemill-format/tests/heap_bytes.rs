@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use anyhow::{Context, Result, ensure};
 use pagemill_format::heap_builder::{HeapBuilder, assign_blocks};
 use pagemill_format::page::Page;
+use pagemill_format::page_builder::set_checksum;
 use pagemill_format::toast_builder::{ToastBuilder, ToastChunk, ToastSink, chunk_form};
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::tuple::infomask::{XMAX_INVALID, XMIN_FROZEN};
@@ -16,6 +17,7 @@ use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout, Value}
 use pagemill_format::varlena::Compression;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Error, Oid, TransactionId};
 use pagemill_testkit::PgInstall;
+use pagemill_testkit::install::REQUIRED_MAJOR;
 use pagemill_testkit::prepared::empty_cluster;
 
 use server_tables::{ServerTable, tuples};
@@ -193,7 +195,7 @@ fn rebuilt(table: &ServerTable) -> Result<[Vec<BlockBytes>; 2]> {
     let stamp = make(first.xmin(), first.cid());
     ensure!(first.infomask() & XMAX_INVALID != 0);
     let toast_visible = toast_pages.first().is_some_and(|page| Page::new(page).is_all_visible());
-    let mut heap = HeapBuilder::new(buffer(pages.len()), table.fillfactor, frozen);
+    let mut heap = HeapBuilder::new(buffer(2 * pages.len()), table.fillfactor, frozen);
     let mut chunks = Chunks {
         ids: VecDeque::new(),
         pages: HeapBuilder::new(buffer(toast_pages.len()), 100, toast_visible),
@@ -262,6 +264,39 @@ fn pages_built_from_a_servers_values_are_the_servers() {
     for install in PgInstall::all() {
         check(&install).with_context(|| format!("PostgreSQL {}", install.major)).unwrap();
     }
+}
+
+/// LZ4 can be compressed in many ways, so here the server is asked what it reads.
+fn check_lz4(install: &PgInstall) -> Result<()> {
+    let mut cluster = empty_cluster(install)?;
+    cluster.start()?;
+    let create = "CREATE TABLE t (a int, b text COMPRESSION lz4, c bytea COMPRESSION lz4)";
+    cluster.psql("postgres", create)?;
+    let insert = "INSERT INTO t SELECT i, repeat('the quick brown fox ' || i, 100 + i), \
+                  decode(repeat(md5(i::text), i % 200), 'hex') FROM generate_series(1, 500) i";
+    cluster.psql("postgres", insert)?;
+    let ask = "SELECT sum(pg_column_size(b)) < sum(length(b)) / 10, md5(string_agg(b || c::text, ',' ORDER BY a)) \
+               FROM t WHERE pg_column_compression(b) = 'lz4'";
+    let before = cluster.psql("postgres", ask)?;
+    let table = ServerTable::describe(&cluster, "t")?;
+    let file = cluster.psql("postgres", "SELECT pg_relation_filepath('t')")?;
+    cluster.stop()?;
+    let [mut heap, _] = rebuilt(&table)?;
+    ensure!(heap != table.pages()?, "the pages are ours");
+    for (page, block) in heap.iter_mut().zip(0..) {
+        set_checksum(page, BlockNumber(block));
+    }
+    std::fs::write(cluster.data_dir().join(file), heap.as_flattened())?;
+    cluster.start()?;
+    let after = cluster.psql("postgres", ask)?;
+    ensure!(before == after && before.starts_with("t|"), "{before} became {after}");
+    cluster.stop()
+}
+
+#[test]
+fn a_server_reads_what_is_compressed_with_lz4_here() {
+    let install = PgInstall::find(REQUIRED_MAJOR).unwrap();
+    check_lz4(&install).unwrap();
 }
 
 #[test]

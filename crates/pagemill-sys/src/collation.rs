@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 use std::ffi::{CStr, CString};
 use std::io;
 
+// SAFETY: the declaration is that of POSIX and of glibc's and musl's <string.h>.
 unsafe extern "C" {
     /// POSIX.1-2008; the `libc` crate does not declare it for Linux.
     fn strcoll_l(

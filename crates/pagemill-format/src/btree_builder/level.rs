@@ -84,7 +84,7 @@ impl Level {
     /// True when a tuple of so many bytes has to go to the next page.
     pub(super) fn is_full_for(&self, length: usize) -> bool {
         let free =
-            get(&*self.page, UPPER).saturating_sub(get(&*self.page, LOWER) + LINE_POINTER_BYTES);
+            get(&self.page, UPPER).saturating_sub(get(&self.page, LOWER) + LINE_POINTER_BYTES);
         let needed = max_align(length) + if self.level == 0 { ROOM_FOR_TID } else { 0 };
         let is_filled = free + self.last_list_bytes < self.kept_free;
         // A page needs an entry besides the one that becomes its high key.
@@ -138,7 +138,7 @@ impl Level {
 impl Done {
     fn take_high_key(&mut self) {
         let last = pointer(&self.page, self.last);
-        let lower = get(&*self.page, LOWER);
+        let lower = get(&self.page, LOWER);
         self.page[lower - LINE_POINTER_BYTES..lower].fill(0);
         put(&mut self.page, LOWER, lower - LINE_POINTER_BYTES);
         self.last -= 1;
@@ -165,7 +165,7 @@ impl Done {
         let old = pointer(&self.page, HIGH_KEY);
         let end = old.offset() + max_align(old.len());
         let start = end.saturating_sub(max_align(tuple.len()));
-        if start < get(&*self.page, LOWER) {
+        if start < get(&self.page, LOWER) {
             return false;
         }
         self.page[old.offset().min(start)..end].fill(0);
