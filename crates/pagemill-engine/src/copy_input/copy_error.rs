@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// Bytes of a value or row that a message shows at most.
 pub(super) const MOST_BYTES_SHOWN: usize = 100;
 
+/// The message for a row with too many values.
+pub(super) const EXTRA_DATA: &str = "extra data after last expected column";
+
 /// A row that cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyError {

@@ -9,7 +9,7 @@
 
 use memchr::memchr2;
 
-use super::copy_error::RowFault;
+use super::copy_error::{EXTRA_DATA, RowFault};
 use super::copy_from_options::CopyRules;
 use super::row_fields::RowFields;
 use super::row_reader::{MARKER_NEWLINE, MarkerEnd, Newline, RowEnd, RowReader};
@@ -76,6 +76,7 @@ impl RowReader<'_> {
             } else if byte == self.rules.quote {
                 quotes = Some(self.quoted_part(at, quotes)?);
             } else if matches!(byte, b'\n' | b'\r') {
+                self.look_behind_return(at, byte)?;
                 self.end_line(at, byte)?;
                 break (at, FieldEnd::Line);
             }
@@ -100,10 +101,18 @@ impl RowReader<'_> {
             } else if byte == quote {
                 let first = before.map_or(open, |before| before.first);
                 return Ok(Quotes { first, last: at, is_plain });
-            } else if byte == self.counted_newline() {
-                self.line += 1;
+            } else if matches!(byte, b'\n' | b'\r') {
+                self.look_behind_return(at, byte)?;
+                self.line += u64::from(byte == self.counted_newline());
             }
         }
+    }
+
+    /// COPY looks at what follows a carriage return before it counts the line; what is invalid
+    /// there is on the same line.
+    #[inline]
+    fn look_behind_return(&mut self, at: usize, byte: u8) -> Result<(), RowFault> {
+        if byte == b'\r' { self.peek(at + 1).map(|_| ()) } else { Ok(()) }
     }
 
     /// Whether the escape character at this place, between quotes, has something to escape.
@@ -122,7 +131,10 @@ impl RowReader<'_> {
         self.end_of_text()?;
         let row = self.position..self.bytes.len();
         self.position = self.bytes.len();
-        Ok(RowFault::row("unterminated CSV quoted field", row))
+        // A row for a table without columns is not taken apart.
+        let has_columns = !self.rules.columns.is_empty();
+        let message = if has_columns { "unterminated CSV quoted field" } else { EXTRA_DATA };
+        Ok(RowFault::row(message, row))
     }
 
     #[inline]

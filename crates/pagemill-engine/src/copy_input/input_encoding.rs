@@ -78,7 +78,8 @@ impl InputEncoding {
             Some(transcoder) => {
                 converted.clear();
                 let failed = transcoder.convert(bytes, converted).is_err();
-                let error = failed.then(|| converted_prefix(transcoder, bytes, converted));
+                let error =
+                    failed.then(|| converted_prefix(transcoder, self.check, bytes, converted));
                 (converted, error.flatten())
             }
         }
@@ -120,14 +121,25 @@ fn conversion(from: &'static str, to: &'static str) -> Result<Box<Transcoder>, E
     transcoder.map(Box::new).ok_or_else(unsupported)
 }
 
-/// Converts line by line as far as it goes, and says what stopped it.
+/// Converts as far as it goes, and says what stopped it.
 fn converted_prefix(
     transcoder: &Transcoder,
+    check: CharacterCheck,
     bytes: &[u8],
     converted: &mut Vec<u8>,
 ) -> Option<String> {
-    let mut lines = bytes.split_inclusive(|&byte| matches!(byte, b'\n' | b'\r'));
-    lines.find_map(|line| transcoder.convert(line, converted).err().map(|error| message(&error)))
+    // Line by line up to the one with the error, and that one by the character.
+    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n');
+    let mut rest = lines.find(|line| transcoder.convert(line, converted).is_err())?;
+    while let Some(&first) = rest.first() {
+        let length = check.length(first).min(rest.len());
+        let (character, tail) = rest.split_at_checked(length)?;
+        if let Err(error) = transcoder.convert(character, converted) {
+            return Some(message(&error));
+        }
+        rest = tail;
+    }
+    None
 }
 
 fn invalid(encoding: &str, check: CharacterCheck, rest: &[u8]) -> String {

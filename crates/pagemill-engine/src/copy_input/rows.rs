@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::batch_cutter::Batch;
-use super::copy_error::{CopyError, ErrorPlace, MOST_BYTES_SHOWN, RowFault};
+use super::copy_error::{CopyError, EXTRA_DATA, ErrorPlace, MOST_BYTES_SHOWN, RowFault};
 use super::copy_from_options::{CopyRules, Header};
 use super::row_fields::RowFields;
 use super::row_reader::RowReader;
@@ -67,7 +67,7 @@ impl Rows<'_> {
         let columns = self.reader.rules.columns.len();
         let is_too_long = if columns == 0 { !text.is_empty() } else { self.fields.len() > columns };
         if is_too_long {
-            return Err(self.error(RowFault::row("extra data after last expected column", text)));
+            return Err(self.error(RowFault::row(EXTRA_DATA, text)));
         }
         Ok(Some(Row { rows: self, text }))
     }
