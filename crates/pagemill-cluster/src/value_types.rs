@@ -37,6 +37,24 @@ pub enum UnknownTypes {
     Hex,
 }
 
+impl Database {
+    /// The labels of an enum type, by their OIDs, in its order.
+    ///
+    /// # Errors
+    /// When `pg_enum` cannot be read.
+    pub fn enum_labels_in_order(&self, of: Oid) -> Result<Vec<Oid>> {
+        let mut labels = Vec::new();
+        self.scan(catalog::PG_ENUM, &["oid", "enumtypid", "enumsortorder"], |row| {
+            if row.oid(1)? == of {
+                labels.push((row.f32(2)?, row.oid(0)?));
+            }
+            Ok(())
+        })?;
+        labels.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(labels.into_iter().map(|(_, label)| label).collect())
+    }
+}
+
 /// Composite types whose columns are read in one pass over `pg_attribute`: many, as a pass may be
 /// long, but not those of any number of tables.
 const COMPOSITES_AT_ONCE: usize = 2048;

@@ -49,8 +49,10 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Outcome> {
 
 fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary> {
     let copy = copy_options(arguments)?;
-    let columns = arguments.columns.as_deref().map(|list| column_list("columns", list)).transpose()?;
-    let sources = arguments.files.iter().map(|file| source(storage, file)).collect::<Result<_>>()?;
+    let columns =
+        arguments.columns.as_deref().map(|list| column_list("columns", list)).transpose()?;
+    let sources =
+        arguments.files.iter().map(|file| source(storage, file)).collect::<Result<_>>()?;
     let lock = ClusterLock::take(storage, directory(arguments)?)?;
     let cluster = Cluster::open_locked(storage.clone(), &lock, OpenOptions::default())?;
     let database = cluster.database(&arguments.database.dbname)?;
@@ -77,7 +79,9 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
 
 fn directory(arguments: &LoadArguments) -> Result<&Path> {
     let named = arguments.pgdata.as_deref().filter(|dir| !dir.as_os_str().is_empty());
-    named.ok_or_else(|| UsageError("no data directory: name it with -D, or set PGDATA".into()).into())
+    named.ok_or_else(|| {
+        UsageError("no data directory: name it with -D, or set PGDATA".into()).into()
+    })
 }
 
 fn default_jobs() -> usize {
@@ -96,7 +100,9 @@ fn warn_of_no_wal(cluster: &Cluster, table: &str) {
     let control = cluster.control();
     let follows = match control.settings.wal_level {
         0 => "",
-        _ => ", which standbys, archives and backups being taken do not get: they will find an empty file",
+        _ => {
+            ", which standbys, archives and backups being taken do not get: they will find an empty file"
+        }
     };
     say(format!("--no-wal: the rows of {table} are in its new files only{follows}"));
 }

@@ -35,7 +35,13 @@ pub(crate) struct LoadArguments {
     pub(crate) files: Vec<PathBuf>,
 
     /// COPY's format
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text", help_heading = "Format")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text",
+        help_heading = "Format"
+    )]
     pub(crate) format: FormatChoice,
     /// What separates columns [default: a tab, in CSV a comma]
     #[arg(long, value_name = "CHARACTER", help_heading = "Format")]
@@ -78,7 +84,13 @@ pub(crate) struct LoadArguments {
     #[arg(long, help_heading = "Writing")]
     pub(crate) no_wal: bool,
     /// Compress page images in the WAL [default: the cluster's wal_compression]
-    #[arg(long, value_enum, value_name = "METHOD", conflicts_with = "no_wal", help_heading = "Writing")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "METHOD",
+        conflicts_with = "no_wal",
+        help_heading = "Writing"
+    )]
     pub(crate) wal_compression: Option<CompressionChoice>,
     /// Remove the table's rows first
     #[arg(long, help_heading = "Writing")]

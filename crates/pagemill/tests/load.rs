@@ -15,7 +15,10 @@ const DATABASE: &str = "postgres";
 /// Tables with rows that a server made: what COPY prints of each is loaded into an empty one of its kind.
 const TABLES: [(&str, &str); 12] = [
     ("integers", "SELECT i AS a, i * 7 % 1000 AS b, -i AS c FROM generate_series(1, 30000) i"),
-    ("texts", "SELECT repeat('a', 100) || i || repeat('b', 500) AS filler FROM generate_series(1, 3000) i"),
+    (
+        "texts",
+        "SELECT repeat('a', 100) || i || repeat('b', 500) AS filler FROM generate_series(1, 3000) i",
+    ),
     (
         "nulls",
         "SELECT CASE WHEN i % 3 = 0 THEN i END AS a, CASE WHEN i % 2 = 0 THEN 'x' || i END AS b, \
@@ -77,7 +80,10 @@ impl Ground {
         for (name, query) in tables {
             cluster.psql(DATABASE, &format!("CREATE TABLE {name} AS {query}"))?;
             cluster.psql(DATABASE, &format!("CREATE TABLE to_{name} (LIKE {name})"))?;
-            fs::write(dir.path().join(name), cluster.copy_out(DATABASE, &format!("COPY {name} TO STDOUT"))?)?;
+            fs::write(
+                dir.path().join(name),
+                cluster.copy_out(DATABASE, &format!("COPY {name} TO STDOUT"))?,
+            )?;
         }
         cluster.stop()?;
         Ok(Self { cluster, dir })
@@ -95,14 +101,23 @@ impl Ground {
 }
 
 fn succeeded(output: Output) -> Result<()> {
-    ensure!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "{}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(())
 }
 
 /// Heap, TOAST table and indexes of a table, as `amcheck` sees them; and that it can be worked with.
 fn check_table(cluster: &TestCluster, table: &str) -> Result<()> {
     let heap = format!("SELECT count(*) FROM verify_heapam('{table}')");
-    ensure!(cluster.psql(DATABASE, &heap)? == "0", "{table}: {}", cluster.psql(DATABASE, &format!("SELECT * FROM verify_heapam('{table}') LIMIT 3"))?);
+    ensure!(
+        cluster.psql(DATABASE, &heap)? == "0",
+        "{table}: {}",
+        cluster.psql(DATABASE, &format!("SELECT * FROM verify_heapam('{table}') LIMIT 3"))?
+    );
     let indexes = format!(
         "SELECT bt_index_parent_check(indexrelid, true) FROM pg_index WHERE indrelid = '{table}'::regclass \
          OR indrelid = (SELECT reltoastrelid FROM pg_class WHERE oid = '{table}'::regclass AND reltoastrelid <> 0)"
@@ -129,7 +144,8 @@ fn what_is_loaded_is_what_copy_would_have_loaded() {
     each_version(|install| {
         let mut ground = Ground::new(install, &TABLES)?;
         for (way, (name, _)) in ways.iter().cycle().zip(&TABLES) {
-            succeeded(ground.load(&format!("to_{name}"), &ground.file(name), way)?).context(*name)?;
+            succeeded(ground.load(&format!("to_{name}"), &ground.file(name), way)?)
+                .context(*name)?;
         }
         ground.cluster.start()?;
         for (name, _) in &TABLES {
@@ -149,7 +165,12 @@ fn what_is_loaded_is_what_copy_would_have_loaded() {
 fn rows_are_appended_behind_those_that_are_there() {
     each_version(|install| {
         let mut ground = Ground::new(install, &TABLES)?;
-        for (name, way) in [("integers", &[][..]), ("toasted", &[]), ("mixed", &["--no-wal"]), ("nested", &["--no-wal"])] {
+        for (name, way) in [
+            ("integers", &[][..]),
+            ("toasted", &[]),
+            ("mixed", &["--no-wal"]),
+            ("nested", &["--no-wal"]),
+        ] {
             succeeded(ground.load(name, &ground.file(name), way)?).context(name)?;
         }
         ground.cluster.start()?;
@@ -158,7 +179,9 @@ fn rows_are_appended_behind_those_that_are_there() {
             let once = fs::read(ground.file(name))?;
             ensure!(printed == [&once[..], &once[..]].concat(), "{name} has not its rows twice");
             check_table(&ground.cluster, name)?;
-            ground.cluster.psql(DATABASE, &format!("UPDATE {name} SET a = a; VACUUM FREEZE {name}"))?;
+            ground
+                .cluster
+                .psql(DATABASE, &format!("UPDATE {name} SET a = a; VACUUM FREEZE {name}"))?;
             check_table(&ground.cluster, name)?;
         }
         Ok(())
@@ -272,7 +295,8 @@ fn a_table_that_needs_a_server_is_refused_with_the_reason() {
         ("defaulted", &["--columns", "a"], "column b of public.defaulted has a default"),
         ("pg_class", &[], "table of the system"),
     ] {
-        let args = [&["load", "-d", DATABASE, "-t", table][..], flags, &[file.to_str().unwrap()]].concat();
+        let args =
+            [&["load", "-d", DATABASE, "-t", table][..], flags, &[file.to_str().unwrap()]].concat();
         let output = pagemill().run(&cluster.data_dir(), &args).unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{table}: {said}");

@@ -154,7 +154,8 @@ impl ClusterChange {
     /// When it is mapped, and not in the relation map.
     pub fn files_of(&self, relation: Oid) -> Result<RelFileLocator> {
         let class = self.database.class(relation);
-        let class = class.ok_or_else(|| Error::refused(format!("there is no relation {relation}")))?;
+        let class =
+            class.ok_or_else(|| Error::refused(format!("there is no relation {relation}")))?;
         let row = self.database.row();
         let tablespace = match class.tablespace {
             Oid::INVALID => row.tablespace,
@@ -162,7 +163,8 @@ impl ClusterChange {
         };
         let base = self.database.base_path(class)?;
         let number = base.file_name().and_then(|name| name.to_str()?.parse().ok()).map(Oid);
-        let number = number.ok_or_else(|| Error::refused(format!("relation {relation} has no files")))?;
+        let number =
+            number.ok_or_else(|| Error::refused(format!("relation {relation} has no files")))?;
         Ok(RelFileLocator { tablespace, database: row.oid, number })
     }
 
@@ -336,7 +338,8 @@ impl Drop for ClusterChange {
             return;
         }
         let cluster = self.database.cluster();
-        let removed = self.new_files.iter().try_for_each(|&file| pending::remove_files(cluster, file));
+        let removed =
+            self.new_files.iter().try_for_each(|&file| pending::remove_files(cluster, file));
         // What cannot be removed stays on the list, for the next change to remove.
         if removed.is_ok() {
             let _ = pending::forget(cluster.storage(), self.lock.directory());
@@ -347,7 +350,8 @@ impl Drop for ClusterChange {
 /// Refuses a cluster that a change could damage or that would not keep it.
 fn check_state(cluster: &Cluster) -> Result<()> {
     let control = cluster.control();
-    let refuse = |reason: String| Err(Error::refused(format!("{}: {reason}", cluster.path().display())));
+    let refuse =
+        |reason: String| Err(Error::refused(format!("{}: {reason}", cluster.path().display())));
     if control.state != ClusterState::ShutDown {
         return refuse(format!(
             "the cluster's state is \"{}\", not \"shut down\": start PostgreSQL on it and stop it",
@@ -369,7 +373,12 @@ fn check_state(cluster: &Cluster) -> Result<()> {
     if control.settings.track_commit_timestamp {
         return refuse("track_commit_timestamp is on, whose log is not written here: set it off, start and stop the server".into());
     }
-    let left = control.checkpoint.oldest_xid.0.wrapping_add(i32::MAX as u32).wrapping_sub(control.checkpoint.next_xid.xid().0);
+    let left = control
+        .checkpoint
+        .oldest_xid
+        .0
+        .wrapping_add(i32::MAX as u32)
+        .wrapping_sub(control.checkpoint.next_xid.xid().0);
     if (left as i32) < RESERVED_TRANSACTIONS as i32 {
         return refuse("transaction numbers are running out: VACUUM the databases first".into());
     }

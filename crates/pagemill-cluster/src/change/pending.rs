@@ -78,7 +78,11 @@ fn parse(text: &[u8]) -> Result<Vec<RelFileLocator>, usize> {
         let mut numbers = line.split(' ').map(str::parse::<u32>);
         match (numbers.next(), numbers.next(), numbers.next(), numbers.next()) {
             (Some(Ok(tablespace)), Some(Ok(database)), Some(Ok(number)), None) => {
-                Ok(RelFileLocator { tablespace: Oid(tablespace), database: Oid(database), number: Oid(number) })
+                Ok(RelFileLocator {
+                    tablespace: Oid(tablespace),
+                    database: Oid(database),
+                    number: Oid(number),
+                })
             }
             _ => Err(number + 1),
         }

@@ -79,7 +79,8 @@ impl<'a> Run<'a> {
 
     fn add(&mut self, key: ForkKey, block: BlockNumber, page: &BlockBytes) -> Result<()> {
         let blocks = self.bytes.len() / BLOCK_SIZE;
-        let follows = key == self.key && u64::from(block.0) == u64::from(self.first.0) + blocks as u64;
+        let follows =
+            key == self.key && u64::from(block.0) == u64::from(self.first.0) + blocks as u64;
         if !follows || blocks >= MOST_BLOCKS {
             self.write()?;
             (self.key, self.first) = (key, block);

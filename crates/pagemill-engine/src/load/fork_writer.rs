@@ -49,7 +49,8 @@ impl ForkWriter {
         let base = cluster.tablespace_path(file.tablespace, file.database);
         let base = base.join(file.number.to_string());
         let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
-        let fork_files = WritableFork::open(cluster.storage(), &base, fork, how).map_err(cluster_error)?;
+        let fork_files =
+            WritableFork::open(cluster.storage(), &base, fork, how).map_err(cluster_error)?;
         let space = Arc::new(FileExtension::new(Arc::new(fork_files), 0, extend_method));
         let checksums = cluster.control().has_data_checksums();
         let options = WriteStreamOptions { checksums, ..WriteStreamOptions::default() };
@@ -102,7 +103,9 @@ impl ForkWriter {
             .ok()
             .and_then(|pages| self.next.checked_add(pages).filter(|&next| next < u32::MAX))
             .ok_or_else(|| {
-                pagemill_cluster::Error::refused("the table would have more blocks than a table can have")
+                pagemill_cluster::Error::refused(
+                    "the table would have more blocks than a table can have",
+                )
             })?;
         if self.is_logged {
             let pages = piece.buffer.as_chunks_mut::<BLOCK_SIZE>().0;
@@ -150,7 +153,10 @@ impl ForkWriter {
             pages.iter_mut().for_each(|(_, page)| set_lsn(page, lsn));
         }
         let Some(stream) = &mut self.stream else { return Ok(()) };
-        pages.iter().try_for_each(|(block, page)| stream.write_page(*block, page)).map_err(cluster_error)
+        pages
+            .iter()
+            .try_for_each(|(block, page)| stream.write_page(*block, page))
+            .map_err(cluster_error)
     }
 
     fn log(

@@ -56,7 +56,7 @@ impl<'p> IndexTarget<'p> {
         change: &mut ClusterChange,
         load: &LoadPlan,
         heap: Option<&ForkFiles>,
-        entries: f32,
+        entries: Option<f32>,
     ) -> Result<()> {
         let plan = self.plan;
         let database = change.database().clone();
@@ -75,14 +75,17 @@ impl<'p> IndexTarget<'p> {
             if let Some(unique) = &mut unique {
                 unique.check(entry)?;
             }
-            builder.add::<Error, _>(entry, &mut |block, page| writer.add_page(change, block, page))?;
+            builder
+                .add::<Error, _>(entry, &mut |block, page| writer.add_page(change, block, page))?;
             merge.advance()?;
         }
-        let built = builder.finish::<Error, _>(&mut |block, page| writer.add_page(change, block, page))?;
+        let built =
+            builder.finish::<Error, _>(&mut |block, page| writer.add_page(change, block, page))?;
         writer.flush(change)?;
         writer.finish()?;
         change.replace_files(plan.class.oid, file)?;
-        let size = ClassChange { pages: Some(built.blocks), tuples: Some(entries), ..ClassChange::default() };
+        let size =
+            ClassChange { pages: Some(built.blocks), tuples: entries, ..ClassChange::default() };
         change.set_size(plan.class.oid, size);
         Ok(())
     }
@@ -191,7 +194,14 @@ struct UniqueKeys<'a> {
 impl<'a> UniqueKeys<'a> {
     fn new(plan: &'a IndexPlan, database: &'a Database, heap: Option<&'a ForkFiles>) -> Self {
         let log = ClusterLog::new(database.cluster().clone());
-        Self { plan, database, heap, log, last: Vec::new(), page: (None, Box::new([0; BLOCK_SIZE])) }
+        Self {
+            plan,
+            database,
+            heap,
+            log,
+            last: Vec::new(),
+            page: (None, Box::new([0; BLOCK_SIZE])),
+        }
     }
 
     fn check(&mut self, entry: &[u8]) -> Result<()> {
@@ -217,7 +227,9 @@ impl<'a> UniqueKeys<'a> {
 
     /// True for a new row, and for an old one that is still visible.
     fn is_live(&mut self, tid: Tid) -> Result<bool> {
-        let Some(heap) = self.heap.filter(|heap| tid.block.0 < heap.blocks()) else { return Ok(true) };
+        let Some(heap) = self.heap.filter(|heap| tid.block.0 < heap.blocks()) else {
+            return Ok(true);
+        };
         if self.page.0 != Some(tid.block) {
             heap.read_block(tid.block, &mut self.page.1).map_err(pagemill_cluster::Error::from)?;
             self.page.0 = Some(tid.block);

@@ -4,7 +4,7 @@
 //! its blocks, the places are corrected. The order by place within equal keys is the same before and after.
 
 use pagemill_format::index_tuple_builder::{IndexForm, entry_tid, set_tid};
-use pagemill_format::tuple_data_builder::{Row, SpannedRow, Value};
+use pagemill_format::tuple_data_builder::{Row, Value};
 use pagemill_format::{BlockNumber, Error as FormatError, Tid};
 
 use super::index_plan::IndexPlan;
@@ -36,7 +36,9 @@ impl KeyRun {
         let Self { bytes, entries } = self;
         for entry in entries {
             let start = entry.start as usize;
-            let Some(tuple) = bytes.get_mut(start..start + usize::from(entry.len)) else { continue };
+            let Some(tuple) = bytes.get_mut(start..start + usize::from(entry.len)) else {
+                continue;
+            };
             let tid = entry_tid(tuple);
             set_tid(tuple, Tid { block: BlockNumber(tid.block.0 + first.0), ..tid });
         }
@@ -70,11 +72,12 @@ impl<'a> KeyFormer<'a> {
     /// # Errors
     /// When its values are too long for an index.
     #[inline]
-    pub(super) fn add(&mut self, row: &SpannedRow<'_>, tid: Tid) -> Result<(), FormatError> {
+    pub(super) fn add<R: Row + ?Sized>(&mut self, row: &R, tid: Tid) -> Result<(), FormatError> {
         let start = self.run.bytes.len();
         self.form.form(&KeyRow { row, plan: self.plan }, tid, &mut self.run.bytes)?;
         let len = self.run.bytes.len() - start;
-        let abbreviation = self.plan.order.abbreviate(self.run.bytes.get(start..).unwrap_or_default());
+        let abbreviation =
+            self.plan.order.abbreviate(self.run.bytes.get(start..).unwrap_or_default());
         let place = u32::try_from(start).ok().zip(u16::try_from(len).ok());
         let Some((start, len)) = place else {
             return Err(FormatError::limit("a batch of rows has more than 4 GiB of index entries"));
@@ -91,12 +94,12 @@ impl<'a> KeyFormer<'a> {
 }
 
 /// A row of the table as the index sees it.
-struct KeyRow<'r> {
-    row: &'r SpannedRow<'r>,
+struct KeyRow<'r, R: ?Sized> {
+    row: &'r R,
     plan: &'r IndexPlan,
 }
 
-impl Row for KeyRow<'_> {
+impl<R: Row + ?Sized> Row for KeyRow<'_, R> {
     #[inline]
     fn value(&self, column: usize) -> Value<'_> {
         let Some(&position) = self.plan.positions.get(column) else { return Value::Null };

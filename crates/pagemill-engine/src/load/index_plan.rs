@@ -14,9 +14,7 @@ use pagemill_format::index_key_order::{KeyColumn, KeyOrder};
 use pagemill_format::index_tuple_builder::IndexForm;
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
-use pagemill_format::types::order::{
-    Collation as TextOrder, EnumOrder, TextCollation, ValueOrder,
-};
+use pagemill_format::types::order::{Collation as TextOrder, EnumOrder, TextCollation, ValueOrder};
 use pagemill_sys::LocaleCollation;
 
 use super::plan::column_layout;
@@ -67,7 +65,8 @@ impl IndexPlan {
             })
         });
         let positions = definition.keys.iter().map(|key| key.position);
-        let key_columns = || definition.keys.iter().filter_map(|key| table.columns.get(key.position));
+        let key_columns =
+            || definition.keys.iter().filter_map(|key| table.columns.get(key.position));
         Ok(Self {
             class: definition.class.clone(),
             order: KeyOrder::new(keys.collect::<Result<_>>()?),
@@ -90,7 +89,8 @@ impl IndexPlan {
     pub(super) fn of_toast(class: &ClassRow) -> Result<Self> {
         let layout = AttributeLayout { len: 4, align: 4 };
         let key = |oid| {
-            let order = ValueOrder::of_type(oid, &TextCollation::C).ok_or_else(|| refused("a TOAST index"));
+            let order =
+                ValueOrder::of_type(oid, &TextCollation::C).ok_or_else(|| refused("a TOAST index"));
             Ok(KeyColumn { layout, order: order?, descending: false, nulls_first: false })
         };
         let column = ColumnLayout {

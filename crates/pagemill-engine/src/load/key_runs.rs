@@ -108,9 +108,10 @@ impl KeyRuns {
     /// The runs, each to be read from its start.
     pub(super) fn into_readers(self) -> Vec<RunReader> {
         let in_memory = self.in_memory.into_iter().map(|run| RunReader::Memory { run, next: 0 });
-        let aside = self.aside.into_iter().zip(std::iter::repeat(self.file)).filter_map(|(range, file)| {
-            Some(RunReader::File(FileRun { file: file?, range, buffer: Vec::new(), at: 0 }))
-        });
+        let aside =
+            self.aside.into_iter().zip(std::iter::repeat(self.file)).filter_map(|(range, file)| {
+                Some(RunReader::File(FileRun { file: file?, range, buffer: Vec::new(), at: 0 }))
+            });
         in_memory.chain(aside).collect()
     }
 }

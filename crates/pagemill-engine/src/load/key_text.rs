@@ -10,12 +10,13 @@ use super::index_plan::IndexPlan;
 /// Names and values; what cannot be printed is a question mark.
 pub(super) fn key_text(database: &Database, plan: &IndexPlan, entry: &[u8]) -> String {
     let names = plan.key_names.join(", ");
-    let values = values(database, plan, entry).unwrap_or_else(|| vec!["?".into(); plan.key_names.len()]);
+    let values =
+        values(database, plan, entry).unwrap_or_else(|| vec!["?".into(); plan.key_names.len()]);
     format!("({names})=({})", values.join(", "))
 }
 
 fn values(database: &Database, plan: &IndexPlan, entry: &[u8]) -> Option<Vec<String>> {
-    let tuple = IndexTuple::parse(entry).ok()?;
+    let tuple = IndexTuple::of_bytes(entry).ok()?;
     let layout = TupleLayout::new(plan.layouts.iter().map(|column| column.layout).collect());
     let nulls = tuple.null_bitmap().map(|bits| &bits[..]);
     let data = TupleData { attributes: plan.layouts.len(), nulls, data: tuple.key() };

@@ -15,8 +15,8 @@
 //! Invariants: rows keep the order of the input; memory does not grow with it; until the commit nothing is changed that
 //! a server looks at.
 
-mod finish;
 mod fork_writer;
+mod heap_target;
 mod index_build;
 mod index_keys;
 mod index_plan;
@@ -26,6 +26,7 @@ mod old_entries;
 mod page_run;
 mod plan;
 mod row_former;
+mod targets;
 mod used_ids;
 
 use pagemill_cluster::change::{ClusterChange, ClusterLock};
@@ -34,13 +35,14 @@ use pagemill_cluster::{Database, Relation};
 use pagemill_format::toast_builder::chunk_form;
 use pagemill_format::wal::ImageCompression;
 
-use crate::copy_input::{self, CopyFromOptions, CopyRules, CopyTarget, Input, InputSource, RejectLog, Rows};
+use crate::copy_input::{
+    self, CopyFromOptions, CopyRules, CopyTarget, Input, InputSource, RejectLog, Rows,
+};
 use crate::error::{Error, Result};
 
-use finish::Targets;
 use plan::LoadPlan;
 use row_former::{FormedRows, FormerState, RowFormer, Shared};
-use used_ids::UsedIds;
+use targets::Targets;
 
 pub use plan::LoadOptions;
 
@@ -76,7 +78,7 @@ pub fn load(
     let plan = LoadPlan::new(database, relation, &catalog, options, change.xid())?;
     let rules = copy_rules(copy, &plan, database)?;
     let mut targets = Targets::new(&mut change, &plan)?;
-    let used_ids = targets.used_ids(database)?;
+    let used_ids = targets.used_ids(&change)?;
     let oids = change.oids().clone();
     let form = chunk_form()?;
     let shared = Shared {
@@ -112,7 +114,7 @@ pub fn load(
         summary.rejected = log.count();
         log.finish()?;
     }
-    targets.finish(&mut change, &plan, &mut summary)?;
+    targets.finish(&mut change, &mut summary)?;
     let wal = (change.wal().start_lsn(), change.wal().position());
     summary.wal_bytes = wal.1.0 - wal.0.0;
     change.commit()?;
@@ -120,10 +122,17 @@ pub fn load(
 }
 
 fn copy_rules(copy: &CopyFromOptions, plan: &LoadPlan, database: &Database) -> Result<CopyRules> {
-    let names: Vec<&[u8]> =
-        plan.fields.iter().filter_map(|&field| plan.relation.columns.get(field)).map(|c| &*c.name).collect();
+    let names: Vec<&[u8]> = plan
+        .fields
+        .iter()
+        .filter_map(|&field| plan.relation.columns.get(field))
+        .map(|c| &*c.name)
+        .collect();
     let server_major = database.cluster().version().major();
-    CopyRules::new(copy, CopyTarget { columns: &names, encoding: database.row().encoding, server_major })
+    CopyRules::new(
+        copy,
+        CopyTarget { columns: &names, encoding: database.row().encoding, server_major },
+    )
 }
 
 /// The work of a thread on one batch.
@@ -136,7 +145,7 @@ fn form_rows(
         Ok(state) => state,
         Err(error) => return Err(pagemill_cluster::Error::refused(error.to_string()).into()),
     };
-    let mut former = RowFormer::new(shared, state);
+    let mut former = RowFormer::new(shared, state)?;
     while let Some(row) = rows.next_row()? {
         former.add(&row)?;
     }

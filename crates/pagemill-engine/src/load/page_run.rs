@@ -25,7 +25,8 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    fn take(&self) -> AlignedBuffer {
+    /// One to be filled, with whatever was in it before.
+    pub(super) fn take(&self) -> AlignedBuffer {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         free.unwrap_or_else(|| AlignedBuffer::zeroed(PIECE_BLOCKS * BLOCK_SIZE))
     }
@@ -93,7 +94,9 @@ impl PageRun {
         size: TupleSize,
     ) -> Result<Option<Tid>> {
         let PageFill { fillfactor, all_visible, stamp } = self.fill;
-        let open = self.open.get_or_insert_with(|| HeapBuilder::new(self.pieces.take(), fillfactor, all_visible));
+        let open = self
+            .open
+            .get_or_insert_with(|| HeapBuilder::new(self.pieces.take(), fillfactor, all_visible));
         let added = open.add_measured(form, row, size, stamp)?;
         let before = (self.full.len() * PIECE_BLOCKS) as u32;
         Ok(added.map(|tid| Tid { block: BlockNumber(tid.block.0 + before), ..tid }))

@@ -15,8 +15,8 @@ use pagemill_format::{Oid, TransactionId};
 use pagemill_io::FileExtendMethod;
 
 use super::index_plan::IndexPlan;
-use crate::error::{Error, Result};
 use crate::encoding::{readable_name, utf8_name};
+use crate::error::{Error, Result};
 
 /// How a load goes about.
 #[derive(Debug, Clone)]
@@ -87,14 +87,19 @@ impl LoadPlan {
         }
         let fields = fields_of(&relation, database.row().encoding, options.columns.as_deref())?;
         check_defaults(&relation, &fields)?;
-        let given: Vec<&[u8]> = fields.iter().map(|&field| &*relation.columns[field].name).collect();
+        let given: Vec<&[u8]> =
+            fields.iter().map(|&field| &*relation.columns[field].name).collect();
         let inputs = catalog.columns(relation.class.oid, |name| given.contains(&name))?;
         let layouts = layouts_of(database, &relation)?;
         let plan_of = |definition| IndexPlan::new(database, definition, &relation);
         let indexes = rules.indexes.iter().map(plan_of).collect::<Result<_>>()?;
         let toast_index = rules.toast.as_ref().map(|(_, index)| IndexPlan::of_toast(index));
         Ok(Self {
-            not_null: (0..).zip(&inputs).filter(|(_, input)| input.not_null).map(|(at, _)| at).collect(),
+            not_null: (0..)
+                .zip(&inputs)
+                .filter(|(_, input)| input.not_null)
+                .map(|(at, _)| at)
+                .collect(),
             columns: inputs.into_iter().map(|input| column_of(database, input)).collect(),
             form: TupleForm::new(&layouts)?,
             layouts,
@@ -156,7 +161,8 @@ fn fields_of(
 
 /// A column that the input leaves out becomes null: one with a default would not.
 fn check_defaults(relation: &Relation, fields: &[usize]) -> Result<()> {
-    let left_out = relation.columns.iter().enumerate().filter(|(position, _)| !fields.contains(position));
+    let left_out =
+        relation.columns.iter().enumerate().filter(|(position, _)| !fields.contains(position));
     for (_, column) in left_out.filter(|(_, column)| !column.dropped) {
         let what = match column {
             column if column.has_default => "has a default, which only a server can evaluate",

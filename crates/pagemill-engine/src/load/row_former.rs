@@ -15,6 +15,7 @@ use pagemill_format::tuple_data_builder::SpannedRow;
 use pagemill_format::types::input::tree::{InputContext, ValueReader};
 use pagemill_format::{Error as FormatError, Oid, Tid};
 
+use super::index_keys::{KeyFormer, KeyRun};
 use super::page_run::{PageFill, PageRun, Piece, Pieces};
 use super::plan::LoadPlan;
 use super::used_ids::UsedIds;
@@ -67,6 +68,8 @@ pub(super) struct FormedRows {
     pub(super) heap: Vec<Piece>,
     pub(super) toast: Vec<Piece>,
     pub(super) chunk_keys: Vec<ChunkKey>,
+    /// The entries for each index of the table.
+    pub(super) keys: Vec<KeyRun>,
     pub(super) rejected: Vec<CopyError>,
     pub(super) rows: u64,
 }
@@ -80,19 +83,22 @@ pub(super) struct RowFormer<'a, 's> {
     spans: &'s mut Vec<Span>,
     heap: PageRun,
     chunks: ChunkPages<'a>,
+    keys: Vec<KeyFormer<'a>>,
     puts_aside: bool,
     rejected: Vec<CopyError>,
     rows: u64,
 }
 
 impl<'a, 's> RowFormer<'a, 's> {
-    pub(super) fn new(shared: &'s Shared<'a>, state: &'s mut FormerState) -> Self {
+    pub(super) fn new(shared: &'s Shared<'a>, state: &'s mut FormerState) -> Result<Self> {
         let plan = shared.plan;
         let freeze = plan.options.freeze;
         let fill = |fillfactor| PageFill { fillfactor, all_visible: freeze, stamp: plan.stamp };
         let FormerState { lookups, toast, payloads, spans } = state;
-        Self {
+        let keys = plan.indexes.iter().map(KeyFormer::new).collect::<Result<_, _>>()?;
+        Ok(Self {
             plan,
+            keys,
             reader: ValueReader::new(lookups, shared.context),
             toast,
             payloads,
@@ -108,7 +114,7 @@ impl<'a, 's> RowFormer<'a, 's> {
             puts_aside: shared.puts_aside,
             rejected: Vec::new(),
             rows: 0,
-        }
+        })
     }
 
     /// Adds a row. One with a value that its column does not take is put aside, where that is wanted.
@@ -179,6 +185,7 @@ impl<'a, 's> RowFormer<'a, 's> {
         } else {
             self.heap.add(form, &row, size)?
         };
+        self.keys.iter_mut().try_for_each(|index| index.add(&row, tid))?;
         if self.payloads.capacity() > KEPT_BYTES {
             *self.payloads = Vec::new();
         }
@@ -192,6 +199,7 @@ impl<'a, 's> RowFormer<'a, 's> {
             heap: self.heap.finish(),
             toast: self.chunks.run.finish(),
             chunk_keys: self.chunks.keys,
+            keys: self.keys.into_iter().map(KeyFormer::finish).collect(),
             rejected: self.rejected,
             rows: self.rows,
         }

@@ -38,6 +38,14 @@ pub struct IndexTuple<'a> {
 }
 
 impl<'a> IndexTuple<'a> {
+    /// Takes apart an entry that lies by itself.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn of_bytes(bytes: &'a [u8]) -> Result<Self> {
+        Self::parse(bytes, 0, false)
+    }
+
     /// `bytes` are all the line pointer refers to, found at `offset` in the page.
     pub(crate) fn parse(bytes: &'a [u8], offset: usize, is_dead: bool) -> Result<Self> {
         let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {

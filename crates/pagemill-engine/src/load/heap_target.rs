@@ -1,0 +1,213 @@
+//! Where the pages of the table go, and those of its TOAST table.
+//!
+//! Invariant: a heap in a new file has all its rows there when it is finished, and maps beside it; one that lives on
+//! keeps its files and maps, and gets its new blocks by the commit.
+
+use pagemill_cluster::ClassRow;
+use pagemill_cluster::change::{ClassChange, ClusterChange};
+use pagemill_format::free_space_map_builder::{FreeSpaceMapBuilder, category};
+use pagemill_format::page::Page;
+use pagemill_format::visibility_map_builder::{Promise, map_blocks, set_visible};
+use pagemill_format::wal::RelFileLocator;
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
+use pagemill_io::ForkFiles;
+
+use super::fork_writer::ForkWriter;
+use super::page_run::{PIECE_BLOCKS, Piece, Pieces};
+use super::plan::LoadPlan;
+use crate::error::{Error, Result};
+
+/// One relation with rows.
+#[derive(Debug)]
+pub(super) struct HeapTarget {
+    class: ClassRow,
+    main: ForkWriter,
+    /// What it had, where that stays.
+    old: Option<ForkFiles>,
+    new_file: Option<RelFileLocator>,
+    /// How much room each page has, for the free-space map of a new file.
+    categories: Vec<u8>,
+    rows: u64,
+}
+
+impl HeapTarget {
+    /// Makes the new file, where there is to be one, with a copy of the old blocks if they stay.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(super) fn new(
+        change: &mut ClusterChange,
+        plan: &LoadPlan,
+        class: &ClassRow,
+        pieces: &Pieces,
+    ) -> Result<Self> {
+        let old_file = change.files_of(class.oid)?;
+        let base = change.database().base_path(class)?;
+        let old = match plan.is_fresh {
+            true => None,
+            false => Some(change.database().cluster().main_fork(&base)?),
+        };
+        let mut target = Self {
+            class: class.clone(),
+            main: ForkWriter::behind(
+                old_file,
+                Fork::Main,
+                old.as_ref().map_or(0, ForkFiles::blocks),
+            ),
+            old,
+            new_file: None,
+            categories: Vec::new(),
+            rows: 0,
+        };
+        if plan.is_fresh || !plan.options.wal {
+            let new =
+                change.new_files(&[old_file.tablespace])?.first().copied().unwrap_or_default();
+            let (method, wal) = (plan.options.extend_method, plan.options.wal);
+            target.main = ForkWriter::new_file(change, (new, Fork::Main), method, wal)?;
+            target.new_file = Some(new);
+            target.copy_old(change, pieces)?;
+        }
+        Ok(target)
+    }
+
+    /// Copies the blocks that stay into the new file, as they are.
+    fn copy_old(&mut self, change: &mut ClusterChange, pieces: &Pieces) -> Result<()> {
+        let Some(old) = self.old.take() else { return Ok(()) };
+        let mut first = 0;
+        while first < old.blocks() {
+            let pages = (old.blocks() - first).min(PIECE_BLOCKS as u32);
+            let mut buffer = pieces.take();
+            let blocks = buffer.as_chunks_mut::<BLOCK_SIZE>().0;
+            let blocks = blocks.get_mut(..pages as usize).unwrap_or_default();
+            old.read_blocks(BlockNumber(first), blocks).map_err(pagemill_cluster::Error::from)?;
+            self.note_room(blocks);
+            self.main.add(change, Piece { buffer, pages: pages as usize }, pieces)?;
+            first += pages;
+        }
+        self.old = Some(old);
+        Ok(())
+    }
+
+    fn note_room(&mut self, pages: &[BlockBytes]) {
+        if self.new_file.is_some() {
+            self.categories.extend(pages.iter().map(|page| category(room(page))));
+        }
+    }
+
+    /// The blocks it had, where they stay.
+    pub(super) fn old(&self) -> Option<&ForkFiles> {
+        self.old.as_ref()
+    }
+
+    /// Blocks that are new.
+    pub(super) fn new_blocks(&self) -> u32 {
+        self.main.blocks() - self.old.as_ref().map_or(0, ForkFiles::blocks)
+    }
+
+    /// Adds the pages of a batch, with so many rows on them, and tells which block they begin at.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub(super) fn add(
+        &mut self,
+        change: &mut ClusterChange,
+        run: Vec<Piece>,
+        rows: u64,
+        pieces: &Pieces,
+    ) -> Result<BlockNumber> {
+        self.rows += rows;
+        for piece in &run {
+            let pages = piece.buffer.as_chunks::<BLOCK_SIZE>().0;
+            self.note_room(pages.get(..piece.pages).unwrap_or_default());
+        }
+        self.main.add_heap(change, run, pieces)
+    }
+
+    /// `reltuples` afterwards: what was estimated of the old rows, at their density then, and the new ones. `None`
+    /// where the old ones were never counted.
+    pub(super) fn tuples(&self) -> Option<f32> {
+        let Some(old) = self.old.as_ref().filter(|old| old.blocks() > 0) else {
+            return Some(self.rows as f32);
+        };
+        if self.class.tuples < 0.0 || self.class.pages == 0 {
+            return None;
+        }
+        let density = f64::from(self.class.tuples) / f64::from(self.class.pages);
+        Some((density * f64::from(old.blocks()) + self.rows as f64) as f32)
+    }
+
+    /// Makes everything durable, and tells the catalogs.
+    ///
+    /// # Errors
+    /// When something cannot be written.
+    pub(super) fn finish(self, change: &mut ClusterChange, plan: &LoadPlan) -> Result<()> {
+        let (blocks, tuples) = (self.main.blocks(), self.tuples());
+        let seen = if plan.options.freeze { blocks } else { 0 };
+        if let Some(new) = self.new_file {
+            write_free_space(change, plan, new, &self.categories)?;
+            if plan.options.freeze {
+                write_visibility(change, plan, new, blocks)?;
+            }
+            change.replace_files(self.class.oid, new)?;
+        }
+        self.main.finish()?;
+        let told = self.new_file.map(|_| seen);
+        let size = ClassChange {
+            pages: Some(blocks),
+            tuples,
+            all_visible: told,
+            all_frozen: told,
+            filenode: None,
+        };
+        change.set_size(self.class.oid, size);
+        Ok(())
+    }
+}
+
+/// Bytes for another tuple and its line pointer.
+fn room(page: &BlockBytes) -> usize {
+    let header = Page::new(page).header();
+    usize::from(header.upper.saturating_sub(header.lower)).saturating_sub(4)
+}
+
+/// The free-space map is a hint that servers do not log either.
+fn write_free_space(
+    change: &mut ClusterChange,
+    plan: &LoadPlan,
+    file: RelFileLocator,
+    categories: &[u8],
+) -> Result<()> {
+    if categories.is_empty() {
+        return Ok(());
+    }
+    let mut map =
+        ForkWriter::new_file(change, (file, Fork::Fsm), plan.options.extend_method, false)?;
+    let mut builder = FreeSpaceMapBuilder::new();
+    let mut sink = |block: BlockNumber, page: &mut BlockBytes| map.add_page(change, block, page);
+    for &category in categories {
+        builder.add::<Error, _>(category, &mut sink)?;
+    }
+    builder.finish::<Error, _>(&mut sink)?;
+    map.flush(change)?;
+    map.finish()
+}
+
+fn write_visibility(
+    change: &mut ClusterChange,
+    plan: &LoadPlan,
+    file: RelFileLocator,
+    blocks: u32,
+) -> Result<()> {
+    if blocks == 0 {
+        return Ok(());
+    }
+    let (method, wal) = (plan.options.extend_method, plan.options.wal);
+    let mut map = ForkWriter::new_file(change, (file, Fork::Vm), method, wal)?;
+    for block in map_blocks(0..blocks) {
+        let mut page = Box::new([0; BLOCK_SIZE]);
+        set_visible(&mut page, BlockNumber(block), 0..blocks, Promise::AllFrozen);
+        map.add_page(change, BlockNumber(block), &page)?;
+    }
+    map.flush(change)?;
+    map.finish()
+}
