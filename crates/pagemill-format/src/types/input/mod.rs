@@ -28,6 +28,7 @@ pub mod network;
 pub mod numeric;
 pub mod text;
 pub mod uuid;
+pub mod vector;
 
 use crate::ids::{Oid, PgVersion};
 
@@ -87,11 +88,17 @@ fn version_reader(version: PgVersion, oid: Oid) -> Option<ScalarReader> {
         18 => text::read_char,
         20 => since_16(integer::read_int8, integer::read_int8_before_16),
         21 => since_16(integer::read_int2, integer::read_int2_before_16),
+        22 if version < PgVersion::V15 => vector::read_int2vector_14,
+        22 => vector::read_int2vector,
         23 => since_16(integer::read_int4, integer::read_int4_before_16),
         26 => since_16(identifier::read_oid, identifier::read_oid_before_16),
+        27 if version < PgVersion::V15 => identifier::read_tid_14,
+        27 => identifier::read_tid,
         28 => since_16(identifier::read_xid, identifier::read_xid_before_16),
         29 => since_16(identifier::read_cid, identifier::read_xid_before_16),
-        30 => since_16(identifier::read_oidvector, identifier::read_oidvector_before_16),
+        30 if version < PgVersion::V15 => vector::read_oidvector_14,
+        30 => since_16(vector::read_oidvector, vector::read_oidvector_15),
+        700 => since_16(float::read_float4, float::read_float4_before_16),
         1700 => since_16(numeric::read_numeric, numeric::read_numeric_before_16),
         5069 => since_16(identifier::read_xid8, identifier::read_xid8_before_16),
         _ => return None,
@@ -102,11 +109,8 @@ fn version_reader(version: PgVersion, oid: Oid) -> Option<ScalarReader> {
 fn fixed_reader(oid: Oid) -> Option<ScalarReader> {
     Some(match oid.0 {
         16 => integer::read_bool,
-        22 => identifier::read_int2vector,
         25 | 1790 => text::read_text,
-        27 => identifier::read_tid,
         650 => network::read_cidr,
-        700 => float::read_float4,
         701 => float::read_float8,
         774 => hardware_address::read_macaddr8,
         829 => hardware_address::read_macaddr,
