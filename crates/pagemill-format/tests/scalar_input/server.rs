@@ -14,6 +14,7 @@ use pagemill_format::tuple::{AttributeLayout, HeapTuple, TupleLayout};
 use pagemill_format::varlena::Varlena;
 use pagemill_testkit::TestCluster;
 
+use crate::Database;
 use crate::cases::{Case, Kind};
 
 /// What came of a text.
@@ -25,30 +26,60 @@ pub(crate) enum Answer {
     Refused(String),
 }
 
-/// The server's answers to the cases; it is stopped afterwards.
+/// The server's answers to the texts of each database; it is stopped afterwards.
 pub(crate) fn answers(
     cluster: &mut TestCluster,
-    encoding: &str,
-    cases: &[Case],
-) -> Result<Vec<Answer>> {
+    databases: &[Database],
+) -> Result<Vec<Vec<Answer>>> {
     cluster.start()?;
-    let create =
-        format!("CREATE DATABASE texts TEMPLATE template0 ENCODING '{encoding}' LOCALE 'C'");
-    cluster.psql("postgres", &create)?;
-    let kinds = kinds(cases);
-    let script = tempfile::NamedTempFile::new()?;
-    std::fs::write(script.path(), script_of(cases, &kinds))?;
-    let client = [("client", encoding)];
-    cluster.psql_file_encoded("texts", script.path(), &client, Some(encoding))?;
-    let mut answers = messages(cluster)?;
-    let tables: Vec<(String, i16, u8)> =
-        (0..kinds.len()).map(|kind| table(cluster, kind)).collect::<Result<_>>()?;
+    let asked: Vec<Asked> =
+        databases.iter().map(|database| ask(cluster, database)).collect::<Result<_>>()?;
     cluster.stop()?;
-    for (file, len, align) in tables {
-        read_table(&cluster.data_dir().join(file), len, align, &mut answers)?;
+    asked.into_iter().map(|asked| asked.answers(&cluster.data_dir())).collect()
+}
+
+/// What a running server knows of the answers.
+struct Asked {
+    cases: usize,
+    /// The messages.
+    answers: HashMap<usize, Answer>,
+    tables: Vec<Table>,
+}
+
+/// A table's file, and the length and alignment of its values.
+struct Table {
+    file: String,
+    len: i16,
+    align: u8,
+}
+
+/// Has the server read all texts.
+fn ask(cluster: &TestCluster, database: &Database) -> Result<Asked> {
+    let encoding = database.encoding.name;
+    let name = format!("texts_{encoding}").to_lowercase();
+    let create =
+        format!("CREATE DATABASE {name} TEMPLATE template0 ENCODING '{encoding}' LOCALE 'C'");
+    cluster.psql("postgres", &create)?;
+    let kinds = kinds(&database.cases);
+    let script = tempfile::NamedTempFile::new()?;
+    std::fs::write(script.path(), script_of(&database.cases, &kinds))?;
+    cluster.psql_file_encoded(&name, script.path(), &[], Some(encoding))?;
+    Ok(Asked {
+        cases: database.cases.len(),
+        answers: messages(cluster, &name)?,
+        tables: tables(cluster, &name)?,
+    })
+}
+
+impl Asked {
+    /// The answers, once the server has written its files.
+    fn answers(mut self, data_dir: &Path) -> Result<Vec<Answer>> {
+        for table in &self.tables {
+            table.read(data_dir, &mut self.answers)?;
+        }
+        let answer = |id| self.answers.remove(&id).with_context(|| format!("no answer to {id}"));
+        (0..self.cases).map(answer).collect()
     }
-    let answer = |id| answers.remove(&id).with_context(|| format!("no answer to case {id}"));
-    (0..cases.len()).map(answer).collect()
 }
 
 /// The kinds of value there are, each once.
@@ -113,10 +144,10 @@ fn push_kind(kind: Kind, number: usize, script: &mut String) {
 }
 
 /// The messages about the texts that were refused.
-fn messages(cluster: &TestCluster) -> Result<HashMap<usize, Answer>> {
+fn messages(cluster: &TestCluster, database: &str) -> Result<HashMap<usize, Answer>> {
     let query = "SELECT id, encode(convert_to(message, getdatabaseencoding()), 'hex') FROM refused";
     let mut answers = HashMap::new();
-    for line in cluster.psql("texts", query)?.lines() {
+    for line in cluster.psql(database, query)?.lines() {
         let (id, message) = line.split_once('|').context("two columns")?;
         let message = String::from_utf8_lossy(&unhex(message)?).into_owned();
         answers.insert(id.parse()?, Answer::Refused(message));
@@ -124,40 +155,40 @@ fn messages(cluster: &TestCluster) -> Result<HashMap<usize, Answer>> {
     Ok(answers)
 }
 
-/// The file of the table of a kind, and the length and alignment of its values.
-fn table(cluster: &TestCluster, kind: usize) -> Result<(String, i16, u8)> {
-    let query = format!(
-        "SELECT pg_relation_filepath('stored_{kind}'), attlen, attalign FROM pg_attribute
-         WHERE attrelid = 'stored_{kind}'::regclass AND attname = 'value'"
-    );
-    let row = cluster.psql("texts", &query)?;
-    let mut columns = row.split('|');
-    let mut next = || columns.next().context("three columns");
-    let (file, len, align) = (next()?, next()?, next()?);
-    Ok((file.to_owned(), len.parse()?, *align.as_bytes().first().context("an alignment")?))
+/// The tables of all kinds.
+fn tables(cluster: &TestCluster, database: &str) -> Result<Vec<Table>> {
+    let query = "SELECT pg_relation_filepath(attrelid), attlen, attalign FROM pg_attribute
+         WHERE attrelid::regclass::text LIKE 'stored%' AND attname = 'value'";
+    let rows = cluster.psql(database, query)?;
+    rows.lines().map(Table::parse).collect()
 }
 
-fn read_table(
-    file: &Path,
-    len: i16,
-    align: u8,
-    answers: &mut HashMap<usize, Answer>,
-) -> Result<()> {
-    let layout =
-        TupleLayout::new(vec![AttributeLayout::new(4, b'i')?, AttributeLayout::new(len, align)?]);
-    let bytes = std::fs::read(file).with_context(|| format!("reading {}", file.display()))?;
-    let (blocks, _) = bytes.as_chunks();
-    for block in blocks {
-        let block: &BlockBytes = block;
-        let page = Page::new(block);
-        let pointers = (1..=page.line_pointer_count()).filter_map(|n| page.line_pointer(n));
-        for pointer in pointers.filter(|p| p.state() == LinePointerState::Normal) {
-            let (id, value) = read_tuple(page.item(pointer)?, &layout, len)?;
-            let earlier = answers.insert(id, Answer::Stored(value));
-            ensure!(earlier.is_none(), "two answers to case {id}: {earlier:?}");
-        }
+impl Table {
+    fn parse(row: &str) -> Result<Self> {
+        let mut columns = row.split('|');
+        let mut next = || columns.next().context("three columns");
+        let (file, len, align) = (next()?.to_owned(), next()?.parse()?, next()?);
+        Ok(Self { file, len, align: *align.as_bytes().first().context("an alignment")? })
     }
-    Ok(())
+
+    fn read(&self, data_dir: &Path, answers: &mut HashMap<usize, Answer>) -> Result<()> {
+        let attributes =
+            vec![AttributeLayout::new(4, b'i')?, AttributeLayout::new(self.len, self.align)?];
+        let layout = TupleLayout::new(attributes);
+        let file = data_dir.join(&self.file);
+        let bytes = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
+        for block in bytes.as_chunks().0 {
+            let block: &BlockBytes = block;
+            let page = Page::new(block);
+            let pointers = (1..=page.line_pointer_count()).filter_map(|n| page.line_pointer(n));
+            for pointer in pointers.filter(|p| p.state() == LinePointerState::Normal) {
+                let (id, value) = read_tuple(page.item(pointer)?, &layout, self.len)?;
+                let earlier = answers.insert(id, Answer::Stored(value));
+                ensure!(earlier.is_none(), "two answers to case {id}: {earlier:?}");
+            }
+        }
+        Ok(())
+    }
 }
 
 fn read_tuple(item: &[u8], layout: &TupleLayout, len: i16) -> Result<(usize, Vec<u8>)> {

@@ -16,27 +16,19 @@ use super::{InputError, c_integer::CInteger, float_hex};
 /// # Errors
 /// When the text is no number, or one out of range.
 pub fn read_float4(text: &[u8], _typmod: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
-    let value = match plain::<f32>(text) {
-        Some(value) => value,
-        None => slowly::<f32>(text)?,
-    };
+    let value = read::<f32>(text, Shown::Number)?;
     out.extend_from_slice(&value.to_le_bytes());
     Ok(())
 }
 
-/// `float4`, alias `real`, up to PostgreSQL 15, which shows the whole text that is out of range.
+/// `float4`, alias `real`, up to PostgreSQL 15.
 ///
 /// # Errors
 /// When the text is no number, or one out of range.
-pub fn read_float4_before_16(
-    text: &[u8],
-    typmod: i32,
-    out: &mut Vec<u8>,
-) -> Result<(), InputError> {
-    read_float4(text, typmod, out).map_err(|error| match error.message.starts_with('"') {
-        true => out_of_range::<f32>(text),
-        false => error,
-    })
+pub fn read_float4_before_16(text: &[u8], _: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
+    let value = read::<f32>(text, Shown::Text)?;
+    out.extend_from_slice(&value.to_le_bytes());
+    Ok(())
 }
 
 /// `float8`, alias `double precision`.
@@ -44,12 +36,24 @@ pub fn read_float4_before_16(
 /// # Errors
 /// When the text is no number, or one out of range.
 pub fn read_float8(text: &[u8], _typmod: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
-    let value = match plain::<f64>(text) {
-        Some(value) => value,
-        None => slowly::<f64>(text)?,
-    };
+    let value = read::<f64>(text, Shown::Number)?;
     out.extend_from_slice(&value.to_le_bytes());
     Ok(())
+}
+
+/// What a message about a number out of range shows: the number alone, or all of the text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Number,
+    Text,
+}
+
+#[inline]
+fn read<F: Float>(text: &[u8], shown: Shown) -> Result<F, InputError> {
+    match plain::<F>(text) {
+        Some(value) => Ok(value),
+        None => slowly::<F>(text, shown),
+    }
 }
 
 /// What tells the two types apart.
@@ -234,7 +238,7 @@ pub(super) fn signed_exponent(text: &[u8]) -> Option<(i64, usize)> {
 
 /// Follows the server step by step.
 #[cold]
-fn slowly<F: Float>(text: &[u8]) -> Result<F, InputError> {
+fn slowly<F: Float>(text: &[u8], shown: Shown) -> Result<F, InputError> {
     let syntax = || InputError::syntax(F::NAME, text);
     let number = skip_blanks(text);
     let sign = usize::from(matches!(number.first(), Some(b'-' | b'+')));
@@ -242,8 +246,8 @@ fn slowly<F: Float>(text: &[u8]) -> Result<F, InputError> {
     let (value, length) = match magnitude::<F>(unsigned).ok_or_else(syntax)? {
         (Ok(value), length) => (value, sign + length),
         (Err(OutOfRange), length) => {
-            let shown = number.get(..sign + length).unwrap_or_default();
-            return Err(out_of_range::<F>(shown));
+            let number = number.get(..sign + length).unwrap_or_default();
+            return Err(out_of_range::<F>(if shown == Shown::Text { text } else { number }));
         }
     };
     // Where the payload of an unsigned NaN is out of range, the server settles for its name.

@@ -1,8 +1,8 @@
 //! The input of `numeric`: from decimal text to base-10000 digits, as the server packs them.
 //!
 //! A number of up to 16 digits without exponent is read into one 64-bit integer, rounded there if
-//! the column asks for it, and cut into base-10000 digits. All other texts are taken apart into an
-//! [`Unpacked`] number, which lives in the caller's buffer. Other bases and underscores came with
+//! the column asks for it, and cut into base-10000 digits. All other texts become digits in the
+//! caller's buffer first, and are rounded and packed there. Other bases and underscores came with
 //! PostgreSQL 16; before it an exponent may have blanks in front.
 //! Source: `numeric_in`, `set_var_from_str` and `set_var_from_non_decimal_integer_str` in
 //! `src/backend/utils/adt/numeric.c`, PostgreSQL 14 to 18.
