@@ -55,7 +55,7 @@ fn case(type_name: &'static str, texts: &[&'static str]) -> Case {
 
 /// Everything that is tried.
 pub(crate) fn all() -> Vec<Case> {
-    [trees(), documents(), geometry(), searches(), names()].into_iter().flatten().collect()
+    [trees(), documents(), geometry(), searches(), names(), paths()].into_iter().flatten().collect()
 }
 
 fn trees() -> Vec<Case> {
@@ -285,4 +285,43 @@ fn names() -> Vec<Case> {
         all("regdictionary", &["simple", "english_stem", "pg_catalog.simple", "nothing"]),
         case("regtype[]", &["{int4,text,\"character varying\"}"]),
     ]
+}
+
+fn paths() -> Vec<Case> {
+    vec![case(
+        "jsonpath",
+        &[
+            "$", "strict $", "lax $", "STRICT $", " $ ", "", " ", "strict", "$.a", "$.a.b.*", "$.\"a b\"", "$.**", "$.**{2}",
+            "$.**{2 to 5}", "$.**{last}", "$.**{3 to last}", "$.**{last to 3}", "$.**{99999999999}", "$.**{a}", "$.**{1",
+            "$[*]", "$[0]", "$[0,1 to last,last - 1,$.x to $.\"y z\"]", "$[]", "$[1", "$[1 to]", "$[last to 1]", "last",
+            "$[$[last]]", "@", "@.a", "$ ? (@ > 1)", "$.a[*] ? (@.x > 1 && @.y == \"q\")", "$?(@ == 1 || @ == 2 && !(@ == 3))",
+            "$ ? (exists (@.a ? (@ > 1)))", "$ ? ((@ > 1) is unknown)", "$ ? (!exists(@.a))", "$ ? (@ starts with \"a\")",
+            "$ ? (@ starts with $v)", "$ ? (@ starts with 1)", "$ ? (@ like_regex \"^a\")", "$ ? (@ like_regex \"a\" flag \"ism\")",
+            "$ ? (@ like_regex \"a\" flag \"q\")", "$ ? (@ like_regex \"a\" flag \"x\")", "$ ? (@ like_regex \"a\" flag \"xq\")",
+            "$ ? (@ like_regex \"a\" flag \"z\")", "$ ? (@ like_regex \"a\" flag \"\")", "1 + 2 * 3 - 4 / 5 % 6", "(1 + 2) * 3",
+            "-1", "+1", "- 1", "--1", "-$", "-$.a", "-(1)", "-(1 + 2)", "-0", "-1.50", "+-1", "-(-1)", "1 - -1", "-1.5e10",
+            "$.a + $.b * -$.c", "-(2).abs()", "(-2).abs()", "$.abs()", "$.abs", "$.size().floor()", "$.type()", "$.double()",
+            "$.ceiling()", "$.keyvalue()", "$.datetime()", "$.datetime(\"HH24\")", "$.datetime(1)", "$.type", "$.a.type().b",
+            "1.type()", "(1).type()", "1..type()", "$.bigint()", "$.boolean()", "$.date()", "$.decimal()", "$.decimal(4)",
+            "$.decimal(4,2)", "$.decimal(-4,+2)", "$.decimal(1,2,3)", "$.decimal(a)", "$.decimal(1,)", "$.integer()",
+            "$.number()", "$.string()", "$.time()", "$.time(3)", "$.time_tz(2)", "$.timestamp()", "$.timestamp_tz(6)",
+            "$.time(\"a\")", "$.date", "$.decimal", "$.time", "\"x\"", "null", "true", "false", "NULL", "True", "1", "0", "1.5", ".5",
+            "1.", "1e5", "1e", "1e+", "1.5e-3", "01", "00", "000", "1a", "1ab", "1_000", "0x10", "0xg", "0x", "0b101", "0o17", "0o8", "1__0",
+            "1_", "1.5a", "1.a", "1e5a", "1E5", "1.5e5b", "123abc", "$a", "$\"a b\"", "$a.b", "$a1_", "$ a", "$.a b", "$.a  b", "$.a\tb",
+            "$.a,b", "$.a(b)", "a", "a.b", "$.", "$.1", "$.1a", "$.a1", "$..a", "$.a.", "$ $", "$ \"a\"", "$.\"a", "$.\"a\\\"b\"",
+            "$.\"\\u0041\\u00e9\"", "$.\"\\ud83d\\ude00\"", "$.\"\\ud83d\"", "$.\"\\ude00\"", "$.\"\\u0000\"", "$.\"\\u12\"",
+            "$.\"\\u{41}\"", "$.\"\\u{1F600}\"", "$.\"\\u{110000}\"", "$.\"\\u{}\"", "$.\"\\u{1234567}\"", "$.\"\\x41\"", "$.\"\\x4\"", "$.\"\\q\"",
+            "$.\"\\b\\f\\n\\r\\t\\v\"", "$.\\u0041b", "$.a\\x42c", "$.\"a\\", "$.a\\", "$.\"\\u0041\\u12\"", "$.\"\\u0041\\q\"",
+            "$./* c */a", "$.a/* c */.b", "$.a /* c */.b", "/* c */ $", "$ /* c", "$ /**/", "$.a/* c */", "$ == 1", "$ == 1 == 2",
+            "$ > 1 && $ < 2", "$ == 1 || $ <> 2", "!($ == 1)", "! $ == 1", "!$", "($ == 1)", "(($ == 1))", "($ == 1).a", "($ == 1) + 1",
+            "1 + ($ == 1)", "($ == 1) == 2", "(1)", "((1))", "(1).a[*]", "($.a).b", "($.a.b).c.d", "(1 == 1) is unknown", "1 is unknown",
+            "($) is unknown", "!(1 == 1) is unknown", "exists ($.a)", "exists ($.a) && 1 == 1", "exists ($ == 1)", "exists $",
+            "$ && $", "1 &&", "&& 1", "1 & 2", "1 | 2", "1 = 2", "$ # 1", "$:a", "$ ? (1)", "$ ? (@ == 1", "$ ? @ == 1", "$ ?",
+            "$ ? (@ == 1) ? (@ == 2)", "$[0 ? (@ == 1)]", "$[@]", "$ ? ($[@.a] == 1)", "$ ? (@[last] == last)", "$.is.to.strict.lax.exists",
+            "$.like_regex.flag.with.starts.unknown.last.true.null.false", "$.TRUE", "LAX $.A", "lax strict $", "$.é.漢", "\"é\"", "$é", "é",
+            "$[1.5]", "$[\"a\"]", "$[1,2,3 to 4,5]", "$.a[0 to 1 to 2]", "$ ? (@.a == @.b).c", "1 == 1.0", "1 <> 2", "1 != 2", "1 ! = 2",
+            "$.a ? (@ > 1 && (@ < 5 || @ == 7))", "$ {1}", "$*", "$.*[*].**", "$ * $", "$**", "$.a-b", "$.a -1", "$.a - 1", "{", "}", "[1]",
+            "123456789012345678901234567890.5", "1e200000", "-\"a\"", "-null", "+$.a.b", NULL,
+        ],
+    ), case("jsonpath[]", &["{$,\"$.a\"}"])]
 }

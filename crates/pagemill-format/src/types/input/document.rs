@@ -4,7 +4,7 @@
 
 use super::ScalarReader;
 use super::tree::{DocumentReader, TypeInput};
-use super::{geometry, json, jsonb, tsquery, tsvector};
+use super::{geometry, json, jsonb, jsonpath, tsquery, tsvector};
 use crate::ids::Oid;
 
 /// The input of the built-in type `oid`, if it is one of these.
@@ -14,6 +14,7 @@ pub fn document_input(oid: Oid) -> Option<TypeInput> {
     match oid.0 {
         114 => document(json::read_json),
         3802 => document(jsonb::read_jsonb),
+        4072 => document(jsonpath::read_jsonpath),
         3614 => document(tsvector::read_tsvector),
         3615 => document(tsquery::read_tsquery),
         600 => scalar(geometry::read_point),

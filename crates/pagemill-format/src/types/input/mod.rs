@@ -34,6 +34,7 @@ pub mod identifier;
 pub mod integer;
 pub mod json;
 pub mod jsonb;
+pub mod jsonpath;
 pub mod money;
 pub mod network;
 pub mod numeric;
