@@ -12,6 +12,7 @@ pub mod pglz;
 pub mod reader;
 pub mod relmap;
 pub mod slru;
+pub mod time_zone;
 pub mod tuple;
 pub mod twophase;
 pub mod types;

@@ -26,6 +26,7 @@ mod range;
 
 mod bits;
 mod bytea;
+pub mod datetime;
 pub mod document;
 pub mod float;
 pub mod geometry;

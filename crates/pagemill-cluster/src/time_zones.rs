@@ -1,0 +1,154 @@
+//! Time zones by name, from a directory of compiled zone files.
+//!
+//! A server finds its zones in the directory it was built for: the system's, as Debian's packages
+//! do, or one of its own beside its programs. No cluster says which, so the caller does.
+//!
+//! Names are compared without case, directory by directory, and hidden files are no zones. A name
+//! without a file may be a rule in POSIX's notation (`EST5EDT`); `GMT` never comes from a file.
+//! Invariant: a zone is read once, and all threads share it. What cannot be read is no zone, as it
+//! is to the server.
+//! Source: `pg_tzset` and `pg_open_tzfile` in `src/timezone/pgtz.c`, `check_timezone` in
+//! `src/backend/commands/variable.c`, PostgreSQL 14 to 18.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pagemill_format::time_zone::Zone;
+use pagemill_format::types::input::datetime::ZoneLookup;
+use pagemill_io::Storage;
+
+/// Where Linux systems keep compiled zone files.
+pub const SYSTEM_ZONES: &str = "/usr/share/zoneinfo";
+
+/// The longest name of a zone, in bytes.
+const MOST_NAME_BYTES: usize = 255;
+/// No zone file is nearly as large.
+const FILE_LIMIT: u64 = 1 << 20;
+
+/// The zones of one directory.
+#[derive(Debug)]
+pub struct TimeZones {
+    storage: Storage,
+    directory: PathBuf,
+    /// By name in capitals.
+    known: Mutex<HashMap<String, Arc<Zone>>>,
+}
+
+impl TimeZones {
+    /// The zones in a directory, read through `storage` when they are asked for.
+    pub fn new(storage: Storage, directory: impl Into<PathBuf>) -> Self {
+        Self { storage, directory: directory.into(), known: Mutex::default() }
+    }
+
+    /// The zone that a value of the setting `TimeZone` means: a name, or hours east of Greenwich.
+    /// Nothing for what the server would refuse, and for `INTERVAL '…'`.
+    pub fn of_setting(&self, value: &str) -> Option<Arc<Zone>> {
+        match value.parse::<f64>() {
+            Ok(hours) => fixed_zone((hours * 3600.0) as i64).map(Arc::new),
+            Err(_) => self.zone(value),
+        }
+    }
+
+    fn read(&self, name: &str) -> Option<Zone> {
+        if name == "GMT" {
+            return Some(Zone::gmt());
+        }
+        let from_file = self.file(name.strip_prefix(':').unwrap_or(name)).and_then(|path| {
+            let bytes = self.storage.read_file(&path, FILE_LIMIT).ok()?;
+            Zone::from_tzif(&bytes).ok()
+        });
+        let is_rule = !name.starts_with(':');
+        from_file.or_else(|| Zone::from_posix(name.as_bytes()).filter(|_| is_rule))
+    }
+
+    /// The file of a zone, its name compared without case.
+    fn file(&self, name: &str) -> Option<PathBuf> {
+        let mut path = self.directory.clone();
+        for part in name.split('/') {
+            let mut entries = self.storage.read_dir(&path).ok()?.into_iter();
+            let found = entries.find_map(|entry| {
+                let entry = entry.name.into_string().ok()?;
+                let is_it = !entry.starts_with('.') && entry.eq_ignore_ascii_case(part);
+                is_it.then_some(entry)
+            })?;
+            path.push(found);
+        }
+        Some(path)
+    }
+}
+
+/// The zone that is always so many seconds east of Greenwich.
+fn fixed_zone(east: i64) -> Option<Zone> {
+    let seconds = east.abs();
+    let (hours, rest) = (seconds / 3600, seconds % 3600);
+    let offset = format!("{hours:02}:{:02}:{:02}", rest / 60, rest % 60);
+    let (sign, posix_sign) = if east < 0 { ('-', '+') } else { ('+', '-') };
+    Zone::from_posix(format!("<{sign}{offset}>{posix_sign}{offset}").as_bytes())
+}
+
+impl ZoneLookup for TimeZones {
+    fn zone(&self, name: &str) -> Option<Arc<Zone>> {
+        if name.len() > MOST_NAME_BYTES {
+            return None;
+        }
+        let name = name.to_ascii_uppercase();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(zone) = known.get(&name) {
+            return Some(zone.clone());
+        }
+        let zone = Arc::new(self.read(&name)?);
+        known.insert(name, zone.clone());
+        Some(zone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zones() -> (tempfile::TempDir, TimeZones) {
+        let directory = tempfile::tempdir().unwrap();
+        let nested = directory.path().join("Sea");
+        std::fs::create_dir(&nested).unwrap();
+        let mut file = b"TZif2".to_vec();
+        file.extend_from_slice(&[0; 15]);
+        for count in [0u32, 0, 0, 0, 1, 4] {
+            file.extend_from_slice(&count.to_be_bytes());
+        }
+        let kind = [0, 0, 0x0E, 0x10, 0, 0, b'S', b'E', b'A', 0];
+        let whole = [&file[..], &kind, &file, &kind, b"\nSEA-1\n"].concat();
+        std::fs::write(nested.join("Bottom"), whole).unwrap();
+        std::fs::write(nested.join(".hidden"), "TZif").unwrap();
+        std::fs::write(directory.path().join("zone.tab"), "no zone").unwrap();
+        let zones = TimeZones::new(Storage::real(), directory.path());
+        (directory, zones)
+    }
+
+    #[test]
+    fn names_are_found_in_any_case() {
+        let (_directory, zones) = zones();
+        for name in ["Sea/Bottom", "sea/bottom", "SEA/BOTTOM"] {
+            assert_eq!(zones.zone(name).unwrap().only_offset(), Some(3600), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_may_be_a_rule() {
+        let (_directory, zones) = zones();
+        assert_eq!(zones.zone("gmt").unwrap().only_offset(), Some(0));
+        assert_eq!(zones.zone("foo5").unwrap().only_offset(), Some(-18_000));
+        for name in ["sea", "sea/", "sea/.hidden", "../etc/passwd", "zone.tab", "nowhere", ""] {
+            assert!(zones.zone(name).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_setting_may_be_hours() {
+        let (_directory, zones) = zones();
+        assert_eq!(zones.of_setting("-7").unwrap().only_offset(), Some(-25_200));
+        assert_eq!(zones.of_setting("5.5").unwrap().only_offset(), Some(19_800));
+        assert_eq!(zones.of_setting("Sea/Bottom").unwrap().only_offset(), Some(3600));
+        assert!(zones.of_setting("nan").is_none_or(|zone| zone.only_offset().is_some()));
+    }
+}
