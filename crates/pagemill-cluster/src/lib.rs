@@ -8,6 +8,7 @@ mod catalog_rows;
 pub mod column;
 pub mod data_directory;
 pub mod database;
+mod date_settings;
 pub mod error;
 pub mod heap;
 pub mod hot_chain;

@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::tuple::AttributeLayout;
+use pagemill_format::types::input::datetime::DateTimeContext;
 use pagemill_format::types::input::document::document_input;
 use pagemill_format::types::input::tree::{
     Canonical, CompositeInput, DomainInput, EnumInput, InputAttribute, InputContext, InputType,
@@ -24,6 +25,7 @@ use pagemill_format::types::output::{MAX_DEPTH, NameKind};
 use pagemill_format::{Error as FormatError, Oid, PgVersion};
 
 use crate::database::{Database, FIRST_NORMAL_OID, catalog, load_once};
+use crate::date_settings::date_time_context;
 use crate::error::{Error, Result};
 use crate::name_rows::{DatabaseNames, DatabaseRows, DatabaseSettings};
 use crate::name_search::{InputNames, NameSearch};
@@ -136,7 +138,7 @@ impl InputCatalog {
     /// A catalog that has built nothing yet.
     ///
     /// # Errors
-    /// When the settings of `pg_db_role_setting` cannot be read.
+    /// When the settings of `pg_db_role_setting` cannot be read, or name an unknown time zone.
     pub fn new(database: &Database) -> Result<Self> {
         let DatabaseSettings { names: settings, lc_monetary, .. } =
             DatabaseSettings::read(database)?;
@@ -153,6 +155,7 @@ impl InputCatalog {
                 encoding,
                 encoder: None,
                 unicode_spaces: knows_unicode(database)?,
+                date_time: date_time_context(database)?,
             },
             search: Arc::new(NameSearch::new(rows, database.row().name.clone(), settings.clone())),
             names: DatabaseNames::new_for(database.clone(), settings),
@@ -179,6 +182,13 @@ impl InputCatalog {
     pub fn with_encoder(mut self, encoder: TextEncoder) -> Self {
         self.choices = self.choices.with_encoder(encoder);
         self.context.encoder = Some(encoder);
+        self
+    }
+
+    /// Reads dates and times as this session would, whatever the settings say.
+    #[must_use]
+    pub fn with_date_time(mut self, context: DateTimeContext) -> Self {
+        self.context.date_time = context;
         self
     }
 

@@ -15,6 +15,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::datetime::{DateTimeContext, DateTimeReader};
 use super::{InputError, ScalarReader, acl, array, composite, money, multirange, range};
 use crate::ids::{Oid, PgVersion};
 use crate::tuple::AttributeLayout;
@@ -36,6 +37,8 @@ pub struct InputContext {
     /// Whether the database's character classification (`LC_CTYPE`) knows spaces beyond ASCII: it is
     /// in UTF-8, and of no C locale.
     pub unicode_spaces: bool,
+    /// What the session says about dates and times.
+    pub date_time: DateTimeContext,
 }
 
 /// Appends the payload of a value whose text depends on version or encoding.
@@ -156,6 +159,8 @@ pub struct DomainInput {
 pub enum TypeInput {
     /// A function of text and type modifier alone.
     Scalar(ScalarReader),
+    /// A function that asks for the session's settings of dates and times.
+    DateTime(DateTimeReader),
     /// A function that asks for version or encoding.
     Document(DocumentReader),
     /// Amounts, as the database's `lc_monetary` has them.
@@ -212,6 +217,7 @@ impl<'a> ValueReader<'a> {
     ) -> Result<(), InputError> {
         match input {
             TypeInput::Scalar(read) => read(text, typmod, out),
+            TypeInput::DateTime(read) => read(text, typmod, &self.context.date_time, out),
             TypeInput::Document(read) => read(text, self.context, out),
             TypeInput::Enum(labels) => read_enum(labels, text, out),
             other => self.read_nested(other, typmod, text, out),
@@ -246,6 +252,7 @@ impl<'a> ValueReader<'a> {
         self.depth += 1;
         let done = match input {
             TypeInput::Scalar(read) => read(text, typmod, out),
+            TypeInput::DateTime(read) => read(text, typmod, &self.context.date_time, out),
             TypeInput::Document(read) => read(text, self.context, out),
             TypeInput::Enum(labels) => read_enum(labels, text, out),
             TypeInput::Money(format) => money::read_money(text, format, out),
