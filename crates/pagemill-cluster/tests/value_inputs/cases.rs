@@ -55,7 +55,7 @@ fn case(type_name: &'static str, texts: &[&'static str]) -> Case {
 
 /// Everything that is tried.
 pub(crate) fn all() -> Vec<Case> {
-    [trees(), documents(), geometry(), searches(), names(), paths(), moments()].into_iter().flatten().collect()
+    [trees(), documents(), geometry(), searches(), names(), paths(), moments(), markup()].into_iter().flatten().collect()
 }
 
 fn trees() -> Vec<Case> {
@@ -345,4 +345,22 @@ fn moments() -> Vec<Case> {
         case("floats", &["[1.5,NaN]", "(NaN,NaN)", "[NaN,1]", "[-0,0]"]),
         case("money", &["$1,234.56", "(1)", "x"]),
     ]
+}
+
+fn markup() -> Vec<Case> {
+    vec![case(
+        "xml",
+        &[
+            "", " ", "x", "<a/>", "<a></a>", "<a>x</a>", "<a/><b/>", "x<a/>y", "<a", "<a>", "</a>", "<a></b>", "<a><b></a></b>", "<a b='1'/>",
+            "<a b=\"1\" c='2'/>", "<a b=1/>", "<a b/>", "<a b='1' b='2'/>", "<a b='1'c='2'/>", "<a b='<'/>", "<a b='&lt;'/>", "<a b='x/>",
+            "< a/>", "<a />", "<a\n/>", "<1/>", "<a:b/>", "<a:b xmlns:a='x'/>", "<é/>", "<a.b-c_d/>", "&amp;", "&lt;&gt;&quot;&apos;", "&foo;", "&", "a & b",
+            "&#65;", "&#x41;", "&#0;", "&#xFFFE;", "&#x110000;", "&#x;", "&#65", "<!-- c -->", "<!-- a--b -->", "<!-- a --->", "<!--", "<![CDATA[<a>&]]>",
+            "<a><![CDATA[x]]></a>", "<![CDATA[x", "]]>", "<?pi data?>", "<?pi?>", "<?pi", "<?xml?>", "<?xml version='1.0'?>", "<?xml version='1.0'?><a/>",
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?><a/>", "<?xml version='1.0' standalone='yes'?><a/>", "<?xml version='1.0' standalone='maybe'?><a/>",
+            "<?xml version='1.0' standalone='no' encoding='x'?>", " <?xml version='1.0'?><a/>", "<a/><?xml version='1.0'?>", "<?xml-stylesheet href='x'?><a/>",
+            "<?XML x?>", "<!DOCTYPE a><a/>", "<!DOCTYPE a><a/><b/>", "<!DOCTYPE a [<!ENTITY e 'x'>]><a>&e;</a>", "<!DOCTYPE a><a/>x", "x<!DOCTYPE a><a/>",
+            "<!DOCTYPE a>", "<!-- c --><!DOCTYPE a><a/>", "<a/><!DOCTYPE a>", "<a>\u{1}</a>", "\u{FFFF}", "<a b='\u{2}'/>", "<a xmlns='x'/>", "<a>漢字</a>",
+            "<a b = '1' />", "<a b='1\n2'/>", "<a>]]</a>", "<a>>]]&gt;</a>", "<!ELEMENT a>", "<a/ >", "<a></a >", "</a ", "<a><b/></a><!-- x -->y", NULL,
+        ],
+    )]
 }

@@ -6,7 +6,7 @@
 use super::ScalarReader;
 use super::datetime::{self, DateTimeReader};
 use super::tree::{DocumentReader, TypeInput};
-use super::{geometry, json, jsonb, jsonpath, tsquery, tsvector};
+use super::{geometry, json, jsonb, jsonpath, tsquery, tsvector, xml};
 use crate::ids::Oid;
 
 /// The input of the built-in type `oid`, if it is one of these.
@@ -16,6 +16,7 @@ pub fn document_input(oid: Oid) -> Option<TypeInput> {
     let date_time = |read: DateTimeReader| Some(TypeInput::DateTime(read));
     match oid.0 {
         114 => document(json::read_json),
+        142 => document(xml::read_xml),
         3802 => document(jsonb::read_jsonb),
         4072 => document(jsonpath::read_jsonpath),
         3614 => document(tsvector::read_tsvector),

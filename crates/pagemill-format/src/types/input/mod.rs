@@ -45,6 +45,7 @@ pub mod tree;
 pub mod tsquery;
 pub mod tsvector;
 pub mod uuid;
+pub mod xml;
 
 use crate::ids::{Oid, PgVersion};
 
