@@ -22,9 +22,8 @@ const EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
 /// When the settings cannot be read, or name a time zone that is not known.
 pub(crate) fn date_time_context(database: &Database) -> Result<DateTimeContext> {
     let settings = database.session_settings()?;
-    let text = |name: &str| {
-        settings.get(name).map(|value| String::from_utf8_lossy(value).into_owned())
-    };
+    let text =
+        |name: &str| settings.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
     let zones = TimeZones::new(database.cluster().storage().clone(), SYSTEM_ZONES);
     let session_zone = match text("timezone").filter(|name| !name.is_empty()) {
         None => Arc::new(Zone::gmt()),
@@ -32,9 +31,8 @@ pub(crate) fn date_time_context(database: &Database) -> Result<DateTimeContext> 
             Error::refused(format!("the setting TimeZone is \"{name}\", which is not known here"))
         })?,
     };
-    let sql_standard = text("intervalstyle").is_some_and(|style| {
-        style.eq_ignore_ascii_case("sql_standard")
-    });
+    let sql_standard =
+        text("intervalstyle").is_some_and(|style| style.eq_ignore_ascii_case("sql_standard"));
     Ok(DateTimeContext {
         version: database.cluster().version(),
         date_order: date_order(&text("datestyle").unwrap_or_default()),

@@ -320,7 +320,10 @@ impl InputCatalog {
 
     fn domain(&self, row: &TypeRow, depth: usize) -> Result<TypeInput> {
         if self.checked_domains()?.contains(&row.oid) {
-            return Err(self.refused(row, "is a domain with a CHECK constraint, which only a server can check"));
+            return Err(self.refused(
+                row,
+                "is a domain with a CHECK constraint, which only a server can check",
+            ));
         }
         let base = self.build(row.base, depth + 1)?;
         let mut domain = DomainInput {
@@ -380,14 +383,20 @@ impl InputCatalog {
             3928 => Canonical::Int8,
             3915 => Canonical::Date,
             _ => {
-                let why = "is a range with a canonical function of its own, which only a server can call";
+                let why =
+                    "is a range with a canonical function of its own, which only a server can call";
                 return Err(self.refused(row, why));
             }
         };
         let order = self.range_order(of).ok_or_else(|| {
             self.refused(row, "is a range over a type whose order only a server knows")
         })?;
-        Ok(RangeInput { oid: row.oid, subtype: self.build(of.subtype, depth + 1)?, order, canonical })
+        Ok(RangeInput {
+            oid: row.oid,
+            subtype: self.build(of.subtype, depth + 1)?,
+            order,
+            canonical,
+        })
     }
 
     /// How the bounds of a range compare: by one of the built-in operator classes, for texts only in
@@ -416,8 +425,14 @@ impl InputCatalog {
     }
 
     fn ranges(&self) -> Result<&Vec<RangeRow>> {
-        let wanted =
-            ["rngtypid", "rngmultitypid", "rngsubtype", "rngcollation", "rngsubopc", "rngcanonical"];
+        let wanted = [
+            "rngtypid",
+            "rngmultitypid",
+            "rngsubtype",
+            "rngcollation",
+            "rngsubopc",
+            "rngcanonical",
+        ];
         load_once(&self.ranges, || {
             let mut found = Vec::new();
             self.database.scan(catalog::PG_RANGE, &wanted, |row| {
@@ -465,8 +480,7 @@ impl InputCatalog {
     /// The built-in functions that input functions of language `internal` stand for.
     fn internal_inputs(&self) -> Result<&HashMap<Oid, Oid>> {
         load_once(&self.internal_inputs, || {
-            let inputs: HashSet<Oid> =
-                self.database.types()?.rows().map(|row| row.input).collect();
+            let inputs: HashSet<Oid> = self.database.types()?.rows().map(|row| row.input).collect();
             let (mut builtin, mut own) = (HashMap::new(), Vec::new());
             let wanted = ["oid", "prolang", "proname", "prosrc"];
             self.database.scan(catalog::PG_PROC, &wanted, |row| {

@@ -178,7 +178,9 @@ impl NameSearch {
         match kind {
             NameKind::Class => self.find_class(text),
             NameKind::Collation => self.find_collation(text),
-            NameKind::Config => self.find_in(ready(self.configs())?, "text search configuration", text),
+            NameKind::Config => {
+                self.find_in(ready(self.configs())?, "text search configuration", text)
+            }
             NameKind::Dictionary => {
                 self.find_in(ready(self.dictionaries())?, "text search dictionary", text)
             }
@@ -237,7 +239,9 @@ impl NameSearch {
         };
         let found = self.first(classes, schema, name)?;
         found.ok_or_else(|| match names.parts() {
-            [_, schema, name] if before_16 => absent("relation", &[schema, &b"."[..], name].concat()),
+            [_, schema, name] if before_16 => {
+                absent("relation", &[schema, &b"."[..], name].concat())
+            }
             _ => absent("relation", names.joined().as_bytes()),
         })
     }

@@ -33,9 +33,11 @@ impl Objects {
 
     pub(super) fn named(rows: Vec<NamedRow>) -> Self {
         let args = Box::default;
-        Self::of(rows.into_iter().map(|row| {
-            (row.name, Object { oid: row.oid, namespace: row.namespace, args: args() })
-        }))
+        Self::of(
+            rows.into_iter().map(|row| {
+                (row.name, Object { oid: row.oid, namespace: row.namespace, args: args() })
+            }),
+        )
     }
 
     /// The objects of this name in one schema, or along the search path: of those with the same

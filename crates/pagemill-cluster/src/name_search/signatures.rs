@@ -3,8 +3,8 @@
 //! Source: `regprocin`, `regprocedurein`, `regoperin`, `regoperatorin` and `parseNameAndArgTypes` in
 //! `src/backend/utils/adt/regproc.c`, PostgreSQL 14 to 18.
 
-use pagemill_format::{Oid, PgVersion};
 use pagemill_format::types::input::InputError;
+use pagemill_format::{Oid, PgVersion};
 
 use super::identifiers::{is_space, skip_space, trim_space};
 use super::objects::{Object, Objects};
@@ -50,17 +50,13 @@ impl NameSearch {
         // Whatever is wrong with the schema, there is no such operator in it.
         let found = self.all_of(ready(self.operators())?, name).unwrap_or_default();
         let found = found.iter().find(|operator| *operator.args == *args);
-        found.map(|operator| operator.oid).ok_or_else(|| {
-            message("operator does not exist: ", text, "")
-        })
+        found
+            .map(|operator| operator.oid)
+            .ok_or_else(|| message("operator does not exist: ", text, ""))
     }
 
     /// Everything that a name finds. From 16 on, a schema that is not there just has nothing in it.
-    fn all_of<'o>(
-        &self,
-        objects: &'o Objects,
-        text: &[u8],
-    ) -> Result<Vec<&'o Object>, InputError> {
+    fn all_of<'o>(&self, objects: &'o Objects, text: &[u8]) -> Result<Vec<&'o Object>, InputError> {
         let names = self.names(text)?;
         let (schema, name) = self.qualified(&names)?;
         let schema = match schema.map(|schema| self.schema(schema)) {

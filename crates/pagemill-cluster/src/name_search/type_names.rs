@@ -55,9 +55,8 @@ const SPELLINGS: [(&str, &str); 35] = [
 
 impl NameSearch {
     pub(super) fn find_type(&self, text: &[u8]) -> Found {
-        let invalid = || {
-            InputError::new(format!("invalid type name \"{}\"", String::from_utf8_lossy(text)))
-        };
+        let invalid =
+            || InputError::new(format!("invalid type name \"{}\"", String::from_utf8_lossy(text)));
         let trimmed = trim_space(text);
         let (element, is_array) = without_bounds(trimmed);
         let words = Words::of(element).ok_or_else(invalid)?;
@@ -82,15 +81,12 @@ impl NameSearch {
     }
 
     /// A type under its own name; `None` where that is no name.
-    fn named_type(
-        &self,
-        words: Words,
-        is_array: bool,
-    ) -> Result<Option<Option<Oid>>, InputError> {
+    fn named_type(&self, words: Words, is_array: bool) -> Result<Option<Option<Oid>>, InputError> {
         let mut parts = Vec::new();
         let mut rest = words.text.as_slice();
         loop {
-            let Some((mut part, after)) = identifier(rest, |byte| matches!(byte, b'.' | b'(')) else {
+            let Some((mut part, after)) = identifier(rest, |byte| matches!(byte, b'.' | b'('))
+            else {
                 return Ok(None);
             };
             truncate(&mut part, self.settings.encoding);
@@ -171,9 +167,8 @@ impl Words {
 
     /// The name of the built-in type that the words spell.
     fn builtin(&self) -> Option<&'static str> {
-        let spelled = |(spelling, _): &&(&str, &str)| {
-            self.text.eq_ignore_ascii_case(spelling.as_bytes())
-        };
+        let spelled =
+            |(spelling, _): &&(&str, &str)| self.text.eq_ignore_ascii_case(spelling.as_bytes());
         let (spelling, name) = SPELLINGS.iter().find(spelled)?;
         let digits = self.modifier.as_deref().and_then(|text| std::str::from_utf8(text).ok());
         let precision = digits.and_then(|digits| digits.trim().parse::<u32>().ok());

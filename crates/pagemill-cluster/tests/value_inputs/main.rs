@@ -37,8 +37,7 @@ fn what_a_server_takes_is_stored_the_same_and_what_it_refuses_is_refused_the_sam
         let messages = copied(&cluster, &cases);
         cluster.stop().unwrap();
         let storage = Storage::real();
-        let opened =
-            Cluster::open(storage, &cluster.data_dir(), OpenOptions::default()).unwrap();
+        let opened = Cluster::open(storage, &cluster.data_dir(), OpenOptions::default()).unwrap();
         let database = opened.database("postgres").unwrap();
         let catalog = InputCatalog::new(&database).unwrap();
         for (number, case) in cases.iter().enumerate() {
@@ -185,12 +184,7 @@ fn settled(mut payload: Vec<u8>) -> Vec<u8> {
 }
 
 /// Reads every text of a case here.
-fn read(
-    database: &Database,
-    catalog: &InputCatalog,
-    number: usize,
-    case: &Case,
-) -> Vec<Outcome> {
+fn read(database: &Database, catalog: &InputCatalog, number: usize, case: &Case) -> Vec<Outcome> {
     let columns = match catalog.columns(class(database, number).oid, |_| true) {
         Ok(columns) => columns,
         Err(error) => return vec![Err(error.to_string()); case.texts.len()],

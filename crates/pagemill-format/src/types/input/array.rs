@@ -124,7 +124,18 @@ impl<'a> Parser<'a> {
         let lower = [1; MAX_DIMENSIONS];
         let item = Vec::new();
         let (rest, shown) = (text, text);
-        Self { text, rest, shown, delimiter, before_17, ndim: 0, given: false, lengths, lower, item }
+        Self {
+            text,
+            rest,
+            shown,
+            delimiter,
+            before_17,
+            ndim: 0,
+            given: false,
+            lengths,
+            lower,
+            item,
+        }
     }
 
     fn refused(&self, refusal: Refusal) -> InputError {

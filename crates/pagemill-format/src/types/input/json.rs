@@ -17,11 +17,7 @@ pub const MAX_JSON_DEPTH: usize = 10_000;
 ///
 /// # Errors
 /// When it is not JSON. Escapes are looked at only for their form, as on the server.
-pub fn read_json(
-    text: &[u8],
-    _: &InputContext,
-    out: &mut Vec<u8>,
-) -> Result<(), InputError> {
+pub fn read_json(text: &[u8], _: &InputContext, out: &mut Vec<u8>) -> Result<(), InputError> {
     parse(text, &mut Ignored)?;
     out.extend_from_slice(text);
     Ok(())

@@ -13,10 +13,10 @@
 
 use std::cmp::Ordering;
 
-use super::json::{JsonSink, parse, refused};
-use super::tree::InputContext;
 use super::InputError;
+use super::json::{JsonSink, parse, refused};
 use super::numeric::read_numeric;
+use super::tree::InputContext;
 
 const SCALAR: u32 = 0x1000_0000;
 const OBJECT: u32 = 0x2000_0000;

@@ -47,6 +47,9 @@ pub mod tsvector;
 pub mod uuid;
 pub mod xml;
 
+#[cfg(test)]
+mod tree_tests;
+
 use crate::ids::{Oid, PgVersion};
 
 pub use characters::Characters;

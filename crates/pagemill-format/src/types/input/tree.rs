@@ -231,10 +231,9 @@ impl<'a> ValueReader<'a> {
     #[inline]
     pub fn read_null(&mut self, input: &TypeInput) -> Result<(), InputError> {
         match input {
-            TypeInput::Domain(domain) if domain.not_null => Err(InputError::new(format!(
-                "domain {} does not allow null values",
-                domain.name
-            ))),
+            TypeInput::Domain(domain) if domain.not_null => {
+                Err(InputError::new(format!("domain {} does not allow null values", domain.name)))
+            }
             _ => Ok(()),
         }
     }

@@ -59,7 +59,11 @@ pub(super) enum Item {
     Unary(u8, Option<Chain>),
     /// An item with two operands, which only a method need not have.
     Binary(u8, Option<Chain>, Option<Chain>),
-    LikeRegex { operand: Chain, pattern: Vec<u8>, flags: u32 },
+    LikeRegex {
+        operand: Chain,
+        pattern: Vec<u8>,
+        flags: u32,
+    },
     /// Single subscripts, and ranges of them.
     Subscripts(Vec<(Chain, Option<Chain>)>),
     /// `**`, with its first and last level.

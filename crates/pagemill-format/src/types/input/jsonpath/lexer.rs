@@ -33,8 +33,8 @@ pub(super) enum Token {
 
 /// Operators and special characters, the longer ones first.
 const SIGNS: [&str; 32] = [
-    "&&", "||", "**", "<=", "==", "<>", "!=", ">=", "!", "<", ">", "$", "@", "(", ")", "[", "]", "{", "}",
-    ".", ",", "?", "*", "/", "%", "+", "-", ":", "#", "&", "|", "=",
+    "&&", "||", "**", "<=", "==", "<>", "!=", ">=", "!", "<", ">", "$", "@", "(", ")", "[", "]",
+    "{", "}", ".", ",", "?", "*", "/", "%", "+", "-", ":", "#", "&", "|", "=",
 ];
 
 fn is_blank(byte: u8) -> bool {
@@ -283,7 +283,9 @@ impl<'a> Lexer<'a> {
                     high = Some(code);
                     continue;
                 }
-                (Some(high), 0xDC00..=0xDFFF) => 0x1_0000 + ((high - 0xD800) << 10) + (code - 0xDC00),
+                (Some(high), 0xDC00..=0xDFFF) => {
+                    0x1_0000 + ((high - 0xD800) << 10) + (code - 0xDC00)
+                }
                 (Some(_), _) | (None, 0xDC00..=0xDFFF) => return Err(refused()),
                 (None, code) => code,
             };

@@ -146,10 +146,7 @@ impl Parser<'_> {
         }
     }
 
-    fn advance_if(
-        &mut self,
-        wanted: impl Fn(&Token) -> bool,
-    ) -> Result<Option<Token>, InputError> {
+    fn advance_if(&mut self, wanted: impl Fn(&Token) -> bool) -> Result<Option<Token>, InputError> {
         if wanted(&self.token) { self.advance().map(Some) } else { Ok(None) }
     }
 
@@ -184,7 +181,8 @@ impl Parser<'_> {
     /// Operators of at least this precedence, and their operands.
     fn expression(&mut self, least: u8) -> Result<Parsed, InputError> {
         let mut left = self.nested(Self::operand)?;
-        while let Some((kind, precedence)) = operator(&self.token).filter(|found| found.1 >= least) {
+        while let Some((kind, precedence)) = operator(&self.token).filter(|found| found.1 >= least)
+        {
             if left.is_predicate != (precedence < COMPARISON) {
                 return Err(self.refused());
             }
