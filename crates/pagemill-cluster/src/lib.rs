@@ -13,6 +13,7 @@ pub mod error;
 pub mod heap;
 pub mod hot_chain;
 pub mod index;
+mod input_rows;
 mod name_rows;
 mod name_search;
 pub mod names;

@@ -1,4 +1,5 @@
-//! The types and texts that are tried.
+//! The types and texts that are tried: for every rule of a grammar texts that keep it and texts that
+//! break it. What becomes of each is for the server to say.
 
 use pagemill_format::PgVersion;
 

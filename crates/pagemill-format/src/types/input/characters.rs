@@ -147,7 +147,7 @@ impl Encoding for Mule {
     fn width(first: u8) -> usize {
         match first {
             0x81..=0x8D => 2,
-            0x90..=0x99 | 0x9A | 0x9B => 3,
+            0x90..=0x9B => 3,
             0x9C | 0x9D => 4,
             _ => 1,
         }

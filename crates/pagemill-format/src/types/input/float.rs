@@ -8,7 +8,7 @@
 //! Sources: `float4in` and `float8in_internal` in `src/backend/utils/adt/float.c`, PostgreSQL 14 to
 //! 18.
 
-use super::digits::{MAX_DIGITS, all_blank, append, byte_at, leading_digits, skip_blanks};
+use super::digits::{MAX_DIGITS, all_blank, append, leading_digits, skip_blanks};
 use super::{InputError, c_integer::CInteger, float_hex};
 
 /// `float4`, alias `real`.
@@ -22,6 +22,21 @@ pub fn read_float4(text: &[u8], _typmod: i32, out: &mut Vec<u8>) -> Result<(), I
     };
     out.extend_from_slice(&value.to_le_bytes());
     Ok(())
+}
+
+/// `float4`, alias `real`, up to PostgreSQL 15, which shows the whole text that is out of range.
+///
+/// # Errors
+/// When the text is no number, or one out of range.
+pub fn read_float4_before_16(
+    text: &[u8],
+    typmod: i32,
+    out: &mut Vec<u8>,
+) -> Result<(), InputError> {
+    read_float4(text, typmod, out).map_err(|error| match error.message.starts_with('"') {
+        true => out_of_range::<f32>(text),
+        false => error,
+    })
 }
 
 /// `float8`, alias `double precision`.
@@ -231,7 +246,9 @@ fn slowly<F: Float>(text: &[u8]) -> Result<F, InputError> {
             return Err(out_of_range::<F>(shown));
         }
     };
-    if !all_blank(number.get(length..).unwrap_or_default()) {
+    // Where the payload of an unsigned NaN is out of range, the server settles for its name.
+    let behind = number.get(length..).unwrap_or_default();
+    if !all_blank(behind) || sign == 0 && nan_payload_overflows(number) {
         return Err(syntax());
     }
     Ok(if number.first() == Some(&b'-') { value.negated() } else { value })
@@ -265,16 +282,26 @@ fn magnitude<F: Float>(text: &[u8]) -> Option<(Result<F, OutOfRange>, usize)> {
     Some((decimal.value(text), decimal.end))
 }
 
-/// The number in brackets behind `nan`, and the length of both brackets and what is between them.
-fn nan_payload(text: &[u8]) -> (u64, usize) {
-    let [b'(', inside @ ..] = text else { return (0, 0) };
+/// What is in brackets behind `nan`, and the length of it and them.
+fn nan_brackets(text: &[u8]) -> Option<(&[u8], usize)> {
+    let [b'(', inside @ ..] = text else { return None };
     let count = inside.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-    if byte_at(inside, count) != b')' {
-        return (0, 0);
-    }
-    let inside = inside.get(..count).unwrap_or_default();
-    let number = CInteger::read(inside, 0).filter(|number| number.end == count);
-    (number.map_or(0, CInteger::unsigned_or_max), count + 2)
+    let (inside, rest) = inside.split_at_checked(count)?;
+    rest.starts_with(b")").then_some((inside, count + 2))
+}
+
+/// The number that the brackets behind `nan` hold, 0 if they hold anything else, and their length.
+fn nan_payload(text: &[u8]) -> (u64, usize) {
+    let Some((inside, length)) = nan_brackets(text) else { return (0, 0) };
+    let number = CInteger::read(inside, 0).filter(|number| number.end == inside.len());
+    (number.map_or(0, CInteger::unsigned_or_max), length)
+}
+
+/// True for a NaN whose brackets hold a number of more than 64 bits.
+fn nan_payload_overflows(text: &[u8]) -> bool {
+    let brackets = text.get(3..).and_then(nan_brackets);
+    let number = brackets.and_then(|(inside, _)| CInteger::read(inside, 0));
+    number.is_some_and(|number| number.unsigned().is_none())
 }
 
 #[cfg(test)]
@@ -309,7 +336,7 @@ mod tests {
         assert_eq!(float8("-nan").to_bits(), 0xFFF8_0000_0000_0000);
         assert_eq!(float8("nan(0x123)").to_bits(), 0x7FF8_0000_0000_0123);
         assert_eq!(float4("nan()").to_bits(), 0x7FC0_0000);
-        assert_eq!(float4("nan(99999999999999999999)").to_bits(), 0x7FFF_FFFF);
+        assert_eq!(float4("+nan(99999999999999999999)").to_bits(), 0x7FFF_FFFF);
     }
 
     #[test]

@@ -24,11 +24,15 @@ fn digit_or_more(byte: u8) -> u8 {
 pub(super) fn decode_block<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     let (pairs, _) = text.as_chunks::<2>();
     let mut bytes = [0; N];
+    let mut words = [0u16; N];
     let mut seen = 0;
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        let (high, low) = (digit_or_more(*high), digit_or_more(*low));
+    for (word, pair) in words.iter_mut().zip(pairs) {
+        let [high, low] = pair.map(digit_or_more);
+        *word = u16::from_le_bytes([high, low]);
         seen |= high | low;
-        *byte = high << 4 | low;
+    }
+    for (byte, word) in bytes.iter_mut().zip(words) {
+        *byte = (word << 4 | word >> 8) as u8;
     }
     (seen < 16 && pairs.len() >= N).then_some(bytes)
 }

@@ -1,17 +1,16 @@
-//! The input of the system's own identifiers: `oid`, `xid`, `xid8`, `cid`, `tid`, `pg_lsn`,
-//! `pg_snapshot` (and its old name `txid_snapshot`), `int2vector` and `oidvector`.
+//! The input of the system's own identifiers: `oid`, `xid`, `xid8`, `cid`, `tid`, `pg_lsn` and
+//! `pg_snapshot` (and its old name `txid_snapshot`).
 //!
 //! They are read by `strtoul` of the C library, which takes a minus for a way to count from the
 //! other end. Up to PostgreSQL 15 `xid`, `xid8` and `cid` refuse nothing at all; from 16 on they are
 //! checked, and an `oid` may be hexadecimal or octal, as they always could.
-//! Sources in `src/backend/utils/adt`, PostgreSQL 14 to 18: `oidin` and `oidvectorin` (`oid.c`),
-//! `xidin`, `xid8in` and `cidin` (`xid.c`), `uint32in_subr` and `uint64in_subr` (`numutils.c`, from
-//! 16 on), `tidin` (`tid.c`), `pg_lsn_in` (`pg_lsn.c`), `parse_snapshot` (`xid8funcs.c`),
-//! `int2vectorin` (`int.c`).
+//! Sources in `src/backend/utils/adt`, PostgreSQL 14 to 18: `oidin` (`oid.c`), `xidin`, `xid8in` and
+//! `cidin` (`xid.c`), `uint32in_subr` and `uint64in_subr` (`numutils.c`, from 16 on), `tidin`
+//! (`tid.c`), `pg_lsn_in` (`pg_lsn.c`), `parse_snapshot` (`xid8funcs.c`).
 
 use super::InputError;
 use super::c_integer::CInteger;
-use super::digits::{all_blank, byte_at, skip_blanks, whole};
+use super::digits::{all_blank, byte_at, whole};
 
 /// `oid`.
 ///
@@ -109,7 +108,7 @@ fn u32_to_the_end(text: &[u8], name: &str, base: u32) -> Result<u32, InputError>
 }
 
 /// The number that a text starts with, if 64 bits hold it.
-fn u32_number(text: &[u8], name: &str, base: u32) -> Result<CInteger, InputError> {
+pub(super) fn u32_number(text: &[u8], name: &str, base: u32) -> Result<CInteger, InputError> {
     let number = CInteger::read(text, base).ok_or_else(|| InputError::syntax(name, text))?;
     match number.unsigned() {
         Some(_) => Ok(number),
@@ -118,7 +117,7 @@ fn u32_number(text: &[u8], name: &str, base: u32) -> Result<CInteger, InputError
 }
 
 /// A number of 32 bits, which may be the negative of one of 31.
-fn as_u32(number: CInteger) -> Option<u32> {
+pub(super) fn as_u32(number: CInteger) -> Option<u32> {
     let wide = number.unsigned()?;
     let value = wide as u32;
     (wide == value.into() || wide == value as i32 as u64).then_some(value)
@@ -128,15 +127,27 @@ fn as_u32(number: CInteger) -> Option<u32> {
 ///
 /// # Errors
 /// When the text is none.
-pub fn read_tid(text: &[u8], _typmod: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
+pub fn read_tid(text: &[u8], typmod: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
+    let is_block =
+        |&(block, _): &(u64, u16)| block == u64::from(block as u32) || block == block as i32 as u64;
+    let found = parse_tid(text).filter(is_block);
+    found.ok_or_else(|| InputError::syntax("tid", text))?;
+    read_tid_14(text, typmod, out)
+}
+
+/// `tid` as PostgreSQL 14 reads it: only the low 32 bits of the block are looked at.
+///
+/// # Errors
+/// When the text is none.
+pub fn read_tid_14(text: &[u8], _typmod: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
     let (block, pointer) = parse_tid(text).ok_or_else(|| InputError::syntax("tid", text))?;
-    out.extend_from_slice(&((block >> 16) as u16).to_le_bytes());
-    out.extend_from_slice(&(block as u16).to_le_bytes());
-    out.extend_from_slice(&pointer.to_le_bytes());
+    for word in [(block >> 16) as u16, block as u16, pointer] {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
     Ok(())
 }
 
-fn parse_tid(text: &[u8]) -> Option<(u32, u16)> {
+fn parse_tid(text: &[u8]) -> Option<(u64, u16)> {
     // A bracket counts as the first mark only; without one a comma does. Neither brackets nor what
     // is around them are looked at otherwise.
     let mut marks = text.iter().take_while(|&&b| b != b')').enumerate();
@@ -144,9 +155,7 @@ fn parse_tid(text: &[u8]) -> Option<(u32, u16)> {
     let (second, _) = marks.find(|(_, b)| **b == b',')?;
     let block = c_number(text.get(first + 1..)?, b',')?;
     let pointer = c_number(text.get(second + 1..)?, b')')?;
-    let narrow = block as u32;
-    let is_block = block == narrow.into() || block == narrow as i32 as u64;
-    is_block.then_some((narrow, pointer.try_into().ok()?))
+    Some((block, pointer.try_into().ok()?))
 }
 
 /// A number as `strtoul` returns it, 0 if there is none, that `end` follows.
@@ -223,77 +232,6 @@ fn c_prefix(text: &[u8]) -> (u64, &[u8]) {
     (value, text.get(end..).unwrap_or_default())
 }
 
-/// `int2vector`: numbers with blanks between them.
-///
-/// # Errors
-/// When a number is none, or out of range.
-pub fn read_int2vector(text: &[u8], _typmod: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
-    let dimension_at = push_vector_header(21, out);
-    let mut count = 0;
-    let mut rest = skip_blanks(text);
-    while !rest.is_empty() {
-        let syntax = || InputError::syntax("smallint", rest);
-        let number = CInteger::read(rest, 10).ok_or_else(syntax)?;
-        let value = number.signed().and_then(|value| i16::try_from(value).ok());
-        let value = value.ok_or_else(|| InputError::out_of_range("smallint", rest))?;
-        let behind = rest.get(number.end..).unwrap_or_default();
-        if !matches!(behind.first(), None | Some(b' ')) {
-            return Err(syntax());
-        }
-        out.extend_from_slice(&value.to_le_bytes());
-        count += 1;
-        rest = skip_blanks(behind);
-    }
-    set_dimension(count, dimension_at, out);
-    Ok(())
-}
-
-/// `oidvector`: numbers with blanks between them.
-///
-/// # Errors
-/// When a number is none, or out of range.
-pub fn read_oidvector(text: &[u8], _typmod: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
-    push_oidvector(text, 0, out)
-}
-
-/// `oidvector`, up to PostgreSQL 15.
-///
-/// # Errors
-/// When a number is none, or out of range.
-pub fn read_oidvector_before_16(text: &[u8], _: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
-    push_oidvector(text, 10, out)
-}
-
-fn push_oidvector(text: &[u8], base: u32, out: &mut Vec<u8>) -> Result<(), InputError> {
-    let dimension_at = push_vector_header(26, out);
-    let mut count = 0;
-    let mut rest = skip_blanks(text);
-    while !rest.is_empty() {
-        let number = u32_number(rest, "oid", base)?;
-        let value = as_u32(number).ok_or_else(|| InputError::out_of_range("oid", rest))?;
-        out.extend_from_slice(&value.to_le_bytes());
-        count += 1;
-        rest = skip_blanks(rest.get(number.end..).unwrap_or_default());
-    }
-    set_dimension(count, dimension_at, out);
-    Ok(())
-}
-
-/// Appends the header of an array of one dimension without nulls, whose lower bound is 0, and says
-/// where its length belongs.
-fn push_vector_header(element: u32, out: &mut Vec<u8>) -> usize {
-    for field in [1, 0, element, 0, 0u32] {
-        out.extend_from_slice(&field.to_le_bytes());
-    }
-    out.len() - 8
-}
-
-fn set_dimension(count: u32, at: usize, out: &mut [u8]) {
-    if let Some(place) = out.get_mut(at..at + 4) {
-        place.copy_from_slice(&count.to_le_bytes());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::{refused, value};
@@ -339,6 +277,7 @@ mod tests {
             let message = format!("invalid input syntax for type tid: \"{text}\"");
             assert_eq!(refused(read_tid, text), message);
         }
+        assert_eq!(value(read_tid_14, "(4294967297,2)"), [0, 0, 1, 0, 2, 0]);
     }
 
     #[test]
@@ -360,31 +299,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn vectors_are_arrays_that_start_at_zero() {
-        let words = |value: Vec<u8>| -> Vec<i32> {
-            value.as_chunks().0.iter().map(|word| i32::from_le_bytes(*word)).collect()
-        };
-        assert_eq!(words(value(read_oidvector, "7\t-1 ")), [1, 0, 26, 2, 0, 7, -1]);
-        assert_eq!(
-            words(value(read_int2vector, " 1  -1")),
-            [1, 0, 21, 2, 0, 0xFFFF_0001u32 as i32]
-        );
-        assert_eq!(words(value(read_int2vector, "")), [1, 0, 21, 0, 0]);
-        assert_eq!(
-            refused(read_int2vector, "1 2x 3"),
-            "invalid input syntax for type smallint: \"2x 3\""
-        );
-        assert_eq!(
-            refused(read_int2vector, "1 32768"),
-            "value \"32768\" is out of range for type smallint"
-        );
-        assert_eq!(refused(read_oidvector, "1 x"), "invalid input syntax for type oid: \"x\"");
-    }
-
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(n: u64, shorts in prop::collection::vec(any::<i16>(), 0..9)) {
+        fn what_is_printed_reads_back(n: u64) {
             let check = |read, write: crate::types::ScalarWriter, bytes: &[u8]| {
                 let mut text = Vec::new();
                 write(bytes, &mut text).unwrap();
@@ -398,12 +315,6 @@ mod tests {
             prop_assert!(check(read_xid8, written::write_xid8, &n.to_le_bytes()));
             prop_assert!(check(read_tid, written::write_tid, &n.to_le_bytes()[..6]));
             prop_assert!(check(read_pg_lsn, written::write_pg_lsn, &n.to_le_bytes()));
-            let mut vector = Vec::new();
-            for field in [1, 0, 21, shorts.len() as u32, 0] {
-                vector.extend(field.to_le_bytes());
-            }
-            vector.extend(shorts.iter().flat_map(|short| short.to_le_bytes()));
-            prop_assert!(check(read_int2vector, written::write_int2vector, &vector));
         }
     }
 }

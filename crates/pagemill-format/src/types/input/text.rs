@@ -141,10 +141,10 @@ mod tests {
     #[test]
     fn a_name_is_cut_before_its_64th_byte() {
         assert_eq!(value(read_name::<Utf8>, ""), [0; 64]);
-        let stored = value(read_name::<Utf8>, &"ä".repeat(40));
+        let stored = value(read_name::<Utf8>, "ä".repeat(40));
         assert_eq!(stored.len(), 64);
         assert_eq!(stored.iter().filter(|&&b| b != 0).count(), 62);
-        assert_eq!(value(read_name::<Single>, &"x".repeat(64))[62..], [b'x', 0]);
+        assert_eq!(value(read_name::<Single>, "x".repeat(64))[62..], [b'x', 0]);
     }
 
     #[test]

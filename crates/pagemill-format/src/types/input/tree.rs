@@ -24,6 +24,9 @@ use crate::types::output::{MAX_DEPTH, NameKind};
 
 pub use super::order::Order;
 
+/// Converts a text from UTF-8 to the encoding with this number, if it can be.
+pub type Encoder = fn(i32, &[u8]) -> Option<Vec<u8>>;
+
 /// What reading a text may depend on beside the text and the type.
 #[derive(Debug, Clone)]
 pub struct InputContext {
@@ -31,9 +34,8 @@ pub struct InputContext {
     pub version: PgVersion,
     /// The number of the database's encoding (`pg_database.encoding`), which the texts are in.
     pub encoding: i32,
-    /// Converts a text from UTF-8 to an encoding, if it can be; JSON's escapes need it where the
-    /// database is not in UTF-8.
-    pub encoder: Option<fn(i32, &[u8]) -> Option<Vec<u8>>>,
+    /// What JSON's escapes need where the database is not in UTF-8.
+    pub encoder: Option<Encoder>,
     /// Whether the database's character classification (`LC_CTYPE`) knows spaces beyond ASCII: it is
     /// in UTF-8, and of no C locale.
     pub unicode_spaces: bool,

@@ -11,6 +11,7 @@
 //! Source: `src/backend/utils/adt/jsonpath_gram.y`, `flattenJsonPathParseItem` in `jsonpath.c`,
 //! PostgreSQL 14 to 18.
 
+mod accessors;
 mod item;
 mod keyword;
 mod lexer;

@@ -6,12 +6,11 @@
 //! Source: `src/backend/utils/adt/jsonpath_gram.y`, PostgreSQL 14 to 18.
 
 use super::super::InputError;
-use super::super::integer::{read_int4, read_int4_before_16};
 use super::super::numeric::{read_numeric, read_numeric_before_16};
 use super::super::tree::InputContext;
 use super::MAX_NESTING;
 use super::item::{Chain, Item, kind};
-use super::keyword::{DATETIME, Keyword};
+use super::keyword::Keyword;
 use super::lexer::{Lexer, Token};
 use crate::ids::PgVersion;
 
@@ -60,10 +59,10 @@ impl Parsed {
     }
 }
 
-const OR: u8 = 1;
+pub(super) const OR: u8 = 1;
 const AND: u8 = 2;
 const COMPARISON: u8 = 3;
-const SUM: u8 = 4;
+pub(super) const SUM: u8 = 4;
 const PRODUCT: u8 = 5;
 const SIGN: u8 = 6;
 
@@ -94,33 +93,33 @@ fn operator(token: &Token) -> Option<(u8, u8)> {
     })
 }
 
-struct Parser<'a> {
+pub(super) struct Parser<'a> {
     lexer: Lexer<'a>,
-    token: Token,
+    pub(super) token: Token,
     depth: usize,
 }
 
 impl Parser<'_> {
     #[cold]
-    fn refused(&self) -> InputError {
+    pub(super) fn refused(&self) -> InputError {
         self.lexer.syntax_error()
     }
 
-    fn version(&self) -> PgVersion {
+    pub(super) fn version(&self) -> PgVersion {
         self.lexer.context().version
     }
 
     /// Goes on to the next token; returns the one before.
-    fn advance(&mut self) -> Result<Token, InputError> {
+    pub(super) fn advance(&mut self) -> Result<Token, InputError> {
         let next = self.lexer.next()?;
         Ok(std::mem::replace(&mut self.token, next))
     }
 
-    fn is(&self, sign: &str) -> bool {
+    pub(super) fn is(&self, sign: &str) -> bool {
         matches!(self.token, Token::Sign(found) if found == sign)
     }
 
-    fn take(&mut self, sign: &str) -> Result<bool, InputError> {
+    pub(super) fn take(&mut self, sign: &str) -> Result<bool, InputError> {
         let found = self.is(sign);
         if found {
             self.advance()?;
@@ -128,25 +127,28 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    fn expect(&mut self, sign: &str) -> Result<(), InputError> {
+    pub(super) fn require(&mut self, sign: &str) -> Result<(), InputError> {
         if self.take(sign)? { Ok(()) } else { Err(self.refused()) }
     }
 
-    fn expect_keyword(&mut self, wanted: Keyword) -> Result<(), InputError> {
+    fn require_keyword(&mut self, wanted: Keyword) -> Result<(), InputError> {
         match self.token {
             Token::Keyword(found, _) if found == wanted => self.advance().map(drop),
             _ => Err(self.refused()),
         }
     }
 
-    fn expect_string(&mut self) -> Result<Vec<u8>, InputError> {
+    fn require_string(&mut self) -> Result<Vec<u8>, InputError> {
         match self.advance_if(|token| matches!(token, Token::String(_)))? {
             Some(Token::String(text)) => Ok(text),
             _ => Err(self.refused()),
         }
     }
 
-    fn advance_if(&mut self, wanted: impl Fn(&Token) -> bool) -> Result<Option<Token>, InputError> {
+    pub(super) fn advance_if(
+        &mut self,
+        wanted: impl Fn(&Token) -> bool,
+    ) -> Result<Option<Token>, InputError> {
         if wanted(&self.token) { self.advance().map(Some) } else { Ok(None) }
     }
 
@@ -164,14 +166,14 @@ impl Parser<'_> {
     }
 
     /// A value, or an error at the token behind what is none.
-    fn value(&mut self, least: u8) -> Result<Chain, InputError> {
+    pub(super) fn value(&mut self, least: u8) -> Result<Chain, InputError> {
         match self.expression(least)? {
             Parsed { items, is_predicate: false } => Ok(items),
             _ => Err(self.refused()),
         }
     }
 
-    fn predicate(&mut self, least: u8) -> Result<Chain, InputError> {
+    pub(super) fn predicate(&mut self, least: u8) -> Result<Chain, InputError> {
         match self.expression(least)? {
             Parsed { items, is_predicate: true } => Ok(items),
             _ => Err(self.refused()),
@@ -206,7 +208,7 @@ impl Parser<'_> {
     }
 
     fn starts_with(&mut self, operand: Chain) -> Result<Item, InputError> {
-        self.expect_keyword(Keyword::With)?;
+        self.require_keyword(Keyword::With)?;
         let wanted = |token: &Token| matches!(token, Token::String(_) | Token::Variable(_));
         let initial = match self.advance_if(wanted)? {
             Some(Token::String(text)) => Item::Text(kind::STRING, text),
@@ -217,11 +219,11 @@ impl Parser<'_> {
     }
 
     fn like_regex(&mut self, operand: Chain) -> Result<Item, InputError> {
-        let pattern = self.expect_string()?;
+        let pattern = self.require_string()?;
         let mut flags = 0;
         if let Token::Keyword(Keyword::Flag, _) = self.token {
             self.advance()?;
-            flags = regex_flags(&self.expect_string()?)?;
+            flags = regex_flags(&self.require_string()?)?;
         }
         Ok(Item::LikeRegex { operand, pattern, flags })
     }
@@ -252,23 +254,23 @@ impl Parser<'_> {
     fn delimited(&mut self) -> Result<Chain, InputError> {
         if let Token::Keyword(Keyword::Exists, _) = self.token {
             self.advance()?;
-            self.expect("(")?;
+            self.require("(")?;
             let operand = self.value(SUM)?;
-            self.expect(")")?;
+            self.require(")")?;
             return Ok(vec![Item::Unary(kind::EXISTS, Some(operand))]);
         }
-        self.expect("(")?;
+        self.require("(")?;
         let inner = self.predicate(OR)?;
-        self.expect(")")?;
+        self.require(")")?;
         Ok(inner)
     }
 
     fn parenthesized(&mut self) -> Result<Parsed, InputError> {
         let Parsed { items, is_predicate } = self.expression(OR)?;
-        self.expect(")")?;
+        self.require(")")?;
         if is_predicate && matches!(self.token, Token::Keyword(Keyword::Is, _)) {
             self.advance()?;
-            self.expect_keyword(Keyword::Unknown)?;
+            self.require_keyword(Keyword::Unknown)?;
             return Ok(Parsed::predicate(Item::Unary(kind::IS_UNKNOWN, Some(items))));
         }
         let accessed = self.is(".") || self.is("[") || self.is("?");
@@ -296,7 +298,7 @@ impl Parser<'_> {
         Ok(item)
     }
 
-    fn numeric(&self, digits: &[u8]) -> Result<Item, InputError> {
+    pub(super) fn numeric(&self, digits: &[u8]) -> Result<Item, InputError> {
         let mut payload = Vec::new();
         match self.version() < PgVersion::V16 {
             true => read_numeric_before_16(digits, -1, &mut payload)?,
@@ -304,152 +306,10 @@ impl Parser<'_> {
         }
         Ok(Item::Numeric(payload))
     }
-
-    /// Everything that is applied to what stands before it.
-    fn accessors(&mut self, mut items: Chain) -> Result<Chain, InputError> {
-        loop {
-            if self.take(".")? {
-                items.push(self.behind_dot()?);
-            } else if self.take("[")? {
-                items.push(self.subscripts()?);
-            } else if self.take("?")? {
-                self.expect("(")?;
-                let filter = self.predicate(OR)?;
-                self.expect(")")?;
-                items.push(Item::Unary(kind::FILTER, Some(filter)));
-            } else {
-                return Ok(items);
-            }
-        }
-    }
-
-    fn subscripts(&mut self) -> Result<Item, InputError> {
-        if self.take("*")? {
-            self.expect("]")?;
-            return Ok(Item::Plain(kind::ANY_ARRAY));
-        }
-        let mut subscripts = Vec::new();
-        loop {
-            let from = self.value(SUM)?;
-            let mut to = None;
-            if let Token::Keyword(Keyword::To, _) = self.token {
-                self.advance()?;
-                to = Some(self.value(SUM)?);
-            }
-            subscripts.push((from, to));
-            if !self.take(",")? {
-                self.expect("]")?;
-                return Ok(Item::Subscripts(subscripts));
-            }
-        }
-    }
-
-    fn behind_dot(&mut self) -> Result<Item, InputError> {
-        if self.take("*")? {
-            return Ok(Item::Plain(kind::ANY_KEY));
-        }
-        if self.take("**")? {
-            return self.levels();
-        }
-        let wanted = |token: &Token| {
-            matches!(token, Token::Name(_) | Token::String(_) | Token::Keyword(_, _))
-        };
-        let Some(token) = self.advance_if(wanted)? else { return Err(self.refused()) };
-        let called = self.is("(");
-        match token {
-            Token::Keyword(Keyword::Method(kind), _) if called => {
-                self.advance()?;
-                self.expect(")")?;
-                Ok(Item::Plain(kind))
-            }
-            Token::Keyword(Keyword::MethodOfOne(kind), _) if called => self.method_of_one(kind),
-            Token::Keyword(Keyword::Decimal, _) if called => self.decimal(),
-            Token::Name(name) | Token::String(name) | Token::Keyword(_, name) => {
-                Ok(Item::Text(kind::KEY, name))
-            }
-            _ => Err(self.refused()),
-        }
-    }
-
-    fn method_of_one(&mut self, kind: u8) -> Result<Item, InputError> {
-        self.advance()?;
-        let argument = match &self.token {
-            Token::String(text) if kind == DATETIME => Some(Item::Text(kind::STRING, text.clone())),
-            Token::Integer(digits) if kind != DATETIME => Some(self.numeric(&digits.clone())?),
-            _ => None,
-        };
-        if argument.is_some() {
-            self.advance()?;
-        }
-        self.expect(")")?;
-        Ok(Item::Unary(kind, argument.map(|argument| vec![argument])))
-    }
-
-    /// `.decimal(precision, scale)`, of which both may be missing.
-    fn decimal(&mut self) -> Result<Item, InputError> {
-        self.advance()?;
-        let mut arguments = Vec::new();
-        while !self.is(")") {
-            if !arguments.is_empty() {
-                self.expect(",")?;
-            }
-            let sign = match self.token {
-                Token::Sign("+") => Some(kind::PLUS),
-                Token::Sign("-") => Some(kind::MINUS),
-                _ => None,
-            };
-            if sign.is_some() {
-                self.advance()?;
-            }
-            let Token::Integer(digits) = &self.token else { return Err(self.refused()) };
-            let number = vec![self.numeric(&digits.clone())?];
-            self.advance()?;
-            arguments.push(match sign {
-                Some(sign) => vec![signed(sign, number)],
-                None => number,
-            });
-        }
-        self.advance()?;
-        let mut arguments = arguments.into_iter();
-        let (precision, scale) = (arguments.next(), arguments.next());
-        match arguments.next() {
-            None => Ok(Item::Binary(kind::DECIMAL, precision, scale)),
-            Some(_) => Err(InputError::new("invalid input syntax for type jsonpath")),
-        }
-    }
-
-    /// What may follow `**`: `{level}` or `{level to level}`.
-    fn levels(&mut self) -> Result<Item, InputError> {
-        if !self.take("{")? {
-            return Ok(Item::AnyLevels(0, u32::MAX));
-        }
-        let first = self.level()?;
-        let mut last = first;
-        if let Token::Keyword(Keyword::To, _) = self.token {
-            self.advance()?;
-            last = self.level()?;
-        }
-        self.expect("}")?;
-        Ok(Item::AnyLevels(first, last))
-    }
-
-    fn level(&mut self) -> Result<u32, InputError> {
-        let mut level = Vec::new();
-        match &self.token {
-            Token::Keyword(Keyword::Last, _) => level.extend_from_slice(&[0xFF; 4]),
-            Token::Integer(digits) if self.version() < PgVersion::V16 => {
-                read_int4_before_16(digits, -1, &mut level)?;
-            }
-            Token::Integer(digits) => read_int4(digits, -1, &mut level)?,
-            _ => return Err(self.refused()),
-        }
-        self.advance()?;
-        Ok(level.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)))
-    }
 }
 
 /// A sign before an operand; it goes into a number.
-fn signed(sign: u8, mut operand: Chain) -> Item {
+pub(super) fn signed(sign: u8, mut operand: Chain) -> Item {
     if let [Item::Numeric(payload)] = &mut operand[..] {
         let mut payload = std::mem::take(payload);
         if sign == kind::MINUS {
