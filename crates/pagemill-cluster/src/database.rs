@@ -263,7 +263,7 @@ impl Database {
             inner.read_columns(&mut log, |relation| catalog::ALL.contains(&relation))?;
         inner.read_classes(&mut log)?;
         for oid in catalog::ALL {
-            inner.check_column_count(oid, inner.catalog_columns(oid, &[])?)?;
+            inner.check_column_count(oid, inner.catalog_columns(oid, &[])?.len())?;
         }
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -409,9 +409,21 @@ impl Database {
         let found = self.inner.read_columns(&mut log, |oid| wanted.contains(&oid))?;
         for &oid in relations {
             let columns = found.get(&oid).map(Vec::as_slice).unwrap_or_default();
-            self.inner.check_column_count(oid, columns)?;
+            self.inner.check_column_count(oid, columns.len())?;
         }
         Ok(found)
+    }
+
+    /// Checks that the numbers of a relation's attributes, in order, are those there must be.
+    ///
+    /// # Errors
+    /// When one is missing or there twice, or `pg_class` counts others.
+    pub(crate) fn check_numbers(&self, relation: Oid, numbers: &[i16]) -> Result<()> {
+        if let Some((number, _)) = numbers.iter().zip(1..).find(|(number, due)| **number != *due) {
+            let what = format!("number {number} where another one must be");
+            return Err(self.inner.attribute_damage(relation, &what));
+        }
+        self.inner.check_column_count(relation, numbers.len())
     }
 
     fn relation_with(&self, class: &ClassRow, columns: Vec<Column>) -> Result<Relation> {
@@ -519,16 +531,16 @@ impl Inner {
     }
 
     /// Checks a relation's columns, whose numbers follow each other, against `pg_class`.
-    fn check_column_count(&self, oid: Oid, columns: &[Column]) -> Result<()> {
+    fn check_column_count(&self, oid: Oid, found: usize) -> Result<()> {
         let Some(class) = self.class(oid) else {
             let path = self.mapped_base(catalog::PG_CLASS)?;
             let what = format!("pg_class has no row for relation {oid}, which something refers to");
             return Err(Damage::in_file(path, what).into());
         };
-        if usize::try_from(class.column_count) == Ok(columns.len()) {
+        if usize::try_from(class.column_count) == Ok(found) {
             return Ok(());
         }
-        let (found, counted) = (columns.len(), class.column_count);
+        let counted = class.column_count;
         let what = format!("columns up to number {found}, and pg_class says there are {counted}");
         Err(self.attribute_damage(oid, &what))
     }

@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::tuple::AttributeLayout;
+use pagemill_format::types::input::datetime::DateTimeContext;
 use pagemill_format::types::input::document::document_input;
 use pagemill_format::types::input::tree::{
     Canonical, CompositeInput, DomainInput, EnumInput, InputAttribute, InputContext, InputType,
@@ -21,15 +22,19 @@ use pagemill_format::types::input::tree::{
 use pagemill_format::types::input::{Characters, scalar_reader};
 use pagemill_format::types::money::MONEY_OID;
 use pagemill_format::types::output::{MAX_DEPTH, NameKind};
-use pagemill_format::{Error as FormatError, Oid, PgVersion};
+use pagemill_format::{Oid, PgVersion};
 
 use crate::database::{Database, FIRST_NORMAL_OID, catalog, load_once};
+use crate::date_settings::date_time_context;
 use crate::error::{Error, Result};
+use crate::input_rows::{
+    AttributeRow, RangeRow, read_attributes, read_checked_domains, read_internal_inputs,
+    read_ranges,
+};
 use crate::name_rows::{DatabaseNames, DatabaseRows, DatabaseSettings};
 pub use crate::name_search::InputNames;
 use crate::name_search::NameSearch;
 use crate::relation::RelationKind;
-use crate::system_table::Row;
 use crate::value_lookups::TextEncoder;
 use crate::value_types::{TypeChoices, TypeRow, UnknownTypes};
 
@@ -37,8 +42,6 @@ use crate::value_types::{TypeChoices, TypeRow, UnknownTypes};
 const UTF8: i32 = 6;
 /// `array_in`.
 const ARRAY_IN: Oid = Oid(750);
-/// The language `internal`.
-const INTERNAL_LANGUAGE: Oid = Oid(12);
 /// `TYPSTORAGE_PLAIN`.
 const STORAGE_PLAIN: u8 = b'p';
 /// The collations that order texts byte by byte: C, POSIX and ucs_basic.
@@ -63,58 +66,6 @@ pub struct InputColumn {
     pub value_type: Option<Arc<InputType>>,
 }
 
-/// A row of `pg_attribute`.
-#[derive(Debug, Clone)]
-struct AttributeRow {
-    number: i16,
-    name: Box<[u8]>,
-    type_oid: Oid,
-    typmod: i32,
-    layout: AttributeLayout,
-    storage: u8,
-    not_null: bool,
-    dropped: bool,
-}
-
-impl AttributeRow {
-    const SOURCE: [&'static str; 10] = [
-        "attrelid",
-        "attnum",
-        "attname",
-        "atttypid",
-        "atttypmod",
-        "attlen",
-        "attalign",
-        "attstorage",
-        "attnotnull",
-        "attisdropped",
-    ];
-
-    fn read(row: &Row<'_>) -> Result<Self, FormatError> {
-        Ok(Self {
-            number: row.i16(1)?,
-            name: row.name(2)?,
-            type_oid: row.oid(3)?,
-            typmod: row.i32(4)?,
-            layout: AttributeLayout::new(row.i16(5)?, row.byte(6)?)?,
-            storage: row.byte(7)?,
-            not_null: row.byte(8)? != 0,
-            dropped: row.byte(9)? != 0,
-        })
-    }
-}
-
-/// A row of `pg_range`.
-#[derive(Debug, Clone, Copy)]
-struct RangeRow {
-    range: Oid,
-    multirange: Oid,
-    subtype: Oid,
-    collation: Oid,
-    operators: Oid,
-    canonical: Oid,
-}
-
 /// The rows of all attributes of some relations, in the order of their numbers.
 type Attributes = HashMap<Oid, Arc<[AttributeRow]>>;
 
@@ -137,7 +88,7 @@ impl InputCatalog {
     /// A catalog that has built nothing yet.
     ///
     /// # Errors
-    /// When the settings of `pg_db_role_setting` cannot be read.
+    /// When the settings of `pg_db_role_setting` cannot be read, or name an unknown time zone.
     pub fn new(database: &Database) -> Result<Self> {
         let DatabaseSettings { names: settings, lc_monetary, .. } =
             DatabaseSettings::read(database)?;
@@ -154,6 +105,7 @@ impl InputCatalog {
                 encoding,
                 encoder: None,
                 unicode_spaces: knows_unicode(database)?,
+                date_time: date_time_context(database)?,
             },
             search: Arc::new(NameSearch::new(rows, database.row().name.clone(), settings.clone())),
             names: DatabaseNames::new_for(database.clone(), settings),
@@ -180,6 +132,13 @@ impl InputCatalog {
     pub fn with_encoder(mut self, encoder: TextEncoder) -> Self {
         self.choices = self.choices.with_encoder(encoder);
         self.context.encoder = Some(encoder);
+        self
+    }
+
+    /// Reads dates and times as this session would, whatever the settings say.
+    #[must_use]
+    pub fn with_date_time(mut self, context: DateTimeContext) -> Self {
+        self.context.date_time = context;
         self
     }
 
@@ -333,16 +292,7 @@ impl InputCatalog {
     }
 
     fn checked_domains(&self) -> Result<&HashSet<Oid>> {
-        load_once(&self.checked_domains, || {
-            let mut found = HashSet::new();
-            self.database.scan(catalog::PG_CONSTRAINT, &["contypid", "contype"], |row| {
-                if row.byte(1)? == b'c' {
-                    found.insert(row.oid(0)?);
-                }
-                Ok(())
-            })?;
-            Ok(found)
-        })
+        load_once(&self.checked_domains, || read_checked_domains(&self.database))
     }
 
     fn enumeration(&self, row: &TypeRow) -> Result<TypeInput> {
@@ -416,29 +366,7 @@ impl InputCatalog {
     }
 
     fn ranges(&self) -> Result<&Vec<RangeRow>> {
-        let wanted = [
-            "rngtypid",
-            "rngmultitypid",
-            "rngsubtype",
-            "rngcollation",
-            "rngsubopc",
-            "rngcanonical",
-        ];
-        load_once(&self.ranges, || {
-            let mut found = Vec::new();
-            self.database.scan(catalog::PG_RANGE, &wanted, |row| {
-                found.push(RangeRow {
-                    range: row.oid(0)?,
-                    multirange: row.oid(1)?,
-                    subtype: row.oid(2)?,
-                    collation: row.oid(3)?,
-                    operators: row.oid(4)?,
-                    canonical: row.oid(5)?,
-                });
-                Ok(())
-            })?;
-            Ok(found)
-        })
+        load_once(&self.ranges, || read_ranges(&self.database))
     }
 
     /// The input of the built-in type that has the same input function.
@@ -468,27 +396,8 @@ impl InputCatalog {
         }
     }
 
-    /// The built-in functions that input functions of language `internal` stand for.
     fn internal_inputs(&self) -> Result<&HashMap<Oid, Oid>> {
-        load_once(&self.internal_inputs, || {
-            let inputs: HashSet<Oid> = self.database.types()?.rows().map(|row| row.input).collect();
-            let (mut builtin, mut own) = (HashMap::new(), Vec::new());
-            let wanted = ["oid", "prolang", "proname", "prosrc"];
-            self.database.scan(catalog::PG_PROC, &wanted, |row| {
-                let oid = row.oid(0)?;
-                if !inputs.contains(&oid) || row.oid(1)? != INTERNAL_LANGUAGE {
-                    return Ok(());
-                }
-                if oid < FIRST_NORMAL_OID {
-                    builtin.insert(row.name(2)?, oid);
-                } else {
-                    own.push((oid, row.payload(3)?.unwrap_or_default()));
-                }
-                Ok(())
-            })?;
-            let stands_for = |(oid, source): (Oid, Vec<u8>)| Some((oid, *builtin.get(&*source)?));
-            Ok(own.into_iter().filter_map(stands_for).collect())
-        })
+        load_once(&self.internal_inputs, || read_internal_inputs(&self.database))
     }
 
     /// The attributes of a relation. The first time, those of all composite types are read too.
@@ -502,20 +411,21 @@ impl InputCatalog {
             let class = self.database.class(oid);
             first && class.is_some_and(|class| class.kind == RelationKind::CompositeType)
         };
-        let mut found: HashMap<Oid, Vec<AttributeRow>> = HashMap::from([(relation, Vec::new())]);
-        self.database.scan(catalog::PG_ATTRIBUTE, &AttributeRow::SOURCE, |row| {
-            let of = row.oid(0)?;
-            if row.i16(1)? > 0 && (of == relation || is_composite(of)) {
-                found.entry(of).or_default().push(AttributeRow::read(row)?);
-            }
-            Ok(())
-        })?;
-        let sorted = |(oid, mut rows): (Oid, Vec<AttributeRow>)| {
-            rows.sort_by_key(|row| row.number);
-            (oid, Arc::from(rows))
+        let mut found =
+            read_attributes(&self.database, |oid| oid == relation || is_composite(oid))?;
+        let own = found.remove(&relation).unwrap_or_default();
+        let numbers: Vec<i16> = own.iter().map(|row| row.number).collect();
+        self.database.check_numbers(relation, &numbers)?;
+        let own: Arc<[AttributeRow]> = own.into();
+        // Damage to the attributes of others is none of this relation's business.
+        let sound = |(oid, rows): (Oid, Vec<AttributeRow>)| {
+            let numbers: Vec<i16> = rows.iter().map(|row| row.number).collect();
+            let checked = self.database.check_numbers(oid, &numbers);
+            checked.is_ok().then(|| (oid, Arc::from(rows)))
         };
-        known().extend(found.into_iter().map(sorted));
-        Ok(known().get(&relation).cloned().unwrap_or_default())
+        known().extend(found.into_iter().filter_map(sound));
+        known().insert(relation, own.clone());
+        Ok(own)
     }
 }
 

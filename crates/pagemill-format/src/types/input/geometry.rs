@@ -7,14 +7,12 @@
 use super::InputError;
 use super::datum::skip_space;
 use super::float::read_float8;
-
-/// Two numbers closer than this count as equal.
-const EPSILON: f64 = 1e-6;
+use super::line_equation::{EPSILON, line_through};
 
 #[derive(Debug, Clone, Copy)]
-struct Point {
-    x: f64,
-    y: f64,
+pub(super) struct Point {
+    pub(super) x: f64,
+    pub(super) y: f64,
 }
 
 /// Appends the payload of a `point`.
@@ -98,7 +96,7 @@ pub fn read_path(text: &[u8], _: i32, out: &mut Vec<u8>) -> Result<(), InputErro
     let enclosed = parser.is_only_parenthesis() && parser.take(b'(');
     let (points, open) = parser.path(true, count)?;
     if enclosed {
-        parser.expect(b')')?;
+        parser.require(b')')?;
         parser.rest = skip_space(parser.rest);
     }
     parser.end()?;
@@ -151,7 +149,7 @@ pub fn read_circle(text: &[u8], _: i32, out: &mut Vec<u8>) -> Result<(), InputEr
     }
     if enclosed {
         if !parser.take(b'>') {
-            parser.expect(b')')?;
+            parser.require(b')')?;
         }
         parser.rest = skip_space(parser.rest);
     }
@@ -163,85 +161,6 @@ pub fn read_circle(text: &[u8], _: i32, out: &mut Vec<u8>) -> Result<(), InputEr
 /// `<` of float8, for which NaN is the largest.
 fn is_less(a: f64, b: f64) -> bool {
     !a.is_nan() && (b.is_nan() || a < b)
-}
-
-fn nearly_equal(a: f64, b: f64) -> bool {
-    a == b || (a - b).abs() <= EPSILON
-}
-
-/// A, B and C of the line through two points.
-fn line_through(first: Point, second: Point) -> Result<[f64; 3], InputError> {
-    let points = [first.x, first.y, second.x, second.y];
-    let same = if points.iter().any(|number| number.is_nan()) {
-        let equal = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan());
-        equal(first.x, second.x) && equal(first.y, second.y)
-    } else {
-        nearly_equal(first.x, second.x) && nearly_equal(first.y, second.y)
-    };
-    if same {
-        let what = "invalid line specification: must be two distinct points";
-        return Err(InputError::new(what));
-    }
-    if nearly_equal(first.x, second.x) {
-        return Ok([-1.0, 0.0, first.x]);
-    }
-    if nearly_equal(first.y, second.y) {
-        return Ok([0.0, -1.0, first.y]);
-    }
-    let rise = minus(first.y, second.y)?;
-    let slope = over(rise, minus(first.x, second.x)?)?;
-    if slope.is_infinite() {
-        return Ok([-1.0, 0.0, first.x]);
-    }
-    if slope == 0.0 {
-        return Ok([0.0, -1.0, first.y]);
-    }
-    // Adding zero makes a negative zero positive.
-    Ok([slope, -1.0, minus(first.y, times(slope, first.x)?)? + 0.0])
-}
-
-fn overflow() -> InputError {
-    InputError::new("value out of range: overflow")
-}
-
-fn underflow() -> InputError {
-    InputError::new("value out of range: underflow")
-}
-
-/// `float8_mi`.
-fn minus(a: f64, b: f64) -> Result<f64, InputError> {
-    let result = a - b;
-    if result.is_infinite() && !a.is_infinite() && !b.is_infinite() {
-        return Err(overflow());
-    }
-    Ok(result)
-}
-
-/// `float8_mul`.
-fn times(a: f64, b: f64) -> Result<f64, InputError> {
-    let result = a * b;
-    if result.is_infinite() && !a.is_infinite() && !b.is_infinite() {
-        return Err(overflow());
-    }
-    if result == 0.0 && a != 0.0 && b != 0.0 {
-        return Err(underflow());
-    }
-    Ok(result)
-}
-
-/// `float8_div`.
-fn over(a: f64, b: f64) -> Result<f64, InputError> {
-    if b == 0.0 && !a.is_nan() {
-        return Err(InputError::new("division by zero"));
-    }
-    let result = a / b;
-    if result.is_infinite() && !a.is_infinite() {
-        return Err(overflow());
-    }
-    if result == 0.0 && a != 0.0 && !b.is_infinite() {
-        return Err(underflow());
-    }
-    Ok(result)
 }
 
 fn push(out: &mut Vec<u8>, numbers: &[f64]) {
@@ -277,7 +196,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), InputError> {
+    fn require(&mut self, byte: u8) -> Result<(), InputError> {
         if self.take(byte) { Ok(()) } else { Err(self.refused()) }
     }
 
@@ -301,7 +220,7 @@ impl<'a> Parser<'a> {
 
     fn number_before(&mut self, byte: u8) -> Result<f64, InputError> {
         let number = self.number()?;
-        self.expect(byte)?;
+        self.require(byte)?;
         Ok(number)
     }
 
@@ -312,7 +231,7 @@ impl<'a> Parser<'a> {
         let x = self.number_before(b',')?;
         let y = self.number()?;
         if enclosed {
-            self.expect(b')')?;
+            self.require(b')')?;
             self.rest = skip_space(self.rest);
         }
         Ok(Point { x, y })
@@ -352,7 +271,7 @@ impl<'a> Parser<'a> {
         }
         if enclosed {
             if !(open && self.take(b']')) {
-                self.expect(b')')?;
+                self.require(b')')?;
             }
             self.rest = skip_space(self.rest);
         }

@@ -12,6 +12,7 @@
 
 mod acl;
 mod array;
+mod array_text;
 mod c_integer;
 mod characters;
 mod composite;
@@ -20,6 +21,7 @@ mod digits;
 mod float_hex;
 mod hexadecimal;
 mod lexeme;
+mod line_equation;
 mod multirange;
 mod numeric_packing;
 mod range;
@@ -35,6 +37,7 @@ pub mod identifier;
 pub mod integer;
 pub mod json;
 pub mod jsonb;
+pub mod jsonpath;
 pub mod money;
 pub mod network;
 pub mod numeric;
@@ -45,6 +48,10 @@ pub mod tsquery;
 pub mod tsvector;
 pub mod uuid;
 pub mod vector;
+pub mod xml;
+
+#[cfg(test)]
+mod tree_tests;
 
 use crate::ids::{Oid, PgVersion};
 

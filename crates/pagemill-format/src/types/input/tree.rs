@@ -15,6 +15,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::datetime::{DateTimeContext, DateTimeReader};
 use super::{InputError, ScalarReader, acl, array, composite, money, multirange, range};
 use crate::ids::{Oid, PgVersion};
 use crate::tuple::AttributeLayout;
@@ -23,6 +24,9 @@ use crate::types::output::{MAX_DEPTH, NameKind};
 
 pub use super::order::Order;
 
+/// Converts a text from UTF-8 to the encoding with this number, if it can be.
+pub type Encoder = fn(i32, &[u8]) -> Option<Vec<u8>>;
+
 /// What reading a text may depend on beside the text and the type.
 #[derive(Debug, Clone)]
 pub struct InputContext {
@@ -30,12 +34,13 @@ pub struct InputContext {
     pub version: PgVersion,
     /// The number of the database's encoding (`pg_database.encoding`), which the texts are in.
     pub encoding: i32,
-    /// Converts a text from UTF-8 to an encoding, if it can be; JSON's escapes need it where the
-    /// database is not in UTF-8.
-    pub encoder: Option<fn(i32, &[u8]) -> Option<Vec<u8>>>,
+    /// What JSON's escapes need where the database is not in UTF-8.
+    pub encoder: Option<Encoder>,
     /// Whether the database's character classification (`LC_CTYPE`) knows spaces beyond ASCII: it is
     /// in UTF-8, and of no C locale.
     pub unicode_spaces: bool,
+    /// What the session says about dates and times.
+    pub date_time: DateTimeContext,
 }
 
 /// Appends the payload of a value whose text depends on version or encoding.
@@ -156,6 +161,8 @@ pub struct DomainInput {
 pub enum TypeInput {
     /// A function of text and type modifier alone.
     Scalar(ScalarReader),
+    /// A function that asks for the session's settings of dates and times.
+    DateTime(DateTimeReader),
     /// A function that asks for version or encoding.
     Document(DocumentReader),
     /// Amounts, as the database's `lc_monetary` has them.
@@ -212,6 +219,7 @@ impl<'a> ValueReader<'a> {
     ) -> Result<(), InputError> {
         match input {
             TypeInput::Scalar(read) => read(text, typmod, out),
+            TypeInput::DateTime(read) => read(text, typmod, &self.context.date_time, out),
             TypeInput::Document(read) => read(text, self.context, out),
             TypeInput::Enum(labels) => read_enum(labels, text, out),
             other => self.read_nested(other, typmod, text, out),
@@ -245,6 +253,7 @@ impl<'a> ValueReader<'a> {
         self.depth += 1;
         let done = match input {
             TypeInput::Scalar(read) => read(text, typmod, out),
+            TypeInput::DateTime(read) => read(text, typmod, &self.context.date_time, out),
             TypeInput::Document(read) => read(text, self.context, out),
             TypeInput::Enum(labels) => read_enum(labels, text, out),
             TypeInput::Money(format) => money::read_money(text, format, out),

@@ -1,0 +1,137 @@
+//! The catalog rows that the inputs of types are built from, beside those of `pg_type`.
+//!
+//! Source: `src/include/catalog/pg_attribute.h`, `pg_range.h`, `pg_constraint.h`, `pg_proc.h`,
+//! PostgreSQL 14 to 18.
+
+use std::collections::{HashMap, HashSet};
+
+use pagemill_format::tuple::AttributeLayout;
+use pagemill_format::{Error as FormatError, Oid};
+
+use crate::database::{Database, FIRST_NORMAL_OID, catalog};
+use crate::error::Result;
+use crate::system_table::Row;
+
+/// The language `internal`.
+const INTERNAL_LANGUAGE: Oid = Oid(12);
+
+/// A row of `pg_attribute`.
+#[derive(Debug, Clone)]
+pub(crate) struct AttributeRow {
+    pub(crate) number: i16,
+    pub(crate) name: Box<[u8]>,
+    pub(crate) type_oid: Oid,
+    pub(crate) typmod: i32,
+    pub(crate) layout: AttributeLayout,
+    pub(crate) storage: u8,
+    pub(crate) not_null: bool,
+    pub(crate) dropped: bool,
+}
+
+impl AttributeRow {
+    const SOURCE: [&'static str; 10] = [
+        "attrelid",
+        "attnum",
+        "attname",
+        "atttypid",
+        "atttypmod",
+        "attlen",
+        "attalign",
+        "attstorage",
+        "attnotnull",
+        "attisdropped",
+    ];
+
+    fn read(row: &Row<'_>) -> Result<Self, FormatError> {
+        Ok(Self {
+            number: row.i16(1)?,
+            name: row.name(2)?,
+            type_oid: row.oid(3)?,
+            typmod: row.i32(4)?,
+            layout: AttributeLayout::new(row.i16(5)?, row.byte(6)?)?,
+            storage: row.byte(7)?,
+            not_null: row.byte(8)? != 0,
+            dropped: row.byte(9)? != 0,
+        })
+    }
+}
+
+/// A row of `pg_range`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RangeRow {
+    pub(crate) range: Oid,
+    pub(crate) multirange: Oid,
+    pub(crate) subtype: Oid,
+    pub(crate) collation: Oid,
+    pub(crate) operators: Oid,
+    pub(crate) canonical: Oid,
+}
+
+/// The attributes of the relations that are wanted, each one's in the order of their numbers.
+pub(crate) fn read_attributes(
+    database: &Database,
+    wanted: impl Fn(Oid) -> bool,
+) -> Result<HashMap<Oid, Vec<AttributeRow>>> {
+    let mut found: HashMap<Oid, Vec<AttributeRow>> = HashMap::new();
+    database.scan(catalog::PG_ATTRIBUTE, &AttributeRow::SOURCE, |row| {
+        let of = row.oid(0)?;
+        if row.i16(1)? > 0 && wanted(of) {
+            found.entry(of).or_default().push(AttributeRow::read(row)?);
+        }
+        Ok(())
+    })?;
+    found.values_mut().for_each(|rows| rows.sort_by_key(|row| row.number));
+    Ok(found)
+}
+
+/// The rows of `pg_range`.
+pub(crate) fn read_ranges(database: &Database) -> Result<Vec<RangeRow>> {
+    let wanted =
+        ["rngtypid", "rngmultitypid", "rngsubtype", "rngcollation", "rngsubopc", "rngcanonical"];
+    let mut found = Vec::new();
+    database.scan(catalog::PG_RANGE, &wanted, |row| {
+        found.push(RangeRow {
+            range: row.oid(0)?,
+            multirange: row.oid(1)?,
+            subtype: row.oid(2)?,
+            collation: row.oid(3)?,
+            operators: row.oid(4)?,
+            canonical: row.oid(5)?,
+        });
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The domains that have a CHECK constraint.
+pub(crate) fn read_checked_domains(database: &Database) -> Result<HashSet<Oid>> {
+    let mut found = HashSet::new();
+    database.scan(catalog::PG_CONSTRAINT, &["contypid", "contype"], |row| {
+        if row.byte(1)? == b'c' {
+            found.insert(row.oid(0)?);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The built-in functions that input functions of language `internal` stand for.
+pub(crate) fn read_internal_inputs(database: &Database) -> Result<HashMap<Oid, Oid>> {
+    let inputs: HashSet<Oid> = database.types()?.rows().map(|row| row.input).collect();
+    let (mut builtin, mut own) = (HashMap::new(), Vec::new());
+    let wanted = ["oid", "prolang", "proname", "prosrc"];
+    database.scan(catalog::PG_PROC, &wanted, |row| {
+        let oid = row.oid(0)?;
+        if !inputs.contains(&oid) || row.oid(1)? != INTERNAL_LANGUAGE {
+            return Ok(());
+        }
+        if oid < FIRST_NORMAL_OID {
+            builtin.insert(row.name(2)?, oid);
+        } else {
+            own.push((oid, row.payload(3)?.unwrap_or_default()));
+        }
+        Ok(())
+    })?;
+    let stands_for = |(oid, source): (Oid, Vec<u8>)| Some((oid, *builtin.get(&*source)?));
+    Ok(own.into_iter().filter_map(stands_for).collect())
+}
