@@ -125,55 +125,92 @@ END $$;
 
 #[test]
 fn servers_of_every_version_read_every_text_alike() {
+    let (moments, spans) = (texts::moments(), texts::intervals());
+    every_server(|server| {
+        let types = types(server.version);
+        // Version 14 converts this to an integer, which C does not define.
+        let is_defined = |text: &&String| server.version > PgVersion::V14 || *text != "P-nanD";
+        let spans: Vec<String> = spans.iter().filter(is_defined).cloned().collect();
+        let cases = cases(&types, &moments, &spans);
+        SESSIONS.iter().try_for_each(|session| server.agrees(session, &cases))
+    });
+}
+
+#[test]
+fn every_zone_of_a_server_has_the_offsets_it_has_there() {
+    every_server(|server| {
+        let query = "SELECT name FROM pg_timezone_names WHERE name !~ '^(posix|right)/' ORDER BY 1";
+        let names = server.cluster.psql("postgres", query)?;
+        let names: Vec<&str> = names.lines().collect();
+        ensure!(names.len() > 300, "{} zones", names.len());
+        let texts = texts::moments_in(&names);
+        let types = types(server.version);
+        let zoned = types.iter().filter(|kind| kind.name == "timestamptz");
+        let cases: Vec<Case> = zoned
+            .flat_map(|kind| texts.iter().map(move |text| Case { kind, typmod: -1, text }))
+            .collect();
+        server.agrees(&SESSIONS[0], &cases)
+    });
+}
+
+/// Runs a check against a server of each version that is installed, and fails with all that failed.
+fn every_server(check: impl Fn(&Server) -> Result<()>) {
     assert!(PgInstall::find(15).is_some(), "PostgreSQL 15 is needed (ci/install-postgres.sh)");
     let mut failures = Vec::new();
     for install in PgInstall::all() {
-        if let Err(error) = check(&install) {
+        if let Err(error) = Server::start(&install).and_then(|server| check(&server)) {
             failures.push(format!("PostgreSQL {}: {error:#}", install.major));
         }
     }
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
-fn check(install: &PgInstall) -> Result<()> {
-    let version = PgVersion::from_major(install.major).context("a version not read")?;
-    let mut cluster = empty_cluster(install)?;
-    cluster.start()?;
-    cluster.psql("postgres", FUNCTIONS)?;
-    let zones = Arc::new(TimeZones::new(Storage::real(), zone_directory(install)));
-    let types = types(version);
-    let (moments, mut spans) = (texts::moments(), texts::intervals());
-    // Version 14 converts this to an integer, which C does not define.
-    spans.retain(|text| version > PgVersion::V14 || text != "P-nanD");
-    let cases = cases(&types, &moments, &spans);
-    let mut differences = Vec::new();
-    for session in &SESSIONS {
-        let (start, said) = ask(&cluster, session, &cases)?;
+/// A running server, and the zones it knows.
+struct Server {
+    version: PgVersion,
+    cluster: TestCluster,
+    zones: Arc<TimeZones>,
+}
+
+impl Server {
+    fn start(install: &PgInstall) -> Result<Self> {
+        let version = PgVersion::from_major(install.major).context("a version not read")?;
+        let mut cluster = empty_cluster(install)?;
+        cluster.start()?;
+        cluster.psql("postgres", FUNCTIONS)?;
+        let zones = Arc::new(TimeZones::new(Storage::real(), zone_directory(install)));
+        Ok(Self { version, cluster, zones })
+    }
+
+    /// An error unless the server says what this project says.
+    fn agrees(&self, session: &Session, cases: &[Case]) -> Result<()> {
+        let (start, said) = ask(&self.cluster, session, cases)?;
         ensure!(said.len() == cases.len(), "{} answers to {} texts", said.len(), cases.len());
         let context = DateTimeContext {
-            version,
+            version: self.version,
             date_order: session.order,
             interval_style: session.interval_style,
-            session_zone: zones.of_setting(session.time_zone).context("no session zone")?,
-            zones: zones.clone(),
+            session_zone: self.zones.of_setting(session.time_zone).context("no session zone")?,
+            zones: self.zones.clone(),
             transaction_start: start,
         };
+        let mut differences = Vec::new();
         for (case, said) in cases.iter().zip(said) {
-            let own = answer(case, &context, prints_alike(case.kind, session));
-            let said = if prints_alike(case.kind, session) { said } else { without_text(&said) };
+            let with_text = prints_alike(case.kind, session);
+            let own = answer(case, &context, with_text);
+            let said = if with_text { said } else { without_text(&said) };
             if own != said {
                 let Case { kind, typmod, text } = case;
-                differences.push(format!(
-                    "{}({typmod}) {text:?} in {}:\n  server {said}\n  here   {own}",
-                    kind.name, session.time_zone
-                ));
+                let what = format!("{}({typmod}) {text:?}", kind.name);
+                differences.push(format!("{what}:\n  server {said}\n  here   {own}"));
             }
         }
+        let count = differences.len();
+        differences.truncate(20);
+        let zone = session.time_zone;
+        ensure!(count == 0, "{count} differences in {zone}\n{}", differences.join("\n"));
+        Ok(())
     }
-    let count = differences.len();
-    differences.truncate(16);
-    ensure!(count == 0, "{count} differences\n{}", differences.join("\n"));
-    Ok(())
 }
 
 /// True when this project, whose settings are fixed, prints the type as the session does.

@@ -67,6 +67,10 @@ pub struct Zone {
     repeats_after: bool,
 }
 
+fn capitals(name: &[u8]) -> impl Iterator<Item = u8> {
+    name.iter().map(u8::to_ascii_uppercase)
+}
+
 /// The 400 years, or times 400 years, that so many seconds (at least one) reach into.
 fn cycles(seconds: i64) -> i64 {
     ((seconds - 1) / REPEAT + 1).saturating_mul(REPEAT)
@@ -129,8 +133,8 @@ impl Zone {
         self.kinds.iter().all(|kind| kind.east == east).then_some(east)
     }
 
-    /// What an abbreviation (in capitals) meant at a moment, or last before it, or else first
-    /// after it; nothing when the zone does not use it.
+    /// What an abbreviation (in any case; zones have it in capitals) meant at a moment, or last
+    /// before it, or else first after it; nothing when the zone does not use it.
     pub fn abbreviation_at(&self, abbreviation: &[u8], utc: i64) -> Option<LocalTimeKind> {
         let name = self.name_position(abbreviation)?;
         let is_it = |position: &usize| self.kind_after(*position).name == name;
@@ -140,7 +144,7 @@ impl Zone {
         Some(self.kind_after(found))
     }
 
-    /// What an abbreviation (in capitals) means in this zone, if the zone knows it.
+    /// What an abbreviation (in any case) means in this zone, if the zone knows it.
     pub fn abbreviation(&self, abbreviation: &[u8]) -> Option<AbbreviationMeaning> {
         let name = self.name_position(abbreviation)?;
         let mut uses = self.kinds.iter().filter(|kind| kind.name == name);
@@ -151,9 +155,10 @@ impl Zone {
 
     /// Where the names have this one, from its first letter on.
     fn name_position(&self, abbreviation: &[u8]) -> Option<usize> {
+        let is_it = |name: &[u8]| name.iter().copied().eq(capitals(abbreviation));
         let mut position = 0;
         for name in self.names.split(|&byte| byte == 0) {
-            if position < self.names.len() && name == abbreviation {
+            if position < self.names.len() && is_it(name) {
                 return Some(position);
             }
             position += name.len() + 1;

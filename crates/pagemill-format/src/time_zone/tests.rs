@@ -1,4 +1,5 @@
-//! Zones known by heart, and any bytes.
+//! Zones known by heart, and any bytes. Zones of real files are held against servers by the tests of
+//! `pagemill-cluster`.
 
 use super::*;
 use proptest::prelude::*;

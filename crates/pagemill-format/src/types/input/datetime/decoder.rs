@@ -118,39 +118,37 @@ impl<'a> Decoder<'a> {
             Some(b'.') if takes_fraction || self.is_strict() => {}
             Some(_) => return Err(Fault::Syntax),
         }
-        let moment = &mut self.parts.moment;
         match label {
             Unit::Julian => self.julian_day(value, rest),
             Unit::Time => match self.parts.number_field(text, self.seen | Mask::DATE)? {
                 Mask::TIME => Ok(Mask::TIME),
                 _ => Err(Fault::Syntax),
             },
-            _ if self.context.version >= PgVersion::V16 => Err(Fault::Syntax),
-            Unit::Month if self.seen.has_all(Mask::MONTH | Mask::HOUR) => {
-                moment.minute = value;
-                Ok(Mask::MINUTE)
-            }
-            Unit::Second => {
-                moment.second = value;
-                if rest.is_empty() {
-                    return Ok(Mask::SECOND);
-                }
-                moment.micros = fraction_micros(rest, self.context.version)?;
-                Ok(Mask::ALL_SECONDS)
-            }
-            _ => {
-                let (place, part) = match label {
-                    Unit::Year => (&mut moment.year, Mask::YEAR),
-                    Unit::Month => (&mut moment.month, Mask::MONTH),
-                    Unit::Day => (&mut moment.day, Mask::DAY),
-                    Unit::Hour => (&mut moment.hour, Mask::HOUR),
-                    Unit::Minute => (&mut moment.minute, Mask::MINUTE),
-                    _ => return Err(Fault::Syntax),
-                };
-                *place = value;
-                Ok(part)
-            }
+            _ if self.is_strict() => Err(Fault::Syntax),
+            _ => self.part_by_label(label, value, rest),
         }
+    }
+
+    /// A part of the date or time by its label, as in `y2001m02d04`.
+    fn part_by_label(&mut self, label: Unit, value: i32, fraction: &[u8]) -> Result<Mask> {
+        let is_minute = self.seen.has_all(Mask::MONTH | Mask::HOUR);
+        let moment = &mut self.parts.moment;
+        let (place, part) = match label {
+            Unit::Year => (&mut moment.year, Mask::YEAR),
+            Unit::Month if is_minute => (&mut moment.minute, Mask::MINUTE),
+            Unit::Month => (&mut moment.month, Mask::MONTH),
+            Unit::Day => (&mut moment.day, Mask::DAY),
+            Unit::Hour => (&mut moment.hour, Mask::HOUR),
+            Unit::Minute => (&mut moment.minute, Mask::MINUTE),
+            Unit::Second => (&mut moment.second, Mask::SECOND),
+            _ => return Err(Fault::Syntax),
+        };
+        *place = value;
+        if fraction.is_empty() {
+            return Ok(part);
+        }
+        moment.micros = fraction_micros(fraction, self.context.version)?;
+        Ok(Mask::ALL_SECONDS)
     }
 
     /// A Julian day, its fraction the time of day.
@@ -192,7 +190,7 @@ impl<'a> Decoder<'a> {
             return None;
         }
         let zone = &self.context.session_zone;
-        Some(match zone.abbreviation(&word.to_ascii_uppercase())? {
+        Some(match zone.abbreviation(word)? {
             AbbreviationMeaning::Fixed(kind) => Meaning::Offset(kind.east, kind.is_daylight),
             AbbreviationMeaning::Changing => Meaning::Abbreviation(zone.clone()),
         })
@@ -286,6 +284,6 @@ pub(super) fn offset_west(moment: &Moment, zone: &Zone) -> i32 {
 pub(super) fn abbreviation_west(moment: &Moment, zone: &Zone, name: &[u8]) -> i32 {
     let resolved = moment.is_valid_julian().then(|| zone.resolve(moment.unix_seconds()));
     let (east, utc) = resolved.map_or((0, 0), |time| (time.east, time.utc));
-    let named = zone.abbreviation_at(&name.to_ascii_uppercase(), utc);
+    let named = zone.abbreviation_at(name, utc);
     -named.map_or(east, |kind| kind.east)
 }

@@ -219,6 +219,8 @@ impl<'a, S: IntervalSum> Decoder<'a, S> {
             }
             _ => return Err(Fault::Syntax),
         };
+        // A number before it would need a unit.
+        self.unit = Some(Unit::Other);
         Ok(Mask::DATE | Mask::TIME)
     }
 }

@@ -27,6 +27,7 @@ mod mask;
 mod numbers;
 mod parts;
 mod precision;
+mod styles;
 mod time_text;
 mod values;
 mod words;
@@ -34,6 +35,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use styles::{DateOrder, IntervalStyle};
 pub use values::{
     read_date, read_interval, read_time, read_timestamp, read_timestamptz, read_timetz,
 };
@@ -53,28 +55,6 @@ pub type DateTimeReader = fn(&[u8], i32, &DateTimeContext, &mut Vec<u8>) -> Resu
 pub trait ZoneLookup: Send + Sync {
     /// The zone of this name, in any case: one of the zone database, or a rule in POSIX's notation.
     fn zone(&self, name: &str) -> Option<Arc<Zone>>;
-}
-
-/// The order in which a date of three short numbers is read: the second part of `DateStyle`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DateOrder {
-    /// Month, day, year: the server's default.
-    #[default]
-    Mdy,
-    /// Day, month, year.
-    Dmy,
-    /// Year, month, day.
-    Ymd,
-}
-
-/// How a leading minus sign of an interval is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum IntervalStyle {
-    /// It belongs to the first field: all settings of `IntervalStyle` but `sql_standard`.
-    #[default]
-    Postgres,
-    /// It belongs to all fields, when no other one has a sign.
-    SqlStandard,
 }
 
 /// What the session says about texts of dates and times.

@@ -83,8 +83,9 @@ fn hexadecimal(text: &[u8]) -> Option<Real> {
         len += 1;
     }
     let (power, power_len) = exponent(text.get(len..).unwrap_or_default(), b'p');
-    let value = value * scale * 2f64.powi(power);
-    seen.then_some(Real { value, len: len + power_len, out_of_range: false })
+    let scaled = if value == 0.0 { value } else { value * scale * 2f64.powi(power) };
+    let out_of_range = value != 0.0 && !scaled.is_normal();
+    seen.then_some(Real { value: scaled, len: len + power_len, out_of_range })
 }
 
 fn decimal(text: &[u8]) -> Option<Real> {

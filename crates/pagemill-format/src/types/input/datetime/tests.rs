@@ -1,4 +1,5 @@
-//! Texts and their values, and the way back from what this crate prints.
+//! Texts and their values, and the way back from what this crate prints. Thousands of other texts
+//! are held against servers by the tests of `pagemill-cluster`.
 
 use super::values::{
     date_by_grammar, time_by_grammar, timestamp_by_grammar, timestamptz_by_grammar,
