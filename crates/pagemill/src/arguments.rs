@@ -16,6 +16,7 @@ use pagemill_format::BlockNumber;
 
 use crate::option_values::shared_buffers;
 use crate::read_arguments::ReadArguments;
+use crate::wal_arguments::WalArguments;
 
 /// Read PostgreSQL tables straight from their files, with no server running
 ///
@@ -39,6 +40,7 @@ pub(crate) enum Command {
     Count(CountArguments),
     Export(Box<ExportArguments>),
     Inspect(InspectArguments),
+    Wal(WalArguments),
     Probe(ProbeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -421,6 +423,13 @@ pub(crate) fn definition() -> clap::Command {
     Arguments::command().arg_required_else_help(true).mut_subcommands(|command| {
         match command.get_name() {
             "ls" | "inspect" => unused(command),
+            "wal" => command.mut_subcommands(|command| {
+                ["live", "allow_unclean", "no_verify_checksums"]
+                    .iter()
+                    .fold(unused(command), |command, name| {
+                        command.mut_arg(name, |arg| arg.hide(true))
+                    })
+            }),
             _ => command,
         }
     })

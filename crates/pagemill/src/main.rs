@@ -26,6 +26,10 @@ mod session;
 mod stats;
 mod tables;
 mod text_table;
+mod wal;
+mod wal_arguments;
+mod wal_summary;
+mod wal_text;
 
 use std::process::ExitCode;
 
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
         Command::Count(arguments) => count::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::Wal(arguments) => wal::run(arguments),
         Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man_page::run(arguments),
