@@ -407,6 +407,12 @@ fn control_version_of(version: PgVersion) -> u32 {
     }
 }
 
+/// The catalog version of a release, which is part of the names of tablespaces' directories.
+pub fn catalog_version_of(version: PgVersion) -> u32 {
+    let known = CATALOG_VERSIONS.iter().find(|(_, of)| *of == version);
+    known.map_or(0, |(number, _)| *number)
+}
+
 fn check_build(build: &BuildSettings) -> Result<()> {
     let refuse = |what: String| Err(Error::unsupported(STRUCTURE, what));
     if build.block_size as usize != BLOCK_SIZE {

@@ -3,8 +3,6 @@
 
 mod error;
 mod reader;
-#[cfg(test)]
-mod synthetic;
 mod wal_directory;
 mod writer;
 

@@ -338,6 +338,3 @@ fn bad(lsn: Lsn, page: Lsn, what: String) -> Outcome {
 fn page_of(lsn: Lsn) -> Lsn {
     Lsn(lsn.0 - lsn.0 % PAGE_BYTES as u64)
 }
-
-#[cfg(test)]
-mod tests;

@@ -69,7 +69,6 @@ impl WalDirectory {
         };
         check_sizes(file, long.segment_size, long.page_size)?;
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let name = name.strip_suffix(".partial").unwrap_or(name);
         let segment = SegmentName::parse(name, long.segment_size)
             .ok_or_else(|| refuse(file, "its name is not that of a WAL segment of its size"))?;
         let path = file.parent().unwrap_or(Path::new("")).to_path_buf();

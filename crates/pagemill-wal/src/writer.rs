@@ -282,6 +282,3 @@ fn shutdown_checkpoint(
     }
     Ok((body, found.end))
 }
-
-#[cfg(test)]
-mod tests;

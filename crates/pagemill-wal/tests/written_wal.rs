@@ -211,11 +211,54 @@ fn every_record_is_read_by_the_servers_own_tools() {
                 .filter_map(|line| line.split("desc: ").nth(1)?.split(' ').next())
                 .collect();
             ensure!(dumped == types, "{text}\n{types:?}");
-            println!("{text}");
         }
         stopped.flip()?;
         stopped.cluster.start()?;
         ensure!(stopped.count()? == ROWS);
+        if install.major >= 16 {
+            let theirs = inspected(&stopped, expected[0].0, writer.position())?;
+            let ours: Vec<String> = expected
+                .iter()
+                .zip(&types)
+                .map(|((begin, end), name)| format!("{begin}|{end}|{name}"))
+                .collect();
+            ensure!(theirs == ours.join("\n"), "{theirs}\n{ours:?}");
+        }
         stopped.cluster.stop()
+    });
+}
+
+/// What `pg_walinspect` says of a stretch of WAL.
+fn inspected(stopped: &Stopped, start: Lsn, end: Lsn) -> Result<String> {
+    stopped.cluster.psql("postgres", "create extension pg_walinspect")?;
+    let sql = format!(
+        "select start_lsn, end_lsn, record_type from pg_get_wal_records_info('{start}', '{end}')"
+    );
+    stopped.cluster.psql("postgres", &sql)
+}
+
+#[test]
+fn the_servers_tools_read_images_of_every_method_to_the_last_byte() {
+    every_version(|install| {
+        if !install.program("pg_waldump").exists() {
+            return Ok(());
+        }
+        for method in [ImageCompression::Off, ImageCompression::Pglz, ImageCompression::Zstd] {
+            if !method.is_known_to(pagemill_format::PgVersion::from_major(install.major).unwrap()) {
+                continue;
+            }
+            let stopped = Stopped::new(install)?;
+            let (start, end) = write_blocks(&stopped, with(method), 100)?;
+            let directory = stopped.wal()?.path;
+            let args = ["-s", &start.to_string(), "-e", &end.to_string(), "-b"];
+            let Some(text) = waldump(install, &directory, &args)? else { return Ok(()) };
+            let images = text.lines().filter(|line| line.contains("(FPW); hole: offset")).count();
+            ensure!(images == 100, "{images} images: {text}");
+            ensure!(text.contains("desc: COMMIT"), "{text}");
+            let wanted = format!("method: {}", method.name());
+            let compressed = text.lines().filter(|line| line.contains(&wanted)).count();
+            ensure!(method == ImageCompression::Off || compressed == 100, "{text}");
+        }
+        Ok(())
     });
 }

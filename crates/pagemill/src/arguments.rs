@@ -17,6 +17,7 @@ use pagemill_format::BlockNumber;
 use crate::load_arguments::LoadArguments;
 use crate::option_values::shared_buffers;
 use crate::read_arguments::ReadArguments;
+use crate::wal_arguments::WalArguments;
 
 /// Read PostgreSQL tables straight from their files, with no server running
 ///
@@ -41,6 +42,7 @@ pub(crate) enum Command {
     Export(Box<ExportArguments>),
     Inspect(InspectArguments),
     Load(Box<LoadArguments>),
+    Wal(WalArguments),
     Probe(ProbeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -423,6 +425,13 @@ pub(crate) fn definition() -> clap::Command {
     Arguments::command().arg_required_else_help(true).mut_subcommands(|command| {
         match command.get_name() {
             "ls" | "inspect" => unused(command),
+            "wal" => command.mut_subcommands(|command| {
+                ["live", "allow_unclean", "no_verify_checksums"]
+                    .iter()
+                    .fold(unused(command), |command, name| {
+                        command.mut_arg(name, |arg| arg.hide(true))
+                    })
+            }),
             _ => command,
         }
     })

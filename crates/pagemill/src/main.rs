@@ -28,6 +28,10 @@ mod session;
 mod stats;
 mod tables;
 mod text_table;
+mod wal;
+mod wal_arguments;
+mod wal_summary;
+mod wal_text;
 
 use std::process::ExitCode;
 
@@ -44,6 +48,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => export::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Load(arguments) => load::run(arguments),
+        Command::Wal(arguments) => wal::run(arguments),
         Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man_page::run(arguments),

@@ -32,11 +32,19 @@ fn page() -> Result<Vec<u8>> {
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
     for command in definition.get_subcommands() {
-        write_command(command, &mut page)?;
+        write_commands(command, &mut page)?;
     }
     man.render_extra_section(&mut page)?;
     man.render_version_section(&mut page)?;
     Ok(page)
+}
+
+/// A command, and the commands below it.
+fn write_commands(command: &clap::Command, page: &mut Vec<u8>) -> Result<()> {
+    write_command(command, page)?;
+    // What `help` says of the commands below is said here by their own sections.
+    let below = command.get_subcommands().filter(|command| command.get_name() != "help");
+    below.into_iter().try_for_each(|command| write_commands(command, page))
 }
 
 /// A command's own page would have these as sections; here they are below the command.
@@ -63,7 +71,9 @@ mod tests {
     #[test]
     fn the_page_has_a_section_for_every_command() {
         let page = String::from_utf8(page().unwrap()).unwrap();
-        for command in ["LS", "COUNT", "EXPORT", "INSPECT", "PROBE", "COMPLETIONS", "MAN"] {
+        for command in
+            ["LS", "COUNT", "EXPORT", "INSPECT", "WAL", "WAL SHOW", "PROBE", "COMPLETIONS", "MAN"]
+        {
             assert!(page.contains(&format!(".SH \"PAGEMILL {command}\"")), "{command}");
         }
         assert_eq!(page.matches(".TH ").count(), 1);

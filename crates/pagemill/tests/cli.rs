@@ -49,12 +49,13 @@ fn the_version_is_that_of_the_package() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let help = stdout(&["--help"]);
-    for command in ["ls", "count", "export", "inspect", "probe", "completions", "man"] {
+    for command in ["ls", "count", "export", "inspect", "wal", "probe", "completions", "man"] {
         assert!(help.contains(&format!("\n  {command} ")), "{help}");
         let own = stdout(&[command, "--help"]);
         assert!(own.contains("Example") && own.contains(&format!("  pagemill {command}")), "{own}");
         assert!(stdout(&[command, "-h"]).len() <= own.len());
     }
+    assert!(stdout(&["wal", "show", "--help"]).contains("  pagemill wal show -D"));
     assert_eq!(stdout(&["help", "count"]), stdout(&["count", "--help"]));
 }
 
@@ -84,7 +85,7 @@ fn the_manual_is_one_page_or_one_file_for_each_command() {
     assert!(page.contains(".TH pagemill 1") && page.contains("PAGEMILL EXPORT"), "{page}");
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(stdout(&["man", "--dir", text(dir.path())]), "");
-    for name in ["pagemill.1", "pagemill-ls.1", "pagemill-count.1", "pagemill-export.1"] {
+    for name in ["pagemill.1", "pagemill-ls.1", "pagemill-export.1", "pagemill-wal-show.1"] {
         assert!(dir.path().join(name).is_file(), "{name}");
     }
     complaint(&["man", "--dir", "/nonexistent/man1"], 1);

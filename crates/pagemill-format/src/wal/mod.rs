@@ -12,6 +12,7 @@
 
 mod block_reference;
 mod commit;
+mod description;
 mod image;
 mod invalidation;
 mod page_header;

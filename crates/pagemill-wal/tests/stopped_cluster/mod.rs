@@ -30,6 +30,8 @@ impl Stopped {
     pub(crate) fn new(install: &PgInstall) -> Result<Self> {
         let mut cluster = pagemill_testkit::prepared::empty_cluster(install)?;
         cluster.start()?;
+        // So that the server's tools can be asked about its WAL later.
+        cluster.psql("postgres", "alter system set wal_keep_size = '1GB'")?;
         cluster.psql("postgres", "create table t (a int, b text)")?;
         let rows = format!("insert into t select g, 'row ' || g from generate_series(1, {ROWS}) g");
         cluster.psql("postgres", &rows)?;

@@ -2,14 +2,19 @@
 //!
 //! That real WAL is read as the server's tools read it is tested with the command line.
 
+#[expect(dead_code, reason = "shared with the tests of writing")]
+mod synthetic;
+
 use std::fs;
 
+use pagemill_format::Lsn;
 use pagemill_format::wal::PAGE_BYTES;
+use pagemill_wal::{Damage, EndOfWal, Error, WalDirectory, WalReader};
+use synthetic::{PAGE, SEGMENT, Synthetic};
 
-use super::*;
-use crate::synthetic::{SEGMENT, Synthetic};
-
-const PAGE: u64 = PAGE_BYTES as u64;
+fn page_of(lsn: Lsn) -> Lsn {
+    Lsn(lsn.0 - lsn.0 % PAGE)
+}
 
 /// WAL with records of these lengths behind the checkpoint, and where they begin and end.
 fn wal_of(lengths: &[usize]) -> (Synthetic, Vec<(Lsn, Lsn)>) {

@@ -13,18 +13,22 @@ use pagemill_format::{Lsn, MultiXactId, Oid, PgVersion, TransactionId};
 use pagemill_io::Storage;
 use pagemill_io::simulated::FaultyFileSystem;
 
-use crate::{EndOfWal, Error, WalDirectory, WalReader, WalWriter, WriterOptions};
+use pagemill_wal::{EndOfWal, Error, WalDirectory, WalReader, WalWriter, WriterOptions};
 
 /// Bytes of a segment.
 pub(crate) const SEGMENT: u64 = 1 << 20;
 
 pub(crate) struct Synthetic {
+    /// What disturbs the writing.
     pub(crate) files: FaultyFileSystem,
     pub(crate) storage: Storage,
     pub(crate) wal: WalDirectory,
     pub(crate) checkpoint: Lsn,
     _directory: tempfile::TempDir,
 }
+
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = PAGE_BYTES as u64;
 
 /// What a reader finds: beginnings, ends and main data of records, and how they end.
 #[derive(Debug)]

@@ -1,14 +1,18 @@
 //! What is written is read again, whatever lay in the files before, and however the writing was disturbed.
+//!
+//! That servers read it too is tested in `written_wal.rs`.
+
+mod synthetic;
 
 use std::fs;
 
 use pagemill_io::simulated::Disturbance;
 use proptest::prelude::*;
 
-use super::*;
-use crate::synthetic::{SEGMENT, Synthetic};
-
-const PAGE: u64 = PAGE_BYTES as u64;
+use pagemill_format::Lsn;
+use pagemill_format::wal::{PAGE_BYTES, RecordBuilder};
+use pagemill_wal::{Error, WalDirectory, WalWriter, WriterOptions};
+use synthetic::{PAGE, SEGMENT, Synthetic};
 
 /// Appends records of these lengths and reads them again; returns where each begins and ends.
 fn write_and_read(wal: &Synthetic, lengths: &[usize], syncs: &[usize]) -> Vec<(Lsn, Lsn)> {

@@ -1,0 +1,143 @@
+//! The command line of `pagemill wal`. Flags are spelled as `pg_waldump` spells them.
+//!
+//! A place in the WAL is told from a file's name by its looks: `0/16B3748` is one, a path is not.
+
+use std::ffi::OsString;
+
+use clap::{Args, Subcommand, ValueEnum};
+use pagemill_format::wal::{RelFileLocator, ResourceManager};
+use pagemill_format::{Lsn, Oid};
+
+use crate::arguments::CommonArguments;
+
+/// Look at the WAL of a cluster
+///
+/// WAL is read as it lies in its files; nothing is replayed.
+#[derive(Debug, Args)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(after_long_help = "\
+Examples:
+  pagemill wal show -D /var/lib/postgresql/15/main
+  pagemill wal show 000000010000000000000042")]
+pub(crate) struct WalArguments {
+    #[command(subcommand)]
+    pub(crate) command: WalCommand,
+}
+
+/// What is to be done with WAL.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WalCommand {
+    Show(Box<ShowArguments>),
+}
+
+/// Print WAL records, one on each line
+///
+/// The columns are those of pg_waldump. With -D the WAL of that cluster is read, from START (by
+/// default where a recovery would begin) to END (by default to the end of WAL); with files, the
+/// records that begin in them. WAL that ends is no failure: --verbose tells where and why. Damage,
+/// with WAL going on behind it, gives exit status 1.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  pagemill wal show -D /var/lib/postgresql/15/main
+  pagemill wal show -D /var/lib/postgresql/15/main 0/1500000 0/1600000 --rmgr heap
+  pagemill wal show /archive/000000010000000000000042 --summary")]
+pub(crate) struct ShowArguments {
+    #[command(flatten)]
+    pub(crate) common: CommonArguments,
+    /// Where to begin and where to end, as 0/16B3748; or segment files
+    #[arg(value_name = "START END|FILE")]
+    pub(crate) places: Vec<OsString>,
+    /// Stop after so many records
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Only records of this resource manager; repeatable
+    #[arg(short, long, value_name = "NAME", value_parser = resource_manager)]
+    pub(crate) rmgr: Vec<ResourceManager>,
+    /// Only records of this transaction
+    #[arg(short, long, value_name = "XID")]
+    pub(crate) xid: Option<u32>,
+    /// Only records that change blocks of this relation: OIDs of tablespace, database, and relfilenode
+    #[arg(short = 'R', long, value_name = "T/D/R", value_parser = relation)]
+    pub(crate) relation: Option<RelFileLocator>,
+    /// Follow this timeline [default: that of the last checkpoint, or of the file]
+    #[arg(short, long, value_name = "TLI")]
+    pub(crate) timeline: Option<u32>,
+    /// Show each block reference on a line of its own, with the size of its image
+    #[arg(short, long)]
+    pub(crate) bkp_details: bool,
+    /// Print sums for each resource manager, or each sort of record, instead of records
+    #[arg(
+        long,
+        value_enum,
+        value_name = "BY",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "rmgr"
+    )]
+    pub(crate) summary: Option<SummaryBy>,
+}
+
+/// What a summary has a line for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SummaryBy {
+    /// Each resource manager
+    Rmgr,
+    /// Each sort of record
+    Record,
+}
+
+/// A place in the WAL, if the text looks like one.
+pub(crate) fn lsn(text: &str) -> Option<Lsn> {
+    let (high, low) = text.split_once('/')?;
+    let part = |digits: &str| {
+        let fits = (1..=8).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        u32::from_str_radix(digits, 16).ok().filter(|_| fits)
+    };
+    Some(Lsn(u64::from(part(high)?) << 32 | u64::from(part(low)?)))
+}
+
+fn resource_manager(name: &str) -> Result<ResourceManager, String> {
+    ResourceManager::named(name).filter(|manager| manager.is_valid()).ok_or_else(|| {
+        let names: Vec<_> = ResourceManager::all().map(|manager| manager.name()).collect();
+        format!("there are {}, and custom128 to custom255", names.join(", "))
+    })
+}
+
+fn relation(text: &str) -> Result<RelFileLocator, String> {
+    let oids: Vec<Option<u32>> = text.split('/').map(|part| part.parse().ok()).collect();
+    match oids[..] {
+        [Some(tablespace), Some(database), Some(number)] if tablespace != 0 && number != 0 => {
+            let (tablespace, database, number) = (Oid(tablespace), Oid(database), Oid(number));
+            Ok(RelFileLocator { tablespace, database, number })
+        }
+        _ => Err("three numbers are wanted, as in 1663/5/16384".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_told_from_files() {
+        assert_eq!(lsn("0/16B3748"), Some(Lsn(0x016B_3748)));
+        assert_eq!(lsn("1F/0"), Some(Lsn(0x1F_0000_0000)));
+        for file in
+            ["000000010000000000000001", "pg_wal/000000010000000000000001", "/0", "0/", "0/+1"]
+        {
+            assert_eq!(lsn(file), None, "{file}");
+        }
+    }
+
+    #[test]
+    fn managers_and_relations_are_named_in_the_refusal() {
+        assert_eq!(resource_manager("heap2").unwrap(), ResourceManager::HEAP2);
+        assert_eq!(resource_manager("custom130").unwrap(), ResourceManager(130));
+        assert!(resource_manager("unknown100").unwrap_err().contains("Btree"));
+        assert_eq!(relation("1663/5/16384").unwrap().number, Oid(16384));
+        for wrong in ["1663/5", "0/5/1", "1663/5/x", "1663/5/1/2"] {
+            assert!(relation(wrong).is_err(), "{wrong}");
+        }
+    }
+}
