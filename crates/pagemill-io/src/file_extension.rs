@@ -138,11 +138,10 @@ impl FileExtension {
         (state.method, state.reason.clone())
     }
 
-    /// Tells that about so many more blocks will be wanted: what is taken first is that much, up to a quarter of
-    /// a segment.
+    /// Tells that about so many more blocks will be wanted: what is taken next is that much, up to a quarter of
+    /// a segment at once.
     pub fn expect(&self, blocks: u32) {
-        let mut state = self.state();
-        state.step = state.step.max(blocks.min(LARGEST_STEP));
+        self.state().step = blocks.clamp(1, LARGEST_STEP);
     }
 
     /// How many blocks were granted, or were there before.

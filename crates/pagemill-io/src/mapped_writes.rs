@@ -3,8 +3,12 @@
 //! One stretch of 64 MiB is mapped at a time, which is what keeps a load's memory small: what was
 //! left behind belongs to the page cache alone.
 //!
-//! Invariant: the file holds every block that is written here; whoever writes extends it first. A page that
-//! could not be had from the device is an error that names the block.
+//! Whoever writes extends the file first. A page that cannot be had all the same (the file was cut, there is no space
+//! for it where each block is written to a new place, the device failed) is a fault, which does not tell why: then
+//! the bytes are written by a call, which either does or has a reason.
+//!
+//! Invariant: bytes that were taken are in the page cache of the file, or the outcome is an error that names the
+//! block.
 
 use std::sync::Arc;
 
@@ -76,14 +80,12 @@ impl MappedWrites {
         block: BlockNumber,
         bytes: &[u8],
     ) -> Result<()> {
-        let fork = self.fork.clone();
         let chunk = self.chunk(segment, offset - offset % CHUNK, block)?;
         let at = usize::try_from(offset - chunk.start).unwrap_or(usize::MAX);
-        chunk.mapping.write(at, bytes).map_err(|lost| {
-            // The kernel tells a fault and not its reason; the device's log does.
-            let error = std::io::Error::from(rustix::io::Errno::IO);
-            fork.at(chunk.file.error(error).with_offset(lost.offset), block)
-        })
+        match chunk.mapping.write(at, bytes) {
+            Ok(()) => Ok(()),
+            Err(_) => self.fork.write_blocks(block, bytes),
+        }
     }
 
     fn chunk(&mut self, segment: u32, start: u64, block: BlockNumber) -> Result<&mut Chunk> {
@@ -125,7 +127,7 @@ mod tests {
     use pagemill_format::Fork;
 
     #[test]
-    fn blocks_of_several_chunks_come_to_the_file_and_those_behind_its_end_are_errors() {
+    fn blocks_of_several_chunks_come_to_the_file_and_so_do_those_behind_its_end() {
         let dir = tempfile::tempdir().unwrap();
         let (storage, base) = (Storage::real(), dir.path().join("16384"));
         let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
@@ -139,15 +141,17 @@ mod tests {
         writes.write_blocks(BlockNumber(3), &[6; BLOCK_SIZE]).unwrap();
         writes.sync().unwrap();
         writes.write_blocks(BlockNumber(8193), &[7; BLOCK_SIZE]).unwrap();
-        let error = writes.write_blocks(BlockNumber(8194), &[8; 3 * BLOCK_SIZE]).unwrap_err();
-        assert_eq!(error.block(), Some(BlockNumber(8195)), "{error}");
+        assert_eq!(storage.counters().snapshot().write_calls, 0);
+        writes.write_blocks(BlockNumber(8194), &[8; 3 * BLOCK_SIZE]).unwrap();
+        writes.write_blocks(BlockNumber(8195), &[9; BLOCK_SIZE]).unwrap();
+        assert_eq!(storage.counters().snapshot().write_calls, 2);
         drop(writes);
         let file = std::fs::read(&base).unwrap();
-        let first_bytes: Vec<u8> = [3, 4, 8189, 8190, 8192, 8193, 8194]
+        let first_bytes: Vec<u8> = [3, 4, 8189, 8190, 8192, 8193, 8194, 8195, 8196]
             .iter()
             .map(|block| file[block * BLOCK_SIZE])
             .collect();
-        assert_eq!(first_bytes, [6, 0, 0, 5, 5, 7, 8]);
+        assert_eq!(first_bytes, [6, 0, 0, 5, 5, 7, 8, 9, 8]);
         assert_eq!(storage.counters().snapshot().map_calls, 4);
     }
 }

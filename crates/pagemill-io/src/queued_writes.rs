@@ -146,6 +146,11 @@ impl QueuedWrites {
         let bytes = *outcome.as_ref().unwrap_or(&0);
         self.storage.counters().record_write(bytes, Duration::ZERO);
         let at = write.offset.saturating_add(write.done as u64);
+        // A ring that is out of memory for a moment says so (EAGAIN): to try again is all there is.
+        let outcome = outcome.map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => io::ErrorKind::Interrupted.into(),
+            _ => error,
+        });
         let outcome = match write.file.written(write.wanted - write.done, outcome) {
             Ok(n) => {
                 write.done = self.advanced(write.done + n, write.wanted);

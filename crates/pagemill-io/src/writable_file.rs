@@ -137,7 +137,7 @@ impl WritableFile {
         match outcome {
             Ok(0) => Err(self.error(io::Error::from(io::ErrorKind::WriteZero))),
             Ok(n) => Ok(n.min(wanted)),
-            Err(error) if is_passing(&error) => Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
             Err(error) => Err(self.error(error)),
         }
     }
@@ -241,11 +241,6 @@ impl Storage {
             }
         }
     }
-}
-
-/// True when the same call may succeed now: a signal came, or a ring was out of memory for a moment.
-fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }
 
 /// True when what was to be synced could not even be opened, as a directory that is not there.

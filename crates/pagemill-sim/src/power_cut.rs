@@ -17,8 +17,8 @@
 //! without a name, and bytes may come without their order. A sync that failed makes nothing durable, and what it
 //! should have made so is not saved by a later one either.
 //!
-//! Left out: mappings, whose changes nobody sees (they are refused); files outside the recorded directory, which are
-//! written to and not recorded; garbage in the place of bytes that were never written (they read as zeros).
+//! Left out: mappings, whose changes nobody sees, and files outside the recorded directory (both are refused);
+//! garbage in the place of bytes that were never written (they read as zeros).
 //!
 //! Invariants: calls are numbered in the order in which they were made, from 0, and made one at a time; the real
 //! directory is what the program sees; an image depends on the recording, the call and the loss alone.
@@ -84,7 +84,7 @@ impl PowerCutFileSystem {
     /// When it cannot be copied.
     pub fn record(directory: &Path, snapshot: &Path) -> io::Result<Self> {
         copied_tree::copy(directory, snapshot)?;
-        let recording = Recording::new(directory.to_owned(), snapshot.to_owned());
+        let recording = Recording::new(directory.canonicalize()?, snapshot.to_owned());
         Ok(Self { real: RealFileSystem, recording: Arc::new(Mutex::new(recording)) })
     }
 
@@ -120,6 +120,21 @@ impl PowerCutFileSystem {
     fn change(&self, change: Change, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         self.recording().perform(change, act)
     }
+
+    /// A path as the recording knows it: within the recorded directory, whatever links led there.
+    fn within(&self, path: &Path) -> io::Result<PathBuf> {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new(".")).canonicalize()?;
+        self.inside(&parent.join(path.file_name().unwrap_or_default()))
+    }
+
+    fn inside(&self, path: &Path) -> io::Result<PathBuf> {
+        let within = path.strip_prefix(&self.recording().directory).map(Path::to_owned);
+        within.map_err(|_| {
+            let why = format!("{} is outside of the directory that is recorded", path.display());
+            io::Error::other(why)
+        })
+    }
 }
 
 impl FileSystem for PowerCutFileSystem {
@@ -136,48 +151,43 @@ impl FileSystem for PowerCutFileSystem {
     }
 
     fn open_for_write(&self, path: &Path, how: OpenForWrite) -> io::Result<Box<dyn File>> {
+        let within = self.within(path)?;
         let mut recording = self.recording();
         let absent = std::fs::symlink_metadata(path).is_err();
         let file = if absent && how.create != Create::Existing {
             let number = recording.new_file();
-            let change = Change::Create { path: path.to_owned(), file: number };
+            let change = Change::Create { path: within.clone(), file: number };
             recording.perform(change, || self.real.open_for_write(path, how))?
         } else {
             recording.check_writable()?;
             self.real.open_for_write(path, how)?
         };
-        let number = recording.file_of(path);
+        let number = recording.file_of(&within);
         Ok(Box::new(RecordedFile::new(file, number, self.recording.clone())))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let file = self.recording().file_of(from);
-        let change = Change::Rename { from: from.to_owned(), to: to.to_owned(), file };
-        self.change(change, || self.real.rename(from, to))
+        let (old, new) = (self.within(from)?, self.within(to)?);
+        let file = self.recording().file_of(&old);
+        self.change(Change::Rename { from: old, to: new, file }, || self.real.rename(from, to))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.change(Change::Remove { path: path.to_owned() }, || self.real.remove(path))
+        self.change(Change::Remove { path: self.within(path)? }, || self.real.remove(path))
     }
 
     fn create_dir(&self, path: &Path, group_access: bool) -> io::Result<()> {
-        let change = Change::CreateDir { path: path.to_owned() };
+        let change = Change::CreateDir { path: self.within(path)? };
         self.change(change, || self.real.create_dir(path, group_access))
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         // What the image is about needs no real sync.
-        self.change(Change::SyncDir { path: path.to_owned() }, || {
-            self.real.metadata(path).map(drop)
-        })
+        let path = self.inside(&path.canonicalize()?)?;
+        self.change(Change::SyncDir { path }, || Ok(()))
     }
 
     fn open_queue(&self, _kind: QueueKind, _depth: u32) -> io::Result<Box<dyn IoQueue>> {
         Ok(Box::new(InlineQueue::default()))
     }
-}
-
-/// The path of a file within the recorded directory; `None` outside.
-fn within(directory: &Path, path: &Path) -> Option<PathBuf> {
-    path.strip_prefix(directory).ok().map(Path::to_owned)
 }

@@ -179,6 +179,29 @@ fn names_made_moved_and_removed_last_only_when_their_directory_was_synced() {
 }
 
 #[test]
+fn what_lies_outside_is_refused_and_a_link_leads_inside() {
+    let bench = Bench::with(&[]);
+    let outside = bench.room.path().join("outside");
+    let error = bench.storage.open_for_write(&outside, new_file()).unwrap_err();
+    assert!(error.to_string().contains("outside of the directory"), "{error}");
+    assert!(!outside.exists());
+
+    let link = bench.room.path().join("link");
+    std::os::unix::fs::symlink(bench.path(""), &link).unwrap();
+    bench.storage.create_file(&link.join("a"), b"a", false).unwrap();
+    assert_eq!(bench.at_the_end(contents("a")), BTreeSet::from([some(b"a")]));
+    let calls: Vec<String> = (0..=4).map(|call| bench.files.describe(call)).collect();
+    let expected = [
+        "call 0: create a",
+        "call 1: write 1 bytes of a at 0",
+        "call 2: sync a",
+        "call 3: sync directory ",
+    ];
+    assert_eq!(calls[..4], expected);
+    assert_eq!(calls[4], "after call 4");
+}
+
+#[test]
 fn an_ordered_journal_shows_a_later_name_only_with_the_earlier_ones() {
     let bench = Bench::with(&[]);
     for name in ["1", "2", "3"] {

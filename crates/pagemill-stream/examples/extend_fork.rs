@@ -21,7 +21,7 @@ use pagemill_io::{
     Caching, Create, FileExtendMethod, FileExtension, OpenForWrite, Storage, WritableFork,
     WriteMethod,
 };
-use pagemill_stream::{WriteStream, WriteStreamOptions};
+use pagemill_stream::{WriteStream, WriteStreamOptions, open_fork};
 use pagemill_sys::AlignedBuffer;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -63,8 +63,7 @@ fn main() -> Result<(), Failure> {
         trial.take(&word)?;
     }
     let storage = Storage::real();
-    let how = OpenForWrite { create: Create::New, caching: trial.caching, group_access: false };
-    let fork = Arc::new(WritableFork::open(&storage, Path::new(&file), Fork::Main, how)?);
+    let fork = Arc::new(trial.open(&storage, Path::new(&file))?);
     let outcome = trial.run(&fork).and_then(|times| trial.tell(&fork, times));
     fork.remove_made()?;
     outcome
@@ -85,6 +84,15 @@ impl Trial {
             _ => return Err(format!("unknown: {word}").into()),
         }
         Ok(())
+    }
+
+    /// The new file; one that is filled by `auto` is opened as `auto` would.
+    fn open(&self, storage: &Storage, file: &Path) -> Result<WritableFork, Failure> {
+        let how = OpenForWrite { create: Create::New, caching: self.caching, group_access: false };
+        if self.what == "fill" && self.io_method.is_none() {
+            return Ok(open_fork(storage, file, Fork::Main, how, self.size)?);
+        }
+        Ok(WritableFork::open(storage, file, Fork::Main, how)?)
     }
 
     /// The time until the sync, and that of the sync.

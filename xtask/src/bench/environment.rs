@@ -15,7 +15,17 @@ pub(super) fn collect(
     pagemill: Option<String>,
     root: &Path,
 ) -> Vec<(&'static str, String)> {
-    let mount = mount_of(&cluster.directory);
+    of_directory(&cluster.directory, cluster.version(), pagemill, root)
+}
+
+/// As [`collect`], for a directory with no cluster in it.
+pub(super) fn of_directory(
+    directory: &Path,
+    postgresql: Option<String>,
+    pagemill: Option<String>,
+    root: &Path,
+) -> Vec<(&'static str, String)> {
+    let mount = mount_of(directory);
     let queue = mount.as_ref().and_then(|mount| mount.queue.clone()).unwrap_or_default();
     let entries = [
         ("date", said("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"])),
@@ -31,7 +41,7 @@ pub(super) fn collect(
         ("device", mount.as_ref().map(|mount| mount.source.clone())),
         ("scheduler", line_of(&format!("{queue}/scheduler"))),
         ("read_ahead_kb", line_of(&format!("{queue}/read_ahead_kb"))),
-        ("postgresql", cluster.version()),
+        ("postgresql", postgresql),
         ("pagemill", pagemill),
         ("commit", commit(root)),
         ("rustc", said("rustc", &["--version"])),

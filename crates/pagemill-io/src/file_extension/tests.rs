@@ -46,6 +46,18 @@ fn a_fork_grows_in_ever_larger_steps_and_is_cut_back_at_the_end() {
 }
 
 #[test]
+fn what_is_expected_is_taken_at_once_and_no_more() {
+    let (dir, fork) = fork_of(&FaultyFileSystem::default());
+    let extension = FileExtension::new(fork.clone(), 0, None);
+    extension.expect(1000);
+    for _ in 0..1000 {
+        extension.extend(1).unwrap();
+    }
+    assert_eq!(len_of(&dir, "16384"), 1000 * 8192);
+    assert_eq!(fork.storage().counters().snapshot().extend_calls, 1);
+}
+
+#[test]
 fn space_reaches_over_the_end_of_a_segment() {
     let (dir, fork) = fork_of(&FaultyFileSystem::default());
     let method = Some(FileExtendMethod::PosixFallocate);

@@ -11,13 +11,13 @@
 //! Invariant: changes are gone through in the order they were made, so that the same recording, call and loss give
 //! the same image.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::recording::{Change, FileNumber, Recording};
-use super::{Loss, copied_tree, within};
+use super::{Loss, copied_tree};
 use crate::seed::Random;
 
 /// What a device writes whole or not at all, in bytes.
@@ -36,9 +36,8 @@ pub(super) fn make(recording: &Recording, call: usize, loss: Loss, into: &Path) 
     copied_tree::copy(&recording.snapshot, into)?;
     let mut image = Image::new(recording, call, loss);
     let (names, contents) = image.replay()?;
-    let target = |path: &Path| within(&recording.directory, path).map(|path| into.join(path));
     for (path, what) in &names {
-        let Some(target) = target(path) else { continue };
+        let target = into.join(path);
         match what {
             Name::Absent => remove_if_there(&target)?,
             Name::Directory => std::fs::create_dir_all(&target)?,
@@ -100,20 +99,20 @@ impl<'r> Image<'r> {
         let (mut names, mut contents) = (Names::new(), Contents::new());
         for (number, origin) in self.recording.origins.iter().enumerate() {
             let Some(path) = origin else { continue };
-            let Some(place) = within(&self.recording.directory, path) else { continue };
-            match std::fs::read(self.recording.snapshot.join(place)) {
+            match std::fs::read(self.recording.snapshot.join(path)) {
                 // Made by somebody else since.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 read => contents.insert(number, read?),
             };
             names.insert(path.clone(), Name::File(number));
         }
+        let durable = self.durable();
         for call in 0..self.call.min(self.recording.made.len()) {
             let Some(made) = self.recording.made.get(call).filter(|made| made.done) else {
                 continue;
             };
             let change = &made.change;
-            let durable = self.is_durable(call, change);
+            let durable = durable.get(call).copied().unwrap_or_default();
             let fate = if durable { Fate::Kept } else { self.fate(call, change) };
             if let Some(file) = change.file() {
                 let bytes = contents.entry(file).or_default();
@@ -132,34 +131,33 @@ impl<'r> Image<'r> {
         Ok((names, contents))
     }
 
-    /// Whether a change had been made to last when the power went.
-    fn is_durable(&self, call: usize, change: &Change) -> bool {
-        let directory = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
-        match change {
-            Change::Rename { from, to, .. } => {
-                self.is_dir_synced(call, &directory(from))
-                    && self.is_dir_synced(call, &directory(to))
+    /// Which changes had been made to last when the power went: seen from the end, since the first sync after a
+    /// change decides about bytes (if it failed, no later one helps), and any about names.
+    fn durable(&self) -> Vec<bool> {
+        let made: Vec<_> = self.recording.made.iter().take(self.call).collect();
+        let (mut files, mut directories) = (HashMap::new(), HashSet::new());
+        let mut durable = vec![false; made.len()];
+        for (call, durable) in made.into_iter().zip(&mut durable).rev() {
+            let is_synced =
+                |path: &Path| directories.contains(path.parent().unwrap_or(Path::new("")));
+            *durable = match &call.change {
+                Change::Rename { from, to, .. } => is_synced(from) && is_synced(to),
+                Change::Create { path, .. }
+                | Change::Remove { path }
+                | Change::CreateDir { path } => is_synced(path),
+                change => change.file().is_some_and(|file| files.get(&file) == Some(&true)),
+            };
+            match &call.change {
+                Change::Sync { file } => {
+                    files.insert(*file, call.done);
+                }
+                Change::SyncDir { path } if call.done => {
+                    directories.insert(path.clone());
+                }
+                _ => {}
             }
-            Change::Create { path, .. } | Change::Remove { path } | Change::CreateDir { path } => {
-                self.is_dir_synced(call, &directory(path))
-            }
-            _ => change.file().is_some_and(|file| self.is_synced(call, file)),
         }
-    }
-
-    /// Whether the first sync of the file after the call succeeded: if it failed, no later one helps.
-    fn is_synced(&self, call: usize, file: FileNumber) -> bool {
-        let later = self.recording.made.iter().take(self.call).skip(call + 1);
-        let mut syncs =
-            later.filter(|made| matches!(made.change, Change::Sync { file: of } if of == file));
-        syncs.next().is_some_and(|sync| sync.done)
-    }
-
-    fn is_dir_synced(&self, call: usize, directory: &Path) -> bool {
-        let mut later = self.recording.made.iter().take(self.call).skip(call + 1);
-        later.any(|made| {
-            made.done && matches!(&made.change, Change::SyncDir { path } if same(path, directory))
-        })
+        durable
     }
 
     fn fate(&mut self, call: usize, change: &Change) -> Fate {
@@ -252,9 +250,4 @@ fn put(bytes: &mut Vec<u8>, offset: u64, written: &[u8]) {
 
 fn resize(bytes: &mut Vec<u8>, len: u64) {
     bytes.resize(usize::try_from(len).unwrap_or(usize::MAX), 0);
-}
-
-/// Whether two paths name the same directory, as far as they are written alike.
-fn same(one: &Path, other: &Path) -> bool {
-    one.components().eq(other.components())
 }

@@ -16,7 +16,7 @@ use super::WriteFault;
 /// Which file, whatever it is called.
 pub(super) type FileNumber = usize;
 
-/// One change. Paths are as the program named them.
+/// One change. Paths are those within the recorded directory.
 #[derive(Debug, Clone)]
 pub(super) enum Change {
     Create { path: PathBuf, file: FileNumber },
@@ -150,12 +150,7 @@ impl Recording {
     }
 
     fn words(&self, change: &Change) -> String {
-        let name = |path: &Path| {
-            super::within(&self.directory, path)
-                .unwrap_or_else(|| path.to_owned())
-                .display()
-                .to_string()
-        };
+        let name = |path: &Path| path.display().to_string();
         let of =
             |file: &FileNumber| self.name_of(*file).map_or("a file".to_owned(), |path| name(&path));
         match change {
