@@ -40,26 +40,37 @@ impl ServerRow {
 }
 
 impl ServerTable {
-    /// Asks a running server; the files can be read once it is stopped.
-    pub(crate) fn describe(cluster: &TestCluster, name: &str) -> Result<Self> {
-        let columns = cluster.psql(
-            "postgres",
-            &format!(
-                "SELECT attlen, attalign, attstorage, attcompression, attisdropped \
-                 FROM pg_attribute WHERE attrelid = '{name}'::regclass AND attnum > 0 ORDER BY attnum"
-            ),
+    /// Asks a running server about tables, all at once; the files can be read once it is stopped.
+    pub(crate) fn describe(cluster: &TestCluster, names: &[&str]) -> Result<Vec<Self>> {
+        let list = names.iter().map(|name| format!("('{name}'::regclass)")).collect::<Vec<_>>();
+        let ask = |columns: &str, rest: &str| {
+            let list = list.join(", ");
+            cluster
+                .psql("postgres", &format!("SELECT {columns} FROM (VALUES {list}) l (rel), {rest}"))
+        };
+        let columns = ask(
+            "rel, attlen, attalign, attstorage, attcompression, attisdropped",
+            "pg_attribute WHERE attrelid = rel AND attnum > 0 ORDER BY attnum",
         )?;
-        let columns = columns.lines().map(column).collect::<Result<Vec<_>>>()?;
-        let class = cluster.psql(
-            "postgres",
-            &format!(
-                "SELECT pg_relation_filepath(oid), reltoastrelid, \
-                 CASE WHEN reltoastrelid <> 0 THEN pg_relation_filepath(reltoastrelid) END, \
-                 coalesce(substring(reloptions::text from 'fillfactor=(\\d+)')::int, 100), \
-                 coalesce(substring(reloptions::text from 'toast_tuple_target=(\\d+)')::int, 0) \
-                 FROM pg_class WHERE oid = '{name}'::regclass"
-            ),
+        let classes = ask(
+            "rel, pg_relation_filepath(oid), reltoastrelid, \
+             CASE WHEN reltoastrelid <> 0 THEN pg_relation_filepath(reltoastrelid) END, \
+             coalesce(substring(reloptions::text from 'fillfactor=(\\d+)')::int, 100), \
+             coalesce(substring(reloptions::text from 'toast_tuple_target=(\\d+)')::int, 0)",
+            "pg_class WHERE oid = rel",
         )?;
+        names.iter().map(|name| Self::of_answers(cluster, name, &columns, &classes)).collect()
+    }
+
+    fn of_answers(cluster: &TestCluster, name: &str, columns: &str, classes: &str) -> Result<Self> {
+        let of_table = |line: &'_ str| {
+            line.split_once('|')
+                .filter(|(table, _)| *table == name)
+                .map(|(_, rest)| rest.to_owned())
+        };
+        let columns = columns.lines().filter_map(of_table).map(|line| column(&line));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let class = classes.lines().find_map(of_table).context("no such table")?;
         let fields: Vec<&str> = class.split('|').collect();
         let path = |name: &str| cluster.data_dir().join(name);
         let toast = fields[1].parse().ok().filter(|oid| *oid != 0).map(Oid);
