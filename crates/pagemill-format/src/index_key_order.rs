@@ -61,7 +61,10 @@ impl KeyColumn {
     #[inline]
     fn payload<'t>(&self, value: &'t [u8]) -> Cow<'t, [u8]> {
         match self.layout.len {
-            -1 => varlena_payload(value),
+            -1 => match value {
+                [header, payload @ ..] if header & 1 == 1 && *header != 1 => Cow::Borrowed(payload),
+                _ => varlena_payload(value),
+            },
             -2 => Cow::Borrowed(value.split_last().map_or(value, |(_, text)| text)),
             _ => Cow::Borrowed(value),
         }
@@ -140,6 +143,12 @@ impl KeyOrder {
     pub fn abbreviate(&self, entry: &[u8]) -> u64 {
         let Some(first) = self.columns.first() else { return 0 };
         first.abbreviate(Walk::new(entry).next(0, first.layout))
+    }
+
+    /// True when entries without nulls that have the same abbreviation have the same key, so that sorting
+    /// needs nothing else but their heap TIDs.
+    pub fn is_decided_by_abbreviation(&self) -> bool {
+        matches!(&self.columns[..], [only] if only.order.is_decided_by_abbreviation())
     }
 
     /// What of `entry` has to be kept so that it still comes behind `before`.

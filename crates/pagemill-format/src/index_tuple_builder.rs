@@ -23,7 +23,7 @@ use crate::page_builder::max_align;
 use crate::toast_builder::ValueCompressor;
 use crate::tuple::infomask;
 use crate::tuple_builder::{block_halves, tid_bytes};
-use crate::tuple_data_builder::{AttributeStorage, ColumnLayout, DataForm, Row, Value};
+use crate::tuple_data_builder::{AttributeStorage, ColumnLayout, DataForm, DataSize, Row, Value};
 use crate::varlena::VARLENA_HEADER_BYTES;
 
 /// Bytes before the key, without nulls and with.
@@ -97,7 +97,7 @@ impl IndexForm {
         if size.bytes > COMPRESSION_TARGET {
             return self.form_compressed(row, tid, out);
         }
-        form(&self.data, row, tid, out)
+        form(&self.data, row, size, tid, out)
     }
 
     #[cold]
@@ -110,7 +110,7 @@ impl IndexForm {
         self.compress(row);
         let start = out.len();
         let row = CompressedRow { row, compressed: &self.compressed, scratch: &self.scratch };
-        form(&self.data, &row, tid, out)?;
+        form(&self.data, &row, self.data.measure(&row)?, tid, out)?;
         let length = out.len() - start;
         if length > MAX_ENTRY_BYTES {
             out.truncate(start);
@@ -164,8 +164,13 @@ impl<R: Row + ?Sized> Row for CompressedRow<'_, R> {
 }
 
 #[inline]
-fn form<R: Row + ?Sized>(data: &DataForm, row: &R, tid: Tid, out: &mut Vec<u8>) -> Result<()> {
-    let size = data.measure(row)?;
+fn form<R: Row + ?Sized>(
+    data: &DataForm,
+    row: &R,
+    size: DataSize,
+    tid: Tid,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let header = if size.has_nulls { HEADER_BYTES_WITH_NULLS } else { HEADER_BYTES };
     let length = max_align(header + size.bytes);
     let Some(info) = u16::try_from(length).ok().filter(|length| *length <= SIZE_MASK) else {

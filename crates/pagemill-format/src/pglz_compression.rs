@@ -1,14 +1,17 @@
 //! Compression into pglz, whose format and decompression are in [`crate::pglz`].
 //!
 //! Positions that begin with the same four bytes (by a weak hash) are chained, newest first, over the
-//! last 4096 of them. At each position the chain is searched for the longest match, the more easily
+//! last 4094 of them. At each position the chain is searched for the longest match, the more easily
 //! satisfied the longer that takes; a match of three bytes or more becomes a tag, all else literals.
 //! These are the choices of the server's default strategy, so the output is byte for byte a server's
 //! (on machines whose `char` is signed), and gives up where a server does: inputs under 32 bytes,
 //! nothing gained in the first 1024, or less than a quarter gained at all.
 //!
-//! Invariants: entry 0 is none's and ends every chain; a chain holds positions below the current one
-//! only; nothing is allocated per value but what the output grows by.
+//! A server takes positions out of their chains when they are too far back. Here a chain just ends where
+//! it gets too far: positions in it only go backward, so nothing behind can be near again.
+//!
+//! Invariants: a chain's positions go backward, and those within reach are intact, as a position's place
+//! is used again 4096 later; nothing is allocated per value but what the output grows by.
 //!
 //! Source: `src/common/pg_lzcompress.c`, PostgreSQL 14 to 18.
 
@@ -28,33 +31,17 @@ const GOOD_MATCH_DROP_PERCENT: usize = 10;
 /// What the output may have of the input, in percent.
 const NEEDED_PERCENT: usize = 75;
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Entry {
-    next: u16,
-    previous: u16,
-    chain: u16,
-    position: u32,
-}
-
-/// The memory of a compression, kept from value to value.
+/// The memory of a compression, kept from value to value. Positions are counted from 1; 0 ends a chain.
 #[derive(Debug)]
 pub struct PglzCompressor {
-    heads: Box<[u16]>,
-    entries: Box<[Entry]>,
+    heads: Box<[u32; MAX_CHAINS]>,
+    next: Box<[u32; HISTORY]>,
     chain_mask: usize,
-    next_entry: u16,
-    is_recycling: bool,
 }
 
 impl Default for PglzCompressor {
     fn default() -> Self {
-        Self {
-            heads: vec![0; MAX_CHAINS].into(),
-            entries: vec![Entry::default(); HISTORY + 1].into(),
-            chain_mask: 0,
-            next_entry: 1,
-            is_recycling: false,
-        }
+        Self { heads: Box::new([0; MAX_CHAINS]), next: Box::new([0; HISTORY]), chain_mask: 0 }
     }
 }
 
@@ -84,8 +71,6 @@ impl PglzCompressor {
         };
         self.heads[..chains].fill(0);
         self.chain_mask = chains - 1;
-        self.next_entry = 1;
-        self.is_recycling = false;
     }
 
     fn run(&mut self, value: &[u8], tags: &mut Tags<'_>, most: usize) -> bool {
@@ -94,18 +79,20 @@ impl PglzCompressor {
             if tags.written() >= most || (!has_matched && tags.written() >= PATIENCE) {
                 return false;
             }
-            match self.find(value, at) {
+            let chain = self.chain(value, at);
+            let found = self.find(value, at, chain);
+            self.remember(at, chain);
+            at += 1;
+            match found {
                 Some((distance, length)) => {
                     tags.put_match(distance, length);
-                    (at..at + length).for_each(|position| self.remember(value, position));
-                    at += length;
+                    for _ in 1..length {
+                        self.remember(at, self.chain(value, at));
+                        at += 1;
+                    }
                     has_matched = true;
                 }
-                None => {
-                    tags.put_literal(byte);
-                    self.remember(value, at);
-                    at += 1;
-                }
+                None => tags.put_literal(byte),
             }
         }
         tags.finish();
@@ -114,58 +101,29 @@ impl PglzCompressor {
 
     /// Distance and length of the match to take at a position.
     #[inline]
-    fn find(&self, value: &[u8], at: usize) -> Option<(usize, usize)> {
+    fn find(&self, value: &[u8], at: usize, chain: usize) -> Option<(usize, usize)> {
         let (mut best, mut best_distance, mut good) = (0, 0, GOOD_MATCH);
-        let mut entry = self.heads[self.chain(value, at)];
-        while entry != 0 {
-            let Entry { next, position, .. } = self.entries[usize::from(entry)];
-            let distance = at - position as usize;
-            if distance > FARTHEST_MATCH {
-                break;
-            }
-            let length = match_length(value, position as usize, at, best);
+        let mut position = self.heads[chain % MAX_CHAINS] as usize;
+        while position != 0 && at + 1 - position <= FARTHEST_MATCH {
+            let from = position - 1;
+            let length = match_length(value, from, at, best);
             if length > best {
-                (best, best_distance) = (length, distance);
+                (best, best_distance) = (length, at - from);
             }
-            entry = next;
             if best >= good {
                 break;
             }
             good -= good * GOOD_MATCH_DROP_PERCENT / 100;
+            position = self.next[from % HISTORY] as usize;
         }
         (best >= SHORTEST_MATCH).then_some((best_distance, best))
     }
 
     #[inline]
-    fn remember(&mut self, value: &[u8], position: usize) {
-        let number = self.next_entry;
-        if self.is_recycling {
-            self.forget(number);
-        }
-        let chain = self.chain(value, position);
-        let head = self.heads[chain];
-        self.entries[usize::from(number)] =
-            Entry { next: head, previous: 0, chain: chain as u16, position: position as u32 };
-        // Of no consequence where the chain was empty: entry 0 is none's.
-        self.entries[usize::from(head)].previous = number;
-        self.heads[chain] = number;
-        self.next_entry += 1;
-        if usize::from(self.next_entry) > HISTORY {
-            self.next_entry = 1;
-            self.is_recycling = true;
-        }
-    }
-
-    /// Takes an entry out of its chain.
-    #[inline]
-    fn forget(&mut self, number: u16) {
-        let Entry { next, previous, chain, .. } = self.entries[usize::from(number)];
-        if previous == 0 {
-            self.heads[usize::from(chain)] = next;
-        } else {
-            self.entries[usize::from(previous)].next = next;
-        }
-        self.entries[usize::from(next)].previous = previous;
+    fn remember(&mut self, at: usize, chain: usize) {
+        let head = &mut self.heads[chain % MAX_CHAINS];
+        self.next[at % HISTORY] = *head;
+        *head = at as u32 + 1;
     }
 
     #[inline]
@@ -190,16 +148,32 @@ fn most_output(length: usize) -> usize {
     }
 }
 
-/// How many bytes from `from` on are those from `at` on; anything up to `best` counts as 0.
+/// How many bytes from `from` on are those from `at` on; anything up to `best` may count as 0.
 #[inline]
 fn match_length(value: &[u8], from: usize, at: usize, best: usize) -> usize {
-    if best > 0 && (best >= LONGEST_MATCH || value.get(from + best) != value.get(at + best)) {
+    if value.get(from + best) != value.get(at + best) {
         return 0;
     }
     let here = value.get(at..).unwrap_or_default();
     let here = &here[..here.len().min(LONGEST_MATCH)];
     let there = value.get(from..).unwrap_or_default();
-    here.iter().zip(there).take_while(|(a, b)| a == b).count()
+    common_prefix(here, &there[..here.len().min(there.len())])
+}
+
+#[inline]
+fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    let (eights_a, _) = a.as_chunks::<8>();
+    let (eights_b, _) = b.as_chunks::<8>();
+    let mut length = 0;
+    for (a, b) in eights_a.iter().zip(eights_b) {
+        let differing = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differing != 0 {
+            return length + (differing.trailing_zeros() / 8) as usize;
+        }
+        length += 8;
+    }
+    let rest = a.get(length..).unwrap_or_default().iter().zip(b.get(length..).unwrap_or_default());
+    length + rest.take_while(|(a, b)| a == b).count()
 }
 
 /// The output: control bytes, and the items they speak of.

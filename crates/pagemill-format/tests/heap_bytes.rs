@@ -242,18 +242,18 @@ fn compare(theirs: &[BlockBytes], ours: &[BlockBytes]) -> Result<()> {
 fn check(install: &PgInstall) -> Result<()> {
     let mut cluster = empty_cluster(install)?;
     cluster.start()?;
-    let mut tables = Vec::new();
     let file = cluster.root().join("rows.copy").display().to_string();
-    for (name, script) in scripts() {
-        let script = script.replace("{file}", &file);
-        cluster.psql("postgres", &format!("BEGIN; {script} COMMIT")).context(name.clone())?;
-        let table = ServerTable::describe(&cluster, &name)?;
-        tables.push((name, table));
-    }
+    let scripts = scripts();
+    let transactions = scripts.iter().map(|(_, script)| format!("BEGIN; {script} COMMIT;\n"));
+    let script: String = transactions.collect();
+    cluster.psql("postgres", &script.replace("{file}", &file))?;
+    let names: Vec<&str> = scripts.iter().map(|(name, _)| name.as_str()).collect();
+    let tables = ServerTable::describe(&cluster, &names)?;
     cluster.stop()?;
-    for (name, table) in &tables {
-        let [heap, toast] = rebuilt(table).context(name.clone())?;
-        compare(&table.pages()?, &heap).context(name.clone())?;
+    for (name, table) in names.iter().zip(&tables) {
+        let context = || name.to_string();
+        let [heap, toast] = rebuilt(table).with_context(context)?;
+        compare(&table.pages()?, &heap).with_context(context)?;
         compare(&table.toast_pages()?, &toast).with_context(|| format!("TOAST of {name}"))?;
     }
     Ok(())
@@ -278,7 +278,7 @@ fn check_lz4(install: &PgInstall) -> Result<()> {
     let ask = "SELECT sum(pg_column_size(b)) < sum(length(b)) / 10, md5(string_agg(b || c::text, ',' ORDER BY a)) \
                FROM t WHERE pg_column_compression(b) = 'lz4'";
     let before = cluster.psql("postgres", ask)?;
-    let table = ServerTable::describe(&cluster, "t")?;
+    let table = ServerTable::describe(&cluster, &["t"])?.remove(0);
     let file = cluster.psql("postgres", "SELECT pg_relation_filepath('t')")?;
     cluster.stop()?;
     let [mut heap, _] = rebuilt(&table)?;

@@ -84,6 +84,7 @@ pub struct ScalarOrder {
     compare: fn(&[u8], &[u8]) -> Ordering,
     abbreviate: fn(&[u8]) -> u64,
     has_equal_image: bool,
+    is_decided_by_abbreviation: bool,
 }
 
 /// The labels of an enum type by their place in its order.
@@ -141,6 +142,15 @@ impl ValueOrder {
         }
     }
 
+    /// True when values with the same abbreviation are equal.
+    pub fn is_decided_by_abbreviation(&self) -> bool {
+        match self {
+            Self::Scalar(order) => order.is_decided_by_abbreviation,
+            Self::Enum(_) => true,
+            Self::Text(_) | Self::PaddedText(_) => false,
+        }
+    }
+
     /// True when equal values are equal byte for byte, so that an index may keep one of them for all
     /// (support function 4, `equalimage`).
     pub fn has_equal_image(&self) -> bool {
@@ -184,30 +194,32 @@ fn scalar(oid: u32) -> Option<&'static ScalarOrder> {
 }
 
 macro_rules! orders {
-    ($($name:ident = $module:ident :: $compare:ident, $abbreviate:ident, $has_equal_image:expr;)*) => {
+    ($($name:ident = $module:ident :: $compare:ident, $abbreviate:ident, $image:expr, $decided:expr;)*) => {
         $(
             static $name: ScalarOrder = ScalarOrder {
                 compare: $module::$compare,
                 abbreviate: $module::$abbreviate,
-                has_equal_image: $has_equal_image,
+                has_equal_image: $image,
+                is_decided_by_abbreviation: $decided,
             };
         )*
     };
 }
 
+// The order, the abbreviation, whether equal values are equal bytes, whether the abbreviation decides.
 // Equal numbers and intervals can be stored in more than one way, as -0 and 0, 1.0 and 1.00, 1 day and 24 hours.
 orders! {
-    SIGNED = binary::compare_signed, abbreviate_signed, true;
-    UNSIGNED = binary::compare_unsigned, unsigned, true;
-    BYTES = binary::compare_bytes, abbreviate_bytes, true;
-    FLOAT = binary::compare_floats, abbreviate_float, false;
-    TID = binary::compare_tids, abbreviate_tid, true;
-    OID_VECTOR = binary::compare_oid_vectors, abbreviate_oid_vector, true;
-    BITS = binary::compare_bits, abbreviate_bits, true;
-    INET = inet::compare, abbreviate, true;
-    NUMERIC = numeric::compare, abbreviate, false;
-    INTERVAL = time::compare_intervals, abbreviate_interval, false;
-    TIME_WITH_ZONE = time::compare_times_with_zone, abbreviate_time_with_zone, true;
+    SIGNED = binary::compare_signed, abbreviate_signed, true, true;
+    UNSIGNED = binary::compare_unsigned, unsigned, true, true;
+    BYTES = binary::compare_bytes, abbreviate_bytes, true, false;
+    FLOAT = binary::compare_floats, abbreviate_float, false, true;
+    TID = binary::compare_tids, abbreviate_tid, true, true;
+    OID_VECTOR = binary::compare_oid_vectors, abbreviate_oid_vector, true, false;
+    BITS = binary::compare_bits, abbreviate_bits, true, false;
+    INET = inet::compare, abbreviate, true, false;
+    NUMERIC = numeric::compare, abbreviate, false, false;
+    INTERVAL = time::compare_intervals, abbreviate_interval, false, false;
+    TIME_WITH_ZONE = time::compare_times_with_zone, abbreviate_time_with_zone, true, false;
 }
 
 /// A text up to its first zero: only a `name` has any, behind its text.

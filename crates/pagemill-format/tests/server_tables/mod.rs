@@ -16,50 +16,61 @@ use pagemill_format::{BLOCK_SIZE, BlockBytes, Oid};
 use pagemill_testkit::TestCluster;
 
 /// A table as the server says it is.
-pub struct ServerTable {
-    pub columns: Vec<ColumnLayout>,
-    pub layout: TupleLayout,
-    pub toast_relation: Option<Oid>,
-    pub fillfactor: u8,
-    pub tuple_target: Option<usize>,
+pub(crate) struct ServerTable {
+    pub(crate) columns: Vec<ColumnLayout>,
+    pub(crate) layout: TupleLayout,
+    pub(crate) toast_relation: Option<Oid>,
+    pub(crate) fillfactor: u8,
+    pub(crate) tuple_target: Option<usize>,
     file: PathBuf,
     toast_file: Option<PathBuf>,
 }
 
 /// A row's values.
-pub struct ServerRow {
-    pub payloads: Vec<Option<Vec<u8>>>,
+pub(crate) struct ServerRow {
+    pub(crate) payloads: Vec<Option<Vec<u8>>>,
     /// The TOAST pointers among them.
-    pub pointers: Vec<ToastPointer>,
+    pub(crate) pointers: Vec<ToastPointer>,
 }
 
 impl ServerRow {
-    pub fn values(&self) -> Vec<Option<&[u8]>> {
+    pub(crate) fn values(&self) -> Vec<Option<&[u8]>> {
         self.payloads.iter().map(Option::as_deref).collect()
     }
 }
 
 impl ServerTable {
-    /// Asks a running server; the files can be read once it is stopped.
-    pub fn describe(cluster: &TestCluster, name: &str) -> Result<Self> {
-        let columns = cluster.psql(
-            "postgres",
-            &format!(
-                "SELECT attlen, attalign, attstorage, attcompression, attisdropped \
-                 FROM pg_attribute WHERE attrelid = '{name}'::regclass AND attnum > 0 ORDER BY attnum"
-            ),
+    /// Asks a running server about tables, all at once; the files can be read once it is stopped.
+    pub(crate) fn describe(cluster: &TestCluster, names: &[&str]) -> Result<Vec<Self>> {
+        let list = names.iter().map(|name| format!("('{name}'::regclass)")).collect::<Vec<_>>();
+        let ask = |columns: &str, rest: &str| {
+            let list = list.join(", ");
+            cluster
+                .psql("postgres", &format!("SELECT {columns} FROM (VALUES {list}) l (rel), {rest}"))
+        };
+        let columns = ask(
+            "rel, attlen, attalign, attstorage, attcompression, attisdropped",
+            "pg_attribute WHERE attrelid = rel AND attnum > 0 ORDER BY attnum",
         )?;
-        let columns = columns.lines().map(column).collect::<Result<Vec<_>>>()?;
-        let class = cluster.psql(
-            "postgres",
-            &format!(
-                "SELECT pg_relation_filepath(oid), reltoastrelid, \
-                 CASE WHEN reltoastrelid <> 0 THEN pg_relation_filepath(reltoastrelid) END, \
-                 coalesce(substring(reloptions::text from 'fillfactor=(\\d+)')::int, 100), \
-                 coalesce(substring(reloptions::text from 'toast_tuple_target=(\\d+)')::int, 0) \
-                 FROM pg_class WHERE oid = '{name}'::regclass"
-            ),
+        let classes = ask(
+            "rel, pg_relation_filepath(oid), reltoastrelid, \
+             CASE WHEN reltoastrelid <> 0 THEN pg_relation_filepath(reltoastrelid) END, \
+             coalesce(substring(reloptions::text from 'fillfactor=(\\d+)')::int, 100), \
+             coalesce(substring(reloptions::text from 'toast_tuple_target=(\\d+)')::int, 0)",
+            "pg_class WHERE oid = rel",
         )?;
+        names.iter().map(|name| Self::of_answers(cluster, name, &columns, &classes)).collect()
+    }
+
+    fn of_answers(cluster: &TestCluster, name: &str, columns: &str, classes: &str) -> Result<Self> {
+        let of_table = |line: &'_ str| {
+            line.split_once('|')
+                .filter(|(table, _)| *table == name)
+                .map(|(_, rest)| rest.to_owned())
+        };
+        let columns = columns.lines().filter_map(of_table).map(|line| column(&line));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let class = classes.lines().find_map(of_table).context("no such table")?;
         let fields: Vec<&str> = class.split('|').collect();
         let path = |name: &str| cluster.data_dir().join(name);
         let toast = fields[1].parse().ok().filter(|oid| *oid != 0).map(Oid);
@@ -75,16 +86,16 @@ impl ServerTable {
         })
     }
 
-    pub fn pages(&self) -> Result<Vec<BlockBytes>> {
+    pub(crate) fn pages(&self) -> Result<Vec<BlockBytes>> {
         blocks(&self.file)
     }
 
-    pub fn toast_pages(&self) -> Result<Vec<BlockBytes>> {
+    pub(crate) fn toast_pages(&self) -> Result<Vec<BlockBytes>> {
         self.toast_file.as_deref().map_or(Ok(Vec::new()), blocks)
     }
 
     /// The values of the chunks, by their id.
-    pub fn toasted(&self) -> Result<HashMap<Oid, Vec<u8>>> {
+    pub(crate) fn toasted(&self) -> Result<HashMap<Oid, Vec<u8>>> {
         let layout = TupleLayout::new(vec![
             AttributeLayout { len: 4, align: 4 },
             AttributeLayout { len: 4, align: 4 },
@@ -113,7 +124,11 @@ impl ServerTable {
     }
 
     /// The payloads of a tuple.
-    pub fn row(&self, tuple: &HeapTuple<'_>, toasted: &HashMap<Oid, Vec<u8>>) -> Result<ServerRow> {
+    pub(crate) fn row(
+        &self,
+        tuple: &HeapTuple<'_>,
+        toasted: &HashMap<Oid, Vec<u8>>,
+    ) -> Result<ServerRow> {
         let (mut spans, data) = (Vec::new(), tuple.data());
         self.layout.spans(&data, self.columns.len(), &mut spans)?;
         let mut row = ServerRow { payloads: Vec::new(), pointers: Vec::new() };
@@ -160,7 +175,7 @@ pub(crate) fn column(line: &str) -> Result<ColumnLayout> {
 }
 
 /// The blocks of a file, without those at its end that the server allocated (16 on) and did not use.
-pub fn blocks(file: &Path) -> Result<Vec<BlockBytes>> {
+pub(crate) fn blocks(file: &Path) -> Result<Vec<BlockBytes>> {
     let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
     ensure!(bytes.len().is_multiple_of(BLOCK_SIZE));
     let blocks = bytes.as_chunks::<BLOCK_SIZE>().0;
@@ -169,7 +184,7 @@ pub fn blocks(file: &Path) -> Result<Vec<BlockBytes>> {
 }
 
 /// The tuples of a page, in the order of their line pointers.
-pub fn tuples(page: &BlockBytes) -> Result<Vec<HeapTuple<'_>>> {
+pub(crate) fn tuples(page: &BlockBytes) -> Result<Vec<HeapTuple<'_>>> {
     let page = Page::new(page);
     page.check_header()?;
     let pointers = (1..=page.line_pointer_count()).filter_map(|number| page.line_pointer(number));

@@ -163,6 +163,7 @@ proptest! {
                 prop_assert_eq!(compared, order.compare(b, a).reverse());
                 let abbreviated = order.abbreviate(a).cmp(&order.abbreviate(b));
                 prop_assert!(abbreviated == compared || abbreviated == Ordering::Equal);
+                prop_assert!(abbreviated == compared || !order.is_decided_by_abbreviation());
                 for c in &values {
                     if compared.is_le() && order.compare(b, c).is_le() {
                         prop_assert!(order.compare(a, c).is_le());
