@@ -44,7 +44,7 @@ impl MappedInput {
         if is_special(path) {
             return Ok(None);
         }
-        let file = storage.open(path)?;
+        let file = open_regular(storage, path)?;
         let len = file.len().map_err(|error| Error::new(error, path))?;
         let Some(len) = usize::try_from(len).ok().filter(|&len| len > 0) else { return Ok(None) };
         storage.counters().record_map();
@@ -153,9 +153,10 @@ impl InputStream {
         let source = if is_special(path) {
             let open = || rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
             let opened = rustix::io::retry_on_intr(open);
-            Source::Descriptor(opened.map_err(|error| Error::new(io::Error::from(error), path))?)
+            let refused = |error| Error::new(ErrorKind::Io(io::Error::from(error)), path);
+            Source::Descriptor(opened.map_err(refused)?)
         } else {
-            let file = storage.open(path)?;
+            let file = open_regular(storage, path)?;
             let len = file.len().map_err(|error| Error::new(error, path))?;
             Source::File { file, offset: 0, len }
         };
@@ -208,6 +209,15 @@ impl InputStream {
             _ => Ok(0),
         }
     }
+}
+
+fn open_regular(storage: &Storage, path: &Path) -> Result<Box<dyn File>> {
+    storage.open(path).map_err(|error| match error.kind() {
+        // The system's own words: the remedies for files of a data directory are others.
+        ErrorKind::Permission => Error::new(ErrorKind::Io(rustix::io::Errno::ACCESS.into()), path),
+        ErrorKind::NotFound => Error::new(ErrorKind::Io(rustix::io::Errno::NOENT.into()), path),
+        _ => error,
+    })
 }
 
 /// True for what is there and is no regular file: opening a pipe twice would show its writer a

@@ -258,7 +258,7 @@ fn damaged_and_misnamed_compressed_files_are_errors() {
     std::fs::write(&path, "1\n2\n").unwrap();
     assert!(failure(&rules, &path).contains("damaged gzip data: it does not begin as"));
     let missing = failure(&rules, &dir.path().join("absent.csv"));
-    assert!(missing.contains("absent.csv: no such file"), "{missing}");
+    assert!(missing.contains("absent.csv: No such file or directory"), "{missing}");
 }
 
 #[test]
