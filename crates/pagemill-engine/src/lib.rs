@@ -19,7 +19,6 @@ mod index_count;
 mod index_export;
 pub mod index_order;
 mod index_scan;
-pub mod index_sort;
 pub mod inspect;
 pub mod list;
 pub mod load;

@@ -21,7 +21,6 @@ pub mod queued_writes;
 pub mod read_settings;
 pub mod real_files;
 mod ring_queue;
-pub mod scratch_file;
 pub mod seam;
 pub mod segment_listing;
 #[cfg(any(test, feature = "simulated"))]
@@ -54,7 +53,6 @@ pub use read_settings::{
     MAX_EFFECTIVE_IO_CONCURRENCY, ReadSettings, Readahead,
 };
 pub use real_files::RealFileSystem;
-pub use scratch_file::ScratchFile;
 pub use seam::{
     Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Lane,
     Metadata, OpenForWrite, QueueKind, QueuedIo, Residency,
