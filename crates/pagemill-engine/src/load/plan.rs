@@ -91,9 +91,10 @@ impl LoadPlan {
             fields.iter().map(|&field| &*relation.columns[field].name).collect();
         let inputs = catalog.columns(relation.class.oid, |name| given.contains(&name))?;
         let layouts = layouts_of(database, &relation)?;
+        let version = database.cluster().version();
         let plan_of = |definition| IndexPlan::new(database, definition, &relation);
         let indexes = rules.indexes.iter().map(plan_of).collect::<Result<_>>()?;
-        let toast_index = rules.toast.as_ref().map(|(_, index)| IndexPlan::of_toast(index));
+        let toast_index = rules.toast.as_ref().map(|(_, index)| IndexPlan::of_toast(index, version));
         Ok(Self {
             not_null: (0..)
                 .zip(&inputs)
