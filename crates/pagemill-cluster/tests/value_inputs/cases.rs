@@ -13,7 +13,7 @@ pub(crate) struct Case {
     /// The first version that has it.
     pub(crate) since: PgVersion,
     /// The texts.
-    pub(crate) texts: Vec<&'static str>,
+    pub(crate) texts: Vec<String>,
 }
 
 /// Types that are made before.
@@ -51,7 +51,7 @@ CREATE TYPE floats AS RANGE (subtype = float8);
 ";
 
 fn case(type_name: &'static str, texts: &[&'static str]) -> Case {
-    Case { type_name, since: PgVersion::V14, texts: texts.to_vec() }
+    Case { type_name, since: PgVersion::V14, texts: texts.iter().map(|text| (*text).to_owned()).collect() }
 }
 
 /// Everything that is tried.

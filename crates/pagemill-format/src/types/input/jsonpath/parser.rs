@@ -182,6 +182,11 @@ impl Parser<'_> {
 
     /// Operators of at least this precedence, and their operands.
     fn expression(&mut self, least: u8) -> Result<Parsed, InputError> {
+        let begins_predicate =
+            self.is("!") || matches!(self.token, Token::Keyword(Keyword::Exists, _));
+        if begins_predicate && least > COMPARISON {
+            return Err(self.refused());
+        }
         let mut left = self.nested(Self::operand)?;
         while let Some((kind, precedence)) = operator(&self.token).filter(|found| found.1 >= least)
         {
