@@ -27,8 +27,8 @@ use pagemill_format::control::{ClusterState, ControlFile, FullTransactionId};
 use pagemill_format::wal::{
     Commit, ExclusiveLock, ImageCompression, Invalidation, RecordBuilder, RelFileLocator,
 };
-use pagemill_format::{BlockBytes, BlockNumber, Fork, Lsn, Oid, TransactionId};
-use pagemill_io::OpenForWrite;
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Lsn, Oid, TransactionId};
+use pagemill_io::{Create, OpenForWrite, WritableFork};
 use pagemill_wal::{WalDirectory, WalWriter, WriterOptions};
 
 use super::class_rows::{ClassChange, change_rows};
@@ -197,12 +197,45 @@ impl ClusterChange {
         self.pages.insert((file, fork, block), page);
     }
 
+    /// Takes space for a live fork that has `blocks` blocks once the change took place, and leaves it as long as it
+    /// is: a full disk is then told before anything depends on the space.
+    ///
+    /// # Errors
+    /// When there is no space, or the files cannot be opened.
+    pub fn reserve(&self, file: RelFileLocator, fork: Fork, blocks: u32) -> Result<()> {
+        let cluster = self.database.cluster();
+        let base = pending::base(cluster, file);
+        let how = OpenForWrite::default();
+        let fork = WritableFork::open(cluster.storage(), &base, fork, how)?;
+        let mut first = 0;
+        while first < blocks {
+            let here = WritableFork::within_segment(BlockNumber(first), blocks - first);
+            let (segment, _) = fork.file(BlockNumber(first))?;
+            let (len, wanted) = (segment.len()?, u64::from(here) * BLOCK_SIZE as u64);
+            if len < wanted {
+                segment.reserve(len..wanted)?;
+            }
+            first += here;
+        }
+        Ok(())
+    }
+
+    /// Takes space for what the changed pages add to live forks.
+    fn reserve_pages(&self) -> Result<()> {
+        let mut ends = BTreeMap::new();
+        for &(file, fork, block) in self.pages.keys() {
+            ends.insert((file, fork), block.0 + 1);
+        }
+        ends.into_iter().try_for_each(|((file, fork), blocks)| self.reserve(file, fork, blocks))
+    }
+
     /// Makes the change take place.
     ///
     /// # Errors
     /// When something fails before the decision, nothing has changed. [`Error::Unfinished`] when it is after that.
     pub fn commit(mut self) -> Result<()> {
         self.prepare_catalog()?;
+        self.reserve_pages()?;
         self.log_pages()?;
         self.log_commit()?;
         self.wal.sync()?;
@@ -292,8 +325,29 @@ impl ClusterChange {
         for &file in &self.dropped_files {
             pending::remove_files(&cluster, file)?;
         }
+        self.tell_archiver(begin, end)?;
         self.checkpoint()?;
         pending::forget(cluster.storage(), cluster.path())
+    }
+
+    /// Leaves a note for the archiver, where there is one, for each segment that is full now.
+    ///
+    /// Source: `XLogArchiveNotify` in `src/backend/access/transam/xlogarchive.c`, PostgreSQL 14 to 18.
+    fn tell_archiver(&self, begin: Lsn, end: Lsn) -> Result<()> {
+        let settings = self.database.session_settings()?;
+        let mode = settings.get("archive_mode").unwrap_or_default().to_ascii_lowercase();
+        if !matches!(mode.as_slice(), b"on" | b"true" | b"yes" | b"1" | b"always") {
+            return Ok(());
+        }
+        let storage = self.database.cluster().storage();
+        let mut segment = self.wal_directory.segment_of(begin);
+        while segment.end() <= end {
+            let note = format!("archive_status/{segment}.ready");
+            let how = OpenForWrite { create: Create::OrNew, ..OpenForWrite::default() };
+            storage.open_for_write(&self.wal_directory.path.join(note), how)?;
+            segment = self.wal_directory.segment_of(segment.end());
+        }
+        Ok(())
     }
 
     fn checkpoint(&mut self) -> Result<()> {

@@ -51,7 +51,11 @@ CREATE TYPE floats AS RANGE (subtype = float8);
 ";
 
 fn case(type_name: &'static str, texts: &[&'static str]) -> Case {
-    Case { type_name, since: PgVersion::V14, texts: texts.iter().map(|text| (*text).to_owned()).collect() }
+    Case {
+        type_name,
+        since: PgVersion::V14,
+        texts: texts.iter().map(|text| (*text).to_owned()).collect(),
+    }
 }
 
 /// Everything that is tried.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use pagemill_cluster::insert_rules::{Collation, IndexDefinition, KeyColumn as DefinedColumn};
 use pagemill_cluster::{ClassRow, Database, Relation};
-use pagemill_format::{Oid, PgVersion};
 use pagemill_format::btree_builder::BtreeOptions;
 use pagemill_format::index_key_order::{KeyColumn, KeyOrder};
 use pagemill_format::index_tuple_builder::IndexForm;
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
 use pagemill_format::types::order::{Collation as TextOrder, EnumOrder, TextCollation, ValueOrder};
+use pagemill_format::{Oid, PgVersion};
 use pagemill_sys::LocaleCollation;
 
 use super::plan::column_layout;
