@@ -53,7 +53,7 @@ impl ForkWriter {
         let files = open_fork(cluster.storage(), &base, fork, create, expected);
         let files = Arc::new(files.map_err(cluster_error)?);
         let space = FileExtension::new(files, 0, how.extend_method);
-        space.expect(expected);
+        space.expect_blocks(expected);
         let checksums = cluster.control().has_data_checksums();
         let options = WriteStreamOptions { checksums, ..WriteStreamOptions::default() };
         let stream = WriteStream::new(Arc::new(space), options, None).map_err(cluster_error)?;

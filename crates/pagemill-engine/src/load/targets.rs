@@ -1,4 +1,6 @@
 //! Everything a load writes: the table, its TOAST table, the indexes of both.
+//!
+//! Invariant: batches are taken in the order of the input.
 
 use pagemill_cluster::change::ClusterChange;
 use pagemill_format::Oid;
