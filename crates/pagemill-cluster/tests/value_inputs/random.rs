@@ -6,7 +6,7 @@ use pagemill_format::PgVersion;
 use super::cases::Case;
 
 /// Texts of each type.
-const TEXTS: usize = 1200;
+const TEXTS: usize = 60;
 
 /// Numbers that look random (a linear congruential generator of Knuth's).
 struct Random(u64);
