@@ -61,6 +61,8 @@ pub struct ClusterChange {
     /// Relations that standbys lock, as what they hold is exchanged.
     locked: Vec<Oid>,
     pages: BTreeMap<(RelFileLocator, Fork, BlockNumber), Box<BlockBytes>>,
+    /// Where the first image for a live file is in the WAL: what is before needs not be replayed.
+    live_from: Option<Lsn>,
     is_flipped: bool,
 }
 
@@ -97,6 +99,7 @@ impl ClusterChange {
             classes: HashMap::new(),
             locked: Vec::new(),
             pages: BTreeMap::new(),
+            live_from: None,
             is_flipped: false,
         })
     }
@@ -117,8 +120,25 @@ impl ClusterChange {
     }
 
     /// The WAL of the change.
-    pub fn wal(&mut self) -> &mut WalWriter {
-        &mut self.wal
+    pub fn wal(&self) -> &WalWriter {
+        &self.wal
+    }
+
+    /// Logs images of pages of one fork, at most 32, and returns the LSN they get. Those of a new file are in that file
+    /// already, or will be; those of a live one are put there by the commit.
+    ///
+    /// # Errors
+    /// When the WAL cannot be written.
+    pub fn log_images(
+        &mut self,
+        file: RelFileLocator,
+        fork: Fork,
+        pages: &[(BlockNumber, &BlockBytes)],
+    ) -> Result<Lsn> {
+        if !self.new_files.contains(&file) {
+            self.live_from.get_or_insert(self.wal.position());
+        }
+        Ok(self.wal.append_images(file, fork, pages, self.xid())?)
     }
 
     /// Numbers for new relation files in these tablespaces, which nothing has yet.
@@ -274,9 +294,8 @@ impl ClusterChange {
     }
 
     fn log_pages(&mut self) -> Result<()> {
-        let xid = self.xid();
-        for (&(file, fork, block), page) in &self.pages {
-            self.wal.append_images(file, fork, &[(block, page)], xid)?;
+        for ((file, fork, block), page) in std::mem::take(&mut self.pages) {
+            self.log_images(file, fork, &[(block, &page)])?;
         }
         Ok(())
     }
@@ -320,7 +339,9 @@ impl ClusterChange {
         let cluster = self.database.cluster().clone();
         let skipped: HashSet<_> = self.new_files.iter().copied().collect();
         let (begin, end) = (self.wal.start_lsn(), self.wal.position());
-        replay_images(&cluster, &self.wal_directory, begin, end, &skipped)?;
+        if let Some(from) = self.live_from {
+            replay_images(&cluster, &self.wal_directory, from, end, &skipped)?;
+        }
         commit_log::mark_committed(&cluster, self.xid())?;
         for &file in &self.dropped_files {
             pending::remove_files(&cluster, file)?;

@@ -156,9 +156,7 @@ impl ForkWriter {
         }
         if self.is_logged {
             let images: Vec<_> = pages.iter().map(|(block, page)| (*block, &**page)).collect();
-            let xid = change.xid();
-            let lsn = change.wal().append_images(self.file, self.fork, &images, xid);
-            let lsn = lsn.map_err(pagemill_cluster::Error::from)?;
+            let lsn = change.log_images(self.file, self.fork, &images)?;
             pages.iter_mut().for_each(|(_, page)| set_lsn(page, lsn));
         }
         let Some(stream) = &mut self.stream else { return Ok(()) };
@@ -174,12 +172,10 @@ impl ForkWriter {
         first: BlockNumber,
         pages: &mut [BlockBytes],
     ) -> Result<()> {
-        let xid = change.xid();
         for (record, pages) in (0..).zip(pages.chunks_mut(IMAGES_PER_RECORD)) {
             let block = first.0 + record * IMAGES_PER_RECORD as u32;
             let images: Vec<_> = (block..).map(BlockNumber).zip(&*pages).collect();
-            let lsn = change.wal().append_images(self.file, self.fork, &images, xid);
-            let lsn = lsn.map_err(pagemill_cluster::Error::from)?;
+            let lsn = change.log_images(self.file, self.fork, &images)?;
             pages.iter_mut().for_each(|page| set_lsn(page, lsn));
         }
         Ok(())
