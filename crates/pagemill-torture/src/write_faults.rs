@@ -22,6 +22,7 @@ use crate::case::{Case, Event};
 use crate::ground::Ground;
 use crate::judge::{Found, Judge, Seen};
 use crate::kind::Kind;
+use crate::postmaster::name_a_dead_process;
 use crate::recording::Recording;
 
 /// How a load with a fault ended.
@@ -64,6 +65,7 @@ fn judge_recording(
 ) -> Result<Ended> {
     let judge = Judge::new(ground, kind)?;
     let data = recording.data();
+    name_a_dead_process(&data)?;
     let found = judge.read(&data)?;
     let ended = match &recording.outcome {
         Ok(()) => {
