@@ -57,6 +57,10 @@ impl FileSystem for RealFileSystem {
         Ok(rustix::fs::rename(from, to)?)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        Ok(rustix::fs::link(from, to)?)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         Ok(rustix::fs::unlink(path)?)
     }

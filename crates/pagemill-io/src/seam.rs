@@ -62,6 +62,15 @@ pub trait FileSystem: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// Gives a file a second name, which nothing may have yet.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let _ = (from, to);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Removes a file's name.
     ///
     /// # Errors

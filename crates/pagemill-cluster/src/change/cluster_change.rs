@@ -37,7 +37,7 @@ use super::lock::ClusterLock;
 use super::oid_counter::OidCounter;
 use super::pending;
 use super::replay::replay_images;
-use crate::data_directory::Cluster;
+use crate::data_directory::{Cluster, read_control};
 use crate::database::{Database, catalog};
 use crate::error::{Error, Result};
 
@@ -252,20 +252,35 @@ impl ClusterChange {
     /// Makes the change take place.
     ///
     /// # Errors
-    /// When something fails before the decision, nothing has changed. [`Error::Unfinished`] when it is after that.
+    /// When something fails before the decision, nothing has changed. [`Error::Unfinished`] when it is after that, and
+    /// [`Error::Undecided`] when it is the decision itself that fails.
     pub fn commit(mut self) -> Result<()> {
         self.prepare_catalog()?;
         self.reserve_pages()?;
         self.log_pages()?;
         self.log_commit()?;
         self.wal.sync()?;
-        self.write_control(ClusterState::InProduction)?;
-        self.is_flipped = true;
+        self.flip()?;
         let finished = self.finish();
         finished.map_err(|error| Error::Unfinished {
             path: self.database.cluster().path().into(),
             reason: Box::new(error),
         })
+    }
+
+    /// Decides: `pg_control` says "in production". When that fails, and the file does not still say "shut down", nobody
+    /// knows what the device will have, and everything that a recovery would need has to stay.
+    fn flip(&mut self) -> Result<()> {
+        self.is_flipped = true;
+        let Err(error) = self.write_control(ClusterState::InProduction) else { return Ok(()) };
+        let cluster = self.database.cluster();
+        match read_control(cluster.storage(), cluster.path(), Some(cluster.version())) {
+            Ok(control) if control.state == ClusterState::ShutDown => {
+                self.is_flipped = false;
+                Err(error)
+            }
+            _ => Err(Error::Undecided { path: cluster.path().into(), reason: Box::new(error) }),
+        }
     }
 
     /// Turns changes of relations into changed pages of `pg_class`, and of its index.

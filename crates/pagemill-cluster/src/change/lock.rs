@@ -6,6 +6,9 @@
 //! then neither stops nor reloads the process as if it were a server. Two processes that both found the same stale file
 //! could each remove what the other has just made, so the cluster's `PG_VERSION` is locked first.
 //!
+//! A server also refuses to start when it finds the file empty. So it is written under another name and linked to its
+//! own: a process killed at any moment, or a power cut, leaves a whole file or none.
+//!
 //! Invariant: while a [`ClusterLock`] lives, the file names this process; when it is dropped, the file is removed. A
 //! killed process leaves it behind, and it stands in nobody's way.
 //!
@@ -19,6 +22,8 @@ use pagemill_io::{ErrorKind, HeldLock, Storage};
 use crate::data_directory::{LockFile, read_version};
 use crate::error::{Error, Result};
 
+/// What `postmaster.pid` is called until it is written: a server that finds it empty does not start.
+const TEMPORARY: &str = "postmaster.pid.new";
 /// How often a stale file is removed before it is taken for something else.
 const TRIES: usize = 3;
 
@@ -47,8 +52,9 @@ impl ClusterLock {
         let file = directory.join(LockFile::NAME);
         let held = storage.try_lock(&directory.join("PG_VERSION"))?;
         let Some(held) = held else { return Err(Error::BeingChanged { path: directory.into() }) };
+        let temporary = directory.join(TEMPORARY);
         for _ in 0..TRIES {
-            match storage.create_file(&file, contents(directory).as_bytes(), false) {
+            match storage.create_file(&file, &temporary, contents(directory).as_bytes(), false) {
                 Ok(()) => {
                     let (storage, directory) = (storage.clone(), directory.to_owned());
                     return Ok(Self { storage, directory, file, _held: held });
