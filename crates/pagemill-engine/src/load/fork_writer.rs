@@ -5,16 +5,15 @@
 //!
 //! Invariant: blocks come in ascending order, each once.
 
-use std::sync::Arc;
-
 use pagemill_cluster::change::ClusterChange;
 use pagemill_format::heap_builder::assign_blocks;
 use pagemill_format::page_builder::set_lsn;
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
-use pagemill_io::{Create, FileExtendMethod, FileExtension, OpenForWrite, WritableFork};
-use pagemill_stream::{WriteStream, WriteStreamOptions};
+use pagemill_io::FileExtendMethod;
+use pagemill_stream::WriteStream;
 
+use super::new_fork::{NewFork, end_of};
 use super::page_run::{Piece, Pieces};
 use crate::error::Result;
 
@@ -48,13 +47,9 @@ impl ForkWriter {
         let cluster = change.database().cluster();
         let base = cluster.tablespace_path(file.tablespace, file.database);
         let base = base.join(file.number.to_string());
-        let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
-        let fork_files =
-            WritableFork::open(cluster.storage(), &base, fork, how).map_err(cluster_error)?;
-        let space = Arc::new(FileExtension::new(Arc::new(fork_files), 0, extend_method));
         let checksums = cluster.control().has_data_checksums();
-        let options = WriteStreamOptions { checksums, ..WriteStreamOptions::default() };
-        let stream = WriteStream::new(space, options, None).map_err(cluster_error)?;
+        let new = NewFork { fork, extend_method, checksums };
+        let stream = new.create(cluster.storage(), &base).map_err(cluster_error)?;
         Ok(Self { file, fork, stream: Some(stream), is_logged, next: 0, waiting: Vec::new() })
     }
 
@@ -99,14 +94,11 @@ impl ForkWriter {
         store: &Pieces,
     ) -> Result<()> {
         let first = BlockNumber(self.next);
-        self.next = u32::try_from(piece.pages)
-            .ok()
-            .and_then(|pages| self.next.checked_add(pages).filter(|&next| next < u32::MAX))
-            .ok_or_else(|| {
-                pagemill_cluster::Error::refused(
-                    "the table would have more blocks than a table can have",
-                )
-            })?;
+        self.next = end_of(self.next, piece.pages).ok_or_else(|| {
+            pagemill_cluster::Error::refused(
+                "the table would have more blocks than a table can have",
+            )
+        })?;
         if self.is_logged {
             let pages = piece.buffer.as_chunks_mut::<BLOCK_SIZE>().0;
             self.log(change, first, pages.get_mut(..piece.pages).unwrap_or_default())?;
