@@ -18,7 +18,8 @@ commands:
   tidy    check the house rules; each finding names file:line, the rule and the remedy
   ci      fmt, clippy, tidy, tests, documentation: everything a change must pass
   bench   measure pagemill: `bench tables` (the default) whole commands against PostgreSQL 15,
-          `bench read` every way to read, `bench extend` how files grow (each with --help)";
+          `bench read` every way to read, `bench extend` how files grow,
+          `bench load` load against COPY (each with --help)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

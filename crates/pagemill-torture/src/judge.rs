@@ -124,7 +124,10 @@ impl<'a> Judge<'a> {
         self.load_again(&cluster.data_dir(), seen)?;
         hand_over(cluster)?;
         cluster.start().context("starting after the next load")?;
-        ensure!(self.printed(cluster)? == self.after_more(seen), "other rows than were loaded again");
+        ensure!(
+            self.printed(cluster)? == self.after_more(seen),
+            "other rows than were loaded again"
+        );
         self.check(cluster).context("after the next load")?;
         cluster.stop()?;
         Ok(seen)

@@ -24,11 +24,9 @@ fn after_a_power_cut_all_rows_are_there_or_none_and_the_next_load_works() {
         let seed = number as u64;
         let cuts = PowerCuts::new(ground(), kind).unwrap();
         let calls = cuts.calls();
-        for (call, loss) in [
-            (calls / 2, Loss::Torn(seed)),
-            (*cuts.decision().end(), Loss::All),
-            (calls, Loss::All),
-        ] {
+        for (call, loss) in
+            [(calls / 2, Loss::Torn(seed)), (*cuts.decision().end(), Loss::All), (calls, Loss::All)]
+        {
             cuts.read(call, loss, true).unwrap_or_else(|error| panic!("{error:#}"));
         }
     }

@@ -86,7 +86,8 @@ fn directory(arguments: &LoadArguments) -> Result<&Path> {
     })
 }
 
-fn default_jobs() -> usize {
+/// A thread for each processor, within reason.
+pub(crate) fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(MOST_DEFAULT_JOBS)
 }
 

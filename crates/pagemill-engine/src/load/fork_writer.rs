@@ -5,16 +5,14 @@
 //!
 //! Invariant: blocks come in ascending order, each once.
 
-use std::sync::Arc;
-
 use pagemill_cluster::change::ClusterChange;
 use pagemill_format::heap_builder::assign_blocks;
 use pagemill_format::page_builder::set_lsn;
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
-use pagemill_io::{Create, FileExtension, OpenForWrite};
-use pagemill_stream::{WriteStream, WriteStreamOptions, open_fork};
+use pagemill_stream::WriteStream;
 
+use super::new_fork::{NewFork, end_of};
 use super::page_run::{Piece, Pieces};
 use super::plan::LoadOptions;
 use crate::error::Result;
@@ -49,14 +47,9 @@ impl ForkWriter {
         let cluster = change.database().cluster();
         let base = cluster.tablespace_path(file.tablespace, file.database);
         let base = base.join(file.number.to_string());
-        let create = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
-        let files = open_fork(cluster.storage(), &base, fork, create, expected);
-        let files = Arc::new(files.map_err(cluster_error)?);
-        let space = FileExtension::new(files, 0, how.extend_method);
-        space.expect_blocks(expected);
         let checksums = cluster.control().has_data_checksums();
-        let options = WriteStreamOptions { checksums, ..WriteStreamOptions::default() };
-        let stream = WriteStream::new(Arc::new(space), options, None).map_err(cluster_error)?;
+        let new = NewFork { fork, extend_method: how.extend_method, checksums, expected };
+        let stream = new.create(cluster.storage(), &base).map_err(cluster_error)?;
         // Servers do not log free-space maps either.
         let is_logged = how.wal && fork != Fork::Fsm;
         Ok(Self { file, fork, stream: Some(stream), is_logged, next: 0, waiting: Vec::new() })
@@ -108,14 +101,11 @@ impl ForkWriter {
         store: &Pieces,
     ) -> Result<()> {
         let first = BlockNumber(self.next);
-        self.next = u32::try_from(piece.pages)
-            .ok()
-            .and_then(|pages| self.next.checked_add(pages).filter(|&next| next < u32::MAX))
-            .ok_or_else(|| {
-                pagemill_cluster::Error::refused(
-                    "the table would have more blocks than a table can have",
-                )
-            })?;
+        self.next = end_of(self.next, piece.pages).ok_or_else(|| {
+            pagemill_cluster::Error::refused(
+                "the table would have more blocks than a table can have",
+            )
+        })?;
         if self.is_logged {
             let pages = piece.buffer.as_chunks_mut::<BLOCK_SIZE>().0;
             self.log(change, first, pages.get_mut(..piece.pages).unwrap_or_default())?;

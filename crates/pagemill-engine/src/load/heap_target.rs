@@ -5,17 +5,15 @@
 
 use pagemill_cluster::ClassRow;
 use pagemill_cluster::change::{ClassChange, ClusterChange};
-use pagemill_format::free_space_map_builder::{FreeSpaceMapBuilder, category};
-use pagemill_format::page::Page;
-use pagemill_format::visibility_map_builder::{Promise, map_blocks, set_visible};
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
 use pagemill_io::ForkFiles;
 
 use super::fork_writer::ForkWriter;
+use super::heap_maps::{free_space_pages, room_category, visibility_pages};
 use super::page_run::{PIECE_BLOCKS, Piece, Pieces};
 use super::plan::LoadPlan;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// One relation with rows.
 #[derive(Debug)]
@@ -91,7 +89,7 @@ impl HeapTarget {
 
     fn note_room(&mut self, pages: &[BlockBytes]) {
         if self.new_file.is_some() {
-            self.categories.extend(pages.iter().map(|page| category(room(page))));
+            self.categories.extend(pages.iter().map(room_category));
         }
     }
 
@@ -167,12 +165,6 @@ impl HeapTarget {
     }
 }
 
-/// Bytes for another tuple and its line pointer.
-fn room(page: &BlockBytes) -> usize {
-    let header = Page::new(page).header();
-    usize::from(header.upper.saturating_sub(header.lower)).saturating_sub(4)
-}
-
 /// The free-space map is a hint that servers do not log either.
 fn write_free_space(
     change: &mut ClusterChange,
@@ -184,12 +176,7 @@ fn write_free_space(
         return Ok(());
     }
     let mut map = ForkWriter::new_file(change, (file, Fork::Fsm), 0, &plan.options)?;
-    let mut builder = FreeSpaceMapBuilder::new();
-    let mut sink = |block: BlockNumber, page: &mut BlockBytes| map.add_page(change, block, page);
-    for &category in categories {
-        builder.add::<Error, _>(category, &mut sink)?;
-    }
-    builder.finish::<Error, _>(&mut sink)?;
+    free_space_pages(categories, |block, page| map.add_page(change, block, page))?;
     map.flush(change)?;
     map.finish()
 }
@@ -204,11 +191,7 @@ fn write_visibility(
         return Ok(());
     }
     let mut map = ForkWriter::new_file(change, (file, Fork::Vm), 0, &plan.options)?;
-    for block in map_blocks(0..blocks) {
-        let mut page = Box::new([0; BLOCK_SIZE]);
-        set_visible(&mut page, BlockNumber(block), 0..blocks, Promise::AllFrozen);
-        map.add_page(change, BlockNumber(block), &page)?;
-    }
+    visibility_pages(blocks, |block, page| map.add_page(change, block, page))?;
     map.flush(change)?;
     map.finish()
 }

@@ -16,14 +16,16 @@
 //! a server looks at.
 
 mod fork_writer;
+pub(crate) mod heap_maps;
 mod heap_target;
 mod index_build;
 mod index_keys;
 mod index_plan;
 mod key_runs;
 mod key_text;
+pub(crate) mod new_fork;
 mod old_entries;
-mod page_run;
+pub(crate) mod page_run;
 mod plan;
 mod row_former;
 mod targets;
