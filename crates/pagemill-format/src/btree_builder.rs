@@ -48,6 +48,8 @@ pub struct BtreeOptions {
     pub is_unique: bool,
     /// `deduplicate_items`, on unless it was turned off.
     pub deduplicate_items: bool,
+    /// The index may be told to be of equal images; before 15 none of the system's is (TOAST tables' neither).
+    pub knows_equal_image: bool,
 }
 
 /// What was built.
@@ -118,7 +120,9 @@ impl<'o> BtreeBuilder<'o> {
 
     /// True when equal keys are equal byte by byte (`btm_allequalimage`).
     fn all_equal_image(&self) -> bool {
-        !self.options.has_included_columns && self.order.has_equal_image()
+        self.options.knows_equal_image
+            && !self.options.has_included_columns
+            && self.order.has_equal_image()
     }
 
     fn deduplicates(&self) -> bool {

@@ -33,13 +33,14 @@ pub(super) fn rebuilt(
     let class = database.class(INDEX);
     let class = class.ok_or_else(|| Error::refused("pg_class has no row for its own index"))?;
     let old = database.cluster().main_fork(&database.base_path(class)?)?.blocks();
-    let mut pages = build(&filenode_entries(database, page)?)?;
+    let knows_equal_image = database.knows_equal_image_of_system();
+    let mut pages = build(&filenode_entries(database, page)?, knows_equal_image)?;
     let built = pages.len() as u32;
     pages.extend((built..old).map(|block| (BlockNumber(block), Box::new([0; BLOCK_SIZE]))));
     Ok(pages)
 }
 
-fn build(entries: &[FilenodeEntry]) -> Result<Vec<ChangedPage>> {
+fn build(entries: &[FilenodeEntry], knows_equal_image: bool) -> Result<Vec<ChangedPage>> {
     let column = || -> Result<KeyColumn> {
         let order = ValueOrder::of_type(OID_TYPE, &TextCollation::default());
         let order = order.ok_or_else(|| Error::refused("OIDs have no order"))?;
@@ -52,6 +53,7 @@ fn build(entries: &[FilenodeEntry]) -> Result<Vec<ChangedPage>> {
         has_included_columns: false,
         is_unique: false,
         deduplicate_items: true,
+        knows_equal_image,
     };
     let layout = ColumnLayout {
         layout: OID_LAYOUT,

@@ -38,6 +38,7 @@ pub(super) struct IndexPlan {
     pub(super) key_types: Vec<Oid>,
     fillfactor: u8,
     deduplicate: bool,
+    knows_equal_image: bool,
     key_count: usize,
 }
 
@@ -78,6 +79,7 @@ impl IndexPlan {
             key_types: key_columns().map(|column| column.type_oid).collect(),
             fillfactor: definition.fillfactor,
             deduplicate: definition.deduplicate,
+            knows_equal_image: true,
             key_count: definition.keys.len(),
         })
     }
@@ -86,7 +88,7 @@ impl IndexPlan {
     ///
     /// # Errors
     /// Never, as both have an order.
-    pub(super) fn of_toast(class: &ClassRow) -> Result<Self> {
+    pub(super) fn of_toast(database: &Database, class: &ClassRow) -> Result<Self> {
         let layout = AttributeLayout { len: 4, align: 4 };
         let key = |oid| {
             let order =
@@ -110,6 +112,7 @@ impl IndexPlan {
             key_types: vec![Oid(26), Oid(23)],
             fillfactor: pagemill_format::btree_builder::BTREE_DEFAULT_FILLFACTOR,
             deduplicate: false,
+            knows_equal_image: database.knows_equal_image_of_system(),
             key_count: 2,
         })
     }
@@ -134,6 +137,7 @@ impl IndexPlan {
             has_included_columns: self.positions.len() > self.key_count,
             is_unique: self.unique,
             deduplicate_items: self.deduplicate,
+            knows_equal_image: self.knows_equal_image,
         }
     }
 

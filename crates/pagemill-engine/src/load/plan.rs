@@ -86,14 +86,15 @@ impl LoadPlan {
             .into());
         }
         let fields = fields_of(&relation, database.row().encoding, options.columns.as_deref())?;
-        check_defaults(&relation, &fields)?;
+        check_defaults(database, &relation, &fields)?;
         let given: Vec<&[u8]> =
             fields.iter().map(|&field| &*relation.columns[field].name).collect();
         let inputs = catalog.columns(relation.class.oid, |name| given.contains(&name))?;
         let layouts = layouts_of(database, &relation)?;
         let plan_of = |definition| IndexPlan::new(database, definition, &relation);
         let indexes = rules.indexes.iter().map(plan_of).collect::<Result<_>>()?;
-        let toast_index = rules.toast.as_ref().map(|(_, index)| IndexPlan::of_toast(index));
+        let toast_index =
+            rules.toast.as_ref().map(|(_, index)| IndexPlan::of_toast(database, index));
         Ok(Self {
             not_null: (0..)
                 .zip(&inputs)
@@ -160,12 +161,16 @@ fn fields_of(
 }
 
 /// A column that the input leaves out becomes null: one with a default would not.
-fn check_defaults(relation: &Relation, fields: &[usize]) -> Result<()> {
+fn check_defaults(database: &Database, relation: &Relation, fields: &[usize]) -> Result<()> {
+    let types_with_default = database.types_with_default()?;
     let left_out =
         relation.columns.iter().enumerate().filter(|(position, _)| !fields.contains(position));
     for (_, column) in left_out.filter(|(_, column)| !column.dropped) {
         let what = match column {
             column if column.has_default => "has a default, which only a server can evaluate",
+            column if types_with_default.contains(&column.type_oid) => {
+                "has the default of its type, which only a server can evaluate"
+            }
             column if column.not_null => "may not be null",
             _ => continue,
         };
