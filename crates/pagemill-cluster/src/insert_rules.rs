@@ -147,11 +147,6 @@ impl Database {
         })
     }
 
-    /// True when B-trees of the system, those of TOAST tables among them, are told to be of equal images: from 15 on.
-    pub fn knows_equal_image_of_system(&self) -> bool {
-        self.cluster().version() >= pagemill_format::PgVersion::V15
-    }
-
     /// Types with a default of their own, which a column without one takes.
     ///
     /// # Errors

@@ -48,8 +48,9 @@ pub struct BtreeOptions {
     pub is_unique: bool,
     /// `deduplicate_items`, on unless it was turned off.
     pub deduplicate_items: bool,
-    /// The index may be told to be of equal images; before 15 none of the system's is (TOAST tables' neither).
-    pub knows_equal_image: bool,
+    /// Of a catalog or a TOAST table, in 14: such an index never says that equal keys are equal byte by byte
+    /// (`_bt_allequalimage` in `src/backend/access/nbtree/nbtutils.c`, PostgreSQL 14; not from 15 on).
+    pub is_of_system_in_14: bool,
 }
 
 /// What was built.
@@ -120,8 +121,8 @@ impl<'o> BtreeBuilder<'o> {
 
     /// True when equal keys are equal byte by byte (`btm_allequalimage`).
     fn all_equal_image(&self) -> bool {
-        self.options.knows_equal_image
-            && !self.options.has_included_columns
+        !self.options.has_included_columns
+            && !self.options.is_of_system_in_14
             && self.order.has_equal_image()
     }
 

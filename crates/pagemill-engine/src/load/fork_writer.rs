@@ -12,10 +12,11 @@ use pagemill_format::heap_builder::assign_blocks;
 use pagemill_format::page_builder::set_lsn;
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
-use pagemill_io::{Create, FileExtendMethod, FileExtension, OpenForWrite, WritableFork};
-use pagemill_stream::{WriteStream, WriteStreamOptions};
+use pagemill_io::{Create, FileExtension, OpenForWrite};
+use pagemill_stream::{WriteStream, WriteStreamOptions, open_fork};
 
 use super::page_run::{Piece, Pieces};
+use super::plan::LoadOptions;
 use crate::error::Result;
 
 /// Images in one record.
@@ -35,32 +36,40 @@ pub(super) struct ForkWriter {
 }
 
 impl ForkWriter {
-    /// A fork in a new file.
+    /// A fork in a new file, which is to have about so many blocks.
     ///
     /// # Errors
     /// When the file cannot be made.
     pub(super) fn new_file(
         change: &ClusterChange,
         (file, fork): (RelFileLocator, Fork),
-        extend_method: Option<FileExtendMethod>,
-        is_logged: bool,
+        expected: u32,
+        how: &LoadOptions,
     ) -> Result<Self> {
         let cluster = change.database().cluster();
         let base = cluster.tablespace_path(file.tablespace, file.database);
         let base = base.join(file.number.to_string());
-        let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
-        let fork_files =
-            WritableFork::open(cluster.storage(), &base, fork, how).map_err(cluster_error)?;
-        let space = Arc::new(FileExtension::new(Arc::new(fork_files), 0, extend_method));
+        let create = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
+        let files = open_fork(cluster.storage(), &base, fork, create, expected);
+        let files = Arc::new(files.map_err(cluster_error)?);
+        let space = FileExtension::new(files, 0, how.extend_method);
+        space.expect_blocks(expected);
         let checksums = cluster.control().has_data_checksums();
         let options = WriteStreamOptions { checksums, ..WriteStreamOptions::default() };
-        let stream = WriteStream::new(space, options, None).map_err(cluster_error)?;
+        let stream = WriteStream::new(Arc::new(space), options, None).map_err(cluster_error)?;
+        // Servers do not log free-space maps either.
+        let is_logged = how.wal && fork != Fork::Fsm;
         Ok(Self { file, fork, stream: Some(stream), is_logged, next: 0, waiting: Vec::new() })
     }
 
     /// A fork that lives on, behind its `blocks` blocks.
     pub(super) fn behind(file: RelFileLocator, fork: Fork, blocks: u32) -> Self {
         Self { file, fork, stream: None, is_logged: true, next: blocks, waiting: Vec::new() }
+    }
+
+    /// The relation's files.
+    pub(super) fn file(&self) -> RelFileLocator {
+        self.file
     }
 
     /// Blocks so far.

@@ -64,6 +64,8 @@ pub(super) struct LoadPlan {
     pub(super) is_fresh: bool,
     pub(super) stamp: TupleStamp,
     pub(super) options: LoadOptions,
+    /// Blocks that the input will about fill, as far as its size is known.
+    pub(super) expected_blocks: u32,
 }
 
 impl LoadPlan {
@@ -91,10 +93,11 @@ impl LoadPlan {
             fields.iter().map(|&field| &*relation.columns[field].name).collect();
         let inputs = catalog.columns(relation.class.oid, |name| given.contains(&name))?;
         let layouts = layouts_of(database, &relation)?;
+        let version = database.cluster().version();
         let plan_of = |definition| IndexPlan::new(database, definition, &relation);
         let indexes = rules.indexes.iter().map(plan_of).collect::<Result<_>>()?;
         let toast_index =
-            rules.toast.as_ref().map(|(_, index)| IndexPlan::of_toast(database, index));
+            rules.toast.as_ref().map(|(_, index)| IndexPlan::of_toast(index, version));
         Ok(Self {
             not_null: (0..)
                 .zip(&inputs)
@@ -112,6 +115,7 @@ impl LoadPlan {
             },
             toast_index: toast_index.transpose()?,
             indexes,
+            expected_blocks: 0,
             relation,
             rules,
             options,

@@ -18,8 +18,8 @@ use pagemill_sys::WriteBack;
 use crate::error::Result;
 use crate::wal_directory::WalDirectory;
 
-/// Files that were filled and not synced, at most: they are on their way to the device already.
-const MOST_UNSYNCED: usize = 8;
+/// Bytes in files that were filled and not synced, at most: they are on their way to the device already.
+const MOST_UNSYNCED_BYTES: u64 = 128 << 20;
 /// Zeros written at once where space cannot be taken otherwise.
 const ZERO_BYTES: usize = 1 << 20;
 
@@ -71,7 +71,8 @@ impl SegmentFiles {
         if let Some((_, file)) = self.open.iter().find(|(open, _)| *open == segment) {
             return Ok(file.clone());
         }
-        if self.open.len() >= MOST_UNSYNCED {
+        let unsynced = self.open.len() as u64 * u64::from(segment.segment_size);
+        if unsynced > MOST_UNSYNCED_BYTES {
             let (_, oldest) = self.open.remove(0);
             oldest.sync_data()?;
         }
