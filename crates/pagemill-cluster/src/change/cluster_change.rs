@@ -26,6 +26,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use pagemill_format::control::{ClusterState, ControlFile, FullTransactionId};
 use pagemill_format::wal::{
     Commit, ExclusiveLock, ImageCompression, Invalidation, RecordBuilder, RelFileLocator,
+    StorageFile,
 };
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Lsn, Oid, TransactionId};
 use pagemill_io::{Create, OpenForWrite, WritableFork};
@@ -153,6 +154,12 @@ impl ClusterChange {
         self.new_files.extend(&files);
         let cluster = self.database.cluster();
         pending::write(cluster.storage(), cluster.path(), &self.new_files)?;
+        // A file that gets no page, or none that is logged, has to be there on standbys too.
+        let xid = self.xid();
+        for &locator in &files {
+            let made = StorageFile { locator, fork: Fork::Main };
+            self.wal.append(&made.record(xid))?;
+        }
         Ok(files)
     }
 
@@ -257,6 +264,7 @@ impl ClusterChange {
     pub fn commit(mut self) -> Result<()> {
         self.prepare_catalog()?;
         self.reserve_pages()?;
+        self.log_locks()?;
         self.log_pages()?;
         self.log_commit()?;
         self.wal.sync()?;
@@ -308,6 +316,17 @@ impl ClusterChange {
         Ok(())
     }
 
+    /// Keeps sessions of standbys out, from before the catalogs there say something new until the commit.
+    fn log_locks(&mut self) -> Result<()> {
+        let (xid, database) = (self.xid(), self.database.row().oid);
+        let lock = |&relation: &Oid| ExclusiveLock { xid, database, relation };
+        let locks: Vec<_> = self.locked.iter().map(lock).collect();
+        if !locks.is_empty() {
+            self.wal.append(&ExclusiveLock::record(&locks))?;
+        }
+        Ok(())
+    }
+
     fn log_pages(&mut self) -> Result<()> {
         for ((file, fork, block), page) in std::mem::take(&mut self.pages) {
             self.log_images(file, fork, &[(block, &page)])?;
@@ -323,17 +342,12 @@ impl ClusterChange {
             self.wal.append(&RecordBuilder::commit_log_zero_page(page, version))?;
         }
         self.wal.append(&RecordBuilder::next_oid(self.oids.peek()))?;
-        let lock = |&relation| ExclusiveLock { xid, database: row.oid, relation };
-        let locks: Vec<_> = self.locked.iter().map(lock).collect();
-        if !locks.is_empty() {
-            self.wal.append(&ExclusiveLock::record(&locks))?;
-        }
         let commit = Commit {
             time: now_since_2000(),
             database: Some((row.oid, row.tablespace)),
             dropped_files: self.dropped_files.clone(),
             invalidations: self.invalidations(),
-            had_exclusive_locks: !locks.is_empty(),
+            had_exclusive_locks: !self.locked.is_empty(),
             force_sync: true,
             ..Commit::default()
         };

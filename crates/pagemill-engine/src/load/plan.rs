@@ -88,7 +88,7 @@ impl LoadPlan {
             .into());
         }
         let fields = fields_of(&relation, database.row().encoding, options.columns.as_deref())?;
-        check_defaults(&relation, &fields)?;
+        check_defaults(database, &relation, &fields)?;
         let given: Vec<&[u8]> =
             fields.iter().map(|&field| &*relation.columns[field].name).collect();
         let inputs = catalog.columns(relation.class.oid, |name| given.contains(&name))?;
@@ -165,12 +165,16 @@ fn fields_of(
 }
 
 /// A column that the input leaves out becomes null: one with a default would not.
-fn check_defaults(relation: &Relation, fields: &[usize]) -> Result<()> {
+fn check_defaults(database: &Database, relation: &Relation, fields: &[usize]) -> Result<()> {
+    let types_with_default = database.types_with_default()?;
     let left_out =
         relation.columns.iter().enumerate().filter(|(position, _)| !fields.contains(position));
     for (_, column) in left_out.filter(|(_, column)| !column.dropped) {
         let what = match column {
             column if column.has_default => "has a default, which only a server can evaluate",
+            column if types_with_default.contains(&column.type_oid) => {
+                "has the default of its type, which only a server can evaluate"
+            }
             column if column.not_null => "may not be null",
             _ => continue,
         };

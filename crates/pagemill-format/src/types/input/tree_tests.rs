@@ -106,7 +106,11 @@ fn pair() -> TypeInput {
         attribute(1700, true, Some(scalar(1700))),
         attribute(1009, true, Some(texts)),
     ];
-    TypeInput::Composite(Arc::new(CompositeInput { oid: Oid(made::PAIR), attributes }))
+    TypeInput::Composite(Arc::new(CompositeInput {
+        oid: Oid(made::PAIR),
+        version: None,
+        attributes,
+    }))
 }
 
 /// Types of the catalog that the tests of output made up, by their OIDs there.
