@@ -449,7 +449,7 @@ struct CollationOrder {
 /// `collcollate` and `datcollate`: a `name` in 14, a text from 15 on, null for other providers.
 fn locale_text(raw: Option<&[u8]>) -> Result<Box<[u8]>, FormatError> {
     let Some(raw) = raw else { return Ok(Box::default()) };
-    if raw.len() == 64 && raw.last() == Some(&0) && raw.iter().any(|&byte| byte == 0) {
+    if raw.len() == 64 && raw.last() == Some(&0) && raw.contains(&0) {
         let end = raw.iter().position(|&byte| byte == 0).unwrap_or(raw.len());
         return Ok(raw[..end].into());
     }
