@@ -229,3 +229,75 @@ impl PartialEq for MemoryHead<'_> {
 }
 
 impl Eq for MemoryHead<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use pagemill_format::Oid;
+    use pagemill_format::index_key_order::KeyColumn;
+    use pagemill_format::index_tuple_builder::IndexForm;
+    use pagemill_format::tuple::AttributeLayout;
+    use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
+    use pagemill_format::types::order::{TextCollation, ValueOrder};
+    use pagemill_format::varlena::Compression;
+    use pagemill_format::{BlockNumber, Tid};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LAYOUT: AttributeLayout = AttributeLayout { len: 4, align: 4 };
+
+    fn order() -> KeyOrder {
+        let order = ValueOrder::of_type(Oid(23), &TextCollation::C).unwrap();
+        KeyOrder::new(vec![KeyColumn { layout: LAYOUT, order, descending: false, nulls_first: false }])
+    }
+
+    /// The entries of some numbers, in order, each of a row of its own.
+    fn run(numbers: &[i32], block: u32, order: &KeyOrder) -> KeyRun {
+        let storage = AttributeStorage::Plain;
+        let column =
+            ColumnLayout { layout: LAYOUT, storage, compression: Compression::Pglz, dropped: false };
+        let mut form = IndexForm::new("i", &[column]).unwrap();
+        let mut made = KeyRun::default();
+        let mut numbers = numbers.to_vec();
+        numbers.sort_unstable();
+        for (line_pointer, number) in (1..).zip(numbers) {
+            let tid = Tid { block: BlockNumber(block), line_pointer };
+            let start = made.bytes.len();
+            form.form(&[Some(&number.to_le_bytes()[..])][..], tid, &mut made.bytes).unwrap();
+            let abbreviation = order.abbreviate(&made.bytes[start..]);
+            let len = (made.bytes.len() - start) as u16;
+            made.entries.push(Entry { abbreviation, start: start as u32, len });
+        }
+        made
+    }
+
+    proptest! {
+        #[test]
+        fn every_entry_comes_back_once_and_each_run_in_order(
+            runs in proptest::collection::vec(proptest::collection::vec(any::<i32>(), 0..40), 0..12),
+            most_bytes in 1usize..4000,
+        ) {
+            let (order, dir) = (order(), tempfile::tempdir().unwrap());
+            let mut kept = KeyRuns::new(&Storage::real(), dir.path());
+            kept.most_bytes = most_bytes;
+            let mut expected = Vec::new();
+            for (block, numbers) in (0..).zip(&runs) {
+                let run = run(numbers, block, &order);
+                expected.extend(run.entries.iter().map(|entry| run.entry(*entry).to_vec()));
+                kept.push(run, &order).unwrap();
+            }
+            let mut found: Vec<Vec<u8>> = Vec::new();
+            for mut reader in kept.into_readers() {
+                let (begin, mut entry) = (found.len(), Vec::new());
+                while reader.next_into(&mut entry).unwrap() {
+                    found.push(entry.clone());
+                }
+                prop_assert!(found[begin..].is_sorted_by(|a, b| order.compare(a, b).is_lt()));
+            }
+            expected.sort();
+            found.sort();
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        }
+    }
+}
