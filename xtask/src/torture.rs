@@ -42,7 +42,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool> {
 /// With the profile of tests, whose checks for overflow are on.
 fn build(root: &Path) -> Result<()> {
     let mut command = workspace::cargo();
-    command.args(["build", "--profile", "test", "--quiet", "-p", "pagemill", "-p", "pagemill-torture"]);
+    command.args([
+        "build",
+        "--profile",
+        "test",
+        "--quiet",
+        "-p",
+        "pagemill",
+        "-p",
+        "pagemill-torture",
+    ]);
     let status = command.current_dir(root).status().context("starting cargo")?;
     if !status.success() {
         bail!("the build failed");

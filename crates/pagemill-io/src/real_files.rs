@@ -252,6 +252,11 @@ impl File for RealFile {
         Ok(rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), range.start, len)?)
     }
 
+    fn reserve(&self, range: Range<u64>) -> io::Result<()> {
+        let len = range.end.saturating_sub(range.start);
+        Ok(rustix::fs::fallocate(&self.fd, FallocateFlags::KEEP_SIZE, range.start, len)?)
+    }
+
     fn set_len(&self, len: u64) -> io::Result<()> {
         Ok(rustix::fs::ftruncate(&self.fd, len)?)
     }

@@ -300,6 +300,16 @@ pub trait File: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// As [`allocate`](Self::allocate), but the file stays as long as it is: what is written there later finds its
+    /// space, and nobody sees a longer file before.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where the file system cannot.
+    fn reserve(&self, range: Range<u64>) -> io::Result<()> {
+        let _ = range;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Cuts the file, or lengthens it with bytes that read as zeros and take no space.
     ///
     /// # Errors

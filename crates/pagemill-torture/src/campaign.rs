@@ -90,7 +90,8 @@ pub fn run(plan: &Plan) -> Result<Account> {
         }
         let mut killer = Killer::new(&ground, &plan.program, plan.seed);
         for _ in 0..plan.kills {
-            let killed = killer.kill().map(|killed| format!("{:?}, then {:?}", killed.found, killed.seen));
+            let killed =
+                killer.kill().map(|killed| format!("{:?}, then {:?}", killed.found, killed.seen));
             account.note(&format!("{major} killed"), killed);
         }
     }
@@ -142,7 +143,8 @@ fn fail(plan: &Plan, ground: &Ground, kind: Kind, account: &mut Account) -> Resu
     for call in (0..cuts.calls()).step_by(plan.fault_stride.max(1)) {
         for fault in FAULTS {
             let ended = judge_fault(ground, kind, (call, fault), false);
-            account.note(&format!("{major} fault {fault:?}"), ended.map(|ended| format!("{ended:?}")));
+            account
+                .note(&format!("{major} fault {fault:?}"), ended.map(|ended| format!("{ended:?}")));
         }
     }
     for _ in 0..served {

@@ -37,7 +37,11 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { major, kind, call, event, server } = self;
         let server = if *server { " --server" } else { "" };
-        write!(f, "cargo xtask torture --major {major} --kind {} --call {call} {event}{server}", kind.name)
+        write!(
+            f,
+            "cargo xtask torture --major {major} --kind {} --call {call} {event}{server}",
+            kind.name
+        )
     }
 }
 

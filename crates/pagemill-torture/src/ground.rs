@@ -52,7 +52,9 @@ impl Ground {
         for kind in KINDS {
             cluster.psql(DATABASE, &kind.setup())?;
             let old = format!("TABLE {}", kind.name);
-            for (what, query) in [("old", old), ("new", kind.new_rows()), ("more", kind.more_rows())] {
+            for (what, query) in
+                [("old", old), ("new", kind.new_rows()), ("more", kind.more_rows())]
+            {
                 let printed = cluster.copy_out(DATABASE, &format!("COPY ({query}) TO STDOUT"))?;
                 fs::write(rows.path().join(format!("{}.{what}", kind.name)), printed)?;
             }

@@ -128,7 +128,10 @@ impl<'a> Judge<'a> {
         check_checksums(self.ground.install(), cluster).context("after the next load")?;
         hand_over(cluster)?;
         cluster.start().context("starting after the next load")?;
-        ensure!(self.printed(cluster)? == self.after_more(seen), "other rows than were loaded again");
+        ensure!(
+            self.printed(cluster)? == self.after_more(seen),
+            "other rows than were loaded again"
+        );
         self.check(cluster).context("after the next load")?;
         cluster.stop()?;
         Ok(seen)

@@ -92,7 +92,10 @@ impl Kind {
                      FROM generate_series(1, 100) j) ELSE 'short ' || i END";
         let columns = match self.shape {
             Shape::Plain => "i, 'row ' || i || repeat('x', i % 50)".into(),
-            Shape::Indexed => "i, md5(i::text), timestamptz '2020-02-29 12:00+00' + i % 70 * interval '1 hour'".into(),
+            Shape::Indexed => {
+                "i, md5(i::text), timestamptz '2020-02-29 12:00+00' + i % 70 * interval '1 hour'"
+                    .into()
+            }
             Shape::Toasted => format!("i, {moved}"),
             Shape::All => format!("i, {moved}, (i % 7 / 3.0)::numeric(9, 3)"),
         };
@@ -124,7 +127,8 @@ impl Kind {
 
     /// The flags of `pagemill load` for it.
     pub fn flags(&self) -> Vec<&'static str> {
-        let flags = [(!self.wal, "--no-wal"), (self.truncate, "--truncate"), (self.freeze, "--freeze")];
+        let flags =
+            [(!self.wal, "--no-wal"), (self.truncate, "--truncate"), (self.freeze, "--freeze")];
         flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).collect()
     }
 

@@ -71,7 +71,8 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
         if option == "--help" {
             bail!("{USAGE}");
         }
-        let value = arguments.next().with_context(|| format!("{option} wants a value\n\n{USAGE}"))?;
+        let value =
+            arguments.next().with_context(|| format!("{option} wants a value\n\n{USAGE}"))?;
         take(&mut options, &option, &value).with_context(|| format!("{option} {value}"))?;
     }
     Ok(options)
@@ -103,7 +104,8 @@ fn take(options: &mut Options, option: &str, value: &str) -> Result<()> {
 }
 
 fn one(options: &Options, call: usize) -> Result<bool> {
-    let (Some(&major), Some(&kind)) = (options.plan.majors.first(), options.plan.kinds.first()) else {
+    let (Some(&major), Some(&kind)) = (options.plan.majors.first(), options.plan.kinds.first())
+    else {
         bail!("--call wants --major and --kind");
     };
     let install = PgInstall::find(major).with_context(|| format!("PostgreSQL {major}"))?;

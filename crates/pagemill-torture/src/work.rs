@@ -87,7 +87,9 @@ impl Reader {
     /// Names the file.
     pub fn check_no_leftovers(&self) -> Result<()> {
         let cluster = self.database.cluster();
-        for name in ["pagemill.pending", "pagemill.pending.new", "postmaster.pid", "postmaster.pid.new"] {
+        for name in
+            ["pagemill.pending", "pagemill.pending.new", "postmaster.pid", "postmaster.pid.new"]
+        {
             ensure!(!cluster.path().join(name).exists(), "{name} is left");
         }
         let row = self.database.row();

@@ -95,8 +95,12 @@ fn check_served(judge: &Judge<'_>, data: &Path, ended: Ended, found: Found) -> R
     let root = data.parent().context("a data directory without a parent")?;
     let seen = judge.serve(root)?;
     match (ended, found) {
-        (_, Found::Clean(read)) if read != seen => bail!("the reader had {read:?}, the server {seen:?}"),
-        (Ended::Unfinished, _) => ensure!(seen == Seen::New, "unfinished, and the server has {seen:?}"),
+        (_, Found::Clean(read)) if read != seen => {
+            bail!("the reader had {read:?}, the server {seen:?}")
+        }
+        (Ended::Unfinished, _) => {
+            ensure!(seen == Seen::New, "unfinished, and the server has {seen:?}")
+        }
         _ => {}
     }
     Ok(())

@@ -14,6 +14,7 @@ use clap_complete::Shell;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
+use crate::generate_arguments::GenerateArguments;
 use crate::load_arguments::LoadArguments;
 use crate::option_values::shared_buffers;
 use crate::read_arguments::ReadArguments;
@@ -42,6 +43,7 @@ pub(crate) enum Command {
     Export(Box<ExportArguments>),
     Inspect(InspectArguments),
     Load(Box<LoadArguments>),
+    Generate(GenerateArguments),
     Wal(WalArguments),
     Probe(ProbeArguments),
     Completions(CompletionsArguments),

@@ -1,4 +1,6 @@
 //! `pagemill load`: files into a table of a stopped cluster.
+//!
+//! The right to change the cluster is taken before anything of it is read, and given back at the end.
 
 use std::path::Path;
 use std::time::Instant;
@@ -84,7 +86,8 @@ fn directory(arguments: &LoadArguments) -> Result<&Path> {
     })
 }
 
-fn default_jobs() -> usize {
+/// A thread for each processor, within reason.
+pub(crate) fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(MOST_DEFAULT_JOBS)
 }
 

@@ -10,6 +10,8 @@ mod count;
 mod export;
 mod export_files;
 mod failure;
+mod generate;
+mod generate_arguments;
 mod inspect;
 mod inspect_block;
 mod inspect_relation;
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => export::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Load(arguments) => load::run(arguments),
+        Command::Generate(arguments) => generate::run(arguments),
         Command::Wal(arguments) => wal::run(arguments),
         Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),

@@ -71,9 +71,19 @@ mod tests {
     #[test]
     fn the_page_has_a_section_for_every_command() {
         let page = String::from_utf8(page().unwrap()).unwrap();
-        for command in
-            ["LS", "COUNT", "EXPORT", "INSPECT", "WAL", "WAL SHOW", "PROBE", "COMPLETIONS", "MAN"]
-        {
+        for command in [
+            "LS",
+            "COUNT",
+            "EXPORT",
+            "INSPECT",
+            "LOAD",
+            "GENERATE",
+            "WAL",
+            "WAL SHOW",
+            "PROBE",
+            "COMPLETIONS",
+            "MAN",
+        ] {
             assert!(page.contains(&format!(".SH \"PAGEMILL {command}\"")), "{command}");
         }
         assert_eq!(page.matches(".TH ").count(), 1);

@@ -49,7 +49,18 @@ fn the_version_is_that_of_the_package() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let help = stdout(&["--help"]);
-    for command in ["ls", "count", "export", "inspect", "wal", "probe", "completions", "man"] {
+    for command in [
+        "ls",
+        "count",
+        "export",
+        "inspect",
+        "load",
+        "generate",
+        "wal",
+        "probe",
+        "completions",
+        "man",
+    ] {
         assert!(help.contains(&format!("\n  {command} ")), "{help}");
         let own = stdout(&[command, "--help"]);
         assert!(own.contains("Example") && own.contains(&format!("  pagemill {command}")), "{own}");

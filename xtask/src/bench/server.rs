@@ -45,6 +45,8 @@ pub(super) struct Conduct<'a> {
     pub(super) shared_buffers: &'a str,
     /// The control group it starts in.
     pub(super) group: Option<&'a ControlGroup>,
+    /// More settings, as options of `postgres`; they override those of the cluster.
+    pub(super) settings: &'a str,
 }
 
 /// A stopped cluster: `data` below its directory.
@@ -221,8 +223,10 @@ impl Cluster {
             None => self.program_in(conduct.group, control),
         };
         start.args(["-w", "-D"]).arg(self.data()).arg("-l").arg(self.directory.join("log"));
-        let (socket, buffers) = (server.sockets.display(), conduct.shared_buffers);
-        start.arg("-o").arg(format!("-k '{socket}' -c shared_buffers={buffers}")).arg("start");
+        let Conduct { shared_buffers, settings, .. } = conduct;
+        let socket = server.sockets.display();
+        let options = format!("-k '{socket}' -c shared_buffers={shared_buffers} {settings}");
+        start.arg("-o").arg(options).arg("start");
         // The server inherits the pipes of its starter and would keep them open for ever.
         start.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
         let status = start.status().context("could not start pg_ctl")?;

@@ -29,6 +29,8 @@ const TRIES: usize = 3;
 
 /// Where Linux lists shared memory segments: their number and how many processes are attached.
 const SHARED_MEMORY: &str = "/proc/sysvipc/shm";
+/// More than a list of all that a system can have in use.
+const LIST_BYTES: usize = 1 << 20;
 
 /// The right to change one cluster.
 #[derive(Debug)]
@@ -96,7 +98,7 @@ fn remove_if_stale(storage: &Storage, directory: &Path, file: &Path) -> Result<(
         return Err(Error::Running { path: file.into(), pid: found.pid });
     }
     if let Some(segment) = found.shared_memory
-        && attached(segment) > 0
+        && attached(storage, segment) > 0
     {
         return Err(Error::refused(format!(
             "{}: process {} is gone, but others of its server still use shared memory segment {segment}: \
@@ -109,8 +111,12 @@ fn remove_if_stale(storage: &Storage, directory: &Path, file: &Path) -> Result<(
 }
 
 /// How many processes are attached to a shared memory segment, as far as the system tells.
-fn attached(segment: u32) -> u64 {
-    let listed = std::fs::read_to_string(SHARED_MEMORY).unwrap_or_default();
+fn attached(storage: &Storage, segment: u32) -> u64 {
+    // The system does not tell how long it is.
+    let mut listed = vec![0; LIST_BYTES];
+    let file = storage.open(Path::new(SHARED_MEMORY));
+    let read = file.ok().and_then(|file| storage.read_fully_at(&*file, &mut listed, 0).ok());
+    let listed = String::from_utf8_lossy(listed.get(..read.unwrap_or(0)).unwrap_or_default());
     let mut lines = listed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let Some(header) = lines.next() else { return 0 };
     let column = |name| header.iter().position(|&title| title == name);

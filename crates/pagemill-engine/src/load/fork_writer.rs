@@ -5,17 +5,16 @@
 //!
 //! Invariant: blocks come in ascending order, each once.
 
-use std::sync::Arc;
-
 use pagemill_cluster::change::ClusterChange;
 use pagemill_format::heap_builder::assign_blocks;
 use pagemill_format::page_builder::set_lsn;
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
-use pagemill_io::{Create, FileExtendMethod, FileExtension, OpenForWrite, WritableFork};
-use pagemill_stream::{WriteStream, WriteStreamOptions};
+use pagemill_stream::WriteStream;
 
+use super::new_fork::{NewFork, end_of};
 use super::page_run::{Piece, Pieces};
+use super::plan::LoadOptions;
 use crate::error::Result;
 
 /// Images in one record.
@@ -35,32 +34,35 @@ pub(super) struct ForkWriter {
 }
 
 impl ForkWriter {
-    /// A fork in a new file.
+    /// A fork in a new file, which is to have about so many blocks.
     ///
     /// # Errors
     /// When the file cannot be made.
     pub(super) fn new_file(
         change: &ClusterChange,
         (file, fork): (RelFileLocator, Fork),
-        extend_method: Option<FileExtendMethod>,
-        is_logged: bool,
+        expected: u32,
+        how: &LoadOptions,
     ) -> Result<Self> {
         let cluster = change.database().cluster();
         let base = cluster.tablespace_path(file.tablespace, file.database);
         let base = base.join(file.number.to_string());
-        let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
-        let fork_files =
-            WritableFork::open(cluster.storage(), &base, fork, how).map_err(cluster_error)?;
-        let space = Arc::new(FileExtension::new(Arc::new(fork_files), 0, extend_method));
         let checksums = cluster.control().has_data_checksums();
-        let options = WriteStreamOptions { checksums, ..WriteStreamOptions::default() };
-        let stream = WriteStream::new(space, options, None).map_err(cluster_error)?;
+        let new = NewFork { fork, extend_method: how.extend_method, checksums, expected };
+        let stream = new.create(cluster.storage(), &base).map_err(cluster_error)?;
+        // Servers do not log free-space maps either.
+        let is_logged = how.wal && fork != Fork::Fsm;
         Ok(Self { file, fork, stream: Some(stream), is_logged, next: 0, waiting: Vec::new() })
     }
 
     /// A fork that lives on, behind its `blocks` blocks.
     pub(super) fn behind(file: RelFileLocator, fork: Fork, blocks: u32) -> Self {
         Self { file, fork, stream: None, is_logged: true, next: blocks, waiting: Vec::new() }
+    }
+
+    /// The relation's files.
+    pub(super) fn file(&self) -> RelFileLocator {
+        self.file
     }
 
     /// Blocks so far.
@@ -99,14 +101,11 @@ impl ForkWriter {
         store: &Pieces,
     ) -> Result<()> {
         let first = BlockNumber(self.next);
-        self.next = u32::try_from(piece.pages)
-            .ok()
-            .and_then(|pages| self.next.checked_add(pages).filter(|&next| next < u32::MAX))
-            .ok_or_else(|| {
-                pagemill_cluster::Error::refused(
-                    "the table would have more blocks than a table can have",
-                )
-            })?;
+        self.next = end_of(self.next, piece.pages).ok_or_else(|| {
+            pagemill_cluster::Error::refused(
+                "the table would have more blocks than a table can have",
+            )
+        })?;
         if self.is_logged {
             let pages = piece.buffer.as_chunks_mut::<BLOCK_SIZE>().0;
             self.log(change, first, pages.get_mut(..piece.pages).unwrap_or_default())?;
@@ -147,9 +146,7 @@ impl ForkWriter {
         }
         if self.is_logged {
             let images: Vec<_> = pages.iter().map(|(block, page)| (*block, &**page)).collect();
-            let xid = change.xid();
-            let lsn = change.wal().append_images(self.file, self.fork, &images, xid);
-            let lsn = lsn.map_err(pagemill_cluster::Error::from)?;
+            let lsn = change.log_images(self.file, self.fork, &images)?;
             pages.iter_mut().for_each(|(_, page)| set_lsn(page, lsn));
         }
         let Some(stream) = &mut self.stream else { return Ok(()) };
@@ -165,12 +162,10 @@ impl ForkWriter {
         first: BlockNumber,
         pages: &mut [BlockBytes],
     ) -> Result<()> {
-        let xid = change.xid();
         for (record, pages) in (0..).zip(pages.chunks_mut(IMAGES_PER_RECORD)) {
             let block = first.0 + record * IMAGES_PER_RECORD as u32;
             let images: Vec<_> = (block..).map(BlockNumber).zip(&*pages).collect();
-            let lsn = change.wal().append_images(self.file, self.fork, &images, xid);
-            let lsn = lsn.map_err(pagemill_cluster::Error::from)?;
+            let lsn = change.log_images(self.file, self.fork, &images)?;
             pages.iter_mut().for_each(|page| set_lsn(page, lsn));
         }
         Ok(())

@@ -5,17 +5,15 @@
 
 use pagemill_cluster::ClassRow;
 use pagemill_cluster::change::{ClassChange, ClusterChange};
-use pagemill_format::free_space_map_builder::{FreeSpaceMapBuilder, category};
-use pagemill_format::page::Page;
-use pagemill_format::visibility_map_builder::{Promise, map_blocks, set_visible};
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
 use pagemill_io::ForkFiles;
 
 use super::fork_writer::ForkWriter;
+use super::heap_maps::{free_space_pages, room_category, visibility_pages};
 use super::page_run::{PIECE_BLOCKS, Piece, Pieces};
 use super::plan::LoadPlan;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// One relation with rows.
 #[derive(Debug)]
@@ -31,14 +29,15 @@ pub(super) struct HeapTarget {
 }
 
 impl HeapTarget {
-    /// Makes the new file, where there is to be one, with a copy of the old blocks if they stay.
+    /// Makes the new file, where there is to be one, with a copy of the old blocks if they stay. About so many new
+    /// blocks are `expected`.
     ///
     /// # Errors
     /// When it cannot be made.
     pub(super) fn new(
         change: &mut ClusterChange,
         plan: &LoadPlan,
-        class: &ClassRow,
+        (class, expected): (&ClassRow, u32),
         pieces: &Pieces,
     ) -> Result<Self> {
         let old_file = change.files_of(class.oid)?;
@@ -62,8 +61,8 @@ impl HeapTarget {
         if plan.is_fresh || !plan.options.wal {
             let new =
                 change.new_files(&[old_file.tablespace])?.first().copied().unwrap_or_default();
-            let (method, wal) = (plan.options.extend_method, plan.options.wal);
-            target.main = ForkWriter::new_file(change, (new, Fork::Main), method, wal)?;
+            let blocks = target.old.as_ref().map_or(0, ForkFiles::blocks).saturating_add(expected);
+            target.main = ForkWriter::new_file(change, (new, Fork::Main), blocks, &plan.options)?;
             target.new_file = Some(new);
             target.copy_old(change, pieces)?;
         }
@@ -90,7 +89,7 @@ impl HeapTarget {
 
     fn note_room(&mut self, pages: &[BlockBytes]) {
         if self.new_file.is_some() {
-            self.categories.extend(pages.iter().map(|page| category(room(page))));
+            self.categories.extend(pages.iter().map(room_category));
         }
     }
 
@@ -149,6 +148,8 @@ impl HeapTarget {
                 write_visibility(change, plan, new, blocks)?;
             }
             change.replace_files(self.class.oid, new)?;
+        } else if self.new_blocks() > 0 {
+            change.reserve(self.main.file(), Fork::Main, blocks)?;
         }
         self.main.finish()?;
         let told = self.new_file.map(|_| seen);
@@ -164,12 +165,6 @@ impl HeapTarget {
     }
 }
 
-/// Bytes for another tuple and its line pointer.
-fn room(page: &BlockBytes) -> usize {
-    let header = Page::new(page).header();
-    usize::from(header.upper.saturating_sub(header.lower)).saturating_sub(4)
-}
-
 /// The free-space map is a hint that servers do not log either.
 fn write_free_space(
     change: &mut ClusterChange,
@@ -180,14 +175,8 @@ fn write_free_space(
     if categories.is_empty() {
         return Ok(());
     }
-    let mut map =
-        ForkWriter::new_file(change, (file, Fork::Fsm), plan.options.extend_method, false)?;
-    let mut builder = FreeSpaceMapBuilder::new();
-    let mut sink = |block: BlockNumber, page: &mut BlockBytes| map.add_page(change, block, page);
-    for &category in categories {
-        builder.add::<Error, _>(category, &mut sink)?;
-    }
-    builder.finish::<Error, _>(&mut sink)?;
+    let mut map = ForkWriter::new_file(change, (file, Fork::Fsm), 0, &plan.options)?;
+    free_space_pages(categories, |block, page| map.add_page(change, block, page))?;
     map.flush(change)?;
     map.finish()
 }
@@ -201,13 +190,8 @@ fn write_visibility(
     if blocks == 0 {
         return Ok(());
     }
-    let (method, wal) = (plan.options.extend_method, plan.options.wal);
-    let mut map = ForkWriter::new_file(change, (file, Fork::Vm), method, wal)?;
-    for block in map_blocks(0..blocks) {
-        let mut page = Box::new([0; BLOCK_SIZE]);
-        set_visible(&mut page, BlockNumber(block), 0..blocks, Promise::AllFrozen);
-        map.add_page(change, BlockNumber(block), &page)?;
-    }
+    let mut map = ForkWriter::new_file(change, (file, Fork::Vm), 0, &plan.options)?;
+    visibility_pages(blocks, |block, page| map.add_page(change, block, page))?;
     map.flush(change)?;
     map.finish()
 }

@@ -14,25 +14,25 @@ use pagemill_format::{BLOCK_SIZE, BlockNumber, Error as FormatError, Result, Tid
 use pagemill_sys::AlignedBuffer;
 
 /// Blocks in a piece.
-pub(super) const PIECE_BLOCKS: usize = 128;
+pub(crate) const PIECE_BLOCKS: usize = 128;
 /// Pieces that wait to be used again, at most.
 const KEPT_PIECES: usize = 32;
 
 /// Pieces of memory, shared by those who fill them and those who empty them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     free: Arc<Mutex<Vec<AlignedBuffer>>>,
 }
 
 impl Pieces {
     /// One to be filled, with whatever was in it before.
-    pub(super) fn take(&self) -> AlignedBuffer {
+    pub(crate) fn take(&self) -> AlignedBuffer {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         free.unwrap_or_else(|| AlignedBuffer::zeroed(PIECE_BLOCKS * BLOCK_SIZE))
     }
 
     /// Gives one back.
-    pub(super) fn put(&self, buffer: AlignedBuffer) {
+    pub(crate) fn put(&self, buffer: AlignedBuffer) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if free.len() < KEPT_PIECES && buffer.len() == PIECE_BLOCKS * BLOCK_SIZE {
             free.push(buffer);
@@ -42,22 +42,22 @@ impl Pieces {
 
 /// A piece with pages at its start.
 #[derive(Debug)]
-pub(super) struct Piece {
-    pub(super) buffer: AlignedBuffer,
-    pub(super) pages: usize,
+pub(crate) struct Piece {
+    pub(crate) buffer: AlignedBuffer,
+    pub(crate) pages: usize,
 }
 
 /// How a relation's pages are filled.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PageFill {
-    pub(super) fillfactor: u8,
-    pub(super) all_visible: bool,
-    pub(super) stamp: TupleStamp,
+pub(crate) struct PageFill {
+    pub(crate) fillfactor: u8,
+    pub(crate) all_visible: bool,
+    pub(crate) stamp: TupleStamp,
 }
 
 /// The pages of one relation that one thread builds from one batch of rows.
 #[derive(Debug)]
-pub(super) struct PageRun {
+pub(crate) struct PageRun {
     pieces: Pieces,
     fill: PageFill,
     full: Vec<Piece>,
@@ -65,7 +65,7 @@ pub(super) struct PageRun {
 }
 
 impl PageRun {
-    pub(super) fn new(pieces: Pieces, fill: PageFill) -> Self {
+    pub(crate) fn new(pieces: Pieces, fill: PageFill) -> Self {
         Self { pieces, fill, full: Vec::new(), open: None }
     }
 
@@ -73,7 +73,7 @@ impl PageRun {
     ///
     /// # Errors
     /// When it is too big for a page.
-    pub(super) fn add<R: Row + ?Sized>(
+    pub(crate) fn add<R: Row + ?Sized>(
         &mut self,
         form: &TupleForm,
         row: &R,
@@ -110,7 +110,7 @@ impl PageRun {
     }
 
     /// The pieces, all but the last full.
-    pub(super) fn finish(mut self) -> Vec<Piece> {
+    pub(crate) fn finish(mut self) -> Vec<Piece> {
         self.close();
         self.full
     }

@@ -91,7 +91,12 @@ impl Ground {
         volume: Option<Volume>,
         slow: Option<ControlGroup>,
     ) -> Result<Self> {
-        let server = cluster.start(Conduct { core: None, shared_buffers: "16MB", group: None })?;
+        let server = cluster.start(Conduct {
+            core: None,
+            shared_buffers: "16MB",
+            group: None,
+            settings: "",
+        })?;
         let t = files(&cluster, &server, Table::T, options.rows)?;
         let bigtable = files(&cluster, &server, Table::Bigtable, options.bigtable_rows)?;
         drop(server);
@@ -146,7 +151,8 @@ fn load(cluster: &Cluster, place: Place, options: &Options, fresh: bool) -> Resu
     eprintln!("loading {} ...", place.name());
     let statements = statements(options);
     let contents = Contents { data_checksums, statements: &statements, mark };
-    let conduct = Conduct { core: None, shared_buffers: &options.shared_buffers, group: None };
+    let conduct =
+        Conduct { core: None, shared_buffers: &options.shared_buffers, group: None, settings: "" };
     cluster.make(&contents, conduct, |_| Ok(()))
 }
 

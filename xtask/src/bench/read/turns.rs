@@ -266,7 +266,7 @@ impl Course<'_> {
         let options = self.stand.options;
         let core = self.race.one_core.then_some(options.core);
         let shared_buffers = &options.shared_buffers;
-        let conduct = Conduct { core, shared_buffers, group: self.group };
+        let conduct = Conduct { core, shared_buffers, group: self.group, settings: "" };
         let server = self.stand.ground.cluster.start(conduct)?;
         let off: Vec<String> = off.iter().map(|name| format!("set {name} = off")).collect();
         let off: Vec<&str> = off.iter().map(String::as_str).collect();

@@ -81,7 +81,12 @@ impl Twins {
 }
 
 fn conduct(options: &Options) -> Conduct<'_> {
-    Conduct { core: Some(options.core), shared_buffers: &options.shared_buffers, group: None }
+    Conduct {
+        core: Some(options.core),
+        shared_buffers: &options.shared_buffers,
+        group: None,
+        settings: "",
+    }
 }
 
 fn statements(options: &Options) -> Vec<String> {

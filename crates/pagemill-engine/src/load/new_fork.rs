@@ -1,0 +1,46 @@
+//! A fork in files that did not exist before, with a stream that fills it.
+//!
+//! Why here: a load makes such files inside a cluster, and `generate` makes them where there is none; both extend and
+//! write them the same way.
+//!
+//! Invariant: no file that was there is opened, so nothing that belongs to somebody else is overwritten.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pagemill_format::Fork;
+use pagemill_io::{Create, FileExtendMethod, FileExtension, OpenForWrite, Result, Storage};
+use pagemill_stream::{WriteStream, WriteStreamOptions, open_fork};
+
+/// How the files of a relation are made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewFork {
+    pub(crate) fork: Fork,
+    pub(crate) extend_method: Option<FileExtendMethod>,
+    /// Pages carry checksums.
+    pub(crate) checksums: bool,
+    /// About how many blocks it will have; 0 where that is not known.
+    pub(crate) expected: u32,
+}
+
+impl NewFork {
+    /// Makes the first file of the fork, beside `base` or in its place, and a stream of pages to it.
+    ///
+    /// # Errors
+    /// When the file is there already, or cannot be made.
+    pub(crate) fn create(self, storage: &Storage, base: &Path) -> Result<WriteStream> {
+        let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
+        let files = open_fork(storage, base, self.fork, how, self.expected)?;
+        let space = Arc::new(FileExtension::new(Arc::new(files), 0, self.extend_method));
+        space.expect_blocks(self.expected);
+        let options =
+            WriteStreamOptions { checksums: self.checksums, ..WriteStreamOptions::default() };
+        WriteStream::new(space, options, None)
+    }
+}
+
+/// The block behind `pages` pages from `first` on; `None` past the last that a relation can have.
+pub(crate) fn end_of(first: u32, pages: usize) -> Option<u32> {
+    let end = u32::try_from(pages).ok().and_then(|pages| first.checked_add(pages));
+    end.filter(|&end| end < u32::MAX)
+}

@@ -1,0 +1,47 @@
+//! `pagemill generate`: the files of a made-up table.
+//!
+//! What was made is told on standard output, in one line.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use pagemill_engine::{GenerateOptions, GeneratedTable, generate};
+use pagemill_io::Storage;
+
+use crate::failure::Outcome;
+use crate::generate_arguments::{GenerateArguments, TableChoice};
+use crate::load::default_jobs;
+use crate::stats::{self, Work};
+
+pub(crate) fn run(arguments: &GenerateArguments) -> Result<Outcome> {
+    use std::io::Write as _;
+    let start = Instant::now();
+    let storage = Storage::real();
+    let options = GenerateOptions {
+        table: match arguments.table {
+            TableChoice::T => GeneratedTable::T,
+            TableChoice::Bigtable => GeneratedTable::Bigtable,
+        },
+        rows: arguments.rows,
+        seed: arguments.seed,
+        fillfactor: arguments.fillfactor,
+        checksums: arguments.checksums,
+        jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
+        extend_method: None,
+    };
+    let made = generate(&storage, &arguments.dir, &options)?;
+    let elapsed = start.elapsed();
+    if let Some(form) = arguments.stats {
+        let work = Work { rows: made.rows, pages: made.blocks.into(), ..Work::default() };
+        stats::print(form, elapsed, &storage, &work);
+    }
+    writeln!(
+        std::io::stdout(),
+        "{}: {} rows in {} blocks, {:.3} s",
+        made.path.display(),
+        made.rows,
+        made.blocks,
+        elapsed.as_secs_f64()
+    )?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,64 @@
+//! `cargo xtask bench load`: `pagemill load` against COPY of PostgreSQL 15, durable at the end.
+//!
+//! ```text
+//! ground (cluster, inputs) ──► row by row: COPY and load in turns, rows counted ──► claims ──► runs/
+//! ```
+//!
+//! Both sides fill tables of one cluster from one file. The server is started for its turn, and to look at what
+//! pagemill has loaded; its start and stop are in nobody's time. Invariant: at the end the cluster and the inputs are
+//! gone, whatever became of a row.
+
+mod ground;
+mod loader;
+mod options;
+mod report;
+mod rows;
+mod turns;
+
+use anyhow::Result;
+
+use super::{binary, environment, kept, version_of};
+use crate::workspace;
+use ground::Ground;
+use loader::Loader;
+use options::Options;
+use turns::{Measured, Stand};
+
+/// Everything a report is made of.
+struct Bench {
+    options: Options,
+    environment: Vec<(&'static str, String)>,
+    measured: Vec<Measured>,
+}
+
+/// Runs the benchmark with these arguments; false when a row failed. A missed target is a result like others.
+pub(super) fn run(arguments: &[String]) -> Result<bool> {
+    let Some(options) = Options::parse(arguments)? else { return Ok(true) };
+    let rows = rows::selected(&options.selected)?;
+    if options.list {
+        rows.iter().for_each(|row| println!("{}", row.id));
+        return Ok(true);
+    }
+    let root = workspace::root();
+    let binary = binary(options.pagemill.as_deref(), &root)?;
+    let ground = Ground::make(&options)?;
+    let directory = ground.cluster.directory.clone();
+    let environment = environment::collect(&ground.cluster, version_of(&binary), &root);
+    let loader = Loader { binary, data: ground.cluster.data() };
+    let stand = Stand { options: &options, ground: &ground, loader: &loader };
+    let measure = |row: &rows::Row| {
+        eprintln!("{} ...", row.id);
+        stand.measure(row)
+    };
+    let measured = rows.iter().map(measure).collect();
+    ground.remove()?;
+    let bench = Bench { options, environment, measured };
+    let page = report::markdown(&bench);
+    println!("\n{page}");
+    let place = if bench.options.quick { directory } else { root.join("runs") };
+    let (name, numbers) = (&bench.options.name, report::raw(&bench));
+    for path in kept::keep(&place, name, &bench.environment, &page, &numbers)? {
+        println!("kept: {}", path.display());
+    }
+    Ok(bench.measured.iter().all(|measured| measured.fault.is_none()))
+}
