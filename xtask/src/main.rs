@@ -8,6 +8,7 @@
 mod bench;
 mod ci;
 mod tidy;
+mod torture;
 mod workspace;
 
 use std::process::ExitCode;
@@ -19,7 +20,8 @@ commands:
   ci      fmt, clippy, tidy, tests, documentation: everything a change must pass
   bench   measure pagemill: `bench tables` (the default) whole commands against PostgreSQL 15,
           `bench read` every way to read, `bench extend` how files grow,
-          `bench load` load against COPY (each with --help)";
+          `bench load` load against COPY (each with --help)
+  torture loads cut short at every call and judged by servers: hours, kept under runs/ (--help)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(),
         Some("ci") => ci::run(),
         Some("bench") => bench::run(rest),
+        Some("torture") => torture::run(rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -19,7 +19,7 @@ pub(super) fn collect(
 }
 
 /// As [`collect`], for a directory with no cluster in it.
-pub(super) fn of_directory(
+pub(crate) fn of_directory(
     directory: &Path,
     postgresql: Option<String>,
     pagemill: Option<String>,

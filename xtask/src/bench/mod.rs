@@ -9,7 +9,7 @@
 //! run in turns so that a drift of the machine hits all of them, and the result is written down with its
 //! environment, its raw numbers, and the rows that were lost.
 
-mod environment;
+pub(crate) mod environment;
 mod extend;
 mod kept;
 mod load;

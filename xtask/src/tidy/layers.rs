@@ -26,7 +26,7 @@ const ROWS: [&str; 9] = [
 const BESIDE: (&str, &str) = ("pagemill-sim", "pagemill-wal");
 
 /// Only ever a dev-dependency.
-const DEV_ONLY: [&str; 3] = ["pagemill-testkit", "pagemill-sim", "xtask"];
+const DEV_ONLY: [&str; 4] = ["pagemill-testkit", "pagemill-sim", "pagemill-torture", "xtask"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     tree.packages.iter().flat_map(|package| check_package(package, tree)).collect()

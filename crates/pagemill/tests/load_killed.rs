@@ -1,0 +1,25 @@
+//! The program killed at random moments of loads (`SIGKILL`), with PostgreSQL as the judge. `cargo xtask torture` kills
+//! hundreds.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pagemill_testkit::PgInstall;
+use pagemill_testkit::install::REQUIRED_MAJOR;
+use pagemill_torture::ground::Ground;
+use pagemill_torture::kills::Killer;
+
+const KILLS: usize = 12;
+
+#[test]
+fn a_load_that_is_killed_leaves_all_rows_or_none_and_the_next_one_works() {
+    let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
+    let ground = Ground::new(&install).unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    // Other moments in every run: what is met depends on the machine anyway.
+    let mut killer =
+        Killer::new(&ground, Path::new(env!("CARGO_BIN_EXE_pagemill")), now.as_micros() as u64);
+    for _ in 0..KILLS {
+        killer.kill().unwrap_or_else(|error| panic!("{error:#}"));
+    }
+}
