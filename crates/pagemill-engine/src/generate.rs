@@ -20,7 +20,7 @@ use std::thread::{Builder, ScopedJoinHandle};
 use pagemill_format::heap_builder::{HeapBuilder, assign_blocks};
 use pagemill_format::tuple_builder::{TupleForm, TupleStamp};
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork, TransactionId};
-use pagemill_io::{ErrorKind, FileExtendMethod, Storage, WritableFork};
+use pagemill_io::{ErrorKind, FileExtendMethod, FileExtension, Storage, WritableFork};
 use pagemill_stream::WriteStream;
 
 use crate::error::{Error, Result};
@@ -127,7 +127,7 @@ impl Generator<'_> {
     fn make(&mut self) -> Result<u32> {
         let stream = self.new_fork(Fork::Main)?;
         let expected = self.options.rows / self.rows_on_page(self.options.rows)? + 1;
-        stream.space().expect(u32::try_from(expected).unwrap_or(u32::MAX));
+        FileExtension::expect(stream.space(), u32::try_from(expected).unwrap_or(u32::MAX));
         let pieces = Pieces::default();
         let mut heap = HeapFile { stream, next: 0, categories: Vec::new(), pieces: pieces.clone() };
         self.form_batches(&pieces, |run| heap.add(run))?;
