@@ -74,6 +74,18 @@ pub enum Error {
         /// What failed.
         reason: Box<Error>,
     },
+    /// The decision itself failed half-way: a server's start finds out what the device has, and finishes the change or
+    /// leaves everything as it was.
+    #[error(
+        "{path}: whether the change is committed is not known, as the control file could not be written safely: start \
+         PostgreSQL on it, which finishes the change or has nothing of it: {reason}"
+    )]
+    Undecided {
+        /// The data directory.
+        path: PathBuf,
+        /// What failed.
+        reason: Box<Error>,
+    },
     /// WAL cannot be read or written.
     #[error(transparent)]
     Wal(#[from] pagemill_wal::Error),

@@ -26,10 +26,12 @@ pub(crate) struct AttributeRow {
     pub(crate) storage: u8,
     pub(crate) not_null: bool,
     pub(crate) dropped: bool,
+    /// Which version of the row type it came with, where the server's minor release counts them.
+    pub(crate) version: Option<u64>,
 }
 
 impl AttributeRow {
-    const SOURCE: [&'static str; 10] = [
+    const SOURCE: [&'static str; 11] = [
         "attrelid",
         "attnum",
         "attname",
@@ -40,6 +42,7 @@ impl AttributeRow {
         "attstorage",
         "attnotnull",
         "attisdropped",
+        "attoptions",
     ];
 
     fn read(row: &Row<'_>) -> Result<Self, FormatError> {
@@ -52,8 +55,18 @@ impl AttributeRow {
             storage: row.byte(7)?,
             not_null: row.byte(8)? != 0,
             dropped: row.byte(9)? != 0,
+            version: row.payload(10)?.map(|options| version_of(&options)).transpose()?.flatten(),
         })
     }
+}
+
+/// The attribute's version among its options, which are a `text[]`.
+fn version_of(options: &[u8]) -> Result<Option<u64>, FormatError> {
+    let options = pagemill_format::types::array::text_elements(options)?;
+    let version = |option: &Vec<u8>| {
+        std::str::from_utf8(option.strip_prefix(b"pg_attver=")?).ok()?.parse().ok()
+    };
+    Ok(options.iter().find_map(version))
 }
 
 /// A row of `pg_range`.

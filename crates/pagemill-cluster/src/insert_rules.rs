@@ -10,6 +10,8 @@
 //! Source: `BeginCopyFrom` and `CopyFrom` in `src/backend/commands/copyfrom.c`, `src/include/catalog/pg_constraint.h`,
 //! `pg_trigger.h`, `pg_index.h`, `pg_opclass.h`, `pg_collation.h`, PostgreSQL 14 to 18.
 
+use std::collections::HashSet;
+
 use pagemill_format::varlena::{Compression, Varlena};
 use pagemill_format::wal::ImageCompression;
 use pagemill_format::{Error as FormatError, Oid};
@@ -143,6 +145,21 @@ impl Database {
             b"zstd" => ImageCompression::Zstd,
             _ => ImageCompression::Off,
         })
+    }
+
+    /// Types with a default of their own, which a column without one takes.
+    ///
+    /// # Errors
+    /// When `pg_type` cannot be read.
+    pub fn types_with_default(&self) -> Result<HashSet<Oid>> {
+        let mut found = HashSet::new();
+        self.scan(catalog::PG_TYPE, &["oid", "typdefault"], |row| {
+            if row.raw(1).is_some() {
+                found.insert(row.oid(0)?);
+            }
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     fn toast_classes(&self, relation: &Relation, oid: Oid) -> Result<(ClassRow, ClassRow)> {

@@ -313,7 +313,8 @@ impl InputCatalog {
         };
         let rows = self.attributes(row.relation)?;
         let attributes = rows.iter().map(attribute).collect::<Result<_>>()?;
-        Ok(TypeInput::Composite(Arc::new(CompositeInput { oid: row.oid, attributes })))
+        let version = rows.iter().filter_map(|of| of.version).max();
+        Ok(TypeInput::Composite(Arc::new(CompositeInput { oid: row.oid, version, attributes })))
     }
 
     fn range(&self, row: &TypeRow, depth: usize) -> Result<RangeInput> {

@@ -43,6 +43,7 @@ impl Database {
     /// # Errors
     /// When `pg_enum` cannot be read.
     pub fn enum_labels_in_order(&self, of: Oid) -> Result<Vec<Oid>> {
+        let of = self.types()?.without_domains(of);
         let mut labels = Vec::new();
         self.scan(catalog::PG_ENUM, &["oid", "enumtypid", "enumsortorder"], |row| {
             if row.oid(1)? == of {
@@ -229,6 +230,13 @@ impl TypeTable {
 
     pub(crate) fn rows(&self) -> impl Iterator<Item = &TypeRow> {
         self.rows.values()
+    }
+
+    /// The type that a domain, or a domain over one, is over; another type itself.
+    pub(crate) fn without_domains(&self, oid: Oid) -> Oid {
+        let over =
+            |oid: &Oid| self.row(*oid).map(|row| row.base).filter(|&base| base != Oid::INVALID);
+        std::iter::successors(Some(oid), over).take(self.rows.len() + 1).last().unwrap_or(oid)
     }
 
     pub(crate) fn row(&self, oid: Oid) -> Option<&TypeRow> {

@@ -20,7 +20,7 @@ use std::thread::{Builder, ScopedJoinHandle};
 use pagemill_format::heap_builder::{HeapBuilder, assign_blocks};
 use pagemill_format::tuple_builder::{TupleForm, TupleStamp};
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork, TransactionId};
-use pagemill_io::{ErrorKind, FileExtendMethod, FileExtension, Storage, WritableFork};
+use pagemill_io::{ErrorKind, FileExtendMethod, Storage, WritableFork};
 use pagemill_stream::WriteStream;
 
 use crate::error::{Error, Result};
@@ -125,21 +125,20 @@ impl Generator<'_> {
 
     /// Makes all forks, and tells the blocks of the main one.
     fn make(&mut self) -> Result<u32> {
-        let stream = self.new_fork(Fork::Main)?;
         let expected = self.options.rows / self.rows_on_page(self.options.rows)? + 1;
-        FileExtension::expect(stream.space(), u32::try_from(expected).unwrap_or(u32::MAX));
+        let stream = self.new_fork(Fork::Main, u32::try_from(expected).unwrap_or(u32::MAX))?;
         let pieces = Pieces::default();
         let mut heap = HeapFile { stream, next: 0, categories: Vec::new(), pieces: pieces.clone() };
         self.form_batches(&pieces, |run| heap.add(run))?;
         let HeapFile { stream, next: blocks, categories, .. } = heap;
         stream.finish().map_err(Error::Output)?;
         if blocks > 0 {
-            let mut map = self.new_fork(Fork::Fsm)?;
+            let mut map = self.new_fork(Fork::Fsm, 0)?;
             free_space_pages(&categories, |block, page| {
                 map.write_page(block, page).map_err(Error::Output)
             })?;
             map.finish().map_err(Error::Output)?;
-            let mut map = self.new_fork(Fork::Vm)?;
+            let mut map = self.new_fork(Fork::Vm, 0)?;
             visibility_pages(blocks, |block, page| {
                 map.write_page(block, page).map_err(Error::Output)
             })?;
@@ -148,9 +147,10 @@ impl Generator<'_> {
         Ok(blocks)
     }
 
-    fn new_fork(&mut self, fork: Fork) -> Result<WriteStream> {
+    fn new_fork(&mut self, fork: Fork, expected: u32) -> Result<WriteStream> {
         let GenerateOptions { extend_method, checksums, .. } = *self.options;
-        let stream = NewFork { fork, extend_method, checksums }.create(self.storage, &self.path);
+        let new = NewFork { fork, extend_method, checksums, expected };
+        let stream = new.create(self.storage, &self.path);
         let stream = stream.map_err(Error::Output)?;
         self.made.push(stream.space().fork().clone());
         Ok(stream)

@@ -48,6 +48,9 @@ pub struct BtreeOptions {
     pub is_unique: bool,
     /// `deduplicate_items`, on unless it was turned off.
     pub deduplicate_items: bool,
+    /// Of a catalog or a TOAST table, in 14: such an index never says that equal keys are equal byte by byte
+    /// (`_bt_allequalimage` in `src/backend/access/nbtree/nbtutils.c`, PostgreSQL 14; not from 15 on).
+    pub is_of_system_in_14: bool,
 }
 
 /// What was built.
@@ -118,7 +121,9 @@ impl<'o> BtreeBuilder<'o> {
 
     /// True when equal keys are equal byte by byte (`btm_allequalimage`).
     fn all_equal_image(&self) -> bool {
-        !self.options.has_included_columns && self.order.has_equal_image()
+        !self.options.has_included_columns
+            && !self.options.is_of_system_in_14
+            && self.order.has_equal_image()
     }
 
     fn deduplicates(&self) -> bool {

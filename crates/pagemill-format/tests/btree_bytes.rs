@@ -177,6 +177,7 @@ fn describe(cluster: &TestCluster, class: &str, answers: &Answers) -> Result<Ser
             has_included_columns: keys.len() > order.len(),
             is_unique: fields[2] == "t",
             deduplicate_items: fields[5] == "f",
+            is_of_system_in_14: false,
         },
         columns,
         keys,

@@ -89,23 +89,35 @@ impl Storage {
         path.parent().map_or(Ok(()), |directory| self.sync_dir(directory))
     }
 
-    /// Makes a small file that did not exist, with these contents, and syncs it and its directory. A file
-    /// that could not be finished is removed again.
+    /// Makes a small file that did not exist, with these contents, and syncs it and its directory. It is written
+    /// beside its place as `temporary` and linked there, so that nobody ever finds it empty, a power cut included. A
+    /// file that could not be finished is removed again.
     ///
     /// So a lock file is made: of two that try at once one succeeds, and the other finds
-    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists). Who reads the file meanwhile may find it empty.
+    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists). Two that have the same `temporary` must not try at once.
     ///
     /// # Errors
     /// Names the file.
-    pub fn create_file(&self, path: &Path, contents: &[u8], group_access: bool) -> Result<()> {
+    pub fn create_file(
+        &self,
+        path: &Path,
+        temporary: &Path,
+        contents: &[u8],
+        group_access: bool,
+    ) -> Result<()> {
+        // It may be a second name of a file that is in use: never written to, but removed.
+        self.remove_if_there(temporary)?;
         let how = OpenForWrite { create: Create::New, group_access, ..OpenForWrite::default() };
-        let file = self.open_for_write(path, how)?;
-        let finish = || {
+        let file = self.open_for_write(temporary, how)?;
+        let link = || {
             file.write_all_at(contents, 0)?;
             file.sync_all()?;
-            self.sync_dir_of(path)
+            self.file_system().link(temporary, path).map_err(|error| Error::new(error, path))
         };
-        finish().inspect_err(|_| {
+        let linked = link();
+        let removed = self.remove(temporary);
+        linked?;
+        removed.and_then(|()| self.sync_dir_of(path)).inspect_err(|_| {
             // The failure that is told is the one before it.
             let _ = self.remove(path);
         })
@@ -171,15 +183,29 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("postmaster.pid");
         let storage = Storage::real();
-        storage.create_file(&path, b"42\n", false).unwrap();
-        let error = storage.create_file(&path, b"43\n", false).unwrap_err();
+        let temporary = dir.path().join("postmaster.pid.new");
+        storage.create_file(&path, &temporary, b"42\n", false).unwrap();
+        let before = storage.counters().snapshot();
+        let error = storage.create_file(&path, &temporary, b"43\n", false).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Exists), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), b"42\n");
-        let counted = storage.counters().snapshot();
-        assert_eq!((counted.write_calls, counted.bytes_written, counted.sync_calls), (1, 3, 2));
+        assert!(!temporary.exists());
+        assert_eq!((before.write_calls, before.bytes_written, before.sync_calls), (1, 3, 2));
         storage.remove(&path).unwrap();
         assert!(storage.remove(&path).unwrap_err().is_not_found());
         storage.remove_if_there(&path).unwrap();
+    }
+
+    #[test]
+    fn a_temporary_name_left_by_a_killed_process_is_removed_and_its_file_not_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, temporary) = (dir.path().join("lock"), dir.path().join("lock.new"));
+        std::fs::write(&path, b"held").unwrap();
+        std::fs::hard_link(&path, &temporary).unwrap();
+        let error = Storage::real().create_file(&path, &temporary, b"43", false).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Exists), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"held");
+        assert!(!temporary.exists());
     }
 
     #[test]
@@ -191,12 +217,13 @@ mod tests {
             let found = std::fs::metadata(dir.path().join(name)).unwrap();
             found.permissions().mode() & 0o777
         };
-        storage.create_file(&dir.path().join("own"), b"", false).unwrap();
+        let temporary = dir.path().join("temporary");
+        storage.create_file(&dir.path().join("own"), &temporary, b"", false).unwrap();
         assert_eq!(mode("own"), 0o600);
         storage.create_dir(&dir.path().join("directory"), false).unwrap();
         assert_eq!(mode("directory"), 0o700);
         // What the mask of the process leaves of these is the user's choice.
-        storage.create_file(&dir.path().join("group"), b"", true).unwrap();
+        storage.create_file(&dir.path().join("group"), &temporary, b"", true).unwrap();
         assert_eq!(mode("group") & !0o640, 0);
     }
 

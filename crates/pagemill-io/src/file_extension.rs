@@ -140,7 +140,7 @@ impl FileExtension {
 
     /// Tells that about so many more blocks will be wanted: what is taken next is that much, up to a quarter of
     /// a segment at once.
-    pub fn expect(&self, blocks: u32) {
+    pub fn expect_blocks(&self, blocks: u32) {
         self.state().step = blocks.clamp(1, LARGEST_STEP);
     }
 

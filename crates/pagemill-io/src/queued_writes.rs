@@ -56,14 +56,26 @@ impl QueuedWrites {
     /// # Errors
     /// Why there can be no queue of this kind. Names the fork.
     pub fn new(fork: &WritableFork, kind: QueueKind, depth: u32) -> Result<Self> {
-        let storage = fork.storage().clone();
-        let queue = storage.take_queue(kind, depth);
-        let queue = queue.map_err(|error| Error::new(error, fork.path()))?;
+        let queue = Self::of_files(fork.storage(), kind, depth, fork.how().caching);
+        queue.map_err(|error| Error::new(error, fork.path()))
+    }
+
+    /// Writes at most `depth` at once, to files opened with this caching.
+    ///
+    /// # Errors
+    /// Why there can be no queue of this kind.
+    pub fn of_files(
+        storage: &Storage,
+        kind: QueueKind,
+        depth: u32,
+        caching: Caching,
+    ) -> io::Result<Self> {
+        let queue = storage.take_queue(kind, depth)?;
         Ok(Self {
-            storage,
+            storage: storage.clone(),
             kind,
             depth,
-            caching: fork.how().caching,
+            caching,
             ring_calls: queue.ring_calls(),
             queue: Some(queue),
             in_flight: HashMap::new(),
@@ -93,11 +105,25 @@ impl QueuedWrites {
         len: usize,
     ) -> Result<u64> {
         let (file, offset) = fork.file(first)?;
+        self.start_at(file, offset, buffer, len).map_err(|error| fork.failure(error, first))
+    }
+
+    /// Begins to write the first `len` bytes of the buffer to a file, from byte `offset` on.
+    ///
+    /// # Errors
+    /// When the queue cannot go on.
+    pub fn start_at(
+        &mut self,
+        file: WritableFile,
+        offset: u64,
+        buffer: AlignedBuffer,
+        len: usize,
+    ) -> io::Result<u64> {
         let id = self.next_id;
         self.next_id += 1;
         let write = InFlight { file, offset, wanted: len.min(buffer.len()), done: 0 };
         self.submit(id, write, buffer);
-        self.flush().map_err(|error| fork.failure(error, first))?;
+        self.flush()?;
         Ok(id)
     }
 

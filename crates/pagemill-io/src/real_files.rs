@@ -57,6 +57,10 @@ impl FileSystem for RealFileSystem {
         Ok(rustix::fs::rename(from, to)?)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        Ok(rustix::fs::link(from, to)?)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         Ok(rustix::fs::unlink(path)?)
     }
@@ -246,6 +250,11 @@ impl File for RealFile {
     fn allocate(&self, range: Range<u64>) -> io::Result<()> {
         let len = range.end.saturating_sub(range.start);
         Ok(rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), range.start, len)?)
+    }
+
+    fn reserve(&self, range: Range<u64>) -> io::Result<()> {
+        let len = range.end.saturating_sub(range.start);
+        Ok(rustix::fs::fallocate(&self.fd, FallocateFlags::KEEP_SIZE, range.start, len)?)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

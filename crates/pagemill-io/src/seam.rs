@@ -62,6 +62,15 @@ pub trait FileSystem: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// Gives a file a second name, which nothing may have yet.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let _ = (from, to);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Removes a file's name.
     ///
     /// # Errors
@@ -287,6 +296,16 @@ pub trait File: Send + Sync + Debug {
     /// # Errors
     /// What the operating system reports, EINTR included. EOPNOTSUPP where the file system cannot.
     fn allocate(&self, range: Range<u64>) -> io::Result<()> {
+        let _ = range;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// As [`allocate`](Self::allocate), but the file stays as long as it is: what is written there later finds its
+    /// space, and nobody sees a longer file before.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where the file system cannot.
+    fn reserve(&self, range: Range<u64>) -> io::Result<()> {
         let _ = range;
         Err(io::ErrorKind::Unsupported.into())
     }

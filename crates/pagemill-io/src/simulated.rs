@@ -184,6 +184,10 @@ impl FileSystem for FaultyFileSystem {
         self.real.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.real.link(from, to)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.real.remove(path)
     }

@@ -159,6 +159,21 @@ impl WritableFile {
         }
     }
 
+    /// Takes space for a range behind the file's end, in bytes, which stays where it is. Where the file system cannot
+    /// do that, nothing is taken.
+    ///
+    /// # Errors
+    /// Names the file: when there is no space.
+    pub fn reserve(&self, range: Range<u64>) -> Result<()> {
+        let begin = self.storage.call_begins();
+        let outcome = self.repeat(|| self.file.reserve(range.clone()));
+        self.storage.counters().record_extend(self.storage.call_took(begin));
+        match outcome {
+            Err(error) if is_missing(&error) => Ok(()),
+            outcome => outcome.map_err(|error| self.error(error).with_offset(range.start)),
+        }
+    }
+
     /// Cuts the file at `len` bytes, or lengthens it by a hole.
     ///
     /// # Errors

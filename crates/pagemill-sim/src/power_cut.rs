@@ -172,6 +172,12 @@ impl FileSystem for PowerCutFileSystem {
         self.change(Change::Rename { from: old, to: new, file }, || self.real.rename(from, to))
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (old, new) = (self.within(from)?, self.within(to)?);
+        let file = self.recording().file_of(&old);
+        self.change(Change::Create { path: new, file }, || self.real.link(from, to))
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.change(Change::Remove { path: self.within(path)? }, || self.real.remove(path))
     }

@@ -188,17 +188,21 @@ fn what_lies_outside_is_refused_and_a_link_leads_inside() {
 
     let link = bench.room.path().join("link");
     std::os::unix::fs::symlink(bench.path(""), &link).unwrap();
-    bench.storage.create_file(&link.join("a"), b"a", false).unwrap();
+    bench.storage.create_file(&link.join("a"), &link.join("b"), b"a", false).unwrap();
     assert_eq!(bench.at_the_end(contents("a")), BTreeSet::from([some(b"a")]));
-    let calls: Vec<String> = (0..=4).map(|call| bench.files.describe(call)).collect();
+    assert_eq!(bench.after_all(contents("a")), BTreeSet::from([None, some(b"a")]));
+    let calls: Vec<String> = (0..=7).map(|call| bench.files.describe(call)).collect();
     let expected = [
-        "call 0: create a",
-        "call 1: write 1 bytes of a at 0",
-        "call 2: sync a",
-        "call 3: sync directory ",
+        "call 0: remove b (failed)",
+        "call 1: create b",
+        "call 2: write 1 bytes of b at 0",
+        "call 3: sync b",
+        "call 4: create a",
+        "call 5: remove b",
+        "call 6: sync directory ",
     ];
-    assert_eq!(calls[..4], expected);
-    assert_eq!(calls[4], "after call 4");
+    assert_eq!(calls[..7], expected);
+    assert_eq!(calls[7], "after call 7");
 }
 
 #[test]

@@ -148,7 +148,7 @@ impl Trial {
     fn fill(&self, fork: &Arc<WritableFork>) -> Result<(), Failure> {
         let space = Arc::new(FileExtension::new(fork.clone(), 0, self.extend_method));
         if self.expected {
-            space.expect(self.size);
+            space.expect_blocks(self.size);
         }
         std::thread::scope(|scope| {
             let writers: Vec<_> = (0..self.writers)

@@ -19,8 +19,9 @@ use pagemill_io::{Caching, Result, WritableFork, WriteBack};
 const STRETCH: u32 = 1024;
 /// Stretches on their way before the oldest is waited for (32 MiB).
 const FAR: usize = 4;
-/// Stretches that are not complete, kept in mind at most.
-const MOST_BEGUN: usize = 64;
+/// Stretches that are not complete, kept in mind at most: where several streams share a stretch, none of them
+/// completes it.
+const MOST_BEGUN: usize = 8;
 
 /// What one stream has written lately.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ impl SteadyWriteBack {
             return self.send(stretch);
         }
         if self.begun.len() > MOST_BEGUN {
-            // Pages that come here and there: whatever is there by now.
+            // Shared with others, or pages that come here and there: whatever is there by now.
             if let Some((stretch, _)) = self.begun.pop_first() {
                 return self.send(stretch);
             }

@@ -149,7 +149,7 @@ impl WriteStream {
     }
 
     /// A buffer of `io_combine_limit` blocks to fill and to give to [`write_run`](Self::write_run). It holds
-    /// whatever an earlier run left there. Waits while too many are in flight.
+    /// whatever an earlier run left there.
     ///
     /// # Errors
     /// When an earlier write failed.

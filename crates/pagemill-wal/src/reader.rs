@@ -3,8 +3,9 @@
 //! A record is put together from the pages it lies on. Each page is looked at first: whose WAL it is, and
 //! whether it is the one that belongs there. Nothing marks the end of WAL. It ends where nothing was ever
 //! written (zeros, or no file), where what was written belongs to an older use of the file, or in a record
-//! that a crash cut short. The same look in the midst of WAL is damage, and that is what tells them apart:
-//! whether the page behind is again one that belongs there.
+//! that a crash cut short. What is broken is damage if pages that belong there follow, and the end if none do.
+//! Where zeros are followed by such pages, nobody can tell: WAL was lost, or these pages are left from what
+//! was written before a crash. That is an end, and it says what is behind it.
 //!
 //! Invariants: a record that is handed out has the right CRC and names the one before it; after the end, or
 //! an error, nothing more is read.
@@ -44,11 +45,17 @@ pub struct EndOfWal {
     pub lsn: Lsn,
     /// What is there instead.
     pub reason: String,
+    /// A page behind it that belongs to this WAL.
+    pub page_behind: Option<Lsn>,
 }
 
 impl fmt::Display for EndOfWal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "WAL ends at {}: {}", self.lsn, self.reason)
+        write!(f, "WAL ends at {}: {}", self.lsn, self.reason)?;
+        match self.page_behind {
+            Some(page) => write!(f, "; but the page at {page} behind it belongs to this WAL"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -76,7 +83,7 @@ impl<'a> WalRecord<'a> {
     }
 }
 
-/// What is wrong with a place.
+/// What is at a place where a record was looked for.
 struct Finding {
     lsn: Lsn,
     /// The last page that was looked at for it.
@@ -89,7 +96,7 @@ enum Outcome {
     /// A record begins at the first place and ends at the second.
     Record(Lsn, RecordHeader, Lsn),
     /// WAL ends here.
-    End(String),
+    End(Finding),
     /// There is something, and it is no record.
     Bad(Finding),
     /// The record that begins here was given up; go on at this page.
@@ -156,25 +163,27 @@ impl WalReader {
                     return Ok(Some(WalRecord { lsn, end, header, bytes, version }));
                 }
                 Outcome::Overwritten(page) => self.next = page,
-                Outcome::End(reason) => return self.finish(reason),
+                Outcome::End(finding) => {
+                    let page_behind = self.pages.next_that_belongs(finding.page)?;
+                    return Ok(self.finish(finding.what, page_behind));
+                }
                 Outcome::Bad(finding) => {
-                    let behind = finding.page.0.saturating_add(PAGE_BYTES as u64);
-                    if self.pages.belongs(Lsn(behind))? {
+                    if self.pages.next_that_belongs(finding.page)?.is_some() {
                         return Err(self.damage(finding.lsn, finding.what));
                     }
-                    return self.finish(finding.what);
+                    return Ok(self.finish(finding.what, None));
                 }
             }
         }
     }
 
-    fn finish(&mut self, reason: String) -> Result<Option<WalRecord<'_>>> {
-        self.end = Some(EndOfWal { lsn: self.next, reason });
-        Ok(None)
+    fn finish(&mut self, reason: String, page_behind: Option<Lsn>) -> Option<WalRecord<'_>> {
+        self.end = Some(EndOfWal { lsn: self.next, reason, page_behind });
+        None
     }
 
     fn damage(&mut self, lsn: Lsn, finding: String) -> Error {
-        self.end = Some(EndOfWal { lsn: self.next, reason: finding.clone() });
+        let _ = self.finish(finding.clone(), None);
         let directory = self.directory();
         let path = self.pages.file_of(lsn);
         let offset = directory.offset_of(lsn);
@@ -209,7 +218,7 @@ impl WalReader {
         let page = page_of(position);
         let header = match self.pages.look(page)? {
             Verdict::Belongs(header) => header,
-            Verdict::Ends(reason) => return Ok(Outcome::End(reason)),
+            Verdict::Ends(reason) => return Ok(ends(page, page, reason)),
             Verdict::Bad(finding) => return Ok(bad(page, page, finding)),
         };
         let at_page_start = position == page;
@@ -219,12 +228,13 @@ impl WalReader {
         }
         if header.first_is_continuation && lsn.0 == page.0 + header.len() as u64 {
             // Left behind by a record that was never finished, before the server was started again.
-            return Ok(Outcome::End(format!("the page at {page} goes on with another record")));
+            let what = format!("the page at {page} goes on with another record");
+            return Ok(ends(lsn, page, what));
         }
         let first = self.pages.bytes(page).get((lsn.0 - page.0) as usize..).unwrap_or_default();
         let total_len = first.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)) as usize;
         if total_len == 0 {
-            return Ok(Outcome::End("zeros where a record would begin".into()));
+            return Ok(ends(lsn, page, "zeros where a record would begin".into()));
         }
         self.record.clear();
         self.record.extend_from_slice(first.get(..total_len).unwrap_or(first));
@@ -291,7 +301,7 @@ impl WalReader {
         let what = format!("the record says that the one before begins at {}", header.prev);
         // Pages that were written before a crash can lie behind what was written after it.
         Err(if at_page_start && self.previous.is_some() {
-            Outcome::End(what)
+            ends(lsn, page, what)
         } else {
             bad(lsn, page, what)
         })
@@ -308,7 +318,7 @@ impl WalReader {
             Verdict::Belongs(header) => header,
             Verdict::Ends(reason) => {
                 let reason = format!("the record at {lsn} is not finished: {reason}");
-                return Ok(Err(Outcome::End(reason)));
+                return Ok(Err(ends(lsn, page, reason)));
             }
             Verdict::Bad(finding) => return Ok(Err(bad(page, page, finding))),
         };
@@ -328,6 +338,10 @@ impl WalReader {
         self.record.extend_from_slice(here);
         Ok(Ok(Lsn(page.0 + header.len() as u64 + here.len() as u64)))
     }
+}
+
+fn ends(lsn: Lsn, page: Lsn, what: String) -> Outcome {
+    Outcome::End(Finding { lsn, page, what })
 }
 
 fn bad(lsn: Lsn, page: Lsn, what: String) -> Outcome {

@@ -16,6 +16,8 @@
 //! Sources: `CopyXLogRecordToWAL` and `AdvanceXLInsertBuffer` in `src/backend/access/transam/xlog.c`,
 //! PostgreSQL 14 to 18.
 
+mod piece;
+mod piece_queue;
 mod segment_files;
 
 use pagemill_format::control::Checkpoint;
@@ -25,10 +27,12 @@ use pagemill_format::wal::{
 };
 use pagemill_format::{BlockBytes, BlockNumber, Fork, Lsn, TransactionId};
 use pagemill_io::Storage;
+use pagemill_sys::AlignedBuffer;
 
 use crate::error::{Error, Result};
 use crate::reader::WalReader;
 use crate::wal_directory::WalDirectory;
+use piece::Piece;
 use segment_files::SegmentFiles;
 
 /// Written at once; segments are multiples of it.
@@ -56,7 +60,7 @@ pub struct WalWriter {
     /// Where the last record begins.
     previous: Lsn,
     /// What is not written yet; its first byte is the one at `pending_start`.
-    pending: Vec<u8>,
+    pending: Piece,
     pending_start: Lsn,
 }
 
@@ -74,12 +78,12 @@ impl WalWriter {
         let (body, start) = shutdown_checkpoint(storage, directory, checkpoint)?;
         Ok(Self {
             directory: directory.clone(),
-            files: SegmentFiles::new(storage, directory, options.group_access),
+            files: SegmentFiles::new(storage, directory, start, options.group_access),
             compressor: ImageCompressor::new(options.compression),
             checkpoint: body,
             start,
             previous: checkpoint,
-            pending: Vec::with_capacity(PIECE_BYTES as usize),
+            pending: Piece::new(),
             pending_start: start,
         })
     }
@@ -157,16 +161,16 @@ impl WalWriter {
             0 => 0,
             used => PAGE_BYTES - used as usize,
         };
-        self.pending.resize(self.pending.len() + zeros, 0);
+        self.pending.extend_zeros(self.pending.len() + zeros);
         let written = self.write_pending();
         // The page that was begun stays, to be written again when it is filled.
         let begun = Lsn((end.0 - end.0 % PAGE_BYTES as u64).max(self.pending_start.0));
-        self.pending.truncate((end.0 - self.pending_start.0) as usize);
-        self.pending.drain(..(begun.0 - self.pending_start.0) as usize);
+        let from_start = |lsn: Lsn| (lsn.0 - self.pending_start.0) as usize;
+        self.pending.keep(from_start(begun)..from_start(end));
         self.pending_start = begun;
         written?;
         if zeros == 0 && end > self.start {
-            self.files.write(end, &[0; PAGE_BYTES])?;
+            self.files.write(end, &AlignedBuffer::zeroed(PAGE_BYTES))?;
         }
         self.files.sync()
     }
@@ -179,13 +183,13 @@ impl WalWriter {
             while !slice.is_empty() {
                 let here = self.room(if left == record.len() { 0 } else { left })?;
                 let (now, later) = slice.split_at_checked(here).unwrap_or((slice, &[]));
-                self.pending.extend_from_slice(now);
+                self.pending.extend(now);
                 left -= now.len();
                 slice = later;
             }
         }
         let end = self.position().0.next_multiple_of(RECORD_ALIGNMENT);
-        self.pending.resize((end - self.pending_start.0) as usize, 0);
+        self.pending.extend_zeros((end - self.pending_start.0) as usize);
         self.write_whole_pieces()
     }
 
@@ -195,7 +199,9 @@ impl WalWriter {
         self.write_whole_pieces()?;
         let position = self.position();
         if is_page_start(position) {
-            self.page_header(position, remaining).encode(&mut self.pending);
+            let mut header = Vec::new();
+            self.page_header(position, remaining).encode(&mut header);
+            self.pending.extend(&header);
         }
         Ok(PAGE_BYTES - (self.position().0 % PAGE_BYTES as u64) as usize)
     }
@@ -223,7 +229,7 @@ impl WalWriter {
     fn fill_segment(&mut self) -> Result<()> {
         while self.directory.offset_of(self.position()) != 0 {
             let room = self.room(0)?;
-            self.pending.resize(self.pending.len() + room, 0);
+            self.pending.extend_zeros(self.pending.len() + room);
         }
         self.write_whole_pieces()
     }
@@ -231,10 +237,9 @@ impl WalWriter {
     fn write_whole_pieces(&mut self) -> Result<()> {
         match self.position().0.is_multiple_of(PIECE_BYTES) && !self.pending.is_empty() {
             true => {
-                self.write_pending()?;
-                self.pending_start = self.position();
-                self.pending.clear();
-                Ok(())
+                let end = self.position();
+                let start = std::mem::replace(&mut self.pending_start, end);
+                self.files.write_piece(start, &mut self.pending)
             }
             false => Ok(()),
         }
@@ -245,7 +250,7 @@ impl WalWriter {
         if self.pending.is_empty() {
             return Ok(());
         }
-        self.files.write(self.pending_start, &self.pending)
+        self.files.write(self.pending_start, self.pending.bytes())
     }
 }
 

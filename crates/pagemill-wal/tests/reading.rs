@@ -113,6 +113,18 @@ fn a_page_in_the_midst_that_was_overwritten_is_damage() {
 }
 
 #[test]
+fn zeros_in_the_midst_are_an_end_that_tells_what_is_behind_it() {
+    let (wal, places) = wal_of(&[100, 9 * PAGE_BYTES, 300]);
+    let page = Lsn(page_of(places[1].0).0 + 2 * PAGE);
+    wal.change(page, &[0; 2 * PAGE_BYTES]);
+    let cut = end(&wal);
+    assert_eq!((cut.lsn, cut.page_behind), (places[1].0, Some(Lsn(page.0 + 2 * PAGE))));
+    assert!(cut.to_string().ends_with("behind it belongs to this WAL"), "{cut}");
+    let (wal, _) = wal_of(&[100, 200]);
+    assert_eq!(end(&wal).page_behind, None);
+}
+
+#[test]
 fn a_record_that_names_another_before_it_is_damage() {
     let (wal, places) = wal_of(&[100, 200, 3 * PAGE_BYTES]);
     wal.change(Lsn(places[1].0.0 + 8), &8_u64.to_le_bytes());

@@ -1,4 +1,6 @@
 //! `pagemill load`: files into a table of a stopped cluster.
+//!
+//! The right to change the cluster is taken before anything of it is read, and given back at the end.
 
 use std::path::Path;
 use std::time::Instant;

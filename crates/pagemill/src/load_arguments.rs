@@ -1,4 +1,6 @@
 //! The flags of `pagemill load`, spelled as those of `export` and as COPY's options.
+//!
+//! Help, completions and the manual page come from here.
 
 use std::path::PathBuf;
 

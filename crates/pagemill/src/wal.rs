@@ -1,14 +1,15 @@
 //! `pagemill wal show`: the records of a cluster's WAL, or of segment files.
 //!
-//! Where WAL ends is told when it is asked for, and when it ends before it should; damage is an error.
+//! Where WAL ends is told when that is asked for. Where it ends before it should, not all that was wanted could
+//! be shown, and the exit status tells so; damage is an error.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use pagemill_engine::inspect::control_file;
-use pagemill_format::wal::Record;
-use pagemill_format::{Lsn, TransactionId};
-use pagemill_wal::{Damage, Error, WalDirectory, WalReader};
+use pagemill_format::wal::{LONG_HEADER_BYTES, PAGE_BYTES, Record};
+use pagemill_format::{Lsn, PgVersion, TransactionId};
+use pagemill_wal::{Damage, EndOfWal, Error, WalDirectory, WalReader};
 
 use crate::failure::{Outcome, UsageError, say};
 use crate::session::Session;
@@ -28,6 +29,10 @@ struct Stretch {
     directory: WalDirectory,
     start: Lsn,
     end: Option<Lsn>,
+    /// Up to where there has to be WAL.
+    needed: Lsn,
+    /// Nothing tells up to where there is WAL but the files themselves.
+    is_of_files: bool,
 }
 
 fn show(arguments: &ShowArguments) -> Result<Outcome> {
@@ -39,8 +44,11 @@ fn show(arguments: &ShowArguments) -> Result<Outcome> {
         output: session.standard_output()?,
         text: String::new(),
     };
+    let mut outcome = Outcome::Done;
     for stretch in stretches(&session, arguments)? {
-        shown.stretch(&session, &stretch)?;
+        if shown.stretch(&session, &stretch)? == Outcome::Incomplete {
+            outcome = Outcome::Incomplete;
+        }
     }
     if let Some(summary) = shown.summary.take() {
         shown
@@ -49,7 +57,7 @@ fn show(arguments: &ShowArguments) -> Result<Outcome> {
             .map_err(pagemill_engine::Error::Output)?;
     }
     session.finish(&Work::default());
-    Ok(Outcome::Done)
+    Ok(outcome)
 }
 
 struct Shown<'a> {
@@ -62,43 +70,41 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    fn stretch(&mut self, session: &Session<'_>, stretch: &Stretch) -> Result<()> {
+    fn stretch(&mut self, session: &Session<'_>, stretch: &Stretch) -> Result<Outcome> {
         let mut reader = WalReader::from(session.storage(), &stretch.directory, stretch.start)?;
-        let version = stretch.directory.version;
         while self.left > 0 {
             let Some(found) = reader.next_record()? else { break };
             if stretch.end.is_some_and(|end| found.lsn >= end) {
-                return Ok(());
+                return Ok(Outcome::Done);
             }
             let record =
                 found.parse().map_err(|error| damaged(&stretch.directory, found.lsn, &error))?;
-            if !self.is_wanted(&record) {
-                continue;
-            }
-            self.left -= 1;
-            match &mut self.summary {
-                Some(summary) => summary.add(&record, version),
-                None => {
-                    self.text.clear();
-                    wal_text::push(
-                        &record,
-                        found.lsn,
-                        version,
-                        self.arguments.bkp_details,
-                        &mut self.text,
-                    );
-                    let written = self.output.write_all(self.text.as_bytes());
-                    written.map_err(pagemill_engine::Error::Output)?;
-                }
+            if self.is_wanted(&record) {
+                self.left -= 1;
+                self.show(&record, found.lsn, stretch.directory.version)?;
             }
         }
-        if let Some(end) = reader.end() {
-            match stretch.end {
-                Some(wanted) if end.lsn < wanted => say(end),
-                _ => session.tell(|| end.to_string()),
+        match reader.end() {
+            Some(end) if stretch.lacks(end) => {
+                say(end);
+                Ok(Outcome::Incomplete)
+            }
+            end => {
+                end.into_iter().for_each(|end| session.tell(|| end.to_string()));
+                Ok(Outcome::Done)
             }
         }
-        Ok(())
+    }
+
+    fn show(&mut self, record: &Record<'_>, lsn: Lsn, version: PgVersion) -> Result<()> {
+        if let Some(summary) = &mut self.summary {
+            summary.add(record, version);
+            return Ok(());
+        }
+        self.text.clear();
+        wal_text::push(record, lsn, version, self.arguments.bkp_details, &mut self.text);
+        let written = self.output.write_all(self.text.as_bytes());
+        Ok(written.map_err(pagemill_engine::Error::Output)?)
     }
 
     fn is_wanted(&self, record: &Record<'_>) -> bool {
@@ -108,6 +114,16 @@ impl Shown<'_> {
             && xid.is_none_or(|xid| header.xid == TransactionId(xid))
             && relation
                 .is_none_or(|wanted| record.blocks.iter().any(|block| block.locator == wanted))
+    }
+}
+
+impl Stretch {
+    /// True when there should be WAL behind the end.
+    fn lacks(&self, end: &EndOfWal) -> bool {
+        // The next record would begin behind the header of the page.
+        let is_page_start = end.lsn.0.is_multiple_of(PAGE_BYTES as u64);
+        let next = end.lsn.0 + if is_page_start { LONG_HEADER_BYTES as u64 } else { 0 };
+        next < self.needed.0 || self.is_of_files && end.page_behind.is_some()
     }
 }
 
@@ -145,7 +161,11 @@ fn of_cluster(
     let control = control_file(session.storage(), path)?;
     let mut directory = WalDirectory::of_cluster(path, &control)?;
     directory.timeline = arguments.timeline.unwrap_or(directory.timeline);
-    Ok(Stretch { directory, start: start.unwrap_or(control.checkpoint.redo), end })
+    // The checkpoint that the control file names has to be there.
+    let is_current = directory.timeline == control.checkpoint.timeline;
+    let checkpoint = if is_current { Lsn(control.checkpoint_location.0 + 1) } else { Lsn(0) };
+    let start = start.unwrap_or(control.checkpoint.redo);
+    Ok(Stretch { directory, start, end, needed: end.unwrap_or(checkpoint), is_of_files: false })
 }
 
 /// Each file's part of the WAL; files that follow each other make one.
@@ -158,11 +178,14 @@ fn of_files(session: &Session<'_>, arguments: &ShowArguments) -> Result<Vec<Stre
         match stretches.last_mut() {
             Some(last) if last.directory == directory && last.end == Some(segment.start()) => {
                 last.end = Some(segment.end());
+                last.needed = segment.start();
             }
             _ => stretches.push(Stretch {
                 directory,
                 start: segment.start(),
                 end: Some(segment.end()),
+                needed: segment.start(),
+                is_of_files: true,
             }),
         }
     }

@@ -34,8 +34,9 @@ pub(crate) enum WalCommand {
 ///
 /// The columns are those of pg_waldump. With -D the WAL of that cluster is read, from START (by
 /// default where a recovery would begin) to END (by default to the end of WAL); with files, the
-/// records that begin in them. WAL that ends is no failure: --verbose tells where and why. Damage,
-/// with WAL going on behind it, gives exit status 1.
+/// records that begin in them. WAL that ends is no failure: --verbose tells where and why. Damage
+/// gives exit status 1, and so does WAL that ends before END, before the last checkpoint, or in a file
+/// that goes on behind.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -244,6 +244,15 @@ fn the_end_of_wal_is_no_failure_and_damage_is_one() -> Result<()> {
     ensure!(told.contains(&offset) && told.contains("CRC-32C"), "{told}");
     ensure!(output.stdout.iter().filter(|&&byte| byte == b'\n').count() == 500);
 
+    // A page of zeros.
+    let mut bytes = fs::read(&file)?;
+    bytes[0x4000..0x6000].fill(0);
+    fs::write(&file, bytes)?;
+    for args in [&["-D", path(&data), &busy.start][..], &[path(&file)]] {
+        let output = pagemill(args)?;
+        ensure!(output.status.code() == Some(1), "{args:?}");
+    }
+
     for wrong in [&["0/1", "file"][..], &["-D", path(&data), "0/1", "0/2", "0/3"], &["--rmgr", "x"]]
     {
         ensure!(pagemill(wrong)?.status.code() == Some(2), "{wrong:?}");

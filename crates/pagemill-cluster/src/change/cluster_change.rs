@@ -26,9 +26,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use pagemill_format::control::{ClusterState, ControlFile, FullTransactionId};
 use pagemill_format::wal::{
     Commit, ExclusiveLock, ImageCompression, Invalidation, RecordBuilder, RelFileLocator,
+    StorageFile,
 };
-use pagemill_format::{BlockBytes, BlockNumber, Fork, Lsn, Oid, TransactionId};
-use pagemill_io::OpenForWrite;
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Lsn, Oid, TransactionId};
+use pagemill_io::{Create, OpenForWrite, WritableFork};
 use pagemill_wal::{WalDirectory, WalWriter, WriterOptions};
 
 use super::class_rows::{ClassChange, change_rows};
@@ -37,7 +38,7 @@ use super::lock::ClusterLock;
 use super::oid_counter::OidCounter;
 use super::pending;
 use super::replay::replay_images;
-use crate::data_directory::Cluster;
+use crate::data_directory::{Cluster, read_control};
 use crate::database::{Database, catalog};
 use crate::error::{Error, Result};
 
@@ -61,6 +62,8 @@ pub struct ClusterChange {
     /// Relations that standbys lock, as what they hold is exchanged.
     locked: Vec<Oid>,
     pages: BTreeMap<(RelFileLocator, Fork, BlockNumber), Box<BlockBytes>>,
+    /// Where the first image for a live file is in the WAL: what is before needs not be replayed.
+    live_from: Option<Lsn>,
     is_flipped: bool,
 }
 
@@ -97,6 +100,7 @@ impl ClusterChange {
             classes: HashMap::new(),
             locked: Vec::new(),
             pages: BTreeMap::new(),
+            live_from: None,
             is_flipped: false,
         })
     }
@@ -117,8 +121,25 @@ impl ClusterChange {
     }
 
     /// The WAL of the change.
-    pub fn wal(&mut self) -> &mut WalWriter {
-        &mut self.wal
+    pub fn wal(&self) -> &WalWriter {
+        &self.wal
+    }
+
+    /// Logs images of pages of one fork, at most 32, and returns the LSN they get. Those of a new file are in that file
+    /// already, or will be; those of a live one are put there by the commit.
+    ///
+    /// # Errors
+    /// When the WAL cannot be written.
+    pub fn log_images(
+        &mut self,
+        file: RelFileLocator,
+        fork: Fork,
+        pages: &[(BlockNumber, &BlockBytes)],
+    ) -> Result<Lsn> {
+        if !self.new_files.contains(&file) {
+            self.live_from.get_or_insert(self.wal.position());
+        }
+        Ok(self.wal.append_images(file, fork, pages, self.xid())?)
     }
 
     /// Numbers for new relation files in these tablespaces, which nothing has yet.
@@ -133,6 +154,12 @@ impl ClusterChange {
         self.new_files.extend(&files);
         let cluster = self.database.cluster();
         pending::write(cluster.storage(), cluster.path(), &self.new_files)?;
+        // A file that gets no page, or none that is logged, has to be there on standbys too.
+        let xid = self.xid();
+        for &locator in &files {
+            let made = StorageFile { locator, fork: Fork::Main };
+            self.wal.append(&made.record(xid))?;
+        }
         Ok(files)
     }
 
@@ -197,22 +224,71 @@ impl ClusterChange {
         self.pages.insert((file, fork, block), page);
     }
 
+    /// Takes space for a live fork that has `blocks` blocks once the change took place, and leaves it as long as it
+    /// is: a full disk is then told before anything depends on the space.
+    ///
+    /// # Errors
+    /// When there is no space, or the files cannot be opened.
+    pub fn reserve(&self, file: RelFileLocator, fork: Fork, blocks: u32) -> Result<()> {
+        let cluster = self.database.cluster();
+        let base = pending::base(cluster, file);
+        let how = OpenForWrite::default();
+        let fork = WritableFork::open(cluster.storage(), &base, fork, how)?;
+        let mut first = 0;
+        while first < blocks {
+            let here = WritableFork::within_segment(BlockNumber(first), blocks - first);
+            let (segment, _) = fork.file(BlockNumber(first))?;
+            let (len, wanted) = (segment.len()?, u64::from(here) * BLOCK_SIZE as u64);
+            if len < wanted {
+                segment.reserve(len..wanted)?;
+            }
+            first += here;
+        }
+        Ok(())
+    }
+
+    /// Takes space for what the changed pages add to live forks.
+    fn reserve_pages(&self) -> Result<()> {
+        let mut ends = BTreeMap::new();
+        for &(file, fork, block) in self.pages.keys() {
+            ends.insert((file, fork), block.0 + 1);
+        }
+        ends.into_iter().try_for_each(|((file, fork), blocks)| self.reserve(file, fork, blocks))
+    }
+
     /// Makes the change take place.
     ///
     /// # Errors
-    /// When something fails before the decision, nothing has changed. [`Error::Unfinished`] when it is after that.
+    /// When something fails before the decision, nothing has changed. [`Error::Unfinished`] when it is after that, and
+    /// [`Error::Undecided`] when it is the decision itself that fails.
     pub fn commit(mut self) -> Result<()> {
         self.prepare_catalog()?;
+        self.reserve_pages()?;
+        self.log_locks()?;
         self.log_pages()?;
         self.log_commit()?;
         self.wal.sync()?;
-        self.write_control(ClusterState::InProduction)?;
-        self.is_flipped = true;
+        self.flip()?;
         let finished = self.finish();
         finished.map_err(|error| Error::Unfinished {
             path: self.database.cluster().path().into(),
             reason: Box::new(error),
         })
+    }
+
+    /// Decides: `pg_control` says "in production". When that fails, and the file does not still say "shut down", nobody
+    /// knows what the device will have, and everything that a recovery would need has to stay.
+    fn flip(&mut self) -> Result<()> {
+        self.is_flipped = true;
+        let Err(error) = self.write_control(ClusterState::InProduction) else { return Ok(()) };
+        let cluster = self.database.cluster();
+        match read_control(cluster.storage(), cluster.path(), Some(cluster.version())) {
+            Ok(control) if control.state == ClusterState::ShutDown => {
+                self.is_flipped = false;
+                Err(error)
+            }
+            _ => Err(Error::Undecided { path: cluster.path().into(), reason: Box::new(error) }),
+        }
     }
 
     /// Turns changes of relations into changed pages of `pg_class`, and of its index.
@@ -240,10 +316,20 @@ impl ClusterChange {
         Ok(())
     }
 
+    /// Keeps sessions of standbys out, from before the catalogs there say something new until the commit.
+    fn log_locks(&mut self) -> Result<()> {
+        let (xid, database) = (self.xid(), self.database.row().oid);
+        let lock = |&relation: &Oid| ExclusiveLock { xid, database, relation };
+        let locks: Vec<_> = self.locked.iter().map(lock).collect();
+        if !locks.is_empty() {
+            self.wal.append(&ExclusiveLock::record(&locks))?;
+        }
+        Ok(())
+    }
+
     fn log_pages(&mut self) -> Result<()> {
-        let xid = self.xid();
-        for (&(file, fork, block), page) in &self.pages {
-            self.wal.append_images(file, fork, &[(block, page)], xid)?;
+        for ((file, fork, block), page) in std::mem::take(&mut self.pages) {
+            self.log_images(file, fork, &[(block, &page)])?;
         }
         Ok(())
     }
@@ -256,17 +342,12 @@ impl ClusterChange {
             self.wal.append(&RecordBuilder::commit_log_zero_page(page, version))?;
         }
         self.wal.append(&RecordBuilder::next_oid(self.oids.peek()))?;
-        let lock = |&relation| ExclusiveLock { xid, database: row.oid, relation };
-        let locks: Vec<_> = self.locked.iter().map(lock).collect();
-        if !locks.is_empty() {
-            self.wal.append(&ExclusiveLock::record(&locks))?;
-        }
         let commit = Commit {
             time: now_since_2000(),
             database: Some((row.oid, row.tablespace)),
             dropped_files: self.dropped_files.clone(),
             invalidations: self.invalidations(),
-            had_exclusive_locks: !locks.is_empty(),
+            had_exclusive_locks: !self.locked.is_empty(),
             force_sync: true,
             ..Commit::default()
         };
@@ -287,13 +368,36 @@ impl ClusterChange {
         let cluster = self.database.cluster().clone();
         let skipped: HashSet<_> = self.new_files.iter().copied().collect();
         let (begin, end) = (self.wal.start_lsn(), self.wal.position());
-        replay_images(&cluster, &self.wal_directory, begin, end, &skipped)?;
+        if let Some(from) = self.live_from {
+            replay_images(&cluster, &self.wal_directory, from, end, &skipped)?;
+        }
         commit_log::mark_committed(&cluster, self.xid())?;
         for &file in &self.dropped_files {
             pending::remove_files(&cluster, file)?;
         }
+        self.tell_archiver(begin, end)?;
         self.checkpoint()?;
         pending::forget(cluster.storage(), cluster.path())
+    }
+
+    /// Leaves a note for the archiver, where there is one, for each segment that is full now.
+    ///
+    /// Source: `XLogArchiveNotify` in `src/backend/access/transam/xlogarchive.c`, PostgreSQL 14 to 18.
+    fn tell_archiver(&self, begin: Lsn, end: Lsn) -> Result<()> {
+        let settings = self.database.session_settings()?;
+        let mode = settings.get("archive_mode").unwrap_or_default().to_ascii_lowercase();
+        if !matches!(mode.as_slice(), b"on" | b"true" | b"yes" | b"1" | b"always") {
+            return Ok(());
+        }
+        let storage = self.database.cluster().storage();
+        let mut segment = self.wal_directory.segment_of(begin);
+        while segment.end() <= end {
+            let note = format!("archive_status/{segment}.ready");
+            let how = OpenForWrite { create: Create::OrNew, ..OpenForWrite::default() };
+            storage.open_for_write(&self.wal_directory.path.join(note), how)?;
+            segment = self.wal_directory.segment_of(segment.end());
+        }
+        Ok(())
     }
 
     fn checkpoint(&mut self) -> Result<()> {

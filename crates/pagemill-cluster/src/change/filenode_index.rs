@@ -12,7 +12,7 @@ use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
 use pagemill_format::types::order::{TextCollation, ValueOrder};
 use pagemill_format::varlena::Compression;
-use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Oid};
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Oid, PgVersion};
 
 use super::class_rows::{ChangedPage, FilenodeEntry, filenode_entries};
 use crate::database::Database;
@@ -33,13 +33,13 @@ pub(super) fn rebuilt(
     let class = database.class(INDEX);
     let class = class.ok_or_else(|| Error::refused("pg_class has no row for its own index"))?;
     let old = database.cluster().main_fork(&database.base_path(class)?)?.blocks();
-    let mut pages = build(&filenode_entries(database, page)?)?;
+    let mut pages = build(&filenode_entries(database, page)?, database.cluster().version())?;
     let built = pages.len() as u32;
     pages.extend((built..old).map(|block| (BlockNumber(block), Box::new([0; BLOCK_SIZE]))));
     Ok(pages)
 }
 
-fn build(entries: &[FilenodeEntry]) -> Result<Vec<ChangedPage>> {
+fn build(entries: &[FilenodeEntry], version: PgVersion) -> Result<Vec<ChangedPage>> {
     let column = || -> Result<KeyColumn> {
         let order = ValueOrder::of_type(OID_TYPE, &TextCollation::default());
         let order = order.ok_or_else(|| Error::refused("OIDs have no order"))?;
@@ -52,6 +52,7 @@ fn build(entries: &[FilenodeEntry]) -> Result<Vec<ChangedPage>> {
         has_included_columns: false,
         is_unique: false,
         deduplicate_items: true,
+        is_of_system_in_14: version == PgVersion::V14,
     };
     let layout = ColumnLayout {
         layout: OID_LAYOUT,

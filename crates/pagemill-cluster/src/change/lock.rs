@@ -6,6 +6,9 @@
 //! then neither stops nor reloads the process as if it were a server. Two processes that both found the same stale file
 //! could each remove what the other has just made, so the cluster's `PG_VERSION` is locked first.
 //!
+//! A server also refuses to start when it finds the file empty. So it is written under another name and linked to its
+//! own: a process killed at any moment, or a power cut, leaves a whole file or none.
+//!
 //! Invariant: while a [`ClusterLock`] lives, the file names this process; when it is dropped, the file is removed. A
 //! killed process leaves it behind, and it stands in nobody's way.
 //!
@@ -19,11 +22,15 @@ use pagemill_io::{ErrorKind, HeldLock, Storage};
 use crate::data_directory::{LockFile, read_version};
 use crate::error::{Error, Result};
 
+/// What `postmaster.pid` is called until it is written: a server that finds it empty does not start.
+const TEMPORARY: &str = "postmaster.pid.new";
 /// How often a stale file is removed before it is taken for something else.
 const TRIES: usize = 3;
 
 /// Where Linux lists shared memory segments: their number and how many processes are attached.
 const SHARED_MEMORY: &str = "/proc/sysvipc/shm";
+/// More than a list of all that a system can have in use.
+const LIST_BYTES: usize = 1 << 20;
 
 /// The right to change one cluster.
 #[derive(Debug)]
@@ -45,8 +52,9 @@ impl ClusterLock {
         let file = directory.join(LockFile::NAME);
         let held = storage.try_lock(&directory.join("PG_VERSION"))?;
         let Some(held) = held else { return Err(Error::BeingChanged { path: directory.into() }) };
+        let temporary = directory.join(TEMPORARY);
         for _ in 0..TRIES {
-            match storage.create_file(&file, contents(directory).as_bytes(), false) {
+            match storage.create_file(&file, &temporary, contents(directory).as_bytes(), false) {
                 Ok(()) => {
                     let (storage, directory) = (storage.clone(), directory.to_owned());
                     return Ok(Self { storage, directory, file, _held: held });
@@ -90,7 +98,7 @@ fn remove_if_stale(storage: &Storage, directory: &Path, file: &Path) -> Result<(
         return Err(Error::Running { path: file.into(), pid: found.pid });
     }
     if let Some(segment) = found.shared_memory
-        && attached(segment) > 0
+        && attached(storage, segment) > 0
     {
         return Err(Error::refused(format!(
             "{}: process {} is gone, but others of its server still use shared memory segment {segment}: \
@@ -103,8 +111,12 @@ fn remove_if_stale(storage: &Storage, directory: &Path, file: &Path) -> Result<(
 }
 
 /// How many processes are attached to a shared memory segment, as far as the system tells.
-fn attached(segment: u32) -> u64 {
-    let listed = std::fs::read_to_string(SHARED_MEMORY).unwrap_or_default();
+fn attached(storage: &Storage, segment: u32) -> u64 {
+    // The system does not tell how long it is.
+    let mut listed = vec![0; LIST_BYTES];
+    let file = storage.open(Path::new(SHARED_MEMORY));
+    let read = file.ok().and_then(|file| storage.read_fully_at(&*file, &mut listed, 0).ok());
+    let listed = String::from_utf8_lossy(listed.get(..read.unwrap_or(0)).unwrap_or_default());
     let mut lines = listed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let Some(header) = lines.next() else { return 0 };
     let column = |name| header.iter().position(|&title| title == name);

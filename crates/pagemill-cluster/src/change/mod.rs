@@ -1,4 +1,6 @@
 //! Changing a data directory: the right to do it, and a change that takes place wholly or not at all.
+//!
+//! Invariant: nothing outside of this module writes to a data directory.
 
 mod class_rows;
 mod cluster_change;

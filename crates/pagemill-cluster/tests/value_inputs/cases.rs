@@ -13,7 +13,7 @@ pub(crate) struct Case {
     /// The first version that has it.
     pub(crate) since: PgVersion,
     /// The texts.
-    pub(crate) texts: Vec<&'static str>,
+    pub(crate) texts: Vec<String>,
 }
 
 /// Types that are made before.
@@ -51,7 +51,11 @@ CREATE TYPE floats AS RANGE (subtype = float8);
 ";
 
 fn case(type_name: &'static str, texts: &[&'static str]) -> Case {
-    Case { type_name, since: PgVersion::V14, texts: texts.to_vec() }
+    Case {
+        type_name,
+        since: PgVersion::V14,
+        texts: texts.iter().map(|text| (*text).to_owned()).collect(),
+    }
 }
 
 /// Everything that is tried.
@@ -78,6 +82,9 @@ fn trees() -> Vec<Case> {
                 "{{1,2},{3}}",
                 "{1,{2}}",
                 "{{1},2}",
+                "{{x},2}",
+                "{{1},x}",
+                "[1:1][1:1]={x}",
                 "{1,}",
                 "{,1}",
                 "{1",
@@ -657,6 +664,11 @@ fn searches() -> Vec<Case> {
         "a&b|c&d",
         "!a|b",
         "a & b <-> c | d",
+        "<2>",
+        "<",
+        "a & <2>",
+        "a<b",
+        "\\<a",
         "!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!a",
         "!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!a",
         "a ( b",
@@ -1127,6 +1139,11 @@ fn paths() -> Vec<Case> {
                 "-\"a\"",
                 "-null",
                 "+$.a.b",
+                "1 + !$",
+                "1 + exists($)",
+                "exists(($ == 1) is unknown)",
+                "exists(($ == 1).a)",
+                "$[!$]",
                 NULL,
             ],
         ),

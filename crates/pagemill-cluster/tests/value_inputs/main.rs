@@ -5,6 +5,7 @@
 //! the same message. Nothing of this is written down beforehand: the server says what is right.
 
 mod cases;
+mod random;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -30,8 +31,8 @@ fn what_a_server_takes_is_stored_the_same_and_what_it_refuses_is_refused_the_sam
     let mut wrong = Vec::new();
     for install in PgInstall::all() {
         let version = PgVersion::from_major(install.major).unwrap();
-        let cases: Vec<Case> =
-            cases::all().into_iter().filter(|case| version >= case.since).collect();
+        let all = cases::all().into_iter().chain(random::all(version));
+        let cases: Vec<Case> = all.filter(|case| version >= case.since).collect();
         let mut cluster = empty_cluster(&install).unwrap();
         cluster.start().unwrap();
         let messages = copied(&cluster, &cases);
@@ -91,7 +92,7 @@ fn copied(cluster: &TestCluster, cases: &[Case]) -> HashMap<(usize, usize), Stri
     for (number, case) in cases.iter().enumerate() {
         writeln!(script, "CREATE TABLE v{number} (id int, v {});", case.type_name).unwrap();
         for (i, text) in case.texts.iter().enumerate() {
-            let field = if *text == NULL { "\\N".to_owned() } else { escaped(text) };
+            let field = if text == NULL { "\\N".to_owned() } else { escaped(text) };
             writeln!(script, "\\warn @@ {number} {i} @@").unwrap();
             writeln!(script, "COPY v{number} FROM STDIN;\n{i}\t{field}\n\\.").unwrap();
         }

@@ -10,11 +10,11 @@ use pagemill_format::heap_builder::assign_blocks;
 use pagemill_format::page_builder::set_lsn;
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
-use pagemill_io::FileExtendMethod;
 use pagemill_stream::WriteStream;
 
 use super::new_fork::{NewFork, end_of};
 use super::page_run::{Piece, Pieces};
+use super::plan::LoadOptions;
 use crate::error::Result;
 
 /// Images in one record.
@@ -34,28 +34,35 @@ pub(super) struct ForkWriter {
 }
 
 impl ForkWriter {
-    /// A fork in a new file.
+    /// A fork in a new file, which is to have about so many blocks.
     ///
     /// # Errors
     /// When the file cannot be made.
     pub(super) fn new_file(
         change: &ClusterChange,
         (file, fork): (RelFileLocator, Fork),
-        extend_method: Option<FileExtendMethod>,
-        is_logged: bool,
+        expected: u32,
+        how: &LoadOptions,
     ) -> Result<Self> {
         let cluster = change.database().cluster();
         let base = cluster.tablespace_path(file.tablespace, file.database);
         let base = base.join(file.number.to_string());
         let checksums = cluster.control().has_data_checksums();
-        let new = NewFork { fork, extend_method, checksums };
+        let new = NewFork { fork, extend_method: how.extend_method, checksums, expected };
         let stream = new.create(cluster.storage(), &base).map_err(cluster_error)?;
+        // Servers do not log free-space maps either.
+        let is_logged = how.wal && fork != Fork::Fsm;
         Ok(Self { file, fork, stream: Some(stream), is_logged, next: 0, waiting: Vec::new() })
     }
 
     /// A fork that lives on, behind its `blocks` blocks.
     pub(super) fn behind(file: RelFileLocator, fork: Fork, blocks: u32) -> Self {
         Self { file, fork, stream: None, is_logged: true, next: blocks, waiting: Vec::new() }
+    }
+
+    /// The relation's files.
+    pub(super) fn file(&self) -> RelFileLocator {
+        self.file
     }
 
     /// Blocks so far.
@@ -139,9 +146,7 @@ impl ForkWriter {
         }
         if self.is_logged {
             let images: Vec<_> = pages.iter().map(|(block, page)| (*block, &**page)).collect();
-            let xid = change.xid();
-            let lsn = change.wal().append_images(self.file, self.fork, &images, xid);
-            let lsn = lsn.map_err(pagemill_cluster::Error::from)?;
+            let lsn = change.log_images(self.file, self.fork, &images)?;
             pages.iter_mut().for_each(|(_, page)| set_lsn(page, lsn));
         }
         let Some(stream) = &mut self.stream else { return Ok(()) };
@@ -157,12 +162,10 @@ impl ForkWriter {
         first: BlockNumber,
         pages: &mut [BlockBytes],
     ) -> Result<()> {
-        let xid = change.xid();
         for (record, pages) in (0..).zip(pages.chunks_mut(IMAGES_PER_RECORD)) {
             let block = first.0 + record * IMAGES_PER_RECORD as u32;
             let images: Vec<_> = (block..).map(BlockNumber).zip(&*pages).collect();
-            let lsn = change.wal().append_images(self.file, self.fork, &images, xid);
-            let lsn = lsn.map_err(pagemill_cluster::Error::from)?;
+            let lsn = change.log_images(self.file, self.fork, &images)?;
             pages.iter_mut().for_each(|page| set_lsn(page, lsn));
         }
         Ok(())

@@ -29,14 +29,15 @@ pub(super) struct HeapTarget {
 }
 
 impl HeapTarget {
-    /// Makes the new file, where there is to be one, with a copy of the old blocks if they stay.
+    /// Makes the new file, where there is to be one, with a copy of the old blocks if they stay. About so many new
+    /// blocks are `expected`.
     ///
     /// # Errors
     /// When it cannot be made.
     pub(super) fn new(
         change: &mut ClusterChange,
         plan: &LoadPlan,
-        class: &ClassRow,
+        (class, expected): (&ClassRow, u32),
         pieces: &Pieces,
     ) -> Result<Self> {
         let old_file = change.files_of(class.oid)?;
@@ -60,8 +61,8 @@ impl HeapTarget {
         if plan.is_fresh || !plan.options.wal {
             let new =
                 change.new_files(&[old_file.tablespace])?.first().copied().unwrap_or_default();
-            let (method, wal) = (plan.options.extend_method, plan.options.wal);
-            target.main = ForkWriter::new_file(change, (new, Fork::Main), method, wal)?;
+            let blocks = target.old.as_ref().map_or(0, ForkFiles::blocks).saturating_add(expected);
+            target.main = ForkWriter::new_file(change, (new, Fork::Main), blocks, &plan.options)?;
             target.new_file = Some(new);
             target.copy_old(change, pieces)?;
         }
@@ -147,6 +148,8 @@ impl HeapTarget {
                 write_visibility(change, plan, new, blocks)?;
             }
             change.replace_files(self.class.oid, new)?;
+        } else if self.new_blocks() > 0 {
+            change.reserve(self.main.file(), Fork::Main, blocks)?;
         }
         self.main.finish()?;
         let told = self.new_file.map(|_| seen);
@@ -172,8 +175,7 @@ fn write_free_space(
     if categories.is_empty() {
         return Ok(());
     }
-    let mut map =
-        ForkWriter::new_file(change, (file, Fork::Fsm), plan.options.extend_method, false)?;
+    let mut map = ForkWriter::new_file(change, (file, Fork::Fsm), 0, &plan.options)?;
     free_space_pages(categories, |block, page| map.add_page(change, block, page))?;
     map.flush(change)?;
     map.finish()
@@ -188,8 +190,7 @@ fn write_visibility(
     if blocks == 0 {
         return Ok(());
     }
-    let (method, wal) = (plan.options.extend_method, plan.options.wal);
-    let mut map = ForkWriter::new_file(change, (file, Fork::Vm), method, wal)?;
+    let mut map = ForkWriter::new_file(change, (file, Fork::Vm), 0, &plan.options)?;
     visibility_pages(blocks, |block, page| map.add_page(change, block, page))?;
     map.flush(change)?;
     map.finish()

@@ -66,8 +66,7 @@ impl<'p> IndexTarget<'p> {
         };
         let file = change.files_of(plan.class.oid)?;
         let file = change.new_files(&[file.tablespace])?.first().copied().unwrap_or_default();
-        let (method, wal) = (load.options.extend_method, load.options.wal);
-        let mut writer = ForkWriter::new_file(change, (file, Fork::Main), method, wal)?;
+        let mut writer = ForkWriter::new_file(change, (file, Fork::Main), 0, &load.options)?;
         let mut builder = BtreeBuilder::new(&plan.order, plan.options());
         let mut unique = plan.unique.then(|| UniqueKeys::new(plan, &database, heap));
         let mut merge = Merge::new(plan, self.runs, old)?;

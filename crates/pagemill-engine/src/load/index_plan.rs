@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use pagemill_cluster::insert_rules::{Collation, IndexDefinition, KeyColumn as DefinedColumn};
 use pagemill_cluster::{ClassRow, Database, Relation};
-use pagemill_format::Oid;
 use pagemill_format::btree_builder::BtreeOptions;
 use pagemill_format::index_key_order::{KeyColumn, KeyOrder};
 use pagemill_format::index_tuple_builder::IndexForm;
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
 use pagemill_format::types::order::{Collation as TextOrder, EnumOrder, TextCollation, ValueOrder};
+use pagemill_format::{Oid, PgVersion};
 use pagemill_sys::LocaleCollation;
 
 use super::plan::column_layout;
@@ -38,6 +38,7 @@ pub(super) struct IndexPlan {
     pub(super) key_types: Vec<Oid>,
     fillfactor: u8,
     deduplicate: bool,
+    is_of_system_in_14: bool,
     key_count: usize,
 }
 
@@ -78,6 +79,7 @@ impl IndexPlan {
             key_types: key_columns().map(|column| column.type_oid).collect(),
             fillfactor: definition.fillfactor,
             deduplicate: definition.deduplicate,
+            is_of_system_in_14: false,
             key_count: definition.keys.len(),
         })
     }
@@ -86,7 +88,7 @@ impl IndexPlan {
     ///
     /// # Errors
     /// Never, as both have an order.
-    pub(super) fn of_toast(class: &ClassRow) -> Result<Self> {
+    pub(super) fn of_toast(class: &ClassRow, version: PgVersion) -> Result<Self> {
         let layout = AttributeLayout { len: 4, align: 4 };
         let key = |oid| {
             let order =
@@ -110,6 +112,7 @@ impl IndexPlan {
             key_types: vec![Oid(26), Oid(23)],
             fillfactor: pagemill_format::btree_builder::BTREE_DEFAULT_FILLFACTOR,
             deduplicate: false,
+            is_of_system_in_14: version == PgVersion::V14,
             key_count: 2,
         })
     }
@@ -134,6 +137,7 @@ impl IndexPlan {
             has_included_columns: self.positions.len() > self.key_count,
             is_unique: self.unique,
             deduplicate_items: self.deduplicate,
+            is_of_system_in_14: self.is_of_system_in_14,
         }
     }
 

@@ -1,4 +1,6 @@
 //! The key of an index entry as PostgreSQL tells it: `(a, b)=(1, x)`.
+//!
+//! For messages only, so what cannot be printed is a question mark and no error.
 
 use pagemill_cluster::{Database, UnknownTypes, ValueCatalog};
 use pagemill_format::btree::IndexTuple;

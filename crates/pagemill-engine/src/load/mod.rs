@@ -34,6 +34,7 @@ mod used_ids;
 use pagemill_cluster::change::{ClusterChange, ClusterLock};
 use pagemill_cluster::value_inputs::InputCatalog;
 use pagemill_cluster::{Database, Relation};
+use pagemill_format::BLOCK_SIZE;
 use pagemill_format::toast_builder::chunk_form;
 use pagemill_format::wal::ImageCompression;
 
@@ -77,7 +78,8 @@ pub fn load(
 ) -> Result<LoadSummary> {
     let mut change = ClusterChange::begin(lock, database.clone(), compression)?;
     let catalog = InputCatalog::new(database)?;
-    let plan = LoadPlan::new(database, relation, &catalog, options, change.xid())?;
+    let mut plan = LoadPlan::new(database, relation, &catalog, options, change.xid())?;
+    plan.expected_blocks = expected_blocks(database, &sources);
     let rules = copy_rules(copy, &plan, database)?;
     let mut targets = Targets::new(&mut change, &plan)?;
     let used_ids = targets.used_ids(&change)?;
@@ -135,6 +137,18 @@ fn copy_rules(copy: &CopyFromOptions, plan: &LoadPlan, database: &Database) -> R
         copy,
         CopyTarget { columns: &names, encoding: database.row().encoding, server_major },
     )
+}
+
+/// About how many blocks files of this size become: a tuple is longer than its text by its header, and mostly not by
+/// much else. What a pipe will bring, and what is packed, is not known; what was expected too much is cut off again.
+fn expected_blocks(database: &Database, sources: &[InputSource]) -> u32 {
+    let storage = database.cluster().storage();
+    let len = |source: &InputSource| match source {
+        InputSource::File(path) => storage.metadata(path).map_or(0, |found| found.len),
+        InputSource::Stream(_) => 0,
+    };
+    let bytes: u64 = sources.iter().map(len).sum();
+    u32::try_from(bytes / (BLOCK_SIZE as u64) * 9 / 8).unwrap_or(u32::MAX)
 }
 
 /// The work of a thread on one batch.

@@ -9,10 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pagemill_format::Fork;
-use pagemill_io::{
-    Create, FileExtendMethod, FileExtension, OpenForWrite, Result, Storage, WritableFork,
-};
-use pagemill_stream::{WriteStream, WriteStreamOptions};
+use pagemill_io::{Create, FileExtendMethod, FileExtension, OpenForWrite, Result, Storage};
+use pagemill_stream::{WriteStream, WriteStreamOptions, open_fork};
 
 /// How the files of a relation are made.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +19,8 @@ pub(crate) struct NewFork {
     pub(crate) extend_method: Option<FileExtendMethod>,
     /// Pages carry checksums.
     pub(crate) checksums: bool,
+    /// About how many blocks it will have; 0 where that is not known.
+    pub(crate) expected: u32,
 }
 
 impl NewFork {
@@ -30,8 +30,9 @@ impl NewFork {
     /// When the file is there already, or cannot be made.
     pub(crate) fn create(self, storage: &Storage, base: &Path) -> Result<WriteStream> {
         let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
-        let files = WritableFork::open(storage, base, self.fork, how)?;
+        let files = open_fork(storage, base, self.fork, how, self.expected)?;
         let space = Arc::new(FileExtension::new(Arc::new(files), 0, self.extend_method));
+        space.expect_blocks(self.expected);
         let options =
             WriteStreamOptions { checksums: self.checksums, ..WriteStreamOptions::default() };
         WriteStream::new(space, options, None)

@@ -1,4 +1,6 @@
 //! The entries of an index as it is, one for each row, in its order.
+//!
+//! Invariant: posting lists come apart into entries of one row each; entries known to be dead are left out.
 
 use pagemill_cluster::Database;
 use pagemill_cluster::btree_scan::{Direction, LeafWalk, TreePages, leaf_entries};

@@ -64,6 +64,8 @@ pub(super) struct LoadPlan {
     pub(super) is_fresh: bool,
     pub(super) stamp: TupleStamp,
     pub(super) options: LoadOptions,
+    /// Blocks that the input will about fill, as far as its size is known.
+    pub(super) expected_blocks: u32,
 }
 
 impl LoadPlan {
@@ -86,14 +88,16 @@ impl LoadPlan {
             .into());
         }
         let fields = fields_of(&relation, database.row().encoding, options.columns.as_deref())?;
-        check_defaults(&relation, &fields)?;
+        check_defaults(database, &relation, &fields)?;
         let given: Vec<&[u8]> =
             fields.iter().map(|&field| &*relation.columns[field].name).collect();
         let inputs = catalog.columns(relation.class.oid, |name| given.contains(&name))?;
         let layouts = layouts_of(database, &relation)?;
+        let version = database.cluster().version();
         let plan_of = |definition| IndexPlan::new(database, definition, &relation);
         let indexes = rules.indexes.iter().map(plan_of).collect::<Result<_>>()?;
-        let toast_index = rules.toast.as_ref().map(|(_, index)| IndexPlan::of_toast(index));
+        let toast_index =
+            rules.toast.as_ref().map(|(_, index)| IndexPlan::of_toast(index, version));
         Ok(Self {
             not_null: (0..)
                 .zip(&inputs)
@@ -111,6 +115,7 @@ impl LoadPlan {
             },
             toast_index: toast_index.transpose()?,
             indexes,
+            expected_blocks: 0,
             relation,
             rules,
             options,
@@ -160,12 +165,16 @@ fn fields_of(
 }
 
 /// A column that the input leaves out becomes null: one with a default would not.
-fn check_defaults(relation: &Relation, fields: &[usize]) -> Result<()> {
+fn check_defaults(database: &Database, relation: &Relation, fields: &[usize]) -> Result<()> {
+    let types_with_default = database.types_with_default()?;
     let left_out =
         relation.columns.iter().enumerate().filter(|(position, _)| !fields.contains(position));
     for (_, column) in left_out.filter(|(_, column)| !column.dropped) {
         let what = match column {
             column if column.has_default => "has a default, which only a server can evaluate",
+            column if types_with_default.contains(&column.type_oid) => {
+                "has the default of its type, which only a server can evaluate"
+            }
             column if column.not_null => "may not be null",
             _ => continue,
         };

@@ -1,4 +1,6 @@
 //! Everything a load writes: the table, its TOAST table, the indexes of both.
+//!
+//! Invariant: batches are taken in the order of the input.
 
 use pagemill_cluster::change::ClusterChange;
 use pagemill_format::Oid;
@@ -32,10 +34,11 @@ impl<'p> Targets<'p> {
     pub(super) fn new(change: &mut ClusterChange, plan: &'p LoadPlan) -> Result<Self> {
         let cluster = change.database().cluster().clone();
         let pieces = Pieces::default();
-        let heap = HeapTarget::new(change, plan, &plan.relation.class, &pieces)?;
+        let heap =
+            HeapTarget::new(change, plan, (&plan.relation.class, plan.expected_blocks), &pieces)?;
         let toast = match plan.rules.toast.as_ref().zip(plan.toast_index.as_ref()) {
             Some(((table, _), index)) => {
-                let heap = HeapTarget::new(change, plan, table, &pieces)?;
+                let heap = HeapTarget::new(change, plan, (table, 0), &pieces)?;
                 Some((heap, IndexTarget::new(index, &cluster)))
             }
             None => None,

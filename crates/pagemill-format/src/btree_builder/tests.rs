@@ -27,6 +27,7 @@ fn options(fillfactor: u8, deduplicate_items: bool) -> BtreeOptions {
         has_included_columns: false,
         is_unique: false,
         deduplicate_items,
+        is_of_system_in_14: false,
     }
 }
 

@@ -1,4 +1,6 @@
 //! Pages filled by the builder, read back.
+//!
+//! Whole tables against a server are in `tests/heap_bytes.rs`.
 
 use proptest::prelude::*;
 

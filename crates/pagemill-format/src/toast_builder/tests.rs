@@ -1,4 +1,6 @@
 //! Toasting never changes a value, and makes rows as short as can be.
+//!
+//! Whole tables against a server are in `tests/heap_bytes.rs`.
 
 use proptest::prelude::*;
 

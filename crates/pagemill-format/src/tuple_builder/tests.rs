@@ -1,4 +1,6 @@
 //! Tuples built from rows are read back by the reader of this crate.
+//!
+//! Whole tables against a server are in `tests/heap_bytes.rs`.
 
 use proptest::prelude::*;
 

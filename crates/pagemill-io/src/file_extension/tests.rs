@@ -49,7 +49,7 @@ fn a_fork_grows_in_ever_larger_steps_and_is_cut_back_at_the_end() {
 fn what_is_expected_is_taken_at_once_and_no_more() {
     let (dir, fork) = fork_of(&FaultyFileSystem::default());
     let extension = FileExtension::new(fork.clone(), 0, None);
-    extension.expect(1000);
+    extension.expect_blocks(1000);
     for _ in 0..1000 {
         extension.extend(1).unwrap();
     }

@@ -18,6 +18,9 @@ use crate::wal_directory::WalDirectory;
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 512 << 10;
 
+/// How far behind the end of WAL is looked for more.
+const SEARCHED_BYTES: u64 = 16 << 20;
+
 /// What a page is.
 #[derive(Debug)]
 pub(super) enum Verdict {
@@ -79,9 +82,17 @@ impl PageSource {
         rest.get(..PAGE_BYTES).unwrap_or(rest)
     }
 
-    /// True when the page at this address is the one that belongs there.
-    pub(super) fn belongs(&mut self, page: Lsn) -> Result<bool> {
-        Ok(matches!(self.look(page)?, Verdict::Belongs(_)))
+    /// The first page behind this one that is where it belongs, in the rest of the segment or at the
+    /// beginning of the next.
+    pub(super) fn next_that_belongs(&mut self, page: Lsn) -> Result<Option<Lsn>> {
+        let segment_end = self.directory.segment_of(page).end().0;
+        let last = segment_end.min(page.0.saturating_add(SEARCHED_BYTES));
+        for at in (page.0..=last).step_by(PAGE_BYTES).skip(1) {
+            if matches!(self.look(Lsn(at))?, Verdict::Belongs(_)) {
+                return Ok(Some(Lsn(at)));
+            }
+        }
+        Ok(None)
     }
 
     /// Reads the page at this address, and says what it is.

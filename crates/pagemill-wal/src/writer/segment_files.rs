@@ -2,7 +2,8 @@
 //!
 //! A new one is made under another name, gets all its space in one step, and then its own name: a file that
 //! is called a segment has the size of one. A name that servers remove at their start is taken, so that
-//! nothing is left behind by a kill.
+//! nothing is left behind by a kill. All but the first are written past the page cache, where that can be, as nobody
+//! reads so much WAL soon.
 //!
 //! Invariants: a file counts as unsynced from its first write on, and stays open until it was synced; the
 //! directory is synced when a file was made.
@@ -12,14 +13,16 @@ use std::path::{Path, PathBuf};
 
 use pagemill_format::Lsn;
 use pagemill_format::wal::SegmentName;
-use pagemill_io::{Create, OpenForWrite, Storage, WritableFile};
-use pagemill_sys::WriteBack;
+use pagemill_io::{Caching, Create, ErrorKind, OpenForWrite, Storage, WritableFile};
+use pagemill_sys::{AlignedBuffer, WriteBack};
 
-use crate::error::Result;
+use super::piece::Piece;
+use super::piece_queue::PieceQueue;
+use crate::error::{Error, Result};
 use crate::wal_directory::WalDirectory;
 
-/// Files that were filled and not synced, at most: they are on their way to the device already.
-const MOST_UNSYNCED: usize = 8;
+/// Bytes in files that were filled and not synced, at most: they are on their way to the device already.
+const MOST_UNSYNCED_BYTES: u64 = 128 << 20;
 /// Zeros written at once where space cannot be taken otherwise.
 const ZERO_BYTES: usize = 1 << 20;
 
@@ -28,17 +31,32 @@ pub(super) struct SegmentFiles {
     storage: Storage,
     directory: WalDirectory,
     group_access: bool,
+    /// How all segments but the first are opened.
+    caching: Caching,
+    /// The segment with the checkpoint, whose first page a server wrote: it goes through the page cache.
+    first: SegmentName,
+    /// Whether the others go past it, and by what; `None` where that is not to be had.
+    queue: Option<PieceQueue>,
     /// Those that were written to; the last is the one that is written now.
     open: Vec<(SegmentName, WritableFile)>,
     is_directory_changed: bool,
 }
 
 impl SegmentFiles {
-    pub(super) fn new(storage: &Storage, directory: &WalDirectory, group_access: bool) -> Self {
+    /// Files from the segment with `start` on.
+    pub(super) fn new(
+        storage: &Storage,
+        directory: &WalDirectory,
+        start: Lsn,
+        group_access: bool,
+    ) -> Self {
         Self {
+            first: directory.segment_of(start),
+            queue: None,
             storage: storage.clone(),
             directory: directory.clone(),
             group_access,
+            caching: Caching::Direct,
             open: Vec::new(),
             is_directory_changed: false,
         }
@@ -53,8 +71,26 @@ impl SegmentFiles {
         Ok(())
     }
 
+    /// Writes a piece that ends at a multiple of its size, while others are filled where that can be, and leaves it
+    /// empty.
+    pub(super) fn write_piece(&mut self, at: Lsn, piece: &mut Piece) -> Result<()> {
+        let segment = self.directory.segment_of(at);
+        let file = self.file(segment)?;
+        let Some(queue) = self.queue.as_mut().filter(|_| segment != self.first) else {
+            self.write(at, piece.bytes())?;
+            piece.clear();
+            return Ok(());
+        };
+        let len = piece.len();
+        let buffer = piece.exchange(queue.blank()?);
+        queue.start(segment, &file, self.directory.offset_of(at), (buffer, len))
+    }
+
     /// Waits until the device holds all that was written, and the names of the files.
     pub(super) fn sync(&mut self) -> Result<()> {
+        if let Some(queue) = &mut self.queue {
+            queue.finish(None)?;
+        }
         for (_, file) in &self.open {
             file.sync_data()?;
         }
@@ -71,18 +107,37 @@ impl SegmentFiles {
         if let Some((_, file)) = self.open.iter().find(|(open, _)| *open == segment) {
             return Ok(file.clone());
         }
-        if self.open.len() >= MOST_UNSYNCED {
-            let (_, oldest) = self.open.remove(0);
+        let unsynced = self.open.len() as u64 * u64::from(segment.segment_size);
+        if unsynced > MOST_UNSYNCED_BYTES {
+            let (segment, oldest) = self.open.remove(0);
+            if let Some(queue) = &mut self.queue {
+                queue.finish(Some(segment))?;
+            }
             oldest.sync_data()?;
         }
-        let file = self.open_or_make(segment)?;
+        if self.caching == Caching::Direct && self.queue.is_none() && segment != self.first {
+            self.queue = PieceQueue::new(&self.storage);
+            if self.queue.is_none() {
+                self.caching = Caching::Buffered;
+            }
+        }
+        let file = match self.open_or_make(segment) {
+            // Memory as a disk, and others: there is no way past the page cache.
+            Err(Error::Io(error)) if self.is_no_direct(&error) => {
+                self.caching = Caching::Buffered;
+                self.queue = None;
+                self.open_or_make(segment)?
+            }
+            opened => opened?,
+        };
         self.open.push((segment, file.clone()));
         Ok(file)
     }
 
     fn open_or_make(&mut self, segment: SegmentName) -> Result<WritableFile> {
         let path = self.directory.file_of(segment);
-        match self.storage.open_for_write(&path, self.how(Create::Existing)) {
+        let caching = if segment == self.first { Caching::Buffered } else { self.caching };
+        match self.storage.open_for_write(&path, self.how(Create::Existing, caching)) {
             Ok(file) => {
                 let len = file.len()?;
                 if len < u64::from(segment.segment_size) {
@@ -90,18 +145,19 @@ impl SegmentFiles {
                 }
                 Ok(file)
             }
-            Err(error) if error.is_not_found() => self.make(&path),
+            Err(error) if error.is_not_found() => self.make(&path, caching),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn make(&mut self, path: &Path) -> Result<WritableFile> {
+    fn make(&mut self, path: &Path, caching: Caching) -> Result<WritableFile> {
         let temporary = self.temporary();
         self.storage.remove_if_there(&temporary)?;
-        let file = self.storage.open_for_write(&temporary, self.how(Create::New))?;
+        let file =
+            self.storage.open_for_write(&temporary, self.how(Create::New, Caching::Buffered))?;
         let named = self.take_space(&file, 0).and_then(|()| {
             self.storage.rename(&temporary, path)?;
-            Ok(self.storage.open_for_write(path, self.how(Create::Existing))?)
+            Ok(self.storage.open_for_write(path, self.how(Create::Existing, caching))?)
         });
         if named.is_err() {
             // The failure that is told is the one before this.
@@ -130,7 +186,7 @@ impl SegmentFiles {
     }
 
     fn write_zeros(&self, file: &WritableFile, len: u64, size: u64) -> Result<()> {
-        let zeros = vec![0; ZERO_BYTES];
+        let zeros = AlignedBuffer::zeroed(ZERO_BYTES);
         let mut at = len;
         while at < size {
             let now = zeros.len().min(usize::try_from(size - at).unwrap_or(zeros.len()));
@@ -141,7 +197,11 @@ impl SegmentFiles {
         Ok(file.sync_data()?)
     }
 
-    fn how(&self, create: Create) -> OpenForWrite {
-        OpenForWrite { create, group_access: self.group_access, ..OpenForWrite::default() }
+    fn is_no_direct(&self, error: &pagemill_io::Error) -> bool {
+        self.caching == Caching::Direct && matches!(error.kind(), ErrorKind::Refused(_))
+    }
+
+    fn how(&self, create: Create, caching: Caching) -> OpenForWrite {
+        OpenForWrite { create, group_access: self.group_access, caching }
     }
 }

@@ -181,13 +181,14 @@ impl<'a> ArrayText<'a> {
                 Ok(())
             }
             Token::Delimiter => Err(Refusal::Malformed),
+            Token::Null | Token::Item if nesting.delimiter_due => Err(Refusal::Malformed),
             Token::Null => {
-                self.count_item(nesting)?;
-                Ok(take(None)?)
+                take(None)?;
+                self.count_item(nesting)
             }
             Token::Item => {
-                self.count_item(nesting)?;
-                Ok(take(Some(&self.item))?)
+                take(Some(&self.item))?;
+                self.count_item(nesting)
             }
         }
     }
@@ -236,7 +237,7 @@ impl<'a> ArrayText<'a> {
     fn count_item(&mut self, nesting: &mut Nesting) -> Result<(), Refusal> {
         self.settled = true;
         nesting.items += 1;
-        if nesting.delimiter_due || nesting.level != self.shape.ndim {
+        if nesting.level != self.shape.ndim {
             return Err(Refusal::Malformed);
         }
         if nesting.items > MAX_ITEMS {

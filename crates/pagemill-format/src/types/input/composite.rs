@@ -4,6 +4,10 @@
 //! type modifier (-1) | type OID | no row pointer | attributes, flags, header bytes | nulls | values
 //! ```
 //!
+//! The minor releases of November 2026 (15.20 and its like) give attributes versions, and refuse to read a row whose
+//! type has some when it is not marked with the highest: its lower half lies in the place of the type modifier, its
+//! upper one in the row pointer, whose line pointer is a mark then, as are two flags. This is as 15.20 was seen to write it.
+//!
 //! The value is a tuple as a heap has it, whose first 12 bytes say what type it is of. Dropped
 //! attributes are null, and have no place in the text.
 //!
@@ -20,6 +24,10 @@ const HAS_NULL: u16 = 0x0001;
 const HAS_VARIABLE_WIDTH: u16 = 0x0002;
 /// The row pointer of a tuple that lies nowhere.
 const NO_POINTER: [u8; 6] = [0xFF, 0xFF, 0xFF, 0xFF, 0, 0];
+/// The line pointer that says that a version stands before it.
+const VERSION_MARK: u16 = 0xFFFC;
+/// The flags that say so too: a deleting transaction that is both committed and none.
+const HAS_VERSION: u16 = 0x0C00;
 
 /// Appends the payload of a row.
 pub(super) fn read_composite(
@@ -91,16 +99,26 @@ impl Tuple {
         let nulls = if self.flags & HAS_NULL != 0 { self.nulls.as_slice() } else { &[] };
         let header = (TUPLE_HEADER_BYTES + nulls.len()).next_multiple_of(8);
         let start = out.len();
-        out.extend_from_slice(&(-1_i32).to_le_bytes());
+        let (modifier, pointer) = row.version.map_or(([0xFF; 4], NO_POINTER), version_fields);
+        let flags = self.flags | row.version.map_or(0, |_| HAS_VERSION);
+        out.extend_from_slice(&modifier);
         out.extend_from_slice(&row.oid.0.to_le_bytes());
-        out.extend_from_slice(&NO_POINTER);
+        out.extend_from_slice(&pointer);
         out.extend_from_slice(&(row.attributes.len() as u16).to_le_bytes());
-        out.extend_from_slice(&self.flags.to_le_bytes());
+        out.extend_from_slice(&flags.to_le_bytes());
         out.push(header as u8);
         out.extend_from_slice(nulls);
         out.resize(start + header - LENGTH_WORD, 0);
         out.extend_from_slice(data);
     }
+}
+
+/// What stands in the place of the type modifier and of the row pointer for a version.
+fn version_fields(version: u64) -> ([u8; 4], [u8; 6]) {
+    let [a, b, c, d, low @ ..] = version.to_be_bytes();
+    let [mark_low, mark_high] = VERSION_MARK.to_le_bytes();
+    // A block number is two halves, the upper one first, each little-endian.
+    (u32::from_be_bytes(low).to_le_bytes(), [b, a, d, c, mark_low, mark_high])
 }
 
 /// The fields of a row's text.

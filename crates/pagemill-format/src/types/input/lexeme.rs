@@ -88,7 +88,7 @@ impl<'a> Words<'a> {
     }
 
     fn at_operator(&self) -> bool {
-        let operator = matches!(self.peek(), Some(b'!' | b'&' | b'|' | b'(' | b')'));
+        let operator = matches!(self.peek(), Some(b'!' | b'&' | b'|' | b'(' | b')' | b'<'));
         operator && self.language == Language::Query
     }
 

@@ -104,6 +104,8 @@ pub struct InputAttribute {
 pub struct CompositeInput {
     /// The type's OID.
     pub oid: Oid,
+    /// The version of its attributes, where the server gives them versions.
+    pub version: Option<u64>,
     /// Its attributes, dropped ones included.
     pub attributes: Vec<InputAttribute>,
 }

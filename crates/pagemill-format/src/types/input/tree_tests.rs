@@ -106,7 +106,11 @@ fn pair() -> TypeInput {
         attribute(1700, true, Some(scalar(1700))),
         attribute(1009, true, Some(texts)),
     ];
-    TypeInput::Composite(Arc::new(CompositeInput { oid: Oid(made::PAIR), attributes }))
+    TypeInput::Composite(Arc::new(CompositeInput {
+        oid: Oid(made::PAIR),
+        version: None,
+        attributes,
+    }))
 }
 
 /// Types of the catalog that the tests of output made up, by their OIDs there.
@@ -163,6 +167,26 @@ fn a_domain_says_no_to_null_where_it_is_not_null() {
     assert!(reader.read_null(&domain(false)).is_ok());
     let error = reader.read_null(&domain(true)).unwrap_err();
     assert_eq!(error.message, "domain d does not allow null values");
+}
+
+#[test]
+fn escapes_of_json_are_converted_to_the_encoding_of_the_database() {
+    const LATIN1: i32 = 8;
+    let encoder: Encoder = |encoding, text| {
+        let text = std::str::from_utf8(text).ok().filter(|_| encoding == LATIN1)?;
+        text.chars().map(|letter| u8::try_from(u32::from(letter)).ok()).collect()
+    };
+    let latin = |encoder, text: &str| {
+        let context = InputContext { encoding: LATIN1, encoder, ..context(PgVersion::V15) };
+        let mut out = Vec::new();
+        let read = super::jsonb::read_jsonb(text.as_bytes(), &context, &mut out);
+        read.map(|()| out.split_off(8)).map_err(|error| error.message)
+    };
+    assert_eq!(latin(Some(encoder), r#""\u00e9""#), Ok(vec![0xE9]));
+    let refused = Err("unsupported Unicode escape sequence".to_owned());
+    assert_eq!(latin(Some(encoder), r#""\u6f22""#), refused);
+    assert_eq!(latin(None, r#""\u00e9""#), refused);
+    assert_eq!(latin(None, r#""\u0041""#), Ok(vec![b'A']));
 }
 
 #[test]

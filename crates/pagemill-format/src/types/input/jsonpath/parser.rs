@@ -182,7 +182,7 @@ impl Parser<'_> {
 
     /// Operators of at least this precedence, and their operands.
     fn expression(&mut self, least: u8) -> Result<Parsed, InputError> {
-        let mut left = self.nested(Self::operand)?;
+        let mut left = self.nested(|parser| parser.operand(least > COMPARISON))?;
         while let Some((kind, precedence)) = operator(&self.token).filter(|found| found.1 >= least)
         {
             if left.is_predicate != (precedence < COMPARISON) {
@@ -228,8 +228,14 @@ impl Parser<'_> {
         Ok(Item::LikeRegex { operand, pattern, flags })
     }
 
-    /// What stands between binary operators: signs, `!`, brackets, and paths.
-    fn operand(&mut self) -> Result<Parsed, InputError> {
+    /// What stands between binary operators: signs, `!`, brackets, and paths. Where only a value may
+    /// stand, a predicate may be no more than the start of a path.
+    fn operand(&mut self, is_value: bool) -> Result<Parsed, InputError> {
+        let begins_predicate =
+            self.is("!") || matches!(self.token, Token::Keyword(Keyword::Exists, _));
+        if begins_predicate && is_value {
+            return Err(self.refused());
+        }
         if self.take("!")? {
             let inner = self.delimited()?;
             return Ok(Parsed::predicate(Item::Unary(kind::NOT, Some(inner))));
@@ -244,7 +250,7 @@ impl Parser<'_> {
             return Ok(Parsed::value(vec![signed(sign, operand)]));
         }
         if self.take("(")? {
-            return self.parenthesized();
+            return self.parenthesized(is_value);
         }
         let primary = self.primary()?;
         Ok(Parsed::value(self.accessors(vec![primary])?))
@@ -265,10 +271,11 @@ impl Parser<'_> {
         Ok(inner)
     }
 
-    fn parenthesized(&mut self) -> Result<Parsed, InputError> {
+    fn parenthesized(&mut self, is_value: bool) -> Result<Parsed, InputError> {
         let Parsed { items, is_predicate } = self.expression(OR)?;
         self.require(")")?;
-        if is_predicate && matches!(self.token, Token::Keyword(Keyword::Is, _)) {
+        let tested = matches!(self.token, Token::Keyword(Keyword::Is, _));
+        if is_predicate && tested && !is_value {
             self.advance()?;
             self.require_keyword(Keyword::Unknown)?;
             return Ok(Parsed::predicate(Item::Unary(kind::IS_UNKNOWN, Some(items))));

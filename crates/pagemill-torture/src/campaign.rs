@@ -1,0 +1,173 @@
+//! The long run: every call of every kind with Pagemill's reader, a sample with servers, every fault, and kills.
+//!
+//! Invariant: a case that fails is written down and the run goes on; which cases go to a server follows from the seed.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Result;
+use pagemill_sim::Loss;
+use pagemill_sim::seed::Random;
+use pagemill_testkit::PgInstall;
+
+use crate::case::FAULTS;
+use crate::ground::Ground;
+use crate::kills::Killer;
+use crate::kind::{KINDS, Kind};
+use crate::power_cuts::PowerCuts;
+use crate::write_faults::judge_fault;
+
+/// How much is tried.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Versions of PostgreSQL; those that are not installed are named and passed over.
+    pub majors: Vec<u32>,
+    /// The kinds.
+    pub kinds: Vec<Kind>,
+    /// Images that a server judges, for each version, over all kinds.
+    pub servers: u64,
+    /// Of the images that the reader judges, one in so many is loaded into again.
+    pub load_again: u64,
+    /// Faults: one call in so many.
+    pub fault_stride: usize,
+    /// Faults that a server judges after the decision, for each version.
+    pub served_faults: u64,
+    /// Loads killed, for each version.
+    pub kills: u64,
+    /// The program to kill.
+    pub program: PathBuf,
+    /// Where chance begins.
+    pub seed: u64,
+}
+
+/// What came of it: counts by kind of case and outcome, and failures.
+#[derive(Debug, Default)]
+pub struct Account {
+    counts: BTreeMap<(String, String), u64>,
+    /// Failures, each with the command that repeats it.
+    pub failures: Vec<String>,
+}
+
+impl Account {
+    fn note(&mut self, what: &str, outcome: Result<String>) {
+        let word = outcome.unwrap_or_else(|error| {
+            let failure = format!("{error:#}");
+            eprintln!("FAILED {what}: {failure}");
+            self.failures.push(failure);
+            "FAILED".into()
+        });
+        *self.counts.entry((what.into(), word)).or_default() += 1;
+    }
+
+    /// A table in Markdown.
+    pub fn table(&self) -> String {
+        let mut text = "| what | found | cases |\n| --- | --- | ---: |\n".to_owned();
+        for ((what, found), count) in &self.counts {
+            text += &format!("| {what} | {found} | {count} |\n");
+        }
+        text
+    }
+}
+
+/// Runs it.
+///
+/// # Errors
+/// When a ground cannot be made.
+pub fn run(plan: &Plan) -> Result<Account> {
+    let mut account = Account::default();
+    for &major in &plan.majors {
+        let Some(install) = PgInstall::find(major) else {
+            eprintln!("SKIPPED: PostgreSQL {major} is not installed");
+            continue;
+        };
+        let ground = Ground::new(&install)?;
+        for kind in &plan.kinds {
+            let start = Instant::now();
+            cut(plan, &ground, *kind, &mut account)?;
+            fail(plan, &ground, *kind, &mut account)?;
+            eprintln!("PostgreSQL {major}, {}: {:.0?}", kind.name, start.elapsed());
+        }
+        let mut killer = Killer::new(&ground, &plan.program, plan.seed);
+        for _ in 0..plan.kills {
+            let killed =
+                killer.kill().map(|killed| format!("{:?}, then {:?}", killed.found, killed.seen));
+            account.note(&format!("{major} killed"), killed);
+        }
+    }
+    Ok(account)
+}
+
+fn share(of: u64, kinds: usize) -> u64 {
+    of.div_ceil(kinds.max(1) as u64)
+}
+
+/// The losses tried at each call.
+fn losses(random: &mut Random) -> [Loss; 4] {
+    let mut seed = || random.below(1 << 20);
+    [Loss::All, Loss::None, Loss::Torn(seed()), Loss::Ordered(seed())]
+}
+
+fn cut(plan: &Plan, ground: &Ground, kind: Kind, account: &mut Account) -> Result<()> {
+    let major = ground.install().major;
+    let mut random = Random::new(plan.seed ^ u64::from(major));
+    let cuts = PowerCuts::new(ground, kind)?;
+    let calls = cuts.calls();
+    for call in 0..=calls {
+        for loss in losses(&mut random) {
+            let again = random.below(plan.load_again.max(1)) == 0;
+            let found = cuts.read(call, loss, again).map(|found| format!("{found:?}"));
+            account.note(&format!("{major} cut, reader"), found);
+        }
+    }
+    for _ in 0..share(plan.servers, plan.kinds.len()) {
+        // Two of three from the decision on, where a server has work to do.
+        let decided = *cuts.decision().start() as u64;
+        let call = match random.below(3) {
+            0 => random.below(decided + 1),
+            _ => decided + random.below(calls as u64 - decided + 1),
+        };
+        let loss = losses(&mut random)[random.below(4) as usize];
+        let seen = cuts.serve(call as usize, loss).map(|seen| format!("{seen:?}"));
+        account.note(&format!("{major} cut, server"), seen);
+    }
+    Ok(())
+}
+
+fn fail(plan: &Plan, ground: &Ground, kind: Kind, account: &mut Account) -> Result<()> {
+    let major = ground.install().major;
+    let mut random = Random::new(plan.seed ^ u64::from(major) ^ 0xfa);
+    let cuts = PowerCuts::new(ground, kind)?;
+    let served = share(plan.served_faults, plan.kinds.len());
+    let decided = *cuts.decision().start() as u64;
+    for call in (0..cuts.calls()).step_by(plan.fault_stride.max(1)) {
+        for fault in FAULTS {
+            let ended = judge_fault(ground, kind, (call, fault), false);
+            account
+                .note(&format!("{major} fault {fault:?}"), ended.map(|ended| format!("{ended:?}")));
+        }
+    }
+    for _ in 0..served {
+        let call = decided + random.below(cuts.calls() as u64 - decided);
+        let fault = FAULTS[random.below(4) as usize];
+        let ended = judge_fault(ground, kind, (call as usize, fault), true);
+        account.note(&format!("{major} fault, server"), ended.map(|ended| format!("{ended:?}")));
+    }
+    Ok(())
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            majors: vec![15, 18],
+            kinds: KINDS.to_vec(),
+            servers: 300,
+            load_again: 4,
+            fault_stride: 1,
+            served_faults: 60,
+            kills: 100,
+            program: PathBuf::from("pagemill"),
+            seed: 1,
+        }
+    }
+}

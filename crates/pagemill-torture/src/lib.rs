@@ -1,0 +1,14 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod campaign;
+pub mod case;
+pub mod ground;
+pub mod judge;
+pub mod kills;
+pub mod kind;
+pub mod postmaster;
+pub mod power_cuts;
+pub mod recording;
+pub mod work;
+pub mod write_faults;

@@ -1,0 +1,139 @@
+//! Power cuts: one moment of one load, and what the loss left of the unsynced, judged.
+//!
+//! Invariants: before the control file is written no image has the new rows, and once it was synced every image has;
+//! a case is repeated by its kind, call and loss.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use pagemill_sim::Loss;
+
+use crate::case::{Case, Event};
+use crate::ground::Ground;
+use crate::judge::{Found, Judge, Seen};
+use crate::kind::Kind;
+use crate::recording::Recording;
+
+/// All power cuts of one load.
+#[derive(Debug)]
+pub struct PowerCuts<'a> {
+    judge: Judge<'a>,
+    kind: Kind,
+    major: u32,
+    recording: Recording,
+    /// The call that writes "in production", and the one that writes "shut down".
+    flip: (usize, usize),
+    room: tempfile::TempDir,
+}
+
+impl<'a> PowerCuts<'a> {
+    /// Loads, and records it.
+    ///
+    /// # Errors
+    /// When the load fails.
+    pub fn new(ground: &'a Ground, kind: Kind) -> Result<Self> {
+        let recording = Recording::succeeded(ground, &kind)?;
+        let writes = recording.control_writes();
+        let flip: [usize; 2] = writes.try_into().map_err(|writes| {
+            anyhow::anyhow!("the control file is to be written twice, not at {writes:?}")
+        })?;
+        let major = ground.install().major;
+        let room = tempfile::Builder::new().prefix("pagemill-image").tempdir()?;
+        let judge = Judge::new(ground, kind)?;
+        Ok(Self { judge, kind, major, recording, flip: flip.into(), room })
+    }
+
+    /// How many calls there are to cut before.
+    pub fn calls(&self) -> usize {
+        self.recording.calls()
+    }
+
+    /// The calls around the decision, where most can go wrong: from just before the control file is first written to
+    /// just after it is synced.
+    pub fn decision(&self) -> std::ops::RangeInclusive<usize> {
+        self.flip.0..=self.flip.0 + 2
+    }
+
+    /// Judges one image by Pagemill's reader, and if it is clean by the next load too.
+    ///
+    /// # Errors
+    /// With the command that repeats it.
+    pub fn read(&self, call: usize, loss: Loss, and_load: bool) -> Result<Found> {
+        let image = self.image(call, loss)?;
+        let judged = || {
+            let found = self.judge.read(&image)?;
+            ensure!(self.fits(call, found), "{found:?} at this moment");
+            if let Found::Clean(seen) = found.clone()
+                && and_load
+            {
+                self.judge.load_again(&image, seen)?;
+            }
+            Ok(found)
+        };
+        let outcome = judged().with_context(|| self.repeat(call, loss, false));
+        self.clear()?;
+        outcome
+    }
+
+    /// Judges one image by a server.
+    ///
+    /// # Errors
+    /// With the command that repeats it.
+    pub fn serve(&self, call: usize, loss: Loss) -> Result<Seen> {
+        let image = self.image(call, loss)?;
+        let judged = || {
+            let found = self.judge.read(&image)?;
+            let seen = self.judge.serve(&self.root())?;
+            ensure!(self.fits(call, Found::Clean(seen)), "{seen:?} at this moment");
+            ensure!(
+                matches!(found, Found::InProduction) || found == Found::Clean(seen),
+                "the reader had {found:?}, the server {seen:?}"
+            );
+            Ok(seen)
+        };
+        let outcome = judged().with_context(|| self.repeat(call, loss, true));
+        self.clear()?;
+        outcome
+    }
+
+    /// True when an image may be so: the decision is the write of the control file, and its sync makes it last.
+    fn fits(&self, call: usize, found: Found) -> bool {
+        let (flip, back) = self.flip;
+        let (before, after) = (call <= flip, call >= flip + 2);
+        match found {
+            Found::Clean(Seen::Old) => !after,
+            Found::InProduction => !before && call < back + 2,
+            Found::Clean(Seen::New) => !before,
+        }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.room.path().join("cluster")
+    }
+
+    fn image(&self, call: usize, loss: Loss) -> Result<PathBuf> {
+        let root = self.root();
+        std::fs::create_dir(&root)?;
+        let image = root.join("data");
+        self.recording.image(call, loss, &image)?;
+        Ok(image)
+    }
+
+    fn clear(&self) -> Result<()> {
+        Ok(std::fs::remove_dir_all(self.root())?)
+    }
+
+    fn repeat(&self, call: usize, loss: Loss, server: bool) -> String {
+        let event = Event::PowerCut(loss);
+        let case = Case { major: self.major, kind: self.kind, call, event, server };
+        format!("{}\n  {}", case, self.recording.describe(call))
+    }
+
+    /// Where a single image is left to be looked at.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn keep(&self, call: usize, loss: Loss, into: &Path) -> Result<()> {
+        self.recording.image(call, loss, into)
+    }
+}
