@@ -109,10 +109,7 @@ impl LoadPlan {
             layouts,
             fields,
             is_fresh,
-            stamp: match options.freeze {
-                true => TupleStamp::frozen(xid, 0),
-                false => TupleStamp::committed(xid, 0),
-            },
+            stamp: stamp(&options, is_fresh, xid),
             toast_index: toast_index.transpose()?,
             indexes,
             expected_blocks: 0,
@@ -125,6 +122,17 @@ impl LoadPlan {
     /// The TOAST table's OID, where the table has one.
     pub(super) fn toast(&self) -> Option<Oid> {
         self.rules.toast.as_ref().map(|(table, _)| table.oid)
+    }
+}
+
+/// Rows in new files are seen only once the commit says where those are. Rows behind others in the file that stays are
+/// there for everybody as soon as their WAL is replayed, possibly by a standby that never gets the commit: only the
+/// commit log may then say what became of them.
+fn stamp(options: &LoadOptions, is_fresh: bool, xid: TransactionId) -> TupleStamp {
+    match options {
+        LoadOptions { freeze: true, .. } => TupleStamp::frozen(xid, 0),
+        LoadOptions { wal: true, .. } if !is_fresh => TupleStamp::inserted(xid, 0),
+        _ => TupleStamp::committed(xid, 0),
     }
 }
 
