@@ -66,8 +66,7 @@ impl<B: AsMut<[u8]>> HeapBuilder<B> {
         stamp: TupleStamp,
     ) -> Result<Option<Tid>> {
         let needed = size.on_page()? + self.kept_free;
-        if self.last_page().is_none_or(|page| page.heap_free_space() < needed)
-            && !self.begin_page()
+        if self.last_page().is_none_or(|page| page.heap_free_space() < needed) && !self.begin_page()
         {
             return Ok(None);
         }

@@ -34,8 +34,9 @@ pub(super) struct IndexTarget<'p> {
 }
 
 impl<'p> IndexTarget<'p> {
-    pub(super) fn new(plan: &'p IndexPlan, cluster: &Cluster) -> Self {
-        Self { plan, runs: KeyRuns::new(cluster.storage(), cluster.path()) }
+    /// For one of so many indexes.
+    pub(super) fn new(plan: &'p IndexPlan, cluster: &Cluster, indexes: usize) -> Self {
+        Self { plan, runs: KeyRuns::new(cluster.storage(), cluster.path(), indexes) }
     }
 
     /// Takes the entries of a batch whose rows begin at this block.

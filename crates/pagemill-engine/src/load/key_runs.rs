@@ -14,8 +14,9 @@ use pagemill_io::{Storage, WritableFile};
 use super::index_keys::{Entry, KeyRun};
 use crate::error::Result;
 
-/// Bytes of entries that one index keeps in memory.
-const MOST_BYTES: usize = 32 << 20;
+/// Bytes of entries that all indexes keep in memory, and one at least.
+const MOST_BYTES: usize = 96 << 20;
+const LEAST_BYTES: usize = 8 << 20;
 /// Read back at once, of each run.
 const READ_BYTES: usize = 64 << 10;
 /// Written at once.
@@ -38,14 +39,14 @@ pub(super) struct KeyRuns {
 }
 
 impl KeyRuns {
-    /// None yet; what is too much for memory goes into a file in `directory`.
-    pub(super) fn new(storage: &Storage, directory: &std::path::Path) -> Self {
+    /// None yet, of one of so many indexes; what is too much for memory goes into a file in `directory`.
+    pub(super) fn new(storage: &Storage, directory: &std::path::Path, indexes: usize) -> Self {
         Self {
             storage: storage.clone(),
             directory: directory.to_owned(),
             in_memory: Vec::new(),
             bytes: 0,
-            most_bytes: MOST_BYTES,
+            most_bytes: (MOST_BYTES / indexes.max(1)).max(LEAST_BYTES),
             file: None,
             written: 0,
             aside: Vec::new(),
@@ -248,14 +249,23 @@ mod tests {
 
     fn order() -> KeyOrder {
         let order = ValueOrder::of_type(Oid(23), &TextCollation::C).unwrap();
-        KeyOrder::new(vec![KeyColumn { layout: LAYOUT, order, descending: false, nulls_first: false }])
+        KeyOrder::new(vec![KeyColumn {
+            layout: LAYOUT,
+            order,
+            descending: false,
+            nulls_first: false,
+        }])
     }
 
     /// The entries of some numbers, in order, each of a row of its own.
     fn run(numbers: &[i32], block: u32, order: &KeyOrder) -> KeyRun {
         let storage = AttributeStorage::Plain;
-        let column =
-            ColumnLayout { layout: LAYOUT, storage, compression: Compression::Pglz, dropped: false };
+        let column = ColumnLayout {
+            layout: LAYOUT,
+            storage,
+            compression: Compression::Pglz,
+            dropped: false,
+        };
         let mut form = IndexForm::new("i", &[column]).unwrap();
         let mut made = KeyRun::default();
         let mut numbers = numbers.to_vec();
@@ -278,7 +288,7 @@ mod tests {
             most_bytes in 1usize..4000,
         ) {
             let (order, dir) = (order(), tempfile::tempdir().unwrap());
-            let mut kept = KeyRuns::new(&Storage::real(), dir.path());
+            let mut kept = KeyRuns::new(&Storage::real(), dir.path(), 1);
             kept.most_bytes = most_bytes;
             let mut expected = Vec::new();
             for (block, numbers) in (0..).zip(&runs) {

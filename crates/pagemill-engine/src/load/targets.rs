@@ -34,16 +34,18 @@ impl<'p> Targets<'p> {
     pub(super) fn new(change: &mut ClusterChange, plan: &'p LoadPlan) -> Result<Self> {
         let cluster = change.database().cluster().clone();
         let pieces = Pieces::default();
+        let count = plan.indexes.len() + usize::from(plan.toast_index.is_some());
         let heap =
             HeapTarget::new(change, plan, (&plan.relation.class, plan.expected_blocks), &pieces)?;
         let toast = match plan.rules.toast.as_ref().zip(plan.toast_index.as_ref()) {
             Some(((table, _), index)) => {
                 let heap = HeapTarget::new(change, plan, (table, 0), &pieces)?;
-                Some((heap, IndexTarget::new(index, &cluster)))
+                Some((heap, IndexTarget::new(index, &cluster, count)))
             }
             None => None,
         };
-        let indexes = plan.indexes.iter().map(|index| IndexTarget::new(index, &cluster)).collect();
+        let indexes =
+            plan.indexes.iter().map(|index| IndexTarget::new(index, &cluster, count)).collect();
         Ok(Self { plan, heap, indexes, toast, pieces })
     }
 
