@@ -116,6 +116,7 @@ impl Kind {
     /// How rows are loaded. One thread reads them, so that every run makes the same calls.
     pub fn options(&self) -> LoadOptions {
         LoadOptions {
+            progress: Default::default(),
             columns: None,
             wal: self.wal,
             truncate: self.truncate,

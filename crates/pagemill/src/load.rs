@@ -3,6 +3,7 @@
 //! The right to change the cluster is taken before anything of it is read, and given back at the end.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -10,7 +11,8 @@ use pagemill_cluster::{Cluster, ClusterLock, OpenOptions};
 use pagemill_engine::copy_input::{
     CopyFromOptions, ForcedColumns, Header, InputSource, RejectLog, RejectSettings,
 };
-use pagemill_engine::{Error as EngineError, Format, LoadOptions, LoadSummary, load};
+use pagemill_engine::load::expected_blocks;
+use pagemill_engine::{Error as EngineError, Format, LoadOptions, LoadSummary, Progress, load};
 use pagemill_format::wal::ImageCompression;
 use pagemill_io::{InputStream, Output, Storage};
 
@@ -18,6 +20,7 @@ use crate::arguments::FormatChoice;
 use crate::failure::{Outcome, UsageError, say};
 use crate::load_arguments::{CompressionChoice, HeaderChoice, LoadArguments};
 use crate::option_values::{character, column_list};
+use crate::progress::{ProgressDisplay, is_wanted};
 use crate::stats::{self, Work};
 
 /// Threads that read rows unless told otherwise, at most: more wait for the one that writes.
@@ -53,7 +56,7 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
     let copy = copy_options(arguments)?;
     let columns =
         arguments.columns.as_deref().map(|list| column_list("columns", list)).transpose()?;
-    let sources =
+    let sources: Vec<_> =
         arguments.files.iter().map(|file| source(storage, file)).collect::<Result<_>>()?;
     let lock = ClusterLock::take(storage, directory(arguments)?)?;
     let cluster = Cluster::open_locked(storage.clone(), &lock, OpenOptions::default())?;
@@ -63,7 +66,13 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
     if arguments.no_wal {
         warn_of_no_wal(&cluster, &relation.display_name());
     }
+    let progress = Arc::new(Progress::default());
+    let pages = is_wanted(arguments.progress)
+        .then(|| u64::from(expected_blocks(storage, &sources)))
+        .filter(|pages| *pages > 0);
+    let _display = ProgressDisplay::start(pages, &progress);
     let options = LoadOptions {
+        progress,
         columns,
         wal: !arguments.no_wal,
         truncate: arguments.truncate,

@@ -37,6 +37,7 @@ use pagemill_cluster::{Database, Relation};
 use pagemill_format::BLOCK_SIZE;
 use pagemill_format::toast_builder::chunk_form;
 use pagemill_format::wal::ImageCompression;
+use pagemill_io::Storage;
 
 use crate::copy_input::{
     self, CopyFromOptions, CopyRules, CopyTarget, Input, InputSource, RejectLog, Rows,
@@ -79,7 +80,7 @@ pub fn load(
     let mut change = ClusterChange::begin(lock, database.clone(), compression)?;
     let catalog = InputCatalog::new(database)?;
     let mut plan = LoadPlan::new(database, relation, &catalog, options, change.xid())?;
-    plan.expected_blocks = expected_blocks(database, &sources);
+    plan.expected_blocks = expected_blocks(database.cluster().storage(), &sources);
     let rules = copy_rules(copy, &plan, database)?;
     let mut targets = Targets::new(&mut change, &plan)?;
     let used_ids = targets.used_ids(&change)?;
@@ -111,6 +112,8 @@ pub fn load(
                     None => return Err(Error::Copy(Box::new(error.clone()))),
                 }
             }
+            let pages = formed.heap.iter().map(|piece| piece.pages as u64).sum();
+            plan.options.progress.add_pages(pages);
             targets.take(&mut change, formed)
         },
     )?;
@@ -141,8 +144,7 @@ fn copy_rules(copy: &CopyFromOptions, plan: &LoadPlan, database: &Database) -> R
 
 /// About how many blocks files of this size become: a tuple is longer than its text by its header, and mostly not by
 /// much else. What a pipe will bring, and what is packed, is not known; what was expected too much is cut off again.
-fn expected_blocks(database: &Database, sources: &[InputSource]) -> u32 {
-    let storage = database.cluster().storage();
+pub fn expected_blocks(storage: &Storage, sources: &[InputSource]) -> u32 {
     let len = |source: &InputSource| match source {
         InputSource::File(path) => storage.metadata(path).map_or(0, |found| found.len),
         InputSource::Stream(_) => 0,

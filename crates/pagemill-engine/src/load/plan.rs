@@ -17,6 +17,7 @@ use pagemill_io::FileExtendMethod;
 use super::index_plan::IndexPlan;
 use crate::encoding::{readable_name, utf8_name};
 use crate::error::{Error, Result};
+use crate::scan::Progress;
 
 /// How a load goes about.
 #[derive(Debug, Clone)]
@@ -33,6 +34,8 @@ pub struct LoadOptions {
     pub jobs: usize,
     /// How files are made longer; `None` for what suits the file system.
     pub extend_method: Option<FileExtendMethod>,
+    /// Told how many pages of the table are filled.
+    pub progress: Arc<Progress>,
 }
 
 /// A column of the table, as rows are formed for it.
