@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use pagemill_sim::Loss;
 use pagemill_sim::seed::Random;
 use pagemill_testkit::PgInstall;
@@ -17,6 +18,9 @@ use crate::kills::Killer;
 use crate::kind::{KINDS, Kind};
 use crate::power_cuts::PowerCuts;
 use crate::write_faults::judge_fault;
+
+/// Loads that one thread kills in turn.
+const KILLS_AT_A_TIME: u64 = 10;
 
 /// How much is tried.
 #[derive(Debug, Clone)]
@@ -39,6 +43,8 @@ pub struct Plan {
     pub program: PathBuf,
     /// Where chance begins.
     pub seed: u64,
+    /// Threads.
+    pub jobs: usize,
 }
 
 /// What came of it: counts by kind of case and outcome, and failures.
@@ -60,6 +66,13 @@ impl Account {
         *self.counts.entry((what.into(), word)).or_default() += 1;
     }
 
+    fn add(&mut self, other: Self) {
+        for (key, count) in other.counts {
+            *self.counts.entry(key).or_default() += count;
+        }
+        self.failures.extend(other.failures);
+    }
+
     /// A table in Markdown.
     pub fn table(&self) -> String {
         let mut text = "| what | found | cases |\n| --- | --- | ---: |\n".to_owned();
@@ -70,10 +83,17 @@ impl Account {
     }
 }
 
+/// A part of the run, done by one thread.
+enum Part {
+    Kind(Kind),
+    /// How many loads are killed, and where chance begins.
+    Kills(u64, u64),
+}
+
 /// Runs it.
 ///
 /// # Errors
-/// When a ground cannot be made.
+/// When a ground cannot be made, or a load without any fault fails.
 pub fn run(plan: &Plan) -> Result<Account> {
     let mut account = Account::default();
     for &major in &plan.majors {
@@ -82,20 +102,57 @@ pub fn run(plan: &Plan) -> Result<Account> {
             continue;
         };
         let ground = Ground::new(&install)?;
-        for kind in &plan.kinds {
-            let start = Instant::now();
-            cut(plan, &ground, *kind, &mut account)?;
-            fail(plan, &ground, *kind, &mut account)?;
-            eprintln!("PostgreSQL {major}, {}: {:.0?}", kind.name, start.elapsed());
-        }
-        let mut killer = Killer::new(&ground, &plan.program, plan.seed);
-        for _ in 0..plan.kills {
-            let killed =
-                killer.kill().map(|killed| format!("{:?}, then {:?}", killed.found, killed.seen));
-            account.note(&format!("{major} killed"), killed);
-        }
+        let parts = Mutex::new(parts(plan).into_iter());
+        let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || {
+            let mut account = Account::default();
+            while let Some(part) = next() {
+                run_part(plan, &ground, part, &mut account)?;
+            }
+            Ok(account)
+        };
+        std::thread::scope(|scope| -> Result<()> {
+            let threads: Vec<_> = (0..plan.jobs.max(1)).map(|_| scope.spawn(work)).collect();
+            for thread in threads {
+                let done: Result<Account> =
+                    thread.join().unwrap_or_else(|_| Err(anyhow!("a thread panicked")));
+                account.add(done?);
+            }
+            Ok(())
+        })?;
     }
     Ok(account)
+}
+
+fn parts(plan: &Plan) -> Vec<Part> {
+    let kinds = plan.kinds.iter().map(|kind| Part::Kind(*kind));
+    let turns = plan.kills.div_ceil(KILLS_AT_A_TIME);
+    let kills = (0..turns).map(|turn| {
+        let count = KILLS_AT_A_TIME.min(plan.kills - turn * KILLS_AT_A_TIME);
+        Part::Kills(count, plan.seed + turn)
+    });
+    kinds.chain(kills).collect()
+}
+
+fn run_part(plan: &Plan, ground: &Ground, part: Part, account: &mut Account) -> Result<()> {
+    let (major, start) = (ground.install().major, Instant::now());
+    match part {
+        Part::Kind(kind) => {
+            cut(plan, ground, kind, account)?;
+            fail(plan, ground, kind, account)?;
+            eprintln!("PostgreSQL {major}, {}: {:.0?}", kind.name, start.elapsed());
+        }
+        Part::Kills(count, seed) => {
+            let mut killer = Killer::new(ground, &plan.program, seed);
+            for _ in 0..count {
+                let killed = killer.kill();
+                let words = killed.map(|left| format!("{:?}, then {:?}", left.found, left.seen));
+                account.note(&format!("{major} killed"), words);
+            }
+            eprintln!("PostgreSQL {major}, {count} kills: {:.0?}", start.elapsed());
+        }
+    }
+    Ok(())
 }
 
 fn share(of: u64, kinds: usize) -> u64 {
@@ -130,6 +187,14 @@ fn cut(plan: &Plan, ground: &Ground, kind: Kind, account: &mut Account) -> Resul
         let loss = losses(&mut random)[random.below(4) as usize];
         let seen = cuts.serve(call as usize, loss).map(|seen| format!("{seen:?}"));
         account.note(&format!("{major} cut, server"), seen);
+        if random.below(4) == 0 {
+            let call = random.below(decided + 1) as usize;
+            let served = cuts.serve_second(call, loss).map(|served| match served {
+                Some(()) => "rows of the second".to_owned(),
+                None => "not clean".to_owned(),
+            });
+            account.note(&format!("{major} cut, second load cut, server"), served);
+        }
     }
     Ok(())
 }
@@ -168,6 +233,7 @@ impl Default for Plan {
             kills: 100,
             program: PathBuf::from("pagemill"),
             seed: 1,
+            jobs: 4,
         }
     }
 }

@@ -92,10 +92,18 @@ impl Ground {
     /// # Errors
     /// When it cannot be made.
     pub fn copy(&self, into: &Path) -> Result<()> {
-        let mut copy = Command::new("cp");
-        copy.args(["-a", "--reflink=auto"]).arg(self.data()).arg(into);
-        let status = copy.status().context("starting cp")?;
-        ensure!(status.success(), "cp ended with {status}");
-        Ok(())
+        copy_directory(&self.data(), into)
     }
+}
+
+/// Copies a directory as `into`, which must not exist.
+///
+/// # Errors
+/// When it cannot be copied.
+pub fn copy_directory(original: &Path, into: &Path) -> Result<()> {
+    let mut copy = Command::new("cp");
+    copy.args(["-a", "--reflink=auto"]).arg(original).arg(into);
+    let status = copy.status().context("starting cp")?;
+    ensure!(status.success(), "cp ended with {status}");
+    Ok(())
 }

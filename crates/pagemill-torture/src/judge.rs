@@ -6,10 +6,13 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use pagemill_io::Storage;
+use pagemill_sim::WriteFault;
 use pagemill_testkit::{PgInstall, TestCluster};
 
 use crate::ground::{DATABASE, Ground, Rows};
 use crate::kind::Kind;
+use crate::postmaster::name_a_dead_process;
+use crate::recording::Recording;
 use crate::work::{Reader, load_rows, state};
 
 /// Which rows a table has.
@@ -82,6 +85,35 @@ impl<'a> Judge<'a> {
         let printed = reader.rows(&self.kind)?;
         ensure!(printed == self.after_more(seen), "{} rows after loading again", lines(&printed));
         reader.check_no_leftovers().context("after loading again")
+    }
+
+    /// Loads more rows into a copy of a clean cluster, up to just after the decision, and has a server finish it.
+    ///
+    /// # Errors
+    /// When the server has not all of the rows.
+    pub fn cut_off_again(&self, data: &Path, seen: Seen) -> Result<()> {
+        let file = self.ground.file(&self.kind, "more");
+        let whole = Recording::over(data, &self.kind, &file, None)?;
+        let decided = *whole.control_writes().first().context("no decision")? + 2;
+        let fault = Some((decided, WriteFault::ReadOnlyFromHere));
+        let second = Recording::over(data, &self.kind, &file, fault)?;
+        name_a_dead_process(&second.data())?;
+        ensure!(self.read(&second.data())? == Found::InProduction, "not cut off at the decision");
+        let root = second.data();
+        let root = root.parent().context("a data directory without a parent")?;
+        let mut cluster = TestCluster::at(self.ground.install(), root.to_owned())?;
+        let served = self.finish_second(&mut cluster, seen);
+        cluster.keep()?;
+        served
+    }
+
+    fn finish_second(&self, cluster: &mut TestCluster, seen: Seen) -> Result<()> {
+        hand_over(cluster)?;
+        cluster.start()?;
+        ensure!(self.printed(cluster)? == self.after_more(seen), "not the rows of both loads");
+        self.check(cluster)?;
+        cluster.stop()?;
+        check_checksums(self.ground.install(), cluster)
     }
 
     fn after_more(&self, seen: Seen) -> Vec<u8> {

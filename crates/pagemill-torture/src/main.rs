@@ -27,6 +27,7 @@ The long run; with --call, one case of it.
   --fault-stride N  let one call of N fail [default: 1]
   --served-faults N faults that a server judges, for each version [default: 60]
   --kills N         loads killed, for each version [default: 100]
+  --jobs N          threads [default: 4]
   --seed N          where chance begins [default: 1]
   --program FILE    the program that is killed [default: a build of this tree]
   --out FILE        where the account goes [default: under runs/]
@@ -91,6 +92,7 @@ fn take(options: &mut Options, option: &str, value: &str) -> Result<()> {
         "--fault-stride" => plan.fault_stride = value.parse()?,
         "--served-faults" => plan.served_faults = value.parse()?,
         "--kills" => plan.kills = value.parse()?,
+        "--jobs" => plan.jobs = value.parse()?,
         "--seed" => plan.seed = value.parse()?,
         "--program" => plan.program = value.into(),
         "--out" => options.out = Some(value.into()),

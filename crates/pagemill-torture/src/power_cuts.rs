@@ -96,6 +96,23 @@ impl<'a> PowerCuts<'a> {
         outcome
     }
 
+    /// Lets the next load into a clean image be cut off too, just after its decision, with the WAL of the first one
+    /// behind its own, and has a server finish it. `None` when the image is not clean.
+    ///
+    /// # Errors
+    /// With the command that repeats the image.
+    pub fn serve_second(&self, call: usize, loss: Loss) -> Result<Option<()>> {
+        let image = self.image(call, loss)?;
+        let judged = || {
+            let Found::Clean(seen) = self.judge.read(&image)? else { return Ok(None) };
+            self.judge.cut_off_again(&image, seen).map(Some)
+        };
+        let again = || format!("a second load cut off after {}", self.repeat(call, loss, false));
+        let outcome = judged().with_context(again);
+        self.clear()?;
+        outcome
+    }
+
     /// True when an image may be so: the decision is the write of the control file, and its sync makes it last.
     fn fits(&self, call: usize, found: Found) -> bool {
         let (flip, back) = self.flip;

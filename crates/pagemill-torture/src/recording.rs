@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use pagemill_io::Storage;
 use pagemill_sim::{Loss, PowerCutFileSystem, WriteFault};
 
-use crate::ground::Ground;
+use crate::ground::{Ground, copy_directory};
 use crate::kind::Kind;
 use crate::postmaster::name_a_dead_process;
 use crate::work::load_rows;
@@ -33,15 +33,28 @@ impl Recording {
     /// # Errors
     /// When the ground cannot be copied. What the load says is in the outcome.
     pub fn new(ground: &Ground, kind: &Kind, fault: Option<(usize, WriteFault)>) -> Result<Self> {
+        Self::over(&ground.data(), kind, &ground.file(kind, "new"), fault)
+    }
+
+    /// Loads a file into a copy of a data directory, with something going wrong at a call.
+    ///
+    /// # Errors
+    /// When it cannot be copied. What the load says is in the outcome.
+    pub fn over(
+        original: &Path,
+        kind: &Kind,
+        file: &Path,
+        fault: Option<(usize, WriteFault)>,
+    ) -> Result<Self> {
         let room = tempfile::Builder::new().prefix("pagemill-cut").tempdir()?;
         let data = room.path().join("data");
-        ground.copy(&data)?;
+        copy_directory(original, &data)?;
         let files = PowerCutFileSystem::record(&data, &room.path().join("before"))?;
         if let Some((call, fault)) = fault {
             files.fail(call, fault);
         }
         let storage = Storage::new(Arc::new(files.clone()));
-        let outcome = load_rows(&storage, &data, kind, &ground.file(kind, "new")).map(|_| ());
+        let outcome = load_rows(&storage, &data, kind, file).map(|_| ());
         Ok(Self { room, files, outcome })
     }
 

@@ -81,6 +81,11 @@ impl File for RecordedFile {
         self.perform(change, || self.file.allocate(range))
     }
 
+    fn reserve(&self, range: Range<u64>) -> io::Result<()> {
+        let change = Change::Reserve { file: self.number, range: range.clone() };
+        self.perform(change, || self.file.reserve(range))
+    }
+
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.perform(Change::SetLen { file: self.number, len }, || self.file.set_len(len))
     }

@@ -19,16 +19,48 @@ pub(super) type FileNumber = usize;
 /// One change. Paths are those within the recorded directory.
 #[derive(Debug, Clone)]
 pub(super) enum Change {
-    Create { path: PathBuf, file: FileNumber },
-    Write { file: FileNumber, offset: u64, bytes: Arc<[u8]> },
-    Allocate { file: FileNumber, range: Range<u64> },
-    SetLen { file: FileNumber, len: u64 },
-    Sync { file: FileNumber },
-    WriteBack { file: FileNumber },
-    Rename { from: PathBuf, to: PathBuf, file: FileNumber },
-    Remove { path: PathBuf },
-    CreateDir { path: PathBuf },
-    SyncDir { path: PathBuf },
+    Create {
+        path: PathBuf,
+        file: FileNumber,
+    },
+    Write {
+        file: FileNumber,
+        offset: u64,
+        bytes: Arc<[u8]>,
+    },
+    Allocate {
+        file: FileNumber,
+        range: Range<u64>,
+    },
+    /// Space taken without a change that anybody could see.
+    Reserve {
+        file: FileNumber,
+        range: Range<u64>,
+    },
+    SetLen {
+        file: FileNumber,
+        len: u64,
+    },
+    Sync {
+        file: FileNumber,
+    },
+    WriteBack {
+        file: FileNumber,
+    },
+    Rename {
+        from: PathBuf,
+        to: PathBuf,
+        file: FileNumber,
+    },
+    Remove {
+        path: PathBuf,
+    },
+    CreateDir {
+        path: PathBuf,
+    },
+    SyncDir {
+        path: PathBuf,
+    },
 }
 
 /// A change and what became of it.
@@ -159,6 +191,7 @@ impl Recording {
                 format!("write {} bytes of {} at {offset}", bytes.len(), of(file))
             }
             Change::Allocate { file, range } => format!("allocate {range:?} of {}", of(file)),
+            Change::Reserve { file, range } => format!("reserve {range:?} of {}", of(file)),
             Change::SetLen { file, len } => format!("cut {} at {len}", of(file)),
             Change::Sync { file } => format!("sync {}", of(file)),
             Change::WriteBack { file } => format!("write back {}", of(file)),
@@ -186,6 +219,7 @@ impl Change {
             Self::Create { .. }
                 | Self::Write { .. }
                 | Self::Allocate { .. }
+                | Self::Reserve { .. }
                 | Self::CreateDir { .. }
         )
     }
