@@ -26,6 +26,9 @@ use crate::stats::{self, Work};
 /// Threads that read rows unless told otherwise, at most: more wait for the one that writes.
 const MOST_DEFAULT_JOBS: usize = 8;
 
+/// `wal_level` in the control file from which rows are decoded for subscribers.
+const LOGICAL: u32 = 2;
+
 pub(crate) fn run(arguments: &LoadArguments) -> Result<Outcome> {
     let start = Instant::now();
     let storage = Storage::real();
@@ -65,6 +68,9 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
     let relation = database.relation(&selected.class)?;
     if arguments.no_wal {
         warn_of_no_wal(&cluster, &relation.display_name());
+    }
+    if cluster.control().settings.wal_level >= LOGICAL {
+        warn_of_subscribers(&relation.display_name());
     }
     let progress = Arc::new(Progress::default());
     let pages = is_wanted(arguments.progress)
@@ -117,6 +123,12 @@ fn warn_of_no_wal(cluster: &Cluster, table: &str) {
         }
     };
     say(format!("--no-wal: the rows of {table} are in its new files only{follows}"));
+}
+
+fn warn_of_subscribers(table: &str) {
+    say(format!(
+        "wal_level is logical, and subscribers do not get what is loaded: copy the rows of {table} to them"
+    ));
 }
 
 fn image_compression(choice: CompressionChoice) -> ImageCompression {

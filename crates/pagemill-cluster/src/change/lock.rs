@@ -2,7 +2,7 @@
 //! of this kind respect.
 //!
 //! A server that finds `postmaster.pid` asks whether the process named there lives, and if so does not start; one that
-//! names nobody is removed and replaced. The number is written negative, as a server in single-user mode does: `pg_ctl`
+//! names nobody, or one that the server's account may not signal, is removed and replaced. The number is written negative, as a server in single-user mode does: `pg_ctl`
 //! then neither stops nor reloads the process as if it were a server. Two processes that both found the same stale file
 //! could each remove what the other has just made, so the cluster's `PG_VERSION` is locked first.
 //!
@@ -52,6 +52,7 @@ impl ClusterLock {
         let file = directory.join(LockFile::NAME);
         let held = storage.try_lock(&directory.join("PG_VERSION"))?;
         let Some(held) = held else { return Err(Error::BeingChanged { path: directory.into() }) };
+        be_seen_by_owner(directory)?;
         let temporary = directory.join(TEMPORARY);
         for _ in 0..TRIES {
             match storage.create_file(&file, &temporary, contents(directory).as_bytes(), false) {
@@ -82,6 +83,27 @@ impl Drop for ClusterLock {
         // What stays behind names a process that is gone, and stands in nobody's way.
         let _ = self.storage.remove(&self.file);
     }
+}
+
+/// Lets the account of the server see that this process lives. A starting server asks with `kill(pid, 0)`, and takes a
+/// process that it may not signal for one that is not of its cluster: the superuser's would stand in nobody's way. With
+/// the owner of the directory as real user the question is answered; what this process may do stays as it is.
+///
+/// The answer is given for the thread that the process began with, so that one has to take the lock.
+fn be_seen_by_owner(directory: &Path) -> Result<()> {
+    let Ok(found) = rustix::fs::stat(directory) else { return Ok(()) };
+    let owner = rustix::process::Uid::from_raw(found.st_uid);
+    let keep = rustix::process::geteuid();
+    if owner == keep {
+        return Ok(());
+    }
+    rustix::thread::set_thread_res_uid(owner, keep, owner).map_err(|error| {
+        Error::refused(format!(
+            "{}: a server that starts would not see that this process is at work, as it is of another account than \
+             the directory ({error}): run it as the owner of the directory",
+            directory.display()
+        ))
+    })
 }
 
 /// The lines of `postmaster.pid` up to the address that is listened on; those of the shared memory are left out, as there is none.
