@@ -1,0 +1,182 @@
+//! `pagemill load` and what others make of it: a server that only has the WAL, one that starts too early, and types
+//! whose stored form depends on more than their text.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use pagemill_testkit::install::{MAJORS, PgInstall, REQUIRED_MAJOR};
+use pagemill_testkit::prepared::empty_cluster;
+use pagemill_testkit::{Program, TestCluster};
+
+const DATABASE: &str = "postgres";
+
+/// The B-trees of all tables of users, and of the TOAST tables of those.
+const CHECK_INDEXES: &str = "SELECT bt_index_parent_check(c.oid, true) FROM pg_class c JOIN pg_am a ON a.oid = c.relam \
+     WHERE c.relkind = 'i' AND a.amname = 'btree' AND (c.oid >= 16384 OR c.oid IN (2662, 2663, 3455))";
+const CHECK_HEAPS: &str = "SELECT count(*) FROM pg_class c, verify_heapam(c.oid) \
+     WHERE c.relkind IN ('r', 't') AND c.oid >= 16384";
+
+fn load(cluster: &TestCluster, table: &str, rows: &[u8], more: &[&str]) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("rows");
+    fs::write(&file, rows)?;
+    let file = file.to_str().context("a path that is no UTF-8")?;
+    let args = [&["load", "-d", DATABASE, "-t", table][..], more, &[file]].concat();
+    let output = pagemill().run(&cluster.data_dir(), &args)?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "{table}: {said}");
+    Ok(())
+}
+
+fn pagemill() -> Program {
+    Program::new(env!("CARGO_BIN_EXE_pagemill"))
+}
+
+fn installed() -> PgInstall {
+    PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed")
+}
+
+fn each_version(check: impl Fn(&PgInstall) -> Result<()>) {
+    let installs = MAJORS.into_iter().filter_map(PgInstall::find);
+    let failed = |install: PgInstall| {
+        let failure = check(&install).err()?;
+        Some(format!("PostgreSQL {}: {failure:#}", install.major))
+    };
+    let failures: Vec<_> = installs.filter_map(failed).collect();
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+/// A copy that restores its WAL from another cluster's directory when it is started.
+fn follower(cluster: &TestCluster, root: &Path) -> Result<TestCluster> {
+    let follower = cluster.copy_to(root)?;
+    let wal = cluster.data_dir().join("pg_wal");
+    let mut settings =
+        fs::OpenOptions::new().append(true).open(follower.data_dir().join("postgresql.conf"))?;
+    writeln!(settings, "\nrestore_command = 'cp {}/%f %p'", wal.display())?;
+    fs::write(follower.data_dir().join("recovery.signal"), "")?;
+    Ok(follower)
+}
+
+#[test]
+fn a_server_that_replays_the_wal_has_every_file_and_every_row() {
+    each_version(|install| {
+        let mut cluster = empty_cluster(install)?;
+        cluster.start()?;
+        cluster.psql(
+            DATABASE,
+            "CREATE TABLE filled (a int PRIMARY KEY, b text); CREATE INDEX ON filled (b DESC, a);
+             INSERT INTO filled SELECT i, 'old' || i FROM generate_series(1, 1000) i;
+             CREATE TABLE fresh (a int PRIMARY KEY, b text);
+             CREATE TABLE emptied (a int, b text); INSERT INTO emptied VALUES (1, 'x');
+             CREATE INDEX ON emptied (b);
+             CREATE EXTENSION amcheck",
+        )?;
+        cluster.stop()?;
+        let dir = pagemill_testkit::prepared::scratch_dir()?;
+        let mut follower = follower(&cluster, &dir.join(format!("follower-{}", install.major)))?;
+        let rows: String = (2000..5000).map(|i| format!("{i}\tnew{i}\n")).collect();
+        load(&cluster, "filled", rows.as_bytes(), &[])?;
+        load(&cluster, "fresh", b"1\tshort\n", &["--freeze"])?;
+        load(&cluster, "emptied", b"", &["--truncate"])?;
+        follower.start()?;
+        let counts = "SELECT (SELECT count(*) FROM filled), (SELECT count(*) FROM fresh), (SELECT count(*) FROM emptied)";
+        ensure!(
+            follower.psql(DATABASE, counts)? == "4000|1|0",
+            "{}",
+            follower.psql(DATABASE, counts)?
+        );
+        ensure!(follower.psql(DATABASE, CHECK_HEAPS)? == "0", "a heap is damaged");
+        follower.psql(DATABASE, CHECK_INDEXES)?;
+        let insert = "INSERT INTO fresh SELECT 7, string_agg(md5(i::text), '') FROM generate_series(1, 999) i";
+        follower.psql(DATABASE, insert)?;
+        Ok(())
+    });
+}
+
+#[test]
+fn no_server_starts_while_rows_come_in() {
+    let mut cluster = empty_cluster(&installed()).unwrap();
+    cluster.start().unwrap();
+    cluster.psql(DATABASE, "CREATE TABLE slow (a int)").unwrap();
+    cluster.stop().unwrap();
+    let args = ["load", "-d", DATABASE, "-t", "slow", "-"];
+    let mut command = pagemill().command(&cluster.data_dir(), &args);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut rows = child.stdin.take().unwrap();
+    rows.write_all(b"1\n").unwrap();
+    let lock = cluster.data_dir().join("postmaster.pid");
+    while !lock.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended without a lock");
+        std::thread::yield_now();
+    }
+    assert!(cluster.start().is_err(), "a server started beside the load");
+    drop(rows);
+    assert!(child.wait().unwrap().success());
+    cluster.start().unwrap();
+    assert_eq!(cluster.psql(DATABASE, "SELECT * FROM slow").unwrap(), "1");
+}
+
+#[test]
+fn composites_are_read_by_a_server_whose_types_have_changed() {
+    each_version(|install| {
+        let mut cluster = empty_cluster(install)?;
+        cluster.start()?;
+        cluster.psql(
+            DATABASE,
+            "CREATE TYPE pair AS (a int, b text, c numeric); CREATE DOMAIN couple AS pair;
+             CREATE TYPE changed AS (a int, b text); ALTER TYPE changed ADD ATTRIBUTE c date;
+             ALTER TYPE changed DROP ATTRIBUTE a;
+             CREATE TYPE outer_one AS (x pair, y pair[]);
+             CREATE TABLE of_rows (p pair, q couple, r changed, s outer_one, t pair[]);
+             INSERT INTO of_rows VALUES ('(1,x,2.5)', '(1,\"a b\",)', '(y,2000-02-29)',
+                 ROW(ROW(1, 'x', 2)::pair, ARRAY[ROW(2, 'y', 3)::pair, NULL]), '{\"(1,,2)\",NULL}'), (NULL, NULL, NULL, NULL, NULL);
+             CREATE TABLE to_rows (LIKE of_rows)",
+        )?;
+        let copy = |cluster: &TestCluster, table| {
+            cluster.copy_out(DATABASE, &format!("COPY {table} TO STDOUT"))
+        };
+        let rows = copy(&cluster, "of_rows")?;
+        cluster.stop()?;
+        load(&cluster, "to_rows", &rows, &[])?;
+        cluster.start()?;
+        ensure!(copy(&cluster, "to_rows")? == rows, "other rows came back");
+        ensure!(
+            cluster.psql(
+                DATABASE,
+                "SELECT count(*) FROM of_rows JOIN to_rows ON of_rows.* *= to_rows.*"
+            )? == "2",
+            "the stored rows differ"
+        );
+        Ok(())
+    });
+}
+
+#[test]
+fn an_index_over_a_domain_of_an_enum_is_in_the_order_of_the_enum() {
+    let mut cluster = empty_cluster(&installed()).unwrap();
+    cluster.start().unwrap();
+    let tables = "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy'); ALTER TYPE mood ADD VALUE 'meh' BEFORE 'ok';
+        CREATE DOMAIN outward AS mood; CREATE DOMAIN shown AS outward;
+        CREATE TABLE moods (a shown, b int); CREATE INDEX ON moods (a, b DESC); CREATE EXTENSION amcheck";
+    cluster.psql(DATABASE, tables).unwrap();
+    cluster.stop().unwrap();
+    let labels = ["meh", "happy", "sad", "ok"].into_iter().cycle();
+    let rows: String = (0..3000).zip(labels).map(|(i, label)| format!("{label}\t{i}\n")).collect();
+    load(&cluster, "moods", rows.as_bytes(), &[]).unwrap();
+    cluster.start().unwrap();
+    cluster.psql(DATABASE, CHECK_INDEXES).unwrap();
+}
+
+#[test]
+fn a_column_left_out_whose_type_has_a_default_is_refused() {
+    let mut cluster = empty_cluster(&installed()).unwrap();
+    cluster.start().unwrap();
+    let table = "CREATE DOMAIN five AS int DEFAULT 5; CREATE TABLE fives (a int, b five)";
+    cluster.psql(DATABASE, table).unwrap();
+    cluster.stop().unwrap();
+    let refused = load(&cluster, "fives", b"1\n", &["--columns", "a"]).unwrap_err().to_string();
+    assert!(refused.contains("column b of public.fives has the default of its type"), "{refused}");
+}
