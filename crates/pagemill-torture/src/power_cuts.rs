@@ -63,7 +63,7 @@ impl<'a> PowerCuts<'a> {
         let judged = || {
             let found = self.judge.read(&image)?;
             ensure!(self.fits(call, found), "{found:?} at this moment");
-            if let Found::Clean(seen) = found.clone()
+            if let Found::Clean(seen) = found
                 && and_load
             {
                 self.judge.load_again(&image, seen)?;
