@@ -1,23 +1,15 @@
 //! The lock file of an image: it names the process that recorded, which goes on living, unlike one whose machine lost
 //! its power.
+//!
+//! Invariant: afterwards the file names a process that cannot be there.
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use std::sync::OnceLock;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-/// The number of a process that is gone.
-fn dead_process() -> Result<u32> {
-    static DEAD: OnceLock<u32> = OnceLock::new();
-    if let Some(number) = DEAD.get() {
-        return Ok(*number);
-    }
-    let mut child = Command::new("true").spawn().context("starting true")?;
-    child.wait()?;
-    Ok(*DEAD.get_or_init(|| child.id()))
-}
+/// More than any process of Linux is numbered (`PID_MAX_LIMIT`).
+const NOBODY: u32 = (1 << 22) + 1;
 
 /// Lets `postmaster.pid`, where it names this process, name one that is gone.
 ///
@@ -28,7 +20,7 @@ pub fn name_a_dead_process(data: &Path) -> Result<()> {
     let Ok(text) = fs::read_to_string(&path) else { return Ok(()) };
     let own = format!("-{}\n", std::process::id());
     if let Some(rest) = text.strip_prefix(&own) {
-        fs::write(&path, format!("-{}\n{rest}", dead_process()?))?;
+        fs::write(&path, format!("-{NOBODY}\n{rest}"))?;
     }
     Ok(())
 }

@@ -5,9 +5,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use pagemill_cluster::{Cluster, ClusterLock, Database, OpenOptions, UnknownTypes, ValueCatalog};
+use pagemill_cluster::{
+    Cluster, ClusterLock, Database, Error as ClusterError, OpenOptions, UnknownTypes, ValueCatalog,
+};
 use pagemill_engine::copy_input::{CopyFromOptions, InputSource};
 use pagemill_engine::{
     DamageLog, ExportOptions, LoadSummary, OnDamage, Progress, RowSource, load, select,
@@ -17,6 +20,10 @@ use pagemill_io::{Output, Storage};
 
 use crate::ground::DATABASE;
 use crate::kind::Kind;
+
+/// How often a lock is tried again, and after how long.
+const TRIES: usize = 100;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Loads a file into the table of a kind, as the command line does it.
 ///
@@ -28,7 +35,7 @@ pub fn load_rows(
     kind: &Kind,
     file: &Path,
 ) -> pagemill_engine::Result<LoadSummary> {
-    let lock = ClusterLock::take(storage, data)?;
+    let lock = take_lock(storage, data)?;
     let cluster = Cluster::open_locked(storage.clone(), &lock, OpenOptions::default())?;
     let database = cluster.database(DATABASE)?;
     let selected = select::find_one(&database, kind.name)?;
@@ -36,6 +43,18 @@ pub fn load_rows(
     let options = (&CopyFromOptions::default(), kind.options());
     let sources = vec![InputSource::File(file.to_owned())];
     load(lock, &database, relation, sources, options, ImageCompression::Off, None)
+}
+
+/// Takes the lock, again if need be: a process that another thread is just starting has for a moment the open files of
+/// this one, and with them its locks.
+fn take_lock(storage: &Storage, data: &Path) -> Result<ClusterLock, ClusterError> {
+    for _ in 0..TRIES {
+        match ClusterLock::take(storage, data) {
+            Err(ClusterError::BeingChanged { .. }) => std::thread::sleep(PAUSE),
+            taken => return taken,
+        }
+    }
+    ClusterLock::take(storage, data)
 }
 
 /// What `pg_control` says of the state, in the words of `pg_controldata`.
