@@ -26,6 +26,7 @@ pub mod toast_builder;
 pub mod tuple;
 pub mod tuple_builder;
 pub mod tuple_data_builder;
+pub mod tuple_update;
 pub mod twophase;
 pub mod types;
 pub mod varlena;

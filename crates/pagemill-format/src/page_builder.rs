@@ -11,7 +11,7 @@
 
 use crate::checksum::page_checksum;
 use crate::error::{Error, Result};
-use crate::ids::{BLOCK_SIZE, BlockBytes, BlockNumber, Lsn};
+use crate::ids::{BLOCK_SIZE, BlockBytes, BlockNumber, Lsn, TransactionId};
 use crate::page::{
     LINE_POINTER_BYTES, LinePointer, MAX_HEAP_TUPLES_PER_PAGE, PAGE_HEADER_BYTES,
     PAGE_LAYOUT_VERSION, PD_ALL_VISIBLE, Page,
@@ -23,6 +23,7 @@ const LOWER: usize = 12;
 const UPPER: usize = 14;
 const SPECIAL: usize = 16;
 const SIZE_AND_VERSION: usize = 18;
+const PRUNE_XID: usize = 20;
 
 /// The next multiple of 8 (`MAXALIGN`).
 #[inline]
@@ -133,6 +134,13 @@ impl<'a> PageBuilder<'a> {
     pub fn special(&mut self) -> &mut [u8] {
         let start = self.get(SPECIAL).min(BLOCK_SIZE);
         &mut self.page[start..]
+    }
+
+    /// Takes back that every tuple is visible to everybody, and notes that `xid` leaves something to prune
+    /// (`PageSetPrunable`).
+    pub fn set_prunable(&mut self, xid: TransactionId) {
+        self.put(FLAGS, self.get(FLAGS) & !usize::from(PD_ALL_VISIBLE));
+        self.page[PRUNE_XID..PRUNE_XID + 4].copy_from_slice(&xid.0.to_le_bytes());
     }
 
     /// Marks every tuple as visible to everybody.

@@ -3,7 +3,7 @@
 //! A load marks the blocks it filled with frozen rows and leaves the others as they were, so a page of
 //! the map is either read and changed, or begun.
 //!
-//! Invariant: only the bits of the blocks named are changed, and they are only ever set.
+//! Invariant: only the bits of the blocks named are changed.
 //!
 //! Source: `visibilitymap_set` in `src/backend/access/heap/visibilitymap.c`, PostgreSQL 14 to 18.
 
@@ -60,6 +60,16 @@ pub fn set_visible(
             *byte |= promise.bits() << position.shift;
         }
     }
+}
+
+/// Takes back what is promised of a heap block, on the page of the map that tells of it; true when there was something.
+pub fn clear_visible(page: &mut BlockBytes, heap_block: BlockNumber) -> bool {
+    let position = VisibilityPosition::of(heap_block);
+    let Some(byte) = page.get_mut(position.byte) else { return false };
+    let bits = Promise::AllFrozen.bits() << position.shift;
+    let had = *byte & bits != 0;
+    *byte &= !bits;
+    had
 }
 
 #[cfg(test)]

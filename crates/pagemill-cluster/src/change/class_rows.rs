@@ -1,18 +1,14 @@
-//! Changing rows of `pg_class` where they lie.
+//! The rows of `pg_class`: where they are, what its indexes say of them, and new sizes written over old ones.
 //!
-//! A relation that gets other files, or another size, keeps its row: the fields are overwritten in the tuple, as
-//! PostgreSQL's own `heap_inplace_update` does for sizes. For `relfilenode` a server would write a new row version, so
-//! that its older snapshots still find the old files; here nobody has a snapshot, the old files are gone with the same
-//! commit, and a new version would have to be entered into three indexes. The one index that has `relfilenode` in its
-//! key, `pg_class_tblspc_relfilenode_index`, is built anew whole.
+//! Sizes are estimates, and a server overwrites them where they lie, in no transaction (`heap_inplace_update`). So it is
+//! done here. A row that gets other files gets a new version instead, by `class_versions.rs`.
 //!
-//! Invariant: what is overwritten is of fixed length, comes before the first attribute that may be null, and changes
-//! together with all other pages of the change or not at all.
+//! Invariant: what is overwritten is of fixed length and comes before the first attribute that may be null.
 //!
 //! Source: `heap_inplace_update` in `src/backend/access/heap/heapam.c`, `src/include/catalog/pg_class.h`,
 //! PostgreSQL 14 to 18.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use pagemill_format::page::{LinePointerState, Page};
 use pagemill_format::tuple::HeapTuple;
@@ -29,6 +25,9 @@ use crate::transaction_log::ClusterLog;
 
 /// `HEAP_ONLY_TUPLE` of `t_infomask2`: a later member of a HOT chain, which no index entry leads to.
 const HEAP_ONLY: u16 = 0x8000;
+
+/// NAMEDATALEN.
+const NAME_BYTES: usize = 64;
 
 /// What becomes of a relation's row; what is `None` stays.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,7 +46,7 @@ pub struct ClassChange {
 
 impl ClassChange {
     /// The columns that are overwritten, and with what.
-    fn fields(&self) -> impl Iterator<Item = (&'static str, [u8; 4])> {
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&'static str, [u8; 4])> {
         let number = |name, value: Option<u32>| value.map(|value| (name, value.to_le_bytes()));
         [
             number("relfilenode", self.filenode),
@@ -90,8 +89,7 @@ pub(super) fn change_rows(
         Ok(())
     })?;
     if found != changes.len() {
-        let what = "pg_class has no row for a relation that was read from it before";
-        return Err(Damage::in_file(files.path(), what).into());
+        return Err(missing_row(&files));
     }
     Ok(pages)
 }
@@ -122,7 +120,7 @@ fn places_on(
 }
 
 /// Where a column of `pg_class` lies in a tuple's data; `None` for one that this version does not have.
-fn offset_of(database: &Database, name: &str) -> Result<Option<usize>> {
+pub(super) fn offset_of(database: &Database, name: &str) -> Result<Option<usize>> {
     let Some((columns, layout)) = database.catalog_shape(catalog::PG_CLASS) else {
         return Err(Error::refused("pg_class has no columns"));
     };
@@ -150,44 +148,87 @@ fn place_in_page(
     })
 }
 
-/// An entry of the index over `reltablespace` and `relfilenode`: both, and the root of the row's HOT chain.
-pub(super) type FilenodeEntry = (u32, u32, Tid);
+/// What the indexes of `pg_class` know of a row, and the root of its HOT chain.
+#[derive(Debug, Clone)]
+pub(super) struct ClassEntry {
+    pub(super) oid: [u8; 4],
+    /// Without its padding.
+    pub(super) name: Vec<u8>,
+    pub(super) namespace: [u8; 4],
+    pub(super) tablespace: [u8; 4],
+    pub(super) filenode: [u8; 4],
+    pub(super) tid: Tid,
+}
 
-/// What the index over `reltablespace` and `relfilenode` has to hold, in its order; `page` gives the changed
-/// version of a page, where it has one.
-pub(super) fn filenode_entries(
-    database: &Database,
-    page: impl Fn(BlockNumber) -> Option<Box<BlockBytes>>,
-) -> Result<Vec<FilenodeEntry>> {
+impl ClassEntry {
+    /// What the data of a tuple say, whose chain begins at `tid`.
+    pub(super) fn of(database: &Database, tuple: HeapTuple<'_>, tid: Tid) -> Result<Self> {
+        let data = tuple.data().data;
+        let bytes = |name| -> Result<&[u8]> {
+            let start = offset_of(database, name)?;
+            Ok(start.and_then(|start| data.get(start..)).unwrap_or_default())
+        };
+        let number = |name| -> Result<[u8; 4]> {
+            Ok(bytes(name)?.first_chunk().copied().unwrap_or_default())
+        };
+        let name = bytes("relname")?;
+        let len = name.iter().take(NAME_BYTES).position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
+        Ok(Self {
+            oid: number("oid")?,
+            name: name.get(..len).unwrap_or_default().to_vec(),
+            namespace: number("relnamespace")?,
+            tablespace: number("reltablespace")?,
+            filenode: number("relfilenode")?,
+            tid,
+        })
+    }
+}
+
+/// What the indexes of `pg_class` have to say of all rows that are visible now.
+pub(super) fn class_entries(database: &Database) -> Result<Vec<ClassEntry>> {
     let files = class_files(database)?;
     let mut log = ClusterLog::new(database.cluster().clone());
-    let (Some(tablespace), Some(filenode)) =
-        (offset_of(database, "reltablespace")?, offset_of(database, "relfilenode")?)
-    else {
-        return Err(Error::refused("pg_class has no column reltablespace or relfilenode"));
-    };
     let mut entries = Vec::new();
     for_each_page(database.cluster(), &files, |block, bytes| {
-        let changed = page(block);
-        let bytes = changed.as_deref().unwrap_or(bytes);
-        for root in 1..=Page::new(bytes).line_pointer_count() {
-            if !is_root(bytes, root) {
-                continue;
-            }
+        for root in (1..=Page::new(bytes).line_pointer_count()).filter(|&lp| is_root(bytes, lp)) {
             let member = hot_chain::visible_member(Page::new(bytes), block, root, &mut log);
             let member = member.map_err(|(lp, fault)| damage_of(&files, block, lp, fault))?;
-            let Some((_, tuple)) = member else { continue };
-            let number = |at: usize| {
-                let bytes = tuple.data().data.get(at..).and_then(|rest| rest.first_chunk());
-                bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
-            };
-            entries.push((number(tablespace), number(filenode), Tid { block, line_pointer: root }));
+            if let Some((_, tuple)) = member {
+                entries.push(ClassEntry::of(database, tuple, Tid { block, line_pointer: root })?);
+            }
         }
         Ok(())
     })?;
-    entries
-        .sort_unstable_by_key(|&(space, number, tid)| (space, number, tid.block, tid.line_pointer));
     Ok(entries)
+}
+
+/// Where the rows of these relations are.
+pub(super) fn places_of(
+    database: &Database,
+    changes: &HashMap<Oid, ClassChange>,
+) -> Result<BTreeMap<Oid, Tid>> {
+    let files = class_files(database)?;
+    let mut log = ClusterLog::new(database.cluster().clone());
+    let mut places = BTreeMap::new();
+    for_each_page(database.cluster(), &files, |block, bytes| {
+        visit_tuples(Page::new(bytes), &mut log, |line_pointer, tuple| -> Result<()> {
+            let tuple = tuple.map_err(|fault| damage_of(&files, block, line_pointer, fault))?;
+            let oid = tuple.data().data.first_chunk().map(|oid| Oid(u32::from_le_bytes(*oid)));
+            if let Some(oid) = oid.filter(|oid| changes.contains_key(oid)) {
+                places.insert(oid, Tid { block, line_pointer });
+            }
+            Ok(())
+        })
+    })?;
+    if places.len() != changes.len() {
+        return Err(missing_row(&files));
+    }
+    Ok(places)
+}
+
+fn missing_row(files: &ForkFiles) -> Error {
+    let what = "pg_class has no row for a relation that was read from it before";
+    Damage::in_file(files.path(), what).into()
 }
 
 /// True for a line pointer that an index entry may lead to.
@@ -205,7 +246,7 @@ fn is_root(bytes: &BlockBytes, number: u16) -> bool {
     }
 }
 
-fn class_files(database: &Database) -> Result<ForkFiles> {
+pub(super) fn class_files(database: &Database) -> Result<ForkFiles> {
     let class = database.class(catalog::PG_CLASS);
     let class = class.ok_or_else(|| Error::refused("pg_class has no row for itself"))?;
     database.cluster().main_fork(&database.base_path(class)?)

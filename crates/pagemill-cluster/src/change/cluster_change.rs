@@ -23,7 +23,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use pagemill_format::checksum::is_new;
 use pagemill_format::control::{ClusterState, ControlFile, FullTransactionId};
+use pagemill_format::visibility_map::VisibilityPosition;
+use pagemill_format::visibility_map_builder::clear_visible;
 use pagemill_format::wal::{
     Commit, ExclusiveLock, ImageCompression, Invalidation, RecordBuilder, RelFileLocator,
     StorageFile,
@@ -32,7 +35,9 @@ use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Lsn, Oid, Trans
 use pagemill_io::{Create, OpenForWrite, WritableFork};
 use pagemill_wal::{WalDirectory, WalWriter, WriterOptions};
 
-use super::class_rows::{ClassChange, change_rows};
+use super::class_indexes::{self, ClassIndex};
+use super::class_rows::{ClassChange, ClassEntry, change_rows, class_entries};
+use super::class_versions::ClassVersions;
 use super::commit_log;
 use super::lock::ClusterLock;
 use super::oid_counter::OidCounter;
@@ -291,27 +296,66 @@ impl ClusterChange {
         }
     }
 
-    /// Turns changes of relations into changed pages of `pg_class`, and of its index.
+    /// Turns changes of relations into changed pages of `pg_class`, and of its indexes.
     fn prepare_catalog(&mut self) -> Result<()> {
-        if self.classes.is_empty() {
+        let classes = self.classes.iter().map(|(&oid, &change)| (oid, change));
+        let (moved, resized): (HashMap<_, _>, HashMap<_, _>) =
+            classes.partition(|(_, change)| change.filenode.is_some());
+        let file = self.files_of(catalog::PG_CLASS)?;
+        if !resized.is_empty() {
+            for (block, page) in change_rows(&self.database, &resized)? {
+                self.set_page(file, Fork::Main, block, page);
+            }
+        }
+        if moved.is_empty() {
             return Ok(());
         }
-        let file = self.files_of(catalog::PG_CLASS)?;
-        for (block, page) in change_rows(&self.database, &self.classes)? {
+        let mut entries = class_entries(&self.database)?;
+        let changed = |block| self.pages.get(&(file, Fork::Main, block)).cloned();
+        let versions = ClassVersions::write(&self.database, self.xid(), &moved, changed)?;
+        entries.extend(versions.entries);
+        self.take_back_visibility(file, versions.pages.keys().copied())?;
+        for (block, page) in versions.pages {
             self.set_page(file, Fork::Main, block, page);
         }
-        if self.classes.values().any(|change| change.filenode.is_some()) {
-            self.rebuild_filenode_index(file)?;
+        class_indexes::ALL.iter().try_for_each(|index| self.rebuild(index, &entries))
+    }
+
+    fn rebuild(&mut self, index: &ClassIndex, entries: &[ClassEntry]) -> Result<()> {
+        let file = self.files_of(index.oid)?;
+        for (block, page) in index.rebuilt(&self.database, entries)? {
+            self.set_page(file, Fork::Main, block, page);
         }
         Ok(())
     }
 
-    fn rebuild_filenode_index(&mut self, class_file: RelFileLocator) -> Result<()> {
-        let changed = |block| self.pages.get(&(class_file, Fork::Main, block)).cloned();
-        let pages = super::filenode_index::rebuilt(&self.database, changed)?;
-        let file = self.files_of(super::filenode_index::INDEX)?;
-        for (block, page) in pages {
-            self.set_page(file, Fork::Main, block, page);
+    /// Makes the visibility map of `pg_class` promise nothing of these blocks.
+    fn take_back_visibility(
+        &mut self,
+        file: RelFileLocator,
+        blocks: impl Iterator<Item = BlockNumber>,
+    ) -> Result<()> {
+        let cluster = self.database.cluster().clone();
+        let Some(map) = cluster.fork(&pending::base(&cluster, file), Fork::Vm)? else {
+            return Ok(());
+        };
+        for heap_block in blocks {
+            let block = VisibilityPosition::of(heap_block).block;
+            if block.0 >= map.blocks() {
+                continue;
+            }
+            let mut page = match self.pages.remove(&(file, Fork::Vm, block)) {
+                Some(page) => page,
+                None => {
+                    let mut page = Box::new([0; BLOCK_SIZE]);
+                    map.read_block(block, &mut page)?;
+                    page
+                }
+            };
+            if !is_new(&page) {
+                clear_visible(&mut page, heap_block);
+                self.set_page(file, Fork::Vm, block, page);
+            }
         }
         Ok(())
     }

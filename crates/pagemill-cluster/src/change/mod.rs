@@ -2,10 +2,11 @@
 //!
 //! Invariant: nothing outside of this module writes to a data directory.
 
+mod class_indexes;
 mod class_rows;
+mod class_versions;
 mod cluster_change;
 mod commit_log;
-mod filenode_index;
 mod lock;
 mod oid_counter;
 mod pending;
