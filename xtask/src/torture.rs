@@ -12,8 +12,8 @@ use anyhow::{Context, Result, bail};
 use crate::bench::environment;
 use crate::workspace;
 
-/// Memory as a file system: thousands of clusters are copied there.
-const QUICK: &str = "/dev/shm";
+/// Where clusters are copied to.
+const MEMORY: &str = "/dev/shm";
 
 /// Builds, runs, and keeps the account; false when a case failed.
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {
@@ -22,9 +22,6 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool> {
     let built = workspace::target_directory(&root).join("debug");
     let mut torture = Command::new(built.join("pagemill-torture"));
     torture.arg("--program").arg(built.join("pagemill")).args(arguments);
-    if std::env::var_os("TMPDIR").is_none() && Path::new(QUICK).is_dir() {
-        torture.env("TMPDIR", QUICK);
-    }
     let given = |option: &str| arguments.iter().any(|argument| argument == option);
     if given("--call") || given("--out") || given("--help") {
         return Ok(torture.status()?.success());
@@ -60,7 +57,7 @@ fn build(root: &Path) -> Result<()> {
 }
 
 fn keep(root: &Path, arguments: &[String], account: &str) -> Result<PathBuf> {
-    let environment = environment::of_directory(Path::new(QUICK), None, None, root);
+    let environment = environment::of_directory(Path::new(MEMORY), None, None, root);
     let date = environment.iter().find(|(name, _)| *name == "date");
     let day = date.and_then(|(_, date)| date.get(..10)).unwrap_or("undated");
     let path = free_path(&root.join("runs"), day);

@@ -13,6 +13,7 @@ use pagemill_sim::seed::Random;
 use crate::ground::{DATABASE, Ground};
 use crate::judge::{Found, Judge, Seen};
 use crate::kind::{KINDS, Kind};
+use crate::room;
 
 /// What a kill left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +56,7 @@ impl<'a> Killer<'a> {
     }
 
     fn time_of_a_load(&self, kind: &Kind) -> Result<Duration> {
-        let room = tempfile::tempdir()?;
+        let room = room::new("pagemill-kill")?;
         let data = room.path().join("data");
         self.ground.copy(&data)?;
         let start = Instant::now();
@@ -72,7 +73,7 @@ impl<'a> Killer<'a> {
     }
 
     fn kill_at(&self, kind: &Kind, moment: Duration) -> Result<Killed> {
-        let room = tempfile::Builder::new().prefix("pagemill-kill").tempdir()?;
+        let room = room::new("pagemill-kill")?;
         let data = room.path().join("data");
         self.ground.copy(&data)?;
         let mut load = self.start_load(&data, kind)?;

@@ -10,5 +10,6 @@ pub mod kind;
 pub mod postmaster;
 pub mod power_cuts;
 pub mod recording;
+pub mod room;
 pub mod work;
 pub mod write_faults;

@@ -13,6 +13,7 @@ use crate::ground::Ground;
 use crate::judge::{Found, Judge, Seen};
 use crate::kind::Kind;
 use crate::recording::Recording;
+use crate::room;
 
 /// All power cuts of one load.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl<'a> PowerCuts<'a> {
             anyhow::anyhow!("the control file is to be written twice, not at {writes:?}")
         })?;
         let major = ground.install().major;
-        let room = tempfile::Builder::new().prefix("pagemill-image").tempdir()?;
+        let room = room::new("pagemill-image")?;
         let judge = Judge::new(ground, kind)?;
         Ok(Self { judge, kind, major, recording, flip: flip.into(), room })
     }

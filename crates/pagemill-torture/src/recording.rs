@@ -13,6 +13,7 @@ use pagemill_sim::{Loss, PowerCutFileSystem, WriteFault};
 use crate::ground::{Ground, copy_directory};
 use crate::kind::Kind;
 use crate::postmaster::name_a_dead_process;
+use crate::room;
 use crate::work::load_rows;
 
 /// The file whose change decides.
@@ -46,7 +47,7 @@ impl Recording {
         file: &Path,
         fault: Option<(usize, WriteFault)>,
     ) -> Result<Self> {
-        let room = tempfile::Builder::new().prefix("pagemill-cut").tempdir()?;
+        let room = room::new("pagemill-cut")?;
         let data = room.path().join("data");
         copy_directory(original, &data)?;
         let files = PowerCutFileSystem::record(&data, &room.path().join("before"))?;
