@@ -527,7 +527,10 @@ fn check_kind(database: &Database, relation: &Relation) -> Result<()> {
                 "it is partitioned, and which partition a row belongs to is for a server to say";
             return Err(refused(relation, why, "detach the partitions and load each, or use COPY"));
         }
-        kind => return Err(refused(relation, &format!("it is a {}", kind.name()), server)),
+        kind => {
+            let article = if kind.name().starts_with('i') { "an" } else { "a" };
+            return Err(refused(relation, &format!("it is {article} {}", kind.name()), server));
+        }
     }
     if class.is_partition {
         let why = "it is a partition, whose bounds cannot be checked without a server";

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Result;
-use pagemill_cluster::{Cluster, ClusterLock, OpenOptions};
+use anyhow::{Result, anyhow};
+use pagemill_cluster::{Cluster, ClusterLock, Error as ClusterError, OpenOptions};
 use pagemill_engine::copy_input::{
     CopyFromOptions, ForcedColumns, Header, InputSource, RejectLog, RejectSettings,
 };
@@ -61,8 +61,9 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
         arguments.columns.as_deref().map(|list| column_list("columns", list)).transpose()?;
     let sources: Vec<_> =
         arguments.files.iter().map(|file| source(storage, file)).collect::<Result<_>>()?;
-    let lock = ClusterLock::take(storage, directory(arguments)?)?;
-    let cluster = Cluster::open_locked(storage.clone(), &lock, OpenOptions::default())?;
+    let lock = ClusterLock::take(storage, directory(arguments)?).map_err(for_writing)?;
+    let cluster = Cluster::open_locked(storage.clone(), &lock, OpenOptions::default());
+    let cluster = cluster.map_err(for_writing)?;
     let database = cluster.database(&arguments.database.dbname)?;
     let selected = pagemill_engine::select::find_one(&database, &arguments.table)?;
     let relation = database.relation(&selected.class)?;
@@ -92,6 +93,22 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
     };
     let rejects = reject_log(arguments, storage)?;
     Ok(load(lock, &database, relation, sources, (&copy, options), compression, rejects)?)
+}
+
+/// What reading allows with a flag, writing never does.
+fn for_writing(error: ClusterError) -> anyhow::Error {
+    match error {
+        ClusterError::Running { path, pid } => {
+            anyhow!("{}: a server is running here (process {pid}): stop it first", path.display())
+        }
+        ClusterError::NotShutDown { path, state, advice } => {
+            anyhow!(
+                "{}: the cluster's state is \"{state}\", not \"shut down\": {advice}",
+                path.display()
+            )
+        }
+        other => other.into(),
+    }
 }
 
 fn directory(arguments: &LoadArguments) -> Result<&Path> {

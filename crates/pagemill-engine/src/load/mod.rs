@@ -67,7 +67,7 @@ pub struct LoadSummary {
 ///
 /// # Errors
 /// When the table, the options or a row stand in the way, or the system fails: nothing has changed then. Only
-/// [`pagemill_cluster::Error::Unfinished`] says otherwise.
+/// [`pagemill_cluster::Error::Unfinished`] and [`pagemill_cluster::Error::Undecided`] say otherwise.
 pub fn load(
     lock: ClusterLock,
     database: &Database,
@@ -99,33 +99,46 @@ pub fn load(
     let storage = database.cluster().storage();
     let input = Input { storage, rules: &rules, sources };
     let mut summary = LoadSummary::default();
-    copy_input::run(
-        input,
-        plan.options.jobs,
-        || FormerState::new(&shared),
-        |state, rows| form_rows(&shared, state, rows),
-        |formed: FormedRows| {
-            summary.rows += formed.rows;
-            for error in &formed.rejected {
-                match &mut rejects {
-                    Some(log) => log.push(error.clone())?,
-                    None => return Err(Error::Copy(Box::new(error.clone()))),
-                }
-            }
-            let pages = formed.heap.iter().map(|piece| piece.pages as u64).sum();
-            plan.options.progress.add_pages(pages);
-            targets.take(&mut change, formed)
-        },
-    )?;
+    let read = take_rows(&shared, input, &mut targets, &mut change, (&mut rejects, &mut summary));
     if let Some(log) = rejects {
         summary.rejected = log.count();
+        // It tells why too many rows were too many.
         log.finish()?;
     }
+    read?;
     targets.finish(&mut change, &mut summary)?;
     let wal = (change.wal().start_lsn(), change.wal().position());
     summary.wal_bytes = wal.1.0 - wal.0.0;
     change.commit()?;
     Ok(summary)
+}
+
+/// Has the threads read all rows, and takes them in their order.
+fn take_rows(
+    shared: &Shared<'_>,
+    input: Input<'_>,
+    targets: &mut Targets<'_>,
+    change: &mut ClusterChange,
+    (rejects, summary): (&mut Option<RejectLog>, &mut LoadSummary),
+) -> Result<()> {
+    let options = &shared.plan.options;
+    copy_input::run(
+        input,
+        options.jobs,
+        || FormerState::new(shared),
+        |state, rows| form_rows(shared, state, rows),
+        |formed: FormedRows| {
+            summary.rows += formed.rows;
+            for error in &formed.rejected {
+                match rejects {
+                    Some(log) => log.push(error.clone())?,
+                    None => return Err(Error::Copy(Box::new(error.clone()))),
+                }
+            }
+            options.progress.add_pages(formed.heap.iter().map(|piece| piece.pages as u64).sum());
+            targets.take(change, formed)
+        },
+    )
 }
 
 fn copy_rules(copy: &CopyFromOptions, plan: &LoadPlan, database: &Database) -> Result<CopyRules> {
