@@ -172,6 +172,9 @@ impl Current {
     }
 }
 
+/// How many stretches a scan in order moves at once: one, or as many as there are threads that share the table.
+const NEAR: std::ops::RangeInclusive<u32> = 1..=256;
+
 impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
     /// A stream over `blocks`. Reads nothing yet.
     pub fn new(
@@ -278,12 +281,14 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         Ok(())
     }
 
-    /// Lets go of the stretch before that of this block, once a scan in order has left it behind: it need not
-    /// count as its memory. Who reads here and there may come back at once.
+    /// Lets go of the stretch before that of this block, once a scan in order has left it behind, alone or in turns with
+    /// other threads: it need not count as its memory. Who reads here and there may come back at once.
     fn release_behind(&mut self, block: BlockNumber) {
         let stretch = block.0 / STRETCH;
-        let Some(left) =
-            self.mapped_stretch.replace(stretch).filter(|left| left.abs_diff(stretch) == 1)
+        let Some(left) = self
+            .mapped_stretch
+            .replace(stretch)
+            .filter(|left| NEAR.contains(&left.abs_diff(stretch)))
         else {
             return;
         };

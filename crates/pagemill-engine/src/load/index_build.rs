@@ -7,9 +7,6 @@
 //!
 //! Source: `_bt_load` in `src/backend/access/nbtree/nbtsort.c`, PostgreSQL 14 to 18.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-
 use pagemill_cluster::change::{ClassChange, ClusterChange};
 use pagemill_cluster::{Cluster, ClusterLog, Database, hot_chain};
 use pagemill_format::btree_builder::BtreeBuilder;
@@ -71,9 +68,9 @@ impl<'p> IndexTarget<'p> {
         let mut builder = BtreeBuilder::new(&plan.order, plan.options());
         let mut unique = plan.unique.then(|| UniqueKeys::new(plan, &database, heap));
         let mut merge = Merge::new(plan, self.runs, old)?;
-        while let Some(entry) = merge.next()? {
+        while let Some((abbreviation, entry)) = merge.first() {
             if let Some(unique) = &mut unique {
-                unique.check(entry)?;
+                unique.check(abbreviation, entry)?;
             }
             builder
                 .add::<Error, _>(entry, &mut |block, page| writer.add_page(change, block, page))?;
@@ -91,17 +88,16 @@ impl<'p> IndexTarget<'p> {
     }
 }
 
-/// Runs merged into one.
+/// Runs merged into one: a heap of small keys, and beside it the runs they are of.
 struct Merge<'p> {
     plan: &'p IndexPlan,
-    /// The run whose entry comes first on top.
-    heap: BinaryHeap<Head<'p>>,
+    /// The runs' abbreviations and numbers, as a heap whose first comes first in the index.
+    heap: Vec<(u64, u32)>,
+    heads: Vec<Head>,
 }
 
 /// A run and the entry it is at.
-struct Head<'p> {
-    plan: &'p IndexPlan,
-    abbreviation: u64,
+struct Head {
     entry: Vec<u8>,
     source: Source,
 }
@@ -120,63 +116,69 @@ impl Source {
     }
 }
 
-impl<'p> Head<'p> {
-    /// Goes on to the next entry; false when there is none.
-    fn advance(&mut self) -> Result<bool> {
-        let found = self.source.next_into(&mut self.entry)?;
-        self.abbreviation = self.plan.order.abbreviate(&self.entry);
-        Ok(found)
-    }
-}
-
-/// The greatest of a heap is the one that comes first.
-impl Ord for Head<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_key = || other.plan.order.compare(&other.entry, &self.entry);
-        other.abbreviation.cmp(&self.abbreviation).then_with(by_key)
-    }
-}
-
-impl PartialOrd for Head<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Head<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Head<'_> {}
-
 impl<'p> Merge<'p> {
     fn new(plan: &'p IndexPlan, runs: KeyRuns, old: Option<OldEntries>) -> Result<Self> {
         let mut sources: Vec<Source> = runs.into_readers().into_iter().map(Source::Run).collect();
         sources.extend(old.map(|old| Source::Old(Box::new(old))));
-        let mut heap = BinaryHeap::with_capacity(sources.len());
-        for source in sources {
-            let mut head = Head { plan, abbreviation: 0, entry: Vec::new(), source };
-            if head.advance()? {
-                heap.push(head);
+        let mut merge = Self { plan, heap: Vec::new(), heads: Vec::new() };
+        for mut source in sources {
+            let mut entry = Vec::new();
+            if source.next_into(&mut entry)? {
+                let number = merge.heads.len() as u32;
+                merge.heap.push((plan.order.abbreviate(&entry), number));
+                merge.heads.push(Head { entry, source });
             }
         }
-        Ok(Self { plan, heap })
+        (0..merge.heap.len() / 2).rev().for_each(|at| merge.sift_down(at));
+        Ok(merge)
     }
 
-    /// The entry whose turn it is.
-    fn next(&mut self) -> Result<Option<&[u8]>> {
-        let _ = self.plan;
-        Ok(self.heap.peek().map(|head| &*head.entry))
+    /// The entry whose turn it is, and its abbreviation.
+    fn first(&self) -> Option<(u64, &[u8])> {
+        let &(abbreviation, number) = self.heap.first()?;
+        Some((abbreviation, &self.heads.get(number as usize)?.entry))
     }
 
     fn advance(&mut self) -> Result<()> {
-        let Some(mut first) = self.heap.peek_mut() else { return Ok(()) };
-        if !first.advance()? {
-            std::collections::binary_heap::PeekMut::pop(first);
+        let Some((abbreviation, number)) = self.heap.first_mut() else { return Ok(()) };
+        let Some(head) = self.heads.get_mut(*number as usize) else { return Ok(()) };
+        if head.source.next_into(&mut head.entry)? {
+            *abbreviation = self.plan.order.abbreviate(&head.entry);
+        } else {
+            self.heap.swap_remove(0);
         }
+        self.sift_down(0);
         Ok(())
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        loop {
+            let left = 2 * at + 1;
+            let mut child = left;
+            match (self.heap.get(left), self.heap.get(left + 1)) {
+                (None, _) => return,
+                (Some(l), Some(r)) if self.precedes(*r, *l) => child += 1,
+                _ => {}
+            }
+            match (self.heap.get(at), self.heap.get(child)) {
+                (Some(parent), Some(below)) if self.precedes(*below, *parent) => {
+                    self.heap.swap(at, child);
+                    at = child;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    #[inline]
+    fn precedes(&self, a: (u64, u32), b: (u64, u32)) -> bool {
+        a.0 < b.0 || a.0 == b.0 && self.entry_precedes(a.1, b.1)
+    }
+
+    fn entry_precedes(&self, a: u32, b: u32) -> bool {
+        let entry = |number: u32| self.heads.get(number as usize).map(|head| &*head.entry);
+        let (Some(a), Some(b)) = (entry(a), entry(b)) else { return false };
+        self.plan.order.compare(a, b).is_lt()
     }
 }
 
@@ -186,8 +188,9 @@ struct UniqueKeys<'a> {
     database: &'a Database,
     heap: Option<&'a ForkFiles>,
     log: ClusterLog,
-    /// The last entry whose row is live.
+    /// The last entry whose row is live, and its abbreviation.
     last: Vec<u8>,
+    last_abbreviation: u64,
     page: (Option<BlockNumber>, Box<BlockBytes>),
 }
 
@@ -200,16 +203,22 @@ impl<'a> UniqueKeys<'a> {
             heap,
             log,
             last: Vec::new(),
+            last_abbreviation: 0,
             page: (None, Box::new([0; BLOCK_SIZE])),
         }
     }
 
-    fn check(&mut self, entry: &[u8]) -> Result<()> {
+    fn check(&mut self, abbreviation: u64, entry: &[u8]) -> Result<()> {
         let order = &self.plan.order;
         if order.has_null(entry) && !self.plan.nulls_not_distinct {
             return Ok(());
         }
-        if self.last.is_empty() || !order.same_key(&self.last, entry) {
+        // Entries of one key have one abbreviation.
+        let is_other = self.last.is_empty()
+            || abbreviation != self.last_abbreviation
+            || !order.same_key(&self.last, entry);
+        if is_other {
+            self.last_abbreviation = abbreviation;
             self.last.clear();
             self.last.extend_from_slice(entry);
             return Ok(());

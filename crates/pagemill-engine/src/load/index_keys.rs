@@ -44,13 +44,20 @@ impl KeyRun {
         }
     }
 
+    /// Puts the entries in the order of the index, their bytes too: whoever merges runs reads each from its start.
     fn sort(&mut self, plan: &IndexPlan) {
         let mut entries = std::mem::take(&mut self.entries);
         entries.sort_unstable_by(|a, b| {
             let by_key = || plan.order.compare(self.entry(*a), self.entry(*b));
             a.abbreviation.cmp(&b.abbreviation).then_with(by_key)
         });
-        self.entries = entries;
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        for entry in &mut entries {
+            let start = bytes.len() as u32;
+            bytes.extend_from_slice(self.entry(*entry));
+            entry.start = start;
+        }
+        (self.bytes, self.entries) = (bytes, entries);
     }
 }
 
