@@ -48,6 +48,11 @@ impl MappedBlocks {
         self.first
     }
 
+    /// How many blocks they are.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
     /// The pages, fetched as the settings say, so that what cannot be read is known.
     ///
     /// # Errors

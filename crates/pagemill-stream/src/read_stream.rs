@@ -122,6 +122,8 @@ pub struct ReadStream<'f, I: Iterator<Item = BlockNumber>> {
     wide_in: Option<u32>,
     /// The stretch that was mapped last.
     mapped_stretch: Option<u32>,
+    /// The blocks that were mapped since the last stretch was let go of.
+    mapped_blocks: Option<(u32, u32)>,
 }
 
 /// A run that is not current yet.
@@ -172,6 +174,20 @@ impl Current {
     }
 }
 
+/// The share of a table that one of several threads scanned need not count as memory either.
+impl<I: Iterator<Item = BlockNumber>> Drop for ReadStream<'_, I> {
+    fn drop(&mut self) {
+        if let Pages::Mapped(last) = &self.current.pages {
+            self.release_behind(last.first(), last.count());
+        }
+        let Some((first, end)) = self.mapped_blocks else { return };
+        let count = self.files.contiguous(BlockNumber(first), end.saturating_sub(first));
+        if let Ok(mapped) = self.files.map_blocks(BlockNumber(first), count) {
+            mapped.release(self.files);
+        }
+    }
+}
+
 /// How many stretches a scan in order moves at once: one, or as many as there are threads that share the table.
 const NEAR: std::ops::RangeInclusive<u32> = 1..=256;
 
@@ -209,6 +225,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             spare: Vec::new(),
             wide_in: None,
             mapped_stretch: None,
+            mapped_blocks: None,
         }
     }
 
@@ -273,7 +290,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         match std::mem::replace(&mut self.current, Current::NONE).pages {
             Pages::Read(buffer) | Pages::OneByOne(buffer) => self.spare.push(buffer),
             Pages::Mapped(mapped) => {
-                self.release_behind(mapped.first());
+                self.release_behind(mapped.first(), mapped.count());
                 mapped.check(self.files)?;
             }
             Pages::None => {}
@@ -283,8 +300,13 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
 
     /// Lets go of the stretch before that of this block, once a scan in order has left it behind, alone or in turns with
     /// other threads: it need not count as its memory. Who reads here and there may come back at once.
-    fn release_behind(&mut self, block: BlockNumber) {
+    fn release_behind(&mut self, block: BlockNumber, count: u32) {
         let stretch = block.0 / STRETCH;
+        if self.mapped_stretch != Some(stretch) {
+            self.mapped_blocks = None;
+        }
+        let (first, end) = self.mapped_blocks.unwrap_or((block.0, block.0));
+        self.mapped_blocks = Some((first.min(block.0), end.max(block.0.saturating_add(count))));
         let Some(left) = self
             .mapped_stretch
             .replace(stretch)
