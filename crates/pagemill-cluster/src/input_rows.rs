@@ -8,12 +8,10 @@ use std::collections::{HashMap, HashSet};
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::{Error as FormatError, Oid};
 
-use crate::database::{Database, FIRST_NORMAL_OID, catalog};
+use crate::database::{Database, catalog};
 use crate::error::Result;
 use crate::system_table::Row;
-
-/// The language `internal`.
-const INTERNAL_LANGUAGE: Oid = Oid(12);
+use crate::value_types::internal_functions;
 
 /// A row of `pg_attribute`.
 #[derive(Debug, Clone)]
@@ -130,21 +128,5 @@ pub(crate) fn read_checked_domains(database: &Database) -> Result<HashSet<Oid>> 
 
 /// The built-in functions that input functions of language `internal` stand for.
 pub(crate) fn read_internal_inputs(database: &Database) -> Result<HashMap<Oid, Oid>> {
-    let inputs: HashSet<Oid> = database.types()?.rows().map(|row| row.input).collect();
-    let (mut builtin, mut own) = (HashMap::new(), Vec::new());
-    let wanted = ["oid", "prolang", "proname", "prosrc"];
-    database.scan(catalog::PG_PROC, &wanted, |row| {
-        let oid = row.oid(0)?;
-        if !inputs.contains(&oid) || row.oid(1)? != INTERNAL_LANGUAGE {
-            return Ok(());
-        }
-        if oid < FIRST_NORMAL_OID {
-            builtin.insert(row.name(2)?, oid);
-        } else {
-            own.push((oid, row.payload(3)?.unwrap_or_default()));
-        }
-        Ok(())
-    })?;
-    let stands_for = |(oid, source): (Oid, Vec<u8>)| Some((oid, *builtin.get(&*source)?));
-    Ok(own.into_iter().filter_map(stands_for).collect())
+    internal_functions(database, &database.types()?.rows().map(|row| row.input).collect())
 }

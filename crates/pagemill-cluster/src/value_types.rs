@@ -333,30 +333,35 @@ impl TypeTable {
     /// The built-in function that the output function of a type stands for.
     fn internal_output(&self, database: &Database, function: Oid) -> Result<Option<Oid>> {
         if self.internal_outputs.get().is_none() {
-            let _ = self.internal_outputs.set(self.read_internal_outputs(database)?);
+            let outputs = self.rows().map(|row| row.output).collect();
+            let _ = self.internal_outputs.set(internal_functions(database, &outputs)?);
         }
         Ok(self.internal_outputs.get().and_then(|all| all.get(&function)).copied())
     }
+}
 
-    fn read_internal_outputs(&self, database: &Database) -> Result<HashMap<Oid, Oid>> {
-        let outputs: HashSet<Oid> = self.rows().map(|row| row.output).collect();
-        let (mut builtin, mut own) = (HashMap::new(), Vec::new());
-        let wanted = ["oid", "prolang", "proname", "prosrc"];
-        database.scan(catalog::PG_PROC, &wanted, |row| {
-            let oid = row.oid(0)?;
-            if !outputs.contains(&oid) || row.oid(1)? != INTERNAL_LANGUAGE {
-                return Ok(());
-            }
-            if oid < FIRST_NORMAL_OID {
-                builtin.insert(row.name(2)?, oid);
-            } else {
-                own.push((oid, row.payload(3)?.unwrap_or_default()));
-            }
-            Ok(())
-        })?;
-        let stands_for = |(oid, source): (Oid, Vec<u8>)| Some((oid, *builtin.get(&*source)?));
-        Ok(own.into_iter().filter_map(stands_for).collect())
-    }
+/// The built-in functions that those of these functions stand for which are of language `internal` and no built-in
+/// ones themselves.
+pub(crate) fn internal_functions(
+    database: &Database,
+    functions: &HashSet<Oid>,
+) -> Result<HashMap<Oid, Oid>> {
+    let (mut builtin, mut own) = (HashMap::new(), Vec::new());
+    let wanted = ["oid", "prolang", "proname", "prosrc"];
+    database.scan(catalog::PG_PROC, &wanted, |row| {
+        let oid = row.oid(0)?;
+        if !functions.contains(&oid) || row.oid(1)? != INTERNAL_LANGUAGE {
+            return Ok(());
+        }
+        if oid < FIRST_NORMAL_OID {
+            builtin.insert(row.name(2)?, oid);
+        } else {
+            own.push((oid, row.payload(3)?.unwrap_or_default()));
+        }
+        Ok(())
+    })?;
+    let stands_for = |(oid, source): (Oid, Vec<u8>)| Some((oid, *builtin.get(&*source)?));
+    Ok(own.into_iter().filter_map(stands_for).collect())
 }
 
 struct Builder<'a> {

@@ -14,6 +14,7 @@
 //! Invariants: every target is ASCII-safe, so a whole row can be converted after COPY escaped it
 //! as long as delimiter, quote and NULL string are ASCII; a failed conversion leaves the output as it was.
 
+use pagemill_format::encoding_names::ENCODING_NAMES;
 use std::fmt::Write as _;
 
 use memchr::memchr;
@@ -34,52 +35,6 @@ const SQL_ASCII: usize = 0;
 const DECODE_BLOCK: usize = 32;
 /// ASCII bytes copied one by one before a wide scan is worth its start.
 const SHORT_ASCII: usize = 4;
-
-/// Names by number.
-const NAMES: [&str; 42] = [
-    "SQL_ASCII",
-    "EUC_JP",
-    "EUC_CN",
-    "EUC_KR",
-    "EUC_TW",
-    "EUC_JIS_2004",
-    "UTF8",
-    "MULE_INTERNAL",
-    "LATIN1",
-    "LATIN2",
-    "LATIN3",
-    "LATIN4",
-    "LATIN5",
-    "LATIN6",
-    "LATIN7",
-    "LATIN8",
-    "LATIN9",
-    "LATIN10",
-    "WIN1256",
-    "WIN1258",
-    "WIN866",
-    "WIN874",
-    "KOI8R",
-    "WIN1251",
-    "WIN1252",
-    "ISO_8859_5",
-    "ISO_8859_6",
-    "ISO_8859_7",
-    "ISO_8859_8",
-    "WIN1250",
-    "WIN1253",
-    "WIN1254",
-    "WIN1255",
-    "WIN1257",
-    "KOI8U",
-    "SJIS",
-    "BIG5",
-    "GBK",
-    "UHC",
-    "GB18030",
-    "JOHAB",
-    "SHIFT_JIS_2004",
-];
 
 /// Other spellings PostgreSQL accepts, without punctuation and in lower case. `windows…` and
 /// `iso8859…` are taken care of by [`encoding_id`].
@@ -221,7 +176,7 @@ pub fn stored_text(id: i32, text: &[u8]) -> Option<Vec<u8>> {
 /// The name of the encoding with this number, client-only ones included.
 #[must_use]
 pub fn encoding_name(id: i32) -> Option<&'static str> {
-    usize::try_from(id).ok().and_then(|index| NAMES.get(index)).copied()
+    usize::try_from(id).ok().and_then(|index| ENCODING_NAMES.get(index)).copied()
 }
 
 /// The number of the encoding with this name, spelled as PostgreSQL allows: case and punctuation
@@ -243,7 +198,7 @@ fn index_of(name: &str) -> Option<usize> {
         Some((_, name)) => plain(name),
         None => key,
     };
-    NAMES.iter().position(|name| plain(name) == key)
+    ENCODING_NAMES.iter().position(|name| plain(name) == key)
 }
 
 /// Everything from 0x01 to 0x7f is copied; a zero byte is never text.
@@ -301,7 +256,8 @@ impl Transcoder {
         if source == target || target == SQL_ASCII {
             return Ok(None);
         }
-        let (Some(from), Some(to)) = (NAMES.get(source).copied(), NAMES.get(target).copied())
+        let (Some(from), Some(to)) =
+            (ENCODING_NAMES.get(source).copied(), ENCODING_NAMES.get(target).copied())
         else {
             return Ok(None);
         };

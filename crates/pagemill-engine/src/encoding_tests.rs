@@ -104,7 +104,7 @@ fn names_are_found_as_postgresql_finds_them() {
     for name in ["", "windows", "utf16", "latin11", "iso88595x"] {
         assert_eq!(encoding_id(name), None, "{name}");
     }
-    for (id, name) in (0..).zip(NAMES) {
+    for (id, name) in (0..).zip(ENCODING_NAMES) {
         assert_eq!((encoding_name(id), encoding_id(name)), (Some(name), Some(id)));
     }
     assert_eq!((encoding_name(-1), encoding_name(42)), (None, None));
@@ -203,7 +203,7 @@ proptest! {
         from in -2i32..45,
         to in 0usize..42,
     ) {
-        if let Ok(Some(transcoder)) = Transcoder::new(from, NAMES[to]) {
+        if let Ok(Some(transcoder)) = Transcoder::new(from, ENCODING_NAMES[to]) {
             let mut out = b"x".to_vec();
             if transcoder.convert(&bytes, &mut out).is_err() {
                 prop_assert_eq!(out, b"x");
@@ -216,9 +216,9 @@ proptest! {
         bytes in prop::collection::vec(prop_oneof![1u8..0x80, any::<u8>()], 0..100),
         encoding in 8usize..35,
     ) {
-        if let Ok(text) = converted(NAMES[encoding], "UTF8", &bytes) {
+        if let Ok(text) = converted(ENCODING_NAMES[encoding], "UTF8", &bytes) {
             prop_assert!(std::str::from_utf8(&text).is_ok());
-            prop_assert_eq!(converted("UTF8", NAMES[encoding], &text), Ok(bytes));
+            prop_assert_eq!(converted("UTF8", ENCODING_NAMES[encoding], &text), Ok(bytes));
         }
     }
 }

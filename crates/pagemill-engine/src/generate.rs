@@ -20,7 +20,7 @@ use std::thread::{Builder, ScopedJoinHandle};
 use pagemill_format::heap_builder::{HeapBuilder, assign_blocks};
 use pagemill_format::tuple_builder::{TupleForm, TupleStamp};
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork, TransactionId};
-use pagemill_io::{ErrorKind, FileExtendMethod, Storage, WritableFork};
+use pagemill_io::{ErrorKind, Storage, WritableFork, WriteSettings};
 use pagemill_stream::WriteStream;
 
 use crate::error::{Error, Result};
@@ -51,8 +51,8 @@ pub struct GenerateOptions {
     pub checksums: bool,
     /// Threads that form rows.
     pub jobs: usize,
-    /// How files are made longer; `None` for what suits the file system.
-    pub extend_method: Option<FileExtendMethod>,
+    /// How files are made longer and filled.
+    pub writing: WriteSettings,
 }
 
 /// What was made.
@@ -96,7 +96,7 @@ pub fn generate(
 }
 
 fn make_directory(storage: &Storage, directory: &Path) -> Result<()> {
-    match storage.create_dir(directory, true) {
+    match storage.create_dir(directory) {
         Ok(()) => storage.sync_dir_of(directory).map_err(Error::Output),
         Err(error) if matches!(error.kind(), ErrorKind::Exists) => Ok(()),
         Err(error) => Err(Error::Output(error)),
@@ -148,8 +148,8 @@ impl Generator<'_> {
     }
 
     fn new_fork(&mut self, fork: Fork, expected: u32) -> Result<WriteStream> {
-        let GenerateOptions { extend_method, checksums, .. } = *self.options;
-        let new = NewFork { fork, extend_method, checksums, expected };
+        let GenerateOptions { writing, checksums, .. } = *self.options;
+        let new = NewFork { fork, writing, checksums, expected };
         let stream = new.create(self.storage, &self.path);
         let stream = stream.map_err(Error::Output)?;
         self.made.push(stream.space().fork().clone());

@@ -5,6 +5,7 @@ pub mod btree;
 pub mod btree_builder;
 pub mod checksum;
 pub mod control;
+pub mod encoding_names;
 pub mod error;
 pub mod free_space_map_builder;
 pub mod heap_builder;

@@ -62,12 +62,12 @@ impl Storage {
         }
     }
 
-    /// Makes a directory that only its owner may enter, and with `group_access` its group. Syncs nothing.
+    /// Makes a directory that its owner may enter, and the group where it may enter the one above. Syncs nothing.
     ///
     /// # Errors
     /// Names the directory.
-    pub fn create_dir(&self, path: &Path, group_access: bool) -> Result<()> {
-        let made = self.file_system().create_dir(path, group_access);
+    pub fn create_dir(&self, path: &Path) -> Result<()> {
+        let made = self.file_system().create_dir(path);
         made.map_err(|error| Error::new(error, path))
     }
 
@@ -98,16 +98,10 @@ impl Storage {
     ///
     /// # Errors
     /// Names the file.
-    pub fn create_file(
-        &self,
-        path: &Path,
-        temporary: &Path,
-        contents: &[u8],
-        group_access: bool,
-    ) -> Result<()> {
+    pub fn create_file(&self, path: &Path, temporary: &Path, contents: &[u8]) -> Result<()> {
         // It may be a second name of a file that is in use: never written to, but removed.
         self.remove_if_there(temporary)?;
-        let how = OpenForWrite { create: Create::New, group_access, ..OpenForWrite::default() };
+        let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
         let file = self.open_for_write(temporary, how)?;
         let link = || {
             file.write_all_at(contents, 0)?;
@@ -150,14 +144,8 @@ impl Storage {
     /// # Errors
     /// Names the file. What `path` had before is then still there, or already replaced but possibly not for
     /// good.
-    pub fn replace_file(
-        &self,
-        path: &Path,
-        temporary: &Path,
-        contents: &[u8],
-        group_access: bool,
-    ) -> Result<()> {
-        let how = OpenForWrite { create: Create::OrNew, group_access, ..OpenForWrite::default() };
+    pub fn replace_file(&self, path: &Path, temporary: &Path, contents: &[u8]) -> Result<()> {
+        let how = OpenForWrite { create: Create::OrNew, ..OpenForWrite::default() };
         let file = self.open_for_write(temporary, how)?;
         let finish = || {
             file.set_len(0)?;
@@ -184,9 +172,9 @@ mod tests {
         let path = dir.path().join("postmaster.pid");
         let storage = Storage::real();
         let temporary = dir.path().join("postmaster.pid.new");
-        storage.create_file(&path, &temporary, b"42\n", false).unwrap();
+        storage.create_file(&path, &temporary, b"42\n").unwrap();
         let before = storage.counters().snapshot();
-        let error = storage.create_file(&path, &temporary, b"43\n", false).unwrap_err();
+        let error = storage.create_file(&path, &temporary, b"43\n").unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Exists), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), b"42\n");
         assert!(!temporary.exists());
@@ -202,7 +190,7 @@ mod tests {
         let (path, temporary) = (dir.path().join("lock"), dir.path().join("lock.new"));
         std::fs::write(&path, b"held").unwrap();
         std::fs::hard_link(&path, &temporary).unwrap();
-        let error = Storage::real().create_file(&path, &temporary, b"43", false).unwrap_err();
+        let error = Storage::real().create_file(&path, &temporary, b"43").unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Exists), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), b"held");
         assert!(!temporary.exists());
@@ -218,13 +206,21 @@ mod tests {
             found.permissions().mode() & 0o777
         };
         let temporary = dir.path().join("temporary");
-        storage.create_file(&dir.path().join("own"), &temporary, b"", false).unwrap();
-        assert_eq!(mode("own"), 0o600);
-        storage.create_dir(&dir.path().join("directory"), false).unwrap();
-        assert_eq!(mode("directory"), 0o700);
-        // What the mask of the process leaves of these is the user's choice.
-        storage.create_file(&dir.path().join("group"), &temporary, b"", true).unwrap();
-        assert_eq!(mode("group") & !0o640, 0);
+        let allow = |mode| {
+            std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        allow(0o700);
+        storage.create_file(&dir.path().join("own"), &temporary, b"").unwrap();
+        storage.create_dir(&dir.path().join("directory")).unwrap();
+        assert_eq!((mode("own"), mode("directory")), (0o600, 0o700));
+        allow(0o750);
+        storage.create_file(&dir.path().join("group"), &temporary, b"").unwrap();
+        storage.create_dir(&dir.path().join("shared")).unwrap();
+        // The mask of the process may take some of it away, and is told by a file of everybody's.
+        std::fs::write(dir.path().join("all"), b"").unwrap();
+        let masked = mode("all");
+        assert_eq!(mode("group"), 0o640 & (masked | 0o600));
+        assert_eq!(mode("shared") & 0o040, masked & 0o040);
     }
 
     #[test]
@@ -233,8 +229,8 @@ mod tests {
         let (path, temporary) = (dir.path().join("map"), dir.path().join("map.tmp"));
         let storage = Storage::real();
         std::fs::write(&temporary, b"left behind, and longer").unwrap();
-        storage.replace_file(&path, &temporary, b"one", false).unwrap();
-        storage.replace_file(&path, &temporary, b"two", false).unwrap();
+        storage.replace_file(&path, &temporary, b"one").unwrap();
+        storage.replace_file(&path, &temporary, b"two").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }

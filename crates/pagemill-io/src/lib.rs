@@ -62,4 +62,4 @@ pub use spool::Spool;
 pub use storage::Storage;
 pub use writable_file::WritableFile;
 pub use writable_fork::WritableFork;
-pub use write_settings::WriteMethod;
+pub use write_settings::{WriteMethod, WriteSettings};

@@ -36,9 +36,11 @@ impl FileSystem for RealFileSystem {
             Create::New => OFlags::CREATE | OFlags::EXCL,
             Create::OrNew => OFlags::CREATE,
         };
-        // PostgreSQL's `pg_file_create_mode` (`src/common/file_perm.c`, PostgreSQL 14 to 18).
-        let mode = if how.group_access { 0o640 } else { 0o600 };
-        let opened = open(path, OFlags::RDWR | create, how.caching, Mode::from_raw_mode(mode));
+        let mode = match how.create {
+            Create::Existing => Mode::empty(),
+            Create::New | Create::OrNew => Mode::from_raw_mode(mode_in(path, 0o640, 0o600)),
+        };
+        let opened = open(path, OFlags::RDWR | create, how.caching, mode);
         let file = opened.inspect_err(|error| {
             // Linux makes the file before it finds that it cannot be opened past the page cache.
             if how.create == Create::New && error.kind() == io::ErrorKind::Unsupported {
@@ -65,8 +67,8 @@ impl FileSystem for RealFileSystem {
         Ok(rustix::fs::unlink(path)?)
     }
 
-    fn create_dir(&self, path: &Path, group_access: bool) -> io::Result<()> {
-        let mode = if group_access { 0o750 } else { 0o700 };
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        let mode = mode_in(path, 0o750, 0o700);
         rustix::fs::mkdir(path, Mode::from_raw_mode(mode))?;
         if rustix::process::geteuid().is_root() {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -107,14 +109,27 @@ impl FileSystem for RealFileSystem {
     }
 }
 
+/// The mode of what is made in a directory: for the group too where it may read the directory, as PostgreSQL has it all over
+/// a cluster (`pg_file_create_mode` in `src/common/file_perm.c`, PostgreSQL 14 to 18).
+fn mode_in(path: &Path, with_group: u32, owner_only: u32) -> u32 {
+    const GROUP_READS: u32 = 0o050;
+    let found = rustix::fs::stat(directory_of(path));
+    let for_group = found.is_ok_and(|found| found.st_mode & GROUP_READS == GROUP_READS);
+    if for_group { with_group } else { owner_only }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    directory.unwrap_or(Path::new("."))
+}
+
 /// What root makes in a directory of somebody else is theirs: a server could not open files that root kept, and
 /// refuses to run as root.
 fn give_to_owner_of_directory(path: &Path, fd: impl AsFd) -> io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let owner = rustix::fs::stat(directory.unwrap_or(Path::new(".")))?;
+    let owner = rustix::fs::stat(directory_of(path))?;
     let found = rustix::fs::fstat(&fd)?;
     if (owner.st_uid, owner.st_gid) == (found.st_uid, found.st_gid) {
         return Ok(());

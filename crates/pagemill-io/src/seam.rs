@@ -80,12 +80,12 @@ pub trait FileSystem: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Makes a directory that only its owner may enter, and with `group_access` its group.
+    /// Makes a directory that its owner may enter, and the group where it may enter the one above.
     ///
     /// # Errors
     /// What the operating system reports.
-    fn create_dir(&self, path: &Path, group_access: bool) -> io::Result<()> {
-        let _ = (path, group_access);
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -138,9 +138,6 @@ pub struct OpenForWrite {
     pub create: Create,
     /// Through the page cache or past it.
     pub caching: Caching,
-    /// True when a new file may be read by its owner's group, as in a cluster made with
-    /// `initdb --allow-group-access`.
-    pub group_access: bool,
 }
 
 /// Which file an opening for writing wants.

@@ -192,8 +192,8 @@ impl FileSystem for FaultyFileSystem {
         self.real.remove(path)
     }
 
-    fn create_dir(&self, path: &Path, group_access: bool) -> io::Result<()> {
-        self.real.create_dir(path, group_access)
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.real.create_dir(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

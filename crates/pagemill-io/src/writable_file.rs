@@ -282,8 +282,7 @@ mod tests {
     use crate::seam::{Caching, Create};
     use crate::simulated::{Disturbance, FaultyFileSystem};
 
-    const NEW: OpenForWrite =
-        OpenForWrite { create: Create::New, caching: Caching::Buffered, group_access: false };
+    const NEW: OpenForWrite = OpenForWrite { create: Create::New, caching: Caching::Buffered };
 
     fn open(files: &FaultyFileSystem, name: &str) -> (tempfile::TempDir, WritableFile) {
         let dir = tempfile::tempdir().unwrap();

@@ -249,11 +249,8 @@ impl WritableFork {
 mod tests {
     use super::*;
 
-    const NEW: OpenForWrite = OpenForWrite {
-        create: Create::New,
-        caching: crate::Caching::Buffered,
-        group_access: false,
-    };
+    const NEW: OpenForWrite =
+        OpenForWrite { create: Create::New, caching: crate::Caching::Buffered };
 
     #[test]
     fn blocks_on_both_sides_of_a_segments_end_come_to_their_files() {

@@ -4,7 +4,19 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::file_extension::FileExtendMethod;
 use crate::seam::QueueKind;
+
+/// How new files are made longer and filled; the default is `auto` for all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WriteSettings {
+    /// The way to write; `None` for what suits the place and the file.
+    pub io_method: Option<WriteMethod>,
+    /// Past the page cache, whatever the size of the file.
+    pub direct: bool,
+    /// The way to make files longer; `None` for what suits the file system.
+    pub extend_method: Option<FileExtendMethod>,
+}
 
 /// A way to get blocks into a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

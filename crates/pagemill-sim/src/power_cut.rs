@@ -182,9 +182,9 @@ impl FileSystem for PowerCutFileSystem {
         self.change(Change::Remove { path: self.within(path)? }, || self.real.remove(path))
     }
 
-    fn create_dir(&self, path: &Path, group_access: bool) -> io::Result<()> {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
         let change = Change::CreateDir { path: self.within(path)? };
-        self.change(change, || self.real.create_dir(path, group_access))
+        self.change(change, || self.real.create_dir(path))
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

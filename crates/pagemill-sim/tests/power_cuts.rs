@@ -107,7 +107,7 @@ fn some(contents: &[u8]) -> Option<Vec<u8>> {
 #[test]
 fn a_file_replaced_with_both_syncs_is_the_old_or_the_new_one_at_every_cut() {
     let bench = Bench::with(&[("map", OLD)]);
-    bench.storage.replace_file(&bench.path("map"), &bench.path("map.tmp"), NEW, false).unwrap();
+    bench.storage.replace_file(&bench.path("map"), &bench.path("map.tmp"), NEW).unwrap();
     assert_eq!(bench.after_all(contents("map")), BTreeSet::from([some(OLD), some(NEW)]));
     assert_eq!(bench.at_the_end(contents("map")), BTreeSet::from([some(NEW)]));
 }
@@ -159,7 +159,7 @@ fn an_overwritten_page_is_torn_at_sectors_of_512_bytes_and_nowhere_else() {
 #[test]
 fn names_made_moved_and_removed_last_only_when_their_directory_was_synced() {
     let bench = Bench::with(&[("a", b"a"), ("b", b"b")]);
-    bench.storage.create_dir(&bench.path("d"), false).unwrap();
+    bench.storage.create_dir(&bench.path("d")).unwrap();
     bench.storage.rename(&bench.path("a"), &bench.path("c")).unwrap();
     bench.storage.remove(&bench.path("b")).unwrap();
     let names = |image: &Path| {
@@ -188,7 +188,7 @@ fn what_lies_outside_is_refused_and_a_link_leads_inside() {
 
     let link = bench.room.path().join("link");
     std::os::unix::fs::symlink(bench.path(""), &link).unwrap();
-    bench.storage.create_file(&link.join("a"), &link.join("b"), b"a", false).unwrap();
+    bench.storage.create_file(&link.join("a"), &link.join("b"), b"a").unwrap();
     assert_eq!(bench.at_the_end(contents("a")), BTreeSet::from([some(b"a")]));
     assert_eq!(bench.after_all(contents("a")), BTreeSet::from([None, some(b"a")]));
     let calls: Vec<String> = (0..=7).map(|call| bench.files.describe(call)).collect();

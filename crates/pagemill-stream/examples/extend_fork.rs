@@ -88,7 +88,7 @@ impl Trial {
 
     /// The new file; one that is filled by `auto` is opened as `auto` would.
     fn open(&self, storage: &Storage, file: &Path) -> Result<WritableFork, Failure> {
-        let how = OpenForWrite { create: Create::New, caching: self.caching, group_access: false };
+        let how = OpenForWrite { create: Create::New, caching: self.caching };
         if self.what == "fill" && self.io_method.is_none() {
             return Ok(open_fork(storage, file, Fork::Main, how, self.size)?);
         }

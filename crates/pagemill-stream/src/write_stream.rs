@@ -21,7 +21,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use pagemill_format::checksum::{is_new, page_checksum};
+use pagemill_format::checksum::is_new;
+use pagemill_format::page::Page;
+use pagemill_format::page_builder::set_checksum;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Lsn};
 use pagemill_io::{
     Error, ErrorKind, FileExtension, MappedWrites, QueuedWrites, Result, WritableFork, WriteMethod,
@@ -283,10 +285,9 @@ impl WriteStream {
         let (blocks, _) = buffer.as_chunks_mut::<BLOCK_SIZE>();
         for (block, page) in (first..).zip(blocks.iter_mut().take(pages)) {
             if self.checksums && !is_new(page) {
-                let sum = page_checksum(page, BlockNumber(block)).to_le_bytes();
-                page[CHECKSUM].copy_from_slice(&sum);
+                set_checksum(page, BlockNumber(block));
             }
-            highest = highest.max(lsn_of(page));
+            highest = highest.max(Page::new(page).header().lsn);
         }
         highest
     }
@@ -366,15 +367,6 @@ impl WriteStream {
         write.outcome.map_err(|error| self.fork.at(error, BlockNumber(blocks.start)))?;
         self.write_back.written(blocks)
     }
-}
-
-/// Where a page keeps its checksum (`pd_checksum`, `storage/bufpage.h`, PostgreSQL 14 to 18).
-const CHECKSUM: Range<usize> = 8..10;
-
-/// The position in the WAL after the last change of the page (`pd_lsn`); 0 when it was never logged.
-fn lsn_of(page: &BlockBytes) -> Lsn {
-    let ([high, low, ..], _) = page.as_chunks::<4>() else { return Lsn(0) };
-    Lsn(u64::from(u32::from_le_bytes(*high)) << 32 | u64::from(u32::from_le_bytes(*low)))
 }
 
 #[cfg(test)]

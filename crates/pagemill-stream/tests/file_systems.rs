@@ -24,7 +24,7 @@ fn volume(kind: FileSystem) -> Option<Volume> {
 }
 
 fn new_fork(volume: &Volume, name: &str, caching: Caching) -> Result<Arc<WritableFork>> {
-    let how = OpenForWrite { create: Create::New, caching, group_access: false };
+    let how = OpenForWrite { create: Create::New, caching };
     WritableFork::open(&Storage::real(), &volume.path().join(name), Fork::Main, how).map(Arc::new)
 }
 

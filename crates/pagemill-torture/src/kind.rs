@@ -122,7 +122,7 @@ impl Kind {
             truncate: self.truncate,
             freeze: self.freeze,
             jobs: 1,
-            extend_method: None,
+            writing: Default::default(),
         }
     }
 

@@ -45,8 +45,6 @@ const IMAGES_PER_RECORD: usize = 32;
 pub struct WriterOptions {
     /// How full-page images are compressed. `Lz4` and `Zstd` need a server built with them to replay.
     pub compression: ImageCompression,
-    /// New files can be read by the group of the cluster's owner.
-    pub group_access: bool,
 }
 
 /// Writes records.
@@ -78,7 +76,7 @@ impl WalWriter {
         let (body, start) = shutdown_checkpoint(storage, directory, checkpoint)?;
         Ok(Self {
             directory: directory.clone(),
-            files: SegmentFiles::new(storage, directory, start, options.group_access),
+            files: SegmentFiles::new(storage, directory, start),
             compressor: ImageCompressor::new(options.compression),
             checkpoint: body,
             start,

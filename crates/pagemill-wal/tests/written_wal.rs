@@ -14,11 +14,10 @@ use pagemill_testkit::PgInstall;
 use pagemill_wal::{WalReader, WriterOptions};
 use stopped_cluster::{ROWS, Stopped, every_version, waldump};
 
-const NOTHING: WriterOptions =
-    WriterOptions { compression: ImageCompression::Off, group_access: false };
+const NOTHING: WriterOptions = WriterOptions { compression: ImageCompression::Off };
 
 fn with(compression: ImageCompression) -> WriterOptions {
-    WriterOptions { compression, ..NOTHING }
+    WriterOptions { compression }
 }
 
 /// Blocks 1 to `blocks` of the table, and the commit; returns where WAL then ends.

@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<Outcome> {
         fillfactor: arguments.fillfactor,
         checksums: arguments.checksums,
         jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
-        extend_method: None,
+        writing: arguments.writing.settings()?,
     };
     let made = generate(&storage, &arguments.dir, &options)?;
     let elapsed = start.elapsed();

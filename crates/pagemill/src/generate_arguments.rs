@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::StatsForm;
+use crate::write_arguments::WriteArguments;
 
 /// Make the files of a table, with no cluster at all
 ///
@@ -51,6 +52,8 @@ pub(crate) struct GenerateArguments {
         value_parser = clap::value_parser!(u16).range(1..=256)
     )]
     pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) writing: WriteArguments,
     /// Print what was done and how to standard error, after the work
     #[arg(
         long,

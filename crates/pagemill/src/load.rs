@@ -35,7 +35,12 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Outcome> {
     let loaded = load_with(arguments, &storage);
     if let Some(form) = arguments.stats {
         let summary = loaded.as_ref().copied().unwrap_or_default();
-        let work = Work { rows: summary.rows, pages: summary.blocks, ..Work::default() };
+        let work = Work {
+            rows: summary.rows,
+            pages: summary.blocks,
+            write_method: summary.write_method,
+            ..Work::default()
+        };
         stats::print(form, start.elapsed(), &storage, &work);
     }
     let summary = loaded?;
@@ -85,7 +90,7 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
         truncate: arguments.truncate,
         freeze: arguments.freeze,
         jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
-        extend_method: None,
+        writing: arguments.writing.settings()?,
     };
     let compression = match arguments.wal_compression {
         Some(choice) => image_compression(choice),

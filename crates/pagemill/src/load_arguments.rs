@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::{DatabaseArgument, FormatChoice, ProgressMode, StatsForm};
+use crate::write_arguments::WriteArguments;
 
 /// Load files into a table of a stopped cluster
 ///
@@ -109,6 +110,9 @@ pub(crate) struct LoadArguments {
         help_heading = "Writing"
     )]
     pub(crate) jobs: Option<u16>,
+
+    #[command(flatten)]
+    pub(crate) writing: WriteArguments,
 
     /// Put rows whose values are not what their columns take into this file, and go on
     #[arg(long, value_name = "FILE", help_heading = "Errors")]

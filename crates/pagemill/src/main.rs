@@ -34,6 +34,7 @@ mod wal;
 mod wal_arguments;
 mod wal_summary;
 mod wal_text;
+mod write_arguments;
 
 use std::process::ExitCode;
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use pagemill_io::Storage;
+use pagemill_io::{Storage, WriteMethod};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::StatsForm;
@@ -21,6 +21,8 @@ pub(crate) struct Work {
     pub(crate) buffer_hits: u64,
     /// Such pages that were read.
     pub(crate) buffer_misses: u64,
+    /// How a new file was written, where there was one.
+    pub(crate) write_method: Option<WriteMethod>,
 }
 
 /// Prints the record to standard error.
@@ -60,6 +62,7 @@ fn record(elapsed: Duration, storage: &Storage, work: &Work) -> Vec<(&'static st
         ("ring_calls", json!(calls.ring_calls)),
         ("io_method", json!(io_method(storage))),
         ("io_method_reason", json!(io_method_reason(storage))),
+        ("write_method", json!(work.write_method.map_or("none", WriteMethod::name))),
     ]
 }
 
@@ -111,7 +114,7 @@ mod tests {
         let table = table(&record);
         let names = "elapsed_s rows pages read_calls bytes_read advice_calls write_calls \
                      bytes_written extend_calls sync_calls buffer_hits buffer_misses io_wait_s \
-                     seek_calls map_calls ring_calls io_method io_method_reason";
+                     seek_calls map_calls ring_calls io_method io_method_reason write_method";
         let listed: Vec<&str> = table.lines().filter_map(|l| l.split(' ').next()).collect();
         assert_eq!(listed, names.split(' ').collect::<Vec<_>>());
         assert!(table.starts_with("elapsed_s        1.5\nrows               7\n"), "{table}");

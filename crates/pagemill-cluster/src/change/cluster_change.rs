@@ -88,7 +88,7 @@ impl ClusterChange {
         pending::remove_leftovers(cluster)?;
         let control = cluster.control();
         let directory = WalDirectory::of_cluster(cluster.path(), control)?;
-        let options = WriterOptions { compression, group_access: false };
+        let options = WriterOptions { compression };
         let checkpoint = control.checkpoint_location;
         let wal = WalWriter::begin(cluster.storage(), &directory, checkpoint, options)?;
         let oids = Arc::new(OidCounter::new(control.checkpoint.next_oid));

@@ -55,7 +55,7 @@ impl ClusterLock {
         be_seen_by_owner(directory)?;
         let temporary = directory.join(TEMPORARY);
         for _ in 0..TRIES {
-            match storage.create_file(&file, &temporary, contents(directory).as_bytes(), false) {
+            match storage.create_file(&file, &temporary, contents(directory).as_bytes()) {
                 Ok(()) => {
                     let (storage, directory) = (storage.clone(), directory.to_owned());
                     return Ok(Self { storage, directory, file, _held: held });

@@ -42,7 +42,7 @@ pub(super) fn write(storage: &Storage, directory: &Path, files: &[RelFileLocator
         text += &format!("{} {} {}\n", file.tablespace, file.database, file.number);
     }
     let (path, temporary) = (directory.join(NAME), directory.join(TEMPORARY));
-    Ok(storage.replace_file(&path, &temporary, text.as_bytes(), false)?)
+    Ok(storage.replace_file(&path, &temporary, text.as_bytes())?)
 }
 
 /// Removes the list, once none of the files is in doubt.

@@ -4,6 +4,7 @@
 //! `SplitIdentifierString` in `varlena.c`, `downcase_truncate_identifier` in
 //! `src/backend/parser/scansup.c`, `src/common/encnames.c`, PostgreSQL 14 to 18.
 
+use pagemill_format::encoding_names::ENCODING_NAMES;
 use pagemill_format::types::input::InputError;
 
 use super::invalid_name;
@@ -12,55 +13,9 @@ const UTF8: i32 = 6;
 /// Bytes of a name, without its terminating zero.
 const MAX_NAME: usize = 63;
 
-/// Names of encodings by number.
-const ENCODINGS: [&str; 42] = [
-    "SQL_ASCII",
-    "EUC_JP",
-    "EUC_CN",
-    "EUC_KR",
-    "EUC_TW",
-    "EUC_JIS_2004",
-    "UTF8",
-    "MULE_INTERNAL",
-    "LATIN1",
-    "LATIN2",
-    "LATIN3",
-    "LATIN4",
-    "LATIN5",
-    "LATIN6",
-    "LATIN7",
-    "LATIN8",
-    "LATIN9",
-    "LATIN10",
-    "WIN1256",
-    "WIN1258",
-    "WIN866",
-    "WIN874",
-    "KOI8R",
-    "WIN1251",
-    "WIN1252",
-    "ISO_8859_5",
-    "ISO_8859_6",
-    "ISO_8859_7",
-    "ISO_8859_8",
-    "WIN1250",
-    "WIN1253",
-    "WIN1254",
-    "WIN1255",
-    "WIN1257",
-    "KOI8U",
-    "SJIS",
-    "BIG5",
-    "GBK",
-    "UHC",
-    "GB18030",
-    "JOHAB",
-    "SHIFT_JIS_2004",
-];
-
 /// The name of an encoding.
 pub(super) fn encoding_name(encoding: i32) -> &'static str {
-    usize::try_from(encoding).ok().and_then(|at| ENCODINGS.get(at)).unwrap_or(&"")
+    usize::try_from(encoding).ok().and_then(|at| ENCODING_NAMES.get(at)).unwrap_or(&"")
 }
 
 /// The parts of a name, at least one.

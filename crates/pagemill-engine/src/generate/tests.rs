@@ -13,7 +13,7 @@ use super::*;
 
 fn options(table: GeneratedTable, rows: u64) -> GenerateOptions {
     let (seed, fillfactor, checksums, jobs) = (1, 100, false, 2);
-    GenerateOptions { table, rows, seed, fillfactor, checksums, jobs, extend_method: None }
+    GenerateOptions { table, rows, seed, fillfactor, checksums, jobs, writing: Default::default() }
 }
 
 /// The files made, by name.
@@ -58,7 +58,7 @@ proptest! {
         jobs in 1_usize..4, seed in any::<u64>(),
     ) {
         let table = if is_t { GeneratedTable::T } else { GeneratedTable::Bigtable };
-        let options = GenerateOptions { table, rows, fillfactor, checksums, jobs, seed, extend_method: None };
+        let options = GenerateOptions { table, rows, fillfactor, checksums, jobs, seed, writing: Default::default() };
         let files = made(&options);
         prop_assert_eq!(tuples(&files, &options).iter().sum::<u64>(), rows);
         let with_others = made(&GenerateOptions { jobs: 4 - jobs, ..options });

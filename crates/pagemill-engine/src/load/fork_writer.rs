@@ -10,6 +10,7 @@ use pagemill_format::heap_builder::assign_blocks;
 use pagemill_format::page_builder::set_lsn;
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
+use pagemill_io::WriteMethod;
 use pagemill_stream::WriteStream;
 
 use super::new_fork::{NewFork, end_of};
@@ -48,7 +49,7 @@ impl ForkWriter {
         let base = cluster.tablespace_path(file.tablespace, file.database);
         let base = base.join(file.number.to_string());
         let checksums = cluster.control().has_data_checksums();
-        let new = NewFork { fork, extend_method: how.extend_method, checksums, expected };
+        let new = NewFork { fork, writing: how.writing, checksums, expected };
         let stream = new.create(cluster.storage(), &base).map_err(cluster_error)?;
         // Servers do not log free-space maps either.
         let is_logged = how.wal && fork != Fork::Fsm;
@@ -63,6 +64,11 @@ impl ForkWriter {
     /// The relation's files.
     pub(super) fn file(&self) -> RelFileLocator {
         self.file
+    }
+
+    /// How the new file is written.
+    pub(super) fn write_method(&self) -> Option<WriteMethod> {
+        self.stream.as_ref().map(|stream| stream.method().0)
     }
 
     /// Blocks so far.

@@ -7,7 +7,7 @@ use pagemill_cluster::ClassRow;
 use pagemill_cluster::change::{ClassChange, ClusterChange};
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
-use pagemill_io::ForkFiles;
+use pagemill_io::{ForkFiles, WriteMethod};
 
 use super::fork_writer::ForkWriter;
 use super::heap_maps::{free_space_pages, room_category, visibility_pages};
@@ -96,6 +96,11 @@ impl HeapTarget {
     /// The blocks it had, where they stay.
     pub(super) fn old(&self) -> Option<&ForkFiles> {
         self.old.as_ref()
+    }
+
+    /// How the new file is written.
+    pub(super) fn write_method(&self) -> Option<WriteMethod> {
+        self.main.write_method()
     }
 
     /// Blocks that are new.

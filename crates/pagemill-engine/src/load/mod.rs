@@ -37,7 +37,7 @@ use pagemill_cluster::{Database, Relation};
 use pagemill_format::BLOCK_SIZE;
 use pagemill_format::toast_builder::chunk_form;
 use pagemill_format::wal::ImageCompression;
-use pagemill_io::Storage;
+use pagemill_io::{Storage, WriteMethod};
 
 use crate::copy_input::{
     self, CopyFromOptions, CopyRules, CopyTarget, Input, InputSource, RejectLog, Rows,
@@ -61,6 +61,8 @@ pub struct LoadSummary {
     pub blocks: u64,
     /// Bytes of WAL that were written.
     pub wal_bytes: u64,
+    /// How the table's new file was written; `None` where its pages came out of the WAL.
+    pub write_method: Option<WriteMethod>,
 }
 
 /// Loads files into a table. The database was opened under `lock`.

@@ -9,14 +9,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pagemill_format::Fork;
-use pagemill_io::{Create, FileExtendMethod, FileExtension, OpenForWrite, Result, Storage};
+use pagemill_io::{
+    Caching, Create, FileExtension, OpenForWrite, Result, Storage, WritableFork, WriteSettings,
+};
 use pagemill_stream::{WriteStream, WriteStreamOptions, open_fork};
 
 /// How the files of a relation are made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewFork {
     pub(crate) fork: Fork,
-    pub(crate) extend_method: Option<FileExtendMethod>,
+    pub(crate) writing: WriteSettings,
     /// Pages carry checksums.
     pub(crate) checksums: bool,
     /// About how many blocks it will have; 0 where that is not known.
@@ -30,11 +32,23 @@ impl NewFork {
     /// When the file is there already, or cannot be made.
     pub(crate) fn create(self, storage: &Storage, base: &Path) -> Result<WriteStream> {
         let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
-        let files = open_fork(storage, base, self.fork, how, self.expected)?;
-        let space = Arc::new(FileExtension::new(Arc::new(files), 0, self.extend_method));
+        let files = match self.writing {
+            WriteSettings { io_method: None, direct: false, .. } => {
+                open_fork(storage, base, self.fork, how, self.expected)?
+            }
+            WriteSettings { direct, .. } => {
+                let caching = if direct { Caching::Direct } else { Caching::Buffered };
+                WritableFork::open(storage, base, self.fork, OpenForWrite { caching, ..how })?
+            }
+        };
+        let extend_method = self.writing.extend_method;
+        let space = Arc::new(FileExtension::new(Arc::new(files), 0, extend_method));
         space.expect_blocks(self.expected);
-        let options =
-            WriteStreamOptions { checksums: self.checksums, ..WriteStreamOptions::default() };
+        let options = WriteStreamOptions {
+            io_method: self.writing.io_method,
+            checksums: self.checksums,
+            ..WriteStreamOptions::default()
+        };
         WriteStream::new(space, options, None)
     }
 }

@@ -12,7 +12,7 @@ use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
 use pagemill_format::types::input::tree::InputType;
 use pagemill_format::varlena::Compression;
 use pagemill_format::{Oid, TransactionId};
-use pagemill_io::FileExtendMethod;
+use pagemill_io::WriteSettings;
 
 use super::index_plan::IndexPlan;
 use crate::encoding::{readable_name, utf8_name};
@@ -32,8 +32,8 @@ pub struct LoadOptions {
     pub freeze: bool,
     /// Threads that read rows.
     pub jobs: usize,
-    /// How files are made longer; `None` for what suits the file system.
-    pub extend_method: Option<FileExtendMethod>,
+    /// How new files are made longer and filled.
+    pub writing: WriteSettings,
     /// Told how many pages of the table are filled.
     pub progress: Arc<Progress>,
 }

@@ -101,6 +101,7 @@ impl<'p> Targets<'p> {
         change: &mut ClusterChange,
         summary: &mut LoadSummary,
     ) -> Result<()> {
+        summary.write_method = self.heap.write_method();
         summary.blocks = u64::from(self.heap.new_blocks());
         let plan = self.plan;
         for index in self.indexes {

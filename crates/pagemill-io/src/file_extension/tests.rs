@@ -7,8 +7,7 @@ use crate::simulated::FaultyFileSystem;
 use crate::storage::Storage;
 use pagemill_format::{Fork, SEGMENT_BLOCKS};
 
-const NEW: OpenForWrite =
-    OpenForWrite { create: Create::New, caching: Caching::Buffered, group_access: false };
+const NEW: OpenForWrite = OpenForWrite { create: Create::New, caching: Caching::Buffered };
 
 fn fork_of(files: &FaultyFileSystem) -> (tempfile::TempDir, Arc<WritableFork>) {
     let dir = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 //! same, and a failure is never passed over.
 
 use super::*;
+use pagemill_format::checksum::page_checksum;
 use pagemill_format::{Fork, SEGMENT_BLOCKS};
 use pagemill_io::simulated::{Disturbance, FaultyFileSystem};
 use pagemill_io::{Caching, Create, OpenForWrite, RealFileSystem, Storage};
@@ -22,8 +23,7 @@ const WAYS: [(WriteMethod, Caching); 9] = [
     (WriteMethod::IoUring, Caching::Direct),
 ];
 
-const NEW: OpenForWrite =
-    OpenForWrite { create: Create::New, caching: Caching::Buffered, group_access: false };
+const NEW: OpenForWrite = OpenForWrite { create: Create::New, caching: Caching::Buffered };
 
 fn fork_on(storage: &Storage, dir: &TempDir, caching: Caching) -> Result<Arc<WritableFork>> {
     let how = OpenForWrite { caching, ..NEW };

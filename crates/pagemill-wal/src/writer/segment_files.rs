@@ -30,7 +30,6 @@ const ZERO_BYTES: usize = 1 << 20;
 pub(super) struct SegmentFiles {
     storage: Storage,
     directory: WalDirectory,
-    group_access: bool,
     /// How all segments but the first are opened.
     caching: Caching,
     /// The segment with the checkpoint, whose first page a server wrote: it goes through the page cache.
@@ -44,18 +43,12 @@ pub(super) struct SegmentFiles {
 
 impl SegmentFiles {
     /// Files from the segment with `start` on.
-    pub(super) fn new(
-        storage: &Storage,
-        directory: &WalDirectory,
-        start: Lsn,
-        group_access: bool,
-    ) -> Self {
+    pub(super) fn new(storage: &Storage, directory: &WalDirectory, start: Lsn) -> Self {
         Self {
             first: directory.segment_of(start),
             queue: None,
             storage: storage.clone(),
             directory: directory.clone(),
-            group_access,
             caching: Caching::Direct,
             open: Vec::new(),
             is_directory_changed: false,
@@ -202,6 +195,6 @@ impl SegmentFiles {
     }
 
     fn how(&self, create: Create, caching: Caching) -> OpenForWrite {
-        OpenForWrite { create, group_access: self.group_access, caching }
+        OpenForWrite { create, caching }
     }
 }
