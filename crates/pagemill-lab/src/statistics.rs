@@ -1,0 +1,146 @@
+//! Medians, how far to trust them, and when one thing may be called faster than another.
+//!
+//! The interval for a median comes from order statistics: the number of samples below the true median is binomial with
+//! probability one half, whatever the distribution, so the k-th smallest and the k-th largest sample enclose it with a
+//! probability that can be computed exactly. Five samples reach 93.75 % at most, with their smallest and largest, and
+//! the interval then says so.
+//!
+//! Two contestants are compared by the ratios of their pairs, turn by turn, so that a drift of the machine is in both
+//! sides of each. A word is given only where the whole interval lies on one side of "no difference".
+
+use serde::{Deserialize, Serialize};
+
+/// A median with an interval for the true one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The median of the samples.
+    pub median: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// Probability that the interval encloses the true median, 0 to 1.
+    pub coverage: f64,
+    /// How many samples there are.
+    pub samples: usize,
+}
+
+/// What may be said of two contestants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Difference {
+    /// The first is faster.
+    Faster,
+    /// The first is slower.
+    Slower,
+    /// The interval leaves both open.
+    NotSeen,
+}
+
+/// Two contestants held against each other.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// How many times as good the first is: above 1 it is better. Median over the pairs, with its interval.
+    pub ratio: Summary,
+    /// The word for it.
+    pub difference: Difference,
+}
+
+/// Coverage that is wanted of an interval.
+const WANTED_COVERAGE: f64 = 0.95;
+/// Coverage below which an interval says nothing.
+const LEAST_COVERAGE: f64 = 0.90;
+/// A ratio nearer to 1 than this is no difference that anybody would act on.
+const NEGLIGIBLE: f64 = 0.02;
+
+/// Median and interval: the narrowest symmetric one of order statistics with at least 95 % coverage, or the widest there
+/// is. `None` without samples.
+pub fn summary(samples: &[f64]) -> Option<Summary> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len();
+    let wide_enough = |rank: &usize| coverage(count, *rank) >= WANTED_COVERAGE;
+    let rank = (1..=count.div_ceil(2)).rev().find(wide_enough).unwrap_or(1);
+    Some(Summary {
+        median: median_of_sorted(&sorted)?,
+        low: *sorted.get(rank.checked_sub(1)?)?,
+        high: *sorted.get(count.checked_sub(rank)?)?,
+        coverage: coverage(count, rank),
+        samples: count,
+    })
+}
+
+/// Holds the figures of a contestant against another's, pair by pair. `None` when there is no pair.
+pub fn compare(first: &[f64], other: &[f64], more_is_better: bool) -> Option<Comparison> {
+    let ratio = |(first, other): (&f64, &f64)| {
+        if more_is_better { first / other } else { other / first }
+    };
+    let ratios: Vec<f64> = first.iter().zip(other).map(ratio).filter(|r| r.is_finite()).collect();
+    let ratio = summary(&ratios)?;
+    let difference = if ratio.coverage < LEAST_COVERAGE {
+        Difference::NotSeen
+    } else if ratio.low > 1.0 && ratio.median > 1.0 + NEGLIGIBLE {
+        Difference::Faster
+    } else if ratio.high < 1.0 && ratio.median < 1.0 - NEGLIGIBLE {
+        Difference::Slower
+    } else {
+        Difference::NotSeen
+    };
+    Some(Comparison { ratio, difference })
+}
+
+fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
+    let upper = *sorted.get(sorted.len() / 2)?;
+    if sorted.len() % 2 == 1 {
+        return Some(upper);
+    }
+    let lower = *sorted.get((sorted.len() / 2).checked_sub(1)?)?;
+    Some(f64::midpoint(lower, upper))
+}
+
+/// Probability that the `rank`-th smallest and largest of `count` samples enclose the median.
+fn coverage(count: usize, rank: usize) -> f64 {
+    let mut term = 0.5_f64.powi(i32::try_from(count).unwrap_or(i32::MAX));
+    let mut tail = 0.0;
+    for below in 0..rank {
+        tail += term;
+        term *= (count - below) as f64 / (below + 1) as f64;
+    }
+    (1.0 - 2.0 * tail).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_count_lies_between_the_middle_two() {
+        assert_eq!(summary(&[4.0, 1.0, 3.0, 2.0]).unwrap().median, 2.5);
+        assert_eq!(summary(&[]), None);
+    }
+
+    #[test]
+    fn five_samples_reach_their_extremes_and_no_more() {
+        let found = summary(&[5.0, 1.0, 2.0, 4.0, 3.0]).unwrap();
+        assert_eq!((found.low, found.high, found.coverage), (1.0, 5.0, 0.9375));
+    }
+
+    #[test]
+    fn eleven_samples_leave_one_out_at_each_end() {
+        let samples: Vec<f64> = (1..=11).map(f64::from).collect();
+        let found = summary(&samples).unwrap();
+        assert_eq!((found.low, found.high), (2.0, 10.0));
+    }
+
+    #[test]
+    fn a_word_needs_the_whole_interval_and_enough_samples() {
+        let slow = [2.0, 2.1, 2.2, 2.0, 2.1];
+        let fast = [1.0, 1.1, 1.0, 1.2, 1.0];
+        let word = |a: &[f64], b: &[f64], more| compare(a, b, more).unwrap().difference;
+        assert_eq!(word(&fast, &slow, false), Difference::Faster);
+        assert_eq!(word(&fast, &slow, true), Difference::Slower);
+        assert_eq!(word(&fast[..2], &slow[..2], false), Difference::NotSeen);
+        assert_eq!(word(&[1.0, 2.0, 1.0, 2.0, 1.0], &[1.5; 5], false), Difference::NotSeen);
+        assert_eq!(compare(&[], &[], false), None);
+    }
+}
