@@ -54,7 +54,7 @@ pub use read_settings::{
 };
 pub use real_files::RealFileSystem;
 pub use seam::{
-    Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Lane,
+    Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, FreeSpace, IoQueue, Lane,
     Metadata, OpenForWrite, QueueKind, QueuedIo, Residency,
 };
 pub use segment_listing::SegmentListing;

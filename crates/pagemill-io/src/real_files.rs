@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, FallocateFlags, Gid, Mode, OFlags, SeekFrom, Statx, St
 use crate::place::Place;
 use crate::ring_queue::RingQueue;
 use crate::seam::{
-    Advice, Caching, Create, DirEntry, File, FileSystem, IoQueue, Metadata, OpenForWrite,
+    Advice, Caching, Create, DirEntry, File, FileSystem, FreeSpace, IoQueue, Metadata, OpenForWrite,
     QueueKind, Residency,
 };
 use crate::worker_queue::WorkerQueue;
@@ -75,6 +75,17 @@ impl FileSystem for RealFileSystem {
             give_to_owner_of_directory(path, rustix::fs::open(path, flags, Mode::empty())?)?;
         }
         Ok(())
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        Ok(rustix::fs::rmdir(path)?)
+    }
+
+    fn free_space(&self, path: &Path) -> io::Result<Option<FreeSpace>> {
+        let (space, file) = (rustix::fs::statvfs(path)?, rustix::fs::stat(path)?);
+        let left = if rustix::process::geteuid().is_root() { space.f_bfree } else { space.f_bavail };
+        let bytes = left.saturating_mul(space.f_frsize);
+        Ok(Some(FreeSpace { bytes, device: file.st_dev }))
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

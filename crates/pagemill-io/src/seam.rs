@@ -89,6 +89,24 @@ pub trait FileSystem: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// Removes a directory, which has to be empty.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// What a path's file system has left for this process; `None` where that is not told.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn free_space(&self, path: &Path) -> io::Result<Option<FreeSpace>> {
+        let _ = path;
+        Ok(None)
+    }
+
     /// Waits until the device holds the names in a directory.
     ///
     /// # Errors
@@ -448,6 +466,15 @@ pub struct FinishedIo {
 pub struct DirEntry {
     /// The name, without the directory.
     pub name: OsString,
+}
+
+/// What a file system has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FreeSpace {
+    /// Bytes that this process can still write.
+    pub bytes: u64,
+    /// A number that all paths of the file system have, and no other.
+    pub device: u64,
 }
 
 /// What is known of a file without opening it.

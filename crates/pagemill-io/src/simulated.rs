@@ -17,7 +17,7 @@ use crate::real_files::RealFileSystem;
 use pagemill_sys::{Mapping, WritableMapping, WriteBack};
 
 use crate::seam::{
-    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Metadata, OpenForWrite,
+    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, FreeSpace, IoQueue, Metadata, OpenForWrite,
     QueueKind, QueuedIo,
 };
 use crate::worker_queue::WorkerQueue;
@@ -194,6 +194,14 @@ impl FileSystem for FaultyFileSystem {
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         self.real.create_dir(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.real.remove_dir(path)
+    }
+
+    fn free_space(&self, path: &Path) -> io::Result<Option<FreeSpace>> {
+        self.real.free_space(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

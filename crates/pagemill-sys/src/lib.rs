@@ -19,7 +19,7 @@ pub mod write_back;
 
 pub use aligned_buffer::{ALIGNMENT, AlignedBuffer};
 pub use cachestat::{CacheStat, cachestat};
-pub use collation::LocaleCollation;
+pub use collation::{LocaleCollation, libc_version};
 pub use extents::{Extent, extents, fragments};
 pub use mapping::{Faulted, LISTED_PAGES, MAX_MAPPINGS, MapAdvice, Mapping};
 pub use posix_fallocate::posix_fallocate;
