@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::BLOCK_SIZE;
-use pagemill_sys::{ALIGNMENT, Mapping, WritableMapping, WriteBack};
+use pagemill_sys::{ALIGNMENT, Extent, Mapping, WritableMapping, WriteBack};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FallocateFlags, Gid, Mode, OFlags, SeekFrom, Statx, StatxFlags, Uid};
 
@@ -297,6 +297,25 @@ impl File for RealFile {
 
     fn write_back(&self, range: Range<u64>, how: WriteBack) -> io::Result<()> {
         pagemill_sys::write_back(&self.fd, range, how)
+    }
+
+    fn share_blocks_of(&self, from: &dyn File) -> io::Result<()> {
+        let from = from.descriptor().ok_or(io::ErrorKind::Unsupported)?;
+        Ok(rustix::fs::ioctl_ficlone(&self.fd, from)?)
+    }
+
+    fn copy_range_of(&self, from: &dyn File, range: Range<u64>) -> io::Result<u64> {
+        let from = from.descriptor().ok_or(io::ErrorKind::Unsupported)?;
+        let (mut source, mut target) = (range.start, range.start);
+        let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        let fds = (from, &self.fd);
+        let copied =
+            rustix::fs::copy_file_range(fds.0, Some(&mut source), fds.1, Some(&mut target), len)?;
+        Ok(copied as u64)
+    }
+
+    fn extents(&self) -> io::Result<Vec<Extent>> {
+        pagemill_sys::extents(&self.fd)
     }
 
     fn is_own(&self) -> bool {
