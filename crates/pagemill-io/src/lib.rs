@@ -56,8 +56,8 @@ pub use read_settings::{
 };
 pub use real_files::RealFileSystem;
 pub use seam::{
-    Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, FreeSpace, IoQueue, Lane,
-    Metadata, OpenForWrite, QueueKind, QueuedIo, Residency,
+    Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, FreeSpace, IoQueue,
+    Lane, Metadata, OpenForWrite, QueueKind, QueuedIo, Residency,
 };
 pub use segment_listing::SegmentListing;
 pub use spool::Spool;

@@ -16,8 +16,8 @@ use rustix::fs::{AtFlags, FallocateFlags, Gid, Mode, OFlags, SeekFrom, Statx, St
 use crate::place::Place;
 use crate::ring_queue::RingQueue;
 use crate::seam::{
-    Advice, Caching, Create, DirEntry, File, FileSystem, FreeSpace, IoQueue, Metadata, OpenForWrite,
-    QueueKind, Residency,
+    Advice, Caching, Create, DirEntry, File, FileSystem, FreeSpace, IoQueue, Metadata,
+    OpenForWrite, QueueKind, Residency,
 };
 use crate::worker_queue::WorkerQueue;
 
@@ -83,7 +83,8 @@ impl FileSystem for RealFileSystem {
 
     fn free_space(&self, path: &Path) -> io::Result<Option<FreeSpace>> {
         let (space, file) = (rustix::fs::statvfs(path)?, rustix::fs::stat(path)?);
-        let left = if rustix::process::geteuid().is_root() { space.f_bfree } else { space.f_bavail };
+        let left =
+            if rustix::process::geteuid().is_root() { space.f_bfree } else { space.f_bavail };
         let bytes = left.saturating_mul(space.f_frsize);
         Ok(Some(FreeSpace { bytes, device: file.st_dev }))
     }

@@ -18,8 +18,8 @@ use crate::real_files::RealFileSystem;
 use pagemill_sys::{Extent, Mapping, WritableMapping, WriteBack};
 
 use crate::seam::{
-    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, FreeSpace, IoQueue, Metadata, OpenForWrite,
-    QueueKind, QueuedIo,
+    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, FreeSpace, IoQueue, Metadata,
+    OpenForWrite, QueueKind, QueuedIo,
 };
 use crate::worker_queue::WorkerQueue;
 

@@ -22,9 +22,7 @@ use crate::method_use::MethodUse;
 use crate::place::Place;
 use crate::read_settings::{self, IoMethod, ReadSettings};
 use crate::real_files::RealFileSystem;
-use crate::seam::{
-    Caching, DirEntry, File, FileSystem, FreeSpace, IoQueue, Metadata, QueueKind,
-};
+use crate::seam::{Caching, DirEntry, File, FileSystem, FreeSpace, IoQueue, Metadata, QueueKind};
 
 /// A file system, the settings to read it with, and the counters of all that is done through it.
 /// Clones share all three.

@@ -73,7 +73,7 @@ impl DatabaseCreation {
         compression: ImageCompression,
     ) -> Result<Self> {
         let cluster = template.cluster().clone();
-        check_name(&cluster, &new.name)?;
+        check_new_database(&template, &new)?;
         let directories = database_directories(&template, new.tablespace)?;
         let transaction = Transaction::begin(lock, &cluster, compression)?;
         let oid = unused_oid(&transaction)?;
@@ -210,19 +210,9 @@ impl DatabaseCreation {
 
     fn add_database(&mut self) -> Result<Vec<(Oid, Oid)>> {
         let databases = CatalogTable::open(&self.template, catalog::PG_DATABASE)?;
-        let template = self.template.row().oid.0.to_le_bytes();
-        let at = databases.position("oid").unwrap_or_default();
-        let mut found = None;
-        databases.for_each_row(|_, tuple| {
-            let row = databases.payloads(tuple, |column| &*column.name != b"datacl")?;
-            if row.get(at).and_then(Option::as_deref) == Some(&template[..]) {
-                found = Some(row);
-            }
-            Ok(())
-        })?;
-        let missing = || databases.damage("no row for a database that was read from it before");
+        let row = template_row(&databases, &self.template)?;
         let tablespace = self.directories.first().map_or(Oid::INVALID, |own| own.target);
-        let row = new_row(&databases, found.ok_or_else(missing)?, self.oid, &self.new, tablespace)?;
+        let row = new_row(&databases, row, self.oid, &self.new, tablespace)?;
         shared_rows::insert(
             &mut self.transaction,
             &databases,
@@ -281,14 +271,36 @@ fn owner_dependency(database: Oid, owner: Oid) -> Payloads {
     values.into_iter().chain([Some(vec![OWNER_DEPENDENCY])]).collect()
 }
 
-fn check_name(cluster: &Cluster, name: &[u8]) -> Result<()> {
-    if cluster.databases()?.iter().any(|row| *row.name == *name) {
+/// Refuses a database that cannot be made.
+///
+/// # Errors
+/// When there is one of that name, or its template has a collation that this system does not have.
+pub fn check_new_database(template: &Database, new: &NewDatabase) -> Result<()> {
+    if template.cluster().databases()?.iter().any(|row| *row.name == *new.name) {
         return Err(Error::refused(format!(
             "database \"{}\" exists already: choose another name, or drop it first",
-            String::from_utf8_lossy(name)
+            String::from_utf8_lossy(&new.name)
         )));
     }
+    let databases = CatalogTable::open(template, catalog::PG_DATABASE)?;
+    let row = template_row(&databases, template)?;
+    new_row(&databases, row, Oid::INVALID, new, Oid::INVALID)?;
     Ok(())
+}
+
+/// The row of the template, but for its privileges.
+fn template_row(databases: &CatalogTable, template: &Database) -> Result<Payloads> {
+    let oid = template.row().oid.0.to_le_bytes();
+    let at = databases.position("oid").unwrap_or_default();
+    let mut found = None;
+    databases.for_each_row(|_, tuple| {
+        let row = databases.payloads(tuple, |column| &*column.name != b"datacl")?;
+        if row.get(at).and_then(Option::as_deref) == Some(&oid[..]) {
+            found = Some(row);
+        }
+        Ok(())
+    })?;
+    found.ok_or_else(|| databases.damage("no row for a database that was read from it before"))
 }
 
 /// The directories of the template that have files, and where their copies go: that of its own tablespace first, which
@@ -296,7 +308,10 @@ fn check_name(cluster: &Cluster, name: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// When the template has tables in that tablespace already, or it cannot be that of a database.
-pub fn database_directories(template: &Database, wanted: Option<Oid>) -> Result<Vec<DatabaseDirectory>> {
+pub fn database_directories(
+    template: &Database,
+    wanted: Option<Oid>,
+) -> Result<Vec<DatabaseDirectory>> {
     let (cluster, row) = (template.cluster(), template.row());
     let own = row.tablespace;
     let target = wanted.unwrap_or(own);

@@ -9,6 +9,7 @@
 //! Source: `dropdb` and `remove_dbtablespaces` in `src/backend/commands/dbcommands.c`, `dropDatabaseDependencies` in
 //! `src/backend/catalog/pg_shdepend.c`, PostgreSQL 14 to 18.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pagemill_format::wal::{
@@ -38,10 +39,7 @@ const SLOT_BYTES: u64 = 1 << 16;
 /// When there is none of that name, it is a template, or replication depends on it, and when the cluster is in no state
 /// to be changed: nothing has changed then. [`Error::Unfinished`] and [`Error::Undecided`] as for any change.
 pub fn drop_database(lock: Arc<ClusterLock>, cluster: &Cluster, name: &[u8]) -> Result<()> {
-    let row = row_of(cluster, name)?;
-    let beside = other_database(cluster, &row)?;
-    check_subscriptions(&beside, &row)?;
-    check_slots(cluster, &row)?;
+    let (row, beside) = checked(cluster, name)?;
     let mut transaction = Transaction::begin(lock, cluster, ImageCompression::Off)?;
     delete_rows(&mut transaction, &beside, row.oid)?;
     transaction.log_pages(&[])?;
@@ -66,6 +64,25 @@ pub fn drop_database(lock: Arc<ClusterLock>, cluster: &Cluster, name: &[u8]) -> 
             tablespaces.try_for_each(|&space| pending::remove_database(cluster, space, row.oid))
         },
     })
+}
+
+/// The directories that dropping a database would remove.
+///
+/// # Errors
+/// As [`drop_database`], as far as it is about the database.
+pub fn check_drop(cluster: &Cluster, name: &[u8]) -> Result<Vec<PathBuf>> {
+    let (row, _) = checked(cluster, name)?;
+    let tablespaces = tablespaces_of(cluster, row.oid)?;
+    Ok(tablespaces.into_iter().map(|space| cluster.tablespace_path(space, row.oid)).collect())
+}
+
+/// A database that can be dropped, and one beside it.
+fn checked(cluster: &Cluster, name: &[u8]) -> Result<(DatabaseRow, Database)> {
+    let row = row_of(cluster, name)?;
+    let beside = other_database(cluster, &row)?;
+    check_subscriptions(&beside, &row)?;
+    check_slots(cluster, &row)?;
+    Ok((row, beside))
 }
 
 fn row_of(cluster: &Cluster, name: &[u8]) -> Result<DatabaseRow> {

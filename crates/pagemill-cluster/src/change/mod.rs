@@ -21,8 +21,10 @@ mod transaction;
 
 pub use class_rows::ClassChange;
 pub use cluster_change::ClusterChange;
-pub use database_creation::{DatabaseCreation, DatabaseDirectory, database_directories};
-pub use database_removal::drop_database;
+pub use database_creation::{
+    DatabaseCreation, DatabaseDirectory, check_new_database, database_directories,
+};
+pub use database_removal::{check_drop, drop_database};
 pub use database_row::NewDatabase;
 pub use lock::ClusterLock;
 pub use oid_counter::OidCounter;

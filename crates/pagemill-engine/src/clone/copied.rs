@@ -12,9 +12,10 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use pagemill_cluster::{Damage, find_fault};
 use pagemill_cluster::change::{DatabaseCreation, DatabaseDirectory};
-use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork, SEGMENT_BLOCKS};
+use pagemill_cluster::page_check::find_fault;
+use pagemill_cluster::{Damage, Database};
+use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork, Oid, SEGMENT_BLOCKS};
 use pagemill_io::{CopiedFile, CopiedPiece, CopyMethod};
 
 use super::plan::TemplateFile;
@@ -61,7 +62,7 @@ pub(super) fn copy_small_files(creation: &DatabaseCreation) -> Result<Vec<u8>> {
     let Some(&own) = creation.directories().first() else { return Ok(last) };
     let storage = creation.template().cluster().storage();
     for name in ["PG_VERSION", "pg_filenode.map"] {
-        let (from, to) = paths(creation, own, OsStr::new(name));
+        let (from, to) = paths(creation.template(), creation.oid(), own, OsStr::new(name));
         last = storage.read_file(&from, SMALL_FILE).map_err(cluster_error)?;
         let temporary = to.with_extension("new");
         storage.create_file(&to, &temporary, &last).map_err(cluster_error)?;
@@ -69,14 +70,15 @@ pub(super) fn copy_small_files(creation: &DatabaseCreation) -> Result<Vec<u8>> {
     Ok(last)
 }
 
+/// A file of the template, and its copy in the database with this OID.
 fn paths(
-    creation: &DatabaseCreation,
+    template: &Database,
+    oid: Oid,
     directory: DatabaseDirectory,
     name: &OsStr,
 ) -> (PathBuf, PathBuf) {
-    let template = creation.template();
-    let source = template.cluster().tablespace_path(directory.source, template.row().oid);
-    (source.join(name), creation.path(directory).join(name))
+    let path = |tablespace, oid| template.cluster().tablespace_path(tablespace, oid).join(name);
+    (path(directory.source, template.row().oid), path(directory.target, oid))
 }
 
 /// Copies all files of a plan.
@@ -91,7 +93,8 @@ pub(super) fn copy(
     let mut files: Vec<_> = plan.files.iter().collect();
     files.sort_by_key(|file| std::cmp::Reverse(file.bytes));
     let copying = Copying {
-        creation,
+        template: creation.template(),
+        oid: creation.oid(),
         options,
         method: match plan.strategy {
             CloneStrategy::Reflink => CopyMethod::Reflink,
@@ -111,7 +114,8 @@ pub(super) fn copy(
 }
 
 struct Copying<'a> {
-    creation: &'a DatabaseCreation,
+    template: &'a Database,
+    oid: Oid,
     options: &'a CloneOptions,
     method: CopyMethod,
     files: Vec<&'a TemplateFile>,
@@ -138,12 +142,12 @@ impl Copying<'_> {
     }
 
     fn copy(&self, file: &TemplateFile) -> Result<CopiedFile> {
-        let (from, to) = paths(self.creation, file.directory, &file.name);
-        let cluster = self.creation.template().cluster();
+        let (from, to) = paths(self.template, self.oid, file.directory, &file.name);
+        let cluster = self.template.cluster();
         let name = file.name.to_string_lossy();
         let checked = relation_file(&name).filter(|_| self.options.verify_checksums);
         let has_checksums = cluster.control().has_data_checksums();
-        let mut watch = |piece: CopiedPiece<'_>| {
+        let mut watch = |piece: CopiedPiece<'_>| -> Result<(), pagemill_cluster::Error> {
             if let Some((fork, segment)) = checked
                 && let Some(bytes) = piece.bytes
             {
@@ -158,7 +162,8 @@ impl Copying<'_> {
             self.options.progress.add_pages(piece.len / BLOCK_SIZE as u64);
             Ok(())
         };
-        cluster.storage().copy_file(&from, &to, Some(self.method), &mut watch)
+        let copied = cluster.storage().copy_file(&from, &to, Some(self.method), &mut watch);
+        Ok(copied?)
     }
 
     fn sync(&self, unsynced: &mut Vec<CopiedFile>) -> Result<()> {

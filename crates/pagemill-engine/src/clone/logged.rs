@@ -8,7 +8,7 @@
 //! need not wait for. Large ones go through a write stream.
 //!
 //! Invariants: images of a page are appended to the WAL before the page is written; every fork is durable when
-//! [`copy`] returns.
+//! [`copy`] returns, but for the names of small ones.
 //!
 //! Source: `CreateDatabaseUsingWalLog` in `src/backend/commands/dbcommands.c`, `RelationCopyStorageUsingBuffer` in
 //! `src/backend/storage/buffer/bufmgr.c`, PostgreSQL 15 to 18.
@@ -44,7 +44,10 @@ const READING: ReadStreamOptions = ReadStreamOptions {
 ///
 /// # Errors
 /// When a page is damaged, or the system fails.
-pub(super) fn copy(creation: &mut DatabaseCreation, options: &CloneOptions) -> Result<CloneSummary> {
+pub(super) fn copy(
+    creation: &mut DatabaseCreation,
+    options: &CloneOptions,
+) -> Result<CloneSummary> {
     let template = creation.template().clone();
     let mut copying = Copying {
         guard: PageGuard::new(template.cluster(), options.verify_checksums),
@@ -194,7 +197,7 @@ impl Copying<'_> {
 
     fn sync(&mut self) -> Result<()> {
         let mut unsynced = self.unsynced.drain(..);
-        unsynced.try_for_each(|fork| fork.sync()).map_err(cluster_error)
+        unsynced.try_for_each(|fork| fork.sync_files()).map_err(cluster_error)
     }
 }
 

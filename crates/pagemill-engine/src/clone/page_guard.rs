@@ -3,7 +3,8 @@
 //! Invariant: a page that was damaged is found damaged in the copy too, if it was carried along on request: a checksum
 //! that did not fit does not fit afterwards.
 
-use pagemill_cluster::{Cluster, check_page};
+use pagemill_cluster::page_check::check_page;
+use pagemill_cluster::{Cluster, Damage, Error as ClusterError};
 use pagemill_format::checksum::page_checksum;
 use pagemill_format::page::Page;
 use pagemill_format::page_builder::set_checksum;
@@ -38,7 +39,8 @@ impl PageGuard {
         match files.damage().first() {
             None => Ok(()),
             Some(damage) => {
-                Err(pagemill_cluster::Damage::in_file(files.path(), damage.to_string()).into())
+                let damage = Damage::in_file(files.path(), damage.to_string());
+                Err(ClusterError::from(damage).into())
             }
         }
     }
@@ -48,7 +50,12 @@ impl PageGuard {
     /// # Errors
     /// Damage that names file and block.
     #[inline]
-    pub(super) fn check(&self, files: &ForkFiles, block: BlockNumber, page: &BlockBytes) -> Result<()> {
+    pub(super) fn check(
+        &self,
+        files: &ForkFiles,
+        block: BlockNumber,
+        page: &BlockBytes,
+    ) -> Result<()> {
         if self.verifies { Ok(check_page(&self.cluster, files, block, page)?) } else { Ok(()) }
     }
 

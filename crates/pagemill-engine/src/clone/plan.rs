@@ -317,7 +317,13 @@ mod tests {
 
     #[test]
     fn what_a_server_makes_anew_and_what_sessions_left_is_not_copied() {
-        for name in ["pg_internal.init", "pg_internal.init.77", "pgsql_tmp12.0", "t3_16390", "t12_16390_fsm.1"] {
+        for name in [
+            "pg_internal.init",
+            "pg_internal.init.77",
+            "pgsql_tmp12.0",
+            "t3_16390",
+            "t12_16390_fsm.1",
+        ] {
             assert!(!is_kept(name), "{name}");
         }
         for name in ["PG_VERSION", "pg_filenode.map", "16390", "16390_vm", "16390.1", "toast_1"] {
