@@ -30,3 +30,5 @@ pub use lab::{LabOptions, run};
 pub use runner::{GroupPlan, Rounds, Runner};
 pub use watch::{Announcement, Nobody, Watch};
 pub use workspace::Workspace;
+
+pub use pagemill_sys::watch_interrupts;

@@ -15,6 +15,7 @@ use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
 use crate::generate_arguments::GenerateArguments;
+use crate::lab_arguments::LabArguments;
 use crate::load_arguments::LoadArguments;
 use crate::option_values::shared_buffers;
 use crate::read_arguments::ReadArguments;
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Load(Box<LoadArguments>),
     Generate(GenerateArguments),
     Wal(WalArguments),
+    Lab(LabArguments),
     Probe(ProbeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),

@@ -6,6 +6,12 @@
 //! Invariants: an experiment makes files nowhere else; they are removed when it is done; an error of one experiment is
 //! a part of it that was skipped, and the run goes on.
 
+mod block_io;
+pub mod device;
+mod random;
+mod sync_methods;
+mod test_file;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -33,7 +39,7 @@ pub struct Plan {
 }
 
 /// All experiments, in the order in which they run.
-pub const PLANS: &[Plan] = &[];
+pub const PLANS: &[Plan] = &[device::PLAN];
 
 /// How large and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
