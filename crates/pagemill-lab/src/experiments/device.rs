@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::experiments::block_io::{BlockIo, Method, Order};
 use crate::experiments::{Plan, Scale, Session, sync_methods, test_file};
 use crate::results::{CacheState, Figure};
-use crate::runner::{GroupPlan, LEAST_ROUNDS, MOST_ROUNDS};
+use crate::runner::GroupPlan;
 
 /// The experiment.
 pub const PLAN: Plan = Plan {
@@ -31,8 +31,6 @@ pub const PLAN: Plan = Plan {
 
 /// Size of the file for syncs: that of a WAL segment.
 const SEGMENT: u64 = 16 << 20;
-/// The shortest turn.
-const SHORTEST: Duration = Duration::from_millis(20);
 
 const KB: usize = 1024;
 const MB: usize = 1024 * KB;
@@ -174,7 +172,7 @@ impl Trial {
         rows: &[Row],
         percent: u32,
     ) -> Result<()> {
-        let time = slice(session, percent, rows.len());
+        let time = session.turn_time(percent, rows.len());
         let contestant = |row: &Row| self.contestant(kind, *row, time);
         let baseline = rows.first().map(name).unwrap_or_default();
         let plan = GroupPlan::new(kind.name, kind.title)
@@ -236,24 +234,17 @@ fn sizes(quick: bool) -> &'static [usize] {
     }
 }
 
-/// The time of a turn, so that a group of so many contestants fits into its share.
-fn slice(session: &Session<'_>, percent: u32, contestants: usize) -> Duration {
-    let rounds = if session.scale().quick { LEAST_ROUNDS } else { MOST_ROUNDS };
-    let turns = u32::try_from(contestants).unwrap_or(u32::MAX).saturating_mul(rounds + 1);
-    (session.share_of_time(percent) / turns.max(1)).max(SHORTEST)
-}
-
 fn syncs(session: &mut Session<'_>, segment: &std::path::Path) -> Result<()> {
     let groups: &[(usize, &str, &str, u32)] = &[
         (1, "sync-one-write", "One 8 kB write made to last", 10),
         (2, "sync-two-writes", "Two 8 kB writes made to last", 4),
     ];
     for (writes, name, title, percent) in groups {
-        let contestants = sync_methods::methods(segment, *writes, slice(session, *percent, 4));
+        let contestants = sync_methods::methods(segment, *writes, session.turn_time(*percent, 4));
         let plan = GroupPlan::new(*name, *title).figure(Figure::Rate).baseline("fdatasync");
         session.group(plan.contestants(contestants), *percent)?;
     }
-    let contestants = sync_methods::sizes(segment, slice(session, 4, 5));
+    let contestants = sync_methods::sizes(segment, session.turn_time(4, 5));
     let plan = GroupPlan::new(
         "open-sync-sizes",
         "16 kB made to last by writes that are each synced (open_sync)",

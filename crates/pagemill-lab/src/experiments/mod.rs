@@ -8,9 +8,13 @@
 
 mod block_io;
 pub mod device;
+pub mod extend;
+mod grow;
+mod late_enospc;
 mod random;
 mod sync_methods;
 mod test_file;
+mod wal_segments;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,7 +43,7 @@ pub struct Plan {
 }
 
 /// All experiments, in the order in which they run.
-pub const PLANS: &[Plan] = &[device::PLAN];
+pub const PLANS: &[Plan] = &[device::PLAN, extend::PLAN];
 
 /// How large and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +55,9 @@ pub struct Scale {
     /// Time for the whole run, were all experiments in it.
     pub time: Duration,
 }
+
+/// The shortest turn of those that last a time.
+const SHORTEST_TURN: Duration = Duration::from_millis(20);
 
 /// The smallest files that still are files of several blocks.
 pub const LEAST_SIZE: u64 = 1 << 20;
@@ -132,6 +139,14 @@ impl<'s> Session<'s> {
     /// The time of a group that has so many hundredths of the experiment's.
     pub fn share_of_time(&self, percent: u32) -> Duration {
         self.time * percent / 100
+    }
+
+    /// The time of a turn that may last as long as it likes, so that a group of so many contestants fits into its
+    /// hundredths of the experiment's time.
+    pub fn turn_time(&self, percent: u32, contestants: usize) -> Duration {
+        let rounds = if self.scale.quick { LEAST_ROUNDS } else { MOST_ROUNDS };
+        let turns = u32::try_from(contestants).unwrap_or(u32::MAX).saturating_mul(rounds + 1);
+        (self.share_of_time(percent) / turns.max(1)).max(SHORTEST_TURN)
     }
 
     /// Runs a group, for about so many hundredths of the experiment's time: five rounds in a quick run, up to fifteen in
