@@ -16,6 +16,7 @@ use pagemill_format::BlockNumber;
 
 use crate::clone_arguments::{CloneArguments, DropArguments};
 use crate::generate_arguments::GenerateArguments;
+use crate::lab_arguments::LabArguments;
 use crate::load_arguments::LoadArguments;
 use crate::option_values::shared_buffers;
 use crate::read_arguments::ReadArguments;
@@ -48,6 +49,7 @@ pub(crate) enum Command {
     Drop(DropArguments),
     Generate(GenerateArguments),
     Wal(WalArguments),
+    Lab(LabArguments),
     Probe(ProbeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),

@@ -18,6 +18,10 @@ mod generate_arguments;
 mod inspect;
 mod inspect_block;
 mod inspect_relation;
+mod lab;
+mod lab_arguments;
+mod lab_display;
+mod lab_text;
 mod load;
 mod load_arguments;
 mod ls;
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
         Command::Drop(arguments) => drop_database::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Wal(arguments) => wal::run(arguments),
+        Command::Lab(arguments) => lab::run(arguments),
         Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man_page::run(arguments),
