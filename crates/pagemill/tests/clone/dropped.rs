@@ -103,11 +103,6 @@ fn everything_of_a_dropped_database_of_14_is_gone() {
 }
 
 #[test]
-fn everything_of_a_dropped_database_of_15_is_gone() {
-    judge(15);
-}
-
-#[test]
 fn everything_of_a_dropped_database_of_18_is_gone() {
     judge(18);
 }
