@@ -13,6 +13,7 @@ pub mod error;
 pub mod experiments;
 pub mod lab;
 mod machine;
+pub mod memory_group;
 pub mod meter;
 mod noise;
 pub mod results;

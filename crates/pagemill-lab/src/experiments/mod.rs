@@ -11,8 +11,10 @@ pub mod device;
 pub mod extend;
 mod grow;
 mod late_enospc;
+pub mod pread;
 mod random;
 mod sync_methods;
+mod table_reads;
 mod test_file;
 mod wal_segments;
 
@@ -43,7 +45,7 @@ pub struct Plan {
 }
 
 /// All experiments, in the order in which they run.
-pub const PLANS: &[Plan] = &[device::PLAN, extend::PLAN];
+pub const PLANS: &[Plan] = &[device::PLAN, extend::PLAN, pread::PLAN];
 
 /// How large and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
