@@ -5,5 +5,6 @@
 //! or advises reads those and nothing else, so that a run that was kept says tomorrow what it says today.
 #![forbid(unsafe_code)]
 
+pub mod report;
 pub mod results;
 pub mod statistics;
