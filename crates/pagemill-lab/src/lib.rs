@@ -15,6 +15,7 @@ pub mod lab;
 mod machine;
 pub mod meter;
 mod noise;
+pub mod report;
 pub mod results;
 pub mod runner;
 pub mod statistics;
