@@ -16,6 +16,7 @@ mod machine;
 pub mod memory_group;
 pub mod meter;
 mod noise;
+pub mod report;
 pub mod results;
 pub mod runner;
 pub mod statistics;

@@ -22,7 +22,7 @@ pub mod write_back;
 
 pub use aligned_buffer::{ALIGNMENT, AlignedBuffer};
 pub use cachestat::{CacheStat, cachestat};
-pub use collation::LocaleCollation;
+pub use collation::{LocaleCollation, libc_version};
 pub use extents::{Extent, extents, fragments};
 pub use interrupt::watch_interrupts;
 pub use mapping::{Faulted, LISTED_PAGES, MAX_MAPPINGS, MapAdvice, Mapping};

@@ -14,6 +14,7 @@ use clap_complete::Shell;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
+use crate::clone_arguments::{CloneArguments, DropArguments};
 use crate::generate_arguments::GenerateArguments;
 use crate::lab_arguments::LabArguments;
 use crate::load_arguments::LoadArguments;
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Export(Box<ExportArguments>),
     Inspect(InspectArguments),
     Load(Box<LoadArguments>),
+    Clone(Box<CloneArguments>),
+    Drop(DropArguments),
     Generate(GenerateArguments),
     Wal(WalArguments),
     Lab(LabArguments),

@@ -5,8 +5,11 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod clone;
+mod clone_arguments;
 mod completions;
 mod count;
+mod drop_database;
 mod export;
 mod export_files;
 mod failure;
@@ -55,6 +58,8 @@ fn main() -> ExitCode {
         Command::Export(arguments) => export::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Load(arguments) => load::run(arguments),
+        Command::Clone(arguments) => clone::run(arguments),
+        Command::Drop(arguments) => drop_database::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Wal(arguments) => wal::run(arguments),
         Command::Lab(arguments) => lab::run(arguments),

@@ -1,0 +1,134 @@
+//! The answer of each group in a sentence: who was best, by how much, and who cannot be told apart from it.
+//!
+//! Invariant: a cell is called best alone only where its pairs with every other cell allow the word; else the others
+//! are named with it.
+
+use crate::results::{Cell, Experiment, Group, Results};
+use crate::statistics::{Comparison, Difference, compare};
+
+use super::rows::scale;
+use super::units::{digits, range};
+use super::wording;
+
+/// What one group answers.
+#[derive(Debug)]
+pub(super) struct Best<'a> {
+    /// Place of the experiment and of the group in the results.
+    pub(super) place: (usize, usize),
+    pub(super) experiment: &'a Experiment,
+    pub(super) group: &'a Group,
+    /// The cell with the best median.
+    pub(super) cell: &'a Cell,
+    /// Its figure, with unit.
+    pub(super) figure: String,
+    /// How it stands to the baseline and to its neighbours.
+    pub(super) remark: String,
+    /// True when it was seen to be better than every other.
+    pub(super) alone: bool,
+}
+
+/// The answers of all groups of which anything was measured.
+pub(super) fn all(results: &Results) -> Vec<Best<'_>> {
+    let experiments = results.experiments.iter().enumerate();
+    let groups = experiments.flat_map(|(e, experiment)| {
+        experiment.groups.iter().enumerate().map(move |(g, group)| ((e, g), experiment, group))
+    });
+    groups.filter_map(|(place, experiment, group)| of_group(place, experiment, group)).collect()
+}
+
+/// The answer of one group.
+pub(super) fn of_group<'a>(
+    place: (usize, usize),
+    experiment: &'a Experiment,
+    group: &'a Group,
+) -> Option<Best<'a>> {
+    let (cell, found) = leader(group)?;
+    let others: Vec<&Cell> = others(group, cell);
+    let equals: Vec<&str> = equals(group, cell, &others);
+    let remark = remark(group, cell, &others, &equals);
+    let alone = !others.is_empty() && equals.is_empty();
+    let figure = scale(group).show(found.median);
+    Some(Best { place, experiment, group, cell, figure, remark, alone })
+}
+
+/// The measured cell with the best median.
+fn leader(group: &Group) -> Option<(&Cell, crate::statistics::Summary)> {
+    let measured = group.cells.iter().filter_map(|cell| Some((cell, group.summary(cell)?)));
+    let sign = if group.figure.more_is_better() { -1.0 } else { 1.0 };
+    measured.min_by(|(_, a), (_, b)| (sign * a.median).total_cmp(&(sign * b.median)))
+}
+
+fn others<'a>(group: &'a Group, best: &Cell) -> Vec<&'a Cell> {
+    let rival = |cell: &&Cell| !std::ptr::eq(*cell, best) && !cell.samples.is_empty();
+    group.cells.iter().filter(rival).collect()
+}
+
+/// Those that the best was not seen to beat.
+fn equals<'a>(group: &Group, best: &Cell, others: &[&'a Cell]) -> Vec<&'a str> {
+    let beaten = |cell: &Cell| {
+        against(group, best, cell).is_some_and(|found| found.difference == Difference::Faster)
+    };
+    others.iter().filter(|cell| !beaten(cell)).map(|cell| cell.name.as_str()).collect()
+}
+
+fn against(group: &Group, cell: &Cell, other: &Cell) -> Option<Comparison> {
+    compare(&group.figures(cell), &group.figures(other), group.figure.more_is_better())
+}
+
+fn remark(group: &Group, best: &Cell, others: &[&Cell], equals: &[&str]) -> String {
+    if others.is_empty() {
+        return "the only one measured".to_owned();
+    }
+    let is_baseline = group.baseline.as_deref() == Some(best.name.as_str());
+    let first = if is_baseline { Some("the baseline".to_owned()) } else { lead(group, best) };
+    let rest = (!equals.is_empty()).then(|| format!("no difference seen from {}", wording::some_of(equals)));
+    let parts: Vec<String> = first.into_iter().chain(rest).collect();
+    if parts.is_empty() { "seen to be better than all others".to_owned() } else { parts.join("; ") }
+}
+
+/// By how much the best beats the baseline, where a word for it is allowed.
+fn lead(group: &Group, best: &Cell) -> Option<String> {
+    let baseline = group.cell(group.baseline.as_deref()?)?;
+    let found = against(group, best, baseline)?;
+    let word = wording::difference(found.difference, group.figure);
+    let span = range(found.ratio.low, found.ratio.high);
+    (found.difference != Difference::NotSeen)
+        .then(|| format!("{}× {word} than {} ({span})", digits(found.ratio.median), baseline.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Sample;
+
+    fn cell(name: &str, times: &[f64]) -> Cell {
+        let sample = |elapsed_s: &f64| Sample { elapsed_s: *elapsed_s, ..Sample::default() };
+        Cell { name: name.into(), samples: times.iter().map(sample).collect(), ..Cell::default() }
+    }
+
+    fn answer(baseline: &str, cells: Vec<Cell>) -> Option<(String, String, bool)> {
+        let group = Group { baseline: Some(baseline.into()), cells, ..Group::default() };
+        let experiment = Experiment::default();
+        let best = of_group((0, 0), &experiment, &group)?;
+        Some((best.cell.name.clone(), best.remark.clone(), best.alone))
+    }
+
+    #[test]
+    fn the_best_is_told_with_its_lead_and_its_equals() {
+        let cells = || vec![cell("old", &[2.0; 6]), cell("new", &[1.0; 6])];
+        let expected = ("new".to_owned(), "2.00× faster than old (2.00–2.00)".to_owned(), true);
+        assert_eq!(answer("old", cells()), Some(expected));
+        let mut three = cells();
+        three.push(cell("near", &[1.01, 0.99, 1.02, 1.0, 1.03, 1.0]));
+        let (_, remark, alone) = answer("old", three).unwrap();
+        assert!(remark.ends_with("; no difference seen from near") && !alone, "{remark}");
+    }
+
+    #[test]
+    fn the_baseline_alone_and_nothing_at_all() {
+        let cells = vec![cell("old", &[1.0; 6]), cell("new", &[2.0; 6])];
+        assert_eq!(answer("old", cells).unwrap().1, "the baseline");
+        assert_eq!(answer("old", vec![cell("old", &[1.0])]).unwrap().1, "the only one measured");
+        assert_eq!(answer("old", vec![cell("old", &[])]), None);
+    }
+}
