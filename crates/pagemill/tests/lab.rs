@@ -35,11 +35,17 @@ fn results(directory: &Path) -> Results {
 fn small_run(experiment: &str) -> (Output, Results) {
     let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::write(dir.path().join("mine"), "x").unwrap();
-    let words = format!("--quick --size 1MB --experiment {experiment} --json");
-    let output = lab(dir.path(), &words).arg(kept.path().join("results.json")).output().unwrap();
+    let words = format!(
+        "--quick --size 1MB --experiment {experiment} --json results.json --csv cells.csv --markdown tables.md"
+    );
+    let output = lab(dir.path(), &words).current_dir(kept.path()).output().unwrap();
     assert!(output.status.success(), "{}: {}", output.status, said(&output));
     assert_eq!(names(dir.path()), ["mine"]);
-    assert_eq!(names(kept.path()), ["results.json"]);
+    let documents = ["cells.csv", "report.html", "results.json", "tables.md"];
+    assert_eq!(names(kept.path()), documents);
+    for document in documents {
+        assert!(fs::metadata(kept.path().join(document)).unwrap().len() > 500, "{document}");
+    }
     (output, results(kept.path()))
 }
 
@@ -97,7 +103,7 @@ fn device_and_pread_measure_every_row_or_say_why_not() {
 
 /// A run that lasts long enough to be ended, once it has made its directory.
 fn long_run(directory: &Path, json: &Path) -> Child {
-    let words = "--size 64MB --experiment extend --json";
+    let words = "--size 64MB --experiment extend --no-html --json";
     let mut command = lab(directory, words);
     command.arg(json).stdout(Stdio::null()).stderr(Stdio::null());
     let mut run = command.spawn().unwrap();
@@ -141,7 +147,8 @@ fn what_a_killed_run_left_is_removed_by_the_next_and_nothing_else_is() {
     assert_eq!(names(dir.path()).len(), 1);
     let alive = long_run(dir.path(), &json);
     assert_eq!(names(dir.path()).len(), 1, "the next run removed what was left");
-    let other = lab(dir.path(), "--quick --size 1MB --experiment extend").output().unwrap();
+    let other =
+        lab(dir.path(), "--quick --size 1MB --experiment extend --no-html").output().unwrap();
     assert!(other.status.success(), "{}", said(&other));
     assert_eq!(names(dir.path()).len(), 1, "a run that lives keeps its files");
     assert_eq!(end(alive, "-INT").code(), Some(1));
@@ -152,7 +159,7 @@ fn what_a_killed_run_left_is_removed_by_the_next_and_nothing_else_is() {
 fn what_cannot_be_done_is_told_before_anything_is_made() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |directory: &Path, words: &str, status: i32, reason: &str| {
-        let output = lab(directory, words).output().unwrap();
+        let output = lab(directory, words).arg("--no-html").output().unwrap();
         let message = said(&output);
         assert_eq!(output.status.code(), Some(status), "{words}: {message}");
         assert!(message.contains(reason), "{words}: {message}");
@@ -168,4 +175,34 @@ fn what_cannot_be_done_is_told_before_anything_is_made() {
     let words = format!("{quick} --json {}", missing.display());
     refused(dir.path(), &words, 1, "absent/results.json");
     assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
+fn a_page_of_somebody_else_is_not_replaced_and_one_of_the_lab_is() {
+    let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let page = kept.path().join("report.html");
+    let run = |more: &str| {
+        let words = format!("--quick --size 1MB --experiment extend{more}");
+        lab(dir.path(), &words).current_dir(kept.path()).output().unwrap()
+    };
+    fs::write(&page, "<html>mine</html>").unwrap();
+    let output = run("");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("report.html is there and was not made by the lab"));
+    assert_eq!(fs::read_to_string(&page).unwrap(), "<html>mine</html>");
+    fs::remove_file(&page).unwrap();
+    assert!(run(" --json one.json").status.success());
+    let output = run(" --json two.json");
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(fs::read_to_string(&page).unwrap().contains("<svg"));
+    let mut compare = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+    compare.current_dir(kept.path()).args(["lab", "--compare", "one.json", "two.json"]);
+    let output = compare.args(["--html", "both.html"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        told.contains("one") && told.contains("two") && told.contains("write_zeros 1"),
+        "{told}"
+    );
+    assert_eq!(names(kept.path()), ["both.html", "one.json", "report.html", "two.json"]);
 }
