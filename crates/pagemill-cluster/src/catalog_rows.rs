@@ -10,7 +10,7 @@ use pagemill_format::Oid;
 
 use crate::data_directory::Cluster;
 use crate::database::{Database, catalog};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::name_rows::{DatabaseRows, DatabaseSettings};
 use crate::names::{NameRows, SearchPath};
 use crate::relation::{ClassRow, RelationKind};
@@ -27,6 +27,57 @@ impl Cluster {
             Ok(())
         })?;
         Ok(found)
+    }
+}
+
+impl Cluster {
+    /// The tablespace of this name.
+    ///
+    /// # Errors
+    /// When there is none, or the catalog cannot be read.
+    pub fn tablespace(&self, name: &str) -> Result<Oid> {
+        self.shared_object(catalog::PG_TABLESPACE, "spcname", name, "tablespace")
+    }
+
+    /// The role of this name.
+    ///
+    /// # Errors
+    /// When there is none, or the catalog cannot be read.
+    pub fn role(&self, name: &str) -> Result<Oid> {
+        self.shared_object(catalog::PG_AUTHID, "rolname", name, "role")
+    }
+
+    /// The superuser with the lowest OID: mostly the one that initdb made.
+    ///
+    /// # Errors
+    /// When there is none, or the catalog cannot be read.
+    pub fn first_superuser(&self) -> Result<Oid> {
+        let mut first: Option<Oid> = None;
+        self.scan_shared(catalog::PG_AUTHID, &["oid", "rolsuper"], |row| {
+            if row.byte(1)? != 0 {
+                let oid = row.oid(0)?;
+                first = Some(first.map_or(oid, |first| first.min(oid)));
+            }
+            Ok(())
+        })?;
+        first.ok_or_else(|| Error::refused("there is no superuser to own it: name another owner"))
+    }
+
+    fn shared_object(&self, table: Oid, column: &str, name: &str, kind: &str) -> Result<Oid> {
+        let (mut found, mut names) = (None, Vec::new());
+        self.scan_shared(table, &["oid", column], |row| {
+            let stored = row.name(1)?;
+            if *stored == *name.as_bytes() {
+                found = Some(row.oid(0)?);
+            }
+            names.push(String::from_utf8_lossy(&stored).into_owned());
+            Ok(())
+        })?;
+        found.ok_or_else(|| {
+            let near = crate::names::nearest(name, names.iter().map(String::as_str), 3);
+            let near = near.into_iter().map(str::to_owned).collect();
+            Error::NotFound { what: format!("{kind} \"{name}\""), near }
+        })
     }
 }
 

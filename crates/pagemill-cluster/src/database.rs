@@ -56,6 +56,12 @@ pub(crate) mod catalog {
     pub(crate) const PG_OPCLASS: Oid = Oid(2616);
     pub(crate) const PG_TRIGGER: Oid = Oid(2620);
 
+    // Changed when databases are made and dropped.
+    pub(crate) const PG_SHDEPEND: Oid = Oid(1214);
+    pub(crate) const PG_SHDESCRIPTION: Oid = Oid(2396);
+    pub(crate) const PG_SHSECLABEL: Oid = Oid(3592);
+    pub(crate) const PG_SUBSCRIPTION: Oid = Oid(6100);
+
     /// Those read through a database; the others are shared by all.
     pub(crate) const ALL: [Oid; 18] = [
         PG_TYPE,
@@ -83,7 +89,7 @@ pub(crate) mod catalog {
 pub const FIRST_NORMAL_OID: Oid = Oid(16384);
 
 /// `DATCONNLIMIT_INVALID_DB`: 16 on, and the minor releases of 14 and 15 that came with it.
-const INVALID_DATABASE_LIMIT: i32 = -2;
+pub(crate) const INVALID_DATABASE_LIMIT: i32 = -2;
 
 /// `heap_tableam_handler` in `pg_proc`.
 const HEAP_HANDLER: Oid = Oid(3);
@@ -442,12 +448,6 @@ impl Database {
     /// When a mapped relation is not in the relation map.
     pub fn base_path(&self, class: &ClassRow) -> Result<PathBuf> {
         self.inner.base_path(class)
-    }
-
-    /// The columns of a catalog, and the shape of its tuples; `None` for one that is not read.
-    pub(crate) fn catalog_shape(&self, oid: Oid) -> Option<(&[Column], TupleLayout)> {
-        let columns = self.inner.catalog_columns.get(&oid)?;
-        Some((columns, tuple_layout(columns)))
     }
 
     /// As [`scan`](Self::scan), for a catalog whose columns are not kept.

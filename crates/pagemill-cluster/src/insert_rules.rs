@@ -133,6 +133,14 @@ impl Database {
         })
     }
 
+    /// True when full segments of WAL are handed to an archive (`archive_mode`).
+    ///
+    /// # Errors
+    /// When the settings cannot be read.
+    pub fn archives_wal(&self) -> Result<bool> {
+        Ok(self.session_settings()?.archives_wal())
+    }
+
     /// How page images are compressed (`wal_compression`).
     ///
     /// # Errors

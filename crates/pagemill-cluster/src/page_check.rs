@@ -80,7 +80,12 @@ pub fn read_again(
     last
 }
 
-fn find_fault(verify_checksums: bool, block: BlockNumber, bytes: &BlockBytes) -> Option<String> {
+/// What is wrong with a page, if something is; its checksum is asked where the cluster has them.
+pub fn find_fault(
+    verify_checksums: bool,
+    block: BlockNumber,
+    bytes: &BlockBytes,
+) -> Option<String> {
     let page = Page::new(bytes);
     if verify_checksums && !page.is_new() {
         let (stored, computed) = (page.header().checksum, page_checksum(bytes, block));

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod byte_scan;
+pub mod clone;
 mod copy_csv;
 pub mod copy_format;
 pub mod copy_input;

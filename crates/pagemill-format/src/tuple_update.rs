@@ -1,10 +1,10 @@
-//! A row that gets a new version: what changes in the headers of the old one and the new one.
+//! A row that gets a new version, or is deleted: what changes in the headers of the old version and the new one.
 //!
 //! Invariant: who does not see the updating transaction sees the old version, unchanged but for its `xmax` and `ctid`;
 //! who sees it follows the `ctid` to the new one. The new version is entered in the indexes by itself, so neither is
 //! part of a HOT chain with the other.
 //!
-//! Source: `heap_update` in `src/backend/access/heap/heapam.c`, `src/include/access/htup_details.h`, PostgreSQL 14 to 18.
+//! Source: `heap_update` and `heap_delete` in `src/backend/access/heap/heapam.c`, `src/include/access/htup_details.h`, PostgreSQL 14 to 18.
 
 use crate::ids::{Tid, TransactionId};
 use crate::tuple::{TUPLE_HEADER_BYTES, infomask};
@@ -18,6 +18,8 @@ const INFOMASK: usize = 20;
 /// `HEAP_NATTS_MASK` and `HEAP_ONLY_TUPLE` of `t_infomask2`.
 const NATTS: u16 = 0x07FF;
 const HEAP_ONLY: u16 = 0x8000;
+/// `HEAP_KEYS_UPDATED` of `t_infomask2`: the row is gone, or its key is another.
+const KEYS_UPDATED: u16 = 0x2000;
 /// `HEAP_COMBOCID`.
 const COMBO_CID: u16 = 0x0020;
 /// All that tells of the deleter.
@@ -37,6 +39,19 @@ pub fn supersede(tuple: &mut [u8], xid: TransactionId, successor: Tid) {
     header[CTID..CTID + 6].copy_from_slice(&tid_bytes(successor));
     change(header, INFOMASK2, |mask| mask & (NATTS | HEAP_ONLY));
     change(header, INFOMASK, |mask| mask & !(XMAX_BITS | MOVED | COMBO_CID));
+}
+
+/// Marks the tuple at `at` as deleted by a transaction.
+pub fn delete(tuple: &mut [u8], xid: TransactionId, at: Tid) {
+    supersede(tuple, xid, at);
+    let Some(header) = tuple.first_chunk_mut::<TUPLE_HEADER_BYTES>() else { return };
+    change(header, INFOMASK2, |mask| mask | KEYS_UPDATED);
+}
+
+/// Tells a tuple where it is: a row's newest version leads to itself.
+pub fn place(tuple: &mut [u8], at: Tid) {
+    let Some(header) = tuple.first_chunk_mut::<TUPLE_HEADER_BYTES>() else { return };
+    header[CTID..CTID + 6].copy_from_slice(&tid_bytes(at));
 }
 
 /// Makes a copy of a tuple its new version, written by a transaction to the place `at`.
@@ -76,5 +91,18 @@ mod tests {
         assert_eq!((old.xmax(), old.ctid(), old.infomask()), (800, at, 0x0102));
         assert_eq!((new.xmin().0, new.xmax(), new.ctid()), (800, 0, at));
         assert_eq!((new.infomask(), new.infomask2(), old.infomask2()), (0x2802, 1, 0x8001));
+    }
+
+    #[test]
+    fn a_deleted_tuple_leads_to_itself() {
+        let mut tuple = [0; 32];
+        tuple[22] = 24;
+        tuple[INFOMASK..INFOMASK + 2].copy_from_slice(&0x0902u16.to_le_bytes());
+        tuple[INFOMASK2..INFOMASK2 + 2].copy_from_slice(&0x0003u16.to_le_bytes());
+        let at = Tid { block: BlockNumber(7), line_pointer: 3 };
+        delete(&mut tuple, TransactionId(800), at);
+        let tuple = HeapTuple::parse(&tuple).unwrap();
+        assert_eq!((tuple.xmax(), tuple.ctid()), (800, at));
+        assert_eq!((tuple.infomask(), tuple.infomask2()), (0x0102, 0x2003));
     }
 }

@@ -55,6 +55,10 @@ counters! {
     write_calls,
     /// Bytes those calls wrote.
     bytes_written,
+    /// Calls that copied from file to file within the kernel, or let files share blocks.
+    copy_calls,
+    /// Bytes those calls copied or shared.
+    bytes_copied,
     /// Calls that took space for a file without data.
     extend_calls,
     /// Calls that waited for a device to hold the data.
@@ -96,6 +100,13 @@ impl Counters {
     pub(crate) fn record_write(&self, bytes: usize, waited: Duration) {
         self.write_calls.fetch_add(1, Relaxed);
         self.bytes_written.fetch_add(bytes as u64, Relaxed);
+        self.record_wait(waited);
+    }
+
+    /// Adds one call that copied `bytes` from file to file (0 when it failed) after `waited`.
+    pub(crate) fn record_copy(&self, bytes: u64, waited: Duration) {
+        self.copy_calls.fetch_add(1, Relaxed);
+        self.bytes_copied.fetch_add(bytes, Relaxed);
         self.record_wait(waited);
     }
 

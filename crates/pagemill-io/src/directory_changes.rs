@@ -2,6 +2,7 @@
 //!
 //! A name lasts when its directory was synced, and not before: each of these says whether it does so itself.
 
+use std::io;
 use std::path::Path;
 
 use rustix::fs::FlockOperation;
@@ -31,7 +32,7 @@ impl Storage {
         match locked {
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(Some(HeldLock(file))),
-            Err(error) => Err(Error::new(std::io::Error::from(error), path)),
+            Err(error) => Err(Error::new(io::Error::from(error), path)),
         }
     }
 
@@ -69,6 +70,33 @@ impl Storage {
     pub fn create_dir(&self, path: &Path) -> Result<()> {
         let made = self.file_system().create_dir(path);
         made.map_err(|error| Error::new(error, path))
+    }
+
+    /// Removes a directory with everything in it, if it is there. Syncs the directory it was in.
+    ///
+    /// # Errors
+    /// Names what could not be removed.
+    pub fn remove_tree(&self, path: &Path) -> Result<()> {
+        let entries = match self.read_dir(path) {
+            Err(error) if error.is_not_found() => return Ok(()),
+            entries => entries?,
+        };
+        for entry in entries {
+            let inner = path.join(&entry.name);
+            // A link to a directory is removed as what it is, and what it leads to stays.
+            match self.file_system().remove(&inner) {
+                Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+                    self.remove_tree(&inner)?;
+                }
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::new(error, inner));
+                }
+                _ => {}
+            }
+        }
+        let removed = self.file_system().remove_dir(path);
+        removed.map_err(|error| Error::new(error, path))?;
+        self.sync_dir_of(path)
     }
 
     /// Waits until the device holds the names in a directory.
@@ -135,7 +163,7 @@ impl Storage {
                 }
             }
         }
-        Err(Error::new(std::io::Error::from(std::io::ErrorKind::AlreadyExists), directory))
+        Err(Error::new(io::Error::from(io::ErrorKind::AlreadyExists), directory))
     }
 
     /// Gives a small file these contents at once: written beside it as `temporary`, synced, renamed, the
@@ -163,6 +191,22 @@ impl Storage {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_tree_is_removed_and_what_a_link_in_it_leads_to_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (tree, other) = (dir.path().join("5"), dir.path().join("other"));
+        std::fs::create_dir_all(tree.join("inner/deep")).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        std::fs::write(other.join("kept"), "x").unwrap();
+        std::fs::write(tree.join("inner/16384"), "x").unwrap();
+        std::os::unix::fs::symlink(&other, tree.join("link")).unwrap();
+        let storage = Storage::real();
+        storage.remove_tree(&tree).unwrap();
+        storage.remove_tree(&tree).unwrap();
+        assert!(!tree.exists());
+        assert!(other.join("kept").exists());
+    }
+
     use super::*;
     use crate::ErrorKind;
 

@@ -6,6 +6,7 @@ mod directory_changes;
 pub mod error;
 mod failed_sync;
 mod file_cache;
+pub mod file_copy;
 pub mod file_damage;
 pub mod file_extension;
 pub mod fork_files;
@@ -35,6 +36,7 @@ pub mod write_settings;
 pub use counters::{Counters, CountersSnapshot};
 pub use directory_changes::HeldLock;
 pub use error::{Error, ErrorKind, Result};
+pub use file_copy::{CopiedFile, CopiedPiece, CopyMethod};
 pub use file_damage::{FileDamage, FileDamageKind};
 pub use file_extension::{FileExtendMethod, FileExtension};
 pub use fork_files::ForkFiles;
@@ -54,8 +56,8 @@ pub use read_settings::{
 };
 pub use real_files::RealFileSystem;
 pub use seam::{
-    Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Lane,
-    Metadata, OpenForWrite, QueueKind, QueuedIo, Residency,
+    Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, FreeSpace, IoQueue,
+    Lane, Metadata, OpenForWrite, QueueKind, QueuedIo, Residency,
 };
 pub use segment_listing::SegmentListing;
 pub use spool::Spool;

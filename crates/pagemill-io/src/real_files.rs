@@ -9,15 +9,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::BLOCK_SIZE;
-use pagemill_sys::{ALIGNMENT, Mapping, WritableMapping, WriteBack};
+use pagemill_sys::{ALIGNMENT, Extent, Mapping, WritableMapping, WriteBack};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FallocateFlags, Gid, Mode, OFlags, SeekFrom, Statx, StatxFlags, Uid};
 
 use crate::place::Place;
 use crate::ring_queue::RingQueue;
 use crate::seam::{
-    Advice, Caching, Create, DirEntry, File, FileSystem, IoQueue, Metadata, OpenForWrite,
-    QueueKind, Residency,
+    Advice, Caching, Create, DirEntry, File, FileSystem, FreeSpace, IoQueue, Metadata,
+    OpenForWrite, QueueKind, Residency,
 };
 use crate::worker_queue::WorkerQueue;
 
@@ -75,6 +75,18 @@ impl FileSystem for RealFileSystem {
             give_to_owner_of_directory(path, rustix::fs::open(path, flags, Mode::empty())?)?;
         }
         Ok(())
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        Ok(rustix::fs::rmdir(path)?)
+    }
+
+    fn free_space(&self, path: &Path) -> io::Result<Option<FreeSpace>> {
+        let (space, file) = (rustix::fs::statvfs(path)?, rustix::fs::stat(path)?);
+        let left =
+            if rustix::process::geteuid().is_root() { space.f_bfree } else { space.f_bavail };
+        let bytes = left.saturating_mul(space.f_frsize);
+        Ok(Some(FreeSpace { bytes, device: file.st_dev }))
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
@@ -286,6 +298,25 @@ impl File for RealFile {
 
     fn write_back(&self, range: Range<u64>, how: WriteBack) -> io::Result<()> {
         pagemill_sys::write_back(&self.fd, range, how)
+    }
+
+    fn share_blocks_of(&self, from: &dyn File) -> io::Result<()> {
+        let from = from.descriptor().ok_or(io::ErrorKind::Unsupported)?;
+        Ok(rustix::fs::ioctl_ficlone(&self.fd, from)?)
+    }
+
+    fn copy_range_of(&self, from: &dyn File, range: Range<u64>) -> io::Result<u64> {
+        let from = from.descriptor().ok_or(io::ErrorKind::Unsupported)?;
+        let (mut source, mut target) = (range.start, range.start);
+        let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        let fds = (from, &self.fd);
+        let copied =
+            rustix::fs::copy_file_range(fds.0, Some(&mut source), fds.1, Some(&mut target), len)?;
+        Ok(copied as u64)
+    }
+
+    fn extents(&self) -> io::Result<Vec<Extent>> {
+        pagemill_sys::extents(&self.fd)
     }
 
     fn is_own(&self) -> bool {

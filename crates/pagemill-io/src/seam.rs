@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pagemill_sys::{AlignedBuffer, Mapping, WritableMapping, WriteBack};
+use pagemill_sys::{AlignedBuffer, Extent, Mapping, WritableMapping, WriteBack};
 use rustix::fd::OwnedFd;
 
 use crate::place::Place;
@@ -87,6 +87,24 @@ pub trait FileSystem: Send + Sync + Debug {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Removes a directory, which has to be empty.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// What a path's file system has left for this process; `None` where that is not told.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn free_space(&self, path: &Path) -> io::Result<Option<FreeSpace>> {
+        let _ = path;
+        Ok(None)
     }
 
     /// Waits until the device holds the names in a directory.
@@ -342,6 +360,36 @@ pub trait File: Send + Sync + Debug {
         Ok(())
     }
 
+    /// Makes this file, which is empty, have all bytes of `from` by sharing its blocks (`FICLONE`): all of them or
+    /// none.
+    ///
+    /// # Errors
+    /// What the operating system reports, EINTR included: EXDEV, EOPNOTSUPP, ENOTTY or EINVAL where these two files
+    /// cannot share; [`io::ErrorKind::Unsupported`] where there is no such call, or `from` is of another file system
+    /// of this seam.
+    fn share_blocks_of(&self, from: &dyn File) -> io::Result<()> {
+        let _ = from;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Copies once within the kernel (`copy_file_range`), to the same range, in bytes, that is copied from. Fewer bytes
+    /// than asked for mean nothing, and neither do none, which some file systems answer before the end.
+    ///
+    /// # Errors
+    /// As [`share_blocks_of`](Self::share_blocks_of).
+    fn copy_range_of(&self, from: &dyn File, range: Range<u64>) -> io::Result<u64> {
+        let _ = (from, range);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Where the file lies on its device; what is changed in the page cache is written back first.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where it cannot tell.
+    fn extents(&self) -> io::Result<Vec<Extent>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// True when the file belongs to this process's user, whom the kernel tells which of its pages are in
     /// memory.
     fn is_own(&self) -> bool {
@@ -448,6 +496,15 @@ pub struct FinishedIo {
 pub struct DirEntry {
     /// The name, without the directory.
     pub name: OsString,
+}
+
+/// What a file system has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FreeSpace {
+    /// Bytes that this process can still write.
+    pub bytes: u64,
+    /// A number that all paths of the file system have, and no other.
+    pub device: u64,
 }
 
 /// What is known of a file without opening it.

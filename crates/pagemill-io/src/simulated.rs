@@ -5,6 +5,7 @@
 //! most of which a correct reader or writer survives; and lasting faults at a place (an unreadable byte, a file that
 //! was cut or removed), which it must report.
 
+use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ops::Range;
@@ -14,11 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 
 use crate::real_files::RealFileSystem;
-use pagemill_sys::{Mapping, WritableMapping, WriteBack};
+use pagemill_sys::{Extent, Mapping, WritableMapping, WriteBack};
 
 use crate::seam::{
-    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Metadata, OpenForWrite,
-    QueueKind, QueuedIo,
+    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, FreeSpace, IoQueue, Metadata,
+    OpenForWrite, QueueKind, QueuedIo,
 };
 use crate::worker_queue::WorkerQueue;
 
@@ -48,6 +49,9 @@ struct Faults {
     by_path: HashMap<PathBuf, FileFaults>,
     failing_syncs: u32,
     allocation_refused: Option<Errno>,
+    copies_refused: Option<Errno>,
+    /// Where copies within the kernel come to nothing.
+    copies_end_at: Option<u64>,
     /// Bytes up to which a file can grow.
     space: Option<u64>,
 }
@@ -90,6 +94,16 @@ impl FaultyFileSystem {
     /// Every allocation fails with this error.
     pub fn refuse_allocation(&self, errno: Errno) {
         self.faults().allocation_refused = Some(errno);
+    }
+
+    /// Every call that copies from file to file, or lets files share blocks, fails with this error.
+    pub fn refuse_copies(&self, errno: Errno) {
+        self.faults().copies_refused = Some(errno);
+    }
+
+    /// Copies within the kernel come to this offset of a file, and then to nothing.
+    pub fn end_copies_at(&self, offset: u64) {
+        self.faults().copies_end_at = Some(offset);
     }
 
     /// There is space for this many bytes in a file, and not for more. A write that begins within takes
@@ -155,6 +169,24 @@ impl Faults {
         }
     }
 
+    /// Up to where a copy of a range comes, after the faults.
+    fn next_copy(&mut self, path: &Path, range: Range<u64>) -> io::Result<Range<u64>> {
+        if let Some(errno) = self.copies_refused {
+            return Err(errno.into());
+        }
+        let end = range.end.min(self.copies_end_at.unwrap_or(u64::MAX)).max(range.start);
+        let wanted = usize::try_from(end - range.start).unwrap_or(usize::MAX);
+        let wanted = self.next_write(wanted, range.start)?;
+        let unreadable = self.by_path.get(path).is_some_and(|file| {
+            file.unreadable.iter().any(|byte| (range.start..end).contains(byte))
+        });
+        if unreadable {
+            Err(Errno::IO.into())
+        } else {
+            Ok(range.start..range.start + wanted as u64)
+        }
+    }
+
     /// How many of `wanted` bytes at `offset` a call returns at most, after the faults.
     fn next_read(&mut self, path: &Path, wanted: usize, offset: u64) -> io::Result<usize> {
         let allowed = self.next_call(wanted)?;
@@ -194,6 +226,14 @@ impl FileSystem for FaultyFileSystem {
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         self.real.create_dir(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.real.remove_dir(path)
+    }
+
+    fn free_space(&self, path: &Path) -> io::Result<Option<FreeSpace>> {
+        self.real.free_space(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
@@ -279,6 +319,40 @@ impl File for FaultyFile {
 
     fn write_back(&self, range: Range<u64>, how: WriteBack) -> io::Result<()> {
         self.file.write_back(range, how)
+    }
+
+    fn share_blocks_of(&self, from: &dyn File) -> io::Result<()> {
+        let from = Self::of(from)?;
+        let len = from.file.len()?;
+        let allowed = self.files.faults().next_copy(&from.path, 0..len)?;
+        if allowed.end < len {
+            return Err(Errno::NOSPC.into());
+        }
+        self.file.share_blocks_of(&*from.file)
+    }
+
+    fn copy_range_of(&self, from: &dyn File, range: Range<u64>) -> io::Result<u64> {
+        let from = Self::of(from)?;
+        let allowed = self.files.faults().next_copy(&from.path, range)?;
+        if allowed.is_empty() {
+            return Ok(0);
+        }
+        self.file.copy_range_of(&*from.file, allowed)
+    }
+
+    fn extents(&self) -> io::Result<Vec<Extent>> {
+        self.file.extents()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl FaultyFile {
+    fn of(file: &dyn File) -> io::Result<&Self> {
+        let found = file.as_any().and_then(|file| file.downcast_ref::<Self>());
+        found.ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 }
 

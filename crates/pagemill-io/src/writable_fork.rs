@@ -198,13 +198,19 @@ impl WritableFork {
     /// # Errors
     /// Names the file; no later sync of the storage succeeds.
     pub fn sync(&self) -> Result<()> {
-        let (files, made) = {
-            let segments = self.segments();
-            let files: Vec<_> = segments.open.iter().flatten().cloned().collect();
-            (files, !segments.made.is_empty())
-        };
-        files.iter().try_for_each(WritableFile::sync_data)?;
+        self.sync_files()?;
+        let made = !self.segments().made.is_empty();
         if made { self.storage.sync_dir_of(&self.path) } else { Ok(()) }
+    }
+
+    /// Waits until the device holds all files opened here. Their names may be lost: for many forks in one directory,
+    /// which is synced once after all of them.
+    ///
+    /// # Errors
+    /// As [`sync`](Self::sync).
+    pub fn sync_files(&self) -> Result<()> {
+        let files: Vec<_> = self.segments().open.iter().flatten().cloned().collect();
+        files.iter().try_for_each(WritableFile::sync_data)
     }
 
     /// The files made here, in no order.

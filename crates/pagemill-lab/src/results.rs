@@ -206,6 +206,12 @@ pub struct Sample {
     pub device_bytes: Option<u64>,
     /// Operations done, for rates and latencies.
     pub operations: u64,
+    /// Bytes of the work in this turn, where turns last a time and differ; `None` for those of the group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Seconds of its parts, by name: `extend`, `fdatasync`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, f64>,
     /// A figure that is counted, not timed: extents.
     pub counted: Option<f64>,
     /// Calls by name: `pread`, `lseek`, `fdatasync`, `io_uring_enter`.
@@ -300,11 +306,12 @@ impl Figure {
         matches!(self, Self::Throughput | Self::Rate)
     }
 
-    fn of(self, sample: &Sample, bytes: u64) -> f64 {
+    /// The figure of a sample, given the bytes of its group's work.
+    pub fn of(self, sample: &Sample, bytes: u64) -> f64 {
         let operations = sample.operations.max(1) as f64;
         match self {
             Self::Elapsed => sample.elapsed_s,
-            Self::Throughput => bytes as f64 / sample.elapsed_s,
+            Self::Throughput => sample.bytes.unwrap_or(bytes) as f64 / sample.elapsed_s,
             Self::Rate => operations / sample.elapsed_s,
             Self::Latency => sample.elapsed_s / operations,
             Self::Count => sample.counted.unwrap_or_default(),

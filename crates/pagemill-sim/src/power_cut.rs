@@ -187,6 +187,11 @@ impl FileSystem for PowerCutFileSystem {
         self.change(change, || self.real.create_dir(path))
     }
 
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let change = Change::RemoveDir { path: self.within(path)? };
+        self.change(change, || self.real.remove_dir(path))
+    }
+
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         // What the image is about needs no real sync.
         let path = self.inside(&path.canonicalize()?)?;

@@ -27,6 +27,13 @@ unsafe extern "C" {
 /// Texts up to this length are compared without taking memory.
 const SHORT_TEXT: usize = 255;
 
+/// The version of the C library, which is that of its collations: `2.36`.
+pub fn libc_version() -> String {
+    // SAFETY: the function takes nothing and returns a string that ends with a zero and lives as long as the program.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    version.to_string_lossy().into_owned()
+}
+
 /// The order of a locale.
 #[derive(Debug)]
 pub struct LocaleCollation {

@@ -14,7 +14,9 @@ use clap_complete::Shell;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
+use crate::clone_arguments::{CloneArguments, DropArguments};
 use crate::generate_arguments::GenerateArguments;
+use crate::lab_arguments::LabArguments;
 use crate::load_arguments::LoadArguments;
 use crate::option_values::shared_buffers;
 use crate::read_arguments::ReadArguments;
@@ -43,8 +45,11 @@ pub(crate) enum Command {
     Export(Box<ExportArguments>),
     Inspect(InspectArguments),
     Load(Box<LoadArguments>),
+    Clone(Box<CloneArguments>),
+    Drop(DropArguments),
     Generate(GenerateArguments),
     Wal(WalArguments),
+    Lab(LabArguments),
     Probe(ProbeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),

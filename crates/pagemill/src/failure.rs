@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use pagemill_cluster::Error as ClusterError;
 use pagemill_engine::Error as EngineError;
+use pagemill_lab::Error as LabError;
 
 const FAILED: u8 = 1;
 const WRONG_USAGE: u8 = 2;
@@ -61,6 +62,7 @@ pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<UsageError>()
         || error.downcast_ref::<EngineError>().is_some_and(EngineError::is_usage)
         || error.downcast_ref::<ClusterError>().is_some_and(ClusterError::is_usage)
+        || error.downcast_ref::<LabError>().is_some_and(LabError::is_usage)
 }
 
 /// True when nothing more can be written.

@@ -5,8 +5,11 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod clone;
+mod clone_arguments;
 mod completions;
 mod count;
+mod drop_database;
 mod export;
 mod export_files;
 mod failure;
@@ -15,6 +18,10 @@ mod generate_arguments;
 mod inspect;
 mod inspect_block;
 mod inspect_relation;
+mod lab;
+mod lab_arguments;
+mod lab_display;
+mod lab_text;
 mod load;
 mod load_arguments;
 mod ls;
@@ -51,8 +58,11 @@ fn main() -> ExitCode {
         Command::Export(arguments) => export::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Load(arguments) => load::run(arguments),
+        Command::Clone(arguments) => clone::run(arguments),
+        Command::Drop(arguments) => drop_database::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Wal(arguments) => wal::run(arguments),
+        Command::Lab(arguments) => lab::run(arguments),
         Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man_page::run(arguments),

@@ -77,6 +77,18 @@ fn blocks(text: &str) -> Option<usize> {
     Some((number * bytes / BLOCK_SIZE as f64).round_ties_even() as usize)
 }
 
+/// Bytes of a size: a number of bytes, or of B, kB, MB, GB or TB, fractions and blanks allowed.
+pub(crate) fn byte_size(text: &str) -> Result<u64, String> {
+    let is_bare = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let bytes = match is_bare(text.trim()) {
+        true => text.trim().parse().ok(),
+        false => blocks(text).map(|blocks| (blocks as u64).saturating_mul(BLOCK_SIZE as u64)),
+    };
+    let reason =
+        "a size is a number of bytes, or a number and a unit: B, kB, MB, GB, TB, as in 64MB";
+    bytes.ok_or_else(|| reason.into())
+}
+
 /// A locale whose way to print money is known.
 pub(crate) fn money_locale(name: &str) -> Result<&str> {
     match MoneyFormat::for_locale(name) {

@@ -12,12 +12,16 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use pagemill_engine::Progress;
+use pagemill_format::BLOCK_SIZE;
 
 use crate::arguments::ProgressMode;
 
 const ASK_EVERY: Duration = Duration::from_millis(100);
 const TEMPLATE: &str = "{bar:30} {percent:>3}% {human_pos}/{human_len} pages, \
                         {rate} pages/s, {elapsed} elapsed, {eta} left";
+
+const BYTES_TEMPLATE: &str =
+    "{bar:30} {percent:>3}% {bytes}/{total_bytes}, {bytes_per_sec}, {elapsed} elapsed, {eta} left";
 
 /// A progress bar that is shown, or none.
 pub(crate) struct ProgressDisplay {
@@ -39,16 +43,25 @@ pub(crate) fn is_wanted(mode: ProgressMode) -> bool {
 impl ProgressDisplay {
     /// Shows a bar for so many pages; for `None`, nothing.
     pub(crate) fn start(pages: Option<u64>, progress: &Arc<Progress>) -> Self {
+        Self::start_with(pages, progress, TEMPLATE, 1)
+    }
+
+    /// As [`start`](Self::start), told in bytes.
+    pub(crate) fn start_bytes(pages: Option<u64>, progress: &Arc<Progress>) -> Self {
+        Self::start_with(pages, progress, BYTES_TEMPLATE, BLOCK_SIZE as u64)
+    }
+
+    fn start_with(pages: Option<u64>, progress: &Arc<Progress>, template: &str, unit: u64) -> Self {
         let Some(pages) = pages else { return Self { shown: None } };
-        let bar = ProgressBar::with_draw_target(Some(pages), ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
+        let bar = ProgressBar::with_draw_target(Some(pages * unit), ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.with_key("rate", write_rate));
         }
         let (stop, stopped) = channel::<()>();
         let (watched, moved) = (progress.clone(), bar.clone());
         let thread = std::thread::spawn(move || {
             while stopped.recv_timeout(ASK_EVERY) == Err(RecvTimeoutError::Timeout) {
-                moved.set_position(watched.pages());
+                moved.set_position(watched.pages() * unit);
             }
         });
         Self { shown: Some(Shown { bar, stop: Some(stop), thread: Some(thread) }) }

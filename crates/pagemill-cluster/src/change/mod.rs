@@ -2,17 +2,29 @@
 //!
 //! Invariant: nothing outside of this module writes to a data directory.
 
-mod class_indexes;
+mod catalog_indexes;
+mod catalog_pages;
+mod catalog_table;
 mod class_rows;
-mod class_versions;
 mod cluster_change;
 mod commit_log;
+mod database_creation;
+mod database_removal;
+mod database_row;
 mod lock;
 mod oid_counter;
 mod pending;
 mod replay;
+mod shared_rows;
+mod state_check;
+mod transaction;
 
 pub use class_rows::ClassChange;
 pub use cluster_change::ClusterChange;
+pub use database_creation::{
+    DatabaseCreation, DatabaseDirectory, check_new_database, database_directories,
+};
+pub use database_removal::{check_drop, drop_database};
+pub use database_row::NewDatabase;
 pub use lock::ClusterLock;
 pub use oid_counter::OidCounter;

@@ -1,17 +1,19 @@
 //! What a change that was not finished leaves behind, and how the next one removes it.
 //!
-//! New relation files are made before the commit, and a killed process cannot remove them. So their numbers are written
-//! to a file in the data directory first, which PostgreSQL passes over:
+//! New relation files and directories of databases are made before the commit, and a killed process cannot remove them.
+//! So their numbers are written to a file in the data directory first, which PostgreSQL passes over:
 //!
 //! ```text
 //! pagemill.pending:  relation files of a change that was not finished
 //!                    1663 5 16390        tablespace, database, relfilenode
+//!                    1663 16391          tablespace, database: all of it
 //! ```
 //!
-//! Whoever changes the cluster next finds the list. A number that some row of the database's `pg_class` has was
-//! committed, possibly by the server's own recovery; files of the others belong to nobody and are removed.
+//! Whoever changes the cluster next finds the list. A number that some row of the database's `pg_class`, or of
+//! `pg_database`, has was committed, possibly by the server's own recovery; files of the others belong to nobody and
+//! are removed.
 //!
-//! Invariant: no file is made under a number before the list that has it is durable, and no list is removed while
+//! Invariant: nothing is made under a number before the list that has it is durable, and no list is removed while
 //! there can be such a file.
 
 use std::path::{Path, PathBuf};
@@ -29,6 +31,20 @@ const TEMPORARY: &str = "pagemill.pending.new";
 const TITLE: &str = "relation files of a change that was not finished";
 const LIMIT: u64 = 1 << 20;
 
+/// What may be left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unfinished {
+    /// Files of a relation.
+    Files(RelFileLocator),
+    /// The directory of a database in a tablespace.
+    Database {
+        /// The tablespace.
+        tablespace: Oid,
+        /// The database.
+        database: Oid,
+    },
+}
+
 /// The path of a relation's files, without fork and segment.
 pub(super) fn base(cluster: &Cluster, file: RelFileLocator) -> PathBuf {
     let directory = cluster.tablespace_path(file.tablespace, file.database);
@@ -36,10 +52,15 @@ pub(super) fn base(cluster: &Cluster, file: RelFileLocator) -> PathBuf {
 }
 
 /// Makes the list durable.
-pub(super) fn write(storage: &Storage, directory: &Path, files: &[RelFileLocator]) -> Result<()> {
+pub(super) fn write(storage: &Storage, directory: &Path, list: &[Unfinished]) -> Result<()> {
     let mut text = format!("{TITLE}\n");
-    for file in files {
-        text += &format!("{} {} {}\n", file.tablespace, file.database, file.number);
+    for each in list {
+        text += &match each {
+            Unfinished::Files(RelFileLocator { tablespace, database, number }) => {
+                format!("{tablespace} {database} {number}\n")
+            }
+            Unfinished::Database { tablespace, database } => format!("{tablespace} {database}\n"),
+        };
     }
     let (path, temporary) = (directory.join(NAME), directory.join(TEMPORARY));
     Ok(storage.replace_file(&path, &temporary, text.as_bytes())?)
@@ -59,35 +80,46 @@ pub(super) fn remove_leftovers(cluster: &Cluster) -> Result<()> {
         Err(error) if error.is_not_found() => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    let files = parse(&text).map_err(|line| {
+    let list = parse(&text).map_err(|line| {
         let what = format!("line {line} names no relation file: remove this file by hand");
         Damage::in_file(&path, what)
     })?;
-    for file in files {
-        if !is_in_use(cluster, file)? {
-            remove_files(cluster, file)?;
+    for each in list {
+        match each {
+            Unfinished::Files(file) if !is_in_use(cluster, file)? => remove_files(cluster, file)?,
+            Unfinished::Database { tablespace, database } if !has_database(cluster, database)? => {
+                remove_database(cluster, tablespace, database)?;
+            }
+            _ => {}
         }
     }
     forget(cluster.storage(), cluster.path())
 }
 
-/// The files listed, or the number of a line that lists none.
-fn parse(text: &[u8]) -> Result<Vec<RelFileLocator>, usize> {
+/// What is listed, or the number of a line that lists nothing.
+fn parse(text: &[u8]) -> Result<Vec<Unfinished>, usize> {
     let text = String::from_utf8_lossy(text);
-    let file = |(number, line): (usize, &str)| {
-        let mut numbers = line.split(' ').map(str::parse::<u32>);
-        match (numbers.next(), numbers.next(), numbers.next(), numbers.next()) {
-            (Some(Ok(tablespace)), Some(Ok(database)), Some(Ok(number)), None) => {
-                Ok(RelFileLocator {
-                    tablespace: Oid(tablespace),
-                    database: Oid(database),
-                    number: Oid(number),
-                })
+    let entry = |(number, line): (usize, &str)| {
+        let numbers: Result<Vec<_>, _> = line.split(' ').map(|n| n.parse().map(Oid)).collect();
+        match numbers.as_deref() {
+            Ok(&[tablespace, database, number]) => {
+                Ok(Unfinished::Files(RelFileLocator { tablespace, database, number }))
             }
+            Ok(&[tablespace, database]) => Ok(Unfinished::Database { tablespace, database }),
             _ => Err(number + 1),
         }
     };
-    text.lines().enumerate().skip(1).map(file).collect()
+    text.lines().enumerate().skip(1).map(entry).collect()
+}
+
+/// True when `pg_database` has a row for it.
+fn has_database(cluster: &Cluster, database: Oid) -> Result<bool> {
+    Ok(cluster.databases()?.iter().any(|row| row.oid == database))
+}
+
+/// Removes the directory of a database in one tablespace, durably.
+pub(super) fn remove_database(cluster: &Cluster, tablespace: Oid, database: Oid) -> Result<()> {
+    Ok(cluster.storage().remove_tree(&cluster.tablespace_path(tablespace, database))?)
 }
 
 /// True when a row of `pg_class` has these files.
@@ -153,10 +185,13 @@ mod tests {
     fn a_list_reads_back_and_a_line_that_is_none_is_told() {
         let dir = tempfile::tempdir().unwrap();
         let file = RelFileLocator { tablespace: Oid(1663), database: Oid(5), number: Oid(16390) };
-        write(&Storage::real(), dir.path(), &[file, file]).unwrap();
+        let database = Unfinished::Database { tablespace: Oid(1663), database: Oid(16391) };
+        let list = [Unfinished::Files(file), database, Unfinished::Files(file)];
+        write(&Storage::real(), dir.path(), &list).unwrap();
         let text = std::fs::read(dir.path().join(NAME)).unwrap();
-        assert_eq!(parse(&text).unwrap(), [file, file]);
-        assert_eq!(parse(b"title\n1663 5 1\n1663 5\n"), Err(3));
+        assert_eq!(parse(&text).unwrap(), list);
+        assert_eq!(parse(b"title\n1663 5 1\n1663\n"), Err(3));
+        assert_eq!(parse(b"title\n1663 5 1 7\n"), Err(2));
         forget(&Storage::real(), dir.path()).unwrap();
         assert!(!dir.path().join(NAME).exists());
     }

@@ -9,7 +9,7 @@
 //! Source: `xlog_redo` in `src/backend/access/transam/xlog.c`, `XLogReadBufferForRedoExtended` in `xlogutils.c`,
 //! PostgreSQL 14 to 18.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use pagemill_format::page_builder::{set_checksum, set_lsn};
 use pagemill_format::wal::RelFileLocator;
@@ -27,13 +27,13 @@ const MOST_BLOCKS: usize = 128;
 /// A fork of a relation.
 type ForkKey = (RelFileLocator, Fork);
 
-/// Writes the images of all records from `begin` up to `end`, but for those of `skipped` relations.
+/// Writes the images of all records from `begin` up to `end`, but for those of relations that `is_skipped`.
 pub(super) fn replay_images(
     cluster: &Cluster,
     wal: &WalDirectory,
     begin: Lsn,
     end: Lsn,
-    skipped: &HashSet<RelFileLocator>,
+    is_skipped: &dyn Fn(RelFileLocator) -> bool,
 ) -> Result<()> {
     let mut reader = WalReader::at(cluster.storage(), wal, begin);
     let mut run = Run::new(cluster);
@@ -42,7 +42,7 @@ pub(super) fn replay_images(
         let Some(record) = reader.next_record()? else { break };
         let lsn = record.end;
         for block in record.parse()?.blocks {
-            let Some(image) = block.image.filter(|_| !skipped.contains(&block.locator)) else {
+            let Some(image) = block.image.filter(|_| !is_skipped(block.locator)) else {
                 continue;
             };
             image.restore(&mut page, &mut scratch)?;

@@ -125,6 +125,12 @@ impl Settings {
         self.setting(name).map(|setting| &*setting.value)
     }
 
+    /// True when full segments of WAL are handed to an archive.
+    pub(crate) fn archives_wal(&self) -> bool {
+        let mode = self.get("archive_mode").unwrap_or_default().to_ascii_lowercase();
+        matches!(mode.as_slice(), b"on" | b"true" | b"yes" | b"1" | b"always")
+    }
+
     /// The value of a setting and where it comes from.
     pub fn setting(&self, name: &str) -> Option<&Setting> {
         self.values.get(&name.to_ascii_lowercase())

@@ -12,6 +12,7 @@
 
 mod block_reference;
 mod commit;
+mod database_records;
 mod description;
 mod image;
 mod invalidation;
@@ -26,6 +27,7 @@ use std::fmt;
 
 pub use block_reference::{BlockImage, BlockReference};
 pub use commit::{Commit, DroppedStatistics};
+pub use database_records::CopiedDatabase;
 pub use image::{ImageCompression, ImageCompressor, PageImage};
 pub use invalidation::Invalidation;
 pub use page_header::{LONG_HEADER_BYTES, LongHeader, PageHeader, SHORT_HEADER_BYTES};

@@ -41,6 +41,7 @@ pub(super) fn make(recording: &Recording, call: usize, loss: Loss, into: &Path) 
         match what {
             Name::Absent => remove_if_there(&target)?,
             Name::Directory => std::fs::create_dir_all(&target)?,
+            Name::NoDirectory => {}
             // Where its directory was lost, the file is too.
             Name::File(_) if !target.parent().is_some_and(Path::is_dir) => {}
             Name::File(file) => {
@@ -48,6 +49,10 @@ pub(super) fn make(recording: &Recording, call: usize, loss: Loss, into: &Path) 
                 std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o600))?;
             }
         }
+    }
+    // From the inside out. Where a file in it was not lost, its removal was.
+    for (path, _) in names.iter().rev().filter(|(_, what)| **what == Name::NoDirectory) {
+        let _ = std::fs::remove_dir(into.join(path));
     }
     Ok(())
 }
@@ -64,6 +69,7 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 enum Name {
     Absent,
     Directory,
+    NoDirectory,
     File(FileNumber),
 }
 
@@ -144,7 +150,8 @@ impl<'r> Image<'r> {
                 Change::Rename { from, to, .. } => is_synced(from) && is_synced(to),
                 Change::Create { path, .. }
                 | Change::Remove { path }
-                | Change::CreateDir { path } => is_synced(path),
+                | Change::CreateDir { path }
+                | Change::RemoveDir { path } => is_synced(path),
                 change => change.file().is_some_and(|file| files.get(&file) == Some(&true)),
             };
             match &call.change {
@@ -233,6 +240,9 @@ fn change_names(names: &mut Names, change: &Change) {
         }
         Change::CreateDir { path } => {
             names.insert(path.clone(), Name::Directory);
+        }
+        Change::RemoveDir { path } => {
+            names.insert(path.clone(), Name::NoDirectory);
         }
         _ => {}
     }

@@ -9,7 +9,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pagemill_io::{Advice, Direction, File, FinishedIo, IoQueue, QueuedIo, Residency, WriteBack};
-use pagemill_sys::Mapping;
+use pagemill_sys::{Extent, Mapping};
+
+use rustix::io::Errno;
 
 use super::recording::{Change, FileNumber, Recording};
 
@@ -102,6 +104,50 @@ impl File for RecordedFile {
         let change = Change::WriteBack { file: self.number };
         self.perform(change, || self.file.write_back(range, how))
     }
+
+    fn share_blocks_of(&self, from: &dyn File) -> io::Result<()> {
+        // To a power cut, blocks that come at once are blocks that were written.
+        let bytes = read_range(from, 0..from.len()?)?.into();
+        let change = Change::Write { file: self.number, offset: 0, bytes };
+        self.perform(change, || self.file.share_blocks_of(from))
+    }
+
+    fn copy_range_of(&self, from: &dyn File, range: Range<u64>) -> io::Result<u64> {
+        let bytes: Arc<[u8]> = read_range(from, range.clone())?.into();
+        let len = bytes.len() as u64;
+        let change = Change::Write { file: self.number, offset: range.start, bytes };
+        self.perform(change, || {
+            // All or nothing, so that what is recorded is what was done.
+            let mut done = 0;
+            while done < len {
+                match self.file.copy_range_of(from, range.start + done..range.start + len) {
+                    Ok(0) => return Err(Errno::INVAL.into()),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    copied => done += copied?,
+                }
+            }
+            Ok(done)
+        })
+    }
+
+    fn extents(&self) -> io::Result<Vec<Extent>> {
+        self.file.extents()
+    }
+}
+
+/// The bytes of a range, as far as the file has them.
+fn read_range(file: &dyn File, range: Range<u64>) -> io::Result<Vec<u8>> {
+    let len = file.len()?.min(range.end).saturating_sub(range.start);
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+    let mut done = 0;
+    while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, range.start + done as u64) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => done += read?,
+        }
+    }
+    Ok(bytes)
 }
 
 /// Reads and writes that are made when they are waited for: of several, in turn the last and the first, so that

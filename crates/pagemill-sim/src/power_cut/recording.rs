@@ -58,6 +58,9 @@ pub(super) enum Change {
     CreateDir {
         path: PathBuf,
     },
+    RemoveDir {
+        path: PathBuf,
+    },
     SyncDir {
         path: PathBuf,
     },
@@ -198,6 +201,7 @@ impl Recording {
             Change::Rename { from, to, .. } => format!("rename {} to {}", name(from), name(to)),
             Change::Remove { path } => format!("remove {}", name(path)),
             Change::CreateDir { path } => format!("create directory {}", name(path)),
+            Change::RemoveDir { path } => format!("remove directory {}", name(path)),
             Change::SyncDir { path } => format!("sync directory {}", name(path)),
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Turns of different runs were not taken next to each other, so they make no pairs. A word is given only where the
 //! intervals of the two medians do not overlap at all (see `shift`), which is stricter than a test at the same level:
-//! where it stands it can be relied on, where it does not there may be a difference all the same. Invariants: what only one run has is listed, never dropped; a ratio of
-//! times stands only where both did work of the same size.
+//! where it stands it can be relied on, where it does not there may be a difference all the same. Invariants: what only
+//! one run has is listed, never dropped; a ratio of times stands only where both did work of the same size.
 
 mod html;
 mod markdown;

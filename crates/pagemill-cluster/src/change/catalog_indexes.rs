@@ -1,11 +1,12 @@
-//! The three indexes of `pg_class`, built anew when rows of it got new versions.
+//! The indexes of catalogs, built anew when rows were added or got new versions.
 //!
-//! A new version needs an entry in each of them. They are small, and new ones are written over them, in place: pages that
-//! are no longer needed become empty ones.
+//! A new row or version needs an entry in each of them. They are small, and new ones are written over them, in place:
+//! pages that are no longer needed become empty ones. While that is replayed, standbys keep their sessions out of the
+//! index by a lock, which the caller sees to.
 //!
 //! Invariant: every row that was visible before has its entry, and so has every new version.
 //!
-//! Source: `src/include/catalog/pg_class.h`, PostgreSQL 14 to 18.
+//! Source: `src/include/catalog/pg_class.h`, `pg_database.h`, `pg_shdepend.h`, PostgreSQL 14 to 18.
 
 use pagemill_format::btree_builder::{BTREE_DEFAULT_FILLFACTOR, BtreeBuilder, BtreeOptions};
 use pagemill_format::index_key_order::{KeyColumn, KeyOrder};
@@ -15,45 +16,90 @@ use pagemill_format::types::order::{TextCollation, ValueOrder};
 use pagemill_format::varlena::Compression;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Oid, PgVersion};
 
-use super::class_rows::{ChangedPage, ClassEntry};
+use super::catalog_table::{CatalogEntry, ChangedPage, NAME_TYPE};
 use crate::database::Database;
 use crate::error::{Error, Result};
 
 const OID_TYPE: Oid = Oid(26);
-const NAME_TYPE: Oid = Oid(19);
+const INT4_TYPE: Oid = Oid(23);
 
 /// One of the indexes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ClassIndex {
+pub(super) struct CatalogIndex {
     pub(super) oid: Oid,
-    types: &'static [Oid],
+    /// What it belongs to, for messages.
+    catalog: &'static str,
+    /// Its columns, by their position in the values of an entry, and their types.
+    columns: &'static [(usize, Oid)],
     is_unique: bool,
-    keys: for<'e> fn(&'e ClassEntry) -> Vec<Option<&'e [u8]>>,
 }
 
+/// The columns of `pg_class` that its indexes have, which their positions count.
+pub(super) const CLASS_KEYS: [&str; 5] =
+    ["oid", "relname", "relnamespace", "reltablespace", "relfilenode"];
+
 /// `pg_class_oid_index`, `pg_class_relname_nsp_index`, `pg_class_tblspc_relfilenode_index`.
-pub(super) const ALL: [ClassIndex; 3] = [
-    ClassIndex {
+pub(super) const OF_CLASS: [CatalogIndex; 3] = [
+    CatalogIndex {
         oid: Oid(2662),
-        types: &[OID_TYPE],
+        catalog: "pg_class",
+        columns: &[(0, OID_TYPE)],
         is_unique: true,
-        keys: |entry| vec![Some(&entry.oid)],
     },
-    ClassIndex {
+    CatalogIndex {
         oid: Oid(2663),
-        types: &[NAME_TYPE, OID_TYPE],
+        catalog: "pg_class",
+        columns: &[(1, NAME_TYPE), (2, OID_TYPE)],
         is_unique: true,
-        keys: |entry| vec![Some(&entry.name), Some(&entry.namespace)],
     },
-    ClassIndex {
+    CatalogIndex {
         oid: Oid(3455),
-        types: &[OID_TYPE, OID_TYPE],
+        catalog: "pg_class",
+        columns: &[(3, OID_TYPE), (4, OID_TYPE)],
         is_unique: false,
-        keys: |entry| vec![Some(&entry.tablespace), Some(&entry.filenode)],
     },
 ];
 
-impl ClassIndex {
+/// The columns of `pg_database` that its indexes have.
+pub(super) const DATABASE_KEYS: [&str; 2] = ["oid", "datname"];
+
+/// `pg_database_datname_index`, `pg_database_oid_index`.
+pub(super) const OF_DATABASE: [CatalogIndex; 2] = [
+    CatalogIndex {
+        oid: Oid(2671),
+        catalog: "pg_database",
+        columns: &[(1, NAME_TYPE)],
+        is_unique: true,
+    },
+    CatalogIndex {
+        oid: Oid(2672),
+        catalog: "pg_database",
+        columns: &[(0, OID_TYPE)],
+        is_unique: true,
+    },
+];
+
+/// The columns of `pg_shdepend` that its indexes have.
+pub(super) const DEPENDENCY_KEYS: [&str; 6] =
+    ["dbid", "classid", "objid", "objsubid", "refclassid", "refobjid"];
+
+/// `pg_shdepend_depender_index`, `pg_shdepend_reference_index`.
+pub(super) const OF_DEPENDENCIES: [CatalogIndex; 2] = [
+    CatalogIndex {
+        oid: Oid(1232),
+        catalog: "pg_shdepend",
+        columns: &[(0, OID_TYPE), (1, OID_TYPE), (2, OID_TYPE), (3, INT4_TYPE)],
+        is_unique: false,
+    },
+    CatalogIndex {
+        oid: Oid(1233),
+        catalog: "pg_shdepend",
+        columns: &[(4, OID_TYPE), (5, OID_TYPE)],
+        is_unique: false,
+    },
+];
+
+impl CatalogIndex {
     /// Every page of the index as it has to be.
     ///
     /// # Errors
@@ -61,10 +107,11 @@ impl ClassIndex {
     pub(super) fn rebuilt(
         &self,
         database: &Database,
-        rows: &[ClassEntry],
+        rows: &[CatalogEntry],
     ) -> Result<Vec<ChangedPage>> {
         let class = database.class(self.oid);
-        let class = class.ok_or_else(|| Error::refused("pg_class has no row for its own index"))?;
+        let missing = || Error::refused(format!("pg_class has no row for the index {}", self.oid));
+        let class = class.ok_or_else(missing)?;
         let old = database.cluster().main_fork(&database.base_path(class)?)?.blocks();
         let mut pages = self.build(database, rows)?;
         let built = pages.len() as u32;
@@ -72,18 +119,20 @@ impl ClassIndex {
         Ok(pages)
     }
 
-    fn build(&self, database: &Database, rows: &[ClassEntry]) -> Result<Vec<ChangedPage>> {
+    fn build(&self, database: &Database, rows: &[CatalogEntry]) -> Result<Vec<ChangedPage>> {
         let (order, layouts) = self.order(database)?;
-        let mut form = IndexForm::new("pg_class", &layouts)?;
+        let mut form = IndexForm::new(self.catalog, &layouts)?;
         let mut entries = Vec::with_capacity(rows.len());
         for row in rows {
+            let value = |&(at, _): &(usize, Oid)| row.values.get(at).and_then(|v| v.as_deref());
+            let keys: Vec<Option<&[u8]>> = self.columns.iter().map(value).collect();
             let mut entry = Vec::new();
-            form.form(&(self.keys)(row)[..], row.tid, &mut entry)?;
+            form.form(&keys[..], row.tid, &mut entry)?;
             entries.push(entry);
         }
         entries.sort_unstable_by(|a, b| order.compare(a, b));
         let options = BtreeOptions {
-            name: "pg_class".into(),
+            name: self.catalog.into(),
             fillfactor: BTREE_DEFAULT_FILLFACTOR,
             has_included_columns: false,
             is_unique: self.is_unique,
@@ -106,9 +155,9 @@ impl ClassIndex {
     fn order(&self, database: &Database) -> Result<(KeyOrder, Vec<ColumnLayout>)> {
         let columns = database.columns_of(&[self.oid])?.remove(&self.oid).unwrap_or_default();
         let mut keys = Vec::new();
-        for (column, &of) in columns.iter().zip(self.types) {
+        for (column, &(_, of)) in columns.iter().zip(self.columns) {
             let order = ValueOrder::of_type(of, &TextCollation::C);
-            let order = order.ok_or_else(|| Error::refused("OIDs and names have no order"))?;
+            let order = order.ok_or_else(|| Error::refused(format!("type {of} has no order")))?;
             keys.push(KeyColumn {
                 layout: column.layout,
                 order,

@@ -1,0 +1,119 @@
+//! The row of `pg_database` for a new database: its template's, with what CREATE DATABASE changes.
+//!
+//! | column | 14 | 15 | 16 | 17, 18 |
+//! | --- | --- | --- | --- | --- |
+//! | `oid`, `datname`, `datdba`, `dattablespace` | new | new | new | new |
+//! | `datistemplate`, `datallowconn`, `datconnlimit` | as asked | as asked | as asked | as asked |
+//! | `datcollversion` | — | the template's, else of the system | same | same |
+//! | `datacl` | null | null | null | null |
+//! | all others: `encoding`, locales and their provider, `datfrozenxid`, `datminmxid`, … | as they are | | | |
+//!
+//! Source: `createdb` in `src/backend/commands/dbcommands.c`, `get_collation_actual_version` in
+//! `src/backend/utils/adt/pg_locale.c`, `src/include/catalog/pg_database.h`, PostgreSQL 14 to 18.
+
+use pagemill_format::Oid;
+use pagemill_sys::libc_version;
+
+use super::catalog_table::{CatalogTable, Payloads};
+use crate::error::{Error, Result};
+
+/// NAMEDATALEN.
+const NAME_BYTES: usize = 64;
+
+/// What a new database is to be.
+#[derive(Debug, Clone)]
+pub struct NewDatabase {
+    /// `datname`, in the encoding of the template, without padding.
+    pub name: Box<[u8]>,
+    /// `datdba`, the owner.
+    pub owner: Oid,
+    /// `dattablespace`; the template's when `None`.
+    pub tablespace: Option<Oid>,
+    /// `datistemplate`.
+    pub is_template: bool,
+    /// `datallowconn`.
+    pub allow_connections: bool,
+    /// `datconnlimit`, -1 for none.
+    pub connection_limit: i32,
+}
+
+/// The row's values, made of those of its template.
+///
+/// # Errors
+/// When the template has a collation version that is not the system's.
+pub(super) fn new_row(
+    databases: &CatalogTable,
+    mut row: Payloads,
+    oid: Oid,
+    new: &NewDatabase,
+    tablespace: Oid,
+) -> Result<Payloads> {
+    let mut name = new.name.to_vec();
+    name.resize(NAME_BYTES, 0);
+    let version = collation_version(databases, &row)?;
+    let changes = [
+        ("oid", Some(oid.0.to_le_bytes().to_vec())),
+        ("datname", Some(name)),
+        ("datdba", Some(new.owner.0.to_le_bytes().to_vec())),
+        ("dattablespace", Some(tablespace.0.to_le_bytes().to_vec())),
+        ("datistemplate", Some(vec![u8::from(new.is_template)])),
+        ("datallowconn", Some(vec![u8::from(new.allow_connections)])),
+        ("datconnlimit", Some(new.connection_limit.to_le_bytes().to_vec())),
+        ("datcollversion", version),
+        ("datacl", None),
+    ];
+    for (column, value) in changes {
+        let place = databases.position(column).and_then(|at| row.get_mut(at));
+        if let Some(place) = place {
+            *place = value;
+        }
+    }
+    Ok(row)
+}
+
+/// The version that the new database's collation has: the template's, which has to be that of the system; for one that
+/// does not say it, as `template0`, that of the system.
+fn collation_version(databases: &CatalogTable, row: &Payloads) -> Result<Option<Vec<u8>>> {
+    let value = |column| databases.position(column).and_then(|at| row.get(at)?.as_deref());
+    let actual = actual_version(
+        value("datlocprovider").and_then(|byte| byte.first().copied()),
+        value("datcollate").unwrap_or_default(),
+    );
+    match (value("datcollversion"), actual) {
+        (Some(known), Some(actual)) if known != actual.as_bytes() => Err(Error::refused(format!(
+            "database \"{}\" was made with version {} of its collation, and this system has {actual}: rebuild what \
+             depends on it and run ALTER DATABASE … REFRESH COLLATION VERSION first",
+            String::from_utf8_lossy(value("datname").unwrap_or_default()).trim_end_matches('\0'),
+            String::from_utf8_lossy(known),
+        ))),
+        (Some(known), _) => Ok(Some(known.to_vec())),
+        (None, actual) => Ok(actual.map(String::into_bytes)),
+    }
+}
+
+/// The version of a collation here; `None` where it has none, and for ICU's, which only a server can tell.
+fn actual_version(provider: Option<u8>, collate: &[u8]) -> Option<String> {
+    let name = collate.to_ascii_lowercase();
+    match provider {
+        Some(b'b') => Some("1".into()),
+        Some(b'c') if name == b"c" || name == b"posix" || name.starts_with(b"c.") => None,
+        Some(b'c') => Some(libc_version()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_collations_that_can_change_have_a_version() {
+        assert_eq!(actual_version(Some(b'c'), b"en_US.UTF-8"), Some(libc_version()));
+        for plain in [&b"C"[..], b"POSIX", b"C.UTF-8", b"c.utf8"] {
+            assert_eq!(actual_version(Some(b'c'), plain), None);
+        }
+        assert_eq!(actual_version(Some(b'b'), b"C.UTF-8"), Some("1".into()));
+        assert_eq!(actual_version(Some(b'i'), b"en_US.UTF-8"), None);
+        assert_eq!(actual_version(None, b"en_US.UTF-8"), None);
+    }
+}

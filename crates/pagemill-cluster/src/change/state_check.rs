@@ -1,0 +1,58 @@
+//! Whether a cluster is in a state to be changed.
+//!
+//! Invariant: a cluster that passes would start without a recovery, follows nobody and waits for nobody, and what a
+//! transaction of ours leaves out of its logs no setting asks for.
+
+use std::path::PathBuf;
+
+use pagemill_format::control::ClusterState;
+
+use crate::data_directory::Cluster;
+use crate::error::{Error, Result};
+
+/// Transactions that are left before wraparound when no more are given out (`xidStopLimit`).
+const RESERVED_TRANSACTIONS: u32 = 3_000_000;
+
+/// Refuses a cluster that a change could damage or that would not keep it.
+pub(super) fn check_state(cluster: &Cluster) -> Result<()> {
+    let control = cluster.control();
+    let refuse =
+        |reason: String| Err(Error::refused(format!("{}: {reason}", cluster.path().display())));
+    if control.state != ClusterState::ShutDown {
+        return refuse(format!(
+            "the cluster's state is \"{}\", not \"shut down\": start PostgreSQL on it and stop it",
+            control.state
+        ));
+    }
+    for name in ["backup_label", "recovery.signal", "standby.signal"] {
+        if cluster.storage().exists(&cluster.path().join(name))? {
+            return refuse(format!("there is a {name}: start PostgreSQL on it first, and stop it"));
+        }
+    }
+    let prepared: Vec<PathBuf> = prepared_transactions(cluster)?;
+    if !prepared.is_empty() {
+        return refuse(format!(
+            "{} prepared transactions are waiting, which may hold locks: COMMIT or ROLLBACK PREPARED them first",
+            prepared.len()
+        ));
+    }
+    if control.settings.track_commit_timestamp {
+        return refuse("track_commit_timestamp is on, whose log is not written here: set it off, start and stop the server".into());
+    }
+    let left = control
+        .checkpoint
+        .oldest_xid
+        .0
+        .wrapping_add(i32::MAX as u32)
+        .wrapping_sub(control.checkpoint.next_xid.xid().0);
+    if (left as i32) < RESERVED_TRANSACTIONS as i32 {
+        return refuse("transaction numbers are running out: VACUUM the databases first".into());
+    }
+    Ok(())
+}
+
+fn prepared_transactions(cluster: &Cluster) -> Result<Vec<PathBuf>> {
+    let directory = cluster.path().join("pg_twophase");
+    let entries = cluster.storage().read_dir(&directory)?;
+    Ok(entries.into_iter().map(|entry| directory.join(entry.name)).collect())
+}

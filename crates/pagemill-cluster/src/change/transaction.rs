@@ -1,0 +1,362 @@
+//! The transaction of a change: its WAL, the pages of live files it is to change, and the decision.
+//!
+//! ```text
+//! begin   WAL is written after the last shutdown checkpoint. A server that starts now sees none of it: pg_control says
+//!   │     "shut down", so it reads no WAL behind the checkpoint.
+//! commit  images of all changed pages and the commit record; all of it synced
+//!   │     ── pg_control says "in production" ──  from here on a server's crash recovery would finish the change
+//!   │     the images are put into the live files, the transaction is marked committed, what is dropped is removed
+//!   │     a shutdown checkpoint is written, pg_control says "shut down" again
+//! ```
+//!
+//! Invariants: nothing that existed before is changed until `pg_control` was flipped; after that every error says that
+//! a server's start finishes the work. What is written into live files comes from the WAL just written, so that it is
+//! what a server's replay would have put there.
+//!
+//! Source: `StartupXLOG`, `CreateCheckPoint` and `UpdateControlFile` in `src/backend/access/transam/xlog.c`,
+//! PostgreSQL 14 to 18.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pagemill_format::checksum::is_new;
+use pagemill_format::control::{ClusterState, ControlFile, FullTransactionId};
+use pagemill_format::visibility_map::VisibilityPosition;
+use pagemill_format::visibility_map_builder::clear_visible;
+use pagemill_format::wal::{
+    Commit, ExclusiveLock, ImageCompression, RecordBuilder, RelFileLocator,
+};
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Lsn, Oid, TransactionId};
+use pagemill_io::{Create, OpenForWrite, WritableFork};
+use pagemill_wal::{WalDirectory, WalWriter, WriterOptions};
+
+use super::lock::ClusterLock;
+use super::oid_counter::OidCounter;
+use super::replay::replay_images;
+use super::state_check::check_state;
+use super::{commit_log, pending};
+use crate::data_directory::{Cluster, read_control};
+use crate::error::{Error, Result};
+use crate::settings::Settings;
+
+/// Seconds between 1970 and 2000, from where transactions count their time.
+const EPOCH_SECONDS: u64 = 946_684_800;
+
+/// A page of a live file.
+type PageKey = (RelFileLocator, Fork, BlockNumber);
+
+/// A transaction that is not committed.
+#[derive(Debug)]
+pub(super) struct Transaction {
+    cluster: Cluster,
+    /// Given back with the last transaction under it.
+    _lock: Arc<ClusterLock>,
+    wal: WalWriter,
+    wal_directory: WalDirectory,
+    xid: FullTransactionId,
+    oids: Arc<OidCounter>,
+    pages: BTreeMap<PageKey, Box<BlockBytes>>,
+    /// Where the first image for a live file is in the WAL: what is before needs not be replayed.
+    live_from: Option<Lsn>,
+    is_flipped: bool,
+}
+
+/// What the end of a transaction depends on.
+pub(super) struct Ending<'a> {
+    /// What the commit record says.
+    pub(super) commit: Commit,
+    /// Relations that standbys lock from before the catalogs there change until the commit, each with its database, 0
+    /// for a shared one.
+    pub(super) locked: Vec<(Oid, Oid)>,
+    /// Files that hold their pages already, and get none from the WAL.
+    pub(super) is_new: &'a dyn Fn(RelFileLocator) -> bool,
+    /// The settings of the server, of which those of the archive matter.
+    pub(super) settings: &'a Settings,
+    /// Removes what is dropped.
+    pub(super) remove: &'a dyn Fn(&Cluster) -> Result<()>,
+}
+
+impl Transaction {
+    /// Begins a transaction in a cluster that was opened under `lock`.
+    ///
+    /// # Errors
+    /// When the cluster is in no state to be changed, or what an earlier change left cannot be removed.
+    pub(super) fn begin(
+        lock: Arc<ClusterLock>,
+        cluster: &Cluster,
+        compression: ImageCompression,
+    ) -> Result<Self> {
+        check_state(cluster)?;
+        pending::remove_leftovers(cluster)?;
+        let control = cluster.control();
+        let wal_directory = WalDirectory::of_cluster(cluster.path(), control)?;
+        let options = WriterOptions { compression };
+        let checkpoint = control.checkpoint_location;
+        let wal = WalWriter::begin(cluster.storage(), &wal_directory, checkpoint, options)?;
+        Ok(Self {
+            _lock: lock,
+            wal,
+            wal_directory,
+            xid: control.checkpoint.next_xid,
+            oids: Arc::new(OidCounter::new(control.checkpoint.next_oid)),
+            pages: BTreeMap::new(),
+            live_from: None,
+            is_flipped: false,
+            cluster: cluster.clone(),
+        })
+    }
+
+    pub(super) fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    pub(super) fn xid(&self) -> TransactionId {
+        self.xid.xid()
+    }
+
+    pub(super) fn oids(&self) -> &Arc<OidCounter> {
+        &self.oids
+    }
+
+    pub(super) fn wal(&self) -> &WalWriter {
+        &self.wal
+    }
+
+    /// True once nobody can say any more that nothing has changed.
+    pub(super) fn is_flipped(&self) -> bool {
+        self.is_flipped
+    }
+
+    /// Appends a record that concerns no live file.
+    pub(super) fn append(&mut self, record: &RecordBuilder<'_>) -> Result<Lsn> {
+        Ok(self.wal.append(record)?)
+    }
+
+    /// Logs images of pages of one fork, at most 32, and returns the LSN they get. Those of a live file are put there by
+    /// the commit.
+    pub(super) fn log_images(
+        &mut self,
+        file: RelFileLocator,
+        fork: Fork,
+        pages: &[(BlockNumber, &BlockBytes)],
+        is_live: bool,
+    ) -> Result<Lsn> {
+        if is_live {
+            self.live_from.get_or_insert(self.wal.position());
+        }
+        let xid = self.xid();
+        Ok(self.wal.append_images(file, fork, pages, xid)?)
+    }
+
+    /// Changes a page of a live file with the commit.
+    pub(super) fn set_page(&mut self, key: PageKey, page: Box<BlockBytes>) {
+        self.pages.insert(key, page);
+    }
+
+    /// A page as it was changed so far.
+    pub(super) fn changed_page(&self, key: PageKey) -> Option<Box<BlockBytes>> {
+        self.pages.get(&key).cloned()
+    }
+
+    /// Makes the visibility map of a relation promise nothing of these blocks.
+    pub(super) fn take_back_visibility(
+        &mut self,
+        file: RelFileLocator,
+        blocks: impl Iterator<Item = BlockNumber>,
+    ) -> Result<()> {
+        let Some(map) = self.cluster.fork(&pending::base(&self.cluster, file), Fork::Vm)? else {
+            return Ok(());
+        };
+        for heap_block in blocks {
+            let block = VisibilityPosition::of(heap_block).block;
+            if block.0 >= map.blocks() {
+                continue;
+            }
+            let key = (file, Fork::Vm, block);
+            let mut page = match self.pages.remove(&key) {
+                Some(page) => page,
+                None => {
+                    let mut page = Box::new([0; BLOCK_SIZE]);
+                    map.read_block(block, &mut page)?;
+                    page
+                }
+            };
+            if !is_new(&page) {
+                clear_visible(&mut page, heap_block);
+                self.pages.insert(key, page);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes space for a live fork that has `blocks` blocks once the change took place, and leaves it as long as it
+    /// is: a full disk is then told before anything depends on the space.
+    pub(super) fn reserve(&self, file: RelFileLocator, fork: Fork, blocks: u32) -> Result<()> {
+        let base = pending::base(&self.cluster, file);
+        let how = OpenForWrite::default();
+        let fork = WritableFork::open(self.cluster.storage(), &base, fork, how)?;
+        let mut first = 0;
+        while first < blocks {
+            let here = WritableFork::within_segment(BlockNumber(first), blocks - first);
+            let (segment, _) = fork.file(BlockNumber(first))?;
+            let (len, wanted) = (segment.len()?, u64::from(here) * BLOCK_SIZE as u64);
+            if len < wanted {
+                segment.reserve(len..wanted)?;
+            }
+            first += here;
+        }
+        Ok(())
+    }
+
+    /// Takes space for what the changed pages add to live forks.
+    fn reserve_pages(&self) -> Result<()> {
+        let mut ends = BTreeMap::new();
+        for &(file, fork, block) in self.pages.keys() {
+            ends.insert((file, fork), block.0 + 1);
+        }
+        ends.into_iter().try_for_each(|((file, fork), blocks)| self.reserve(file, fork, blocks))
+    }
+
+    /// Logs the pages that were changed so far, with the locks that have to come before them. What is appended next
+    /// comes after them in a replay.
+    pub(super) fn log_pages(&mut self, locked: &[(Oid, Oid)]) -> Result<()> {
+        self.reserve_pages()?;
+        let xid = self.xid();
+        let lock = |&(database, relation): &(Oid, Oid)| ExclusiveLock { xid, database, relation };
+        let locks: Vec<_> = locked.iter().map(lock).collect();
+        if !locks.is_empty() {
+            self.wal.append(&ExclusiveLock::record(&locks))?;
+        }
+        for ((file, fork, block), page) in std::mem::take(&mut self.pages) {
+            self.log_images(file, fork, &[(block, &page)], true)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the change take place.
+    ///
+    /// # Errors
+    /// When something fails before the decision, nothing has changed. [`Error::Unfinished`] when it is after that, and
+    /// [`Error::Undecided`] when it is the decision itself that fails.
+    pub(super) fn commit(&mut self, ending: Ending<'_>) -> Result<()> {
+        self.log_pages(&ending.locked)?;
+        self.log_commit(&ending)?;
+        self.wal.sync()?;
+        self.flip()?;
+        self.finish(&ending).map_err(|error| Error::Unfinished {
+            path: self.cluster.path().into(),
+            reason: Box::new(error),
+        })
+    }
+
+    fn log_commit(&mut self, ending: &Ending<'_>) -> Result<()> {
+        let (xid, version) = (self.xid(), self.cluster.version());
+        if commit_log::begins_page(xid) {
+            let page = commit_log::page_of(xid);
+            self.wal.append(&RecordBuilder::commit_log_zero_page(page, version))?;
+        }
+        self.wal.append(&RecordBuilder::next_oid(self.oids.peek()))?;
+        let commit = Commit {
+            time: now_since_2000(),
+            had_exclusive_locks: ending.commit.had_exclusive_locks || !ending.locked.is_empty(),
+            force_sync: true,
+            ..ending.commit.clone()
+        };
+        self.wal.append(&commit.record(xid, version))?;
+        Ok(())
+    }
+
+    /// Decides: `pg_control` says "in production". When that fails, and the file does not still say "shut down", nobody
+    /// knows what the device will have, and everything that a recovery would need has to stay.
+    fn flip(&mut self) -> Result<()> {
+        self.is_flipped = true;
+        let Err(error) = self.write_control(ClusterState::InProduction) else { return Ok(()) };
+        let cluster = &self.cluster;
+        match read_control(cluster.storage(), cluster.path(), Some(cluster.version())) {
+            Ok(control) if control.state == ClusterState::ShutDown => {
+                self.is_flipped = false;
+                Err(error)
+            }
+            _ => Err(Error::Undecided { path: cluster.path().into(), reason: Box::new(error) }),
+        }
+    }
+
+    /// What follows the decision: live files, the commit log, the checkpoint.
+    fn finish(&mut self, ending: &Ending<'_>) -> Result<()> {
+        let cluster = self.cluster.clone();
+        let (begin, end) = (self.wal.start_lsn(), self.wal.position());
+        if let Some(from) = self.live_from {
+            replay_images(&cluster, &self.wal_directory, from, end, ending.is_new)?;
+        }
+        commit_log::mark_committed(&cluster, self.xid())?;
+        (ending.remove)(&cluster)?;
+        self.tell_archiver(ending.settings, begin, end)?;
+        self.checkpoint()?;
+        pending::forget(cluster.storage(), cluster.path())
+    }
+
+    /// Leaves a note for the archiver, where there is one, for each segment that is full now.
+    ///
+    /// Source: `XLogArchiveNotify` in `src/backend/access/transam/xlogarchive.c`, PostgreSQL 14 to 18.
+    fn tell_archiver(&self, settings: &Settings, begin: Lsn, end: Lsn) -> Result<()> {
+        if !settings.archives_wal() {
+            return Ok(());
+        }
+        let storage = self.cluster.storage();
+        let mut segment = self.wal_directory.segment_of(begin);
+        while segment.end() <= end {
+            let note = format!("archive_status/{segment}.ready");
+            let how = OpenForWrite { create: Create::OrNew, ..OpenForWrite::default() };
+            storage.open_for_write(&self.wal_directory.path.join(note), how)?;
+            segment = self.wal_directory.segment_of(segment.end());
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&mut self) -> Result<()> {
+        let mut control = self.cluster.control().clone();
+        control.checkpoint.next_xid = self.xid.next();
+        control.checkpoint.next_oid = self.oids.peek();
+        control.checkpoint.time = seconds_since_1970();
+        control.checkpoint.redo = self.wal.next_record_lsn();
+        let version = self.cluster.version();
+        let record = RecordBuilder::shutdown_checkpoint(&control.checkpoint, version);
+        control.checkpoint_location = control.checkpoint.redo;
+        self.wal.append(&record)?;
+        self.wal.sync()?;
+        control.state = ClusterState::ShutDown;
+        self.store_control(&control)
+    }
+
+    fn write_control(&self, state: ClusterState) -> Result<()> {
+        let mut control = self.cluster.control().clone();
+        control.state = state;
+        self.store_control(&control)
+    }
+
+    /// Overwrites `pg_control` where it lies: what counts of it is within one sector of 512 bytes.
+    fn store_control(&self, control: &ControlFile) -> Result<()> {
+        let mut control = control.clone();
+        control.time = seconds_since_1970();
+        control.min_recovery_point = Lsn(0);
+        control.min_recovery_point_timeline = 0;
+        let bytes = control.encode()?;
+        let path = self.cluster.path().join("global/pg_control");
+        let file = self.cluster.storage().open_for_write(&path, OpenForWrite::default())?;
+        file.write_all_at(&bytes, 0)?;
+        Ok(file.sync_all()?)
+    }
+}
+
+fn seconds_since_1970() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(0))
+}
+
+/// Microseconds since 2000, PostgreSQL's time.
+fn now_since_2000() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = now.saturating_sub(std::time::Duration::from_secs(EPOCH_SECONDS));
+    i64::try_from(since.as_micros()).unwrap_or(0)
+}

@@ -1,0 +1,356 @@
+//! Blocks of one size, read or written by one method, in order or here and there, for a time: what every figure of a
+//! device is made of.
+//!
+//! ```text
+//! method            in flight   calls
+//! seek, pread, …    1           the caller's own
+//! worker, io_uring  depth       a queue of the project's, kept full
+//! ```
+//!
+//! The calls are those behind the project's seam, so that what is measured is what `count` and `load` do. Invariants: the time
+//! is looked at after each block, and no block is counted that did not come whole; the file stays as long as it is.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pagemill_format::BLOCK_SIZE;
+use pagemill_io::{
+    Caching, Create, Direction, File, FileSystem as _, IoMethod, OpenForWrite, QueueKind, QueuedIo,
+    RealFileSystem, WriteMethod,
+};
+use pagemill_sys::AlignedBuffer;
+
+use crate::cancel::Cancel;
+use crate::contestant::{Contestant, Work};
+use crate::error::{Error, Result};
+use crate::experiments::random::Random;
+
+/// A way to move blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    Read(IoMethod),
+    Write(WriteMethod),
+}
+
+/// Which blocks come one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// From the first to the last, and round.
+    Around,
+    /// From the first to the last, and no further: what came into the cache is not read again.
+    Once,
+    /// Shuffled, and round.
+    Random,
+}
+
+/// A stretch of such work.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockIo {
+    pub(crate) method: Method,
+    pub(crate) caching: Caching,
+    pub(crate) order: Order,
+    /// Bytes of a block.
+    pub(crate) block: usize,
+    /// The most in flight at once.
+    pub(crate) depth: u32,
+    /// It ends when this is over.
+    pub(crate) time: Duration,
+    /// What the order and the bytes depend on.
+    pub(crate) seed: u64,
+    /// `fdatasync` at the end belongs to it.
+    pub(crate) synced: bool,
+}
+
+impl BlockIo {
+    /// The method's name.
+    fn method_name(&self) -> &'static str {
+        match self.method {
+            Method::Read(method) => method.name(),
+            Method::Write(method) => method.name(),
+        }
+    }
+
+    /// One who does this on a file, called as the group needs it.
+    pub(crate) fn contestant(self, name: String, path: PathBuf) -> Contestant<'static> {
+        let by_threads = self.queue() == Some(QueueKind::Worker);
+        let mut turn = 0;
+        let work = move |cancel: &Cancel| {
+            turn += 1;
+            self.perform(&path, turn, cancel)
+        };
+        let contestant = Contestant::new(name, work)
+            .parameter("method", self.method_name())
+            .parameter("block_size", self.block)
+            .parameter("depth", self.depth)
+            .parameter("direct", self.caching == Caching::Direct);
+        if by_threads { contestant.by_threads() } else { contestant }
+    }
+
+    fn queue(&self) -> Option<QueueKind> {
+        match self.method {
+            Method::Read(method) => method.queue(),
+            Method::Write(method) => method.queue(),
+        }
+    }
+
+    /// Does it; each turn goes on elsewhere in the order, so that no cache below learns it by heart.
+    fn perform(&self, path: &Path, turn: u64, cancel: &Cancel) -> Result<Work> {
+        let file = self.open(path).map_err(Error::file(path))?;
+        let len = file.len().map_err(Error::file(path))?;
+        let blocks = u32::try_from(len / self.block as u64).unwrap_or(u32::MAX);
+        let places = Places::new(self.order, blocks, self.seed, turn);
+        let mut stretch =
+            Stretch { io: self, file, len, places, cancel, begin: Instant::now(), done: 0 };
+        let calls = match self.queue() {
+            Some(kind) => stretch.by_queue(kind),
+            None => stretch.by_calls(),
+        }?;
+        let mut work = Work::default();
+        if self.synced {
+            let begin = Instant::now();
+            stretch.file.sync_data().map_err(Error::system("fdatasync"))?;
+            work = work.with_part("fdatasync", begin.elapsed()).with_calls("fdatasync", 1);
+        }
+        let work = calls.into_iter().fold(work, |work, (name, count)| work.with_calls(name, count));
+        Ok(Work {
+            operations: stretch.done,
+            bytes: Some(stretch.done * self.block as u64),
+            elapsed: Some(stretch.begin.elapsed()),
+            ..work
+        })
+    }
+
+    fn open(&self, path: &Path) -> std::io::Result<Arc<dyn File>> {
+        let file = match self.method {
+            Method::Read(_) => RealFileSystem.open(path, self.caching)?,
+            Method::Write(_) => {
+                let how = OpenForWrite { create: Create::Existing, caching: self.caching };
+                RealFileSystem.open_for_write(path, how)?
+            }
+        };
+        Ok(Arc::from(file))
+    }
+}
+
+/// The numbers of the blocks to come.
+struct Places {
+    order: Order,
+    blocks: u32,
+    next: u32,
+    shuffled: Vec<u32>,
+}
+
+impl Places {
+    fn new(order: Order, blocks: u32, seed: u64, turn: u64) -> Self {
+        let shuffled = match order {
+            Order::Random => Random::new(seed).permutation(blocks),
+            Order::Around | Order::Once => Vec::new(),
+        };
+        // A step that is prime spreads the turns over the file.
+        const STEP: u64 = 104_729;
+        let start = match order {
+            Order::Random => turn.wrapping_mul(STEP) % u64::from(blocks.max(1)),
+            Order::Around | Order::Once => 0,
+        };
+        Self { order, blocks, next: u32::try_from(start).unwrap_or(0), shuffled }
+    }
+}
+
+impl Iterator for Places {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        if self.next >= self.blocks {
+            if self.order == Order::Once || self.blocks == 0 {
+                return None;
+            }
+            self.next = 0;
+        }
+        let place = self.next;
+        self.next += 1;
+        Some(match self.order {
+            Order::Random => u64::from(*self.shuffled.get(place as usize)?),
+            Order::Around | Order::Once => place.into(),
+        })
+    }
+}
+
+/// Calls by name.
+type Calls = Vec<(&'static str, u64)>;
+
+/// The work under way.
+struct Stretch<'a> {
+    io: &'a BlockIo,
+    file: Arc<dyn File>,
+    len: u64,
+    places: Places,
+    cancel: &'a Cancel,
+    begin: Instant,
+    done: u64,
+}
+
+impl Stretch<'_> {
+    fn is_over(&self) -> Result<bool> {
+        self.cancel.check()?;
+        Ok(self.begin.elapsed() >= self.io.time)
+    }
+
+    fn buffer(&self) -> AlignedBuffer {
+        let mut buffer = AlignedBuffer::zeroed(self.io.block);
+        if matches!(self.io.method, Method::Write(_)) {
+            Random::new(self.io.seed ^ 1).fill(&mut buffer);
+        }
+        buffer
+    }
+
+    fn by_calls(&mut self) -> Result<Calls> {
+        match self.io.method {
+            Method::Read(IoMethod::Mmap) => return self.by_mapping(),
+            Method::Write(WriteMethod::Mmap) => return self.by_writable_mapping(),
+            _ => {}
+        }
+        let mut buffer = self.buffer();
+        self.begin = Instant::now();
+        while !self.is_over()? {
+            let Some(place) = self.places.next() else { break };
+            let offset = place * self.io.block as u64;
+            let moved = self.one_call(&mut buffer, offset);
+            self.finished(moved)?;
+        }
+        Ok(match self.io.method {
+            Method::Read(IoMethod::Seek) => {
+                let calls = self.done * (self.io.block / BLOCK_SIZE) as u64;
+                vec![("lseek", calls), ("read", calls)]
+            }
+            Method::Read(method) => vec![(method.name(), self.done)],
+            Method::Write(method) => vec![(method.name(), self.done)],
+        })
+    }
+
+    /// One call and, for `seek`, which has single blocks, as many as the block needs.
+    fn one_call(&self, buffer: &mut AlignedBuffer, offset: u64) -> std::io::Result<usize> {
+        match self.io.method {
+            Method::Read(IoMethod::Seek) => {
+                let mut done = 0;
+                for page in buffer.chunks_mut(BLOCK_SIZE) {
+                    done += self.file.seek_and_read(page, offset + done as u64)?;
+                }
+                Ok(done)
+            }
+            Method::Read(IoMethod::Preadv) => {
+                let mut pages: Vec<_> =
+                    buffer.chunks_mut(BLOCK_SIZE).map(std::io::IoSliceMut::new).collect();
+                self.file.read_vectored_at(&mut pages, offset)
+            }
+            Method::Read(_) => self.file.read_at(buffer, offset),
+            Method::Write(WriteMethod::Pwritev) => {
+                let pages: Vec<_> = buffer.chunks(BLOCK_SIZE).map(std::io::IoSlice::new).collect();
+                self.file.write_vectored_at(&pages, offset)
+            }
+            Method::Write(_) => self.file.write_at(buffer, offset),
+        }
+    }
+
+    /// Takes note of a block.
+    fn finished(&mut self, moved: std::io::Result<usize>) -> Result<()> {
+        let moved = moved.map_err(Error::system(self.io.method_name()))?;
+        if moved < self.io.block {
+            let cut = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+            return Err(Error::system(self.io.method_name())(cut));
+        }
+        self.done += 1;
+        Ok(())
+    }
+
+    /// Every machine page of each block is looked at.
+    fn by_mapping(&mut self) -> Result<Calls> {
+        let fault = || Error::system("mmap");
+        self.begin = Instant::now();
+        let mapping =
+            self.file.map(usize::try_from(self.len).unwrap_or(usize::MAX)).map_err(fault())?;
+        let advice = match self.io.order {
+            Order::Random => pagemill_io::MapAdvice::Random,
+            Order::Around | Order::Once => pagemill_io::MapAdvice::Sequential,
+        };
+        mapping.advise(0..mapping.len(), advice).map_err(fault())?;
+        while !self.is_over()? {
+            let Some(place) = self.places.next() else { break };
+            let start = usize::try_from(place * self.io.block as u64).unwrap_or(usize::MAX);
+            let touched = mapping
+                .touch(start..start.saturating_add(self.io.block), rustix::param::page_size());
+            touched.map_err(|_| fault()(rustix::io::Errno::IO.into()))?;
+            self.done += 1;
+        }
+        Ok(vec![("mmap", 1), ("madvise", 1)])
+    }
+
+    fn by_writable_mapping(&mut self) -> Result<Calls> {
+        let fault = || Error::system("mmap");
+        let buffer = self.buffer();
+        self.begin = Instant::now();
+        let mut mapping = self.file.map_for_write(0..self.len).map_err(fault())?;
+        while !self.is_over()? {
+            let Some(place) = self.places.next() else { break };
+            let start = usize::try_from(place * self.io.block as u64).unwrap_or(usize::MAX);
+            mapping.write(start, &buffer).map_err(|_| fault()(rustix::io::Errno::IO.into()))?;
+            self.done += 1;
+        }
+        mapping.sync(0..mapping.len()).map_err(fault())?;
+        Ok(vec![("mmap", 1), ("msync", 1)])
+    }
+
+    fn by_queue(&mut self, kind: QueueKind) -> Result<Calls> {
+        let name = self.io.method_name();
+        let fault = || Error::system(name);
+        let mut queue = RealFileSystem.open_queue(kind, self.io.depth).map_err(fault())?;
+        let mut idle: Vec<AlignedBuffer> = (0..self.io.depth).map(|_| self.buffer()).collect();
+        let mut in_flight = 0_u32;
+        self.begin = Instant::now();
+        loop {
+            if !self.is_over()? {
+                while let Some(buffer) = idle.pop() {
+                    let Some(request) = self.request(buffer) else { break };
+                    queue.submit(request);
+                    in_flight += 1;
+                }
+                queue.flush().map_err(fault())?;
+            }
+            if in_flight == 0 {
+                break;
+            }
+            let mut came = queue.wait().map_err(fault())?;
+            while let Some(back) = came {
+                in_flight -= 1;
+                self.finished(back.outcome)?;
+                idle.push(back.buffer);
+                came = queue.poll();
+            }
+        }
+        let moved = match (kind, self.io.method) {
+            (QueueKind::IoUring, _) => "ring requests",
+            (QueueKind::Worker, Method::Read(_)) => "pread",
+            (QueueKind::Worker, Method::Write(_)) => "pwrite",
+        };
+        Ok(vec![(moved, self.done), ("io_uring_enter", queue.ring_calls())])
+    }
+
+    fn request(&mut self, buffer: AlignedBuffer) -> Option<QueuedIo> {
+        let offset = self.places.next()? * self.io.block as u64;
+        let direction = match self.io.method {
+            Method::Read(_) => Direction::Read,
+            Method::Write(_) => Direction::Write,
+        };
+        Some(QueuedIo {
+            id: offset,
+            file: self.file.clone(),
+            direction,
+            range: 0..buffer.len(),
+            buffer,
+            offset,
+            // What is in the page cache or has to get there is copied by another thread, as the streams have it.
+            force_async: self.io.caching == Caching::Buffered,
+            lane: None,
+        })
+    }
+}

@@ -1,0 +1,197 @@
+//! A run of the lab: the experiments that were chosen, one after the other, in a directory of their own.
+//!
+//! Invariants: space and time are announced before anything is made; what was measured is kept, also when somebody
+//! ends the run or an experiment fails; the directory is gone at the end.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::cancel::Cancel;
+use crate::environment::{Environment, look_around};
+use crate::error::{Error, Result};
+use crate::experiments::{Plan, Scale, Session, chosen};
+use crate::meter::MachineMeter;
+use crate::results::{Experiment, FORMAT, Results, Skipped, Warning, WarningKind};
+use crate::runner::Runner;
+use crate::watch::{Announcement, Watch};
+use crate::workspace::{Workspace, available_bytes};
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub struct LabOptions {
+    /// Where.
+    pub directory: PathBuf,
+    /// Names of experiments; all of them for none.
+    pub experiments: Vec<String>,
+    /// How large and how long.
+    pub scale: Scale,
+    /// What random choices depend on.
+    pub seed: u64,
+    /// Threads for what may be done by several.
+    pub jobs: usize,
+    /// Where PostgreSQL's programs are, if it shall take part.
+    pub with_postgres: Option<PathBuf>,
+}
+
+/// Runs the experiments, and tells what they found, with [`Results::interrupted`] set where the run ended early.
+///
+/// # Errors
+/// When there is nothing to measure with: no such experiment, no directory that can be written to, or too little space.
+pub fn run(options: &LabOptions, cancel: &Cancel, watch: &dyn Watch) -> Result<Results> {
+    let begin = Instant::now();
+    let plans = chosen(&options.experiments)?;
+    if !options.directory.is_dir() {
+        return Err(Error::NotADirectory { path: options.directory.clone() });
+    }
+    let announcement = announcement(options, &plans)?;
+    watch.announced(&announcement);
+    let workspace = Workspace::create(&options.directory, announcement.bytes_needed)?;
+    let environment = look_around(workspace.path())?;
+    let mut results = Results {
+        format: FORMAT,
+        pagemill: env!("CARGO_PKG_VERSION").into(),
+        started: rfc_3339(SystemTime::now()),
+        quick: options.scale.quick,
+        environment: environment.facts.clone(),
+        warnings: environment.warnings.clone(),
+        ..Results::default()
+    };
+    for plan in plans {
+        let stage = Stage { options, cancel, watch, environment: &environment };
+        let (experiment, warnings, interrupted) = stage.run(plan, workspace.path());
+        watch.experiment_done(&experiment);
+        results.experiments.push(experiment);
+        results.warnings.extend(warnings);
+        if interrupted {
+            results.interrupted = Some("somebody ended it".into());
+            break;
+        }
+    }
+    results.warnings.extend(privileges(&results));
+    drop(workspace);
+    results.elapsed_s = begin.elapsed().as_secs_f64();
+    Ok(results)
+}
+
+fn announcement(options: &LabOptions, plans: &[&'static Plan]) -> Result<Announcement> {
+    let scale = &options.scale;
+    let needed = plans.iter().map(|plan| (plan.bytes_needed)(scale)).max().unwrap_or(0);
+    Ok(Announcement {
+        experiments: plans.iter().map(|plan| plan.name).collect(),
+        bytes_needed: needed,
+        bytes_free: available_bytes(&options.directory)?,
+        time: plans.iter().map(|plan| scale.time_of(plan)).sum(),
+    })
+}
+
+/// What all experiments of a run share.
+struct Stage<'r> {
+    options: &'r LabOptions,
+    cancel: &'r Cancel,
+    watch: &'r dyn Watch,
+    environment: &'r Environment,
+}
+
+impl Stage<'_> {
+    /// What it found, what is doubtful of it, and whether it was ended.
+    fn run(&self, plan: &Plan, workspace: &Path) -> (Experiment, Vec<Warning>, bool) {
+        let begin = Instant::now();
+        let scale = self.options.scale;
+        let time = scale.time_of(plan);
+        self.watch.experiment_begins(plan.name, plan.title, time);
+        let meter = MachineMeter::new(&self.environment.devices);
+        let directory = workspace.join(plan.name);
+        let experiment = Experiment {
+            name: plan.name.into(),
+            title: plan.title.into(),
+            question: plan.question.into(),
+            ..Experiment::default()
+        };
+        let mut session = Session {
+            runner: Runner { meter: &meter, cancel: self.cancel, watch: self.watch },
+            scale,
+            directory: directory.clone(),
+            seed: self.options.seed,
+            jobs: self.options.jobs,
+            environment: self.environment,
+            time,
+            experiment,
+            warnings: Vec::new(),
+        };
+        let made = std::fs::create_dir(&directory).map_err(Error::file(&directory));
+        let outcome = made.and_then(|()| (plan.run)(&mut session));
+        // What cannot be removed now goes with the workspace.
+        let _ = std::fs::remove_dir_all(&directory);
+        let Session { mut experiment, warnings, .. } = session;
+        let interrupted = matches!(outcome, Err(Error::Interrupted)) || self.cancel.is_cancelled();
+        if let Err(error) = outcome.as_ref()
+            && !matches!(error, Error::Interrupted)
+        {
+            let what = "the rest of the experiment".into();
+            experiment.skipped.push(Skipped { what, why: error.to_string() });
+        }
+        experiment.elapsed_s = begin.elapsed().as_secs_f64();
+        (experiment, warnings, interrupted)
+    }
+}
+
+/// One warning for all that privileges or a sandbox kept from being measured.
+fn privileges(results: &Results) -> Option<Warning> {
+    use crate::results::Absence;
+    let cells =
+        results.experiments.iter().flat_map(|each| &each.groups).flat_map(|group| &group.cells);
+    let refused = cells.filter(|cell| matches!(cell.absent, Some(Absence::Refused(_)))).count();
+    (refused > 0).then(|| Warning {
+        kind: WarningKind::Privileges,
+        group: None,
+        message: format!(
+            "{refused} contestants were refused by the kernel, the file system or a sandbox"
+        ),
+        remedy: "see the reason in their rows; run outside of the sandbox, or as root".into(),
+    })
+}
+
+/// A moment as RFC 3339 has it, in UTC, to the second.
+fn rfc_3339(time: SystemTime) -> String {
+    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil_date(days);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// Year, month and day of a number of days since 1970-01-01, by counting whole years and months.
+fn civil_date(mut days: u64) -> (u64, usize, u64) {
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let mut year = 1970;
+    while days >= 365 + u64::from(is_leap(year)) {
+        days -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(is_leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    (year, month, days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_in_utc() {
+        let at = |seconds| rfc_3339(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(0), "1970-01-01T00:00:00Z");
+        assert_eq!(at(951_782_399), "2000-02-28T23:59:59Z");
+        assert_eq!(at(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(at(1_704_067_199), "2023-12-31T23:59:59Z");
+    }
+}

@@ -1,0 +1,324 @@
+//! The runner: contestants of a group take turns, round after round, and every turn becomes a sample.
+//!
+//! ```text
+//! warm-up   a b c d        not counted; who is refused or fails here does not take part
+//! round 1   a b c d        before each turn: the cache brought to its state, and looked at; the contestant's prepare
+//! round 2   c b a d …      the order turns by one each round, and every second round goes backwards, so that nobody
+//!                          always comes after the same neighbour
+//! ```
+//!
+//! A group ends after enough rounds: as many as were asked for, or when its time is over, but never before
+//! [`LEAST_ROUNDS`]. Invariants: all cells of a group that were measured have a sample for each whole round; what a
+//! contestant cannot do is an absence in its cell, never the end of the run; only the wish to end it is.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cache::bring_about;
+use crate::cancel::Cancel;
+use crate::contestant::{Contestant, Work, absence};
+use crate::error::{Error, Result};
+use crate::meter::{Meter, Reading};
+use crate::noise::{self, CacheMiss, Others};
+use crate::results::{Absence, CacheState, Cell, Figure, Group, Sample, Warning};
+use crate::watch::Watch;
+
+/// Rounds that every group has, unless the run is interrupted.
+pub const LEAST_ROUNDS: u32 = 5;
+/// Rounds that a group of a full run has at most.
+pub const MOST_ROUNDS: u32 = 15;
+
+/// What is to be compared.
+#[derive(Debug)]
+pub struct GroupPlan<'a> {
+    /// As [`Group::name`].
+    pub name: String,
+    /// As [`Group::title`].
+    pub title: String,
+    /// As [`Group::bytes`].
+    pub bytes: u64,
+    /// As [`Group::cache`], and brought about for [`files`](Self::files) before each turn.
+    pub cache: CacheState,
+    /// As [`Group::figure`].
+    pub figure: Figure,
+    /// As [`Group::baseline`].
+    pub baseline: Option<String>,
+    /// The files whose cache state is meant.
+    pub files: Vec<PathBuf>,
+    /// Follow device and processor over each turn.
+    pub timeline: bool,
+    /// A turn of each that is not counted comes first.
+    pub warm_up: bool,
+    /// Those who take turns.
+    pub contestants: Vec<Contestant<'a>>,
+}
+
+impl<'a> GroupPlan<'a> {
+    /// A group of elapsed times, without files, time lines or contestants yet.
+    pub fn new(name: impl Into<String>, title: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            title: title.into(),
+            bytes: 0,
+            cache: CacheState::Any,
+            figure: Figure::Elapsed,
+            baseline: None,
+            files: Vec::new(),
+            timeline: false,
+            warm_up: true,
+            contestants: Vec::new(),
+        }
+    }
+
+    /// Of work of so many bytes.
+    #[must_use]
+    pub fn bytes(self, bytes: u64) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// Told by this figure.
+    #[must_use]
+    pub fn figure(self, figure: Figure) -> Self {
+        Self { figure, ..self }
+    }
+
+    /// Begun with these files in this state of the cache.
+    #[must_use]
+    pub fn cache(self, cache: CacheState, files: Vec<PathBuf>) -> Self {
+        Self { cache, files, ..self }
+    }
+
+    /// Held against this cell.
+    #[must_use]
+    pub fn baseline(self, cell: &str) -> Self {
+        Self { baseline: Some(cell.into()), ..self }
+    }
+
+    /// With time lines.
+    #[must_use]
+    pub fn timeline(self) -> Self {
+        Self { timeline: true, ..self }
+    }
+
+    /// Without a warm-up, where turns are long and the first is as good as any.
+    #[must_use]
+    pub fn without_warm_up(self) -> Self {
+        Self { warm_up: false, ..self }
+    }
+
+    /// With one more contestant.
+    #[must_use]
+    pub fn contestant(mut self, contestant: Contestant<'a>) -> Self {
+        self.contestants.push(contestant);
+        self
+    }
+
+    /// With more contestants.
+    #[must_use]
+    pub fn contestants(mut self, more: impl IntoIterator<Item = Contestant<'a>>) -> Self {
+        self.contestants.extend(more);
+        self
+    }
+
+    fn group(&self) -> Group {
+        let cell = |contestant: &Contestant<'_>| Cell {
+            name: contestant.name.clone(),
+            parameters: contestant.parameters.clone(),
+            samples: Vec::new(),
+            absent: contestant.perform.as_ref().err().cloned(),
+            note: contestant.note.clone(),
+        };
+        Group {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            bytes: self.bytes,
+            cache: self.cache,
+            figure: self.figure,
+            baseline: self.baseline.clone(),
+            cells: self.contestants.iter().map(cell).collect(),
+        }
+    }
+}
+
+/// When a group has had enough rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rounds {
+    /// At most so many; at least [`LEAST_ROUNDS`] there are anyway.
+    pub most: u32,
+    /// No further one is begun when the group took this long.
+    pub time: Duration,
+}
+
+/// What groups run with.
+pub struct Runner<'r> {
+    /// What measures.
+    pub meter: &'r dyn Meter,
+    /// The wish to end the run.
+    pub cancel: &'r Cancel,
+    /// Who watches.
+    pub watch: &'r dyn Watch,
+}
+
+/// A group that was run.
+#[derive(Debug)]
+pub struct Ran {
+    /// What was measured.
+    pub group: Group,
+    /// What is doubtful about it.
+    pub warnings: Vec<Warning>,
+    /// It ended early because somebody asked for it.
+    pub interrupted: bool,
+}
+
+impl Runner<'_> {
+    /// Runs a group of the experiment of that name.
+    pub fn run(&self, experiment: &str, plan: GroupPlan<'_>, rounds: Rounds) -> Ran {
+        let mut match_up = Match {
+            runner: self,
+            group: plan.group(),
+            plan,
+            others: Others::default(),
+            misses: Vec::new(),
+        };
+        self.watch.group_begins(&match_up.group, rounds.most);
+        let interrupted = match_up.play(rounds).is_err();
+        let Match { group, others, misses, .. } = match_up;
+        let mut warnings = noise::warnings(experiment, &group, &others, &misses);
+        if group.cells.iter().all(|cell| cell.samples.is_empty()) {
+            warnings.clear();
+        }
+        self.watch.group_done(experiment, &group);
+        Ran { group, warnings, interrupted }
+    }
+}
+
+/// A group in the running.
+struct Match<'m, 'a> {
+    runner: &'m Runner<'m>,
+    plan: GroupPlan<'a>,
+    group: Group,
+    others: Others,
+    misses: Vec<CacheMiss>,
+}
+
+impl Match<'_, '_> {
+    /// All rounds; an error only for the wish to end the run.
+    fn play(&mut self, rounds: Rounds) -> Result<()> {
+        let begin = self.runner.meter.read().elapsed;
+        if self.plan.warm_up {
+            self.round(0)?;
+        }
+        for round in 1..=rounds.most.max(LEAST_ROUNDS) {
+            let took = self.runner.meter.read().elapsed.saturating_sub(begin);
+            if round > LEAST_ROUNDS && took > rounds.time {
+                break;
+            }
+            self.round(round)?;
+        }
+        Ok(())
+    }
+
+    /// One turn of everybody who still takes part. Round 0 is not counted.
+    fn round(&mut self, round: u32) -> Result<()> {
+        for place in order(self.plan.contestants.len(), round) {
+            self.runner.cancel.check()?;
+            let Some(cell) = self.group.cells.get(place) else { continue };
+            if cell.absent.is_some() {
+                continue;
+            }
+            self.runner.watch.turn_begins(&cell.name, round);
+            match self.turn(place, round > 0) {
+                Ok(sample) if round > 0 => self.keep(place, sample),
+                Ok(_) => {}
+                Err(error) => match absence(&error) {
+                    Some(absent) => self.give_up(place, absent),
+                    None => return Err(error),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, place: usize, counts: bool) -> Result<Sample> {
+        let Self { plan, group, misses, others, runner } = self;
+        let GroupPlan { contestants, files, cache, timeline, .. } = plan;
+        let Some(contestant) = contestants.get_mut(place) else { return Err(Error::Interrupted) };
+        let found = bring_about(*cache, files).map_err(Error::system("page cache"))?;
+        if let Some(share) = found.filter(|_| counts) {
+            misses.push(CacheMiss { cell: contestant.name.clone(), share });
+        }
+        if let Some(prepare) = &mut contestant.prepare {
+            prepare()?;
+        }
+        let perform = match &mut contestant.perform {
+            Ok(perform) => perform,
+            Err(_) => return Err(Error::Interrupted),
+        };
+        let line = timeline.then(|| runner.meter.follow()).flatten();
+        let before = runner.meter.read();
+        let outcome = perform(runner.cancel);
+        let took = runner.meter.read().since(&before);
+        let points = line.map(|line| line.finish()).unwrap_or_default();
+        let mut work = outcome?;
+        if counts {
+            note_others(others, &took);
+        }
+        if let (Some(note), Some(cell)) = (work.note.take(), group.cells.get_mut(place)) {
+            cell.note = Some(note);
+        }
+        Ok(Sample { timeline: points, ..sample(&took, work, contestant.by_threads) })
+    }
+
+    fn keep(&mut self, place: usize, sample: Sample) {
+        if let Some(cell) = self.group.cells.get_mut(place) {
+            cell.samples.push(sample);
+        }
+    }
+
+    /// Takes a contestant out of the running: samples without pairs would say nothing.
+    fn give_up(&mut self, place: usize, absent: Absence) {
+        if let Some(cell) = self.group.cells.get_mut(place) {
+            cell.samples.clear();
+            cell.absent = Some(absent);
+        }
+    }
+}
+
+fn sample(took: &Reading, work: Work, by_threads: bool) -> Sample {
+    let waited = work.wait.or_else(|| took.waited().filter(|_| !by_threads));
+    let device = took.device_read.zip(took.device_written).map(|(read, written)| read + written);
+    Sample {
+        elapsed_s: work.elapsed.unwrap_or(took.elapsed).as_secs_f64(),
+        user_s: took.user.as_secs_f64(),
+        system_s: took.system.as_secs_f64(),
+        wait_s: waited.map(|waited| waited.as_secs_f64()),
+        device_bytes: device,
+        operations: work.operations,
+        bytes: work.bytes,
+        parts: work.parts,
+        counted: work.counted,
+        calls: work.calls,
+        timeline: Vec::new(),
+    }
+}
+
+fn note_others(others: &mut Others, took: &Reading) {
+    others.elapsed += took.elapsed;
+    others.stolen += took.stolen.unwrap_or_default();
+    others.queued += took.queued.unwrap_or_default();
+    let own = took.user + took.system;
+    others.busy += took.busy.unwrap_or_default().saturating_sub(own);
+}
+
+/// The order of a round: begun one further each time, every second one backwards.
+fn order(count: usize, round: u32) -> Vec<usize> {
+    let start = round as usize % count.max(1);
+    let mut order: Vec<usize> = (0..count).map(|place| (place + start) % count).collect();
+    if round > 0 && round.is_multiple_of(2) {
+        order.reverse();
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! `pagemill clone`: databases from a template, in a stopped cluster.
+//!
+//! The right to change the cluster is taken before anything of it is read, kept over all targets, and given back at the
+//! end. Each target has its own commit: when one fails, those before it are there, and it is said so.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, anyhow};
+use pagemill_cluster::change::NewDatabase;
+use pagemill_cluster::{Cluster, ClusterLock, Database, Error as ClusterError, OpenOptions};
+use pagemill_engine::Progress;
+use pagemill_engine::clone::{CloneOptions, ClonePlan, CloneSummary, clone_database};
+use pagemill_engine::encoding::{encoding_name, stored_text};
+use pagemill_format::BLOCK_SIZE;
+use pagemill_io::Storage;
+
+use crate::clone_arguments::CloneArguments;
+use crate::failure::{Outcome, UsageError, say};
+use crate::load::{default_jobs, for_writing, image_compression};
+use crate::progress::{ProgressDisplay, is_wanted};
+use crate::stats::{self, Work};
+
+/// Bytes of a name at most (NAMEDATALEN without the zero).
+const MOST_NAME_BYTES: usize = 63;
+
+pub(crate) fn run(arguments: &CloneArguments) -> Result<Outcome> {
+    let start = Instant::now();
+    let storage = Storage::real();
+    let mut total = CloneSummary::default();
+    let cloned = clone_all(arguments, &storage, &mut total);
+    if let Some(form) = arguments.stats {
+        let work =
+            Work { pages: total.blocks, write_method: total.write_method, ..Work::default() };
+        stats::print(form, start.elapsed(), &storage, &work);
+    }
+    cloned.map(|()| Outcome::Done)
+}
+
+fn clone_all(
+    arguments: &CloneArguments,
+    storage: &Storage,
+    total: &mut CloneSummary,
+) -> Result<()> {
+    let directory = data_directory(arguments.pgdata.as_deref())?;
+    check_targets(arguments)?;
+    let lock = Arc::new(ClusterLock::take(storage, directory).map_err(for_writing)?);
+    for (done, target) in arguments.targets.iter().enumerate() {
+        let cloned = clone_one(arguments, storage, &lock, target);
+        if cloned.is_err() && done > 0 {
+            say(format!("\"{target}\" is not made; those named before it are there"));
+        }
+        if let Some(summary) = cloned? {
+            add(total, &summary);
+        }
+    }
+    Ok(())
+}
+
+fn add(total: &mut CloneSummary, one: &CloneSummary) {
+    total.relations += one.relations;
+    total.files += one.files;
+    total.blocks += one.blocks;
+    total.wal_bytes += one.wal_bytes;
+    total.write_method = one.write_method.or(total.write_method);
+}
+
+/// Makes one database; nothing on a dry run.
+fn clone_one(
+    arguments: &CloneArguments,
+    storage: &Storage,
+    lock: &Arc<ClusterLock>,
+    target: &str,
+) -> Result<Option<CloneSummary>> {
+    let start = Instant::now();
+    let verify_checksums = !arguments.no_verify_checksums;
+    let options = OpenOptions { verify_checksums, ..OpenOptions::default() };
+    // Opened anew for each: the one before changed it.
+    let cluster = Cluster::open_locked(storage.clone(), lock, options).map_err(for_writing)?;
+    let template = cluster.database(&arguments.source)?;
+    let new = new_database(arguments, &template, target)?;
+    let plan = ClonePlan::new(&template, new.tablespace, arguments.strategy.asked())?;
+    if arguments.dry_run {
+        pagemill_cluster::change::check_new_database(&template, &new)?;
+        tell_plan(target, &plan);
+        return Ok(None);
+    }
+    if arguments.verbose {
+        say(format!("\"{target}\" by {}: {}", plan.strategy, plan.reason));
+    }
+    let progress = Arc::new(Progress::default());
+    let pages = is_wanted(arguments.progress).then_some(plan.bytes / BLOCK_SIZE as u64);
+    let _display = ProgressDisplay::start_bytes(pages.filter(|pages| *pages > 0), &progress);
+    let options = CloneOptions {
+        verify_checksums,
+        compression: match arguments.wal_compression {
+            Some(choice) => image_compression(choice),
+            None => template.wal_compression()?,
+        },
+        writing: arguments.writing.settings()?,
+        jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
+        progress,
+    };
+    let summary = clone_database(lock.clone(), &template, new, &plan, &options)?;
+    if arguments.verbose {
+        tell_summary(target, &summary, start);
+    }
+    Ok(Some(summary))
+}
+
+fn tell_plan(target: &str, plan: &ClonePlan) {
+    println!(
+        "\"{target}\" by {} ({}): {} bytes to write, {} bytes of WAL",
+        plan.strategy, plan.reason, plan.bytes, plan.wal_bytes
+    );
+}
+
+fn tell_summary(target: &str, summary: &CloneSummary, start: Instant) {
+    let shared = summary.shared_bytes.map_or(String::new(), |b| format!(", {b} bytes shared"));
+    say(format!(
+        "\"{target}\": {} files with {} blocks{shared}, {} bytes of WAL, {:.3} s",
+        summary.files,
+        summary.blocks,
+        summary.wal_bytes,
+        start.elapsed().as_secs_f64()
+    ));
+}
+
+pub(crate) fn data_directory(pgdata: Option<&Path>) -> Result<&Path> {
+    pgdata.filter(|dir| !dir.as_os_str().is_empty()).ok_or_else(|| {
+        UsageError("no data directory: name it with -D, or set PGDATA".into()).into()
+    })
+}
+
+/// What can be said against the names before anything is opened.
+fn check_targets(arguments: &CloneArguments) -> Result<()> {
+    for (at, target) in arguments.targets.iter().enumerate() {
+        let reason = if target.is_empty() {
+            "a database cannot have an empty name".to_owned()
+        } else if arguments.targets.iter().take(at).any(|other| other == target) {
+            format!("\"{target}\" is named twice")
+        } else if target.contains(['\n', '\r']) {
+            "the name of a database cannot have an end of line in it".to_owned()
+        } else {
+            continue;
+        };
+        return Err(UsageError(reason).into());
+    }
+    Ok(())
+}
+
+fn new_database(
+    arguments: &CloneArguments,
+    template: &Database,
+    target: &str,
+) -> Result<NewDatabase> {
+    let cluster = template.cluster();
+    Ok(NewDatabase {
+        name: stored_name(template, target)?,
+        owner: match &arguments.owner {
+            Some(role) => cluster.role(role)?,
+            None => cluster.first_superuser()?,
+        },
+        tablespace: match &arguments.tablespace {
+            Some(name) => Some(cluster.tablespace(name)?),
+            None => None,
+        },
+        is_template: arguments.is_template,
+        allow_connections: arguments.allow_connections,
+        connection_limit: arguments.connection_limit,
+    })
+}
+
+/// A name as a session in the template would store it.
+fn stored_name(template: &Database, name: &str) -> Result<Box<[u8]>> {
+    let encoding = template.row().encoding;
+    let stored = stored_text(encoding, name.as_bytes()).ok_or_else(|| {
+        anyhow!(
+            "the name has characters that the encoding of \"{}\", {}, does not have",
+            String::from_utf8_lossy(&template.row().name),
+            encoding_name(encoding).unwrap_or("an unknown one")
+        )
+    })?;
+    if stored.len() > MOST_NAME_BYTES {
+        let reason = format!(
+            "the name has {} bytes, and a name can have {MOST_NAME_BYTES}: choose a shorter one",
+            stored.len()
+        );
+        return Err(ClusterError::refused(reason).into());
+    }
+    Ok(stored.into())
+}

@@ -1,0 +1,180 @@
+//! The flags of `pagemill clone` and `pagemill drop`, spelled as those of `createdb` and `dropdb`.
+//!
+//! Help, completions and the manual page come from here.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use pagemill_engine::clone::CloneStrategy;
+
+use crate::arguments::{ProgressMode, StatsForm};
+use crate::load_arguments::CompressionChoice;
+use crate::write_arguments::WriteArguments;
+
+/// Make databases from a template, in a stopped cluster
+///
+/// What CREATE DATABASE … TEMPLATE does, with no server: each new database is there whole when the
+/// command ends with success, and a server started at any moment, also after a kill or a power cut, finds
+/// all of it or nothing. Several targets are made one after the other, with a commit for each. The
+/// cluster must have been shut down; while the command runs, no server starts on it.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  pagemill clone -D /var/lib/postgresql/15/main shop shop_test
+  pagemill clone -D data --strategy reflink template1 test1 test2 test3
+  pagemill clone -D data --dry-run --tablespace fast shop shop_copy")]
+pub(crate) struct CloneArguments {
+    /// The data directory: the one with PG_VERSION in it
+    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true)]
+    pub(crate) pgdata: Option<PathBuf>,
+    /// The database to copy
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: String,
+    /// The new databases
+    #[arg(value_name = "TARGET", required = true)]
+    pub(crate) targets: Vec<String>,
+
+    /// How to copy: auto takes reflink where files can share blocks, else what writes the least
+    #[arg(
+        long,
+        value_enum,
+        value_name = "STRATEGY",
+        default_value = "auto",
+        help_heading = "Copying"
+    )]
+    pub(crate) strategy: StrategyChoice,
+    /// Compress page images in the WAL [default: the cluster's wal_compression]
+    #[arg(long, value_enum, value_name = "METHOD", help_heading = "Copying")]
+    pub(crate) wal_compression: Option<CompressionChoice>,
+    /// Carry damaged pages along, still damaged, in place of ending at the first
+    #[arg(long, help_heading = "Copying")]
+    pub(crate) no_verify_checksums: bool,
+    /// Threads that copy files [default: one for each processor, at most 8]
+    #[arg(
+        short,
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=256),
+        help_heading = "Copying"
+    )]
+    pub(crate) jobs: Option<u16>,
+    /// Tell what would be done, written and logged, and do nothing
+    #[arg(long, help_heading = "Copying")]
+    pub(crate) dry_run: bool,
+
+    /// The tablespace of the new databases [default: that of the source]
+    #[arg(long, value_name = "TABLESPACE", help_heading = "New databases")]
+    pub(crate) tablespace: Option<String>,
+    /// Their owner [default: the first superuser]
+    #[arg(short = 'O', long, value_name = "ROLE", help_heading = "New databases")]
+    pub(crate) owner: Option<String>,
+    /// Whether anybody can connect to them
+    #[arg(
+        long,
+        value_name = "BOOLEAN",
+        default_value_t = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set,
+        help_heading = "New databases"
+    )]
+    pub(crate) allow_connections: bool,
+    /// How many sessions each may have at once, -1 for any number
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = -1,
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i32).range(-1..),
+        help_heading = "New databases"
+    )]
+    pub(crate) connection_limit: i32,
+    /// Make them templates, which cannot be dropped
+    #[arg(long, help_heading = "New databases")]
+    pub(crate) is_template: bool,
+
+    #[command(flatten)]
+    pub(crate) writing: WriteArguments,
+
+    /// Print what was done and how to standard error, after the work
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "table"
+    )]
+    pub(crate) stats: Option<StatsForm>,
+    /// Tell on standard error what is being done
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// Show a progress bar on standard error, if that is a terminal
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub(crate) progress: ProgressMode,
+}
+
+/// `--strategy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StrategyChoice {
+    /// reflink where it can be had, else what the size and who follows the WAL suggest
+    Auto,
+    /// Every page is logged (15 and later)
+    #[value(name = "wal_log", alias = "wal-log")]
+    WalLog,
+    /// Files are copied, and standbys copy their own
+    #[value(name = "file_copy", alias = "file-copy")]
+    FileCopy,
+    /// As file_copy, with files that share their blocks (XFS, btrfs)
+    Reflink,
+}
+
+impl StrategyChoice {
+    /// What was asked for; nothing for `auto`.
+    pub(crate) fn asked(self) -> Option<CloneStrategy> {
+        match self {
+            Self::Auto => None,
+            Self::WalLog => Some(CloneStrategy::WalLog),
+            Self::FileCopy => Some(CloneStrategy::FileCopy),
+            Self::Reflink => Some(CloneStrategy::Reflink),
+        }
+    }
+}
+
+/// Drop a database of a stopped cluster
+///
+/// What DROP DATABASE does, with no server: the database is gone when the command ends with success, and a
+/// server started at any moment, also after a kill or a power cut, finds all of it or nothing. Templates
+/// and databases that replication depends on are refused.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  pagemill drop -D /var/lib/postgresql/15/main shop_test")]
+pub(crate) struct DropArguments {
+    /// The data directory: the one with PG_VERSION in it
+    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true)]
+    pub(crate) pgdata: Option<PathBuf>,
+    /// The database
+    #[arg(value_name = "DATABASE")]
+    pub(crate) database: String,
+    /// Succeed when there is no such database
+    #[arg(long)]
+    pub(crate) if_exists: bool,
+    /// Tell what would be removed, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print what was done and how to standard error, after the work
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "table"
+    )]
+    pub(crate) stats: Option<StatsForm>,
+    /// Tell on standard error what is being done
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}

@@ -1,0 +1,56 @@
+//! `pagemill drop`: a database of a stopped cluster removed.
+//!
+//! The right to change the cluster is taken before anything of it is read, and given back at the end.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Result;
+use pagemill_cluster::change::{check_drop, drop_database};
+use pagemill_cluster::{Cluster, ClusterLock, Error as ClusterError, OpenOptions};
+use pagemill_io::Storage;
+
+use crate::clone::data_directory;
+use crate::clone_arguments::DropArguments;
+use crate::failure::{Outcome, say};
+use crate::load::for_writing;
+use crate::stats::{self, Work};
+
+pub(crate) fn run(arguments: &DropArguments) -> Result<Outcome> {
+    let start = Instant::now();
+    let storage = Storage::real();
+    let dropped = drop_with(arguments, &storage);
+    if let Some(form) = arguments.stats {
+        stats::print(form, start.elapsed(), &storage, &Work::default());
+    }
+    match dropped {
+        Err(error) if arguments.if_exists && is_missing(&error) => {
+            say(format!("database \"{}\" does not exist, nothing is done", arguments.database));
+        }
+        dropped => dropped?,
+    }
+    if arguments.verbose && !arguments.dry_run {
+        say(format!("done, {:.3} s", start.elapsed().as_secs_f64()));
+    }
+    Ok(Outcome::Done)
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ClusterError::NotFound { .. }))
+}
+
+fn drop_with(arguments: &DropArguments, storage: &Storage) -> Result<()> {
+    let directory = data_directory(arguments.pgdata.as_deref())?;
+    let lock = Arc::new(ClusterLock::take(storage, directory).map_err(for_writing)?);
+    let cluster = Cluster::open_locked(storage.clone(), &lock, OpenOptions::default());
+    let cluster = cluster.map_err(for_writing)?;
+    let name = arguments.database.as_bytes();
+    if arguments.dry_run {
+        let paths = check_drop(&cluster, name)?;
+        for path in paths {
+            println!("{} would be removed", path.display());
+        }
+        return Ok(());
+    }
+    Ok(drop_database(lock, &cluster, name)?)
+}

@@ -1,0 +1,62 @@
+//! The flags of `pagemill lab`.
+//!
+//! Invariant: without any flag it measures everything in the current directory, and says first what that takes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::arguments::ProgressMode;
+use crate::option_values::byte_size;
+
+/// Run the experiments on this storage: old calls beside today's
+///
+/// Contestants take turns, so that what disturbs one disturbs its neighbours too; before each turn the page cache is
+/// brought to the state that is wanted, and looked at. Each group of contestants is told when it is done. The files are made
+/// in a directory pagemill-lab.N in DIR, which is removed at the end, or after a kill by the next run; nothing else is
+/// touched. What the kernel or a sandbox refuses is a row that says so. Space and time are announced first: a full run takes up
+/// to 20 minutes, a quick one up to 90 seconds.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Experiments:
+  device    sequential and random reads and writes, each I/O method, each way to sync
+  extend    making files longer: written zeros, posix_fallocate, ftruncate; WAL segments
+  pread     seek, pread, preadv and today's methods on a table, in its own order and an index's
+
+Examples:
+  pagemill lab --quick
+  pagemill lab /mnt/test --experiment pread,extend --json results.json")]
+pub(crate) struct LabArguments {
+    /// A directory on the storage that is to be measured [default: the current directory]
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Only these experiments, separated by commas; repeatable [default: all]
+    #[arg(short, long = "experiment", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) experiments: Vec<String>,
+    /// Small files and five rounds: rough figures within 90 seconds
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Size of each experiment's main file: kB, MB, GB, or bytes, at least 1MB [default: 1GB, with --quick 64MB]
+    #[arg(long, value_name = "SIZE", value_parser = byte_size)]
+    pub(crate) size: Option<u64>,
+    /// Write all that was measured to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// What random choices depend on
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Threads that make tables [default: one for each processor, at most 8]
+    #[arg(
+        short,
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=256)
+    )]
+    pub(crate) jobs: Option<u16>,
+    /// Tell on standard error what is being done
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// Show a progress bar on standard error, if that is a terminal
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub(crate) progress: ProgressMode,
+}
