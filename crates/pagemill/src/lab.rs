@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
         with_postgres: None,
     };
     let documents = LabDocuments::open(arguments)?;
-    let display = LabDisplay::new(arguments);
+    let display = LabDisplay::new(arguments, cancel.clone());
     let results = pagemill_lab::run(&options, &cancel, &display)?;
     display.finish();
     let page = documents.page.clone();

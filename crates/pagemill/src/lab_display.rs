@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pagemill_lab::results::{Experiment, Group};
-use pagemill_lab::{Announcement, Watch, report};
+use pagemill_lab::{Announcement, Cancel, Watch, report};
 
 use crate::failure::say;
 use crate::lab::print;
@@ -26,12 +26,14 @@ pub(crate) struct LabDisplay {
     /// Experiment and group.
     place: RefCell<(String, String)>,
     rounds: Cell<u32>,
+    /// The run ends when nobody reads what it tells.
+    cancel: Cancel,
     /// The first failure to write.
     pub(crate) failure: RefCell<Option<anyhow::Error>>,
 }
 
 impl LabDisplay {
-    pub(crate) fn new(arguments: &LabArguments) -> Self {
+    pub(crate) fn new(arguments: &LabArguments, cancel: Cancel) -> Self {
         let target = match is_wanted(arguments.progress) {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
@@ -47,6 +49,7 @@ impl LabDisplay {
             expected: Cell::default(),
             place: RefCell::default(),
             rounds: Cell::default(),
+            cancel,
             failure: RefCell::default(),
         }
     }
@@ -59,6 +62,7 @@ impl LabDisplay {
     fn tell(&self, text: &str) {
         if let Err(error) = self.bar.suspend(|| print(text)) {
             self.failure.borrow_mut().get_or_insert(error);
+            self.cancel.cancel();
         }
     }
 

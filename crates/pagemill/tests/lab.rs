@@ -140,6 +140,16 @@ fn ctrl_c_leaves_nothing_but_what_was_measured() {
 }
 
 #[test]
+fn a_run_whose_reader_went_away_ends_and_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = lab(dir.path(), "--experiment extend --size 1MB --no-html");
+    let mut run = run.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(run.stdout.take());
+    assert_eq!(run.wait().unwrap().code(), Some(1));
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
 fn what_a_killed_run_left_is_removed_by_the_next_and_nothing_else_is() {
     let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let json = kept.path().join("results.json");
