@@ -27,8 +27,6 @@ pub(super) struct Row<'a> {
     pub(super) device_rate: Option<f64>,
     /// Calls of a turn by name.
     pub(super) calls: BTreeMap<&'a str, u64>,
-    /// Seconds of the parts of a turn, by name.
-    pub(super) parts: BTreeMap<&'a str, f64>,
 }
 
 /// How a cell stands to the baseline.
@@ -82,7 +80,6 @@ fn row<'a>(group: &Group, cell: &'a Cell) -> Row<'a> {
         wait_s: median(cell, |sample| sample.wait_s),
         device_rate: median(cell, rate),
         calls: calls(cell),
-        parts: parts(cell),
     }
 }
 
@@ -103,12 +100,6 @@ fn median(cell: &Cell, value: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
 }
 
 /// The median count of each call; a turn without a call counts as none of it.
-fn parts(cell: &Cell) -> BTreeMap<&str, f64> {
-    let names = cell.samples.iter().flat_map(|sample| sample.parts.keys());
-    let part = |name: &String| median(cell, |sample| sample.parts.get(name).copied());
-    names.filter_map(|name| Some((name.as_str(), part(name)?))).collect()
-}
-
 fn calls(cell: &Cell) -> BTreeMap<&str, u64> {
     let names = cell.samples.iter().flat_map(|sample| sample.calls.keys());
     let count = |name: &str| {

@@ -3,7 +3,6 @@
 //! Invariant: [`text_group`] says of a group what [`text`] says of it, so that what scrolled by while the lab ran can be
 //! printed again from the results.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 
 use crate::results::{Experiment, Group, Outcome, Results, Verdict, Warning};
@@ -61,7 +60,6 @@ pub fn text_group(experiment: &Experiment, group: &Group, out: &mut dyn Write) -
     write!(out, "\n{}", paragraph(&title, 2, 4))?;
     let rows = rows(group);
     write!(out, "{}", figures(group, &rows))?;
-    write!(out, "{}", parts(&rows))?;
     write!(out, "{}", calls(&rows))?;
     for row in &rows {
         let note = row.cell.note.as_ref().map(|note| format!("{}: {note}", row.cell.name));
@@ -156,23 +154,6 @@ fn against(group: &Group, row: &Row<'_>) -> (String, String) {
             (format!("{}× ({span})", digits(found.ratio.median)), word.to_owned())
         }
     }
-}
-
-/// Which parts the time of a turn has; nothing when none were told. Parts of several threads are added up.
-fn parts(rows: &[Row<'_>]) -> String {
-    let names: BTreeSet<&str> = rows.iter().flat_map(|row| row.parts.keys().copied()).collect();
-    if names.is_empty() {
-        return String::new();
-    }
-    let mut header = vec![("parts of a turn", Align::Left)];
-    header.extend(names.iter().map(|name| (*name, Align::Right)));
-    let shown = |seconds: &f64| Scale::seconds().show(*seconds);
-    let line = |row: &Row<'_>| {
-        let of = |name: &&str| row.parts.get(name).map_or(String::new(), shown);
-        Line::Fields(std::iter::once(row.cell.name.clone()).chain(names.iter().map(of)).collect())
-    };
-    let told = rows.iter().filter(|row| !row.parts.is_empty());
-    table(&header, &told.map(line).collect::<Vec<_>>(), 4)
 }
 
 /// Which calls a turn made; nothing when none were counted.
