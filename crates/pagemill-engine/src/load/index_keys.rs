@@ -3,6 +3,9 @@
 //! Each entry is formed as it will lie in the index, with the place its row has in the batch; when the batch is told
 //! its blocks, the places are corrected. The order by place within equal keys is the same before and after.
 
+use std::cmp::Ordering;
+
+use pagemill_format::index_key_order::KeyOrder;
 use pagemill_format::index_tuple_builder::{IndexForm, entry_tid, set_tid};
 use pagemill_format::tuple_data_builder::{Row, Value};
 use pagemill_format::{BlockNumber, Error as FormatError, Tid};
@@ -17,14 +20,53 @@ pub(super) struct Entry {
     pub(super) len: u16,
 }
 
-/// Entries in order.
+/// Entries in order, their bytes one behind the other.
 #[derive(Debug, Default)]
 pub(super) struct KeyRun {
     pub(super) bytes: Vec<u8>,
     pub(super) entries: Vec<Entry>,
 }
 
+/// Which of two entries, given with their abbreviations, comes first.
+#[inline]
+pub(super) fn compare(order: &KeyOrder, a: (u64, &[u8]), b: (u64, &[u8])) -> Ordering {
+    a.0.cmp(&b.0).then_with(|| order.compare(a.1, b.1))
+}
+
 impl KeyRun {
+    /// Room for so many entries of so many bytes in all.
+    pub(super) fn with_capacity(entries: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), entries: Vec::with_capacity(entries) }
+    }
+
+    /// An entry with its abbreviation.
+    pub(super) fn key(&self, entry: Entry) -> (u64, &[u8]) {
+        (entry.abbreviation, self.entry(entry))
+    }
+
+    /// Adds an entry whose abbreviation is known.
+    #[inline]
+    pub(super) fn push(&mut self, (abbreviation, entry): (u64, &[u8])) {
+        let (start, len) = (self.bytes.len() as u32, entry.len() as u16);
+        self.bytes.extend_from_slice(entry);
+        self.entries.push(Entry { abbreviation, start, len });
+    }
+
+    /// Makes the bytes from `start` on an entry.
+    ///
+    /// # Errors
+    /// When there are more bytes than a run can have.
+    #[inline]
+    pub(super) fn end_entry(&mut self, start: usize, order: &KeyOrder) -> Result<(), FormatError> {
+        let entry = self.bytes.get(start..).unwrap_or_default();
+        let Some((start, len)) = u32::try_from(start).ok().zip(u16::try_from(entry.len()).ok())
+        else {
+            return Err(FormatError::limit("a batch of rows has more than 4 GiB of index entries"));
+        };
+        self.entries.push(Entry { abbreviation: order.abbreviate(entry), start, len });
+        Ok(())
+    }
+
     /// The bytes of an entry.
     pub(super) fn entry(&self, entry: Entry) -> &[u8] {
         let start = entry.start as usize;
@@ -47,10 +89,7 @@ impl KeyRun {
     /// Puts the entries in the order of the index, their bytes too: whoever merges runs reads each from its start.
     fn sort(&mut self, plan: &IndexPlan) {
         let mut entries = std::mem::take(&mut self.entries);
-        entries.sort_unstable_by(|a, b| {
-            let by_key = || plan.order.compare(self.entry(*a), self.entry(*b));
-            a.abbreviation.cmp(&b.abbreviation).then_with(by_key)
-        });
+        entries.sort_unstable_by(|a, b| compare(&plan.order, self.key(*a), self.key(*b)));
         let mut bytes = Vec::with_capacity(self.bytes.len());
         for entry in &mut entries {
             let start = bytes.len() as u32;
@@ -82,15 +121,7 @@ impl<'a> KeyFormer<'a> {
     pub(super) fn add<R: Row + ?Sized>(&mut self, row: &R, tid: Tid) -> Result<(), FormatError> {
         let start = self.run.bytes.len();
         self.form.form(&KeyRow { row, plan: self.plan }, tid, &mut self.run.bytes)?;
-        let len = self.run.bytes.len() - start;
-        let abbreviation =
-            self.plan.order.abbreviate(self.run.bytes.get(start..).unwrap_or_default());
-        let place = u32::try_from(start).ok().zip(u16::try_from(len).ok());
-        let Some((start, len)) = place else {
-            return Err(FormatError::limit("a batch of rows has more than 4 GiB of index entries"));
-        };
-        self.run.entries.push(Entry { abbreviation, start, len });
-        Ok(())
+        self.run.end_entry(start, &self.plan.order)
     }
 
     /// The entries in order.

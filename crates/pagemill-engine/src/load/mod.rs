@@ -21,7 +21,10 @@ mod heap_target;
 mod index_build;
 mod index_keys;
 mod index_plan;
+mod key_merge;
+mod key_parts;
 mod key_runs;
+mod key_sources;
 mod key_text;
 pub(crate) mod new_fork;
 mod old_entries;
@@ -29,6 +32,7 @@ pub(crate) mod page_run;
 mod plan;
 mod row_former;
 mod targets;
+mod unique_keys;
 mod used_ids;
 
 use pagemill_cluster::change::{ClusterChange, ClusterLock};

@@ -1,0 +1,125 @@
+//! Where entries in the order of an index come from when they are merged: runs in memory, runs in a file, an index.
+//!
+//! Each is read in *windows*, some neighbouring entries at a time, so that one that is long need not be in memory.
+//!
+//! Invariant: no window is empty, and each comes behind the one before it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pagemill_format::index_key_order::KeyOrder;
+use pagemill_io::WritableFile;
+
+use super::index_keys::{Entry, KeyRun};
+use super::old_entries::OldEntries;
+use crate::error::Result;
+
+/// Read back at once, of each run in the file. Far longer than any entry.
+const READ_BYTES: usize = 64 << 10;
+/// Bytes before an entry in the file that say how long it is.
+const LENGTH_BYTES: usize = 2;
+
+/// Some neighbours in a run.
+#[derive(Debug, Clone)]
+pub(super) struct KeySlice {
+    pub(super) run: Arc<KeyRun>,
+    pub(super) range: Range<usize>,
+}
+
+impl KeySlice {
+    /// The entries.
+    pub(super) fn entries(&self) -> &[Entry] {
+        self.run.entries.get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// The last entry; one before all others, if there were none.
+    pub(super) fn last(&self) -> (u64, &[u8]) {
+        self.entries().last().map_or((0, &[]), |last| self.run.key(*last))
+    }
+
+    /// The bytes of its entries.
+    pub(super) fn bytes(&self) -> usize {
+        let entries = self.entries();
+        let first = entries.first().map_or(0, |first| first.start as usize);
+        entries.last().map_or(0, |last| last.start as usize + usize::from(last.len) - first)
+    }
+}
+
+/// Entries in order.
+#[derive(Debug)]
+pub(super) enum KeySource<'p> {
+    /// A run, and how many of its entries were read.
+    Memory(Arc<KeyRun>, usize),
+    File(FileRun),
+    Index(Box<OldEntries<'p>>),
+}
+
+impl KeySource<'_> {
+    /// The next entries: of a run in memory about so many bytes. Nothing at the end.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub(super) fn next_window(
+        &mut self,
+        bytes: usize,
+        order: &KeyOrder,
+    ) -> Result<Option<KeySlice>> {
+        let run = match self {
+            Self::Memory(run, next) => return Ok(memory_window(run, next, bytes)),
+            Self::File(run) => run.next_run(order)?,
+            Self::Index(old) => old.next_leaf()?,
+        };
+        Ok(run.map(|run| KeySlice { range: 0..run.entries.len(), run: Arc::new(run) }))
+    }
+}
+
+fn memory_window(run: &Arc<KeyRun>, next: &mut usize, bytes: usize) -> Option<KeySlice> {
+    let begin = *next;
+    let (first, others) = run.entries.get(begin..)?.split_first()?;
+    let end = first.start as usize + bytes;
+    *next = begin + 1 + others.partition_point(|entry| (entry.start as usize) < end);
+    Some(KeySlice { run: run.clone(), range: begin..*next })
+}
+
+/// A run in the file, and what of it was not read.
+#[derive(Debug)]
+pub(super) struct FileRun {
+    file: WritableFile,
+    range: Range<u64>,
+}
+
+impl FileRun {
+    pub(super) fn new(file: WritableFile, range: Range<u64>) -> Self {
+        Self { file, range }
+    }
+
+    /// Appends entries as they are kept in the file.
+    pub(super) fn form(run: &KeyRun, out: &mut Vec<u8>) {
+        for &entry in &run.entries {
+            out.extend_from_slice(&entry.len.to_le_bytes());
+            out.extend_from_slice(run.entry(entry));
+        }
+    }
+
+    /// The next entries that are whole in what is read at once.
+    fn next_run(&mut self, order: &KeyOrder) -> Result<Option<KeyRun>> {
+        let most = (self.range.end - self.range.start).min(READ_BYTES as u64) as usize;
+        let mut buffer = vec![0; most];
+        self.file
+            .read_exact_at(&mut buffer, self.range.start)
+            .map_err(pagemill_cluster::Error::from)?;
+        let (mut run, mut rest) = (KeyRun::default(), &buffer[..]);
+        while let Some((entry, behind)) = split_entry(rest) {
+            run.push((order.abbreviate(entry), entry));
+            rest = behind;
+        }
+        self.range.start += (most - rest.len()) as u64;
+        Ok(Some(run).filter(|run| !run.entries.is_empty()))
+    }
+}
+
+/// The first entry, and what comes behind it.
+fn split_entry(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
+    rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))
+}
