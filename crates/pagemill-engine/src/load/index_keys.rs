@@ -11,6 +11,7 @@ use pagemill_format::tuple_data_builder::{Row, Value};
 use pagemill_format::{BlockNumber, Error as FormatError, Tid};
 
 use super::index_plan::IndexPlan;
+use super::key_sort::sort_entries;
 
 /// An entry among others in one piece of memory.
 #[derive(Debug, Clone, Copy)]
@@ -87,16 +88,15 @@ impl KeyRun {
     }
 
     /// Puts the entries in the order of the index, their bytes too: whoever merges runs reads each from its start.
-    fn sort(&mut self, plan: &IndexPlan) {
-        let mut entries = std::mem::take(&mut self.entries);
-        entries.sort_unstable_by(|a, b| compare(&plan.order, self.key(*a), self.key(*b)));
-        let mut bytes = Vec::with_capacity(self.bytes.len());
-        for entry in &mut entries {
-            let start = bytes.len() as u32;
-            bytes.extend_from_slice(self.entry(*entry));
-            entry.start = start;
+    fn sort(&mut self, order: &KeyOrder) {
+        if self.entries.is_sorted_by(|a, b| compare(order, self.key(*a), self.key(*b)).is_lt()) {
+            return;
         }
-        (self.bytes, self.entries) = (bytes, entries);
+        let mut entries = std::mem::take(&mut self.entries);
+        sort_entries(&mut entries, |a, b| order.compare(self.entry(*a), self.entry(*b)));
+        let mut sorted = Self::with_capacity(entries.len(), self.bytes.len());
+        entries.iter().for_each(|entry| sorted.push(self.key(*entry)));
+        *self = sorted;
     }
 }
 
@@ -126,7 +126,7 @@ impl<'a> KeyFormer<'a> {
 
     /// The entries in order.
     pub(super) fn finish(mut self) -> KeyRun {
-        self.run.sort(self.plan);
+        self.run.sort(&self.plan.order);
         self.run
     }
 }

@@ -40,7 +40,8 @@ pub(super) struct PartCutter<'p> {
 /// A source, and what was read of it and is in no part yet.
 #[derive(Debug)]
 struct Source<'p> {
-    unread: KeySource<'p>,
+    /// `None` when all was read, so that its memory is given back by whoever merges the last of it.
+    unread: Option<KeySource<'p>>,
     slices: Vec<KeySlice>,
 }
 
@@ -59,8 +60,10 @@ impl<'p> PartCutter<'p> {
         (part_bytes, least_window_bytes): (usize, usize),
     ) -> Result<Self> {
         let window_bytes = (part_bytes / sources.len().max(1)).max(least_window_bytes);
-        let sources: Vec<_> =
-            sources.into_iter().map(|unread| Source { unread, slices: Vec::new() }).collect();
+        let sources: Vec<_> = sources
+            .into_iter()
+            .map(|unread| Source { unread: Some(unread), slices: Vec::new() })
+            .collect();
         let ends = BinaryHeap::with_capacity(sources.len());
         let mut cutter = Self { order, sources, ends, part_bytes, window_bytes };
         (0..cutter.sources.len()).try_for_each(|source| cutter.read_window(source))?;
@@ -70,9 +73,14 @@ impl<'p> PartCutter<'p> {
     fn read_window(&mut self, number: usize) -> Result<()> {
         let Self { order, sources, ends, window_bytes, .. } = self;
         let Some(source) = sources.get_mut(number) else { return Ok(()) };
-        if let Some(window) = source.unread.next_window(*window_bytes, order)? {
-            source.slices.push(window.clone());
-            ends.push(WindowEnd { order, window, source: number });
+        let Some(unread) = &mut source.unread else { return Ok(()) };
+        match unread.next_window(*window_bytes, order)? {
+            None => source.unread = None,
+            Some(window) => {
+                let abbreviation = window.last().0;
+                source.slices.push(window.clone());
+                ends.push(WindowEnd { order, abbreviation, window, source: number });
+            }
         }
         Ok(())
     }
@@ -119,6 +127,7 @@ impl Source<'_> {
 #[derive(Debug)]
 struct WindowEnd<'p> {
     order: &'p KeyOrder,
+    abbreviation: u64,
     window: KeySlice,
     source: usize,
 }
@@ -126,7 +135,8 @@ struct WindowEnd<'p> {
 /// The greatest of a heap is the one that comes first.
 impl Ord for WindowEnd<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        compare(self.order, other.window.last(), self.window.last())
+        let by_key = || self.order.compare(other.window.last().1, self.window.last().1);
+        other.abbreviation.cmp(&self.abbreviation).then_with(by_key)
     }
 }
 

@@ -73,12 +73,12 @@ impl KeySource<'_> {
     }
 }
 
+/// As many entries as have so many bytes if they are of usual length: to look for where those end would be a walk
+/// through memory that is in no cache.
 fn memory_window(run: &Arc<KeyRun>, next: &mut usize, bytes: usize) -> Option<KeySlice> {
-    let begin = *next;
-    let (first, others) = run.entries.get(begin..)?.split_first()?;
-    let end = first.start as usize + bytes;
-    *next = begin + 1 + others.partition_point(|entry| (entry.start as usize) < end);
-    Some(KeySlice { run: run.clone(), range: begin..*next })
+    let (begin, count) = (*next, run.entries.len());
+    *next = count.min(begin + 1 + bytes * count / run.bytes.len().max(1));
+    (begin < count).then(|| KeySlice { run: run.clone(), range: begin..*next })
 }
 
 /// A run in the file, and what of it was not read.

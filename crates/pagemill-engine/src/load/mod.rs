@@ -24,6 +24,7 @@ mod index_plan;
 mod key_merge;
 mod key_parts;
 mod key_runs;
+mod key_sort;
 mod key_sources;
 mod key_text;
 pub(crate) mod new_fork;
