@@ -150,3 +150,60 @@ impl<R: Row + ?Sized> Row for KeyRow<'_, R> {
         }
     }
 }
+
+#[cfg(test)]
+pub(super) mod test_runs {
+    use pagemill_format::Oid;
+    use pagemill_format::index_key_order::KeyColumn;
+    use pagemill_format::tuple::AttributeLayout;
+    use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
+    use pagemill_format::types::order::{TextCollation, ValueOrder};
+    use pagemill_format::varlena::Compression;
+
+    use super::*;
+
+    const LAYOUT: AttributeLayout = AttributeLayout { len: 4, align: 4 };
+
+    pub(in crate::load) fn order() -> KeyOrder {
+        let order = ValueOrder::of_type(Oid(23), &TextCollation::C).unwrap();
+        KeyOrder::new(vec![KeyColumn {
+            layout: LAYOUT,
+            order,
+            descending: false,
+            nulls_first: false,
+        }])
+    }
+
+    /// The entries of some numbers, in order, each of a row of its own.
+    pub(in crate::load) fn run(numbers: &[i32], block: u32, order: &KeyOrder) -> KeyRun {
+        let storage = AttributeStorage::Plain;
+        let compression = Compression::Pglz;
+        let column = ColumnLayout { layout: LAYOUT, storage, compression, dropped: false };
+        let mut form = IndexForm::new("i", &[column]).unwrap();
+        let mut made = KeyRun::default();
+        for (line_pointer, number) in (1..).zip(numbers) {
+            let tid = Tid { block: BlockNumber(block), line_pointer };
+            let start = made.bytes.len();
+            form.form(&[Some(&number.to_le_bytes()[..])][..], tid, &mut made.bytes).unwrap();
+            made.end_entry(start, order).unwrap();
+        }
+        made.sort(order);
+        made
+    }
+
+    #[test]
+    fn a_batch_is_sorted_with_its_bytes() {
+        let order = order();
+        let numbers: Vec<i32> =
+            (0..5000).map(|n: i32| n.wrapping_mul(0x9E37_79B1_u32 as i32) >> 19).collect();
+        let run = run(&numbers, 7, &order);
+        let starts: Vec<usize> = run.entries.iter().map(|entry| entry.start as usize).collect();
+        assert_eq!(starts, (0..5000).map(|n| n * 16).collect::<Vec<_>>());
+        let is_before = |a: &Entry, b: &Entry| order.compare(run.entry(*a), run.entry(*b)).is_lt();
+        assert!(run.entries.is_sorted_by(is_before));
+        let mut tids: Vec<_> =
+            run.entries.iter().map(|e| entry_tid(run.entry(*e)).line_pointer).collect();
+        tids.sort_unstable();
+        assert!(tids.into_iter().eq(1..=5000));
+    }
+}

@@ -90,3 +90,56 @@ fn join(threads: Vec<ScopedJoinHandle<'_, ()>>) -> Result<()> {
     let ends: Vec<_> = threads.into_iter().map(ScopedJoinHandle::join).collect();
     if ends.iter().any(std::result::Result::is_err) { Err(Error::Worker) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::load::index_keys::test_runs::{order, run};
+
+    /// Batches of scattered numbers, more than a few parts of them.
+    fn sources<'p>(order: &KeyOrder) -> Vec<KeySource<'p>> {
+        let number = |n: i32| n.wrapping_mul(0x9E37_79B1_u32 as i32);
+        let batch = |block: u32| {
+            let numbers: Vec<i32> = (0..8000).map(|n| number(n + block as i32 * 8000)).collect();
+            KeySource::Memory(Arc::new(run(&numbers, block, order)), 0)
+        };
+        (0..25).map(batch).collect()
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_all_entries_in_order() {
+        let order = order();
+        for jobs in [0, 1, 2, 3, 100] {
+            let mut last: Option<Vec<u8>> = None;
+            let (mut entries, mut parts) = (0, 0);
+            let merged = merge(&order, sources(&order), jobs, |run| {
+                for entry in &run.entries {
+                    let entry = run.entry(*entry);
+                    assert!(last.as_ref().is_none_or(|last| order.compare(last, entry).is_lt()));
+                    last = Some(entry.to_vec());
+                }
+                entries += run.entries.len();
+                parts += 1;
+                Ok(())
+            });
+            assert!(
+                merged.is_ok() && entries == 25 * 8000 && parts > 5,
+                "{jobs} {entries} {parts}"
+            );
+        }
+        merge(&order, Vec::new(), 2, |_| panic!("an entry of none")).unwrap();
+    }
+
+    #[test]
+    fn an_error_of_the_consumer_ends_the_merge() {
+        let order = order();
+        let mut parts = 0;
+        let merged = merge(&order, sources(&order), 2, |_| {
+            parts += 1;
+            if parts == 3 { Err(Error::Usage("enough".into())) } else { Ok(()) }
+        });
+        assert!(matches!(merged, Err(Error::Usage(_))) && parts == 3);
+    }
+}

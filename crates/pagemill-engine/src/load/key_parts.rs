@@ -203,3 +203,90 @@ impl KeyPart {
         entry.unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use pagemill_io::Storage;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::load::index_keys::test_runs::{order, run};
+    use crate::load::key_sources::FileRun;
+
+    /// The entries of a run, and what becomes of it: a run in memory, or one in a file.
+    fn source<'p>(made: KeyRun, in_file: bool, dir: &std::path::Path) -> KeySource<'p> {
+        if !in_file {
+            return KeySource::Memory(Arc::new(made), 0);
+        }
+        let mut kept = Vec::new();
+        FileRun::form(&made, &mut kept);
+        let file = Storage::real().temporary_file(dir).unwrap();
+        file.write_all_at(&kept, 0).unwrap();
+        KeySource::File(FileRun::new(file, 0..kept.len() as u64))
+    }
+
+    fn images(run: &KeyRun) -> Vec<Vec<u8>> {
+        run.entries.iter().map(|entry| run.entry(*entry).to_vec()).collect()
+    }
+
+    fn numbers() -> impl Strategy<Value = Vec<i32>> {
+        let ascending = (any::<i32>(), 0_i32..300)
+            .prop_map(|(begin, count)| (0..count).map(|n| begin.saturating_add(n)).collect());
+        prop_oneof![
+            proptest::collection::vec(any::<i32>(), 0..300),
+            proptest::collection::vec(0_i32..5, 0..300),
+            ascending,
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn merged_parts_behind_each_other_are_all_entries_in_order(
+            runs in proptest::collection::vec((numbers(), any::<bool>()), 0..12),
+            part_bytes in 1_usize..6000,
+            window_bytes in 1_usize..600,
+        ) {
+            let (order, dir) = (order(), tempfile::tempdir().unwrap());
+            let (mut sources, mut expected) = (Vec::new(), Vec::new());
+            for (block, (numbers, in_file)) in (0..).zip(&runs) {
+                let made = run(numbers, block, &order);
+                expected.extend(images(&made));
+                sources.push(source(made, *in_file, dir.path()));
+            }
+            expected.sort_by(|a, b| order.compare(a, b));
+            let mut cutter = PartCutter::with_sizes(&order, sources, (part_bytes, window_bytes)).unwrap();
+            let mut found = Vec::new();
+            while let Some(part) = cutter.next_part().unwrap() {
+                let merged = part.merged(&order);
+                prop_assert!(!merged.entries.is_empty());
+                prop_assert!(merged.entries.iter().all(|e| e.abbreviation == order.abbreviate(merged.entry(*e))));
+                found.extend(images(&merged));
+            }
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn parts_are_of_the_size_they_are_to_have_whatever_the_order_of_the_rows() {
+        let order = order();
+        let batch = |block: u32, number: &dyn Fn(i32) -> i32| {
+            let numbers: Vec<i32> = (0..4000).map(|n| number(n + block as i32 * 4000)).collect();
+            KeySource::Memory(Arc::new(run(&numbers, block, &order)), 0)
+        };
+        let scattered = |n: i32| n.wrapping_mul(0x9E37_79B1_u32 as i32);
+        for number in [&(|n| n) as &dyn Fn(i32) -> i32, &scattered, &|n| -n, &|_| 1] {
+            let sources = (0..30).map(|block| batch(block, number)).collect();
+            let mut cutter = PartCutter::new(&order, sources).unwrap();
+            let mut sizes = Vec::new();
+            while let Some(part) = cutter.next_part().unwrap() {
+                sizes.push(part.merged(&order).bytes.len());
+            }
+            assert_eq!(sizes.iter().sum::<usize>(), 30 * 4000 * 16);
+            sizes.pop();
+            let is_right = |size: &usize| (PART_BYTES / 2..PART_BYTES * 5 / 2).contains(size);
+            assert!(sizes.iter().all(is_right), "{sizes:?}");
+        }
+    }
+}

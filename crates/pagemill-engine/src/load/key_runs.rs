@@ -117,53 +117,10 @@ fn in_memory<'p>(runs: Vec<KeyRun>) -> Vec<KeySource<'p>> {
 
 #[cfg(test)]
 mod tests {
-    use pagemill_format::Oid;
-    use pagemill_format::index_key_order::KeyColumn;
-    use pagemill_format::index_tuple_builder::IndexForm;
-    use pagemill_format::tuple::AttributeLayout;
-    use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
-    use pagemill_format::types::order::{TextCollation, ValueOrder};
-    use pagemill_format::varlena::Compression;
-    use pagemill_format::{BlockNumber, Tid};
     use proptest::prelude::*;
 
     use super::*;
-
-    const LAYOUT: AttributeLayout = AttributeLayout { len: 4, align: 4 };
-
-    fn order() -> KeyOrder {
-        let order = ValueOrder::of_type(Oid(23), &TextCollation::C).unwrap();
-        KeyOrder::new(vec![KeyColumn {
-            layout: LAYOUT,
-            order,
-            descending: false,
-            nulls_first: false,
-        }])
-    }
-
-    /// The entries of some numbers, in order, each of a row of its own.
-    fn run(numbers: &[i32], block: u32, order: &KeyOrder) -> KeyRun {
-        let storage = AttributeStorage::Plain;
-        let column = ColumnLayout {
-            layout: LAYOUT,
-            storage,
-            compression: Compression::Pglz,
-            dropped: false,
-        };
-        let mut form = IndexForm::new("i", &[column]).unwrap();
-        let mut made = KeyRun::default();
-        let mut numbers = numbers.to_vec();
-        numbers.sort_unstable();
-        for (line_pointer, number) in (1..).zip(numbers) {
-            let tid = Tid { block: BlockNumber(block), line_pointer };
-            let start = made.bytes.len();
-            form.form(&[Some(&number.to_le_bytes()[..])][..], tid, &mut made.bytes).unwrap();
-            let abbreviation = order.abbreviate(&made.bytes[start..]);
-            let len = (made.bytes.len() - start) as u16;
-            made.entries.push(Entry { abbreviation, start: start as u32, len });
-        }
-        made
-    }
+    use crate::load::index_keys::test_runs::{order, run};
 
     proptest! {
         #[test]

@@ -123,3 +123,32 @@ fn split_entry(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
     rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))
 }
+
+#[cfg(test)]
+mod tests {
+    use pagemill_io::Storage;
+
+    use super::*;
+    use crate::load::index_keys::test_runs::{order, run};
+
+    #[test]
+    fn a_run_in_the_file_that_is_longer_than_what_is_read_at_once_comes_back_whole() {
+        let (order, dir) = (order(), tempfile::tempdir().unwrap());
+        let made = run(&(0..20_000).collect::<Vec<_>>(), 0, &order);
+        let mut kept = b"of another run".to_vec();
+        FileRun::form(&made, &mut kept);
+        let end = kept.len() as u64;
+        kept.extend_from_slice(&kept.clone());
+        let file = Storage::real().temporary_file(dir.path()).unwrap();
+        file.write_all_at(&kept, 0).unwrap();
+        let mut source = KeySource::File(FileRun::new(file, 14..end));
+        let (mut found, mut windows) = (Vec::new(), 0);
+        while let Some(window) = source.next_window(1, &order).unwrap() {
+            assert_eq!(window.bytes(), window.entries().len() * 16);
+            found.extend(window.entries().iter().map(|entry| window.run.entry(*entry).to_vec()));
+            windows += 1;
+        }
+        assert!(found.iter().eq(made.entries.iter().map(|entry| made.entry(*entry))));
+        assert_eq!(windows, (end - 14).div_ceil(READ_BYTES as u64));
+    }
+}
