@@ -49,7 +49,9 @@ pub fn csv(results: &Results, out: &mut dyn Write) -> Result<()> {
     for experiment in &results.experiments {
         for group in &experiment.groups {
             for row in rows(group) {
-                writer.write_record(record(experiment, group, &row)).map_err(std::io::Error::from)?;
+                writer
+                    .write_record(record(experiment, group, &row))
+                    .map_err(std::io::Error::from)?;
             }
         }
     }
@@ -77,7 +79,8 @@ fn record(experiment: &Experiment, group: &Group, row: &Row<'_>) -> Vec<String> 
 }
 
 fn measured(row: &Row<'_>) -> [String; 9] {
-    let summary = |value: fn(&crate::statistics::Summary) -> f64| number(row.summary.as_ref().map(value));
+    let summary =
+        |value: fn(&crate::statistics::Summary) -> f64| number(row.summary.as_ref().map(value));
     [
         row.cell.samples.len().to_string(),
         summary(|found| found.median),

@@ -47,7 +47,8 @@ pub(super) fn rows(group: &Group) -> Vec<Row<'_>> {
 
 /// The unit of a group's figures.
 pub(super) fn scale(group: &Group) -> Scale {
-    let medians = group.cells.iter().filter_map(|cell| group.summary(cell)).map(|found| found.median);
+    let medians =
+        group.cells.iter().filter_map(|cell| group.summary(cell)).map(|found| found.median);
     Scale::fitting(group.figure, medians)
 }
 

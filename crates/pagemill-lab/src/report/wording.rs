@@ -47,7 +47,8 @@ pub(super) fn cache(state: CacheState) -> Option<&'static str> {
 /// What work a group does: its size and the state of the cache.
 pub(super) fn work(group: &Group) -> String {
     let size = (group.bytes > 0).then(|| size_of(group.bytes));
-    let parts: Vec<String> = size.into_iter().chain(cache(group.cache).map(str::to_owned)).collect();
+    let parts: Vec<String> =
+        size.into_iter().chain(cache(group.cache).map(str::to_owned)).collect();
     parts.join(", ")
 }
 
@@ -103,7 +104,9 @@ pub(super) fn name(name: &str) -> String {
 /// Names in a row: the first three, and how many more.
 pub(super) fn some_of(names: &[&str]) -> String {
     match names {
-        [a, b, c, rest @ ..] if rest.len() > 1 => format!("{a}, {b}, {c} and {} others", rest.len()),
+        [a, b, c, rest @ ..] if rest.len() > 1 => {
+            format!("{a}, {b}, {c} and {} others", rest.len())
+        }
         _ => names.join(", "),
     }
 }

@@ -74,12 +74,18 @@ mod tests {
     fn too_few_turns_and_too_small_a_ratio_leave_it_open() {
         let few = Summary { coverage: 0.75, ..summary(1.0, 1.1, 1.2) };
         assert_eq!(word(few, summary(2.0, 2.1, 2.2), true), Difference::NotSeen);
-        assert_eq!(word(summary(1.0, 1.0, 1.0), summary(1.01, 1.01, 1.01), true), Difference::NotSeen);
+        assert_eq!(
+            word(summary(1.0, 1.0, 1.0), summary(1.01, 1.01, 1.01), true),
+            Difference::NotSeen
+        );
     }
 
     #[test]
     fn no_ratio_with_nothing() {
         assert_eq!(shift(&summary(0.0, 0.0, 0.0), &summary(1.0, 1.0, 1.0), true), None);
-        assert_eq!(shift(&summary(f64::NAN, f64::NAN, f64::NAN), &summary(1.0, 1.0, 1.0), true), None);
+        assert_eq!(
+            shift(&summary(f64::NAN, f64::NAN, f64::NAN), &summary(1.0, 1.0, 1.0), true),
+            None
+        );
     }
 }
