@@ -65,6 +65,8 @@ fn sample() -> impl Strategy<Value = Sample> {
             wait_s: Some(user_s),
             device_bytes,
             operations,
+            bytes: device_bytes,
+            parts: [("fdatasync".to_owned(), user_s)].into(),
             counted: Some(elapsed_s),
             calls,
             timeline,
