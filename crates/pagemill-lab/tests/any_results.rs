@@ -65,6 +65,8 @@ fn sample() -> impl Strategy<Value = Sample> {
             wait_s: Some(user_s),
             device_bytes,
             operations,
+            bytes: Some(operations),
+            parts: calls.keys().map(|name: &String| (name.clone(), elapsed_s)).collect(),
             counted: Some(elapsed_s),
             calls,
             timeline,

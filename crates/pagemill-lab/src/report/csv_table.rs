@@ -35,6 +35,7 @@ pub const CSV_COLUMNS: &[(&str, &str)] = &[
     ("ratio_low", "lower end of the interval for the ratio"),
     ("ratio_high", "upper end of it"),
     ("difference", "faster, slower, no difference seen; fewer and more for counts"),
+    ("parts", "median times of the parts of a turn, as name=seconds separated by `;`"),
     ("calls", "median calls of a turn, as name=count separated by `;`"),
     ("absent", "refused, skipped or failed, for a cell without figures"),
     ("why", "why it has none"),
@@ -104,10 +105,11 @@ fn against(group: &Group, row: &Row<'_>) -> [String; 5] {
     [baseline, number(Some(ratio.median)), number(Some(ratio.low)), number(Some(ratio.high)), word]
 }
 
-fn remarks(row: &Row<'_>) -> [String; 4] {
+fn remarks(row: &Row<'_>) -> [String; 5] {
+    let parts = joined(row.parts.iter().map(|(name, time)| format!("{name}={time}")));
     let calls = joined(row.calls.iter().map(|(name, count)| format!("{name}={count}")));
     let (word, why) = row.cell.absent.as_ref().map_or(("", ""), wording::absence);
-    [calls, word.to_owned(), why.to_owned(), row.cell.note.clone().unwrap_or_default()]
+    [parts, calls, word.to_owned(), why.to_owned(), row.cell.note.clone().unwrap_or_default()]
 }
 
 fn joined(parts: impl Iterator<Item = String>) -> String {
