@@ -34,7 +34,7 @@ pub const CSV_COLUMNS: &[(&str, &str)] = &[
     ("ratio", "how many times as good as the baseline, median over pairs of turns"),
     ("ratio_low", "lower end of the interval for the ratio"),
     ("ratio_high", "upper end of it"),
-    ("difference", "faster, slower, no difference seen; fewer and more for counts"),
+    ("difference", "faster, slower, no difference seen, too few turns; fewer and more for counts"),
     ("parts", "median times of the parts of a turn, as name=seconds separated by `;`"),
     ("calls", "median calls of a turn, as name=count separated by `;`"),
     ("absent", "refused, skipped or failed, for a cell without figures"),
@@ -101,7 +101,7 @@ fn against(group: &Group, row: &Row<'_>) -> [String; 5] {
         return [baseline, String::new(), String::new(), String::new(), String::new()];
     };
     let ratio = found.ratio;
-    let word = wording::difference(found.difference, group.figure).to_owned();
+    let word = wording::comparison(&found, group.figure).to_owned();
     [baseline, number(Some(ratio.median)), number(Some(ratio.low)), number(Some(ratio.high)), word]
 }
 

@@ -230,7 +230,7 @@ fn against(group: &Group, row: &Row<'_>) -> String {
         Against::Baseline => "baseline".to_owned(),
         Against::Compared(found) => {
             let span = range(found.ratio.low, found.ratio.high);
-            let word = wording::difference(found.difference, group.figure);
+            let word = wording::comparison(&found, group.figure);
             format!("{}× ({span}), {word}", digits(found.ratio.median))
         }
     }

@@ -153,7 +153,7 @@ fn against(group: &Group, row: &Row<'_>) -> (String, String) {
         Against::Baseline => (String::new(), "baseline".to_owned()),
         Against::Compared(found) => {
             let span = range(found.ratio.low, found.ratio.high);
-            let word = wording::difference(found.difference, group.figure);
+            let word = wording::comparison(&found, group.figure);
             (format!("{}× ({span})", digits(found.ratio.median)), word.to_owned())
         }
     }

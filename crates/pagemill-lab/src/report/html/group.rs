@@ -129,7 +129,7 @@ fn remark(group: &Group, row: &Row<'_>) -> String {
         }
         (Against::Compared(found), None) => {
             let ratio = digits(found.ratio.median);
-            format!("{ratio}× · {}", wording::difference(found.difference, group.figure))
+            format!("{ratio}× · {}", wording::comparison(&found, group.figure))
         }
         (Against::Nothing | Against::Baseline, None) => String::new(),
     }
@@ -206,7 +206,7 @@ fn ratio(group: &Group, row: &Row<'_>) -> (Option<f64>, String, &'static str) {
         Against::Baseline => (None, String::new(), "baseline"),
         Against::Compared(found) => {
             let span = range(found.ratio.low, found.ratio.high);
-            (Some(found.ratio.median), span, wording::difference(found.difference, group.figure))
+            (Some(found.ratio.median), span, wording::comparison(&found, group.figure))
         }
     }
 }
