@@ -86,7 +86,7 @@ fn every_row_of_the_csv_has_every_column() {
         .sum();
     assert_eq!(rows.len(), cells);
     let figures = |row: &csv::StringRecord| {
-        row.get(26).unwrap().split(';').filter(|text| !text.is_empty()).count()
+        row.get(27).unwrap().split(';').filter(|text| !text.is_empty()).count()
     };
     assert!(rows.iter().all(|row| figures(row).to_string() == row[8]));
 }

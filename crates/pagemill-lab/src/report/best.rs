@@ -4,7 +4,7 @@
 //! are named with it; where it cannot be told from the baseline, or from any other, no cell is called best at all.
 
 use crate::results::{Cell, Experiment, Group, Results};
-use crate::statistics::{Comparison, Difference, compare};
+use crate::statistics::{Comparison, Difference, LEAST_COVERAGE, compare};
 
 use super::rows::scale;
 use super::units::{digits, range};
@@ -123,8 +123,9 @@ fn remark(group: &Group, best: &Cell, others: &[&Cell], equals: &[&str]) -> Stri
     }
     let is_baseline = group.baseline.as_deref() == Some(best.name.as_str());
     let first = if is_baseline { Some("the baseline".to_owned()) } else { lead(group, best) };
-    let rest = (!equals.is_empty())
-        .then(|| format!("no difference seen from {}", wording::some_of(equals)));
+    let few = group.summary(best).is_some_and(|found| found.coverage < LEAST_COVERAGE);
+    let word = if few { "too few turns to tell it" } else { "no difference seen" };
+    let rest = (!equals.is_empty()).then(|| format!("{word} from {}", wording::some_of(equals)));
     let parts: Vec<String> = first.into_iter().chain(rest).collect();
     match parts.as_slice() {
         [] => "better than all others".to_owned(),

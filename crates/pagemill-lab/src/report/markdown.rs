@@ -174,7 +174,7 @@ fn write_group(group: &Group, out: &mut dyn Write) -> Result<()> {
         column("wait", true),
         (baseline, true),
         column("device", true),
-        column("calls of a turn", false),
+        column("calls and parts of a turn", false),
     ];
     let rows = rows(group);
     let lines: Vec<Vec<String>> =
@@ -209,6 +209,8 @@ fn line(group: &Group, row: &Row<'_>, calls: &[&str]) -> Vec<String> {
     let called = calls
         .iter()
         .filter_map(|name| Some(format!("{} {}", escape(name), count(*row.calls.get(name)?))));
+    let parts =
+        row.parts.iter().map(|(name, time)| format!("{} {}", escape(name), seconds(Some(*time))));
     vec![
         name,
         scale.show(found.median),
@@ -218,7 +220,7 @@ fn line(group: &Group, row: &Row<'_>, calls: &[&str]) -> Vec<String> {
         seconds(row.wait_s),
         against(group, row),
         rate,
-        called.collect::<Vec<_>>().join(", "),
+        called.chain(parts).collect::<Vec<_>>().join(", "),
     ]
 }
 
@@ -228,7 +230,7 @@ fn against(group: &Group, row: &Row<'_>) -> String {
         Against::Baseline => "baseline".to_owned(),
         Against::Compared(found) => {
             let span = range(found.ratio.low, found.ratio.high);
-            let word = wording::difference(found.difference, group.figure);
+            let word = wording::comparison(&found, group.figure);
             format!("{}× ({span}), {word}", digits(found.ratio.median))
         }
     }

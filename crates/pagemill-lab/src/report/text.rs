@@ -3,6 +3,7 @@
 //! Invariant: [`text_group`] says of a group what [`text`] says of it, so that what scrolled by while the lab ran can be
 //! printed again from the results.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use crate::results::{Experiment, Group, Outcome, Results, Verdict, Warning};
@@ -10,7 +11,7 @@ use crate::statistics::LEAST_COVERAGE;
 
 use super::best;
 use super::error::Result;
-use super::rows::{Against, Row, call_names, least_coverage, rows, scale};
+use super::rows::{Against, Row, call_names, least_coverage, part_names, rows, scale};
 use super::text_layout::{Align, Line, paragraph, printable, table};
 use super::units::{Scale, count, digits, duration, range};
 use super::wording;
@@ -104,12 +105,21 @@ fn figures(group: &Group, rows: &[Row<'_>]) -> String {
         ("device", Align::Right),
         (call.as_str(), Align::Right),
     ];
+    let parts = part_names(rows);
+    let header: Vec<(&str, Align)> =
+        header.into_iter().chain(parts.iter().map(|name| (*name, Align::Right))).collect();
     let scale = scale(group);
-    let lines: Vec<Line> = rows.iter().map(|row| line(group, row, &scale, only)).collect();
+    let lines: Vec<Line> = rows.iter().map(|row| line(group, row, &scale, only, &parts)).collect();
     table(&header, &lines, 4)
 }
 
-fn line(group: &Group, row: &Row<'_>, scale: &Scale, call: Option<&str>) -> Line {
+fn line(
+    group: &Group,
+    row: &Row<'_>,
+    scale: &Scale,
+    call: Option<&str>,
+    parts: &BTreeSet<&str>,
+) -> Line {
     let name = row.cell.name.clone();
     let Some(found) = row.summary else {
         let (word, why) = row.cell.absent.as_ref().map_or(("no figures", ""), wording::absence);
@@ -122,7 +132,7 @@ fn line(group: &Group, row: &Row<'_>, scale: &Scale, call: Option<&str>) -> Line
     let (ratio, word) = against(group, row);
     let calls =
         call.and_then(|name| row.calls.get(name)).map_or(String::new(), |calls| count(*calls));
-    Line::Fields(vec![
+    let fields = [
         name,
         scale.show(found.median),
         scale.show_range(found.low, found.high),
@@ -133,7 +143,9 @@ fn line(group: &Group, row: &Row<'_>, scale: &Scale, call: Option<&str>) -> Line
         word,
         rate,
         calls,
-    ])
+    ];
+    let parts = parts.iter().map(|name| seconds(row.parts.get(name).copied()));
+    Line::Fields(fields.into_iter().chain(parts).collect())
 }
 
 /// The name of the call, when all cells make the same one: it then needs no table of its own.
@@ -150,7 +162,7 @@ fn against(group: &Group, row: &Row<'_>) -> (String, String) {
         Against::Baseline => (String::new(), "baseline".to_owned()),
         Against::Compared(found) => {
             let span = range(found.ratio.low, found.ratio.high);
-            let word = wording::difference(found.difference, group.figure);
+            let word = wording::comparison(&found, group.figure);
             (format!("{}× ({span})", digits(found.ratio.median)), word.to_owned())
         }
     }

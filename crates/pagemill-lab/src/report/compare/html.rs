@@ -82,7 +82,7 @@ fn head(first: &Run<'_>, second: &Run<'_>, sides: &Sides<'_>, page: &mut Markup)
 fn environment(sides: &Sides<'_>, page: &mut Markup) {
     page.tag("section", &[("id", "environment")], |page| {
         page.leaf("h2", &[], "What differs around them");
-        let same = format!("{} are the same.", wording::number_of(sides.same_facts, "fact"));
+        let same = sides.facts_sentence();
         page.leaf("p", &[("class", "question")], &same);
         let value = |value: Option<&str>| Field::text(value.unwrap_or("not recorded"));
         let row = |fact: &super::FactPair<'_>| {

@@ -101,7 +101,17 @@ impl<'a> Sides<'a> {
         let [better, worse, open] = self.counts();
         let [first, second] = self.labels;
         format!(
-            "Against {first}, {second} is better in {better} cells and worse in {worse}; in {open} no difference was seen."
+            "Against {first}, {second} is better in {better} cells and worse in {worse}; in {open} no difference was \
+             seen, or turns were too few."
+        )
+    }
+
+    /// How many facts differ, in a sentence.
+    fn facts_sentence(&self) -> String {
+        format!(
+            "{} other than in the first run, {} the same.",
+            wording::number_of(self.facts.len(), "fact"),
+            self.same_facts
         )
     }
 }

@@ -17,6 +17,8 @@ pub(super) struct Shift {
     pub(super) high: f64,
     /// The word for the second run.
     pub(super) difference: Difference,
+    /// Whether both runs had turns enough for a word.
+    pub(super) trusted: bool,
 }
 
 /// Holds the second against the first. `None` where a ratio means nothing.
@@ -34,7 +36,7 @@ pub(super) fn shift(first: &Summary, second: &Summary, more_is_better: bool) -> 
         true if high < 1.0 && ratio < 1.0 - NEGLIGIBLE => Difference::Slower,
         _ => Difference::NotSeen,
     };
-    Some(Shift { ratio, low, high, difference })
+    Some(Shift { ratio, low, high, difference, trusted })
 }
 
 impl Shift {
@@ -45,7 +47,7 @@ impl Shift {
 
     /// The word.
     pub(super) fn word(&self, figure: Figure) -> &'static str {
-        wording::difference(self.difference, figure)
+        if self.trusted { wording::difference(self.difference, figure) } else { wording::TOO_FEW }
     }
 }
 

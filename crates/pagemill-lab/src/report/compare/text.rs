@@ -35,12 +35,7 @@ pub fn text(first: &Run<'_>, second: &Run<'_>, out: &mut dyn Write) -> Result<()
 }
 
 fn environment(sides: &Sides<'_>, out: &mut dyn Write) -> Result<()> {
-    writeln!(
-        out,
-        "\nenvironment: {} differ, {} are the same",
-        wording::number_of(sides.facts.len(), "fact"),
-        sides.same_facts
-    )?;
+    writeln!(out, "\nenvironment: {}", sides.facts_sentence())?;
     for fact in &sides.facts {
         for (name, value) in ["A", "B"].iter().zip(fact.values) {
             let line =

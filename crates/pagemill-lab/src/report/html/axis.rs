@@ -70,7 +70,7 @@ impl Axis {
     fn log_ticks(&self) -> Vec<f64> {
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let decades = last.saturating_sub(first);
-        let factors: &[f64] = if decades <= 2 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let factors: &[f64] = if self.high / self.low < 150.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let every = usize::try_from(decades / 6).unwrap_or(0) + 1;
         let powers = (first..=last)
             .step_by(every)

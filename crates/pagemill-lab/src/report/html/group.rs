@@ -3,8 +3,10 @@
 //! Invariant: the bars show every cell, also those without figures, unless there are so many that lines tell it
 //! better; then they are folded away and still there.
 
+use std::collections::BTreeSet;
+
 use crate::report::best::{self, Standing};
-use crate::report::rows::{Against, Row, call_names, least_coverage, rows, scale};
+use crate::report::rows::{Against, Row, call_names, least_coverage, part_names, rows, scale};
 use crate::report::units::{Scale, count, digits, range, short};
 use crate::report::wording;
 use crate::results::{Experiment, Group};
@@ -127,7 +129,7 @@ fn remark(group: &Group, row: &Row<'_>) -> String {
         }
         (Against::Compared(found), None) => {
             let ratio = digits(found.ratio.median);
-            format!("{ratio}× · {}", wording::difference(found.difference, group.figure))
+            format!("{ratio}× · {}", wording::comparison(&found, group.figure))
         }
         (Against::Nothing | Against::Baseline, None) => String::new(),
     }
@@ -151,7 +153,8 @@ fn remarks(rows: &[Row<'_>], page: &mut Markup) {
 fn figures(group: &Group, rows: &[Row<'_>], page: &mut Markup) {
     let baseline =
         group.baseline.as_ref().map_or("ratio".to_owned(), |name| format!("against {name}"));
-    let header = [
+    let parts = part_names(rows);
+    let first = [
         "cell",
         wording::figure(group.figure),
         "interval",
@@ -163,21 +166,24 @@ fn figures(group: &Group, rows: &[Row<'_>], page: &mut Markup) {
         "system",
         "wait",
         "device",
-        "why not",
     ];
+    let header: Vec<&str> =
+        first.into_iter().chain(parts.iter().copied()).chain(["why not"]).collect();
     let scale = scale(group);
-    let lines: Vec<Vec<Field>> = rows.iter().map(|row| fields(group, row, &scale)).collect();
+    let line = |row| fields(group, row, &scale, &parts);
+    let lines: Vec<Vec<Field>> = rows.iter().map(line).collect();
     let caption =
         format!("{}: medians over the turns, {}", group.title, wording::direction(group.figure));
     tables::write(&caption, &header, &lines, page);
 }
 
-fn fields(group: &Group, row: &Row<'_>, scale: &Scale) -> Vec<Field> {
+fn fields(group: &Group, row: &Row<'_>, scale: &Scale, parts: &BTreeSet<&str>) -> Vec<Field> {
     let (found, seconds) = (row.summary, |value| Scale::seconds().show(value));
     let span = found.map_or(String::new(), |found| scale.show_range(found.low, found.high));
     let (ratio, ratio_span, word) = ratio(group, row);
     let absence = row.cell.absent.as_ref().map(wording::absence);
-    vec![
+    let why = Field::text(absence.map_or(String::new(), |(word, why)| format!("{word}: {why}")));
+    let first = [
         Field::text(&row.cell.name),
         Field::number(found.map(|found| found.median), |value| scale.show(value)),
         Field::text(span),
@@ -189,8 +195,9 @@ fn fields(group: &Group, row: &Row<'_>, scale: &Scale) -> Vec<Field> {
         Field::number(row.system_s, seconds),
         Field::number(row.wait_s, seconds),
         Field::number(row.device_rate, |rate| Scale::bytes_per_second().show(rate)),
-        Field::text(absence.map_or(String::new(), |(word, why)| format!("{word}: {why}"))),
-    ]
+    ];
+    let parts = parts.iter().map(|name| Field::number(row.parts.get(name).copied(), seconds));
+    first.into_iter().chain(parts).chain([why]).collect()
 }
 
 fn ratio(group: &Group, row: &Row<'_>) -> (Option<f64>, String, &'static str) {
@@ -199,7 +206,7 @@ fn ratio(group: &Group, row: &Row<'_>) -> (Option<f64>, String, &'static str) {
         Against::Baseline => (None, String::new(), "baseline"),
         Against::Compared(found) => {
             let span = range(found.ratio.low, found.ratio.high);
-            (Some(found.ratio.median), span, wording::difference(found.difference, group.figure))
+            (Some(found.ratio.median), span, wording::comparison(&found, group.figure))
         }
     }
 }
