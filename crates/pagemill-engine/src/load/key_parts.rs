@@ -9,8 +9,8 @@
 //! The separator is the end of a window that was read: windows are read of whichever source ends first in what was read
 //! of it, until they are as much as a part is to be. So nothing that was not read comes before it.
 //!
-//! Invariants: of the entries of the sources each is in one part; a part has [`PART_BYTES`] or little more, and of each
-//! source less than a window besides.
+//! Invariants: of the entries of the sources each is in one part, even where a source is not in order; a part has
+//! [`PART_BYTES`] or little more, and of each source less than a window besides.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -90,15 +90,19 @@ impl<'p> PartCutter<'p> {
     /// # Errors
     /// When entries cannot be read.
     pub(super) fn next_part(&mut self) -> Result<Option<KeyPart>> {
-        let (mut bytes, mut separator) = (0, None);
+        let (mut bytes, mut separator) = (0, None::<WindowEnd<'_>>);
         while bytes < self.part_bytes
             && let Some(end) = self.ends.pop()
         {
             bytes += end.window.bytes();
             self.read_window(end.source)?;
-            separator = Some(end.window);
+            // The later of them: an old index that is damaged may be out of order, and is not to lose entries by it.
+            separator = Some(match separator {
+                Some(before) => before.min(end),
+                None => end,
+            });
         }
-        let Some(separator) = separator else { return Ok(None) };
+        let Some(WindowEnd { window: separator, .. }) = separator else { return Ok(None) };
         let mut part = KeyPart { slices: Vec::new() };
         for source in &mut self.sources {
             source.give_up_to(separator.last(), self.order, &mut part.slices);
@@ -266,6 +270,26 @@ mod tests {
             }
             prop_assert_eq!(found, expected);
         }
+    }
+
+    #[test]
+    fn a_source_that_is_not_in_order_loses_no_entry() {
+        let order = order();
+        let (forward, mut made) =
+            (run(&(0..3000).collect::<Vec<_>>(), 0, &order), KeyRun::default());
+        forward.entries.iter().rev().for_each(|entry| made.push(forward.key(*entry)));
+        let others = (1..9).map(|block| run(&[1000; 60], block, &order));
+        let runs: Vec<KeyRun> = [made].into_iter().chain(others).collect();
+        let mut expected: Vec<Vec<u8>> = runs.iter().flat_map(images).collect();
+        let sources = runs.into_iter().map(|run| KeySource::Memory(Arc::new(run), 0)).collect();
+        let mut cutter = PartCutter::with_sizes(&order, sources, (4500, 500)).unwrap();
+        let mut found = Vec::new();
+        while let Some(part) = cutter.next_part().unwrap() {
+            found.extend(images(&part.merged(&order)));
+        }
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected);
     }
 
     #[test]
