@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod byte_scan;
+pub mod copy_cluster;
 mod copy_csv;
 pub mod copy_format;
 pub mod copy_input;
@@ -33,6 +34,7 @@ pub mod scan_plan;
 pub mod select;
 pub mod table;
 
+pub use copy_cluster::{ClusterCopy, CopyClusterOptions, CopyClusterSummary, CopyStrategy};
 pub use copy_format::{CopyOptions, ForceQuote, Format};
 pub use count::count;
 pub use damage::{DamageLog, OnDamage};

@@ -166,6 +166,21 @@ impl Storage {
     }
 }
 
+impl Storage {
+    /// Tries whether a new file in `directory` could share the blocks of the file `from`, on a file that is gone
+    /// afterwards; `None` when it can, else why not.
+    ///
+    /// # Errors
+    /// Names the file: when none can be made there, or the device fails.
+    pub fn reflink_refusal(&self, from: &Path, directory: &Path) -> Result<Option<String>> {
+        let source = self.open(from)?;
+        let len = source.len().map_err(|error| Error::new(error, from))?;
+        let (target, caching) = (self.temporary_file(directory)?, Caching::Buffered);
+        let copy = FileCopy { storage: self, from, source, target, caching, len };
+        Ok(copy.share()?.map(|refusal| why_refused(&refusal).to_owned()))
+    }
+}
+
 /// A copy under way.
 struct FileCopy<'a> {
     storage: &'a Storage,
@@ -223,13 +238,7 @@ impl<'a> FileCopy<'a> {
     }
 
     fn refused(&self, refusal: &io::Error) -> Error {
-        let errno = refusal.raw_os_error().map(Errno::from_raw_os_error);
-        let why = match errno {
-            Some(Errno::XDEV) => "the two lie on different file systems",
-            Some(Errno::INVAL) => "the file system does not let these two files share blocks",
-            _ => "the file system does not share blocks between files",
-        };
-        let source = self.from.display();
+        let (source, why) = (self.from.display(), why_refused(refusal));
         let why = format!("cannot be a reflink of {source}: {why}: copy the bytes instead");
         self.target.error(ErrorKind::Refused(why))
     }
@@ -288,6 +297,14 @@ impl<'a> FileCopy<'a> {
     /// The file was cut while it was copied.
     fn cut(&self, got: u64) -> Error {
         Error::new(ErrorKind::ShortRead { expected: self.len, got }, self.from)
+    }
+}
+
+fn why_refused(refusal: &io::Error) -> &'static str {
+    match refusal.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::XDEV) => "the two lie on different file systems",
+        Some(Errno::INVAL) => "the file system does not let these two files share blocks",
+        _ => "the file system does not share blocks between files",
     }
 }
 

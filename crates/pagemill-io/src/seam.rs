@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::fmt::Debug;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -85,6 +85,51 @@ pub trait FileSystem: Send + Sync + Debug {
     /// # Errors
     /// What the operating system reports.
     fn create_dir(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Removes a directory with nothing in it.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Makes a symbolic link to `target`.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn make_symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        let _ = (target, path);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// What `path` itself names: symbolic links are not followed.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn node(&self, path: &Path) -> io::Result<Node> {
+        let found = self.metadata(path)?;
+        Ok(if found.is_dir { Node::Directory } else { Node::File { len: found.len } })
+    }
+
+    /// Gives a directory the permissions of another, and where this process may do that, its owner and group.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn set_access_like(&self, path: &Path, like: &Path) -> io::Result<()> {
+        let _ = (path, like);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// How much space there is in the file system of a file or directory.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where nobody knows.
+    fn space_left(&self, path: &Path) -> io::Result<SpaceLeft> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -487,4 +532,32 @@ pub struct Metadata {
     pub len: u64,
     /// True for a directory.
     pub is_dir: bool,
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Node {
+    /// A file with contents.
+    File {
+        /// Size in bytes.
+        len: u64,
+    },
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link {
+        /// Where it leads, as it is written in the link.
+        target: PathBuf,
+    },
+    /// A socket, a pipe or a device.
+    Other,
+}
+
+/// The space of one file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpaceLeft {
+    /// Tells one file system from another.
+    pub file_system: u64,
+    /// What this process may still take, in bytes.
+    pub bytes: u64,
 }

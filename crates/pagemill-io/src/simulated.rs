@@ -18,8 +18,8 @@ use crate::real_files::RealFileSystem;
 use pagemill_sys::{Extent, Mapping, WritableMapping, WriteBack};
 
 use crate::seam::{
-    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Metadata, OpenForWrite,
-    QueueKind, QueuedIo,
+    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Metadata, Node, OpenForWrite,
+    QueueKind, QueuedIo, SpaceLeft,
 };
 use crate::worker_queue::WorkerQueue;
 
@@ -226,6 +226,27 @@ impl FileSystem for FaultyFileSystem {
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         self.real.create_dir(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.real.remove_dir(path)
+    }
+
+    fn make_symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        self.real.make_symlink(target, path)
+    }
+
+    fn node(&self, path: &Path) -> io::Result<Node> {
+        self.check_present(path)?;
+        self.real.node(path)
+    }
+
+    fn set_access_like(&self, path: &Path, like: &Path) -> io::Result<()> {
+        self.real.set_access_like(path, like)
+    }
+
+    fn space_left(&self, path: &Path) -> io::Result<SpaceLeft> {
+        self.real.space_left(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

@@ -14,6 +14,7 @@ use clap_complete::Shell;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
+use crate::clone_cluster::CloneClusterArguments;
 use crate::generate_arguments::GenerateArguments;
 use crate::load_arguments::LoadArguments;
 use crate::option_values::shared_buffers;
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Export(Box<ExportArguments>),
     Inspect(InspectArguments),
     Load(Box<LoadArguments>),
+    CloneCluster(CloneClusterArguments),
     Generate(GenerateArguments),
     Wal(WalArguments),
     Probe(ProbeArguments),

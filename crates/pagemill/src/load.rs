@@ -101,7 +101,7 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
 }
 
 /// What reading allows with a flag, writing never does.
-fn for_writing(error: ClusterError) -> anyhow::Error {
+pub(crate) fn for_writing(error: ClusterError) -> anyhow::Error {
     match error {
         ClusterError::Running { path, pid } => {
             anyhow!("{}: a server is running here (process {pid}): stop it first", path.display())

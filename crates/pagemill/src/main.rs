@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod clone_cluster;
 mod completions;
 mod count;
 mod export;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => export::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
         Command::Load(arguments) => load::run(arguments),
+        Command::CloneCluster(arguments) => clone_cluster::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Wal(arguments) => wal::run(arguments),
         Command::Probe(arguments) => probe::run(arguments),

@@ -58,6 +58,10 @@ pub(super) enum Change {
     CreateDir {
         path: PathBuf,
     },
+    Link {
+        path: PathBuf,
+        target: PathBuf,
+    },
     SyncDir {
         path: PathBuf,
     },
@@ -198,6 +202,7 @@ impl Recording {
             Change::Rename { from, to, .. } => format!("rename {} to {}", name(from), name(to)),
             Change::Remove { path } => format!("remove {}", name(path)),
             Change::CreateDir { path } => format!("create directory {}", name(path)),
+            Change::Link { path, .. } => format!("link {}", name(path)),
             Change::SyncDir { path } => format!("sync directory {}", name(path)),
         }
     }
@@ -221,6 +226,7 @@ impl Change {
                 | Self::Allocate { .. }
                 | Self::Reserve { .. }
                 | Self::CreateDir { .. }
+                | Self::Link { .. }
         )
     }
 
