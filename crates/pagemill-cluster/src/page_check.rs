@@ -81,7 +81,11 @@ pub fn read_again(
 }
 
 /// What is wrong with a page that was read from this block, in words; its checksum is looked at where it has one.
-pub fn find_fault(verify_checksums: bool, block: BlockNumber, bytes: &BlockBytes) -> Option<String> {
+pub fn find_fault(
+    verify_checksums: bool,
+    block: BlockNumber,
+    bytes: &BlockBytes,
+) -> Option<String> {
     let page = Page::new(bytes);
     if verify_checksums && !page.is_new() {
         let (stored, computed) = (page.header().checksum, page_checksum(bytes, block));

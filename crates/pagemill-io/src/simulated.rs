@@ -18,8 +18,8 @@ use crate::real_files::RealFileSystem;
 use pagemill_sys::{Extent, Mapping, WritableMapping, WriteBack};
 
 use crate::seam::{
-    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Metadata, Node, OpenForWrite,
-    QueueKind, QueuedIo, SpaceLeft,
+    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Metadata, Node,
+    OpenForWrite, QueueKind, QueuedIo, SpaceLeft,
 };
 use crate::worker_queue::WorkerQueue;
 

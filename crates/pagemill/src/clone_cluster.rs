@@ -143,7 +143,8 @@ fn options(arguments: &CloneClusterArguments) -> Result<CopyClusterOptions> {
     let mappings = arguments.tablespace_mapping.iter().map(|given| {
         TablespaceMapping::parse(given).map_err(|error| UsageError(error.to_string()))
     });
-    let jobs = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST_DEFAULT_JOBS);
+    let jobs =
+        || std::thread::available_parallelism().map_or(1, usize::from).min(MOST_DEFAULT_JOBS);
     Ok(CopyClusterOptions {
         destination: arguments.destination.clone(),
         mappings: mappings.collect::<Result<_, _>>()?,

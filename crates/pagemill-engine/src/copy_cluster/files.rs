@@ -111,19 +111,20 @@ impl CopyFiles<'_> {
 
     fn copy(&self, file: &PlannedFile) -> ClusterResult<CopiedFile> {
         let storage = self.cluster.storage();
-        let (Some(from), Some(to)) = (self.survey.source_of(file), self.survey.target_of(file)) else {
+        let (Some(from), Some(to)) = (self.survey.source_of(file), self.survey.target_of(file))
+        else {
             return Err(ClusterError::refused("a file belongs to no part of the copy"));
         };
         let method = self.methods.get(file.part).copied().unwrap_or(CopyMethod::ReadWrite);
         let checksums = self.cluster.control().has_data_checksums();
         let pages = file.pages.filter(|_| self.options.verify);
-        let check =
-            pages.map(|(fork, first)| PageCheck { file: &from, fork, first, checksums });
+        let check = pages.map(|(fork, first)| PageCheck { file: &from, fork, first, checksums });
         if let Some(check) = check.as_ref().filter(|_| method != CopyMethod::ReadWrite) {
             check.check_all(storage)?;
         }
         // What no more than one file shows may not hold for all.
-        let unless_asked = method == CopyMethod::Reflink && self.options.strategy == CopyStrategy::Auto;
+        let unless_asked =
+            method == CopyMethod::Reflink && self.options.strategy == CopyStrategy::Auto;
         let method = Some(method).filter(|_| !unless_asked);
         storage.copy_file(&from, &to, method, &mut |piece: CopiedPiece<'_>| {
             self.options.check_interrupt()?;

@@ -104,12 +104,14 @@ mod tests {
 
     #[test]
     fn a_relations_file_is_known_by_its_name() {
-        let of = |name| RelationFile::parse(name).map(|file| (file.number, file.fork, file.segment));
+        let of =
+            |name| RelationFile::parse(name).map(|file| (file.number, file.fork, file.segment));
         assert_eq!(of("16384"), Some((16384, Fork::Main, 0)));
         assert_eq!(of("16384.17"), Some((16384, Fork::Main, 17)));
         assert_eq!(of("16384_vm.1"), Some((16384, Fork::Vm, 1)));
         assert_eq!(of("4294967295_init"), Some((u32::MAX, Fork::Init, 0)));
-        for name in ["", "PG_VERSION", "16384_main", "16384_x", "16384.", "16384.x", "_fsm", "t3_1"] {
+        for name in ["", "PG_VERSION", "16384_main", "16384_x", "16384.", "16384.x", "_fsm", "t3_1"]
+        {
             assert_eq!(of(name), None, "{name}");
         }
     }

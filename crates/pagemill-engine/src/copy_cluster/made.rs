@@ -57,7 +57,12 @@ impl Made {
     }
 
     /// Makes `pg_control`.
-    pub(super) fn control(&mut self, storage: &Storage, path: &Path, contents: &[u8]) -> Result<()> {
+    pub(super) fn control(
+        &mut self,
+        storage: &Storage,
+        path: &Path,
+        contents: &[u8],
+    ) -> Result<()> {
         // It may be there, and not known to last, when this fails.
         self.control = Some(path.to_owned());
         let temporary = path.with_extension("pagemill");
@@ -67,7 +72,8 @@ impl Made {
     /// Removes everything, and tells what is left when something cannot be removed.
     pub(super) fn remove(self, storage: &Storage, survey: &Survey) -> Option<pagemill_io::Error> {
         let files = self.files.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let files = files.into_iter().filter_map(|number| survey.target_of(survey.files.get(number)?));
+        let files =
+            files.into_iter().filter_map(|number| survey.target_of(survey.files.get(number)?));
         let mut failed = None;
         let mut note = |outcome: pagemill_io::Result<()>| {
             if let Err(error) = outcome {

@@ -37,7 +37,9 @@ impl TablespaceMapping {
             let escaped = byte == b'\\' && bytes.peek() == Some(&b'=');
             match (byte, parts.last_mut()) {
                 (b'=', _) => parts.push(Vec::new()),
-                (byte, Some(part)) => part.push(if escaped { bytes.next() } else { None }.unwrap_or(byte)),
+                (byte, Some(part)) => {
+                    part.push(if escaped { bytes.next() } else { None }.unwrap_or(byte))
+                }
                 (_, None) => {}
             }
         }

@@ -61,7 +61,8 @@ impl PageCheck<'_> {
         let mut offset = 0;
         loop {
             let got = storage.read_fully_at(&*file, &mut buffer, offset);
-            let got = got.map_err(|error| Error::from(pagemill_io::Error::new(error, self.file)))?;
+            let got =
+                got.map_err(|error| Error::from(pagemill_io::Error::new(error, self.file)))?;
             self.check(offset, buffer.get(..got).unwrap_or_default())?;
             offset += got as u64;
             if got < buffer.len() {

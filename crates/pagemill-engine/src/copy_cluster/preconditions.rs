@@ -46,7 +46,9 @@ pub(super) fn check_directory(storage: &Storage, path: &Path, outside: &[&Path])
     for other in outside {
         if is_within(path, other) {
             let (path, other) = (path.display(), other.display());
-            return Err(Error::refused(format!("{path}: lies in {other}: name a directory outside of it")));
+            return Err(Error::refused(format!(
+                "{path}: lies in {other}: name a directory outside of it"
+            )));
         }
     }
     if !storage.exists(path)? {
@@ -84,7 +86,8 @@ pub(super) fn directory_above(path: &Path) -> &Path {
 /// True when a path, of which only the last part may be missing, lies in a directory or is the directory.
 fn is_within(path: &Path, directory: &Path) -> bool {
     let above = directory_above(path).canonicalize();
-    let real = path.canonicalize().or(above.map(|above| above.join(path.file_name().unwrap_or_default())));
+    let real =
+        path.canonicalize().or(above.map(|above| above.join(path.file_name().unwrap_or_default())));
     let within = |directory: PathBuf| real.is_ok_and(|real| real.starts_with(directory));
     directory.canonicalize().or_else(|_| std::path::absolute(directory)).is_ok_and(within)
 }
@@ -125,7 +128,8 @@ pub(super) fn space(
         let needed: u64 = files.map(|file| file.len.next_multiple_of(UNIT)).sum();
         let directories = survey.directories.iter().filter(|(part, _)| *part == number).count();
         let new = || Space { directory: part.to.clone(), needed: 0, free: left.bytes };
-        systems.entry(left.file_system).or_insert_with(new).needed += needed + directories as u64 * UNIT;
+        systems.entry(left.file_system).or_insert_with(new).needed +=
+            needed + directories as u64 * UNIT;
     }
     Ok(systems.into_values().collect())
 }

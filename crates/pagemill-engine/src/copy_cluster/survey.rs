@@ -149,7 +149,8 @@ impl Walk<'_> {
 
     /// True for `base/OID`, and in a tablespace for `OID` below its version's directory.
     fn is_of_database(&self, directory: &Path) -> bool {
-        let is_number = |name: &std::ffi::OsStr| name.to_str().is_some_and(|name| name.parse::<u32>().is_ok());
+        let is_number =
+            |name: &std::ffi::OsStr| name.to_str().is_some_and(|name| name.parse::<u32>().is_ok());
         let above = directory.parent().unwrap_or(Path::new(""));
         let in_place = above.file_name().is_some_and(|name| name == self.version.as_str());
         let within = if self.is_data_directory() {

@@ -109,7 +109,8 @@ fn check_uses(found: &[Tablespace], mappings: &[TablespaceMapping]) -> Result<()
 }
 
 fn no_such_tablespace(found: &[Tablespace], mapping: &TablespaceMapping) -> Error {
-    let there: Vec<_> = found.iter().map(|tablespace| tablespace.old.display().to_string()).collect();
+    let there: Vec<_> =
+        found.iter().map(|tablespace| tablespace.old.display().to_string()).collect();
     let there = match there.as_slice() {
         [] => "which has none outside of its data directory".to_owned(),
         there => format!("which has {}", there.join(", ")),

@@ -22,7 +22,8 @@ impl UnloggedRelations {
     /// Finds them among the names of a directory.
     pub(super) fn among(names: &[OsString]) -> Self {
         let files = names.iter().filter_map(|name| RelationFile::parse(name.to_str()?));
-        let numbers = files.filter(|file| file.fork == Fork::Init).map(|file| file.number).collect();
+        let numbers =
+            files.filter(|file| file.fork == Fork::Init).map(|file| file.number).collect();
         Self { numbers }
     }
 
@@ -51,7 +52,8 @@ mod tests {
         let names = ["1", "1_vm", "2", "2_init", "2_init.1", "2.1", "2_fsm", "22", "x"];
         let names: Vec<OsString> = names.into_iter().map(OsString::from).collect();
         let found = UnloggedRelations::among(&names);
-        let reset: Vec<_> = names.iter().filter(|name| found.is_reset(name.to_str().unwrap())).collect();
+        let reset: Vec<_> =
+            names.iter().filter(|name| found.is_reset(name.to_str().unwrap())).collect();
         assert_eq!(reset, ["2", "2.1", "2_fsm"]);
         assert_eq!(found.main_of("2_init").as_deref(), Some("2"));
         assert_eq!(found.main_of("2_init.1").as_deref(), Some("2.1"));
