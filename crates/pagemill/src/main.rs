@@ -7,6 +7,7 @@
 mod arguments;
 mod clone;
 mod clone_arguments;
+mod clone_cluster;
 mod completions;
 mod count;
 mod drop_database;

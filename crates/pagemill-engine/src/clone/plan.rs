@@ -149,10 +149,10 @@ impl ClonePlan {
         needs.push((wal.path, self.wal_bytes));
         let mut sums: BTreeMap<u64, (PathBuf, u64, u64)> = BTreeMap::new();
         for (path, bytes) in needs {
-            let Some(space) = cluster.storage().free_space(&path).map_err(cluster_error)? else {
+            let Some(space) = cluster.storage().space_left(&path).map_err(cluster_error)? else {
                 continue;
             };
-            let sum = sums.entry(space.device).or_insert((path, 0, space.bytes));
+            let sum = sums.entry(space.file_system).or_insert((path, 0, space.bytes));
             sum.1 += bytes;
         }
         match sums.into_values().find(|(_, needed, free)| needed > free) {
