@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
-use pagemill_cluster::change::NewDatabase;
-use pagemill_cluster::{Cluster, ClusterLock, Database, Error as ClusterError, OpenOptions};
+use pagemill_cluster::change::{NewDatabase, make_ready};
+use pagemill_cluster::{
+    Cluster, ClusterLock, Database, DatabaseRow, Error as ClusterError, OpenOptions,
+};
 use pagemill_engine::Progress;
 use pagemill_engine::clone::{CloneOptions, ClonePlan, CloneSummary, clone_database};
 use pagemill_engine::encoding::{encoding_name, stored_text};
@@ -83,7 +85,11 @@ fn clone_one(
     let options = OpenOptions { verify_checksums, ..OpenOptions::default() };
     // Opened anew for each: the one before changed it.
     let cluster = Cluster::open_locked(storage.clone(), lock, options).map_err(for_writing)?;
-    let template = cluster.database(name(&arguments.source)?)?;
+    if !arguments.dry_run {
+        // What a killed run left would count as space that is taken.
+        make_ready(&cluster)?;
+    }
+    let template = Database::open(&cluster, database_row(&cluster, name(&arguments.source)?)?)?;
     let new = new_database(arguments, &template, target)?;
     let plan = ClonePlan::new(&template, new.tablespace, arguments.strategy.asked())?;
     if arguments.dry_run {
@@ -112,6 +118,20 @@ fn clone_one(
         tell_summary(target, &summary, start);
     }
     Ok(Some(summary))
+}
+
+/// The row of a database whose name is stored as it was typed, or in the database's own encoding.
+pub(crate) fn database_row(cluster: &Cluster, name: &str) -> Result<DatabaseRow> {
+    let rows = cluster.databases()?;
+    let typed = rows.iter().find(|row| *row.name == *name.as_bytes());
+    let is_stored = |row: &&DatabaseRow| {
+        stored_text(row.encoding, name.as_bytes()).is_some_and(|stored| *row.name == *stored)
+    };
+    match typed.or_else(|| rows.iter().find(is_stored)) {
+        Some(row) => Ok(row.clone()),
+        // Says which names are like it.
+        None => Ok(cluster.database(name)?.row().clone()),
+    }
 }
 
 fn tell_plan(target: &str, plan: &ClonePlan) {
