@@ -23,3 +23,5 @@ pub use html::html;
 pub use json::{json, read_json};
 pub use markdown::markdown;
 pub use text::{text, text_group};
+
+pub(crate) use text_layout::{Align, Line, paragraph, printable, table};
