@@ -62,6 +62,7 @@ pub use seam::{
 pub use segment_listing::SegmentListing;
 pub use spool::Spool;
 pub use storage::Storage;
+pub use worker_queue::WORKERS;
 pub use writable_file::WritableFile;
 pub use writable_fork::WritableFork;
 pub use write_settings::{WriteMethod, WriteSettings};

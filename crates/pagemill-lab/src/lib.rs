@@ -5,6 +5,7 @@
 //! or advises reads those and nothing else, so that a run that was kept says tomorrow what it says today.
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod cache;
 pub mod cancel;
 pub mod contestant;
@@ -23,6 +24,7 @@ pub mod statistics;
 pub mod watch;
 pub mod workspace;
 
+pub use advice::{Advice, Version, advise};
 pub use cancel::Cancel;
 pub use contestant::{Contestant, Work};
 pub use environment::{Environment, look_around};

@@ -4,6 +4,8 @@
 //! by the engine; here are its flags, its printing, and its exit status.
 #![forbid(unsafe_code)]
 
+mod advise;
+mod advise_arguments;
 mod arguments;
 mod clone;
 mod clone_arguments;
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(arguments),
         Command::Wal(arguments) => wal::run(arguments),
         Command::Lab(arguments) => lab::run(arguments),
+        Command::Advise(arguments) => advise::run(arguments),
         Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man_page::run(arguments),

@@ -26,3 +26,5 @@ pub use text::{text, text_ending, text_group};
 
 /// What a page says that it was made by.
 pub const GENERATOR: &str = "pagemill lab";
+
+pub(crate) use text_layout::{Align, Line, paragraph, printable, table};

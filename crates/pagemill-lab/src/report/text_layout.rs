@@ -11,21 +11,21 @@ const WIDEST_NAME: usize = 30;
 
 /// On which side a column is filled up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Align {
+pub(crate) enum Align {
     Left,
     Right,
 }
 
 /// One line of a table: fields, or a name with a remark instead of fields.
 #[derive(Debug)]
-pub(super) enum Line {
+pub(crate) enum Line {
     Fields(Vec<String>),
     Remark(String, String),
 }
 
 /// A table with its header; columns in which nothing is said are left out. Columns that do not fit beside the others
 /// follow in another table, with the names once more.
-pub(super) fn table(header: &[(&str, Align)], lines: &[Line], indent: usize) -> String {
+pub(crate) fn table(header: &[(&str, Align)], lines: &[Line], indent: usize) -> String {
     let widths: Vec<usize> = (0..header.len()).map(|at| width(header, lines, at)).collect();
     let told = told_columns(header.len(), lines);
     let parts = parts(&told, &widths, indent);
@@ -35,7 +35,7 @@ pub(super) fn table(header: &[(&str, Align)], lines: &[Line], indent: usize) -> 
 }
 
 /// A text in lines of at most [`WIDTH`], the first indented by `first`, the others by `rest`.
-pub(super) fn paragraph(text: &str, first: usize, rest: usize) -> String {
+pub(crate) fn paragraph(text: &str, first: usize, rest: usize) -> String {
     let text = printable(text);
     let (mut out, mut line) = (String::new(), " ".repeat(first));
     let mut empty = true;
@@ -58,7 +58,7 @@ pub(super) fn paragraph(text: &str, first: usize, rest: usize) -> String {
 }
 
 /// A text with its control characters escaped; bidirectional overrides count among them.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let hidden = |ch: char| matches!(ch, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let escaped = text.chars().map(|ch| match ch.is_control() || hidden(ch) {
         true => ch.escape_default().to_string(),
