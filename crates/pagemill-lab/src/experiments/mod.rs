@@ -9,12 +9,17 @@
 mod block_io;
 pub mod device;
 pub mod extend;
+mod file_tree;
 mod grow;
 mod late_enospc;
+mod mapped_writing;
+pub mod mmap;
 mod random;
 mod sync_methods;
 mod test_file;
+mod text_loading;
 mod wal_segments;
+mod whole_file_reads;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,7 +48,7 @@ pub struct Plan {
 }
 
 /// All experiments, in the order in which they run.
-pub const PLANS: &[Plan] = &[device::PLAN, extend::PLAN];
+pub const PLANS: &[Plan] = &[device::PLAN, extend::PLAN, mmap::PLAN];
 
 /// How large and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
