@@ -68,6 +68,7 @@ pub fn run(options: &LabOptions, cancel: &Cancel, watch: &dyn Watch) -> Result<R
         }
     }
     results.warnings.extend(privileges(&results));
+    results.verdicts = crate::verdicts(&results);
     drop(workspace);
     results.elapsed_s = begin.elapsed().as_secs_f64();
     Ok(results)

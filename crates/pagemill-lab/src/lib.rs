@@ -21,6 +21,7 @@ pub mod report;
 pub mod results;
 pub mod runner;
 pub mod statistics;
+pub mod verdicts;
 pub mod watch;
 pub mod workspace;
 
@@ -32,6 +33,7 @@ pub use error::{Error, Result};
 pub use experiments::{Plan, Scale, Session};
 pub use lab::{LabOptions, run};
 pub use runner::{GroupPlan, Rounds, Runner};
+pub use verdicts::verdicts;
 pub use watch::{Announcement, Nobody, Watch};
 pub use workspace::Workspace;
 

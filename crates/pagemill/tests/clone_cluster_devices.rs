@@ -19,7 +19,9 @@ const DATABASE: &str = "postgres";
 
 fn clone(strategy: &str, source: &Path, copy: &Path) -> Result<Output> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
-    command.args(["clone", "--cluster", "--stats=json", "--strategy", strategy]).args([source, copy]);
+    command
+        .args(["clone", "--cluster", "--stats=json", "--strategy", strategy])
+        .args([source, copy]);
     command.env_remove("PGDATA").output().context("starting the program")
 }
 

@@ -7,16 +7,26 @@
 //! a part of it that was skipped, and the run goes on.
 
 mod block_io;
+pub mod copy;
 pub mod device;
 pub mod extend;
+mod file_copies;
+mod file_tree;
 mod grow;
 mod late_enospc;
+mod mapped_writing;
+pub mod mmap;
+mod page_log;
 pub mod pread;
 mod random;
+pub mod readiness;
 mod sync_methods;
 mod table_reads;
 mod test_file;
+mod text_loading;
+mod waits;
 mod wal_segments;
+mod whole_file_reads;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,7 +55,8 @@ pub struct Plan {
 }
 
 /// All experiments, in the order in which they run.
-pub const PLANS: &[Plan] = &[device::PLAN, extend::PLAN, pread::PLAN];
+pub const PLANS: &[Plan] =
+    &[device::PLAN, pread::PLAN, mmap::PLAN, readiness::PLAN, copy::PLAN, extend::PLAN];
 
 /// How large and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
