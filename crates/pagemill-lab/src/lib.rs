@@ -8,6 +8,7 @@
 pub mod cache;
 pub mod cancel;
 pub mod contestant;
+mod device_limit;
 pub mod environment;
 pub mod error;
 pub mod experiments;
