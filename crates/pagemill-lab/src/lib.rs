@@ -9,6 +9,7 @@ pub mod advice;
 pub mod cache;
 pub mod cancel;
 pub mod contestant;
+mod device_limit;
 pub mod environment;
 pub mod error;
 pub mod experiments;

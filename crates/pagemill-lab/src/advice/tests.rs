@@ -4,7 +4,7 @@
 //! That no results, however strange, break anything is in `tests/arbitrary.rs`.
 
 use super::*;
-use crate::results::{CacheState, Cell, Experiment, FORMAT, Fact, Figure, Group, Sample, Warning};
+use crate::results::{Experiment, Sample, Warning};
 use machines::{Machine, disturbed};
 
 mod arbitrary;
