@@ -8,8 +8,9 @@
 //! Invariant: success means that every file was synced.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
 
-/// Threads, which wait more than they work.
+/// Threads, the caller's among them, which wait more than they work.
 const THREADS: usize = 8;
 
 /// Calls `sync` for each of the files, in any order.
@@ -27,14 +28,15 @@ pub fn sync_all<F: Sync, E: Send>(
         }
         Ok(())
     };
-    if files.len() < 2 {
-        return work();
-    }
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS.min(files.len())).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        // Where no more threads are to be had, those that are do it all.
+        let start = |_| Builder::new().spawn_scoped(scope, work).ok();
+        let helpers: Vec<_> = (1..THREADS.min(files.len())).filter_map(start).collect();
+        let own = work();
+        let ended = helpers
+            .into_iter()
+            .map(|helper| helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        ended.fold(own, Result::and)
     })
 }
 
