@@ -45,7 +45,7 @@ pub use mapped_blocks::MappedBlocks;
 pub use mapped_writes::MappedWrites;
 pub use method_use::MethodUse;
 pub use output::Output;
-pub use pagemill_sys::{MapAdvice, WriteBack};
+pub use pagemill_sys::{MapAdvice, WriteBack, interrupted, watch_interrupts};
 pub use place::Place;
 pub use probe::device;
 pub use queued_reads::{QueuedReads, ReadHints, Ticket};
@@ -56,12 +56,13 @@ pub use read_settings::{
 };
 pub use real_files::RealFileSystem;
 pub use seam::{
-    Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, FreeSpace, IoQueue,
-    Lane, Metadata, OpenForWrite, QueueKind, QueuedIo, Residency,
+    Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Lane,
+    Metadata, Node, OpenForWrite, QueueKind, QueuedIo, Residency, SpaceLeft,
 };
 pub use segment_listing::SegmentListing;
 pub use spool::Spool;
 pub use storage::Storage;
+pub use worker_queue::WORKERS;
 pub use writable_file::WritableFile;
 pub use writable_fork::WritableFork;
 pub use write_settings::{WriteMethod, WriteSettings};

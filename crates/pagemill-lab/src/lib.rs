@@ -5,6 +5,7 @@
 //! or advises reads those and nothing else, so that a run that was kept says tomorrow what it says today.
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod cache;
 pub mod cancel;
 pub mod contestant;
@@ -14,6 +15,7 @@ pub mod error;
 pub mod experiments;
 pub mod lab;
 mod machine;
+pub mod memory_group;
 pub mod meter;
 mod noise;
 pub mod report;
@@ -24,6 +26,7 @@ pub mod verdicts;
 pub mod watch;
 pub mod workspace;
 
+pub use advice::{Advice, Version, advise};
 pub use cancel::Cancel;
 pub use contestant::{Contestant, Work};
 pub use environment::{Environment, look_around};

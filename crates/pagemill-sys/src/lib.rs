@@ -26,7 +26,7 @@ pub use aligned_buffer::{ALIGNMENT, AlignedBuffer};
 pub use cachestat::{CacheStat, cachestat};
 pub use collation::{LocaleCollation, libc_version};
 pub use extents::{Extent, extents, fragments};
-pub use interrupt::watch_interrupts;
+pub use interrupt::{interrupted, watch_interrupts};
 pub use mapping::{Faulted, LISTED_PAGES, MAX_MAPPINGS, MapAdvice, Mapping};
 pub use mount_namespace::{mount_memory_for_thread, own_mounts_for_thread};
 pub use posix_fallocate::posix_fallocate;

@@ -7,10 +7,12 @@
 //! Invariant: every file is durable when [`copy`] returns, and every name when [`sync_directories`] does.
 
 use std::ffi::OsStr;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{Builder, ScopedJoinHandle};
 
 use pagemill_cluster::change::{DatabaseCreation, DatabaseDirectory};
 use pagemill_cluster::page_check::find_fault;
@@ -20,7 +22,7 @@ use pagemill_io::{CopiedFile, CopiedPiece, CopyMethod};
 
 use super::plan::TemplateFile;
 use super::{CloneOptions, ClonePlan, CloneStrategy, CloneSummary, cluster_error};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Files that one thread copies before it syncs them.
 const UNSYNCED: usize = 64;
@@ -107,8 +109,12 @@ pub(super) fn copy(
     };
     let jobs = options.jobs.clamp(1, copying.files.len().max(1));
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(|| copying.work())).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
+        let start = |_| Builder::new().spawn_scoped(scope, || copying.work());
+        let threads = (0..jobs).map(start).collect::<io::Result<Vec<_>>>();
+        let threads = threads.map_err(Error::Threads)?;
+        // All are waited for before one is asked how it ended.
+        let ended: Vec<_> = threads.into_iter().map(ScopedJoinHandle::join).collect();
+        ended.into_iter().try_for_each(|ended| ended.unwrap_or(Err(Error::Worker)))
     })?;
     Ok(copying.summary.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
@@ -152,7 +158,11 @@ impl Copying<'_> {
                 && let Some(bytes) = piece.bytes
             {
                 let first = segment * SEGMENT_BLOCKS + (piece.offset / BLOCK_SIZE as u64) as u32;
-                let pages = bytes.as_chunks().0;
+                let (pages, rest) = bytes.as_chunks();
+                if !rest.is_empty() {
+                    let what = format!("the file ends {} bytes into a block", rest.len());
+                    return Err(Damage::in_file(&from, what).into());
+                }
                 for (block, page) in (first..).map(BlockNumber).zip(pages) {
                     if let Some(what) = find_fault(has_checksums, block, page) {
                         return Err(Damage::in_block(&from, fork, block, what).into());

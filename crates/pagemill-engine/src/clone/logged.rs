@@ -89,7 +89,9 @@ impl Copying<'_> {
         let template = self.creation.template().clone();
         let base = template.base_path(class)?;
         let file = self.creation.file_of(class)?;
-        for fork in Fork::ALL {
+        let main = template.cluster().main_fork(&base)?;
+        self.fork(&main, file, is_logged(class, Fork::Main))?;
+        for fork in Fork::ALL.into_iter().filter(|&fork| fork != Fork::Main) {
             let Some(source) = template.cluster().fork(&base, fork)? else { continue };
             self.fork(&source, file, is_logged(class, fork))?;
         }

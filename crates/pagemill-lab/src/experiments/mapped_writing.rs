@@ -190,7 +190,8 @@ impl Growing {
                 let write = move || self.write(path, bytes, seed, cancel);
                 std::thread::Builder::new().spawn_scoped(scope, write)
             };
-            let threads: io::Result<Vec<_>> = paths.iter().map(PathBuf::as_path).map(start).collect();
+            let threads: io::Result<Vec<_>> =
+                paths.iter().map(PathBuf::as_path).map(start).collect();
             let lost = || Error::system("threads")(io::Error::other("a writer panicked"));
             let threads = threads.map_err(Error::system("threads"))?;
             threads.into_iter().map(|thread| thread.join().map_err(|_| lost())?).collect()

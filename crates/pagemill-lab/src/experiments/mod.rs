@@ -18,12 +18,14 @@ mod mapped_writing;
 mod mirrored_disks;
 pub mod mmap;
 mod page_log;
+pub mod pread;
 mod random;
 pub mod readahead;
 pub mod readiness;
 mod relation_scans;
 mod simulated_mirror;
 mod sync_methods;
+mod table_reads;
 mod test_file;
 mod text_loading;
 mod waits;
@@ -57,7 +59,15 @@ pub struct Plan {
 }
 
 /// All experiments, in the order in which they run.
-pub const PLANS: &[Plan] = &[device::PLAN, extend::PLAN, mmap::PLAN, readiness::PLAN, copy::PLAN, readahead::PLAN];
+pub const PLANS: &[Plan] = &[
+    device::PLAN,
+    pread::PLAN,
+    readahead::PLAN,
+    mmap::PLAN,
+    readiness::PLAN,
+    copy::PLAN,
+    extend::PLAN,
+];
 
 /// How large and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
