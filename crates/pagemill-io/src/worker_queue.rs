@@ -22,7 +22,7 @@ use crate::seam::{Direction, FinishedIo, IoQueue, Lane, QueuedIo};
 
 /// Threads of the pool. PostgreSQL 18 has three by default; four keep two mirrors busy where the mirror
 /// is chosen by the reader's thread.
-const WORKERS: usize = 4;
+pub const WORKERS: usize = 4;
 /// Requests that wait for a worker at most.
 const QUEUE_LENGTH: usize = 64;
 

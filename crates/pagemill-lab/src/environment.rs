@@ -33,7 +33,7 @@ const NETWORK: [&str; 12] = [
     "fuse.glusterfs",
 ];
 /// File systems whose files are in memory.
-const MEMORY: [&str; 3] = ["tmpfs", "ramfs", "devtmpfs"];
+pub(crate) const MEMORY: [&str; 3] = ["tmpfs", "ramfs", "devtmpfs"];
 
 /// What a run runs on.
 #[derive(Debug, Clone)]

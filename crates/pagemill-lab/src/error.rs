@@ -48,6 +48,14 @@ pub enum Error {
         /// Those there are.
         known: String,
     },
+    /// There is no advice for that version.
+    #[error(
+        "PostgreSQL {name} is not known here: there are 14 to 18, with or without a minor version, as 17.8"
+    )]
+    UnknownVersion {
+        /// As it was named.
+        name: String,
+    },
     /// Somebody asked for the end of the run.
     #[error("interrupted")]
     Interrupted,
@@ -82,7 +90,12 @@ impl Error {
 
     /// True when the request was wrong, and not the data or the system.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::NotADirectory { .. } | Self::NoSuchExperiment { .. })
+        matches!(
+            self,
+            Self::NotADirectory { .. }
+                | Self::NoSuchExperiment { .. }
+                | Self::UnknownVersion { .. }
+        )
     }
 
     /// The system's error below, if there is one.

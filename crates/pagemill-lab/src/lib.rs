@@ -5,22 +5,28 @@
 //! or advises reads those and nothing else, so that a run that was kept says tomorrow what it says today.
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod cache;
 pub mod cancel;
 pub mod contestant;
+mod device_limit;
 pub mod environment;
 pub mod error;
 pub mod experiments;
 pub mod lab;
 mod machine;
+pub mod memory_group;
 pub mod meter;
 mod noise;
+pub mod report;
 pub mod results;
 pub mod runner;
 pub mod statistics;
+pub mod verdicts;
 pub mod watch;
 pub mod workspace;
 
+pub use advice::{Advice, Version, advise};
 pub use cancel::Cancel;
 pub use contestant::{Contestant, Work};
 pub use environment::{Environment, look_around};
@@ -28,6 +34,7 @@ pub use error::{Error, Result};
 pub use experiments::{Plan, Scale, Session};
 pub use lab::{LabOptions, run};
 pub use runner::{GroupPlan, Rounds, Runner};
+pub use verdicts::verdicts;
 pub use watch::{Announcement, Nobody, Watch};
 pub use workspace::Workspace;
 

@@ -174,6 +174,9 @@ pub struct Cell {
     pub absent: Option<Absence>,
     /// Short remarks: what `auto` chose, extents that are shared.
     pub note: Option<String>,
+    /// Where the processor's time went, as folded stacks: `main;scan;pread 812`, a stack and its weight per line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
 }
 
 /// Why a cell has no samples.

@@ -127,6 +127,7 @@ impl<'a> GroupPlan<'a> {
             samples: Vec::new(),
             absent: contestant.perform.as_ref().err().cloned(),
             note: contestant.note.clone(),
+            profile: None,
         };
         Group {
             name: self.name.clone(),

@@ -49,9 +49,9 @@ pub struct Comparison {
 /// Coverage that is wanted of an interval.
 const WANTED_COVERAGE: f64 = 0.95;
 /// Coverage below which an interval says nothing.
-const LEAST_COVERAGE: f64 = 0.90;
+pub(crate) const LEAST_COVERAGE: f64 = 0.90;
 /// A ratio nearer to 1 than this is no difference that anybody would act on.
-const NEGLIGIBLE: f64 = 0.02;
+pub(crate) const NEGLIGIBLE: f64 = 0.02;
 
 /// Median and interval: the narrowest symmetric one of order statistics with at least 95 % coverage, or the widest there
 /// is. `None` without samples.

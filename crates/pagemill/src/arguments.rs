@@ -14,6 +14,7 @@ use clap_complete::Shell;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
+use crate::advise_arguments::AdviseArguments;
 use crate::clone_arguments::{CloneArguments, DropArguments};
 use crate::generate_arguments::GenerateArguments;
 use crate::lab_arguments::LabArguments;
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     Generate(GenerateArguments),
     Wal(WalArguments),
     Lab(LabArguments),
+    Advise(AdviseArguments),
     Probe(ProbeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),

@@ -4,9 +4,12 @@
 //! by the engine; here are its flags, its printing, and its exit status.
 #![forbid(unsafe_code)]
 
+mod advise;
+mod advise_arguments;
 mod arguments;
 mod clone;
 mod clone_arguments;
+mod clone_cluster;
 mod completions;
 mod count;
 mod drop_database;
@@ -20,8 +23,9 @@ mod inspect_block;
 mod inspect_relation;
 mod lab;
 mod lab_arguments;
+mod lab_compare;
 mod lab_display;
-mod lab_text;
+mod lab_documents;
 mod load;
 mod load_arguments;
 mod ls;
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(arguments),
         Command::Wal(arguments) => wal::run(arguments),
         Command::Lab(arguments) => lab::run(arguments),
+        Command::Advise(arguments) => advise::run(arguments),
         Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man_page::run(arguments),

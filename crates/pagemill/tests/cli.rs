@@ -57,6 +57,7 @@ fn every_command_has_help_with_an_example() {
         "load",
         "generate",
         "wal",
+        "advise",
         "probe",
         "completions",
         "man",

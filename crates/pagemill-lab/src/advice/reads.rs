@@ -1,0 +1,190 @@
+//! How large reads are, how far the kernel looks ahead, and what the planner believes a read costs.
+//!
+//! Invariant: sizes are sizes that were measured, within what the version takes.
+
+use crate::advice::ladder::Ladder;
+use crate::advice::sight::{Pair, Place, Sight};
+use crate::advice::version::Version;
+use crate::advice::{Evidence, Measure, Ruling};
+
+const KB: u64 = 1 << 10;
+const BLOCK: u64 = 8 * KB;
+/// The default of `io_combine_limit`, and the size that most cells have.
+const USUAL: u64 = 128 * KB;
+/// The most that readahead is advised to be, in kB.
+const MOST_READ_AHEAD_KB: u64 = 4096;
+
+/// Rule: the size at which reads in order, one after the other and past the page cache, stop growing; only beyond the
+/// default, only when faster than that by the threshold, and not where reads through the page cache, as servers read, have
+/// both sizes and show no such gain. Smaller than the default is never advised: it was never seen to help.
+pub(super) fn io_combine_limit(sight: &Sight<'_>, version: Version) -> Ruling {
+    let place = match sight.group("device/sequential-read") {
+        Ok(place) => place,
+        Err(reason) => return Ruling::not_measured(reason),
+    };
+    // PG_IOV_MAX was 32 in 17, 128 from 18 on (src/include/port/pg_iovec.h).
+    let limit = if version.major() >= 18 { 128 * BLOCK } else { 32 * BLOCK };
+    let ladder = Ladder::by_size(place, limit);
+    let usual = ladder.up_to(USUAL).filter(|step| step.value == USUAL);
+    let (Some(usual), Some(stop)) = (usual, ladder.stop()) else {
+        return Ruling::not_measured("too few block sizes or turns to choose from");
+    };
+    if ladder.is_last(USUAL) {
+        return Ruling::not_measured(
+            "no block size between 128 kB and the version's limit was measured",
+        );
+    }
+    let pair = ladder.pair(&stop, &usual).filter(Pair::is_faster);
+    let Some(pair) = pair.filter(|_| stop.value > USUAL) else {
+        let largest = ladder.from(u64::MAX);
+        let evidence = largest.and_then(|largest| ladder.evidence(&largest, &usual));
+        return Ruling::keep("larger reads than 128 kB do not gain clearly").evidence(evidence);
+    };
+    let cached = through_the_cache(sight, stop.value);
+    if let Some(cached) = cached.as_ref().filter(|cached| !cached.is_faster()) {
+        let why = "larger reads gain past the page cache, but were not seen to gain through it, as servers read";
+        return Ruling::keep(why).evidence([pair.evidence, cached.evidence.clone()]);
+    }
+    let why = format!("reads in order grow up to {} kB", stop.value / KB);
+    let known = cached.is_some();
+    let ruling = Ruling::set(size(stop.value), why)
+        .evidence([pair.evidence])
+        .evidence(cached.map(|cached| cached.evidence));
+    match known {
+        true => ruling,
+        false => {
+            ruling.caution("measured past the page cache; through it that size was not measured")
+        }
+    }
+}
+
+/// Reads of that size, or the next larger one that was measured, against those of 128 kB, with the kernel's readahead.
+fn through_the_cache(sight: &Sight<'_>, bytes: u64) -> Option<Pair> {
+    let place = sight.group("device/sequential-read-cold").ok()?;
+    let ladder = Ladder::by_size(place, u64::MAX);
+    let (large, usual) = (ladder.from(bytes)?, ladder.up_to(USUAL)?);
+    let fit = large.value >= bytes && usual.value == USUAL;
+    fit.then(|| ladder.pair(&large, &usual))?
+}
+
+/// Rule: as large as `io_combine_limit`, which it limits in silence.
+pub(super) fn io_max_combine_limit(sight: &Sight<'_>, version: Version) -> Ruling {
+    let ruling = io_combine_limit(sight, version);
+    match ruling.value {
+        Some(_) => Ruling { why: "it limits io_combine_limit in silence".into(), ..ruling },
+        None => ruling,
+    }
+}
+
+/// As PostgreSQL prints it.
+fn size(bytes: u64) -> String {
+    let kilobytes = bytes / KB;
+    if kilobytes.is_multiple_of(KB) {
+        format!("{}MB", kilobytes / KB)
+    } else {
+        format!("{kilobytes}kB")
+    }
+}
+
+/// The documentation of `random_page_cost` long explained the default of 4 by random reads that take 40 times as long as
+/// sequential ones and are found cached in 90 of 100 cases; it says the same without figures today. This is the share that is read.
+const READ_SHARE: f64 = 0.1;
+/// No lower: a plan that reads here and there is never as cheap as one that does not.
+const LEAST_COST: f64 = 1.1;
+/// The default.
+const DEFAULT_COST: f64 = 4.0;
+/// The whole interval has to be below the default by a fifth: costs are no finer.
+const CLEARLY_LESS: f64 = 0.8;
+
+/// Rule: how many times as long a random read of 8 kB takes, one at a time and past the page cache, as 8 kB of a scan with
+/// the kernel's readahead; a tenth of that, as nine reads of ten are found cached. Between 1.1 and the default: more than
+/// that is left to those who know that little is cached.
+pub(super) fn random_page_cost(sight: &Sight<'_>, _version: Version) -> Ruling {
+    let random =
+        sight.group("device/random-read").map(|place| figure_of(&place, BLOCK, Measure::PerSecond));
+    let sequential = sight
+        .group("device/sequential-read-cold")
+        .map(|place| figure_of(&place, USUAL, Measure::BytesPerSecond));
+    let (random, sequential) = match (random, sequential) {
+        (Ok(Some(random)), Ok(Some(sequential))) => (random, sequential),
+        (Err(reason), _) | (_, Err(reason)) => return Ruling::not_measured(reason),
+        _ => {
+            return Ruling::not_measured(
+                "random and sequential reads were not both measured often enough",
+            );
+        }
+    };
+    let block = BLOCK as f64;
+    let ratio = sequential.figure.median / block / random.figure.median;
+    let high = sequential.figure.high / block / random.figure.low;
+    let cost = (ratio * READ_SHARE).max(LEAST_COST);
+    let evidence = [random, sequential];
+    let ratio = format!(
+        "a random read takes {ratio:.1} times as long as 8 kB of a scan; the default is made for 40 times"
+    );
+    if high * READ_SHARE >= DEFAULT_COST * CLEARLY_LESS {
+        let why = format!("{ratio}: not clearly less");
+        let ruling = Ruling::keep(why).evidence(evidence);
+        return match high * READ_SHARE > 2.0 * DEFAULT_COST {
+            true => ruling
+                .caution("more than the default may be right where little of the data is cached"),
+            false => ruling,
+        };
+    }
+    Ruling::set(format!("{cost:.1}"), ratio)
+        .evidence(evidence)
+        .caution("it is what the planner believes, and no speed: compare plans before and after, with EXPLAIN")
+}
+
+fn figure_of(place: &Place<'_>, block: u64, measure: Measure) -> Option<Evidence> {
+    let cell = place.cell("pread", block, 1)?;
+    place.figure(cell).filter(|found| found.measure == measure)
+}
+
+/// Rule: the measure that all other costs are told in, so it stays.
+pub(super) fn seq_page_cost(_: &Sight<'_>, _version: Version) -> Ruling {
+    Ruling::keep("the unit of all other costs: random_page_cost is set against it")
+}
+
+/// The device's readahead in kB, as the run found it.
+pub(super) fn read_ahead_now(sight: &Sight<'_>) -> Option<u64> {
+    sight.fact("read_ahead_kb")?.parse().ok()
+}
+
+/// Rule: where reads in order by `pread`, for which the kernel looks ahead, are slower by the threshold than those of a
+/// queue that keeps several in flight: as many kB as that queue has in flight, if that is more than now. Of several queues it
+/// is the one with the fewest in flight that none with more is faster than by the threshold.
+pub(super) fn read_ahead_kb(sight: &Sight<'_>, _version: Version) -> Ruling {
+    let place = match sight.group("device/sequential-read-cold") {
+        Ok(place) => place,
+        Err(reason) => return Ruling::not_measured(reason),
+    };
+    let Some(now) = read_ahead_now(sight) else {
+        return Ruling::not_measured("the device does not tell its readahead");
+    };
+    let plain = place.cell("pread", USUAL, 1);
+    let queues = Ladder::by_bytes_in_flight(place.clone(), USUAL);
+    let best = queues.stop().or_else(|| queues.up_to(u64::MAX));
+    let pair = best.zip(plain).and_then(|(best, plain)| place.pair(best.cell, plain));
+    let Some((best, pair)) = best.zip(pair) else {
+        return Ruling::not_measured(
+            "reads in order by pread and by a queue were not both measured",
+        );
+    };
+    let value = best.value.min(MOST_READ_AHEAD_KB);
+    if !pair.is_faster() {
+        let why = "the kernel's readahead was not seen to hold back reads in order";
+        return Ruling::keep(why).evidence([pair.evidence]);
+    }
+    if value <= now {
+        let why = "a queue reads faster in order, but with no more in flight than the readahead allows already";
+        return Ruling::keep(why).evidence([pair.evidence]);
+    }
+    let why = format!(
+        "reads in order are faster with {value} kB in flight than with the kernel's readahead of {now} kB"
+    );
+    Ruling::set(value.to_string(), why).evidence([pair.evidence]).caution(
+        "for scans by plain reads: PostgreSQL 14 to 17, and 18 with io_method = sync; it is the device's, not one \
+         partition's; measure again with it set",
+    )
+}

@@ -1,0 +1,107 @@
+//! The report as one page: no network, no script needed to read it, light and dark, phone and paper.
+//!
+//! The order is that of a reader in a hurry: what to know, the claims, then each experiment with its charts, last the
+//! machine. Invariants: the page is well-formed XML as well as HTML (`markup` closes what it opens and escapes what it
+//! is given), it names no address outside itself, and its policy forbids the browser to fetch any; each chart has its
+//! figures beside it as text or in a table below it.
+
+pub(super) mod axis;
+pub(super) mod bars;
+mod flame;
+mod group;
+mod lines;
+pub(super) mod markup;
+pub(super) mod page;
+mod series;
+mod summary;
+pub(super) mod tables;
+mod timelines;
+pub(super) mod verdicts;
+
+use std::io::Write;
+
+use crate::results::{Experiment, Results};
+
+use super::error::Result;
+use markup::Markup;
+
+/// Writes the page.
+pub fn html(results: &Results, out: &mut dyn Write) -> Result<()> {
+    let mut page = Markup::default();
+    page::document(&mut page, "Storage report", |page| {
+        page::contents(page, &entries(results));
+        page.tag("main", &[], |page| body(results, page));
+    });
+    out.write_all(page.finish().as_bytes())?;
+    Ok(())
+}
+
+/// Links of the table of contents: target, text, depth.
+fn entries(results: &Results) -> Vec<(String, String, usize)> {
+    let mut entries = vec![("summary".to_owned(), "What to know".to_owned(), 0)];
+    if !results.verdicts.is_empty() {
+        entries.push(("claims".to_owned(), "The claims".to_owned(), 0));
+    }
+    for (e, experiment) in results.experiments.iter().enumerate() {
+        entries.push((experiment_id(e), experiment.title.clone(), 0));
+        let groups = experiment.groups.iter().enumerate();
+        entries.extend(groups.map(|(g, group)| (group_id((e, g)), group.title.clone(), 1)));
+    }
+    if !results.warnings.is_empty() {
+        entries.push(("warnings".to_owned(), "Warnings".to_owned(), 0));
+    }
+    entries.push(("environment".to_owned(), "The machine".to_owned(), 0));
+    entries
+}
+
+fn body(results: &Results, page: &mut Markup) {
+    summary::write(results, page);
+    verdicts::write(results, page);
+    for (e, experiment) in results.experiments.iter().enumerate() {
+        write_experiment(e, experiment, page);
+    }
+    summary::warnings(results, page);
+    summary::environment(results, page);
+}
+
+fn write_experiment(e: usize, experiment: &Experiment, page: &mut Markup) {
+    let id = experiment_id(e);
+    let heading = format!("{id}-title");
+    page.tag("section", &[("id", &id), ("aria-labelledby", &heading)], |page| {
+        page.leaf("p", &[("class", "kicker")], &experiment.name);
+        page.leaf("h2", &[("id", &heading)], &experiment.title);
+        if !experiment.question.is_empty() {
+            page.leaf("p", &[("class", "question")], &experiment.question);
+        }
+        for (g, each) in experiment.groups.iter().enumerate() {
+            group::write((e, g), experiment, each, page);
+        }
+        skipped(experiment, page);
+    });
+}
+
+fn skipped(experiment: &Experiment, page: &mut Markup) {
+    if experiment.skipped.is_empty() {
+        return;
+    }
+    page.leaf("h3", &[], "Not run");
+    page.tag("ul", &[("class", "skipped")], |page| {
+        for part in &experiment.skipped {
+            page.tag("li", &[], |page| {
+                page.leaf("b", &[], &part.what);
+                page.text(": ");
+                page.text(&part.why);
+            });
+        }
+    });
+}
+
+/// The anchor of an experiment: by place, as names may hold anything.
+fn experiment_id(e: usize) -> String {
+    format!("e{e}")
+}
+
+/// The anchor of a group.
+fn group_id((e, g): (usize, usize)) -> String {
+    format!("e{e}g{g}")
+}

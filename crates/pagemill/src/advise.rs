@@ -1,0 +1,82 @@
+//! `pagemill advise`: what measurements of the storage imply for the settings of PostgreSQL.
+//!
+//! The advice goes to standard output, everything else to standard error. Ctrl-C ends the measuring early: what was
+//! measured until then is advised on all the same, and the exit status is 1.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use pagemill_io::Storage;
+use pagemill_lab::results::Results;
+use pagemill_lab::{Announcement, Cancel, LabOptions, Scale, Watch, advice, report};
+
+use crate::advise_arguments::{AdviceFormat, AdviseArguments};
+use crate::failure::{Outcome, say};
+use crate::lab::print;
+use crate::load::default_jobs;
+use crate::text_table::pretty_size;
+
+/// The experiments that settings follow from.
+const EXPERIMENTS: [&str; 3] = ["device", "extend", "copy"];
+/// The largest file that is read as results: a full run's with all time lines has a few megabytes.
+const LARGEST: u64 = 1 << 30;
+
+pub(crate) fn run(arguments: &AdviseArguments) -> Result<Outcome> {
+    let results = match &arguments.from {
+        Some(path) => kept(path)?,
+        None => measured(arguments)?,
+    };
+    let advice = advice::advise(&results, arguments.pg_version);
+    print(&match arguments.format {
+        AdviceFormat::Text => advice::text(&advice),
+        AdviceFormat::Conf => advice::conf(&advice),
+        AdviceFormat::Sql => advice::sql(&advice),
+        AdviceFormat::Json => advice::json(&advice).context("advice as JSON")?,
+    })?;
+    match results.interrupted.filter(|_| arguments.from.is_none()) {
+        None => Ok(Outcome::Done),
+        Some(why) => {
+            say(format!(
+                "the run ended early: {why}; the advice is from what was measured until then"
+            ));
+            Ok(Outcome::Incomplete)
+        }
+    }
+}
+
+/// The results of a run that was kept.
+fn kept(path: &Path) -> Result<Results> {
+    let bytes = Storage::real().untimed().read_file(path, LARGEST)?;
+    report::read_json(&bytes).with_context(|| path.display().to_string())
+}
+
+fn measured(arguments: &AdviseArguments) -> Result<Results> {
+    let cancel = Cancel::watching(pagemill_lab::watch_interrupts()?);
+    let exists =
+        |name: &&&str| pagemill_lab::experiments::PLANS.iter().any(|plan| plan.name == **name);
+    let options = LabOptions {
+        directory: arguments.dir.clone().unwrap_or_else(|| PathBuf::from(".")),
+        experiments: EXPERIMENTS.iter().filter(exists).map(|name| (*name).to_owned()).collect(),
+        scale: Scale::new(true, None),
+        seed: 0,
+        jobs: default_jobs(),
+        mirrored: false,
+        with_postgres: None,
+    };
+    Ok(pagemill_lab::run(&options, &cancel, &Told)?)
+}
+
+/// Who is told of the measuring.
+struct Told;
+
+impl Watch for Told {
+    fn announced(&self, announcement: &Announcement) {
+        say(format!(
+            "measuring {}: about {} s, up to {} of disk space ({} are free)",
+            announcement.experiments.join(", "),
+            announcement.time.as_secs(),
+            pretty_size(announcement.bytes_needed),
+            pretty_size(announcement.bytes_free),
+        ));
+    }
+}
