@@ -1,4 +1,6 @@
 //! Verdicts on results that were made up for them.
+//!
+//! Each outcome a claim can have is reached at least once.
 
 use super::*;
 use crate::results::{

@@ -1,4 +1,6 @@
 //! `pagemill drop`: everything of a database is gone, and what a server would refuse is refused.
+//!
+//! Held against what a server's own DROP DATABASE leaves in the shared catalogs.
 
 use anyhow::{Result, ensure};
 use pagemill_testkit::TestCluster;

@@ -1,4 +1,6 @@
 //! Copies on file systems of their own: one that is too small, and ones whose files share blocks.
+//!
+//! They need loop devices, and are skipped, loudly, where there are none.
 
 use anyhow::{Result, ensure};
 use pagemill_testkit::TestCluster;
