@@ -156,7 +156,6 @@ impl<'r> Judge<'r> {
         self.graded(cells, measure, |found| match found.ratio {
             ratio if ratio.high < factor => Grade::Holds,
             ratio if ratio.low > factor => Grade::Fails,
-            ratio if ratio.median < factor => Grade::Partly,
             _ => Grade::Unclear,
         })
     }
