@@ -1,4 +1,5 @@
-//! `cargo xtask torture`: loads cut short, killed and failed at every call, judged by the reader and by servers.
+//! `cargo xtask torture`: loads, and databases being made and dropped, cut short, killed and failed at every call,
+//! judged by the reader and by servers.
 //!
 //! The work is that of the crate `pagemill-torture`, which is built here with the program that it kills; here the account
 //! becomes an artefact with its environment.
@@ -62,10 +63,10 @@ fn keep(root: &Path, arguments: &[String], account: &str) -> Result<PathBuf> {
     let day = date.and_then(|(_, date)| date.get(..10)).unwrap_or("undated");
     let path = free_path(&root.join("runs"), day);
     let mut page = format!(
-        "# Torture of `load`\n\n`cargo xtask torture {}`. A row counts cases and what was found in them: `Old` means \
-         that the table has the rows from before, `New` that it has those of the load, `InProduction` that a server's \
-         recovery decides; \"reader\" is Pagemill's own, \"server\" PostgreSQL with amcheck, data checksums, a crash of \
-         its own, and the next load.\n\n{account}\n## Environment\n\n",
+        "# Torture of `load`, `clone` and `drop`\n\n`cargo xtask torture {}`. A row counts cases and what was found in \
+         them: `Old` means that all is as before the change, `New` that it has taken place, `InProduction` that a \
+         server's recovery decides; \"reader\" is Pagemill's own, \"server\" PostgreSQL with amcheck, data checksums, a \
+         crash of its own, and the next change.\n\n{account}\n## Environment\n\n",
         arguments.join(" ")
     );
     for (name, value) in &environment {

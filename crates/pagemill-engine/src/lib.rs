@@ -3,6 +3,7 @@
 
 mod byte_scan;
 pub mod clone;
+pub mod copy_cluster;
 mod copy_csv;
 pub mod copy_format;
 pub mod copy_input;
@@ -34,6 +35,7 @@ pub mod scan_plan;
 pub mod select;
 pub mod table;
 
+pub use copy_cluster::{ClusterCopy, CopyClusterOptions, CopyClusterSummary, CopyStrategy};
 pub use copy_format::{CopyOptions, ForceQuote, Format};
 pub use count::count;
 pub use damage::{DamageLog, OnDamage};

@@ -139,8 +139,13 @@ impl<'a> PageBuilder<'a> {
     /// Takes back that every tuple is visible to everybody, and notes that `xid` leaves something to prune
     /// (`PageSetPrunable`).
     pub fn set_prunable(&mut self, xid: TransactionId) {
-        self.put(FLAGS, self.get(FLAGS) & !usize::from(PD_ALL_VISIBLE));
+        self.clear_all_visible();
         self.page[PRUNE_XID..PRUNE_XID + 4].copy_from_slice(&xid.0.to_le_bytes());
+    }
+
+    /// Takes back that every tuple is visible to everybody, as for a new one that is not committed.
+    pub fn clear_all_visible(&mut self) {
+        self.put(FLAGS, self.get(FLAGS) & !usize::from(PD_ALL_VISIBLE));
     }
 
     /// Marks every tuple as visible to everybody.

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::FlockOperation;
 
 use crate::error::{Error, Result};
-use crate::seam::{Create, File, OpenForWrite};
+use crate::seam::{Create, File, Node, OpenForWrite, SpaceLeft};
 use crate::storage::Storage;
 use crate::writable_file::WritableFile;
 
@@ -97,6 +97,49 @@ impl Storage {
         let removed = self.file_system().remove_dir(path);
         removed.map_err(|error| Error::new(error, path))?;
         self.sync_dir_of(path)
+    }
+
+    /// Removes a directory with nothing in it. Syncs nothing.
+    ///
+    /// # Errors
+    /// Names the directory.
+    pub fn remove_dir(&self, path: &Path) -> Result<()> {
+        self.file_system().remove_dir(path).map_err(|error| Error::new(error, path))
+    }
+
+    /// Makes a symbolic link to `target`. Syncs nothing.
+    ///
+    /// # Errors
+    /// Names the link.
+    pub fn make_symlink(&self, target: &Path, path: &Path) -> Result<()> {
+        self.file_system().make_symlink(target, path).map_err(|error| Error::new(error, path))
+    }
+
+    /// What `path` itself names: symbolic links are not followed.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn node(&self, path: &Path) -> Result<Node> {
+        self.file_system().node(path).map_err(|error| Error::new(error, path))
+    }
+
+    /// Gives a directory the permissions of another, and its owner where this process is the superuser's.
+    ///
+    /// # Errors
+    /// Names the directory.
+    pub fn set_access_like(&self, path: &Path, like: &Path) -> Result<()> {
+        self.file_system().set_access_like(path, like).map_err(|error| Error::new(error, path))
+    }
+
+    /// How much space there is in the file system of a file or directory; `None` where nobody knows.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn space_left(&self, path: &Path) -> Result<Option<SpaceLeft>> {
+        match self.file_system().space_left(path) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
+            left => left.map(Some).map_err(|error| Error::new(error, path)),
+        }
     }
 
     /// Waits until the device holds the names in a directory.

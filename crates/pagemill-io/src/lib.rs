@@ -11,6 +11,7 @@ pub mod file_damage;
 pub mod file_extension;
 pub mod fork_files;
 pub mod input;
+mod many_syncs;
 pub mod mapped_blocks;
 pub mod mapped_writes;
 pub mod method_use;
@@ -41,11 +42,12 @@ pub use file_damage::{FileDamage, FileDamageKind};
 pub use file_extension::{FileExtendMethod, FileExtension};
 pub use fork_files::ForkFiles;
 pub use input::{InputStream, MappedInput};
+pub use many_syncs::sync_all;
 pub use mapped_blocks::MappedBlocks;
 pub use mapped_writes::MappedWrites;
 pub use method_use::MethodUse;
 pub use output::Output;
-pub use pagemill_sys::{MapAdvice, WriteBack};
+pub use pagemill_sys::{MapAdvice, WriteBack, interrupted, watch_interrupts};
 pub use place::Place;
 pub use probe::device;
 pub use queued_reads::{QueuedReads, ReadHints, Ticket};
@@ -56,8 +58,8 @@ pub use read_settings::{
 };
 pub use real_files::RealFileSystem;
 pub use seam::{
-    Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, FreeSpace, IoQueue,
-    Lane, Metadata, OpenForWrite, QueueKind, QueuedIo, Residency,
+    Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Lane,
+    Metadata, Node, OpenForWrite, QueueKind, QueuedIo, Residency, SpaceLeft,
 };
 pub use segment_listing::SegmentListing;
 pub use spool::Spool;

@@ -109,13 +109,29 @@ impl QueuedReads {
             Ok(file) => file,
             Err(error) => return Err((buffer, error)),
         };
-        let id = self.next_id;
-        self.next_id += 1;
         let wanted = (count as usize * BLOCK_SIZE).min(buffer.len());
         let (offset, lane) = (position(first).1, hints.lane);
         let read = InFlight { file, lane, offset, wanted, done: 0 };
-        self.submit(id, read, buffer, hints.force_async);
-        Ok(Ticket(id))
+        Ok(self.begin(read, buffer, hints.force_async))
+    }
+
+    /// Begins to read `wanted` bytes of a file, from byte `offset` on, into the start of a buffer.
+    pub(crate) fn start_at(
+        &mut self,
+        file: Arc<dyn File>,
+        offset: u64,
+        wanted: usize,
+        buffer: AlignedBuffer,
+    ) -> Ticket {
+        let wanted = wanted.min(buffer.len());
+        self.begin(InFlight { file, lane: None, offset, wanted, done: 0 }, buffer, false)
+    }
+
+    fn begin(&mut self, read: InFlight, buffer: AlignedBuffer, force_async: bool) -> Ticket {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.submit(id, read, buffer, force_async);
+        Ticket(id)
     }
 
     /// Makes sure that all of them have begun.
@@ -146,16 +162,9 @@ impl QueuedReads {
         files: &ForkFiles,
         first: BlockNumber,
     ) -> (Option<AlignedBuffer>, Result<()>) {
-        let begin = self.storage.call_begins();
-        while !self.is_finished(ticket) {
-            if let Err(error) = self.wait() {
-                return (None, Err(files.error(ErrorKind::from(error), first)));
-            }
-        }
-        self.storage.counters().record_wait(self.storage.call_took(begin));
-        let Some(read) = self.finished.remove(&ticket.0) else {
-            let lost = io::Error::other("the queue lost a read");
-            return (None, Err(files.error(ErrorKind::from(lost), first)));
+        let read = match self.wait_for(ticket) {
+            Err(error) => return (None, Err(files.error(ErrorKind::from(error), first))),
+            Ok(read) => read,
         };
         let Finished { buffer, wanted, done, stopped } = read;
         let outcome = match stopped {
@@ -163,6 +172,25 @@ impl QueuedReads {
             stopped => Err(files.stopped(first, done, stopped)),
         };
         (Some(buffer), outcome)
+    }
+
+    /// The buffer of a read of a file, and how many bytes there were: fewer than wanted only at the end of the file.
+    ///
+    /// # Errors
+    /// The system's. The caller knows which file it was, and names it.
+    pub(crate) fn finish_at(&mut self, ticket: &Ticket) -> io::Result<(AlignedBuffer, usize)> {
+        let Finished { buffer, done, stopped, .. } = self.wait_for(ticket)?;
+        stopped.map_or(Ok((buffer, done)), Err)
+    }
+
+    fn wait_for(&mut self, ticket: &Ticket) -> io::Result<Finished> {
+        let begin = self.storage.call_begins();
+        while !self.is_finished(ticket) {
+            self.wait()?;
+        }
+        self.storage.counters().record_wait(self.storage.call_took(begin));
+        let read = self.finished.remove(&ticket.0);
+        read.ok_or_else(|| io::Error::other("the queue lost a read"))
     }
 
     fn wait(&mut self) -> io::Result<()> {

@@ -16,8 +16,8 @@ use rustix::fs::{AtFlags, FallocateFlags, Gid, Mode, OFlags, SeekFrom, Statx, St
 use crate::place::Place;
 use crate::ring_queue::RingQueue;
 use crate::seam::{
-    Advice, Caching, Create, DirEntry, File, FileSystem, FreeSpace, IoQueue, Metadata,
-    OpenForWrite, QueueKind, Residency,
+    Advice, Caching, Create, DirEntry, File, FileSystem, IoQueue, Metadata, Node, OpenForWrite,
+    QueueKind, Residency, SpaceLeft,
 };
 use crate::worker_queue::WorkerQueue;
 
@@ -81,12 +81,42 @@ impl FileSystem for RealFileSystem {
         Ok(rustix::fs::rmdir(path)?)
     }
 
-    fn free_space(&self, path: &Path) -> io::Result<Option<FreeSpace>> {
-        let (space, file) = (rustix::fs::statvfs(path)?, rustix::fs::stat(path)?);
-        let left =
-            if rustix::process::geteuid().is_root() { space.f_bfree } else { space.f_bavail };
-        let bytes = left.saturating_mul(space.f_frsize);
-        Ok(Some(FreeSpace { bytes, device: file.st_dev }))
+    fn make_symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        std::os::unix::fs::symlink(target, path)?;
+        if rustix::process::geteuid().is_root() {
+            let owner = rustix::fs::stat(directory_of(path))?;
+            std::os::unix::fs::lchown(path, Some(owner.st_uid), Some(owner.st_gid))?;
+        }
+        Ok(())
+    }
+
+    fn node(&self, path: &Path) -> io::Result<Node> {
+        let found = std::fs::symlink_metadata(path)?;
+        let kind = found.file_type();
+        Ok(if kind.is_symlink() {
+            Node::Link { target: std::fs::read_link(path)? }
+        } else if kind.is_dir() {
+            Node::Directory
+        } else if kind.is_file() {
+            Node::File { len: found.len() }
+        } else {
+            Node::Other
+        })
+    }
+
+    fn set_access_like(&self, path: &Path, like: &Path) -> io::Result<()> {
+        let wanted = rustix::fs::stat(like)?;
+        if rustix::process::geteuid().is_root() {
+            let owner = (Uid::from_raw(wanted.st_uid), Gid::from_raw(wanted.st_gid));
+            rustix::fs::chown(path, Some(owner.0), Some(owner.1))?;
+        }
+        Ok(rustix::fs::chmod(path, Mode::from_raw_mode(wanted.st_mode))?)
+    }
+
+    fn space_left(&self, path: &Path) -> io::Result<SpaceLeft> {
+        let found = rustix::fs::statvfs(path)?;
+        let file_system = rustix::fs::stat(path)?.st_dev;
+        Ok(SpaceLeft { file_system, bytes: found.f_bavail.saturating_mul(found.f_frsize) })
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

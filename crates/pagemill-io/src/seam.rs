@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::fmt::Debug;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -89,7 +89,7 @@ pub trait FileSystem: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Removes a directory, which has to be empty.
+    /// Removes a directory with nothing in it.
     ///
     /// # Errors
     /// What the operating system reports.
@@ -98,13 +98,40 @@ pub trait FileSystem: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// What a path's file system has left for this process; `None` where that is not told.
+    /// Makes a symbolic link to `target`.
     ///
     /// # Errors
     /// What the operating system reports.
-    fn free_space(&self, path: &Path) -> io::Result<Option<FreeSpace>> {
+    fn make_symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        let _ = (target, path);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// What `path` itself names: symbolic links are not followed.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn node(&self, path: &Path) -> io::Result<Node> {
+        let found = self.metadata(path)?;
+        Ok(if found.is_dir { Node::Directory } else { Node::File { len: found.len } })
+    }
+
+    /// Gives a directory the permissions of another, and where this process may do that, its owner and group.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn set_access_like(&self, path: &Path, like: &Path) -> io::Result<()> {
+        let _ = (path, like);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// How much space there is in the file system of a file or directory.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where nobody knows.
+    fn space_left(&self, path: &Path) -> io::Result<SpaceLeft> {
         let _ = path;
-        Ok(None)
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Waits until the device holds the names in a directory.
@@ -498,15 +525,6 @@ pub struct DirEntry {
     pub name: OsString,
 }
 
-/// What a file system has left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FreeSpace {
-    /// Bytes that this process can still write.
-    pub bytes: u64,
-    /// A number that all paths of the file system have, and no other.
-    pub device: u64,
-}
-
 /// What is known of a file without opening it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metadata {
@@ -514,4 +532,32 @@ pub struct Metadata {
     pub len: u64,
     /// True for a directory.
     pub is_dir: bool,
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Node {
+    /// A file with contents.
+    File {
+        /// Size in bytes.
+        len: u64,
+    },
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link {
+        /// Where it leads, as it is written in the link.
+        target: PathBuf,
+    },
+    /// A socket, a pipe or a device.
+    Other,
+}
+
+/// The space of one file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpaceLeft {
+    /// Tells one file system from another.
+    pub file_system: u64,
+    /// What this process may still take, in bytes.
+    pub bytes: u64,
 }

@@ -18,8 +18,8 @@ use crate::real_files::RealFileSystem;
 use pagemill_sys::{Extent, Mapping, WritableMapping, WriteBack};
 
 use crate::seam::{
-    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, FreeSpace, IoQueue, Metadata,
-    OpenForWrite, QueueKind, QueuedIo,
+    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Metadata, Node,
+    OpenForWrite, QueueKind, QueuedIo, SpaceLeft,
 };
 use crate::worker_queue::WorkerQueue;
 
@@ -232,8 +232,21 @@ impl FileSystem for FaultyFileSystem {
         self.real.remove_dir(path)
     }
 
-    fn free_space(&self, path: &Path) -> io::Result<Option<FreeSpace>> {
-        self.real.free_space(path)
+    fn make_symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        self.real.make_symlink(target, path)
+    }
+
+    fn node(&self, path: &Path) -> io::Result<Node> {
+        self.check_present(path)?;
+        self.real.node(path)
+    }
+
+    fn set_access_like(&self, path: &Path, like: &Path) -> io::Result<()> {
+        self.real.set_access_like(path, like)
+    }
+
+    fn space_left(&self, path: &Path) -> io::Result<SpaceLeft> {
+        self.real.space_left(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

@@ -22,7 +22,7 @@ use crate::method_use::MethodUse;
 use crate::place::Place;
 use crate::read_settings::{self, IoMethod, ReadSettings};
 use crate::real_files::RealFileSystem;
-use crate::seam::{Caching, DirEntry, File, FileSystem, FreeSpace, IoQueue, Metadata, QueueKind};
+use crate::seam::{Caching, DirEntry, File, FileSystem, IoQueue, Metadata, QueueKind};
 
 /// A file system, the settings to read it with, and the counters of all that is done through it.
 /// Clones share all three.
@@ -312,14 +312,6 @@ impl Storage {
     /// Names the file.
     pub fn metadata(&self, path: &Path) -> Result<Metadata> {
         self.shared.file_system.metadata(path).map_err(|error| Error::new(error, path))
-    }
-
-    /// What the file system of `path` has left for this process; `None` where that is not told.
-    ///
-    /// # Errors
-    /// Names the path.
-    pub fn free_space(&self, path: &Path) -> Result<Option<FreeSpace>> {
-        self.shared.file_system.free_space(path).map_err(|error| Error::new(error, path))
     }
 
     /// True when `path` names something; false also for a symbolic link to nowhere.

@@ -14,7 +14,8 @@ use pagemill_lab::report::{self, compare};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let path = arguments.pop().ok_or("usage: render_fixture [--compare] OUT.{html,md,csv,json,txt}")?;
+    let path =
+        arguments.pop().ok_or("usage: render_fixture [--compare] OUT.{html,md,csv,json,txt}")?;
     let mut out = File::create(&path)?;
     let extension = path.rsplit('.').next().unwrap_or_default();
     match arguments.first().map(String::as_str) {

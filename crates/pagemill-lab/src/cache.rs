@@ -27,8 +27,8 @@ const TOLERATED: f64 = 0.01;
 /// When a file cannot be read.
 pub fn bring_about(state: CacheState, files: &[PathBuf]) -> io::Result<Option<f64>> {
     match state {
-        CacheState::Any | CacheState::Limited => Ok(None),
-        CacheState::Cold => {
+        CacheState::Any => Ok(None),
+        CacheState::Cold | CacheState::Limited => {
             files.iter().try_for_each(drop_file)?;
             // Without the means to look, the advice is all there is.
             Ok(cached_share(files)?.filter(|share| *share > TOLERATED))

@@ -49,7 +49,9 @@ pub enum Error {
         known: String,
     },
     /// There is no advice for that version.
-    #[error("PostgreSQL {name} is not known here: there are 14 to 18, with or without a minor version, as 17.8")]
+    #[error(
+        "PostgreSQL {name} is not known here: there are 14 to 18, with or without a minor version, as 17.8"
+    )]
     UnknownVersion {
         /// As it was named.
         name: String,

@@ -29,6 +29,8 @@ pub struct LabOptions {
     pub seed: u64,
     /// Threads for what may be done by several.
     pub jobs: usize,
+    /// Make a RAID1 of two slow loop devices, as root, for what is about mirrors.
+    pub mirrored: bool,
     /// Where PostgreSQL's programs are, if it shall take part.
     pub with_postgres: Option<PathBuf>,
 }
@@ -68,6 +70,7 @@ pub fn run(options: &LabOptions, cancel: &Cancel, watch: &dyn Watch) -> Result<R
         }
     }
     results.warnings.extend(privileges(&results));
+    results.verdicts = crate::verdicts(&results);
     drop(workspace);
     results.elapsed_s = begin.elapsed().as_secs_f64();
     Ok(results)
@@ -113,6 +116,7 @@ impl Stage<'_> {
             directory: directory.clone(),
             seed: self.options.seed,
             jobs: self.options.jobs,
+            mirrored: self.options.mirrored,
             environment: self.environment,
             time,
             experiment,

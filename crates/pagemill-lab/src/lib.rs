@@ -9,17 +9,20 @@ pub mod advice;
 pub mod cache;
 pub mod cancel;
 pub mod contestant;
+mod device_limit;
 pub mod environment;
 pub mod error;
 pub mod experiments;
 pub mod lab;
 mod machine;
+pub mod memory_group;
 pub mod meter;
 mod noise;
 pub mod report;
 pub mod results;
 pub mod runner;
 pub mod statistics;
+pub mod verdicts;
 pub mod watch;
 pub mod workspace;
 
@@ -31,6 +34,7 @@ pub use error::{Error, Result};
 pub use experiments::{Plan, Scale, Session};
 pub use lab::{LabOptions, run};
 pub use runner::{GroupPlan, Rounds, Runner};
+pub use verdicts::verdicts;
 pub use watch::{Announcement, Nobody, Watch};
 pub use workspace::Workspace;
 

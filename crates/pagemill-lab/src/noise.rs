@@ -188,7 +188,7 @@ fn cache_state(wanted: CacheState, misses: &[CacheMiss]) -> Option<Doubt> {
     let worst = misses.iter().max_by(|one, other| one.share.total_cmp(&other.share))?;
     let cells: std::collections::BTreeSet<&str> = misses.iter().map(|miss| &*miss.cell).collect();
     let names: Vec<&str> = cells.into_iter().collect();
-    let state = if wanted == CacheState::Cold { "out of" } else { "in" };
+    let state = if wanted == CacheState::Cached { "in" } else { "out of" };
     let message = format!(
         "files that should have been {state} the page cache were {:.0} % cached before a turn of {}",
         worst.share * 100.0,

@@ -33,8 +33,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pagemill_io::{
-    Caching, Create, DirEntry, File, FileSystem, IoQueue, Metadata, OpenForWrite, QueueKind,
-    RealFileSystem,
+    Caching, Create, DirEntry, File, FileSystem, IoQueue, Metadata, Node, OpenForWrite, QueueKind,
+    RealFileSystem, SpaceLeft,
 };
 
 use self::recorded_file::{InlineQueue, RecordedFile};
@@ -190,6 +190,25 @@ impl FileSystem for PowerCutFileSystem {
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
         let change = Change::RemoveDir { path: self.within(path)? };
         self.change(change, || self.real.remove_dir(path))
+    }
+
+    fn make_symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        let change = Change::Link { path: self.within(path)?, target: target.to_owned() };
+        self.change(change, || self.real.make_symlink(target, path))
+    }
+
+    fn node(&self, path: &Path) -> io::Result<Node> {
+        self.real.node(path)
+    }
+
+    fn set_access_like(&self, path: &Path, like: &Path) -> io::Result<()> {
+        // Permissions are none of what an image tells of.
+        self.recording().check_writable()?;
+        self.real.set_access_like(path, like)
+    }
+
+    fn space_left(&self, path: &Path) -> io::Result<SpaceLeft> {
+        self.real.space_left(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

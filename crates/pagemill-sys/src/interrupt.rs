@@ -30,6 +30,11 @@ pub fn watch_interrupts() -> io::Result<&'static AtomicBool> {
     Ok(&REQUESTED)
 }
 
+/// True once one of them came.
+pub fn interrupted() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
+}
+
 fn watch(signal: libc::c_int) -> io::Result<()> {
     // SAFETY: an all-zero `sigaction` is a valid one: the default action, an empty mask, no flags.
     let (mut wanted, mut before): (libc::sigaction, libc::sigaction) =

@@ -9,18 +9,27 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Gives the calling thread mounts of its own, for good, and mounts a file system in memory of at most so many bytes
-/// on a directory there. It is gone when the thread ends.
+/// Gives the calling thread, and those it starts from now on, mounts of its own, for good: what they mount is gone when the
+/// last of them ends. What others mount meanwhile is seen as before.
 ///
 /// # Errors
 /// What the kernel reports: EPERM without the right to mount. The thread's view of the mounts may be its own by then.
-pub fn mount_memory_for_thread(directory: &Path, bytes: u64) -> io::Result<()> {
+pub fn own_mounts_for_thread() -> io::Result<()> {
     // SAFETY: the call takes no pointer, and changes what this thread sees of mounts and of its working directory only.
     check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
     let (none, root) = (c"none".as_ptr(), c"/".as_ptr());
-    let private = libc::MS_REC | libc::MS_PRIVATE;
+    let one_way = libc::MS_REC | libc::MS_SLAVE;
     // SAFETY: the strings are static and end with a zero byte; file system and data may be null for this change.
-    check(unsafe { libc::mount(none, root, std::ptr::null(), private, std::ptr::null()) })?;
+    check(unsafe { libc::mount(none, root, std::ptr::null(), one_way, std::ptr::null()) })
+}
+
+/// Gives the calling thread mounts of its own, and mounts a file system in memory of at most so many bytes
+/// on a directory there. It is gone when the thread ends.
+///
+/// # Errors
+/// As [`own_mounts_for_thread`].
+pub fn mount_memory_for_thread(directory: &Path, bytes: u64) -> io::Result<()> {
+    own_mounts_for_thread()?;
     let invalid = |_| io::Error::from(io::ErrorKind::InvalidInput);
     let directory = CString::new(directory.as_os_str().as_bytes()).map_err(invalid)?;
     let size = CString::new(format!("size={bytes}")).map_err(invalid)?;

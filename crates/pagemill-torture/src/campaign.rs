@@ -13,13 +13,18 @@ use pagemill_sim::seed::Random;
 use pagemill_testkit::PgInstall;
 
 use crate::case::FAULTS;
+use crate::database_ground::DatabaseGround;
+use crate::database_judge::DatabaseJudge;
+use crate::database_kind::{DATABASE_KINDS, DatabaseKind};
 use crate::ground::Ground;
-use crate::kills::Killer;
+use crate::judge::Judge;
+use crate::kills::{Killed, Killer};
 use crate::kind::{KINDS, Kind};
 use crate::power_cuts::PowerCuts;
+use crate::trial::Trial;
 use crate::write_faults::judge_fault;
 
-/// Loads that one thread kills in turn.
+/// Changes that one thread kills in turn.
 const KILLS_AT_A_TIME: u64 = 10;
 
 /// How much is tried.
@@ -27,17 +32,21 @@ const KILLS_AT_A_TIME: u64 = 10;
 pub struct Plan {
     /// Versions of PostgreSQL; those that are not installed are named and passed over.
     pub majors: Vec<u32>,
-    /// The kinds.
+    /// The kinds of load.
     pub kinds: Vec<Kind>,
+    /// What is done to databases.
+    pub databases: Vec<DatabaseKind>,
+    /// Power cuts before the decision, for the reader: before one call in so many.
+    pub cut_stride: usize,
     /// Images that a server judges, for each version, over all kinds.
     pub servers: u64,
-    /// Of the images that the reader judges, one in so many is loaded into again.
+    /// Of the images that the reader judges, one in so many is changed again.
     pub load_again: u64,
     /// Faults: one call in so many.
     pub fault_stride: usize,
     /// Faults that a server judges after the decision, for each version.
     pub served_faults: u64,
-    /// Loads killed, for each version.
+    /// Changes killed, for each version.
     pub kills: u64,
     /// The program to kill.
     pub program: PathBuf,
@@ -85,8 +94,9 @@ impl Account {
 
 /// A part of the run, done by one thread.
 enum Part {
-    Kind(Kind),
-    /// How many loads are killed, and where chance begins.
+    Load(Kind),
+    Database(DatabaseKind),
+    /// How many changes are killed, and where chance begins.
     Kills(u64, u64),
 }
 
@@ -101,13 +111,14 @@ pub fn run(plan: &Plan) -> Result<Account> {
             eprintln!("SKIPPED: PostgreSQL {major} is not installed");
             continue;
         };
-        let ground = Ground::new(&install)?;
+        let grounds =
+            Grounds { loads: Ground::new(&install)?, databases: DatabaseGround::new(&install)? };
         let parts = Mutex::new(parts(plan).into_iter());
         let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
         let work = || {
             let mut account = Account::default();
             while let Some(part) = next() {
-                run_part(plan, &ground, part, &mut account)?;
+                run_part(plan, &grounds, part, &mut account)?;
             }
             Ok(account)
         };
@@ -125,34 +136,62 @@ pub fn run(plan: &Plan) -> Result<Account> {
 }
 
 fn parts(plan: &Plan) -> Vec<Part> {
-    let kinds = plan.kinds.iter().map(|kind| Part::Kind(*kind));
+    let loads = plan.kinds.iter().map(|kind| Part::Load(*kind));
+    let databases = plan.databases.iter().map(|kind| Part::Database(*kind));
     let turns = plan.kills.div_ceil(KILLS_AT_A_TIME);
     let kills = (0..turns).map(|turn| {
         let count = KILLS_AT_A_TIME.min(plan.kills - turn * KILLS_AT_A_TIME);
         Part::Kills(count, plan.seed + turn)
     });
-    kinds.chain(kills).collect()
+    databases.chain(loads).chain(kills).collect()
 }
 
-fn run_part(plan: &Plan, ground: &Ground, part: Part, account: &mut Account) -> Result<()> {
-    let (major, start) = (ground.install().major, Instant::now());
+struct Grounds {
+    loads: Ground,
+    databases: DatabaseGround,
+}
+
+fn run_part(plan: &Plan, grounds: &Grounds, part: Part, account: &mut Account) -> Result<()> {
+    let (major, start) = (grounds.loads.install().major, Instant::now());
     match part {
-        Part::Kind(kind) => {
-            cut(plan, ground, kind, account)?;
-            fail(plan, ground, kind, account)?;
+        Part::Load(kind) => {
+            cut(plan, || Judge::new(&grounds.loads, kind), account)?;
+            fail(plan, || Judge::new(&grounds.loads, kind), account)?;
+            eprintln!("PostgreSQL {major}, {}: {:.0?}", kind.name, start.elapsed());
+        }
+        Part::Database(kind) => {
+            cut(plan, || Ok(DatabaseJudge::new(&grounds.databases, kind)), account)?;
+            fail(plan, || Ok(DatabaseJudge::new(&grounds.databases, kind)), account)?;
             eprintln!("PostgreSQL {major}, {}: {:.0?}", kind.name, start.elapsed());
         }
         Part::Kills(count, seed) => {
-            let mut killer = Killer::new(ground, &plan.program, seed);
+            let mut random = Random::new(seed);
             for _ in 0..count {
-                let killed = killer.kill();
-                let words = killed.map(|left| format!("{:?}, then {:?}", left.found, left.seen));
+                let seed = random.below(1 << 30);
+                let words = kill(plan, grounds, seed)
+                    .map(|left| format!("{:?}, then {:?}", left.found, left.seen));
                 account.note(&format!("{major} killed"), words);
             }
             eprintln!("PostgreSQL {major}, {count} kills: {:.0?}", start.elapsed());
         }
     }
     Ok(())
+}
+
+/// Kills something of one of the kinds of the plan.
+fn kill(plan: &Plan, grounds: &Grounds, seed: u64) -> Result<Killed> {
+    let all = plan.kinds.len() + plan.databases.len();
+    let number = Random::new(seed).below(all.max(1) as u64) as usize;
+    match plan.databases.get(number) {
+        Some(&kind) => {
+            let trials = vec![DatabaseJudge::new(&grounds.databases, kind)];
+            Killer::new(trials, &plan.program, seed).kill()
+        }
+        None => {
+            let kind = plan.kinds[number - plan.databases.len()];
+            Killer::new(vec![Judge::new(&grounds.loads, kind)?], &plan.program, seed).kill()
+        }
+    }
 }
 
 fn share(of: u64, kinds: usize) -> u64 {
@@ -165,19 +204,21 @@ fn losses(random: &mut Random) -> [Loss; 4] {
     [Loss::All, Loss::None, Loss::Torn(seed()), Loss::Ordered(seed())]
 }
 
-fn cut(plan: &Plan, ground: &Ground, kind: Kind, account: &mut Account) -> Result<()> {
-    let major = ground.install().major;
+fn cut<T: Trial>(plan: &Plan, trial: impl Fn() -> Result<T>, account: &mut Account) -> Result<()> {
+    let trial = trial()?;
+    let major = trial.install().major;
     let mut random = Random::new(plan.seed ^ u64::from(major));
-    let cuts = PowerCuts::new(ground, kind)?;
-    let calls = cuts.calls();
-    for call in 0..=calls {
+    let cuts = PowerCuts::new(trial)?;
+    let (calls, stride) = (cuts.calls(), plan.cut_stride.max(1));
+    let decided = *cuts.decision().start();
+    for call in (0..=calls).filter(|&call| call + 1 >= decided || call % stride == 0) {
         for loss in losses(&mut random) {
             let again = random.below(plan.load_again.max(1)) == 0;
             let found = cuts.read(call, loss, again).map(|found| format!("{found:?}"));
             account.note(&format!("{major} cut, reader"), found);
         }
     }
-    for _ in 0..share(plan.servers, plan.kinds.len()) {
+    for _ in 0..share(plan.servers, plan.kinds.len() + plan.databases.len()) {
         // Two of three from the decision on, where a server has work to do.
         let decided = *cuts.decision().start() as u64;
         let call = match random.below(3) {
@@ -190,24 +231,24 @@ fn cut(plan: &Plan, ground: &Ground, kind: Kind, account: &mut Account) -> Resul
         if random.below(4) == 0 {
             let call = random.below(decided + 1) as usize;
             let served = cuts.serve_second(call, loss).map(|served| match served {
-                Some(()) => "rows of the second".to_owned(),
+                Some(()) => "the second".to_owned(),
                 None => "not clean".to_owned(),
             });
-            account.note(&format!("{major} cut, second load cut, server"), served);
+            account.note(&format!("{major} cut, second change cut, server"), served);
         }
     }
     Ok(())
 }
 
-fn fail(plan: &Plan, ground: &Ground, kind: Kind, account: &mut Account) -> Result<()> {
-    let major = ground.install().major;
+fn fail<T: Trial>(plan: &Plan, trial: impl Fn() -> Result<T>, account: &mut Account) -> Result<()> {
+    let (cuts, trial) = (PowerCuts::new(trial()?)?, trial()?);
+    let major = trial.install().major;
     let mut random = Random::new(plan.seed ^ u64::from(major) ^ 0xfa);
-    let cuts = PowerCuts::new(ground, kind)?;
-    let served = share(plan.served_faults, plan.kinds.len());
+    let served = share(plan.served_faults, plan.kinds.len() + plan.databases.len());
     let decided = *cuts.decision().start() as u64;
     for call in (0..cuts.calls()).step_by(plan.fault_stride.max(1)) {
         for fault in FAULTS {
-            let ended = judge_fault(ground, kind, (call, fault), false);
+            let ended = judge_fault(&trial, (call, fault), false);
             account
                 .note(&format!("{major} fault {fault:?}"), ended.map(|ended| format!("{ended:?}")));
         }
@@ -215,7 +256,7 @@ fn fail(plan: &Plan, ground: &Ground, kind: Kind, account: &mut Account) -> Resu
     for _ in 0..served {
         let call = decided + random.below(cuts.calls() as u64 - decided);
         let fault = FAULTS[random.below(4) as usize];
-        let ended = judge_fault(ground, kind, (call as usize, fault), true);
+        let ended = judge_fault(&trial, (call as usize, fault), true);
         account.note(&format!("{major} fault, server"), ended.map(|ended| format!("{ended:?}")));
     }
     Ok(())
@@ -226,6 +267,8 @@ impl Default for Plan {
         Self {
             majors: vec![15, 18],
             kinds: KINDS.to_vec(),
+            databases: DATABASE_KINDS.to_vec(),
+            cut_stride: 1,
             servers: 300,
             load_again: 4,
             fault_stride: 1,

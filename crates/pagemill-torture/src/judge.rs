@@ -1,7 +1,7 @@
 //! What has to hold of a data directory after a load that was cut short: all rows or none, for Pagemill's reader and
 //! for a server; and that the next load works and clears away what the first one left.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -11,27 +11,9 @@ use pagemill_testkit::{PgInstall, TestCluster};
 
 use crate::ground::{DATABASE, Ground, Rows};
 use crate::kind::Kind;
-use crate::postmaster::name_a_dead_process;
 use crate::recording::Recording;
+use crate::trial::{Found, Seen, Trial};
 use crate::work::{Reader, load_rows, state};
-
-/// Which rows a table has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Seen {
-    /// Those from before.
-    Old,
-    /// Those of the load as well; only those, after a truncation.
-    New,
-}
-
-/// What an image was found to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Found {
-    /// The control file says "shut down".
-    Clean(Seen),
-    /// It says "in production": a server's recovery decides.
-    InProduction,
-}
 
 /// Judges the loads of one kind.
 #[derive(Debug)]
@@ -41,11 +23,71 @@ pub struct Judge<'a> {
     rows: Rows,
 }
 
+impl Trial for Judge<'_> {
+    fn kind(&self) -> &'static str {
+        self.kind.name
+    }
+
+    fn install(&self) -> &PgInstall {
+        self.ground.install()
+    }
+
+    fn original(&self) -> PathBuf {
+        self.ground.data()
+    }
+
+    fn record(&self, fault: Option<(usize, WriteFault)>) -> Result<Recording> {
+        let file = self.ground.file(&self.kind, "new");
+        Recording::over(&self.original(), &|storage, data| self.load(storage, data, &file), fault)
+    }
+
+    fn command(&self, program: &Path, data: &Path) -> Command {
+        let mut load = Command::new(program);
+        load.args(["load", "-d", DATABASE, "-t", self.kind.name, "-D"]).arg(data);
+        load.args(self.kind.flags()).arg(self.ground.file(&self.kind, "new"));
+        load
+    }
+
+    fn read(&self, data: &Path) -> Result<Found> {
+        match state(data)?.as_str() {
+            "in production" => Ok(Found::InProduction),
+            "shut down" => Ok(Found::Clean(self.seen(&Reader::open(data)?.rows(&self.kind)?)?)),
+            other => bail!("the cluster's state is \"{other}\""),
+        }
+    }
+
+    fn again(&self, data: &Path, seen: Seen) -> Result<()> {
+        load_rows(&Storage::real(), data, &self.kind, &self.ground.file(&self.kind, "more"))
+            .context("loading again")?;
+        let reader = Reader::open(data)?;
+        let printed = reader.rows(&self.kind)?;
+        ensure!(printed == self.after_more(seen), "{} rows after loading again", lines(&printed));
+        reader.check_no_leftovers().context("after loading again")
+    }
+
+    fn cut_off_again(&self, data: &Path, seen: Seen) -> Result<()> {
+        let file = self.ground.file(&self.kind, "more");
+        let cut = Recording::cut_off(data, &|storage, data| self.load(storage, data, &file))?;
+        ensure!(self.read(&cut.data())? == Found::InProduction, "not cut off at the decision");
+        let root = cut.data();
+        let root = root.parent().context("a data directory without a parent")?;
+        served(self.install(), root, |cluster| self.finish_second(cluster, seen))
+    }
+
+    fn serve(&self, root: &Path) -> Result<Seen> {
+        served(self.ground.install(), root, |cluster| self.serve_cluster(cluster))
+    }
+}
+
 impl<'a> Judge<'a> {
     /// # Errors
     /// When the rows cannot be read.
     pub fn new(ground: &'a Ground, kind: Kind) -> Result<Self> {
         Ok(Self { ground, kind, rows: ground.rows(&kind)? })
+    }
+
+    fn load(&self, storage: &Storage, data: &Path, file: &Path) -> pagemill_engine::Result<()> {
+        load_rows(storage, data, &self.kind, file).map(|_| ())
     }
 
     fn seen(&self, printed: &[u8]) -> Result<Seen> {
@@ -62,53 +104,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What Pagemill's reader finds.
-    ///
-    /// # Errors
-    /// When it is neither all rows nor none, or cannot be read.
-    pub fn read(&self, data: &Path) -> Result<Found> {
-        match state(data)?.as_str() {
-            "in production" => Ok(Found::InProduction),
-            "shut down" => Ok(Found::Clean(self.seen(&Reader::open(data)?.rows(&self.kind)?)?)),
-            other => bail!("the cluster's state is \"{other}\""),
-        }
-    }
-
-    /// Loads more rows into a clean cluster: they come behind what is there, and nothing is left of the first load.
-    ///
-    /// # Errors
-    /// When it is not so.
-    pub fn load_again(&self, data: &Path, seen: Seen) -> Result<()> {
-        load_rows(&Storage::real(), data, &self.kind, &self.ground.file(&self.kind, "more"))
-            .context("loading again")?;
-        let reader = Reader::open(data)?;
-        let printed = reader.rows(&self.kind)?;
-        ensure!(printed == self.after_more(seen), "{} rows after loading again", lines(&printed));
-        reader.check_no_leftovers().context("after loading again")
-    }
-
-    /// Loads more rows into a copy of a clean cluster, up to just after the decision, and has a server finish it.
-    ///
-    /// # Errors
-    /// When the server has not all of the rows.
-    pub fn cut_off_again(&self, data: &Path, seen: Seen) -> Result<()> {
-        let file = self.ground.file(&self.kind, "more");
-        let whole = Recording::over(data, &self.kind, &file, None)?;
-        let decided = *whole.control_writes().first().context("no decision")? + 2;
-        let fault = Some((decided, WriteFault::ReadOnlyFromHere));
-        let second = Recording::over(data, &self.kind, &file, fault)?;
-        name_a_dead_process(&second.data())?;
-        ensure!(self.read(&second.data())? == Found::InProduction, "not cut off at the decision");
-        let root = second.data();
-        let root = root.parent().context("a data directory without a parent")?;
-        let mut cluster = TestCluster::at(self.ground.install(), root.to_owned())?;
-        let served = self.finish_second(&mut cluster, seen);
-        cluster.keep()?;
-        served
-    }
-
     fn finish_second(&self, cluster: &mut TestCluster, seen: Seen) -> Result<()> {
-        hand_over(cluster)?;
         cluster.start()?;
         ensure!(self.printed(cluster)? == self.after_more(seen), "not the rows of both loads");
         self.check(cluster)?;
@@ -122,22 +118,6 @@ impl<'a> Judge<'a> {
             Seen::New => self.kind.after(&self.rows.old, &self.rows.new),
         };
         self.kind.after(&before, &self.rows.more)
-    }
-
-    /// What a server finds, after its recovery where one is needed: rows, indexes, TOAST and catalog are sound, also
-    /// after a crash of this server; checksums are right once it has stopped, and the next load works, for Pagemill and
-    /// for a server. `root` has the data directory as `data`.
-    ///
-    /// # Errors
-    /// When it is not so.
-    pub fn serve(&self, root: &Path) -> Result<Seen> {
-        let install = self.ground.install();
-        let mut cluster = TestCluster::at(install, root.to_owned())?;
-        hand_over(&cluster)?;
-        let served = self.serve_cluster(&mut cluster);
-        // The directory is the caller's.
-        cluster.keep()?;
-        served
     }
 
     fn serve_cluster(&self, cluster: &mut TestCluster) -> Result<Seen> {
@@ -156,7 +136,7 @@ impl<'a> Judge<'a> {
         }
         let read = self.read(&cluster.data_dir())?;
         ensure!(read == Found::Clean(seen), "the server had {seen:?}, the reader {read:?}");
-        self.load_again(&cluster.data_dir(), seen)?;
+        self.again(&cluster.data_dir(), seen)?;
         check_checksums(self.ground.install(), cluster).context("after the next load")?;
         hand_over(cluster)?;
         cluster.start().context("starting after the next load")?;
@@ -194,8 +174,22 @@ fn lines(rows: &[u8]) -> usize {
     rows.iter().filter(|byte| **byte == b'\n').count()
 }
 
+/// Has somebody look at the cluster under `root` by a server.
+pub(crate) fn served<T>(
+    install: &PgInstall,
+    root: &Path,
+    look: impl FnOnce(&mut TestCluster) -> Result<T>,
+) -> Result<T> {
+    let mut cluster = TestCluster::at(install, root.to_owned())?;
+    hand_over(&cluster)?;
+    let found = look(&mut cluster);
+    // The directory is the caller's.
+    cluster.keep()?;
+    found
+}
+
 /// Gives the files to the account that servers run under.
-fn hand_over(cluster: &TestCluster) -> Result<()> {
+pub(crate) fn hand_over(cluster: &TestCluster) -> Result<()> {
     let mut waiting = vec![cluster.data_dir()];
     while let Some(path) = waiting.pop() {
         cluster.account().own(&path)?;
@@ -208,7 +202,7 @@ fn hand_over(cluster: &TestCluster) -> Result<()> {
 }
 
 /// Has `pg_checksums` look at every page, where this installation has it.
-fn check_checksums(install: &PgInstall, cluster: &TestCluster) -> Result<()> {
+pub(crate) fn check_checksums(install: &PgInstall, cluster: &TestCluster) -> Result<()> {
     let program = install.program("pg_checksums");
     if !program.exists() {
         return Ok(());

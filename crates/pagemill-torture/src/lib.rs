@@ -3,6 +3,9 @@
 
 pub mod campaign;
 pub mod case;
+pub mod database_ground;
+pub mod database_judge;
+pub mod database_kind;
 pub mod ground;
 pub mod judge;
 pub mod kills;
@@ -11,5 +14,6 @@ pub mod postmaster;
 pub mod power_cuts;
 pub mod recording;
 pub mod room;
+pub mod trial;
 pub mod work;
 pub mod write_faults;

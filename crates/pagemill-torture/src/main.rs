@@ -11,9 +11,14 @@ use anyhow::{Context, Result, bail};
 use pagemill_testkit::PgInstall;
 use pagemill_torture::campaign::{self, Plan};
 use pagemill_torture::case::{Event, parse_fault, parse_loss};
+use pagemill_torture::database_ground::DatabaseGround;
+use pagemill_torture::database_judge::DatabaseJudge;
+use pagemill_torture::database_kind::{DATABASE_KINDS, DatabaseKind};
 use pagemill_torture::ground::Ground;
+use pagemill_torture::judge::Judge;
 use pagemill_torture::kind::{KINDS, Kind};
 use pagemill_torture::power_cuts::PowerCuts;
+use pagemill_torture::trial::Trial;
 use pagemill_torture::write_faults::judge_fault;
 
 const USAGE: &str = "usage: cargo xtask torture [OPTION]...
@@ -21,12 +26,13 @@ const USAGE: &str = "usage: cargo xtask torture [OPTION]...
 The long run; with --call, one case of it.
 
   --major N         only this version of PostgreSQL [default: 15 and 18]
-  --kind NAME       only this kind of load
+  --kind NAME       only this kind of load, or of what is done to databases; `databases` for all of these
   --servers N       images that a server judges, for each version [default: 300]
-  --load-again N    load again into one of N images that the reader judged [default: 4]
+  --load-again N    change one of N images again that the reader judged [default: 4]
+  --cut-stride N    cut the power before one call of N [default: 1]; before each from the decision on
   --fault-stride N  let one call of N fail [default: 1]
   --served-faults N faults that a server judges, for each version [default: 60]
-  --kills N         loads killed, for each version [default: 100]
+  --kills N         changes killed, for each version [default: 100]
   --jobs N          threads [default: 4]
   --seed N          where chance begins [default: 1]
   --program FILE    the program that is killed [default: a build of this tree]
@@ -84,11 +90,17 @@ fn take(options: &mut Options, option: &str, value: &str) -> Result<()> {
     match option {
         "--major" => plan.majors = vec![value.parse()?],
         "--kind" => {
-            let names = || KINDS.map(|kind| kind.name).join(", ");
-            plan.kinds = vec![Kind::find(value).with_context(|| format!("one of {}", names()))?];
+            plan.kinds = Kind::find(value).into_iter().collect();
+            let is_wanted = |kind: &DatabaseKind| value == "databases" || kind.name == value;
+            plan.databases = DATABASE_KINDS.into_iter().filter(is_wanted).collect();
+            if plan.kinds.is_empty() && plan.databases.is_empty() {
+                let databases = DATABASE_KINDS.map(|kind| kind.name).join(", ");
+                bail!("one of {}, {databases}", KINDS.map(|kind| kind.name).join(", "));
+            }
         }
         "--servers" => plan.servers = value.parse()?,
         "--load-again" => plan.load_again = value.parse()?,
+        "--cut-stride" => plan.cut_stride = value.parse()?,
         "--fault-stride" => plan.fault_stride = value.parse()?,
         "--served-faults" => plan.served_faults = value.parse()?,
         "--kills" => plan.kills = value.parse()?,
@@ -106,18 +118,28 @@ fn take(options: &mut Options, option: &str, value: &str) -> Result<()> {
 }
 
 fn one(options: &Options, call: usize) -> Result<bool> {
-    let (Some(&major), Some(&kind)) = (options.plan.majors.first(), options.plan.kinds.first())
-    else {
-        bail!("--call wants --major and --kind");
-    };
+    let Some(&major) = options.plan.majors.first() else { bail!("--call wants --major") };
     let install = PgInstall::find(major).with_context(|| format!("PostgreSQL {major}"))?;
-    let ground = Ground::new(&install)?;
+    match (options.plan.kinds.as_slice(), options.plan.databases.as_slice()) {
+        (&[kind], []) => {
+            let ground = Ground::new(&install)?;
+            judge_one(options, call, Judge::new(&ground, kind)?)
+        }
+        ([], &[kind]) => {
+            let ground = DatabaseGround::new(&install)?;
+            judge_one(options, call, DatabaseJudge::new(&ground, kind))
+        }
+        _ => bail!("--call wants one --kind"),
+    }
+}
+
+fn judge_one(options: &Options, call: usize, trial: impl Trial) -> Result<bool> {
     let found = match options.event.context("--call wants --loss or --fault")? {
         Event::Fault(fault) => {
-            format!("{:?}", judge_fault(&ground, kind, (call, fault), options.server)?)
+            format!("{:?}", judge_fault(&trial, (call, fault), options.server)?)
         }
         Event::PowerCut(loss) => {
-            let cuts = PowerCuts::new(&ground, kind)?;
+            let cuts = PowerCuts::new(trial)?;
             if let Some(directory) = &options.keep {
                 cuts.keep(call, loss, directory)?;
             }

@@ -1,6 +1,6 @@
-//! Power cuts: one moment of one load, and what the loss left of the unsynced, judged.
+//! Power cuts: one moment of one change, and what the loss left of the unsynced, judged.
 //!
-//! Invariants: before the control file is written no image has the new rows, and once it was synced every image has;
+//! Invariants: before the control file is written no image has the change, and once it was synced every image has;
 //! a case is repeated by its kind, call and loss.
 
 use std::path::{Path, PathBuf};
@@ -9,39 +9,35 @@ use anyhow::{Context, Result, ensure};
 use pagemill_sim::Loss;
 
 use crate::case::{Case, Event};
-use crate::ground::Ground;
-use crate::judge::{Found, Judge, Seen};
-use crate::kind::Kind;
 use crate::recording::Recording;
 use crate::room;
+use crate::trial::{Found, Seen, Trial};
 
-/// All power cuts of one load.
+/// All power cuts of one change.
 #[derive(Debug)]
-pub struct PowerCuts<'a> {
-    judge: Judge<'a>,
-    kind: Kind,
-    major: u32,
+pub struct PowerCuts<T> {
+    trial: T,
     recording: Recording,
     /// The call that writes "in production", and the one that writes "shut down".
     flip: (usize, usize),
     room: tempfile::TempDir,
 }
 
-impl<'a> PowerCuts<'a> {
-    /// Loads, and records it.
+impl<T: Trial> PowerCuts<T> {
+    /// Makes the change, and records it.
     ///
     /// # Errors
-    /// When the load fails.
-    pub fn new(ground: &'a Ground, kind: Kind) -> Result<Self> {
-        let recording = Recording::succeeded(ground, &kind)?;
+    /// When it fails.
+    pub fn new(trial: T) -> Result<Self> {
+        let mut recording = trial.record(None)?;
+        let outcome = std::mem::replace(&mut recording.outcome, Ok(()));
+        outcome.with_context(|| trial.kind())?;
         let writes = recording.control_writes();
         let flip: [usize; 2] = writes.try_into().map_err(|writes| {
             anyhow::anyhow!("the control file is to be written twice, not at {writes:?}")
         })?;
-        let major = ground.install().major;
         let room = room::new("pagemill-image")?;
-        let judge = Judge::new(ground, kind)?;
-        Ok(Self { judge, kind, major, recording, flip: flip.into(), room })
+        Ok(Self { trial, recording, flip: flip.into(), room })
     }
 
     /// How many calls there are to cut before.
@@ -55,19 +51,19 @@ impl<'a> PowerCuts<'a> {
         self.flip.0..=self.flip.0 + 2
     }
 
-    /// Judges one image by Pagemill's reader, and if it is clean by the next load too.
+    /// Judges one image by Pagemill's reader, and if it is clean by the next change too.
     ///
     /// # Errors
     /// With the command that repeats it.
-    pub fn read(&self, call: usize, loss: Loss, and_load: bool) -> Result<Found> {
+    pub fn read(&self, call: usize, loss: Loss, and_again: bool) -> Result<Found> {
         let image = self.image(call, loss)?;
         let judged = || {
-            let found = self.judge.read(&image)?;
+            let found = self.trial.read(&image)?;
             ensure!(self.fits(call, found), "{found:?} at this moment");
             if let Found::Clean(seen) = found
-                && and_load
+                && and_again
             {
-                self.judge.load_again(&image, seen)?;
+                self.trial.again(&image, seen)?;
             }
             Ok(found)
         };
@@ -83,8 +79,8 @@ impl<'a> PowerCuts<'a> {
     pub fn serve(&self, call: usize, loss: Loss) -> Result<Seen> {
         let image = self.image(call, loss)?;
         let judged = || {
-            let found = self.judge.read(&image)?;
-            let seen = self.judge.serve(&self.root())?;
+            let found = self.trial.read(&image)?;
+            let seen = self.trial.serve(&self.root())?;
             ensure!(self.fits(call, Found::Clean(seen)), "{seen:?} at this moment");
             ensure!(
                 matches!(found, Found::InProduction) || found == Found::Clean(seen),
@@ -97,7 +93,7 @@ impl<'a> PowerCuts<'a> {
         outcome
     }
 
-    /// Lets the next load into a clean image be cut off too, just after its decision, with the WAL of the first one
+    /// Lets the next change of a clean image be cut off too, just after its decision, with the WAL of the first one
     /// behind its own, and has a server finish it. `None` when the image is not clean.
     ///
     /// # Errors
@@ -105,10 +101,10 @@ impl<'a> PowerCuts<'a> {
     pub fn serve_second(&self, call: usize, loss: Loss) -> Result<Option<()>> {
         let image = self.image(call, loss)?;
         let judged = || {
-            let Found::Clean(seen) = self.judge.read(&image)? else { return Ok(None) };
-            self.judge.cut_off_again(&image, seen).map(Some)
+            let Found::Clean(seen) = self.trial.read(&image)? else { return Ok(None) };
+            self.trial.cut_off_again(&image, seen).map(Some)
         };
-        let again = || format!("a second load cut off after {}", self.repeat(call, loss, false));
+        let again = || format!("a second change cut off after {}", self.repeat(call, loss, false));
         let outcome = judged().with_context(again);
         self.clear()?;
         outcome
@@ -143,7 +139,13 @@ impl<'a> PowerCuts<'a> {
 
     fn repeat(&self, call: usize, loss: Loss, server: bool) -> String {
         let event = Event::PowerCut(loss);
-        let case = Case { major: self.major, kind: self.kind, call, event, server };
+        let case = Case {
+            major: self.trial.install().major,
+            kind: self.trial.kind(),
+            call,
+            event,
+            server,
+        };
         format!("{}\n  {}", case, self.recording.describe(call))
     }
 

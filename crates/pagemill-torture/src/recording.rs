@@ -1,6 +1,6 @@
-//! One load, recorded call by call.
+//! One change, recorded call by call.
 //!
-//! Invariant: the same kind on the same ground makes the same calls, so that a number of a call means the same in
+//! Invariant: the same job on the same ground makes the same calls, so that a number of a call means the same in
 //! the next run.
 
 use std::path::{Path, PathBuf};
@@ -10,43 +10,31 @@ use anyhow::{Context, Result};
 use pagemill_io::Storage;
 use pagemill_sim::{Loss, PowerCutFileSystem, WriteFault};
 
-use crate::ground::{Ground, copy_directory};
-use crate::kind::Kind;
+use crate::ground::copy_directory;
 use crate::postmaster::name_a_dead_process;
 use crate::room;
-use crate::work::load_rows;
 
 /// The file whose change decides.
 const CONTROL: &str = "global/pg_control";
 
-/// A load that was recorded, and its directories.
+/// What is done to a data directory through a storage.
+pub type Job<'a> = &'a dyn Fn(&Storage, &Path) -> pagemill_engine::Result<()>;
+
+/// A job that was recorded, and its directories.
 #[derive(Debug)]
 pub struct Recording {
     room: tempfile::TempDir,
     files: PowerCutFileSystem,
-    /// What came of the load.
+    /// What came of it.
     pub outcome: pagemill_engine::Result<()>,
 }
 
 impl Recording {
-    /// Loads the new rows of a kind, with something going wrong at a call.
+    /// Does something to a copy of a data directory, with something going wrong at a call.
     ///
     /// # Errors
-    /// When the ground cannot be copied. What the load says is in the outcome.
-    pub fn new(ground: &Ground, kind: &Kind, fault: Option<(usize, WriteFault)>) -> Result<Self> {
-        Self::over(&ground.data(), kind, &ground.file(kind, "new"), fault)
-    }
-
-    /// Loads a file into a copy of a data directory, with something going wrong at a call.
-    ///
-    /// # Errors
-    /// When it cannot be copied. What the load says is in the outcome.
-    pub fn over(
-        original: &Path,
-        kind: &Kind,
-        file: &Path,
-        fault: Option<(usize, WriteFault)>,
-    ) -> Result<Self> {
+    /// When it cannot be copied. What the job says is in the outcome.
+    pub fn over(original: &Path, job: Job<'_>, fault: Option<(usize, WriteFault)>) -> Result<Self> {
         let room = room::new("pagemill-cut")?;
         let data = room.path().join("data");
         copy_directory(original, &data)?;
@@ -55,20 +43,20 @@ impl Recording {
             files.fail(call, fault);
         }
         let storage = Storage::new(Arc::new(files.clone()));
-        let outcome = load_rows(&storage, &data, kind, file).map(|_| ());
+        let outcome = job(&storage, &data);
         Ok(Self { room, files, outcome })
     }
 
-    /// A load that succeeded.
+    /// A job that is cut off just after its decision: nothing can be written from there.
     ///
     /// # Errors
-    /// When it did not.
-    pub fn succeeded(ground: &Ground, kind: &Kind) -> Result<Self> {
-        let recording = Self::new(ground, kind, None)?;
-        match recording.outcome {
-            Ok(()) => Ok(recording),
-            Err(error) => Err(error).with_context(|| format!("loading {}", kind.name)),
-        }
+    /// When it makes no decision, or the directory cannot be copied.
+    pub fn cut_off(original: &Path, job: Job<'_>) -> Result<Self> {
+        let whole = Self::over(original, job, None)?;
+        let decided = *whole.control_writes().first().context("no decision")? + 2;
+        let cut = Self::over(original, job, Some((decided, WriteFault::ReadOnlyFromHere)))?;
+        name_a_dead_process(&cut.data())?;
+        Ok(cut)
     }
 
     /// How many calls were made.
@@ -81,7 +69,7 @@ impl Recording {
         self.files.describe(call)
     }
 
-    /// The directory that was loaded into.
+    /// The directory that was changed.
     pub fn data(&self) -> PathBuf {
         self.room.path().join("data")
     }

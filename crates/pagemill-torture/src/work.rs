@@ -47,7 +47,7 @@ pub fn load_rows(
 
 /// Takes the lock, again if need be: a process that another thread is just starting has for a moment the open files of
 /// this one, and with them its locks.
-fn take_lock(storage: &Storage, data: &Path) -> Result<ClusterLock, ClusterError> {
+pub(crate) fn take_lock(storage: &Storage, data: &Path) -> Result<ClusterLock, ClusterError> {
     for _ in 0..TRIES {
         match ClusterLock::take(storage, data) {
             Err(ClusterError::BeingChanged { .. }) => std::thread::sleep(PAUSE),
@@ -64,6 +64,15 @@ fn take_lock(storage: &Storage, data: &Path) -> Result<ClusterLock, ClusterError
 pub fn state(data: &Path) -> Result<String> {
     let control = pagemill_cluster::data_directory::read_control(&Storage::real(), data, None)?;
     Ok(control.state.to_string())
+}
+
+/// The rows of a table of any database of a cluster that was shut down, as COPY prints them.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn rows_of(data: &Path, database: &str, table: &str) -> Result<Vec<u8>> {
+    let cluster = Cluster::open(Storage::real(), data, OpenOptions::default())?;
+    Reader { database: cluster.database(database)? }.rows_of(table)
 }
 
 /// A cluster that was shut down, as Pagemill's reader sees it.
@@ -87,7 +96,11 @@ impl Reader {
     /// # Errors
     /// On damage.
     pub fn rows(&self, kind: &Kind) -> Result<Vec<u8>> {
-        let selected = select::find_one(&self.database, kind.name)?;
+        self.rows_of(kind.name)
+    }
+
+    fn rows_of(&self, table: &str) -> Result<Vec<u8>> {
+        let selected = select::find_one(&self.database, table)?;
         let sources = RowSource::all(&self.database, &[selected])?;
         let source = sources.first().context("no such table")?;
         let catalog = ValueCatalog::new(&self.database, UnknownTypes::Refuse)?;

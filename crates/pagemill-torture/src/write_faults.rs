@@ -1,13 +1,13 @@
-//! Faults: a call of a load fails, and the program goes on to its end, which it has to tell rightly.
+//! Faults: a call of a change fails, and the program goes on to its end, which it has to tell rightly.
 //!
-//! | the load says | then |
+//! | it says | then |
 //! | --- | --- |
-//! | it is done | all rows are there |
-//! | that a server's start finishes the change | a server finds all rows |
-//! | that it is not known whether the change is made | a server finds all rows or none |
-//! | anything else | the files are as before, at once or after the next load |
+//! | it is done | all of it is there |
+//! | that a server's start finishes the change | a server finds all of it |
+//! | that it is not known whether the change is made | a server finds all of it or nothing |
+//! | anything else | the files are as before, at once or after the next change |
 //!
-//! Invariant: nothing but the fault differs from a load that succeeds, up to the call that fails.
+//! Invariant: nothing but the fault differs from a change that succeeds, up to the call that fails.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,13 +19,11 @@ use pagemill_engine::Error as EngineError;
 use pagemill_sim::WriteFault;
 
 use crate::case::{Case, Event};
-use crate::ground::Ground;
-use crate::judge::{Found, Judge, Seen};
-use crate::kind::Kind;
 use crate::postmaster::name_a_dead_process;
 use crate::recording::Recording;
+use crate::trial::{Found, Seen, Trial};
 
-/// How a load with a fault ended.
+/// How a change with a fault ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ended {
     /// The fault was got round.
@@ -43,30 +41,23 @@ pub enum Ended {
 /// # Errors
 /// With the command that repeats it.
 pub fn judge_fault(
-    ground: &Ground,
-    kind: Kind,
+    trial: &impl Trial,
     (call, fault): (usize, WriteFault),
     server: bool,
 ) -> Result<Ended> {
-    let recording = Recording::new(ground, &kind, Some((call, fault)))?;
-    let case =
-        Case { major: ground.install().major, kind, call, event: Event::Fault(fault), server };
-    judge_recording(ground, kind, &recording, server).with_context(|| {
+    let recording = trial.record(Some((call, fault)))?;
+    let (major, kind) = (trial.install().major, trial.kind());
+    let case = Case { major, kind, call, event: Event::Fault(fault), server };
+    judge_recording(trial, &recording, server).with_context(|| {
         let said = recording.outcome.as_ref().err().map(ToString::to_string).unwrap_or_default();
         format!("{case}\n  {}\n  {said}", recording.describe(call))
     })
 }
 
-fn judge_recording(
-    ground: &Ground,
-    kind: Kind,
-    recording: &Recording,
-    server: bool,
-) -> Result<Ended> {
-    let judge = Judge::new(ground, kind)?;
+fn judge_recording(trial: &impl Trial, recording: &Recording, server: bool) -> Result<Ended> {
     let data = recording.data();
     name_a_dead_process(&data)?;
-    let found = judge.read(&data)?;
+    let found = trial.read(&data)?;
     let ended = match &recording.outcome {
         Ok(()) => {
             ensure!(found == Found::Clean(Seen::New), "done, and {found:?}");
@@ -79,21 +70,21 @@ fn judge_recording(
         Err(EngineError::Cluster(ClusterError::Undecided { .. })) => Ended::Undecided,
         Err(_) => {
             ensure!(found == Found::Clean(Seen::Old), "an error, and {found:?}");
-            check_as_before(&ground.data(), &data)?;
+            check_as_before(&trial.original(), &data)?;
             Ended::AsBefore
         }
     };
     match found {
-        _ if server => check_served(&judge, &data, ended, found)?,
-        Found::Clean(seen) => judge.load_again(&data, seen)?,
+        _ if server => check_served(trial, &data, ended, found)?,
+        Found::Clean(seen) => trial.again(&data, seen)?,
         Found::InProduction => {}
     }
     Ok(ended)
 }
 
-fn check_served(judge: &Judge<'_>, data: &Path, ended: Ended, found: Found) -> Result<()> {
+fn check_served(trial: &impl Trial, data: &Path, ended: Ended, found: Found) -> Result<()> {
     let root = data.parent().context("a data directory without a parent")?;
-    let seen = judge.serve(root)?;
+    let seen = trial.serve(root)?;
     match (ended, found) {
         (_, Found::Clean(read)) if read != seen => {
             bail!("the reader had {read:?}, the server {seen:?}")
@@ -106,7 +97,7 @@ fn check_served(judge: &Judge<'_>, data: &Path, ended: Ended, found: Found) -> R
     Ok(())
 }
 
-/// Everything is as it was, but for WAL behind the checkpoint and files that the next load removes.
+/// Everything is as it was, but for WAL behind the checkpoint and files that the next change removes.
 fn check_as_before(before: &Path, after: &Path) -> Result<()> {
     let (before, after) = (contents(before)?, contents(after)?);
     for (path, bytes) in &before {

@@ -8,9 +8,10 @@ use pagemill_testkit::PgInstall;
 use pagemill_testkit::install::REQUIRED_MAJOR;
 use pagemill_torture::case::FAULTS;
 use pagemill_torture::ground::Ground;
-use pagemill_torture::judge::{Found, Seen};
+use pagemill_torture::judge::Judge;
 use pagemill_torture::kind::{KINDS, Kind};
 use pagemill_torture::power_cuts::PowerCuts;
+use pagemill_torture::trial::{Found, Seen};
 use pagemill_torture::write_faults::{Ended, judge_fault};
 
 fn ground() -> &'static Ground {
@@ -19,6 +20,10 @@ fn ground() -> &'static Ground {
         let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
         Ground::new(&install).unwrap()
     })
+}
+
+fn trial(kind: Kind) -> Judge<'static> {
+    held(Judge::new(ground(), kind))
 }
 
 /// The value, or a panic with the command that repeats the case.
@@ -30,7 +35,7 @@ fn held<T>(judged: anyhow::Result<T>) -> T {
 fn after_a_power_cut_all_rows_are_there_or_none_and_the_next_load_works() {
     for (number, kind) in KINDS.into_iter().enumerate() {
         let seed = number as u64;
-        let cuts = held(PowerCuts::new(ground(), kind));
+        let cuts = held(PowerCuts::new(trial(kind)));
         let middle = cuts.calls() * (number + 1) / (KINDS.len() + 2);
         held(cuts.read(middle, Loss::Torn(seed), true));
         let decided = held(cuts.read(*cuts.decision().end(), Loss::Ordered(seed), false));
@@ -43,7 +48,7 @@ fn after_a_power_cut_all_rows_are_there_or_none_and_the_next_load_works() {
 #[test]
 fn a_server_recovers_all_rows_or_none_from_a_power_cut() {
     for (number, kind) in KINDS.into_iter().enumerate() {
-        let cuts = held(PowerCuts::new(ground(), kind));
+        let cuts = held(PowerCuts::new(trial(kind)));
         let losses = [Loss::All, Loss::Torn(number as u64), Loss::Ordered(number as u64)];
         held(cuts.serve(cuts.decision().start() + 1 + number % 12, losses[number % 3]));
     }
@@ -52,14 +57,14 @@ fn a_server_recovers_all_rows_or_none_from_a_power_cut() {
 #[test]
 fn a_fault_before_the_decision_leaves_everything_as_it_was() {
     for (number, kind) in KINDS.into_iter().enumerate() {
-        let cuts = held(PowerCuts::new(ground(), kind));
+        let cuts = held(PowerCuts::new(trial(kind)));
         let before = *cuts.decision().start();
         let places = [before / 3, before / 2, before - 3, before];
         // Two of the four for each kind, in turns.
         let cases = FAULTS.into_iter().zip(places).skip(number % 2).step_by(2);
         for (fault, call) in cases {
             let call = call - number.min(call);
-            let ended = held(judge_fault(ground(), kind, (call, fault), false));
+            let ended = held(judge_fault(&trial(kind), (call, fault), false));
             assert!(matches!(ended, Ended::AsBefore | Ended::Done), "{}: {ended:?}", kind.name);
         }
     }
@@ -69,12 +74,12 @@ fn a_fault_before_the_decision_leaves_everything_as_it_was() {
 fn a_fault_after_the_decision_is_told_and_a_server_finishes_the_load() {
     for name in ["indexed_filled", "toasted_no_wal_filled", "truncated"] {
         let kind = Kind::find(name).unwrap();
-        let decided = *held(PowerCuts::new(ground(), kind)).decision().start();
+        let decided = *held(PowerCuts::new(trial(kind))).decision().start();
         for (call, fault, expected) in [
             (decided + 1, WriteFault::Failed, Ended::Undecided),
             (decided + 3, WriteFault::ReadOnlyFromHere, Ended::Unfinished),
         ] {
-            assert_eq!(held(judge_fault(ground(), kind, (call, fault), true)), expected, "{name}");
+            assert_eq!(held(judge_fault(&trial(kind), (call, fault), true)), expected, "{name}");
         }
     }
 }

@@ -60,6 +60,7 @@ fn measured(arguments: &AdviseArguments) -> Result<Results> {
         scale: Scale::new(true, None),
         seed: 0,
         jobs: default_jobs(),
+        mirrored: false,
         with_postgres: None,
     };
     Ok(pagemill_lab::run(&options, &cancel, &Told)?)

@@ -3,13 +3,16 @@
 //! The right to change the cluster is taken before anything of it is read, kept over all targets, and given back at the
 //! end. Each target has its own commit: when one fails, those before it are there, and it is said so.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
-use pagemill_cluster::change::NewDatabase;
-use pagemill_cluster::{Cluster, ClusterLock, Database, Error as ClusterError, OpenOptions};
+use pagemill_cluster::change::{NewDatabase, make_ready};
+use pagemill_cluster::{
+    Cluster, ClusterLock, Database, DatabaseRow, Error as ClusterError, OpenOptions,
+};
 use pagemill_engine::Progress;
 use pagemill_engine::clone::{CloneOptions, ClonePlan, CloneSummary, clone_database};
 use pagemill_engine::encoding::{encoding_name, stored_text};
@@ -17,6 +20,7 @@ use pagemill_format::BLOCK_SIZE;
 use pagemill_io::Storage;
 
 use crate::clone_arguments::CloneArguments;
+use crate::clone_cluster;
 use crate::failure::{Outcome, UsageError, say};
 use crate::load::{default_jobs, for_writing, image_compression};
 use crate::progress::{ProgressDisplay, is_wanted};
@@ -26,6 +30,9 @@ use crate::stats::{self, Work};
 const MOST_NAME_BYTES: usize = 63;
 
 pub(crate) fn run(arguments: &CloneArguments) -> Result<Outcome> {
+    if arguments.cluster {
+        return clone_cluster::run(arguments);
+    }
     let start = Instant::now();
     let storage = Storage::real();
     let mut total = CloneSummary::default();
@@ -44,9 +51,9 @@ fn clone_all(
     total: &mut CloneSummary,
 ) -> Result<()> {
     let directory = data_directory(arguments.pgdata.as_deref())?;
-    check_targets(arguments)?;
+    let targets = targets(arguments)?;
     let lock = Arc::new(ClusterLock::take(storage, directory).map_err(for_writing)?);
-    for (done, target) in arguments.targets.iter().enumerate() {
+    for (done, target) in targets.into_iter().enumerate() {
         let cloned = clone_one(arguments, storage, &lock, target);
         if cloned.is_err() && done > 0 {
             say(format!("\"{target}\" is not made; those named before it are there"));
@@ -78,7 +85,11 @@ fn clone_one(
     let options = OpenOptions { verify_checksums, ..OpenOptions::default() };
     // Opened anew for each: the one before changed it.
     let cluster = Cluster::open_locked(storage.clone(), lock, options).map_err(for_writing)?;
-    let template = cluster.database(&arguments.source)?;
+    if !arguments.dry_run {
+        // What a killed run left would count as space that is taken.
+        make_ready(&cluster)?;
+    }
+    let template = Database::open(&cluster, database_row(&cluster, name(&arguments.source)?)?)?;
     let new = new_database(arguments, &template, target)?;
     let plan = ClonePlan::new(&template, new.tablespace, arguments.strategy.asked())?;
     if arguments.dry_run {
@@ -109,6 +120,20 @@ fn clone_one(
     Ok(Some(summary))
 }
 
+/// The row of a database whose name is stored as it was typed, or in the database's own encoding.
+pub(crate) fn database_row(cluster: &Cluster, name: &str) -> Result<DatabaseRow> {
+    let rows = cluster.databases()?;
+    let typed = rows.iter().find(|row| *row.name == *name.as_bytes());
+    let is_stored = |row: &&DatabaseRow| {
+        stored_text(row.encoding, name.as_bytes()).is_some_and(|stored| *row.name == *stored)
+    };
+    match typed.or_else(|| rows.iter().find(is_stored)) {
+        Some(row) => Ok(row.clone()),
+        // Says which names are like it.
+        None => Ok(cluster.database(name)?.row().clone()),
+    }
+}
+
 fn tell_plan(target: &str, plan: &ClonePlan) {
     println!(
         "\"{target}\" by {} ({}): {} bytes to write, {} bytes of WAL",
@@ -133,21 +158,30 @@ pub(crate) fn data_directory(pgdata: Option<&Path>) -> Result<&Path> {
     })
 }
 
-/// What can be said against the names before anything is opened.
-fn check_targets(arguments: &CloneArguments) -> Result<()> {
-    for (at, target) in arguments.targets.iter().enumerate() {
+/// The names, unless something can be said against them before anything is opened.
+fn targets(arguments: &CloneArguments) -> Result<Vec<&str>> {
+    let mut targets = Vec::new();
+    for target in &arguments.targets {
+        let target = name(target)?;
         let reason = if target.is_empty() {
             "a database cannot have an empty name".to_owned()
-        } else if arguments.targets.iter().take(at).any(|other| other == target) {
+        } else if targets.contains(&target) {
             format!("\"{target}\" is named twice")
         } else if target.contains(['\n', '\r']) {
             "the name of a database cannot have an end of line in it".to_owned()
         } else {
+            targets.push(target);
             continue;
         };
         return Err(UsageError(reason).into());
     }
-    Ok(())
+    Ok(targets)
+}
+
+fn name(given: &OsStr) -> Result<&str> {
+    given.to_str().ok_or_else(|| {
+        UsageError(format!("{}: the name of a database has to be UTF-8", given.display())).into()
+    })
 }
 
 fn new_database(

@@ -2,6 +2,7 @@
 //!
 //! Help, completions and the manual page come from here.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -11,15 +12,25 @@ use crate::arguments::{ProgressMode, StatsForm};
 use crate::load_arguments::CompressionChoice;
 use crate::write_arguments::WriteArguments;
 
-/// Make databases from a template, in a stopped cluster
+/// Make databases from a template in a stopped cluster, or copy a whole cluster
 ///
 /// What CREATE DATABASE … TEMPLATE does, with no server: each new database is there whole when the
 /// command ends with success, and a server started at any moment, also after a kill or a power cut, finds
 /// all of it or nothing. Several targets are made one after the other, with a commit for each. The
 /// cluster must have been shut down; while the command runs, no server starts on it.
+///
+/// With --cluster, SOURCE is the data directory of a stopped cluster, and TARGET one that is not there or is empty.
+/// A server starts on the copy without recovery. Left out is what a base backup leaves out: replication slots
+/// (create them anew), temporary files and relations, the contents of pg_stat_tmp, pg_notify, pg_serial,
+/// pg_snapshots, pg_subtrans and pg_dynshmem, WAL before the last checkpoint, and symbolic links other than those
+/// of tablespaces and pg_wal. Unlogged tables are empty, as after a crash. The copy has the source's system
+/// identifier and settings, its port among them. When it fails or is interrupted, what it made is removed; a copy
+/// that was killed has no global/pg_control, and no server starts on it.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
+  pagemill clone --cluster --verify /var/lib/postgresql/15/main /srv/copy
+  pagemill clone --cluster --tablespace-mapping /mnt/fast=/mnt/fast-copy main copy
   pagemill clone -D /var/lib/postgresql/15/main shop shop_test
   pagemill clone -D data --strategy reflink template1 test1 test2 test3
   pagemill clone -D data --dry-run --tablespace fast shop shop_copy")]
@@ -27,12 +38,35 @@ pub(crate) struct CloneArguments {
     /// The data directory: the one with PG_VERSION in it
     #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true)]
     pub(crate) pgdata: Option<PathBuf>,
-    /// The database to copy
+    /// The database to copy; with --cluster, a data directory
     #[arg(value_name = "SOURCE")]
-    pub(crate) source: String,
-    /// The new databases
+    pub(crate) source: OsString,
+    /// The new databases; with --cluster, the directory of the copy
     #[arg(value_name = "TARGET", required = true)]
-    pub(crate) targets: Vec<String>,
+    pub(crate) targets: Vec<OsString>,
+
+    /// Copy a whole cluster
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "tablespace", "owner", "connection_limit", "is_template", "wal_compression",
+            "no_verify_checksums", "allow_connections", "io_method", "direct", "file_extend_method",
+        ],
+        help_heading = "Whole clusters"
+    )]
+    pub(crate) cluster: bool,
+    /// Where the copy has the tablespace in OLDDIR; write \= for a = in a name; repeatable
+    #[arg(
+        short = 'T',
+        long,
+        value_name = "OLDDIR=NEWDIR",
+        requires = "cluster",
+        help_heading = "Whole clusters"
+    )]
+    pub(crate) tablespace_mapping: Vec<OsString>,
+    /// Check each page of tables and indexes: its checksum, where the cluster has them, and its header
+    #[arg(long, requires = "cluster", help_heading = "Whole clusters")]
+    pub(crate) verify: bool,
 
     /// How to copy: auto takes reflink where files can share blocks, else what writes the least
     #[arg(
@@ -59,7 +93,7 @@ pub(crate) struct CloneArguments {
     )]
     pub(crate) jobs: Option<u16>,
     /// Tell what would be done, written and logged, and do nothing
-    #[arg(long, help_heading = "Copying")]
+    #[arg(short = 'n', long, help_heading = "Copying")]
     pub(crate) dry_run: bool,
 
     /// The tablespace of the new databases [default: that of the source]

@@ -10,7 +10,7 @@ use pagemill_cluster::change::{check_drop, drop_database};
 use pagemill_cluster::{Cluster, ClusterLock, Error as ClusterError, OpenOptions};
 use pagemill_io::Storage;
 
-use crate::clone::data_directory;
+use crate::clone::{data_directory, database_row};
 use crate::clone_arguments::DropArguments;
 use crate::failure::{Outcome, say};
 use crate::load::for_writing;
@@ -44,13 +44,13 @@ fn drop_with(arguments: &DropArguments, storage: &Storage) -> Result<()> {
     let lock = Arc::new(ClusterLock::take(storage, directory).map_err(for_writing)?);
     let cluster = Cluster::open_locked(storage.clone(), &lock, OpenOptions::default());
     let cluster = cluster.map_err(for_writing)?;
-    let name = arguments.database.as_bytes();
+    let name = database_row(&cluster, &arguments.database)?.name;
     if arguments.dry_run {
-        let paths = check_drop(&cluster, name)?;
+        let paths = check_drop(&cluster, &name)?;
         for path in paths {
             println!("{} would be removed", path.display());
         }
         return Ok(());
     }
-    Ok(drop_database(lock, &cluster, name)?)
+    Ok(drop_database(lock, &cluster, &name)?)
 }

@@ -5,18 +5,20 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use pagemill_io::{Output, Storage};
-use pagemill_lab::results::Results;
-use pagemill_lab::{Cancel, LabOptions, Scale};
+use anyhow::Result;
+use pagemill_lab::{Cancel, LabOptions, Scale, report};
 
 use crate::failure::{Outcome, say};
 use crate::lab_arguments::LabArguments;
+use crate::lab_compare;
 use crate::lab_display::LabDisplay;
-use crate::lab_text;
+use crate::lab_documents::LabDocuments;
 use crate::load::default_jobs;
 
 pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
+    if let [first, second] = arguments.compare.as_slice() {
+        return lab_compare::run(arguments, first, second);
+    }
     let cancel = Cancel::watching(pagemill_lab::watch_interrupts()?);
     let options = LabOptions {
         directory: arguments.dir.clone().unwrap_or_else(|| PathBuf::from(".")),
@@ -24,16 +26,23 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
         scale: Scale::new(arguments.quick, arguments.size),
         seed: arguments.seed,
         jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
+        mirrored: arguments.mirrored,
         with_postgres: None,
     };
-    let documents = Documents::open(arguments)?;
-    let display = LabDisplay::new(arguments);
+    let documents = LabDocuments::open(arguments)?;
+    let display = LabDisplay::new(arguments, cancel.clone());
     let results = pagemill_lab::run(&options, &cancel, &display)?;
     display.finish();
-    print(&lab_text::ending(&results))?;
+    let page = documents.page.clone();
     documents.write(&results)?;
+    let mut ending = Vec::new();
+    report::text_ending(&results, &mut ending)?;
+    print(&String::from_utf8_lossy(&ending))?;
     if let Some(failure) = display.failure.take() {
         return Err(failure);
+    }
+    if let Some(page) = page {
+        say(format!("charts: {}", page.display()));
     }
     match &results.interrupted {
         None => Ok(Outcome::Done),
@@ -50,26 +59,4 @@ pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
-}
-
-/// What is left of a run besides the tables. Opened before it, so that twenty minutes are not lost to a wrong path.
-struct Documents {
-    json: Option<Output>,
-}
-
-impl Documents {
-    fn open(arguments: &LabArguments) -> Result<Self> {
-        let storage = Storage::real().untimed();
-        let open = |path: &PathBuf| Output::file(&storage, path);
-        let json = arguments.json.as_ref().map(open).transpose();
-        Ok(Self { json: json.map_err(pagemill_engine::Error::Output)? })
-    }
-
-    fn write(self, results: &Results) -> Result<()> {
-        let Some(mut output) = self.json else { return Ok(()) };
-        let mut text = serde_json::to_vec_pretty(results).context("results as JSON")?;
-        text.push(b'\n');
-        let written = output.write_all(&text).and_then(|()| output.finish());
-        Ok(written.map_err(pagemill_engine::Error::Output)?)
-    }
 }

@@ -20,12 +20,17 @@ use crate::option_values::byte_size;
 #[command(after_long_help = "\
 Experiments:
   device    sequential and random reads and writes, each I/O method, each way to sync
-  extend    making files longer: written zeros, posix_fallocate, ftruncate; WAL segments
   pread     seek, pread, preadv and today's methods on a table, in its own order and an index's
+  readahead telling the kernel of blocks far ahead; on a model of mirrored disks, with --mirrored on real ones
+  mmap      files mapped, read, loaded and written, one and a tree of them; the pieces they end in
+  readiness select, poll, epoll and io_uring on 2 to 10,000 descriptors
+  copy      a database's files by blocks, streams, the kernel and reflinks, with and without WAL
+  extend    making files longer: written zeros, posix_fallocate, ftruncate; WAL segments
 
 Examples:
   pagemill lab --quick
-  pagemill lab /mnt/test --experiment pread,extend --json results.json")]
+  pagemill lab /mnt/test --experiment pread,extend --json results.json
+  pagemill lab --compare before.json after.json")]
 pub(crate) struct LabArguments {
     /// A directory on the storage that is to be measured [default: the current directory]
     #[arg(value_name = "DIR")]
@@ -42,6 +47,29 @@ pub(crate) struct LabArguments {
     /// Write all that was measured to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Write a row for each contestant to this file, as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write the tables to this file, as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write the page with charts to this file [default: report.html in the current directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write no page
+    #[arg(long, conflicts_with = "html")]
+    pub(crate) no_html: bool,
+    /// Measure nothing: put two runs side by side, out of their JSON; with --markdown and --html also so
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["A.json", "B.json"],
+        conflicts_with_all = ["dir", "experiments", "quick", "size", "json", "csv"]
+    )]
+    pub(crate) compare: Vec<PathBuf>,
+    /// For readahead: make a RAID1 of two slow loop devices, as root, where there is btrfs
+    #[arg(long, conflicts_with = "compare")]
+    pub(crate) mirrored: bool,
     /// What random choices depend on
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,

@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pagemill_lab::results::{Experiment, Group};
-use pagemill_lab::{Announcement, Watch};
+use pagemill_lab::{Announcement, Cancel, Watch, report};
 
 use crate::failure::say;
 use crate::lab::print;
 use crate::lab_arguments::LabArguments;
-use crate::lab_text;
 use crate::progress::is_wanted;
 use crate::text_table::pretty_size;
 
@@ -27,12 +26,14 @@ pub(crate) struct LabDisplay {
     /// Experiment and group.
     place: RefCell<(String, String)>,
     rounds: Cell<u32>,
+    /// The run ends when nobody reads what it tells.
+    cancel: Cancel,
     /// The first failure to write.
     pub(crate) failure: RefCell<Option<anyhow::Error>>,
 }
 
 impl LabDisplay {
-    pub(crate) fn new(arguments: &LabArguments) -> Self {
+    pub(crate) fn new(arguments: &LabArguments, cancel: Cancel) -> Self {
         let target = match is_wanted(arguments.progress) {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
@@ -48,6 +49,7 @@ impl LabDisplay {
             expected: Cell::default(),
             place: RefCell::default(),
             rounds: Cell::default(),
+            cancel,
             failure: RefCell::default(),
         }
     }
@@ -60,6 +62,7 @@ impl LabDisplay {
     fn tell(&self, text: &str) {
         if let Err(error) = self.bar.suspend(|| print(text)) {
             self.failure.borrow_mut().get_or_insert(error);
+            self.cancel.cancel();
         }
     }
 
@@ -98,7 +101,7 @@ impl Watch for LabDisplay {
 
     fn experiment_begins(&self, name: &str, title: &str, _time: Duration) {
         name.clone_into(&mut self.place.borrow_mut().0);
-        self.tell(&format!("{name}: {title}\n\n"));
+        self.tell(&format!("\n{name}: {title}\n"));
     }
 
     fn preparing(&self, what: &str) {
@@ -120,11 +123,18 @@ impl Watch for LabDisplay {
         self.show(&format!("{experiment}/{group}: {cell}, {turn}"));
     }
 
-    fn group_done(&self, _experiment: &str, group: &Group) {
-        self.tell(&lab_text::group(group));
+    fn group_done(&self, experiment: &str, group: &Group) {
+        // The title of a table needs no more of it than its name.
+        let experiment = Experiment { name: experiment.into(), ..Experiment::default() };
+        let mut text = Vec::new();
+        // Memory takes all that is written to it.
+        let _ = report::text_group(&experiment, group, &mut text);
+        self.tell(&String::from_utf8_lossy(&text));
     }
 
     fn experiment_done(&self, experiment: &Experiment) {
-        self.tell(&lab_text::skipped(experiment));
+        for part in &experiment.skipped {
+            self.tell(&format!("\n  not run: {}: {}\n", part.what, part.why));
+        }
     }
 }

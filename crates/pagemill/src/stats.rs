@@ -23,6 +23,21 @@ pub(crate) struct Work {
     pub(crate) buffer_misses: u64,
     /// How a new file was written, where there was one.
     pub(crate) write_method: Option<WriteMethod>,
+    /// What a copy of files was, where there was one.
+    pub(crate) copied: Option<CopyWork>,
+}
+
+/// A copy of files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CopyWork {
+    /// How many files.
+    pub(crate) files: u64,
+    /// Bytes in them.
+    pub(crate) bytes: u64,
+    /// Bytes of them in blocks that are shared, as the file system tells.
+    pub(crate) shared_bytes: u64,
+    /// How they were copied.
+    pub(crate) method: &'static str,
 }
 
 /// Prints the record to standard error.
@@ -43,7 +58,7 @@ pub(crate) fn print(form: StatsForm, elapsed: Duration, storage: &Storage, work:
 
 fn record(elapsed: Duration, storage: &Storage, work: &Work) -> Vec<(&'static str, Value)> {
     let calls = storage.counters().snapshot();
-    vec![
+    let mut record = vec![
         ("elapsed_s", seconds(elapsed)),
         ("rows", json!(work.rows)),
         ("pages", json!(work.pages)),
@@ -63,7 +78,18 @@ fn record(elapsed: Duration, storage: &Storage, work: &Work) -> Vec<(&'static st
         ("io_method", json!(io_method(storage))),
         ("io_method_reason", json!(io_method_reason(storage))),
         ("write_method", json!(work.write_method.map_or("none", WriteMethod::name))),
-    ]
+        ("copy_calls", json!(calls.copy_calls)),
+        ("bytes_copied", json!(calls.bytes_copied)),
+    ];
+    if let Some(copied) = &work.copied {
+        record.extend([
+            ("files", json!(copied.files)),
+            ("file_bytes", json!(copied.bytes)),
+            ("shared_bytes", json!(copied.shared_bytes)),
+            ("copy_method", json!(copied.method)),
+        ]);
+    }
+    record
 }
 
 /// The method that fetched the most blocks.
@@ -114,7 +140,8 @@ mod tests {
         let table = table(&record);
         let names = "elapsed_s rows pages read_calls bytes_read advice_calls write_calls \
                      bytes_written extend_calls sync_calls buffer_hits buffer_misses io_wait_s \
-                     seek_calls map_calls ring_calls io_method io_method_reason write_method";
+                     seek_calls map_calls ring_calls io_method io_method_reason write_method \
+                     copy_calls bytes_copied";
         let listed: Vec<&str> = table.lines().filter_map(|l| l.split(' ').next()).collect();
         assert_eq!(listed, names.split(' ').collect::<Vec<_>>());
         assert!(table.starts_with("elapsed_s        1.5\nrows               7\n"), "{table}");

@@ -76,7 +76,7 @@ impl Ground {
         let mut cluster = empty_cluster(install)?;
         cluster.start()?;
         let dir = tempfile::tempdir()?;
-        let _ = cluster.psql(DATABASE, "CREATE EXTENSION amcheck");
+        cluster.psql(DATABASE, "CREATE EXTENSION amcheck")?;
         for (name, query) in tables {
             cluster.psql(DATABASE, &format!("CREATE TABLE {name} AS {query}"))?;
             cluster.psql(DATABASE, &format!("CREATE TABLE to_{name} (LIKE {name})"))?;

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
@@ -49,15 +48,29 @@ fn each_version(check: impl Fn(&PgInstall) -> Result<()>) {
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
-/// A copy that restores its WAL from another cluster's directory when it is started.
-fn follower(cluster: &TestCluster, root: &Path) -> Result<TestCluster> {
-    let follower = cluster.copy_to(root)?;
-    let wal = cluster.data_dir().join("pg_wal");
+/// A copy that restores its WAL from another cluster's directory when it is started, with more settings.
+fn follower(cluster: &TestCluster, wal_of: &TestCluster, more: &str) -> Result<TestCluster> {
+    let follower = copy(cluster)?;
+    let wal = wal_of.data_dir().join("pg_wal");
     let mut settings =
         fs::OpenOptions::new().append(true).open(follower.data_dir().join("postgresql.conf"))?;
-    writeln!(settings, "\nrestore_command = 'cp {}/%f %p'", wal.display())?;
+    writeln!(settings, "\nrestore_command = 'cp {}/%f %p'\n{more}", wal.display())?;
     fs::write(follower.data_dir().join("recovery.signal"), "")?;
     Ok(follower)
+}
+
+/// Starts a follower and waits for the end of its recovery: it answers queries before.
+fn start_and_promote(follower: &mut TestCluster) -> Result<()> {
+    follower.start()?;
+    while follower.psql(DATABASE, "SELECT pg_is_in_recovery()")? != "f" {
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+fn copy(cluster: &TestCluster) -> Result<TestCluster> {
+    let root = tempfile::Builder::new().prefix("pagemill-pg").tempdir()?.keep();
+    cluster.copy_to(&root)
 }
 
 #[test]
@@ -75,13 +88,12 @@ fn a_server_that_replays_the_wal_has_every_file_and_every_row() {
              CREATE EXTENSION amcheck",
         )?;
         cluster.stop()?;
-        let dir = pagemill_testkit::prepared::scratch_dir()?;
-        let mut follower = follower(&cluster, &dir.join(format!("follower-{}", install.major)))?;
+        let mut follower = follower(&cluster, &cluster, "")?;
         let rows: String = (2000..5000).map(|i| format!("{i}\tnew{i}\n")).collect();
         load(&cluster, "filled", rows.as_bytes(), &[])?;
         load(&cluster, "fresh", b"1\tshort\n", &["--freeze"])?;
         load(&cluster, "emptied", b"", &["--truncate"])?;
-        follower.start()?;
+        start_and_promote(&mut follower)?;
         let counts = "SELECT (SELECT count(*) FROM filled), (SELECT count(*) FROM fresh), (SELECT count(*) FROM emptied)";
         ensure!(
             follower.psql(DATABASE, counts)? == "4000|1|0",
@@ -94,6 +106,72 @@ fn a_server_that_replays_the_wal_has_every_file_and_every_row() {
         follower.psql(DATABASE, insert)?;
         Ok(())
     });
+}
+
+/// All WAL of a load but its commit record may be there when a standby is promoted: its rows are in live files then, and
+/// its new files are there, yet nobody may see any of it.
+#[test]
+fn a_replay_that_stops_before_the_commit_leaves_the_old_rows() {
+    each_version(|install| {
+        let mut cluster = empty_cluster(install)?;
+        cluster.start()?;
+        cluster.psql(
+            DATABASE,
+            "CREATE TABLE appended (a int PRIMARY KEY, b text); CREATE INDEX ON appended (b);
+             INSERT INTO appended SELECT i, 'old' || i FROM generate_series(1, 1000) i;
+             CREATE TABLE replaced (a int PRIMARY KEY, b text);
+             ALTER TABLE replaced ALTER b SET STORAGE EXTERNAL;
+             INSERT INTO replaced SELECT i, repeat('old', 2000) FROM generate_series(1, 10) i;
+             CREATE EXTENSION amcheck",
+        )?;
+        cluster.stop()?;
+        let before = copy(&cluster)?;
+        let rows: String = (2000..5000).map(|i| format!("{i}\tnew{i}\n")).collect();
+        load(&cluster, "appended", rows.as_bytes(), &[])?;
+        load(&cluster, "replaced", rows.as_bytes(), &["--truncate"])?;
+        // Only a server tells the transactions, and its own WAL is not to be replayed.
+        let after = copy(&cluster)?;
+        cluster.start()?;
+        let xid =
+            |table| cluster.psql(DATABASE, &format!("SELECT xmin FROM {table} WHERE a = 2000"));
+        let (first, second) = (xid("appended")?, xid("replaced")?);
+        cluster.stop()?;
+        check_replay(follower(&before, &after, &stop_before(&first))?, "1000|10|60000")?;
+        check_replay(follower(&before, &after, &stop_before(&second))?, "4000|10|60000")?;
+        check_replay(follower(&before, &after, "")?, "4000|3000|21000")
+    });
+}
+
+/// The settings of a recovery that ends before this transaction's commit.
+fn stop_before(xid: &str) -> String {
+    format!(
+        "recovery_target_xid = '{xid}'\nrecovery_target_inclusive = off\nrecovery_target_action = promote"
+    )
+}
+
+/// What there is of both tables when the recovery has ended, and that it is sound and can be worked with.
+fn check_replay(mut follower: TestCluster, expected: &str) -> Result<()> {
+    start_and_promote(&mut follower)?;
+    let found = "SELECT (SELECT count(*) FROM appended), count(*), sum(length(b)) FROM replaced";
+    let found = follower.psql(DATABASE, found)?;
+    ensure!(found == expected, "{found} instead of {expected}");
+    let by_index = "SET enable_seqscan = off; SELECT count(*) FROM appended WHERE a > 1500";
+    let found = follower.psql(DATABASE, by_index)?;
+    let is_there = expected.starts_with("4000");
+    ensure!(found.ends_with(if is_there { "3000" } else { "0" }), "by the index: {found}");
+    for step in [
+        CHECK_INDEXES,
+        "INSERT INTO appended VALUES (2000, 'x') ON CONFLICT DO NOTHING",
+        "INSERT INTO replaced VALUES (0, repeat('x', 9000))",
+        "VACUUM",
+        CHECK_INDEXES,
+    ] {
+        follower.psql(DATABASE, step).with_context(|| step.to_owned())?;
+        ensure!(follower.psql(DATABASE, CHECK_HEAPS)? == "0", "after {step}: a heap is damaged");
+    }
+    let found = follower.psql(DATABASE, "SELECT count(*) FROM appended")?;
+    ensure!(found == if is_there { "4000" } else { "1001" }, "after an insert: {found}");
+    Ok(())
 }
 
 #[test]

@@ -51,6 +51,8 @@ impl<'a, F: Fn(BlockNumber) -> Option<Box<BlockBytes>>> CatalogPages<'a, F> {
     pub(super) fn insert(&mut self, tuple: &[u8]) -> Result<Tid> {
         let tid = self.add(BlockNumber(self.blocks.saturating_sub(1)), tuple)?;
         self.change_bytes(tid, |tuple| place(tuple, tid))?;
+        // A recovery that stops before the commit must not show it.
+        PageBuilder::resume(self.page(tid.block)?)?.clear_all_visible();
         Ok(tid)
     }
 

@@ -30,6 +30,7 @@ use super::database_row::{NewDatabase, new_row};
 use super::lock::ClusterLock;
 use super::pending::{self, Unfinished};
 use super::shared_rows;
+use super::state_check::check_state;
 use super::transaction::{Ending, Transaction};
 use crate::data_directory::{Cluster, GLOBAL_TABLESPACE};
 use crate::database::{Database, catalog};
@@ -274,8 +275,10 @@ fn owner_dependency(database: Oid, owner: Oid) -> Payloads {
 /// Refuses a database that cannot be made.
 ///
 /// # Errors
-/// When there is one of that name, or its template has a collation that this system does not have.
+/// When there is one of that name, its template has a collation that this system does not have, or the cluster is in no
+/// state to be changed.
 pub fn check_new_database(template: &Database, new: &NewDatabase) -> Result<()> {
+    check_state(template.cluster())?;
     if template.cluster().databases()?.iter().any(|row| *row.name == *new.name) {
         return Err(Error::refused(format!(
             "database \"{}\" exists already: choose another name, or drop it first",

@@ -19,6 +19,7 @@ use pagemill_format::{Oid, PgVersion};
 
 use super::catalog_table::{CatalogTable, Payloads};
 use super::lock::ClusterLock;
+use super::state_check::check_state;
 use super::transaction::{Ending, Transaction};
 use super::{pending, shared_rows};
 use crate::data_directory::{Cluster, GLOBAL_TABLESPACE};
@@ -69,7 +70,7 @@ pub fn drop_database(lock: Arc<ClusterLock>, cluster: &Cluster, name: &[u8]) -> 
 /// The directories that dropping a database would remove.
 ///
 /// # Errors
-/// As [`drop_database`], as far as it is about the database.
+/// As [`drop_database`], as far as it is about the database and the state of the cluster.
 pub fn check_drop(cluster: &Cluster, name: &[u8]) -> Result<Vec<PathBuf>> {
     let (row, _) = checked(cluster, name)?;
     let tablespaces = tablespaces_of(cluster, row.oid)?;
@@ -78,6 +79,7 @@ pub fn check_drop(cluster: &Cluster, name: &[u8]) -> Result<Vec<PathBuf>> {
 
 /// A database that can be dropped, and one beside it.
 fn checked(cluster: &Cluster, name: &[u8]) -> Result<(DatabaseRow, Database)> {
+    check_state(cluster)?;
     let row = row_of(cluster, name)?;
     let beside = other_database(cluster, &row)?;
     check_subscriptions(&beside, &row)?;

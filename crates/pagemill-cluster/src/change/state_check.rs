@@ -7,11 +7,22 @@ use std::path::PathBuf;
 
 use pagemill_format::control::ClusterState;
 
+use super::pending;
 use crate::data_directory::Cluster;
 use crate::error::{Error, Result};
 
 /// Transactions that are left before wraparound when no more are given out (`xidStopLimit`).
 const RESERVED_TRANSACTIONS: u32 = 3_000_000;
+
+/// Makes a cluster, which was opened under a lock, ready for a change: what an earlier one left is removed. Every change
+/// begins so; whoever asks beforehand how much space there is does it before that.
+///
+/// # Errors
+/// When the cluster is in no state to be changed, or what was left cannot be removed.
+pub fn make_ready(cluster: &Cluster) -> Result<()> {
+    check_state(cluster)?;
+    pending::remove_leftovers(cluster)
+}
 
 /// Refuses a cluster that a change could damage or that would not keep it.
 pub(super) fn check_state(cluster: &Cluster) -> Result<()> {

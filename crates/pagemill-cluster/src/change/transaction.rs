@@ -34,7 +34,7 @@ use pagemill_wal::{WalDirectory, WalWriter, WriterOptions};
 use super::lock::ClusterLock;
 use super::oid_counter::OidCounter;
 use super::replay::replay_images;
-use super::state_check::check_state;
+use super::state_check::make_ready;
 use super::{commit_log, pending};
 use crate::data_directory::{Cluster, read_control};
 use crate::error::{Error, Result};
@@ -87,8 +87,7 @@ impl Transaction {
         cluster: &Cluster,
         compression: ImageCompression,
     ) -> Result<Self> {
-        check_state(cluster)?;
-        pending::remove_leftovers(cluster)?;
+        make_ready(cluster)?;
         let control = cluster.control();
         let wal_directory = WalDirectory::of_cluster(cluster.path(), control)?;
         let options = WriterOptions { compression };

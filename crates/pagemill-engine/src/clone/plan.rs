@@ -2,7 +2,7 @@
 //!
 //! | `auto` takes | when |
 //! | --- | --- |
-//! | `reflink` | the file system lets two files share their blocks, tried on a file without a name |
+//! | `reflink` | the file system lets two files share their blocks, tried on one file of each directory |
 //! | `wal_log` | somebody follows the cluster's WAL, the template is small, and the version has it |
 //! | `file_copy` | else: it writes half as much |
 //!
@@ -137,22 +137,22 @@ impl ClonePlan {
     /// Refuses a copy for which there is no room, with the sum.
     fn check_space(&self, template: &Database) -> Result<()> {
         let cluster = template.cluster();
-        let mut needs: Vec<(PathBuf, u64)> = Vec::new();
+        let mut needs: BTreeMap<PathBuf, u64> = BTreeMap::new();
         if self.strategy != CloneStrategy::Reflink {
             for file in &self.files {
                 let path = cluster.tablespace_path(file.directory.target, Oid::INVALID);
-                needs.push((path.parent().unwrap_or(&path).to_owned(), file.bytes));
+                *needs.entry(path.parent().unwrap_or(&path).to_owned()).or_default() += file.bytes;
             }
         }
         let wal = WalDirectory::of_cluster(cluster.path(), cluster.control())
             .map_err(pagemill_cluster::Error::from)?;
-        needs.push((wal.path, self.wal_bytes));
+        *needs.entry(wal.path).or_default() += self.wal_bytes;
         let mut sums: BTreeMap<u64, (PathBuf, u64, u64)> = BTreeMap::new();
         for (path, bytes) in needs {
-            let Some(space) = cluster.storage().free_space(&path).map_err(cluster_error)? else {
+            let Some(space) = cluster.storage().space_left(&path).map_err(cluster_error)? else {
                 continue;
             };
-            let sum = sums.entry(space.device).or_insert((path, 0, space.bytes));
+            let sum = sums.entry(space.file_system).or_insert((path, 0, space.bytes));
             sum.1 += bytes;
         }
         match sums.into_values().find(|(_, needed, free)| needed > free) {
@@ -297,7 +297,10 @@ fn sample_of(storage: &Storage, directory: &Path) -> Result<Option<PathBuf>> {
 }
 
 fn try_reflink(storage: &Storage, from: &Path, directory: &Path) -> Result<Option<String>> {
-    let to = directory.join(format!("pagemill_tmp.{}.reflink", std::process::id()));
+    // What a killed process left of this name is in nobody's way: the right to change the cluster is ours. Servers and
+    // their tools pass over names that begin so.
+    let to = directory.join("pgsql_tmp.pagemill_reflink");
+    storage.remove_if_there(&to).map_err(cluster_error)?;
     let mut unwatched = |_: pagemill_io::CopiedPiece<'_>| Ok::<_, pagemill_io::Error>(());
     match storage.copy_file(from, &to, Some(CopyMethod::Reflink), &mut unwatched) {
         Ok(_) => {

@@ -3,11 +3,15 @@
 //! Each entry is formed as it will lie in the index, with the place its row has in the batch; when the batch is told
 //! its blocks, the places are corrected. The order by place within equal keys is the same before and after.
 
+use std::cmp::Ordering;
+
+use pagemill_format::index_key_order::KeyOrder;
 use pagemill_format::index_tuple_builder::{IndexForm, entry_tid, set_tid};
 use pagemill_format::tuple_data_builder::{Row, Value};
 use pagemill_format::{BlockNumber, Error as FormatError, Tid};
 
 use super::index_plan::IndexPlan;
+use super::key_sort::sort_entries;
 
 /// An entry among others in one piece of memory.
 #[derive(Debug, Clone, Copy)]
@@ -17,14 +21,53 @@ pub(super) struct Entry {
     pub(super) len: u16,
 }
 
-/// Entries in order.
+/// Entries in order, their bytes one behind the other.
 #[derive(Debug, Default)]
 pub(super) struct KeyRun {
     pub(super) bytes: Vec<u8>,
     pub(super) entries: Vec<Entry>,
 }
 
+/// Which of two entries, given with their abbreviations, comes first.
+#[inline]
+pub(super) fn compare(order: &KeyOrder, a: (u64, &[u8]), b: (u64, &[u8])) -> Ordering {
+    a.0.cmp(&b.0).then_with(|| order.compare(a.1, b.1))
+}
+
 impl KeyRun {
+    /// Room for so many entries of so many bytes in all.
+    pub(super) fn with_capacity(entries: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), entries: Vec::with_capacity(entries) }
+    }
+
+    /// An entry with its abbreviation.
+    pub(super) fn key(&self, entry: Entry) -> (u64, &[u8]) {
+        (entry.abbreviation, self.entry(entry))
+    }
+
+    /// Adds an entry whose abbreviation is known.
+    #[inline]
+    pub(super) fn push(&mut self, (abbreviation, entry): (u64, &[u8])) {
+        let (start, len) = (self.bytes.len() as u32, entry.len() as u16);
+        self.bytes.extend_from_slice(entry);
+        self.entries.push(Entry { abbreviation, start, len });
+    }
+
+    /// Makes the bytes from `start` on an entry.
+    ///
+    /// # Errors
+    /// When there are more bytes than a run can have.
+    #[inline]
+    pub(super) fn end_entry(&mut self, start: usize, order: &KeyOrder) -> Result<(), FormatError> {
+        let entry = self.bytes.get(start..).unwrap_or_default();
+        let Some((start, len)) = u32::try_from(start).ok().zip(u16::try_from(entry.len()).ok())
+        else {
+            return Err(FormatError::limit("a batch of rows has more than 4 GiB of index entries"));
+        };
+        self.entries.push(Entry { abbreviation: order.abbreviate(entry), start, len });
+        Ok(())
+    }
+
     /// The bytes of an entry.
     pub(super) fn entry(&self, entry: Entry) -> &[u8] {
         let start = entry.start as usize;
@@ -45,19 +88,15 @@ impl KeyRun {
     }
 
     /// Puts the entries in the order of the index, their bytes too: whoever merges runs reads each from its start.
-    fn sort(&mut self, plan: &IndexPlan) {
-        let mut entries = std::mem::take(&mut self.entries);
-        entries.sort_unstable_by(|a, b| {
-            let by_key = || plan.order.compare(self.entry(*a), self.entry(*b));
-            a.abbreviation.cmp(&b.abbreviation).then_with(by_key)
-        });
-        let mut bytes = Vec::with_capacity(self.bytes.len());
-        for entry in &mut entries {
-            let start = bytes.len() as u32;
-            bytes.extend_from_slice(self.entry(*entry));
-            entry.start = start;
+    fn sort(&mut self, order: &KeyOrder) {
+        if self.entries.is_sorted_by(|a, b| compare(order, self.key(*a), self.key(*b)).is_lt()) {
+            return;
         }
-        (self.bytes, self.entries) = (bytes, entries);
+        let mut entries = std::mem::take(&mut self.entries);
+        sort_entries(&mut entries, |a, b| order.compare(self.entry(*a), self.entry(*b)));
+        let mut sorted = Self::with_capacity(entries.len(), self.bytes.len());
+        entries.iter().for_each(|entry| sorted.push(self.key(*entry)));
+        *self = sorted;
     }
 }
 
@@ -82,20 +121,12 @@ impl<'a> KeyFormer<'a> {
     pub(super) fn add<R: Row + ?Sized>(&mut self, row: &R, tid: Tid) -> Result<(), FormatError> {
         let start = self.run.bytes.len();
         self.form.form(&KeyRow { row, plan: self.plan }, tid, &mut self.run.bytes)?;
-        let len = self.run.bytes.len() - start;
-        let abbreviation =
-            self.plan.order.abbreviate(self.run.bytes.get(start..).unwrap_or_default());
-        let place = u32::try_from(start).ok().zip(u16::try_from(len).ok());
-        let Some((start, len)) = place else {
-            return Err(FormatError::limit("a batch of rows has more than 4 GiB of index entries"));
-        };
-        self.run.entries.push(Entry { abbreviation, start, len });
-        Ok(())
+        self.run.end_entry(start, &self.plan.order)
     }
 
     /// The entries in order.
     pub(super) fn finish(mut self) -> KeyRun {
-        self.run.sort(self.plan);
+        self.run.sort(&self.plan.order);
         self.run
     }
 }
@@ -117,5 +148,62 @@ impl<R: Row + ?Sized> Row for KeyRow<'_, R> {
             }
             value => value,
         }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod test_runs {
+    use pagemill_format::Oid;
+    use pagemill_format::index_key_order::KeyColumn;
+    use pagemill_format::tuple::AttributeLayout;
+    use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
+    use pagemill_format::types::order::{TextCollation, ValueOrder};
+    use pagemill_format::varlena::Compression;
+
+    use super::*;
+
+    const LAYOUT: AttributeLayout = AttributeLayout { len: 4, align: 4 };
+
+    pub(in crate::load) fn order() -> KeyOrder {
+        let order = ValueOrder::of_type(Oid(23), &TextCollation::C).unwrap();
+        KeyOrder::new(vec![KeyColumn {
+            layout: LAYOUT,
+            order,
+            descending: false,
+            nulls_first: false,
+        }])
+    }
+
+    /// The entries of some numbers, in order, each of a row of its own.
+    pub(in crate::load) fn run(numbers: &[i32], block: u32, order: &KeyOrder) -> KeyRun {
+        let storage = AttributeStorage::Plain;
+        let compression = Compression::Pglz;
+        let column = ColumnLayout { layout: LAYOUT, storage, compression, dropped: false };
+        let mut form = IndexForm::new("i", &[column]).unwrap();
+        let mut made = KeyRun::default();
+        for (line_pointer, number) in (1..).zip(numbers) {
+            let tid = Tid { block: BlockNumber(block), line_pointer };
+            let start = made.bytes.len();
+            form.form(&[Some(&number.to_le_bytes()[..])][..], tid, &mut made.bytes).unwrap();
+            made.end_entry(start, order).unwrap();
+        }
+        made.sort(order);
+        made
+    }
+
+    #[test]
+    fn a_batch_is_sorted_with_its_bytes() {
+        let order = order();
+        let numbers: Vec<i32> =
+            (0..5000).map(|n: i32| n.wrapping_mul(0x9E37_79B1_u32 as i32) >> 19).collect();
+        let run = run(&numbers, 7, &order);
+        let starts: Vec<usize> = run.entries.iter().map(|entry| entry.start as usize).collect();
+        assert_eq!(starts, (0..5000).map(|n| n * 16).collect::<Vec<_>>());
+        let is_before = |a: &Entry, b: &Entry| order.compare(run.entry(*a), run.entry(*b)).is_lt();
+        assert!(run.entries.is_sorted_by(is_before));
+        let mut tids: Vec<_> =
+            run.entries.iter().map(|e| entry_tid(run.entry(*e)).line_pointer).collect();
+        tids.sort_unstable();
+        assert!(tids.into_iter().eq(1..=5000));
     }
 }

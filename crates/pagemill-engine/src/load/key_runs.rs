@@ -5,45 +5,52 @@
 //!
 //! Invariant: each run is in the order of the index.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::sync::Arc;
 
 use pagemill_format::index_key_order::KeyOrder;
 use pagemill_io::{Storage, WritableFile};
 
 use super::index_keys::{Entry, KeyRun};
+use super::key_merge::merge;
+use super::key_sources::{FileRun, KeySource};
 use crate::error::Result;
 
 /// Bytes of entries that all indexes keep in memory, and one at least.
 const MOST_BYTES: usize = 96 << 20;
 const LEAST_BYTES: usize = 8 << 20;
-/// Read back at once, of each run.
-const READ_BYTES: usize = 64 << 10;
+/// Runs of one index kept in memory: the cost of cutting a part grows with them.
+const MOST_RUNS: usize = 4096;
 /// Written at once.
 const WRITE_BYTES: usize = 1 << 20;
-/// Bytes before an entry that say how long it is.
-const LENGTH_BYTES: usize = 2;
 
 /// The runs of one index.
 #[derive(Debug)]
 pub(super) struct KeyRuns {
     storage: Storage,
     directory: std::path::PathBuf,
+    /// Threads that merge.
+    jobs: usize,
     in_memory: Vec<KeyRun>,
     bytes: usize,
     most_bytes: usize,
     file: Option<WritableFile>,
     written: u64,
     /// Where each run lies in the file.
-    aside: Vec<std::ops::Range<u64>>,
+    aside: Vec<Range<u64>>,
 }
 
 impl KeyRuns {
     /// None yet, of one of so many indexes; what is too much for memory goes into a file in `directory`.
-    pub(super) fn new(storage: &Storage, directory: &std::path::Path, indexes: usize) -> Self {
+    pub(super) fn new(
+        storage: &Storage,
+        directory: &std::path::Path,
+        (indexes, jobs): (usize, usize),
+    ) -> Self {
         Self {
             storage: storage.clone(),
             directory: directory.to_owned(),
+            jobs,
             in_memory: Vec::new(),
             bytes: 0,
             most_bytes: (MOST_BYTES / indexes.max(1)).max(LEAST_BYTES),
@@ -63,7 +70,8 @@ impl KeyRuns {
         }
         self.bytes += run.bytes.len() + run.entries.len() * size_of::<Entry>();
         self.in_memory.push(run);
-        if self.bytes > self.most_bytes { self.write_aside(order) } else { Ok(()) }
+        let is_too_much = self.bytes > self.most_bytes || self.in_memory.len() > MOST_RUNS;
+        if is_too_much { self.write_aside(order) } else { Ok(()) }
     }
 
     fn write_aside(&mut self, order: &KeyOrder) -> Result<()> {
@@ -75,23 +83,11 @@ impl KeyRuns {
             }
         };
         let begin = self.written;
-        let mut buffer = Vec::with_capacity(WRITE_BYTES + READ_BYTES);
-        let runs = std::mem::take(&mut self.in_memory);
-        let mut heads = BinaryHeap::new();
-        for run in &runs {
-            heads.extend(MemoryHead::first(run, order));
-        }
-        while let Some(mut head) = heads.peek_mut() {
-            let entry = head.entry();
-            buffer.extend_from_slice(&(entry.len() as u16).to_le_bytes());
-            buffer.extend_from_slice(entry);
-            if !head.advance() {
-                std::collections::binary_heap::PeekMut::pop(head);
-            }
-            if buffer.len() >= WRITE_BYTES {
-                self.write(&file, &mut buffer)?;
-            }
-        }
+        let mut buffer = Vec::with_capacity(WRITE_BYTES);
+        merge(order, in_memory(std::mem::take(&mut self.in_memory)), self.jobs, |run| {
+            FileRun::form(run, &mut buffer);
+            if buffer.len() >= WRITE_BYTES { self.write(&file, &mut buffer) } else { Ok(()) }
+        })?;
         self.write(&file, &mut buffer)?;
         self.aside.push(begin..self.written);
         self.file = Some(file);
@@ -107,179 +103,24 @@ impl KeyRuns {
     }
 
     /// The runs, each to be read from its start.
-    pub(super) fn into_readers(self) -> Vec<RunReader> {
-        let in_memory = self.in_memory.into_iter().map(|run| RunReader::Memory { run, next: 0 });
+    pub(super) fn into_sources<'p>(self) -> Vec<KeySource<'p>> {
+        let aside = self.aside.into_iter().zip(std::iter::repeat(self.file));
         let aside =
-            self.aside.into_iter().zip(std::iter::repeat(self.file)).filter_map(|(range, file)| {
-                Some(RunReader::File(FileRun { file: file?, range, buffer: Vec::new(), at: 0 }))
-            });
-        in_memory.chain(aside).collect()
+            aside.filter_map(|(range, file)| Some(KeySource::File(FileRun::new(file?, range))));
+        in_memory(self.in_memory).into_iter().chain(aside).collect()
     }
 }
 
-/// A run being read.
-#[derive(Debug)]
-pub(super) enum RunReader {
-    Memory { run: KeyRun, next: usize },
-    File(FileRun),
+fn in_memory<'p>(runs: Vec<KeyRun>) -> Vec<KeySource<'p>> {
+    runs.into_iter().map(|run| KeySource::Memory(Arc::new(run), 0)).collect()
 }
-
-impl RunReader {
-    /// Puts the next entry in place of what `entry` held; false when there is none.
-    ///
-    /// # Errors
-    /// When it cannot be read back.
-    pub(super) fn next_into(&mut self, entry: &mut Vec<u8>) -> Result<bool> {
-        match self {
-            Self::File(run) => run.next_into(entry),
-            Self::Memory { run, next } => {
-                let Some(&found) = run.entries.get(*next) else { return Ok(false) };
-                entry.clear();
-                entry.extend_from_slice(run.entry(found));
-                *next += 1;
-                Ok(true)
-            }
-        }
-    }
-}
-
-/// A run in the file.
-#[derive(Debug)]
-pub(super) struct FileRun {
-    file: WritableFile,
-    /// What is not in the buffer yet.
-    range: std::ops::Range<u64>,
-    buffer: Vec<u8>,
-    at: usize,
-}
-
-impl FileRun {
-    fn next_into(&mut self, entry: &mut Vec<u8>) -> Result<bool> {
-        if !self.has(LENGTH_BYTES)? {
-            return Ok(false);
-        }
-        let length = self.buffer.get(self.at..).and_then(<[u8]>::first_chunk::<LENGTH_BYTES>);
-        let length = length.map_or(0, |bytes| usize::from(u16::from_le_bytes(*bytes)));
-        self.has(LENGTH_BYTES + length)?;
-        let start = self.at + LENGTH_BYTES;
-        entry.clear();
-        entry.extend_from_slice(self.buffer.get(start..start + length).unwrap_or_default());
-        self.at = start + length;
-        Ok(true)
-    }
-
-    /// Makes sure that so many bytes are in the buffer; false at the end of the run.
-    fn has(&mut self, wanted: usize) -> Result<bool> {
-        let left = self.buffer.len() - self.at;
-        if left >= wanted {
-            return Ok(true);
-        }
-        self.buffer.drain(..self.at);
-        self.at = 0;
-        let more = (self.range.end - self.range.start).min(READ_BYTES as u64) as usize;
-        self.buffer.resize(left + more, 0);
-        let buffer = self.buffer.get_mut(left..).unwrap_or_default();
-        self.file.read_exact_at(buffer, self.range.start).map_err(pagemill_cluster::Error::from)?;
-        self.range.start += more as u64;
-        Ok(self.buffer.len() >= wanted)
-    }
-}
-
-/// A run in memory and the entry it is at.
-struct MemoryHead<'r> {
-    order: &'r KeyOrder,
-    run: &'r KeyRun,
-    at: Entry,
-    next: usize,
-}
-
-impl<'r> MemoryHead<'r> {
-    fn first(run: &'r KeyRun, order: &'r KeyOrder) -> Option<Self> {
-        Some(Self { order, run, at: *run.entries.first()?, next: 1 })
-    }
-
-    fn entry(&self) -> &'r [u8] {
-        self.run.entry(self.at)
-    }
-
-    fn advance(&mut self) -> bool {
-        let Some(&entry) = self.run.entries.get(self.next) else { return false };
-        (self.at, self.next) = (entry, self.next + 1);
-        true
-    }
-}
-
-/// The greatest of a heap is the one that comes first.
-impl Ord for MemoryHead<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_key = || other.order.compare(other.entry(), self.entry());
-        other.at.abbreviation.cmp(&self.at.abbreviation).then_with(by_key)
-    }
-}
-
-impl PartialOrd for MemoryHead<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for MemoryHead<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for MemoryHead<'_> {}
 
 #[cfg(test)]
 mod tests {
-    use pagemill_format::Oid;
-    use pagemill_format::index_key_order::KeyColumn;
-    use pagemill_format::index_tuple_builder::IndexForm;
-    use pagemill_format::tuple::AttributeLayout;
-    use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
-    use pagemill_format::types::order::{TextCollation, ValueOrder};
-    use pagemill_format::varlena::Compression;
-    use pagemill_format::{BlockNumber, Tid};
     use proptest::prelude::*;
 
     use super::*;
-
-    const LAYOUT: AttributeLayout = AttributeLayout { len: 4, align: 4 };
-
-    fn order() -> KeyOrder {
-        let order = ValueOrder::of_type(Oid(23), &TextCollation::C).unwrap();
-        KeyOrder::new(vec![KeyColumn {
-            layout: LAYOUT,
-            order,
-            descending: false,
-            nulls_first: false,
-        }])
-    }
-
-    /// The entries of some numbers, in order, each of a row of its own.
-    fn run(numbers: &[i32], block: u32, order: &KeyOrder) -> KeyRun {
-        let storage = AttributeStorage::Plain;
-        let column = ColumnLayout {
-            layout: LAYOUT,
-            storage,
-            compression: Compression::Pglz,
-            dropped: false,
-        };
-        let mut form = IndexForm::new("i", &[column]).unwrap();
-        let mut made = KeyRun::default();
-        let mut numbers = numbers.to_vec();
-        numbers.sort_unstable();
-        for (line_pointer, number) in (1..).zip(numbers) {
-            let tid = Tid { block: BlockNumber(block), line_pointer };
-            let start = made.bytes.len();
-            form.form(&[Some(&number.to_le_bytes()[..])][..], tid, &mut made.bytes).unwrap();
-            let abbreviation = order.abbreviate(&made.bytes[start..]);
-            let len = (made.bytes.len() - start) as u16;
-            made.entries.push(Entry { abbreviation, start: start as u32, len });
-        }
-        made
-    }
+    use crate::load::index_keys::test_runs::{order, run};
 
     proptest! {
         #[test]
@@ -288,7 +129,7 @@ mod tests {
             most_bytes in 1usize..4000,
         ) {
             let (order, dir) = (order(), tempfile::tempdir().unwrap());
-            let mut kept = KeyRuns::new(&Storage::real(), dir.path(), 1);
+            let mut kept = KeyRuns::new(&Storage::real(), dir.path(), (1, 2));
             kept.most_bytes = most_bytes;
             let mut expected = Vec::new();
             for (block, numbers) in (0..).zip(&runs) {
@@ -297,10 +138,10 @@ mod tests {
                 kept.push(run, &order).unwrap();
             }
             let mut found: Vec<Vec<u8>> = Vec::new();
-            for mut reader in kept.into_readers() {
-                let (begin, mut entry) = (found.len(), Vec::new());
-                while reader.next_into(&mut entry).unwrap() {
-                    found.push(entry.clone());
+            for mut source in kept.into_sources() {
+                let begin = found.len();
+                while let Some(window) = source.next_window(100, &order).unwrap() {
+                    found.extend(window.entries().iter().map(|entry| window.run.entry(*entry).to_vec()));
                 }
                 prop_assert!(found[begin..].is_sorted_by(|a, b| order.compare(a, b).is_lt()));
             }

@@ -5,72 +5,60 @@
 use pagemill_cluster::Database;
 use pagemill_cluster::btree_scan::{Direction, LeafWalk, TreePages, leaf_entries};
 use pagemill_cluster::page_check::check_page;
+use pagemill_format::index_key_order::KeyOrder;
 use pagemill_format::index_tuple_builder::copy_entry;
-use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber};
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Error as FormatError};
 use pagemill_io::ForkFiles;
 
+use super::index_keys::KeyRun;
 use super::index_plan::IndexPlan;
 use crate::error::Result;
 
 /// Reads the leaves one after the other.
 #[derive(Debug)]
-pub(super) struct OldEntries {
+pub(super) struct OldEntries<'p> {
+    order: &'p KeyOrder,
     pages: Pages,
     walk: LeafWalk,
-    /// The entries of the leaf at hand, and where each ends.
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-    next: usize,
 }
 
-impl OldEntries {
+impl<'p> OldEntries<'p> {
     /// Begins at the first leaf.
     ///
     /// # Errors
     /// When the index is damaged or cannot be read.
-    pub(super) fn open(database: &Database, plan: &IndexPlan) -> Result<Self> {
+    pub(super) fn open(database: &Database, plan: &'p IndexPlan) -> Result<Self> {
         let cluster = database.cluster().clone();
         let files = cluster.main_fork(&database.base_path(&plan.class)?)?;
         let page = (None, Box::new([0; BLOCK_SIZE]));
         let mut pages = Pages { cluster, files, page };
         let walk = LeafWalk::start(&mut pages, Direction::Forward, true)?;
-        Ok(Self { pages, walk, bytes: Vec::new(), ends: Vec::new(), next: 0 })
+        Ok(Self { order: &plan.order, pages, walk })
     }
 
-    /// Puts the next entry in place of what `entry` held; false when there is none.
+    /// The entries of the next leaf that has any; nothing behind the last.
     ///
     /// # Errors
     /// When the index is damaged or cannot be read.
-    pub(super) fn next_into(&mut self, entry: &mut Vec<u8>) -> Result<bool> {
-        while self.next >= self.ends.len() {
-            if !self.next_leaf()? {
-                return Ok(false);
+    pub(super) fn next_leaf(&mut self) -> Result<Option<KeyRun>> {
+        let Self { order, pages, walk } = self;
+        while let Some((block, leaf)) = walk.next(pages)? {
+            let mut run = KeyRun::default();
+            let visited = leaf_entries(&leaf, Direction::Forward, |_, tuple| {
+                let tuple = tuple?;
+                for tid in tuple.heap_tids() {
+                    let start = run.bytes.len();
+                    copy_entry(&tuple, tid, &mut run.bytes);
+                    run.end_entry(start, order)?;
+                }
+                Ok(())
+            });
+            visited.map_err(|error: FormatError| pages.damage(block, error.to_string()))?;
+            if !run.entries.is_empty() {
+                return Ok(Some(run));
             }
         }
-        let start = self.next.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
-        let end = self.ends.get(self.next).copied().unwrap_or(0);
-        entry.clear();
-        entry.extend_from_slice(self.bytes.get(start.unwrap_or(0)..end).unwrap_or_default());
-        self.next += 1;
-        Ok(true)
-    }
-
-    fn next_leaf(&mut self) -> Result<bool> {
-        let Self { pages, walk, bytes, ends, next } = self;
-        bytes.clear();
-        ends.clear();
-        *next = 0;
-        let Some((block, leaf)) = walk.next(pages)? else { return Ok(false) };
-        let visited = leaf_entries(&leaf, Direction::Forward, |_, tuple| {
-            let tuple = tuple?;
-            for tid in tuple.heap_tids() {
-                copy_entry(&tuple, tid, bytes);
-                ends.push(bytes.len());
-            }
-            Ok(())
-        });
-        visited.map_err(|error: pagemill_format::Error| pages.damage(block, error.to_string()))?;
-        Ok(true)
+        Ok(None)
     }
 }
 

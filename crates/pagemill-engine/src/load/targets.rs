@@ -35,17 +35,18 @@ impl<'p> Targets<'p> {
         let cluster = change.database().cluster().clone();
         let pieces = Pieces::default();
         let count = plan.indexes.len() + usize::from(plan.toast_index.is_some());
+        let shares = (count, plan.options.jobs);
         let heap =
             HeapTarget::new(change, plan, (&plan.relation.class, plan.expected_blocks), &pieces)?;
         let toast = match plan.rules.toast.as_ref().zip(plan.toast_index.as_ref()) {
             Some(((table, _), index)) => {
                 let heap = HeapTarget::new(change, plan, (table, 0), &pieces)?;
-                Some((heap, IndexTarget::new(index, &cluster, count)))
+                Some((heap, IndexTarget::new(index, &cluster, shares)))
             }
             None => None,
         };
         let indexes =
-            plan.indexes.iter().map(|index| IndexTarget::new(index, &cluster, count)).collect();
+            plan.indexes.iter().map(|index| IndexTarget::new(index, &cluster, shares)).collect();
         Ok(Self { plan, heap, indexes, toast, pieces })
     }
 
@@ -63,13 +64,15 @@ impl<'p> Targets<'p> {
             return Ok(UsedIds::default());
         }
         let mut old = OldEntries::open(change.database(), index.plan)?;
-        let (mut ids, mut entry) = (Vec::new(), Vec::new());
-        while old.next_into(&mut entry)? {
-            // `chunk_id` is the first of the key, behind a header of eight bytes.
-            let id =
-                entry.get(8..).and_then(<[u8]>::first_chunk).map(|id| Oid(u32::from_le_bytes(*id)));
-            if ids.last() != id.as_ref() {
-                ids.extend(id);
+        let mut ids = Vec::new();
+        while let Some(leaf) = old.next_leaf()? {
+            for &entry in &leaf.entries {
+                // `chunk_id` is the first of the key, behind a header of eight bytes.
+                let id = leaf.entry(entry).get(8..).and_then(<[u8]>::first_chunk);
+                let id = id.map(|id| Oid(u32::from_le_bytes(*id)));
+                if ids.last() != id.as_ref() {
+                    ids.extend(id);
+                }
             }
         }
         Ok(UsedIds::new(ids))

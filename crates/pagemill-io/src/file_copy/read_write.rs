@@ -6,13 +6,16 @@
 //! Invariants: a file is read and written past the cache only where its length is a multiple of [`ALIGNMENT`]; a buffer
 //! is with one write at a time; what is in flight comes back before anything is returned.
 
+use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use pagemill_sys::{ALIGNMENT, AlignedBuffer, WriteBack};
 
 use super::{CopiedPiece, CopyMethod, FileCopy};
 use crate::error::{Error, Result};
+use crate::queued_reads::{QueuedReads, Ticket};
 use crate::queued_writes::QueuedWrites;
 use crate::seam::{Advice, Caching, File, QueueKind};
 use crate::storage::Storage;
@@ -21,6 +24,8 @@ use crate::storage::Storage;
 const LARGE: u64 = 32 << 20;
 /// Bytes read and written at once.
 const PIECE: usize = 1 << 20;
+/// Reads in flight, where they go past the cache.
+const READS_IN_FLIGHT: u32 = 4;
 /// Writes in flight.
 const IN_FLIGHT: u32 = 8;
 /// Bytes written through the page cache before they are sent to the device.
@@ -75,15 +80,20 @@ impl FileCopy<'_> {
 
     fn past_cache<E: From<Error>>(&self, watch: Watch<'_, E>) -> std::result::Result<(), E> {
         self.take_space()?;
-        let direct = self.direct_source();
-        let source = direct.as_deref().unwrap_or(&*self.source);
         let mut writer = Writer::new(self);
+        let mut reader = self.direct_source().and_then(|source| Reader::new(self, source));
         let mut offset = 0;
         while offset < self.len {
-            let mut buffer = writer.buffer()?;
-            let len = self.read(source, &mut buffer, offset)?.len();
-            let bytes = buffer.get(..len);
-            watch(CopiedPiece { offset, len: len as u64, bytes })?;
+            let (buffer, len) = match &mut reader {
+                Some(reader) => reader.next(&mut writer.spare)?,
+                None => {
+                    let mut buffer = writer.buffer()?;
+                    let len = self.read(&*self.source, &mut buffer, offset)?.len();
+                    (buffer, len)
+                }
+            };
+            watch(CopiedPiece { offset, len: len as u64, bytes: buffer.get(..len) })?;
+            writer.make_room()?;
             writer.write(offset, buffer, len)?;
             offset += len as u64;
         }
@@ -130,6 +140,47 @@ impl FileCopy<'_> {
     }
 }
 
+/// Reads of a whole file in its order, several in flight.
+struct Reader<'a> {
+    copy: &'a FileCopy<'a>,
+    source: Arc<dyn File>,
+    queue: QueuedReads,
+    in_flight: VecDeque<(u64, Ticket)>,
+    /// Where the next one begins.
+    next: u64,
+}
+
+impl<'a> Reader<'a> {
+    fn new(copy: &'a FileCopy<'a>, source: Box<dyn File>) -> Option<Self> {
+        let open = |kind| QueuedReads::new(copy.storage, kind, READS_IN_FLIGHT).ok();
+        let queue = open(QueueKind::IoUring).or_else(|| open(QueueKind::Worker))?;
+        Some(Self { copy, source: Arc::from(source), queue, in_flight: VecDeque::new(), next: 0 })
+    }
+
+    /// The next piece of the file, and how long it is. Buffers are taken from `spare` as long as there are any.
+    fn next(&mut self, spare: &mut Vec<AlignedBuffer>) -> Result<(AlignedBuffer, usize)> {
+        while self.in_flight.len() < READS_IN_FLIGHT as usize && self.next < self.copy.len {
+            let left = self.copy.len - self.next;
+            let wanted = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
+            let buffer = spare.pop().unwrap_or_else(|| AlignedBuffer::zeroed(PIECE));
+            let ticket = self.queue.start_at(self.source.clone(), self.next, wanted, buffer);
+            self.in_flight.push_back((self.next, ticket));
+            self.next += wanted as u64;
+        }
+        let failed = |error, offset| Error::new(error, self.copy.from).with_offset(offset);
+        let Some((offset, ticket)) = self.in_flight.pop_front() else {
+            return Err(self.copy.cut(self.next));
+        };
+        self.queue.flush().map_err(|error| failed(error, offset))?;
+        let (buffer, got) = self.queue.finish_at(&ticket).map_err(|error| failed(error, offset))?;
+        let wanted = (self.copy.len - offset).min(PIECE as u64);
+        if (got as u64) < wanted {
+            return Err(self.copy.cut(offset + got as u64));
+        }
+        Ok((buffer, got))
+    }
+}
+
 /// Writes in flight to one file, or written one by one where there are none to be had.
 struct Writer<'a> {
     copy: &'a FileCopy<'a>,
@@ -146,6 +197,12 @@ impl<'a> Writer<'a> {
 
     /// A buffer that no write has; waits for one when all are in flight.
     fn buffer(&mut self) -> Result<AlignedBuffer> {
+        self.make_room()?;
+        Ok(self.spare.pop().unwrap_or_else(|| AlignedBuffer::zeroed(PIECE)))
+    }
+
+    /// Makes sure that another write can be in flight.
+    fn make_room(&mut self) -> Result<()> {
         while let Some(finished) = self.queue.as_mut().and_then(QueuedWrites::poll) {
             finished.outcome?;
             self.spare.push(finished.buffer);
@@ -153,7 +210,7 @@ impl<'a> Writer<'a> {
         if self.queue.as_ref().is_some_and(|queue| queue.len() >= IN_FLIGHT as usize) {
             self.wait()?;
         }
-        Ok(self.spare.pop().unwrap_or_else(|| AlignedBuffer::zeroed(PIECE)))
+        Ok(())
     }
 
     fn write(&mut self, offset: u64, buffer: AlignedBuffer, len: usize) -> Result<()> {

@@ -57,7 +57,9 @@ pub fn describe(path: &Path) -> Result<DeviceDescription> {
 }
 
 fn describe_on(machine: &Machine, path: &Path, mount_id: Option<u64>) -> DeviceDescription {
-    let table = machine.text(&machine.proc("self/mountinfo")).unwrap_or_default();
+    // A thread may have mounts of its own.
+    let table = machine.text(&machine.proc("thread-self/mountinfo"));
+    let table = table.or_else(|| machine.text(&machine.proc("self/mountinfo"))).unwrap_or_default();
     let mounts = mounts::parse(&table);
     match mounts::of_path(&mounts, path, mount_id) {
         Some(mount) => describe_mount(machine, mount),

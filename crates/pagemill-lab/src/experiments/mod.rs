@@ -7,14 +7,30 @@
 //! a part of it that was skipped, and the run goes on.
 
 mod block_io;
+pub mod copy;
 pub mod device;
 pub mod extend;
+mod file_copies;
+mod file_tree;
 mod grow;
 mod late_enospc;
+mod mapped_writing;
+mod mirrored_disks;
+pub mod mmap;
+mod page_log;
+pub mod pread;
 mod random;
+pub mod readahead;
+pub mod readiness;
+mod relation_scans;
+mod simulated_mirror;
 mod sync_methods;
+mod table_reads;
 mod test_file;
+mod text_loading;
+mod waits;
 mod wal_segments;
+mod whole_file_reads;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,7 +59,15 @@ pub struct Plan {
 }
 
 /// All experiments, in the order in which they run.
-pub const PLANS: &[Plan] = &[device::PLAN, extend::PLAN];
+pub const PLANS: &[Plan] = &[
+    device::PLAN,
+    pread::PLAN,
+    readahead::PLAN,
+    mmap::PLAN,
+    readiness::PLAN,
+    copy::PLAN,
+    extend::PLAN,
+];
 
 /// How large and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +113,7 @@ pub struct Session<'s> {
     pub(crate) directory: PathBuf,
     pub(crate) seed: u64,
     pub(crate) jobs: usize,
+    pub(crate) mirrored: bool,
     pub(crate) environment: &'s Environment,
     pub(crate) time: Duration,
     pub(crate) experiment: Experiment,
@@ -114,6 +139,11 @@ impl<'s> Session<'s> {
     /// Threads for what may be done by several, such as making a table.
     pub fn jobs(&self) -> usize {
         self.jobs
+    }
+
+    /// Whether mirrored disks may be made where privileges allow.
+    pub fn mirrored(&self) -> bool {
+        self.mirrored
     }
 
     /// What the run runs on.

@@ -34,7 +34,8 @@ pub const CSV_COLUMNS: &[(&str, &str)] = &[
     ("ratio", "how many times as good as the baseline, median over pairs of turns"),
     ("ratio_low", "lower end of the interval for the ratio"),
     ("ratio_high", "upper end of it"),
-    ("difference", "faster, slower, no difference seen; fewer and more for counts"),
+    ("difference", "faster, slower, no difference seen, too few turns; fewer and more for counts"),
+    ("parts", "median times of the parts of a turn, as name=seconds separated by `;`"),
     ("calls", "median calls of a turn, as name=count separated by `;`"),
     ("absent", "refused, skipped or failed, for a cell without figures"),
     ("why", "why it has none"),
@@ -49,7 +50,9 @@ pub fn csv(results: &Results, out: &mut dyn Write) -> Result<()> {
     for experiment in &results.experiments {
         for group in &experiment.groups {
             for row in rows(group) {
-                writer.write_record(record(experiment, group, &row)).map_err(std::io::Error::from)?;
+                writer
+                    .write_record(record(experiment, group, &row))
+                    .map_err(std::io::Error::from)?;
             }
         }
     }
@@ -77,7 +80,8 @@ fn record(experiment: &Experiment, group: &Group, row: &Row<'_>) -> Vec<String> 
 }
 
 fn measured(row: &Row<'_>) -> [String; 9] {
-    let summary = |value: fn(&crate::statistics::Summary) -> f64| number(row.summary.as_ref().map(value));
+    let summary =
+        |value: fn(&crate::statistics::Summary) -> f64| number(row.summary.as_ref().map(value));
     [
         row.cell.samples.len().to_string(),
         summary(|found| found.median),
@@ -97,14 +101,15 @@ fn against(group: &Group, row: &Row<'_>) -> [String; 5] {
         return [baseline, String::new(), String::new(), String::new(), String::new()];
     };
     let ratio = found.ratio;
-    let word = wording::difference(found.difference, group.figure).to_owned();
+    let word = wording::comparison(&found, group.figure).to_owned();
     [baseline, number(Some(ratio.median)), number(Some(ratio.low)), number(Some(ratio.high)), word]
 }
 
-fn remarks(row: &Row<'_>) -> [String; 4] {
+fn remarks(row: &Row<'_>) -> [String; 5] {
+    let parts = joined(row.parts.iter().map(|(name, time)| format!("{name}={time}")));
     let calls = joined(row.calls.iter().map(|(name, count)| format!("{name}={count}")));
     let (word, why) = row.cell.absent.as_ref().map_or(("", ""), wording::absence);
-    [calls, word.to_owned(), why.to_owned(), row.cell.note.clone().unwrap_or_default()]
+    [parts, calls, word.to_owned(), why.to_owned(), row.cell.note.clone().unwrap_or_default()]
 }
 
 fn joined(parts: impl Iterator<Item = String>) -> String {

@@ -17,7 +17,9 @@ pub enum Error {
     #[error("could not write the report: {0}")]
     Write(#[from] io::Error),
     /// The bytes are not JSON.
-    #[error("not JSON, line {line}, column {column}: {reason}: name a file that `pagemill lab --json` wrote")]
+    #[error(
+        "not JSON, line {line}, column {column}: {reason}: name a file that `pagemill lab --json` wrote"
+    )]
     NotJson {
         /// Line, from 1.
         line: usize,
@@ -27,10 +29,14 @@ pub enum Error {
         reason: String,
     },
     /// It is JSON, but nothing that the lab wrote.
-    #[error("JSON, but not results of the lab (no \"format\"): name a file that `pagemill lab --json` wrote")]
+    #[error(
+        "JSON, but not results of the lab (no \"format\"): name a file that `pagemill lab --json` wrote"
+    )]
     NotResults,
     /// The results are of another format.
-    #[error("results in format {found}, but only format {FORMAT} is read here: use the pagemill that wrote them")]
+    #[error(
+        "results in format {found}, but only format {FORMAT} is read here: use the pagemill that wrote them"
+    )]
     OtherFormat {
         /// The number that the file has.
         found: u64,

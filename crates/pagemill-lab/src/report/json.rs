@@ -5,8 +5,7 @@
 
 use std::io::Write;
 
-use serde::Deserialize;
-use serde_json::error::Category;
+use serde_json::Value;
 
 use super::error::{Error, Result};
 use crate::results::{FORMAT, Results};
@@ -20,25 +19,15 @@ pub fn json(results: &Results, out: &mut dyn Write) -> Result<()> {
 
 /// Reads what [`json`] wrote. Other formats, other JSON and damage are errors that say which.
 pub fn read_json(bytes: &[u8]) -> Result<Results> {
-    let probe: Probe = serde_json::from_slice(bytes).map_err(refusal)?;
-    match probe.format {
+    let any: Value = serde_json::from_slice(bytes).map_err(syntax)?;
+    match any.get("format").and_then(Value::as_u64) {
         None => Err(Error::NotResults),
         Some(found) if found != u64::from(FORMAT) => Err(Error::OtherFormat { found }),
         Some(_) => serde_json::from_slice(bytes).map_err(damage),
     }
 }
 
-/// The one field that says whether the others can be understood.
-#[derive(Deserialize)]
-struct Probe {
-    format: Option<u64>,
-}
-
-/// JSON of another shape is somebody else's file; what is no JSON is told with its place.
-fn refusal(error: serde_json::Error) -> Error {
-    if error.classify() == Category::Data {
-        return Error::NotResults;
-    }
+fn syntax(error: serde_json::Error) -> Error {
     Error::NotJson { line: error.line(), column: error.column(), reason: reason(&error) }
 }
 
@@ -64,7 +53,8 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_back_equal() {
-        let results = Results { format: FORMAT, pagemill: "1 <&>\n\"".into(), ..Results::default() };
+        let results =
+            Results { format: FORMAT, pagemill: "1 <&>\n\"".into(), ..Results::default() };
         assert_eq!(read_json(&written(&results)).unwrap(), results);
     }
 

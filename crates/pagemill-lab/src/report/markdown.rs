@@ -46,9 +46,14 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 /// A table; `columns` holds title and whether it is a number. Fields must be escaped.
-pub(super) fn table(columns: &[(String, bool)], rows: &[Vec<String>], out: &mut dyn Write) -> Result<()> {
+pub(super) fn table(
+    columns: &[(String, bool)],
+    rows: &[Vec<String>],
+    out: &mut dyn Write,
+) -> Result<()> {
     let titles: Vec<&str> = columns.iter().map(|(title, _)| title.as_str()).collect();
-    let rule: Vec<&str> = columns.iter().map(|(_, number)| if *number { "---:" } else { "---" }).collect();
+    let rule: Vec<&str> =
+        columns.iter().map(|(_, number)| if *number { "---:" } else { "---" }).collect();
     writeln!(out, "\n| {} |\n| {} |", titles.join(" | "), rule.join(" | "))?;
     for row in rows {
         writeln!(out, "| {} |", row.join(" | "))?;
@@ -65,7 +70,11 @@ fn head(results: &Results, out: &mut dyn Write) -> Result<()> {
     writeln!(out, "# Storage report\n")?;
     let quick = if results.quick { " A quick run: small files, rough figures." } else { "" };
     let (version, started) = (escape(&results.pagemill), escape(&results.started));
-    writeln!(out, "`pagemill lab` {version}, {started}, took {}.{quick}", duration(results.elapsed_s))?;
+    writeln!(
+        out,
+        "`pagemill lab` {version}, {started}, took {}.{quick}",
+        duration(results.elapsed_s)
+    )?;
     if let Some(why) = &results.interrupted {
         writeln!(out, "\n> **The run ended early:** {}", escape(why))?;
     }
@@ -77,7 +86,8 @@ fn environment(results: &Results, out: &mut dyn Write) -> Result<()> {
         return Ok(());
     }
     writeln!(out, "\n## Environment")?;
-    let row = |fact: &crate::results::Fact| vec![escape(&wording::name(&fact.name)), escape(&fact.value)];
+    let row =
+        |fact: &crate::results::Fact| vec![escape(&wording::name(&fact.name)), escape(&fact.value)];
     let rows: Vec<Vec<String>> = results.environment.iter().map(row).collect();
     table(&[column("what", false), column("value", false)], &rows, out)
 }
@@ -90,10 +100,16 @@ fn answers(results: &Results, out: &mut dyn Write) -> Result<()> {
     writeln!(out, "\n## Best")?;
     let row = |best: &best::Best<'_>| {
         let place = format!("{}/{}", best.experiment.name, best.group.name);
-        vec![escape(&place), escape(&best.cell.name), best.figure.clone(), escape(&best.remark)]
+        let (name, figure) = best.headline();
+        vec![escape(&place), escape(name), figure.to_owned(), escape(&best.remark)]
     };
     let rows: Vec<Vec<String>> = best.iter().map(row).collect();
-    let columns = [column("group", false), column("best", false), column("figure", true), column("how sure", false)];
+    let columns = [
+        column("group", false),
+        column("best", false),
+        column("figure", true),
+        column("how sure", false),
+    ];
     table(&columns, &rows, out)
 }
 
@@ -118,7 +134,8 @@ fn warnings(results: &Results, out: &mut dyn Write) -> Result<()> {
     }
     writeln!(out, "\n## Warnings\n")?;
     for warning in &results.warnings {
-        let place = warning.group.as_ref().map_or(String::new(), |group| format!(" ({})", escape(group)));
+        let place =
+            warning.group.as_ref().map_or(String::new(), |group| format!(" ({})", escape(group)));
         let (kind, message) = (wording::warning(warning.kind), escape(&warning.message));
         writeln!(out, "- **{kind}**{place}: {message} *Remedy:* {}", escape(&warning.remedy))?;
     }
@@ -143,20 +160,25 @@ fn write_group(group: &Group, out: &mut dyn Write) -> Result<()> {
     let work = wording::work(group);
     let work = if work.is_empty() { work } else { format!(" ({work})") };
     writeln!(out, "\n### {}: {}{work}", escape(&group.name), escape(&group.title))?;
-    let baseline = group.baseline.as_ref().map_or("ratio".to_owned(), |name| format!("vs {}", escape(name)));
+    let baseline =
+        group.baseline.as_ref().map_or("ratio".to_owned(), |name| format!("vs {}", escape(name)));
     let columns = [
         column("cell", false),
-        column(&format!("{}, {}", wording::figure(group.figure), wording::direction(group.figure)), true),
+        column(
+            &format!("{}, {}", wording::figure(group.figure), wording::direction(group.figure)),
+            true,
+        ),
         column("interval", true),
         column("user", true),
         column("system", true),
         column("wait", true),
         (baseline, true),
         column("device", true),
-        column("calls of a turn", false),
+        column("calls and parts of a turn", false),
     ];
     let rows = rows(group);
-    let lines: Vec<Vec<String>> = rows.iter().map(|row| line(group, row, &call_names(&rows))).collect();
+    let lines: Vec<Vec<String>> =
+        rows.iter().map(|row| line(group, row, &call_names(&rows))).collect();
     table(&columns, &lines, out)?;
     notes(&rows, out)
 }
@@ -180,9 +202,15 @@ fn line(group: &Group, row: &Row<'_>, calls: &[&str]) -> Vec<String> {
         return fields;
     };
     let scale = scale(group);
-    let seconds = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| Scale::seconds().show(value));
-    let rate = row.device_rate.map_or(NOTHING.to_owned(), |rate| Scale::bytes_per_second().show(rate));
-    let called = calls.iter().filter_map(|name| Some(format!("{} {}", escape(name), count(*row.calls.get(name)?))));
+    let seconds =
+        |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| Scale::seconds().show(value));
+    let rate =
+        row.device_rate.map_or(NOTHING.to_owned(), |rate| Scale::bytes_per_second().show(rate));
+    let called = calls
+        .iter()
+        .filter_map(|name| Some(format!("{} {}", escape(name), count(*row.calls.get(name)?))));
+    let parts =
+        row.parts.iter().map(|(name, time)| format!("{} {}", escape(name), seconds(Some(*time))));
     vec![
         name,
         scale.show(found.median),
@@ -192,7 +220,7 @@ fn line(group: &Group, row: &Row<'_>, calls: &[&str]) -> Vec<String> {
         seconds(row.wait_s),
         against(group, row),
         rate,
-        called.collect::<Vec<_>>().join(", "),
+        called.chain(parts).collect::<Vec<_>>().join(", "),
     ]
 }
 
@@ -202,7 +230,7 @@ fn against(group: &Group, row: &Row<'_>) -> String {
         Against::Baseline => "baseline".to_owned(),
         Against::Compared(found) => {
             let span = range(found.ratio.low, found.ratio.high);
-            let word = wording::difference(found.difference, group.figure);
+            let word = wording::comparison(&found, group.figure);
             format!("{}× ({span}), {word}", digits(found.ratio.median))
         }
     }

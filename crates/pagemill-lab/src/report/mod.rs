@@ -22,6 +22,9 @@ pub use error::{Error, Result};
 pub use html::html;
 pub use json::{json, read_json};
 pub use markdown::markdown;
-pub use text::{text, text_group};
+pub use text::{text, text_ending, text_group};
+
+/// What a page says that it was made by.
+pub const GENERATOR: &str = "pagemill lab";
 
 pub(crate) use text_layout::{Align, Line, paragraph, printable, table};

@@ -3,7 +3,7 @@
 //! Invariants: rows stand in the order of the cells; user, system and wait times are medians over the turns, as the
 //! figure is; a cell is held against the baseline by the pairs of their turns, never by their medians.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::results::{Cell, Group, Sample};
 use crate::statistics::{Comparison, Summary, compare, summary};
@@ -25,6 +25,8 @@ pub(super) struct Row<'a> {
     pub(super) wait_s: Option<f64>,
     /// Bytes per second that the device moved, where that was seen.
     pub(super) device_rate: Option<f64>,
+    /// Seconds of the parts of a turn by name, where it has parts.
+    pub(super) parts: BTreeMap<&'a str, f64>,
     /// Calls of a turn by name.
     pub(super) calls: BTreeMap<&'a str, u64>,
 }
@@ -47,7 +49,8 @@ pub(super) fn rows(group: &Group) -> Vec<Row<'_>> {
 
 /// The unit of a group's figures.
 pub(super) fn scale(group: &Group) -> Scale {
-    let medians = group.cells.iter().filter_map(|cell| group.summary(cell)).map(|found| found.median);
+    let medians =
+        group.cells.iter().filter_map(|cell| group.summary(cell)).map(|found| found.median);
     Scale::fitting(group.figure, medians)
 }
 
@@ -61,6 +64,11 @@ pub(super) fn call_names<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
     let mut names: Vec<(&str, u64)> = most.into_iter().collect();
     names.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     names.into_iter().map(|(name, _)| name).collect()
+}
+
+/// The names of all parts of turns of the rows.
+pub(super) fn part_names<'a>(rows: &[Row<'a>]) -> BTreeSet<&'a str> {
+    rows.iter().flat_map(|row| row.parts.keys().copied()).collect()
 }
 
 /// The least coverage among the intervals of the rows.
@@ -78,6 +86,7 @@ fn row<'a>(group: &Group, cell: &'a Cell) -> Row<'a> {
         system_s: median(cell, |sample| Some(sample.system_s)),
         wait_s: median(cell, |sample| sample.wait_s),
         device_rate: median(cell, rate),
+        parts: parts(cell),
         calls: calls(cell),
     }
 }
@@ -96,6 +105,12 @@ fn against(group: &Group, cell: &Cell) -> Against {
 fn median(cell: &Cell, value: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
     let values: Vec<f64> = cell.samples.iter().filter_map(value).collect();
     summary(&values).map(|found| found.median)
+}
+
+fn parts(cell: &Cell) -> BTreeMap<&str, f64> {
+    let names = cell.samples.iter().flat_map(|sample| sample.parts.keys());
+    let time = |name: &'_ str| median(cell, |sample| sample.parts.get(name).copied());
+    names.filter_map(|name| Some((name.as_str(), time(name)?))).collect()
 }
 
 /// The median count of each call; a turn without a call counts as none of it.

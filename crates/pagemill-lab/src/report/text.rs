@@ -3,19 +3,23 @@
 //! Invariant: [`text_group`] says of a group what [`text`] says of it, so that what scrolled by while the lab ran can be
 //! printed again from the results.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use crate::results::{Experiment, Group, Outcome, Results, Verdict, Warning};
+use crate::statistics::LEAST_COVERAGE;
 
 use super::best;
 use super::error::Result;
-use super::rows::{Against, Row, call_names, least_coverage, rows, scale};
+use super::rows::{Against, Row, call_names, least_coverage, part_names, rows, scale};
 use super::text_layout::{Align, Line, paragraph, printable, table};
 use super::units::{Scale, count, digits, duration, range};
 use super::wording;
 
 /// Calls told by name in a table; the rest is in the other forms of the report.
 const MOST_CALLS: usize = 6;
+/// A call with a longer name gets a table of its own.
+const LONGEST_CALL: usize = 12;
 /// Coverage below which a table says what its intervals reach.
 const USUAL_COVERAGE: f64 = 0.95;
 
@@ -24,7 +28,9 @@ pub fn text(results: &Results, out: &mut dyn Write) -> Result<()> {
     head(results, out)?;
     for experiment in &results.experiments {
         write!(out, "\n{}: {}\n", printable(&experiment.name), printable(&experiment.title))?;
-        write!(out, "{}", paragraph(&experiment.question, 2, 2))?;
+        if !experiment.question.is_empty() {
+            write!(out, "{}", paragraph(&experiment.question, 2, 2))?;
+        }
         for group in &experiment.groups {
             text_group(experiment, group, out)?;
         }
@@ -33,6 +39,15 @@ pub fn text(results: &Results, out: &mut dyn Write) -> Result<()> {
             write!(out, "{}", paragraph(&line, 2, 4))?;
         }
     }
+    answers(results, out)?;
+    verdicts(&results.verdicts, out)?;
+    warnings(&results.warnings, out)
+}
+
+/// Writes all of the report but its tables, for whoever told those as they came.
+pub fn text_ending(results: &Results, out: &mut dyn Write) -> Result<()> {
+    writeln!(out)?;
+    head(results, out)?;
     answers(results, out)?;
     verdicts(&results.verdicts, out)?;
     warnings(&results.warnings, out)
@@ -64,7 +79,8 @@ fn head(results: &Results, out: &mut dyn Write) -> Result<()> {
         write!(out, "{}", paragraph(&format!("The run ended early: {why}"), 0, 2))?;
     }
     let facts = results.environment.iter();
-    let facts: Vec<(String, &str)> = facts.map(|fact| (wording::name(&fact.name), fact.value.as_str())).collect();
+    let facts: Vec<(String, &str)> =
+        facts.map(|fact| (wording::name(&fact.name), fact.value.as_str())).collect();
     let width = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(30);
     for (name, value) in facts {
         write!(out, "{}", paragraph(&format!("{name:<width$}  {value}"), 2, width + 4))?;
@@ -75,6 +91,8 @@ fn head(results: &Results, out: &mut dyn Write) -> Result<()> {
 fn figures(group: &Group, rows: &[Row<'_>]) -> String {
     let baseline = group.baseline.as_ref().map_or(String::new(), |name| format!("vs {name}"));
     let short: String = baseline.chars().take(20).collect();
+    let only = only_call(rows);
+    let call = only.map_or(String::new(), |name| format!("{name} calls"));
     let header = [
         ("cell", Align::Left),
         (wording::figure(group.figure), Align::Right),
@@ -85,23 +103,36 @@ fn figures(group: &Group, rows: &[Row<'_>]) -> String {
         (short.as_str(), Align::Right),
         ("", Align::Left),
         ("device", Align::Right),
+        (call.as_str(), Align::Right),
     ];
+    let parts = part_names(rows);
+    let header: Vec<(&str, Align)> =
+        header.into_iter().chain(parts.iter().map(|name| (*name, Align::Right))).collect();
     let scale = scale(group);
-    let lines: Vec<Line> = rows.iter().map(|row| line(group, row, &scale)).collect();
+    let lines: Vec<Line> = rows.iter().map(|row| line(group, row, &scale, only, &parts)).collect();
     table(&header, &lines, 4)
 }
 
-fn line(group: &Group, row: &Row<'_>, scale: &Scale) -> Line {
+fn line(
+    group: &Group,
+    row: &Row<'_>,
+    scale: &Scale,
+    call: Option<&str>,
+    parts: &BTreeSet<&str>,
+) -> Line {
     let name = row.cell.name.clone();
     let Some(found) = row.summary else {
         let (word, why) = row.cell.absent.as_ref().map_or(("no figures", ""), wording::absence);
         let remark = if why.is_empty() { word.to_owned() } else { format!("{word}: {why}") };
         return Line::Remark(name, remark);
     };
-    let seconds = |value: Option<f64>| value.map_or(String::new(), |value| Scale::seconds().show(value));
+    let seconds =
+        |value: Option<f64>| value.map_or(String::new(), |value| Scale::seconds().show(value));
     let rate = row.device_rate.map_or(String::new(), |rate| Scale::bytes_per_second().show(rate));
     let (ratio, word) = against(group, row);
-    Line::Fields(vec![
+    let calls =
+        call.and_then(|name| row.calls.get(name)).map_or(String::new(), |calls| count(*calls));
+    let fields = [
         name,
         scale.show(found.median),
         scale.show_range(found.low, found.high),
@@ -111,7 +142,18 @@ fn line(group: &Group, row: &Row<'_>, scale: &Scale) -> Line {
         ratio,
         word,
         rate,
-    ])
+        calls,
+    ];
+    let parts = parts.iter().map(|name| seconds(row.parts.get(name).copied()));
+    Line::Fields(fields.into_iter().chain(parts).collect())
+}
+
+/// The name of the call, when all cells make the same one: it then needs no table of its own.
+fn only_call<'a>(rows: &[Row<'a>]) -> Option<&'a str> {
+    match call_names(rows).as_slice() {
+        [name] if name.chars().count() <= LONGEST_CALL => Some(*name),
+        _ => None,
+    }
 }
 
 fn against(group: &Group, row: &Row<'_>) -> (String, String) {
@@ -120,7 +162,7 @@ fn against(group: &Group, row: &Row<'_>) -> (String, String) {
         Against::Baseline => (String::new(), "baseline".to_owned()),
         Against::Compared(found) => {
             let span = range(found.ratio.low, found.ratio.high);
-            let word = wording::difference(found.difference, group.figure);
+            let word = wording::comparison(&found, group.figure);
             (format!("{}× ({span})", digits(found.ratio.median)), word.to_owned())
         }
     }
@@ -130,7 +172,7 @@ fn against(group: &Group, row: &Row<'_>) -> (String, String) {
 fn calls(rows: &[Row<'_>]) -> String {
     let names = call_names(rows);
     let shown = names.get(..MOST_CALLS.min(names.len())).unwrap_or_default();
-    if shown.is_empty() {
+    if shown.is_empty() || only_call(rows).is_some() {
         return String::new();
     }
     let mut header = vec![("calls of a turn", Align::Left)];
@@ -142,7 +184,11 @@ fn calls(rows: &[Row<'_>]) -> String {
     let measured = rows.iter().filter(|row| !row.calls.is_empty());
     let lines: Vec<Line> = measured.map(line).collect();
     let more = names.len() - shown.len();
-    let rest = if more > 0 { format!("    and {} more\n", wording::number_of(more, "call")) } else { String::new() };
+    let rest = if more > 0 {
+        format!("    and {} more\n", wording::number_of(more, "call"))
+    } else {
+        String::new()
+    };
     table(&header, &lines, 4) + &rest
 }
 
@@ -150,9 +196,18 @@ fn coverage(rows: &[Row<'_>]) -> String {
     let Some(least) = least_coverage(rows).filter(|least| *least < USUAL_COVERAGE) else {
         return String::new();
     };
-    let turns = rows.iter().filter_map(|row| row.summary).map(|found| found.samples).min().unwrap_or(0);
+    let turns =
+        rows.iter().filter_map(|row| row.summary).map(|found| found.samples).min().unwrap_or(0);
     let turns = wording::number_of(turns, "turn");
-    paragraph(&format!("Intervals enclose the true median with {:.1} % only ({turns}).", least * 100.0), 4, 4)
+    let word = if least < LEAST_COVERAGE { ": too few for a word" } else { "" };
+    paragraph(
+        &format!(
+            "Intervals enclose the true median with {:.1} % only ({turns}){word}.",
+            least * 100.0
+        ),
+        4,
+        4,
+    )
 }
 
 fn answers(results: &Results, out: &mut dyn Write) -> Result<()> {
@@ -163,8 +218,7 @@ fn answers(results: &Results, out: &mut dyn Write) -> Result<()> {
     writeln!(out, "\nbest")?;
     for best in best {
         let place = format!("{}/{}", best.experiment.name, best.group.name);
-        let line = format!("{place}: {}, {}; {}", best.cell.name, best.figure, best.remark);
-        write!(out, "{}", paragraph(&line, 2, 4))?;
+        write!(out, "{}", paragraph(&format!("{place}: {}", best.sentence()), 2, 4))?;
     }
     Ok(())
 }
@@ -193,9 +247,12 @@ fn verdicts(verdicts: &[Verdict], out: &mut dyn Write) -> Result<()> {
 
 /// How many claims came out which way.
 pub(super) fn tally(verdicts: &[Verdict]) -> String {
-    let count = |outcome: Outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
-    let counted = wording::OUTCOMES.iter().map(|outcome| (count(*outcome), wording::outcome(*outcome).1));
-    let told = counted.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    let count =
+        |outcome: Outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
+    let counted =
+        wording::OUTCOMES.iter().map(|outcome| (count(*outcome), wording::outcome(*outcome).1));
+    let told =
+        counted.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
     told.collect::<Vec<_>>().join(", ")
 }
 

@@ -38,10 +38,12 @@ impl Scale {
     pub(super) fn fitting(figure: Figure, values: impl IntoIterator<Item = f64>) -> Self {
         let units = units_of(figure);
         let usable = |value: &f64| value.is_finite() && *value > 0.0;
-        let range = values.into_iter().filter(usable).fold(None, |range: Option<(f64, f64)>, value| {
-            Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
-        });
-        let common = range.filter(|(low, high)| high / low <= WIDEST).map(|(low, _)| best(units, low));
+        let range =
+            values.into_iter().filter(usable).fold(None, |range: Option<(f64, f64)>, value| {
+                Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
+            });
+        let common =
+            range.filter(|(low, high)| high / low <= WIDEST).map(|(low, _)| best(units, low));
         Self { units, common }
     }
 
@@ -60,25 +62,31 @@ impl Scale {
         if !value.is_finite() {
             return NOTHING.to_owned();
         }
+        if value == 0.0 || self.is_count() {
+            return short(value);
+        }
         let unit = self.unit(value);
         with_unit(&digits(value / size(unit)), unit)
     }
 
-    /// A round value, as beside a grid line: without zeros at its end.
-    pub(super) fn show_short(&self, value: f64) -> String {
-        if value == 0.0 {
-            return "0".to_owned();
-        }
-        let unit = self.unit(value);
-        with_unit(&short(value / size(unit)), unit)
+    /// Name and size of the unit for a chart, whose grid is to lie at round values of it.
+    pub(super) fn of_chart(&self, smallest: f64) -> (&'static str, f64) {
+        let unit = self.unit(smallest);
+        (unit.0, size(unit))
     }
 
     /// Two ends of an interval; the unit is left out when all values of the group have the same.
     pub(super) fn show_range(&self, low: f64, high: f64) -> String {
         match self.common {
+            Some(_) if self.is_count() => format!("{}–{}", short(low), short(high)),
             Some(unit) => range(low / size(unit), high / size(unit)),
             None => format!("{} – {}", self.show(low), self.show(high)),
         }
+    }
+
+    /// Counts are mostly whole, and read better so.
+    fn is_count(&self) -> bool {
+        self.units == COUNTS
     }
 
     fn unit(&self, value: f64) -> Unit {
@@ -86,7 +94,7 @@ impl Scale {
     }
 }
 
-/// Two ends of an interval of plain numbers.
+/// Two ends of an interval of plain numbers; a missing end is told as such.
 pub(super) fn range(low: f64, high: f64) -> String {
     format!("{}–{}", digits(low), digits(high))
 }
@@ -131,6 +139,9 @@ pub(super) fn size_of(bytes: u64) -> String {
             break;
         }
         (value, unit) = (value / KIB, larger);
+    }
+    if bytes == 1 {
+        return "1 byte".to_owned();
     }
     if bytes < 1024 { format!("{bytes} bytes") } else { format!("{} {unit}", short(value)) }
 }
@@ -223,7 +234,8 @@ mod tests {
 
     #[test]
     fn digits_keep_three_that_count() {
-        let cases = [(99.96, "100"), (9.996, "10.0"), (0.9996, "1.00"), (0.012, "0.012"), (0.0, "0")];
+        let cases =
+            [(99.96, "100"), (9.996, "10.0"), (0.9996, "1.00"), (0.012, "0.012"), (0.0, "0")];
         for (value, text) in cases {
             assert_eq!(digits(value), text);
         }
@@ -232,8 +244,14 @@ mod tests {
 
     #[test]
     fn sizes_and_times_read_as_people_say_them() {
-        assert_eq!((size_of(512), size_of(1 << 20), size_of(1_395_864_371)), ("512 bytes".into(), "1 MiB".into(), "1.3 GiB".into()));
-        assert_eq!((duration(843.0), duration(7300.0), duration(1.5)), ("14 min 3 s".into(), "2 h 1 min".into(), "1.50 s".into()));
+        assert_eq!(
+            (size_of(512), size_of(1 << 20), size_of(1_395_864_371)),
+            ("512 bytes".into(), "1 MiB".into(), "1.3 GiB".into())
+        );
+        assert_eq!(
+            (duration(843.0), duration(7300.0), duration(1.5)),
+            ("14 min 3 s".into(), "2 h 1 min".into(), "1.50 s".into())
+        );
         assert_eq!(count(1_310_720), "1,310,720");
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: an outcome has a mark as well as a word, so that no reader depends on colour.
 
 use crate::results::{Absence, CacheState, Figure, Group, Outcome, WarningKind};
-use crate::statistics::Difference;
+use crate::statistics::{Comparison, Difference, LEAST_COVERAGE};
 
 use super::units::size_of;
 
@@ -17,6 +17,17 @@ pub(super) fn difference(difference: Difference, figure: Figure) -> &'static str
         (Difference::NotSeen, _) => "no difference seen",
     }
 }
+
+/// The word for a comparison; where there are too few turns for any, it says that.
+pub(super) fn comparison(found: &Comparison, figure: Figure) -> &'static str {
+    match found.difference {
+        Difference::NotSeen if found.ratio.coverage < LEAST_COVERAGE => TOO_FEW,
+        word => difference(word, figure),
+    }
+}
+
+/// Stands where turns are lacking, and not a difference.
+pub(super) const TOO_FEW: &str = "too few turns";
 
 /// What a cell's figure is.
 pub(super) fn figure(figure: Figure) -> &'static str {
@@ -47,7 +58,8 @@ pub(super) fn cache(state: CacheState) -> Option<&'static str> {
 /// What work a group does: its size and the state of the cache.
 pub(super) fn work(group: &Group) -> String {
     let size = (group.bytes > 0).then(|| size_of(group.bytes));
-    let parts: Vec<String> = size.into_iter().chain(cache(group.cache).map(str::to_owned)).collect();
+    let parts: Vec<String> =
+        size.into_iter().chain(cache(group.cache).map(str::to_owned)).collect();
     parts.join(", ")
 }
 
@@ -103,7 +115,9 @@ pub(super) fn name(name: &str) -> String {
 /// Names in a row: the first three, and how many more.
 pub(super) fn some_of(names: &[&str]) -> String {
     match names {
-        [a, b, c, rest @ ..] if rest.len() > 1 => format!("{a}, {b}, {c} and {} others", rest.len()),
+        [a, b, c, rest @ ..] if rest.len() > 1 => {
+            format!("{a}, {b}, {c} and {} others", rest.len())
+        }
         _ => names.join(", "),
     }
 }

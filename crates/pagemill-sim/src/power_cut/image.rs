@@ -43,16 +43,25 @@ pub(super) fn make(recording: &Recording, call: usize, loss: Loss, into: &Path) 
             Name::Directory => std::fs::create_dir_all(&target)?,
             Name::NoDirectory => {}
             // Where its directory was lost, the file is too.
-            Name::File(_) if !target.parent().is_some_and(Path::is_dir) => {}
+            Name::File(_) | Name::Link(_) if !target.parent().is_some_and(Path::is_dir) => {}
+            Name::Link(call) => {
+                let made = recording.made.get(*call).map(|made| &made.change);
+                if let Some(Change::Link { target: leads, .. }) = made {
+                    std::os::unix::fs::symlink(leads, &target)?;
+                }
+            }
             Name::File(file) => {
                 std::fs::write(&target, contents.get(file).map_or(&[][..], Vec::as_slice))?;
                 std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o600))?;
             }
         }
     }
-    // From the inside out. Where a file in it was not lost, its removal was.
+    // From the inside out. A directory is removed when it is empty: what was in it is gone with it, synced or not.
     for (path, _) in names.iter().rev().filter(|(_, what)| **what == Name::NoDirectory) {
-        let _ = std::fs::remove_dir(into.join(path));
+        let target = into.join(path);
+        if target.is_dir() {
+            std::fs::remove_dir_all(target)?;
+        }
     }
     Ok(())
 }
@@ -71,6 +80,8 @@ enum Name {
     Directory,
     NoDirectory,
     File(FileNumber),
+    /// That of the link that was made by a call.
+    Link(usize),
 }
 
 type Names = BTreeMap<PathBuf, Name>;
@@ -131,7 +142,7 @@ impl<'r> Image<'r> {
                 };
                 self.change_bytes(bytes, change, fate);
             } else if fate == Fate::Kept {
-                change_names(&mut names, change);
+                change_names(&mut names, change, call);
             }
         }
         Ok((names, contents))
@@ -151,7 +162,8 @@ impl<'r> Image<'r> {
                 Change::Create { path, .. }
                 | Change::Remove { path }
                 | Change::CreateDir { path }
-                | Change::RemoveDir { path } => is_synced(path),
+                | Change::RemoveDir { path }
+                | Change::Link { path, .. } => is_synced(path),
                 change => change.file().is_some_and(|file| files.get(&file) == Some(&true)),
             };
             match &call.change {
@@ -225,8 +237,11 @@ impl<'r> Image<'r> {
     }
 }
 
-fn change_names(names: &mut Names, change: &Change) {
+fn change_names(names: &mut Names, change: &Change, call: usize) {
     match change {
+        Change::Link { path, .. } => {
+            names.insert(path.clone(), Name::Link(call));
+        }
         Change::Create { path, file } => {
             names.insert(path.clone(), Name::File(*file));
         }

@@ -61,6 +61,10 @@ pub(super) enum Change {
     RemoveDir {
         path: PathBuf,
     },
+    Link {
+        path: PathBuf,
+        target: PathBuf,
+    },
     SyncDir {
         path: PathBuf,
     },
@@ -202,6 +206,7 @@ impl Recording {
             Change::Remove { path } => format!("remove {}", name(path)),
             Change::CreateDir { path } => format!("create directory {}", name(path)),
             Change::RemoveDir { path } => format!("remove directory {}", name(path)),
+            Change::Link { path, .. } => format!("link {}", name(path)),
             Change::SyncDir { path } => format!("sync directory {}", name(path)),
         }
     }
@@ -225,6 +230,7 @@ impl Change {
                 | Self::Allocate { .. }
                 | Self::Reserve { .. }
                 | Self::CreateDir { .. }
+                | Self::Link { .. }
         )
     }
 

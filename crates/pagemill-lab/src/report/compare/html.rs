@@ -36,7 +36,11 @@ pub fn html(first: &Run<'_>, second: &Run<'_>, out: &mut dyn Write) -> Result<()
 }
 
 fn entries(sides: &Sides<'_>) -> Vec<(String, String, usize)> {
-    let fixed = [("summary", "The two runs"), ("environment", "What differs around them"), ("claims", "The claims")];
+    let fixed = [
+        ("summary", "The two runs"),
+        ("environment", "What differs around them"),
+        ("claims", "The claims"),
+    ];
     let fixed = fixed.into_iter().filter(|(id, _)| *id != "claims" || !sides.verdicts.is_empty());
     let mut entries: Vec<_> = fixed.map(|(id, text)| (id.to_owned(), text.to_owned(), 0)).collect();
     let groups = sides.groups.iter().enumerate();
@@ -78,7 +82,7 @@ fn head(first: &Run<'_>, second: &Run<'_>, sides: &Sides<'_>, page: &mut Markup)
 fn environment(sides: &Sides<'_>, page: &mut Markup) {
     page.tag("section", &[("id", "environment")], |page| {
         page.leaf("h2", &[], "What differs around them");
-        let same = format!("{} are the same.", wording::number_of(sides.same_facts, "fact"));
+        let same = sides.facts_sentence();
         page.leaf("p", &[("class", "question")], &same);
         let value = |value: Option<&str>| Field::text(value.unwrap_or("not recorded"));
         let row = |fact: &super::FactPair<'_>| {
@@ -109,23 +113,45 @@ fn verdicts(sides: &Sides<'_>, page: &mut Markup) {
     });
 }
 
-fn write_group(runs: [&Run<'_>; 2], sides: &Sides<'_>, at: usize, group: &GroupPair<'_>, page: &mut Markup) {
+fn write_group(
+    runs: [&Run<'_>; 2],
+    sides: &Sides<'_>,
+    at: usize,
+    group: &GroupPair<'_>,
+    page: &mut Markup,
+) {
     page.tag("section", &[("class", "group"), ("id", &format!("g{at}"))], |page| {
         page.leaf("h3", &[], group.title);
-        let work = format!("{} · {}, {}", group.name, wording::figure(group.figure), wording::direction(group.figure));
+        let work = format!(
+            "{} · {}, {}",
+            group.name,
+            wording::figure(group.figure),
+            wording::direction(group.figure)
+        );
         page.leaf("p", &[("class", "work")], &work);
         if let Some(doubt) = &group.doubt {
             page.leaf("p", &[("class", "alert")], doubt);
         }
-        let bars: Vec<Bar<'_>> = group.cells.iter().flat_map(|cell| [0, 1].map(|side| bar(runs, sides, group, cell, side))).collect();
+        let bars: Vec<Bar<'_>> = group
+            .cells
+            .iter()
+            .flat_map(|cell| [0, 1].map(|side| bar(runs, sides, group, cell, side)))
+            .collect();
         bars::write(&bars, &format!("{}: both runs", group.title), None, page);
         fold(page, "All figures", |page| figures(sides, group, page));
     });
 }
 
-fn bar<'a>(runs: [&Run<'a>; 2], sides: &Sides<'a>, group: &GroupPair<'a>, cell: &CellPair<'a>, side: usize) -> Bar<'a> {
+fn bar<'a>(
+    runs: [&Run<'a>; 2],
+    sides: &Sides<'a>,
+    group: &GroupPair<'a>,
+    cell: &CellPair<'a>,
+    side: usize,
+) -> Bar<'a> {
     let found = cell.found.get(side).copied().flatten();
-    let turns = runs.get(side).and_then(|run| turns(run, &group.name, cell.name)).unwrap_or_default();
+    let turns =
+        runs.get(side).and_then(|run| turns(run, &group.name, cell.name)).unwrap_or_default();
     let shown = found.map(|found| Shown {
         median: found.median,
         low: found.low,
@@ -134,19 +160,33 @@ fn bar<'a>(runs: [&Run<'a>; 2], sides: &Sides<'a>, group: &GroupPair<'a>, cell: 
         figure: group.scale.show(found.median),
         interval: group.scale.show_range(found.low, found.high),
     });
-    let word = cell.shift.filter(|_| side == 1).map(|shift| format!("{}× · {}", digits(shift.ratio), shift.word(group.figure)));
+    let word = cell
+        .shift
+        .filter(|_| side == 1)
+        .map(|shift| format!("{}× · {}", digits(shift.ratio), shift.word(group.figure)));
     let remark = match found {
         Some(_) => word.unwrap_or_default(),
         None => cell.side(side, &group.scale),
     };
-    let look = if side == 1 { "second" } else { "" };
-    Bar { name: cell.name, look, tag: sides.labels.get(side).copied().unwrap_or_default(), shown, remark }
+    let look = if side == 1 { "second" } else { "first" };
+    Bar {
+        name: cell.name,
+        look,
+        tag: sides.labels.get(side).copied().unwrap_or_default(),
+        shown,
+        remark,
+    }
 }
 
 /// The figures of the turns of a cell, by the names of its group and its own.
 fn turns(run: &Run<'_>, group: &str, cell: &str) -> Option<Vec<f64>> {
-    let groups = run.results.experiments.iter().flat_map(|experiment| experiment.groups.iter().map(move |group| (experiment, group)));
-    let mut named = groups.filter(|(experiment, each)| format!("{}/{}", experiment.name, each.name) == group);
+    let groups = run
+        .results
+        .experiments
+        .iter()
+        .flat_map(|experiment| experiment.groups.iter().map(move |group| (experiment, group)));
+    let mut named =
+        groups.filter(|(experiment, each)| format!("{}/{}", experiment.name, each.name) == group);
     let found: &Group = named.next()?.1;
     Some(found.figures(found.cell(cell)?))
 }
@@ -156,12 +196,20 @@ fn figures(sides: &Sides<'_>, group: &GroupPair<'_>, page: &mut Markup) {
     let row = |cell: &CellPair<'_>| {
         let ratio = cell.shift.map_or(String::new(), |shift| shift.figure());
         let word = cell.shift.map_or("", |shift| shift.word(group.figure));
-        let side = |at| Field { text: cell.side(at, &group.scale), number: cell.found.get(at).copied().flatten().map(|found| found.median) };
+        let side = |at| Field {
+            text: cell.side(at, &group.scale),
+            number: cell.found.get(at).copied().flatten().map(|found| found.median),
+        };
         let ratio = Field { text: ratio, number: cell.shift.map(|shift| shift.ratio) };
         vec![Field::text(cell.name), side(0), side(1), ratio, Field::text(word)]
     };
     let rows: Vec<Vec<Field>> = group.cells.iter().map(row).collect();
-    tables::write("Medians with their intervals", &["cell", a, b, "second against first", "seen"], &rows, page);
+    tables::write(
+        "Medians with their intervals",
+        &["cell", a, b, "second against first", "seen"],
+        &rows,
+        page,
+    );
 }
 
 fn lone_groups(sides: &Sides<'_>, page: &mut Markup) {

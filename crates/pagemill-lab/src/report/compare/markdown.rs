@@ -35,8 +35,7 @@ fn columns(sides: &Sides<'_>, first: &str, number: bool) -> Vec<(String, bool)> 
 }
 
 fn environment(sides: &Sides<'_>, out: &mut dyn Write) -> Result<()> {
-    let differing = wording::number_of(sides.facts.len(), "fact");
-    writeln!(out, "\n## Environment\n\n{differing} differ, {} are the same.", sides.same_facts)?;
+    writeln!(out, "\n## Environment\n\n{}", sides.facts_sentence())?;
     if sides.facts.is_empty() {
         return Ok(());
     }

@@ -2,8 +2,8 @@
 //!
 //! Turns of different runs were not taken next to each other, so they make no pairs. A word is given only where the
 //! intervals of the two medians do not overlap at all (see `shift`), which is stricter than a test at the same level:
-//! where it stands it can be relied on, where it does not there may be a difference all the same. Invariants: what only one run has is listed, never dropped; a ratio of
-//! times stands only where both did work of the same size.
+//! where it stands it can be relied on, where it does not there may be a difference all the same. Invariants: what only
+//! one run has is listed, never dropped; a ratio of times stands only where both did work of the same size.
 
 mod html;
 mod markdown;
@@ -90,15 +90,29 @@ impl<'a> Sides<'a> {
     /// How many cells came out which way: better, worse, no difference seen.
     fn counts(&self) -> [usize; 3] {
         use crate::statistics::Difference::{Faster, NotSeen, Slower};
-        let shifts = || self.groups.iter().flat_map(|group| &group.cells).filter_map(|cell| cell.shift);
-        [Faster, Slower, NotSeen].map(|word| shifts().filter(|shift| shift.difference == word).count())
+        let shifts =
+            || self.groups.iter().flat_map(|group| &group.cells).filter_map(|cell| cell.shift);
+        [Faster, Slower, NotSeen]
+            .map(|word| shifts().filter(|shift| shift.difference == word).count())
     }
 
     /// The counts in a sentence.
     fn sentence(&self) -> String {
         let [better, worse, open] = self.counts();
         let [first, second] = self.labels;
-        format!("Against {first}, {second} is better in {better} cells and worse in {worse}; in {open} no difference was seen.")
+        format!(
+            "Against {first}, {second} is better in {better} cells and worse in {worse}; in {open} no difference was \
+             seen, or turns were too few."
+        )
+    }
+
+    /// How many facts differ, in a sentence.
+    fn facts_sentence(&self) -> String {
+        format!(
+            "{} other than in the first run, {} the same.",
+            wording::number_of(self.facts.len(), "fact"),
+            self.same_facts
+        )
     }
 }
 
@@ -106,7 +120,11 @@ impl CellPair<'_> {
     /// Figure and interval of one side, or why there is none.
     fn side(&self, at: usize, scale: &Scale) -> String {
         match (self.found.get(at).copied().flatten(), self.sides.get(at).copied().flatten()) {
-            (Some(found), _) => format!("{} ({})", scale.show(found.median), scale.show_range(found.low, found.high)),
+            (Some(found), _) => format!(
+                "{} ({})",
+                scale.show(found.median),
+                scale.show_range(found.low, found.high)
+            ),
             (None, Some(cell)) => {
                 let absence = cell.absent.as_ref().map(wording::absence);
                 absence.map_or("no figures".to_owned(), |(word, why)| format!("{word}: {why}"))
@@ -117,16 +135,24 @@ impl CellPair<'_> {
 }
 
 fn facts<'a>(first: &'a [Fact], second: &'a [Fact]) -> (Vec<FactPair<'a>>, usize) {
-    let value = |facts: &'a [Fact], name: &str| facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.as_str());
+    let value = |facts: &'a [Fact], name: &str| {
+        facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.as_str())
+    };
     let new = second.iter().filter(|fact| value(first, &fact.name).is_none());
     let names: Vec<&str> = first.iter().chain(new).map(|fact| fact.name.as_str()).collect();
-    let pairs = names.iter().map(|name| FactPair { name, values: [value(first, name), value(second, name)] });
-    let (same, differing): (Vec<_>, Vec<_>) = pairs.partition(|pair| pair.values[0] == pair.values[1]);
+    let pairs = names
+        .iter()
+        .map(|name| FactPair { name, values: [value(first, name), value(second, name)] });
+    let (same, differing): (Vec<_>, Vec<_>) =
+        pairs.partition(|pair| pair.values[0] == pair.values[1]);
     (differing, same.len())
 }
 
 fn groups<'a>(first: &'a Results, second: &'a Results) -> Vec<GroupPair<'a>> {
-    let all = first.experiments.iter().flat_map(|experiment| experiment.groups.iter().map(move |group| (experiment, group)));
+    let all = first
+        .experiments
+        .iter()
+        .flat_map(|experiment| experiment.groups.iter().map(move |group| (experiment, group)));
     let both = all.filter_map(|(experiment, group)| {
         let other = second.group(&experiment.name, &group.name)?;
         Some(pair(format!("{}/{}", experiment.name, group.name), group, other))
@@ -135,8 +161,12 @@ fn groups<'a>(first: &'a Results, second: &'a Results) -> Vec<GroupPair<'a>> {
 }
 
 fn lone(of: &Results, other: &Results, side: usize) -> impl Iterator<Item = (String, usize)> {
-    let all = of.experiments.iter().flat_map(|experiment| experiment.groups.iter().map(move |group| (experiment, group)));
-    let lone = all.filter(|(experiment, group)| other.group(&experiment.name, &group.name).is_none());
+    let all = of
+        .experiments
+        .iter()
+        .flat_map(|experiment| experiment.groups.iter().map(move |group| (experiment, group)));
+    let lone =
+        all.filter(|(experiment, group)| other.group(&experiment.name, &group.name).is_none());
     lone.map(move |(experiment, group)| (format!("{}/{}", experiment.name, group.name), side))
 }
 
@@ -146,7 +176,14 @@ fn pair<'a>(name: String, first: &'a Group, second: &'a Group) -> GroupPair<'a> 
     let cells: Vec<CellPair<'_>> = names.map(|name| cell_pair(name, first, second)).collect();
     let medians = cells.iter().flat_map(|cell| cell.found).flatten().map(|found| found.median);
     let scale = Scale::fitting(first.figure, medians);
-    GroupPair { name, title: &first.title, figure: first.figure, doubt: doubt(first, second), scale, cells }
+    GroupPair {
+        name,
+        title: &first.title,
+        figure: first.figure,
+        doubt: doubt(first, second),
+        scale,
+        cells,
+    }
 }
 
 fn cell_pair<'a>(name: &'a str, first: &'a Group, second: &'a Group) -> CellPair<'a> {
@@ -156,7 +193,8 @@ fn cell_pair<'a>(name: &'a str, first: &'a Group, second: &'a Group) -> CellPair
         sides[0].and_then(|cell| first.summary(cell)),
         sides[1].and_then(|cell| second.summary(cell)).filter(|_| same_figure),
     ];
-    let comparable = first.bytes == second.bytes || matches!(first.figure, Figure::Throughput | Figure::Rate | Figure::Latency);
+    let comparable = first.bytes == second.bytes
+        || matches!(first.figure, Figure::Throughput | Figure::Rate | Figure::Latency);
     let shift = match found {
         [Some(a), Some(b)] if comparable => shift(&a, &b, first.figure.more_is_better()),
         _ => None,
@@ -167,17 +205,25 @@ fn cell_pair<'a>(name: &'a str, first: &'a Group, second: &'a Group) -> CellPair
 /// In what the work of the two differs.
 fn doubt(first: &Group, second: &Group) -> Option<String> {
     if first.figure != second.figure {
-        return Some(format!("not comparable: {} in the one, {} in the other", wording::figure(first.figure), wording::figure(second.figure)));
+        return Some(format!(
+            "not comparable: {} in the one, {} in the other",
+            wording::figure(first.figure),
+            wording::figure(second.figure)
+        ));
     }
-    let sizes = (first.bytes != second.bytes).then(|| format!("{} and {} of work", size_of(first.bytes), size_of(second.bytes)));
+    let sizes = (first.bytes != second.bytes)
+        .then(|| format!("{} and {} of work", size_of(first.bytes), size_of(second.bytes)));
     let state = |group: &Group| wording::cache(group.cache).unwrap_or("any state of the cache");
-    let caches = (first.cache != second.cache).then(|| format!("{} and {}", state(first), state(second)));
+    let caches =
+        (first.cache != second.cache).then(|| format!("{} and {}", state(first), state(second)));
     let parts: Vec<String> = sizes.into_iter().chain(caches).collect();
     (!parts.is_empty()).then(|| format!("not the same work: {}", parts.join("; ")))
 }
 
 fn verdicts<'a>(first: &'a Results, second: &'a Results) -> Vec<VerdictPair<'a>> {
-    let outcome = |of: &Results, id: &str| of.verdicts.iter().find(|verdict| verdict.id == id).map(|verdict| verdict.outcome);
+    let outcome = |of: &Results, id: &str| {
+        of.verdicts.iter().find(|verdict| verdict.id == id).map(|verdict| verdict.outcome)
+    };
     let new = second.verdicts.iter().filter(|verdict| outcome(first, &verdict.id).is_none());
     let pair = |verdict: &'a crate::results::Verdict| VerdictPair {
         claim: &verdict.claim,
@@ -188,5 +234,7 @@ fn verdicts<'a>(first: &'a Results, second: &'a Results) -> Vec<VerdictPair<'a>>
 
 /// The outcome of one run in words.
 fn outcome(outcome: Option<Outcome>) -> String {
-    outcome.map(wording::outcome).map_or("not in this run".to_owned(), |(mark, word)| format!("{mark} {word}"))
+    outcome
+        .map(wording::outcome)
+        .map_or("not in this run".to_owned(), |(mark, word)| format!("{mark} {word}"))
 }

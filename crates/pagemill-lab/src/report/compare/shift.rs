@@ -17,6 +17,8 @@ pub(super) struct Shift {
     pub(super) high: f64,
     /// The word for the second run.
     pub(super) difference: Difference,
+    /// Whether both runs had turns enough for a word.
+    pub(super) trusted: bool,
 }
 
 /// Holds the second against the first. `None` where a ratio means nothing.
@@ -34,7 +36,7 @@ pub(super) fn shift(first: &Summary, second: &Summary, more_is_better: bool) -> 
         true if high < 1.0 && ratio < 1.0 - NEGLIGIBLE => Difference::Slower,
         _ => Difference::NotSeen,
     };
-    Some(Shift { ratio, low, high, difference })
+    Some(Shift { ratio, low, high, difference, trusted })
 }
 
 impl Shift {
@@ -45,7 +47,7 @@ impl Shift {
 
     /// The word.
     pub(super) fn word(&self, figure: Figure) -> &'static str {
-        wording::difference(self.difference, figure)
+        if self.trusted { wording::difference(self.difference, figure) } else { wording::TOO_FEW }
     }
 }
 
@@ -74,12 +76,18 @@ mod tests {
     fn too_few_turns_and_too_small_a_ratio_leave_it_open() {
         let few = Summary { coverage: 0.75, ..summary(1.0, 1.1, 1.2) };
         assert_eq!(word(few, summary(2.0, 2.1, 2.2), true), Difference::NotSeen);
-        assert_eq!(word(summary(1.0, 1.0, 1.0), summary(1.01, 1.01, 1.01), true), Difference::NotSeen);
+        assert_eq!(
+            word(summary(1.0, 1.0, 1.0), summary(1.01, 1.01, 1.01), true),
+            Difference::NotSeen
+        );
     }
 
     #[test]
     fn no_ratio_with_nothing() {
         assert_eq!(shift(&summary(0.0, 0.0, 0.0), &summary(1.0, 1.0, 1.0), true), None);
-        assert_eq!(shift(&summary(f64::NAN, f64::NAN, f64::NAN), &summary(1.0, 1.0, 1.0), true), None);
+        assert_eq!(
+            shift(&summary(f64::NAN, f64::NAN, f64::NAN), &summary(1.0, 1.0, 1.0), true),
+            None
+        );
     }
 }

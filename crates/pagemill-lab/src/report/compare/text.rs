@@ -16,7 +16,10 @@ pub fn text(first: &Run<'_>, second: &Run<'_>, out: &mut dyn Write) -> Result<()
     for (name, run) in ["A", "B"].iter().zip([first, second]) {
         let results = run.results;
         let quick = if results.quick { ", quick" } else { "" };
-        let line = format!("{name}  {}: {}, pagemill {}{quick}", run.label, results.started, results.pagemill);
+        let line = format!(
+            "{name}  {}: {}, pagemill {}{quick}",
+            run.label, results.started, results.pagemill
+        );
         write!(out, "{}", paragraph(&line, 0, 3))?;
     }
     write!(out, "{}", paragraph(&sides.sentence(), 0, 0))?;
@@ -32,10 +35,11 @@ pub fn text(first: &Run<'_>, second: &Run<'_>, out: &mut dyn Write) -> Result<()
 }
 
 fn environment(sides: &Sides<'_>, out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "\nenvironment: {} differ, {} are the same", wording::number_of(sides.facts.len(), "fact"), sides.same_facts)?;
+    writeln!(out, "\nenvironment: {}", sides.facts_sentence())?;
     for fact in &sides.facts {
         for (name, value) in ["A", "B"].iter().zip(fact.values) {
-            let line = format!("{} {name}: {}", wording::name(fact.name), value.unwrap_or("not recorded"));
+            let line =
+                format!("{} {name}: {}", wording::name(fact.name), value.unwrap_or("not recorded"));
             write!(out, "{}", paragraph(&line, 2, 4))?;
         }
     }

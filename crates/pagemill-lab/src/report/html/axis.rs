@@ -23,11 +23,14 @@ impl Axis {
     /// From zero to the largest, or logarithmic where the values lie far apart.
     pub(super) fn fitting(values: &[f64]) -> Self {
         let usable = values.iter().copied().filter(|value| value.is_finite() && *value > 0.0);
-        let (low, high) = usable.fold((f64::MAX, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        let (low, high) = usable
+            .fold((f64::MAX, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
         if low < f64::MAX && high / low >= LOG_FROM && high / low < f64::MAX {
-            return Self { low, high, log: true };
+            return Self { low: round_down(low), high: round_up(high), log: true };
         }
-        Self::from_zero(values.iter().copied())
+        let exact = Self::from_zero(values.iter().copied());
+        let step = round_step(exact.high / 4.0);
+        Self { high: (exact.high / step).ceil() * step, ..exact }
     }
 
     /// Logarithmic where all values are above zero: for parameters, which are mostly powers of two.
@@ -59,7 +62,7 @@ impl Axis {
 
     fn linear_ticks(&self) -> Vec<f64> {
         let step = round_step((self.high - self.low) / 4.0);
-        let count = ((self.high - self.low) / step).floor().min(8.0) as usize;
+        let count = ((self.high - self.low) / step + 0.001).floor().min(8.0) as usize;
         (0..=count).map(|at| self.low + step * at as f64).collect()
     }
 
@@ -67,13 +70,27 @@ impl Axis {
     fn log_ticks(&self) -> Vec<f64> {
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let decades = last.saturating_sub(first);
-        let factors: &[f64] = if decades <= 2 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let factors: &[f64] = if self.high / self.low < 150.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let every = usize::try_from(decades / 6).unwrap_or(0) + 1;
-        let powers = (first..=last).step_by(every).flat_map(|power| {
-            factors.iter().map(move |factor| factor * 10.0_f64.powi(power))
-        });
-        powers.filter(|tick| (self.low..=self.high).contains(tick)).collect()
+        let powers = (first..=last)
+            .step_by(every)
+            .flat_map(|power| factors.iter().map(move |factor| factor * 10.0_f64.powi(power)));
+        powers.filter(|tick| (self.low * 0.999..=self.high * 1.001).contains(tick)).collect()
     }
+}
+
+/// 1, 2 or 5 times a power of ten, at or above the value.
+fn round_up(value: f64) -> f64 {
+    let near = round_step(value * 0.999_999);
+    if near.is_finite() { near } else { value }
+}
+
+/// 1, 2 or 5 times a power of ten, at or below the value.
+fn round_down(value: f64) -> f64 {
+    let power = 10.0_f64.powf(value.log10().floor());
+    let factor = [5.0, 2.0, 1.0].into_iter().find(|factor| factor * power <= value * 1.000_001);
+    let low = factor.unwrap_or(1.0) * power;
+    if low.is_normal() { low } else { value }
 }
 
 /// 1, 2 or 5 times a power of ten, at or above the step.
@@ -100,7 +117,12 @@ mod tests {
 
     #[test]
     fn a_place_is_within_the_chart_whatever_comes() {
-        for axis in [Axis::fitting(&[]), Axis::fitting(&[f64::NAN, -1.0]), Axis::of_parameter(&[4.0]), Axis::fitting(&[1e-300, 1e300])] {
+        for axis in [
+            Axis::fitting(&[]),
+            Axis::fitting(&[f64::NAN, -1.0]),
+            Axis::of_parameter(&[4.0]),
+            Axis::fitting(&[1e-300, 1e300]),
+        ] {
             for value in [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300] {
                 assert!((0.0..=1.0).contains(&axis.place(value)));
             }

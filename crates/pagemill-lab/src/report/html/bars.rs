@@ -11,7 +11,7 @@ use super::markup::{Markup, percent};
 #[derive(Debug)]
 pub(in crate::report) struct Bar<'a> {
     pub(in crate::report) name: &'a str,
-    /// A class for its look: `best`, `baseline`, `second` or nothing.
+    /// A class for its look: `best`, `baseline`, `second` (of a pair, its name need not be seen again), `row`.
     pub(in crate::report) look: &'static str,
     /// A short word behind the name.
     pub(in crate::report) tag: &'a str,
@@ -37,7 +37,12 @@ pub(in crate::report) struct Shown {
 const MOST_DOTS: usize = 40;
 
 /// Writes the rows; a thin line through all of them marks the baseline.
-pub(in crate::report) fn write(bars: &[Bar<'_>], label: &str, baseline: Option<f64>, page: &mut Markup) {
+pub(in crate::report) fn write(
+    bars: &[Bar<'_>],
+    label: &str,
+    baseline: Option<f64>,
+    page: &mut Markup,
+) {
     let drawn = bars.iter().filter_map(|bar| bar.shown.as_ref());
     let axis = Axis::from_zero(drawn.flat_map(|shown| [shown.high * 1.04, shown.median * 1.04]));
     page.tag("ul", &[("class", "bars"), ("aria-label", label)], |page| {
@@ -48,10 +53,10 @@ pub(in crate::report) fn write(bars: &[Bar<'_>], label: &str, baseline: Option<f
 }
 
 fn row(bar: &Bar<'_>, axis: &Axis, baseline: Option<f64>, page: &mut Markup) {
-    let look = if bar.shown.is_some() { bar.look } else { "absent" };
-    page.tag("li", &[("class", look)], |page| {
+    let absent = if bar.shown.is_some() { "" } else { " absent" };
+    page.tag("li", &[("class", &format!("{}{absent}", bar.look))], |page| {
         page.tag("span", &[("class", "who")], |page| {
-            page.text(bar.name);
+            page.leaf("span", &[("class", "name")], bar.name);
             if !bar.tag.is_empty() {
                 page.text(" ");
                 page.leaf("em", &[], bar.tag);
@@ -80,7 +85,15 @@ fn draw(name: &str, shown: &Shown, axis: &Axis, baseline: Option<f64>, page: &mu
         }
         let turns = shown.turns.iter().filter(|value| value.is_finite()).take(MOST_DOTS);
         for turn in turns {
-            page.empty("circle", &[("class", "turn"), ("cx", &percent(axis.place(*turn))), ("cy", "11"), ("r", "1.6")]);
+            page.empty(
+                "circle",
+                &[
+                    ("class", "turn"),
+                    ("cx", &percent(axis.place(*turn))),
+                    ("cy", "11"),
+                    ("r", "1.6"),
+                ],
+            );
         }
         interval(shown, axis, page);
     });
@@ -88,7 +101,13 @@ fn draw(name: &str, shown: &Shown, axis: &Axis, baseline: Option<f64>, page: &mu
 
 fn interval(shown: &Shown, axis: &Axis, page: &mut Markup) {
     let (low, high) = (axis.place(shown.low), axis.place(shown.high));
-    let ends = [("class", "interval"), ("x1", &percent(low)), ("x2", &percent(high)), ("y1", "11"), ("y2", "11")];
+    let ends = [
+        ("class", "interval"),
+        ("x1", &percent(low)),
+        ("x2", &percent(high)),
+        ("y1", "11"),
+        ("y2", "11"),
+    ];
     page.empty("line", &ends);
     vertical("interval", low, ("7", "15"), page);
     vertical("interval", high, ("7", "15"), page);

@@ -54,7 +54,11 @@ pub(super) fn write(cell: &str, folded: &str, page: &mut Markup) {
     let header = ["function", "itself", "with what it calls"];
     tables::write(&caption, &header, &functions(&tree, total), page);
     if tree.strange > 0 {
-        page.leaf("p", &[("class", "note")], &format!("{} of the profile could not be read.", number_of(tree.strange, "line")));
+        page.leaf(
+            "p",
+            &[("class", "note")],
+            &format!("{} of the profile could not be read.", number_of(tree.strange, "line")),
+        );
     }
 }
 
@@ -91,7 +95,8 @@ fn weigh(tree: &mut Tree<'_>, at: usize, weight: f64) {
 
 fn callee<'a>(tree: &mut Tree<'a>, at: usize, name: &'a str, depth: usize) -> usize {
     let new = tree.frames.len();
-    let found = tree.frames.get_mut(at).map_or(new, |frame| *frame.callees.entry(name).or_insert(new));
+    let found =
+        tree.frames.get_mut(at).map_or(new, |frame| *frame.callees.entry(name).or_insert(new));
     if found == new {
         tree.frames.push(Frame { name, depth, ..Frame::default() });
     }
@@ -99,7 +104,8 @@ fn callee<'a>(tree: &mut Tree<'a>, at: usize, name: &'a str, depth: usize) -> us
 }
 
 fn picture(cell: &str, tree: &Tree<'_>, total: f64, page: &mut Markup) {
-    let drawn: Vec<(&Frame<'_>, f64)> = places(tree).into_iter().filter(|(frame, _)| frame.total / total >= NARROWEST).collect();
+    let drawn: Vec<(&Frame<'_>, f64)> =
+        places(tree).into_iter().filter(|(frame, _)| frame.total / total >= NARROWEST).collect();
     let deepest = drawn.iter().map(|(frame, _)| frame.depth).max().unwrap_or(0);
     let height = number(ROW * (deepest + 1) as f64);
     let label = format!("Flame graph of {cell}. The heaviest functions are in the table below.");
@@ -130,7 +136,8 @@ fn draw(frame: &Frame<'_>, start: f64, total: f64, page: &mut Markup) {
     let share = frame.total / total;
     let (x, y, width) = (percent(start), number(ROW * frame.depth as f64), percent(share));
     let class = format!("f{}", hue(frame.name));
-    let place = [("x", x.as_str()), ("y", &y), ("width", &width), ("height", "17"), ("class", &class)];
+    let place =
+        [("x", x.as_str()), ("y", &y), ("width", &width), ("height", "17"), ("class", &class)];
     page.tag("svg", &place, |page| {
         page.leaf("title", &[], &format!("{}: {} %", frame.name, digits(share * 100.0)));
         page.empty("rect", &[("width", "100%"), ("height", "17")]);
@@ -150,10 +157,14 @@ fn hue(name: &str) -> u32 {
 fn functions(tree: &Tree<'_>, total: f64) -> Vec<Vec<Field>> {
     let mut weights: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     collect(tree, &mut weights);
-    let mut sorted: Vec<(&str, (f64, f64))> = weights.into_iter().filter(|(_, (own, _))| *own > 0.0).collect();
+    let mut sorted: Vec<(&str, (f64, f64))> =
+        weights.into_iter().filter(|(_, (own, _))| *own > 0.0).collect();
     sorted.sort_by(|(_, (a, _)), (_, (b, _))| b.total_cmp(a));
-    let share = |weight: f64| Field::number(Some(weight / total), |share| format!("{} %", digits(share * 100.0)));
-    let row = |(name, (own, all)): (&str, (f64, f64))| vec![Field::text(name), share(own), share(all)];
+    let share = |weight: f64| {
+        Field::number(Some(weight / total), |share| format!("{} %", digits(share * 100.0)))
+    };
+    let row =
+        |(name, (own, all)): (&str, (f64, f64))| vec![Field::text(name), share(own), share(all)];
     sorted.into_iter().take(MOST_FUNCTIONS).map(row).collect()
 }
 
@@ -167,7 +178,8 @@ fn collect<'a>(tree: &Tree<'a>, weights: &mut BTreeMap<&'a str, (f64, f64)>) {
             weight.0 += frame.own;
             weight.1 += if above.contains(&frame.name) { 0.0 } else { frame.total };
         }
-        let below: Vec<&str> = above.iter().copied().chain([frame.name].into_iter().filter(|_| at > 0)).collect();
+        let below: Vec<&str> =
+            above.iter().copied().chain([frame.name].into_iter().filter(|_| at > 0)).collect();
         waiting.extend(frame.callees.values().map(|callee| (*callee, below.clone())));
     }
 }
@@ -179,8 +191,16 @@ mod tests {
     #[test]
     fn stacks_add_up_and_strange_lines_are_counted() {
         let tree = read("main;scan;pread 6\nmain;scan 3\nmain;print 1\nnonsense\nmain -4\n\n");
-        let of = |name: &str| tree.frames.iter().find(|frame| frame.name == name).map(|frame| (frame.total, frame.own, frame.depth));
-        assert_eq!((of("main"), of("scan"), of("pread")), (Some((10.0, 0.0, 1)), Some((9.0, 3.0, 2)), Some((6.0, 6.0, 3))));
+        let of = |name: &str| {
+            tree.frames
+                .iter()
+                .find(|frame| frame.name == name)
+                .map(|frame| (frame.total, frame.own, frame.depth))
+        };
+        assert_eq!(
+            (of("main"), of("scan"), of("pread")),
+            (Some((10.0, 0.0, 1)), Some((9.0, 3.0, 2)), Some((6.0, 6.0, 3)))
+        );
         assert_eq!(tree.strange, 2);
     }
 
@@ -204,7 +224,9 @@ mod tests {
     #[test]
     fn callees_lie_beside_each_other_under_their_caller() {
         let tree = read("m;a 1\nm;b 3");
-        let start = |name: &str| places(&tree).iter().find(|(frame, _)| frame.name == name).map(|(_, start)| *start);
+        let start = |name: &str| {
+            places(&tree).iter().find(|(frame, _)| frame.name == name).map(|(_, start)| *start)
+        };
         assert_eq!((start("m"), start("a"), start("b")), (Some(0.0), Some(0.0), Some(1.0)));
     }
 }

@@ -3,11 +3,14 @@
 //! Invariant: the bars show every cell, also those without figures, unless there are so many that lines tell it
 //! better; then they are folded away and still there.
 
-use crate::report::best;
-use crate::report::rows::{Against, Row, call_names, least_coverage, rows, scale};
-use crate::report::units::{Scale, count, digits, range};
+use std::collections::BTreeSet;
+
+use crate::report::best::{self, Standing};
+use crate::report::rows::{Against, Row, call_names, least_coverage, part_names, rows, scale};
+use crate::report::units::{Scale, count, digits, range, short};
 use crate::report::wording;
 use crate::results::{Experiment, Group};
+use crate::statistics::LEAST_COVERAGE;
 
 use super::bars::{self, Bar, Shown};
 use super::markup::Markup;
@@ -21,7 +24,12 @@ const MANY_BARS: usize = 16;
 const USUAL_COVERAGE: f64 = 0.95;
 
 /// Writes the group.
-pub(super) fn write(place: (usize, usize), experiment: &Experiment, group: &Group, page: &mut Markup) {
+pub(super) fn write(
+    place: (usize, usize),
+    experiment: &Experiment,
+    group: &Group,
+    page: &mut Markup,
+) {
     let id = group_id(place);
     page.tag("section", &[("class", "group"), ("id", &id)], |page| {
         page.leaf("h3", &[], &group.title);
@@ -51,18 +59,29 @@ fn subtitle(experiment: &Experiment, group: &Group) -> String {
 }
 
 fn answer(best: &best::Best<'_>, page: &mut Markup) {
-    page.tag("p", &[("class", "answer")], |page| {
-        page.leaf("b", &[], &best.cell.name);
-        page.text(&format!(": {}, {}.", best.figure, best.remark));
+    let class = if best.standing == Standing::Open { "answer open" } else { "answer" };
+    page.tag("p", &[("class", class)], |page| {
+        let (name, figure) = best.headline();
+        page.leaf("b", &[], name);
+        let separator = if figure.is_empty() { ": " } else { ", " };
+        page.text(&format!(
+            "{}{separator}{}.",
+            if figure.is_empty() { String::new() } else { format!(": {figure}") },
+            best.remark
+        ));
     });
 }
 
-fn charts_and_bars(group: &Group, rows: &[Row<'_>], best: Option<&best::Best<'_>>, charts: &[series::Chart<'_>], page: &mut Markup) {
+fn charts_and_bars(
+    group: &Group,
+    rows: &[Row<'_>],
+    best: Option<&best::Best<'_>>,
+    charts: &[series::Chart<'_>],
+    page: &mut Markup,
+) {
     if !charts.is_empty() {
         page.tag("div", &[("class", "charts")], |page| {
-            for chart in charts {
-                lines::write(group, chart, page);
-            }
+            lines::write(group, charts, page);
         });
     }
     if charts.is_empty() || rows.len() <= MANY_BARS {
@@ -84,12 +103,12 @@ fn bars_of(group: &Group, rows: &[Row<'_>], best: Option<&best::Best<'_>>, page:
 
 fn bar<'a>(group: &Group, row: &Row<'a>, best: Option<&best::Best<'_>>, scale: &Scale) -> Bar<'a> {
     let is_best = best.is_some_and(|best| std::ptr::eq(best.cell, row.cell));
-    let alone = best.is_some_and(|best| best.alone);
-    let (look, tag) = match (is_best, row.against == Against::Baseline) {
-        (true, _) if alone => ("best", "best"),
-        (true, _) => ("best", "leads"),
-        (false, true) => ("baseline", "baseline"),
-        (false, false) => ("", ""),
+    let standing = best.map(|best| best.standing).filter(|_| is_best);
+    let (look, tag) = match (standing, row.against == Against::Baseline) {
+        (Some(Standing::Alone), _) => ("best", "best"),
+        (Some(Standing::Shared), _) => ("best", "leads"),
+        (_, true) => ("baseline", "baseline"),
+        (_, false) => ("row", ""),
     };
     let shown = row.summary.map(|found| Shown {
         median: found.median,
@@ -110,7 +129,7 @@ fn remark(group: &Group, row: &Row<'_>) -> String {
         }
         (Against::Compared(found), None) => {
             let ratio = digits(found.ratio.median);
-            format!("{ratio}× · {}", wording::difference(found.difference, group.figure))
+            format!("{ratio}× · {}", wording::comparison(&found, group.figure))
         }
         (Against::Nothing | Against::Baseline, None) => String::new(),
     }
@@ -123,13 +142,19 @@ fn remarks(rows: &[Row<'_>], page: &mut Markup) {
         }
     }
     let Some(least) = least_coverage(rows).filter(|least| *least < USUAL_COVERAGE) else { return };
-    let text = format!("Some intervals enclose the true median with {} % only, as there were few turns.", digits(least * 100.0));
+    let word = if least < LEAST_COVERAGE { ", and too few for a word" } else { "" };
+    let text = format!(
+        "Some intervals enclose the true median with {} % only: there were few turns{word}.",
+        digits(least * 100.0)
+    );
     page.leaf("p", &[("class", "note")], &text);
 }
 
 fn figures(group: &Group, rows: &[Row<'_>], page: &mut Markup) {
-    let baseline = group.baseline.as_ref().map_or("ratio".to_owned(), |name| format!("against {name}"));
-    let header = [
+    let baseline =
+        group.baseline.as_ref().map_or("ratio".to_owned(), |name| format!("against {name}"));
+    let parts = part_names(rows);
+    let first = [
         "cell",
         wording::figure(group.figure),
         "interval",
@@ -141,24 +166,28 @@ fn figures(group: &Group, rows: &[Row<'_>], page: &mut Markup) {
         "system",
         "wait",
         "device",
-        "why not",
     ];
+    let header: Vec<&str> =
+        first.into_iter().chain(parts.iter().copied()).chain(["why not"]).collect();
     let scale = scale(group);
-    let lines: Vec<Vec<Field>> = rows.iter().map(|row| fields(group, row, &scale)).collect();
-    let caption = format!("{}: medians over the turns, {}", group.title, wording::direction(group.figure));
+    let line = |row| fields(group, row, &scale, &parts);
+    let lines: Vec<Vec<Field>> = rows.iter().map(line).collect();
+    let caption =
+        format!("{}: medians over the turns, {}", group.title, wording::direction(group.figure));
     tables::write(&caption, &header, &lines, page);
 }
 
-fn fields(group: &Group, row: &Row<'_>, scale: &Scale) -> Vec<Field> {
+fn fields(group: &Group, row: &Row<'_>, scale: &Scale, parts: &BTreeSet<&str>) -> Vec<Field> {
     let (found, seconds) = (row.summary, |value| Scale::seconds().show(value));
     let span = found.map_or(String::new(), |found| scale.show_range(found.low, found.high));
     let (ratio, ratio_span, word) = ratio(group, row);
     let absence = row.cell.absent.as_ref().map(wording::absence);
-    vec![
+    let why = Field::text(absence.map_or(String::new(), |(word, why)| format!("{word}: {why}")));
+    let first = [
         Field::text(&row.cell.name),
         Field::number(found.map(|found| found.median), |value| scale.show(value)),
         Field::text(span),
-        Field::number(found.map(|found| found.samples as f64), digits),
+        Field::number(found.map(|found| found.samples as f64), short),
         Field::number(ratio, |ratio| format!("{}×", digits(ratio))),
         Field::text(ratio_span),
         Field::text(word),
@@ -166,8 +195,9 @@ fn fields(group: &Group, row: &Row<'_>, scale: &Scale) -> Vec<Field> {
         Field::number(row.system_s, seconds),
         Field::number(row.wait_s, seconds),
         Field::number(row.device_rate, |rate| Scale::bytes_per_second().show(rate)),
-        Field::text(absence.map_or(String::new(), |(word, why)| format!("{word}: {why}"))),
-    ]
+    ];
+    let parts = parts.iter().map(|name| Field::number(row.parts.get(name).copied(), seconds));
+    first.into_iter().chain(parts).chain([why]).collect()
 }
 
 fn ratio(group: &Group, row: &Row<'_>) -> (Option<f64>, String, &'static str) {
@@ -176,28 +206,34 @@ fn ratio(group: &Group, row: &Row<'_>) -> (Option<f64>, String, &'static str) {
         Against::Baseline => (None, String::new(), "baseline"),
         Against::Compared(found) => {
             let span = range(found.ratio.low, found.ratio.high);
-            (Some(found.ratio.median), span, wording::difference(found.difference, group.figure))
+            (Some(found.ratio.median), span, wording::comparison(&found, group.figure))
         }
     }
 }
 
 fn calls(rows: &[Row<'_>], page: &mut Markup) {
     let names = call_names(rows);
-    let header: Vec<&str> = std::iter::once("cell").chain(names.iter().copied()).chain(["all"]).collect();
+    let header: Vec<&str> =
+        std::iter::once("cell").chain(names.iter().copied()).chain(["all"]).collect();
     let line = |row: &Row<'_>| {
-        let of = |calls: Option<u64>| Field::number(calls.map(|calls| calls as f64), |_| calls.map_or(String::new(), count));
+        let of = |calls: Option<u64>| {
+            Field::number(calls.map(|calls| calls as f64), |_| calls.map_or(String::new(), count))
+        };
         let sum = row.calls.values().fold(0, |sum: u64, calls| sum.saturating_add(*calls));
         let named = names.iter().map(|name| of(row.calls.get(name).copied()));
         std::iter::once(Field::text(&row.cell.name)).chain(named).chain([of(Some(sum))]).collect()
     };
-    let lines: Vec<Vec<Field>> = rows.iter().filter(|row| row.summary.is_some()).map(line).collect();
+    let lines: Vec<Vec<Field>> =
+        rows.iter().filter(|row| row.summary.is_some()).map(line).collect();
     tables::write("How often each call was made, median over the turns", &header, &lines, page);
 }
 
 fn flames(group: &Group, page: &mut Markup) {
     for cell in &group.cells {
         if let Some(folded) = &cell.profile {
-            fold(page, &format!("Flame graph: {}", cell.name), |page| flame::write(&cell.name, folded, page));
+            fold(page, &format!("Flame graph: {}", cell.name), |page| {
+                flame::write(&cell.name, folded, page)
+            });
         }
     }
 }

@@ -15,7 +15,12 @@ pub(in crate::report) type Attributes<'a> = &'a [(&'a str, &'a str)];
 
 impl Markup {
     /// An element with what `inside` writes.
-    pub(in crate::report) fn tag(&mut self, name: &str, attributes: Attributes<'_>, inside: impl FnOnce(&mut Self)) {
+    pub(in crate::report) fn tag(
+        &mut self,
+        name: &str,
+        attributes: Attributes<'_>,
+        inside: impl FnOnce(&mut Self),
+    ) {
         self.start(name, attributes);
         self.out.push('>');
         inside(self);
@@ -68,7 +73,23 @@ impl Markup {
 
 /// Elements after which a line may end without a blank showing on the page.
 fn is_block(name: &str) -> bool {
-    matches!(name, "p" | "h1" | "h2" | "h3" | "h4" | "li" | "tr" | "section" | "div" | "figure" | "nav" | "head" | "svg" | "ol" | "ul")
+    matches!(
+        name,
+        "p" | "h1"
+            | "h2"
+            | "h3"
+            | "h4"
+            | "li"
+            | "tr"
+            | "section"
+            | "div"
+            | "figure"
+            | "nav"
+            | "head"
+            | "svg"
+            | "ol"
+            | "ul"
+    )
 }
 
 fn escape(text: &str, out: &mut String) {
@@ -113,12 +134,18 @@ mod tests {
             page.text("<b>\u{0}\u{202e}");
             page.empty("br", &[]);
         });
-        assert_eq!(page.finish(), "<i title=\"a&quot;&lt;&amp;&#39;\">&lt;b&gt;\u{fffd}\u{fffd}<br/></i>");
+        assert_eq!(
+            page.finish(),
+            "<i title=\"a&quot;&lt;&amp;&#39;\">&lt;b&gt;\u{fffd}\u{fffd}<br/></i>"
+        );
     }
 
     #[test]
     fn coordinates_are_numbers_whatever_comes() {
-        assert_eq!((percent(0.5), percent(f64::NAN), percent(1.0 / 3.0)), ("50%".into(), "0%".into(), "33.33%".into()));
+        assert_eq!(
+            (percent(0.5), percent(f64::NAN), percent(1.0 / 3.0)),
+            ("50%".into(), "0%".into(), "33.33%".into())
+        );
         assert_eq!((number(-0.001), number(f64::INFINITY)), ("0".into(), "0".into()));
     }
 }

@@ -4,10 +4,12 @@
 //! tables and folds away what is long, so that without it everything is there.
 
 use super::markup::Markup;
+use crate::report::GENERATOR;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 /// The shapes of the points of up to eight series.
 const MARKS: &str = concat!(
@@ -44,6 +46,7 @@ pub(in crate::report) fn document(page: &mut Markup, title: &str, body: impl FnO
 
 fn head(page: &mut Markup, title: &str) {
     page.empty("meta", &[("charset", "utf-8")]);
+    page.empty("meta", &[("name", "generator"), ("content", GENERATOR)]);
     page.empty("meta", &[("http-equiv", "Content-Security-Policy"), ("content", POLICY)]);
     page.empty("meta", &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")]);
     page.empty("meta", &[("name", "color-scheme"), ("content", "light dark")]);

@@ -38,12 +38,15 @@ pub(super) struct Point<'a> {
 }
 
 const MOST_SERIES: usize = 8;
+/// A cell with its figure.
+type Measured<'a> = (&'a Cell, Summary);
+
 /// More lines than this are split over charts, if they can be.
 const CROWDED: usize = 6;
 
 /// The charts of a group; none where no parameter is numeric.
 pub(super) fn charts(group: &Group) -> Vec<Chart<'_>> {
-    let measured: Vec<(&Cell, Summary)> =
+    let measured: Vec<Measured<'_>> =
         group.cells.iter().filter_map(|cell| Some((cell, group.summary(cell)?))).collect();
     let Some(parameter) = best_parameter(&measured, 3, None) else { return Vec::new() };
     let whole = chart(&measured, parameter, String::new());
@@ -71,7 +74,11 @@ pub(super) fn numeric(text: &str) -> Option<f64> {
 }
 
 /// The numeric parameter with the most values, at least `least`; the first by name among equals.
-fn best_parameter<'a>(cells: &[(&'a Cell, Summary)], least: usize, except: Option<&str>) -> Option<&'a str> {
+fn best_parameter<'a>(
+    cells: &[Measured<'a>],
+    least: usize,
+    except: Option<&str>,
+) -> Option<&'a str> {
     let mut values: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
     for (name, value) in cells.iter().flat_map(|(cell, _)| &cell.parameters) {
         if let Some(number) = numeric(value).filter(|_| Some(name.as_str()) != except) {
@@ -82,8 +89,8 @@ fn best_parameter<'a>(cells: &[(&'a Cell, Summary)], least: usize, except: Optio
     enough.min_by_key(|(_, values)| std::cmp::Reverse(values.len())).map(|(name, _)| name)
 }
 
-fn split<'a>(cells: &[(&'a Cell, Summary)], parameter: &'a str, second: &'a str) -> Vec<Chart<'a>> {
-    let mut parts: Vec<(f64, &str, Vec<(&Cell, Summary)>)> = Vec::new();
+fn split<'a>(cells: &[Measured<'a>], parameter: &'a str, second: &'a str) -> Vec<Chart<'a>> {
+    let mut parts: Vec<(f64, &str, Vec<Measured<'_>>)> = Vec::new();
     for (cell, found) in cells {
         let Some(text) = cell.parameters.get(second) else { continue };
         let Some(value) = numeric(text) else { continue };
@@ -99,7 +106,7 @@ fn split<'a>(cells: &[(&'a Cell, Summary)], parameter: &'a str, second: &'a str)
     charts.filter(|chart| !chart.series.is_empty()).collect()
 }
 
-fn chart<'a>(cells: &[(&'a Cell, Summary)], parameter: &'a str, title: String) -> Chart<'a> {
+fn chart<'a>(cells: &[Measured<'a>], parameter: &'a str, title: String) -> Chart<'a> {
     let varying = varying(cells, parameter);
     let mut series: Vec<Series<'_>> = Vec::new();
     for (cell, found) in cells {
@@ -122,11 +129,15 @@ fn chart<'a>(cells: &[(&'a Cell, Summary)], parameter: &'a str, title: String) -
 }
 
 /// Parameters in which the cells differ, but for the one along the chart.
-fn varying<'a>(cells: &[(&'a Cell, Summary)], parameter: &str) -> Vec<&'a str> {
+fn varying<'a>(cells: &[Measured<'a>], parameter: &str) -> Vec<&'a str> {
     let mut values: BTreeMap<&str, BTreeSet<Option<&String>>> = BTreeMap::new();
-    let names: BTreeSet<&String> = cells.iter().flat_map(|(cell, _)| cell.parameters.keys()).collect();
+    let names: BTreeSet<&String> =
+        cells.iter().flat_map(|(cell, _)| cell.parameters.keys()).collect();
     for name in names.into_iter().filter(|name| *name != parameter) {
-        values.entry(name).or_default().extend(cells.iter().map(|(cell, _)| cell.parameters.get(name)));
+        values
+            .entry(name)
+            .or_default()
+            .extend(cells.iter().map(|(cell, _)| cell.parameters.get(name)));
     }
     values.into_iter().filter(|(_, values)| values.len() > 1).map(|(name, _)| name).collect()
 }
@@ -148,26 +159,35 @@ mod tests {
     use crate::results::Sample;
 
     fn cell(parameters: &[(&str, &str)]) -> Cell {
-        let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let parameters =
+            parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let samples = vec![Sample { elapsed_s: 1.0, ..Sample::default() }];
         Cell { parameters: parameters.collect(), samples, ..Cell::default() }
     }
 
     #[test]
     fn sizes_are_numbers_and_words_are_not() {
-        assert_eq!((numeric("8kB"), numeric("64 KiB"), numeric("0.5")), (Some(8192.0), Some(65536.0), Some(0.5)));
-        assert_eq!((numeric("pread"), numeric(""), numeric("8 potatoes"), numeric("é")), (None, None, None, None));
+        assert_eq!(
+            (numeric("8kB"), numeric("64 KiB"), numeric("0.5")),
+            (Some(8192.0), Some(65536.0), Some(0.5))
+        );
+        assert_eq!(
+            (numeric("pread"), numeric(""), numeric("8 potatoes"), numeric("é")),
+            (None, None, None, None)
+        );
     }
 
     #[test]
     fn a_line_holds_cells_that_differ_in_one_parameter() {
         let cells = ["zeros", "fallocate"].iter().flat_map(|method| {
-            ["4", "1", "16"].map(|blocks| cell(&[("method", method), ("blocks", blocks), ("sync", "yes")]))
+            ["4", "1", "16"]
+                .map(|blocks| cell(&[("method", method), ("blocks", blocks), ("sync", "yes")]))
         });
         let group = Group { cells: cells.collect(), ..Group::default() };
         let charts = charts(&group);
         assert_eq!((charts.len(), charts[0].parameter), (1, "blocks"));
-        let labels: Vec<&str> = charts[0].series[0].points.iter().map(|point| point.label).collect();
+        let labels: Vec<&str> =
+            charts[0].series[0].points.iter().map(|point| point.label).collect();
         assert_eq!((charts[0].series[0].name.as_str(), labels), ("zeros", vec!["1", "4", "16"]));
     }
 
@@ -175,17 +195,25 @@ mod tests {
     fn many_lines_become_charts_by_a_second_number() {
         let cells = (0..4).flat_map(|method| {
             ["1", "4"].into_iter().flat_map(move |depth| {
-                ["8kB", "64kB", "1MB"].map(|size| cell(&[("method", &format!("m{method}")), ("depth", depth), ("size", size)]))
+                ["8kB", "64kB", "1MB"].map(|size| {
+                    cell(&[("method", &format!("m{method}")), ("depth", depth), ("size", size)])
+                })
             })
         });
         let group = Group { cells: cells.collect(), ..Group::default() };
-        let titles: Vec<String> = charts(&group).iter().map(|chart| format!("{} {}", chart.title, chart.series.len())).collect();
+        let titles: Vec<String> = charts(&group)
+            .iter()
+            .map(|chart| format!("{} {}", chart.title, chart.series.len()))
+            .collect();
         assert_eq!(titles, ["depth 1 4", "depth 4 4"]);
     }
 
     #[test]
     fn words_alone_make_no_lines() {
-        let group = Group { cells: ["a", "b", "c"].map(|method| cell(&[("method", method)])).into(), ..Group::default() };
+        let group = Group {
+            cells: ["a", "b", "c"].map(|method| cell(&[("method", method)])).into(),
+            ..Group::default()
+        };
         assert!(charts(&group).is_empty());
     }
 }

@@ -46,7 +46,8 @@ fn disturbed(results: &Results, page: &mut Markup) {
     }
     page.tag("p", &[("class", "alert")], |page| {
         page.leaf("b", &[], "Read with care. ");
-        let mut kinds: Vec<&str> = results.warnings.iter().map(|warning| wording::warning(warning.kind)).collect();
+        let mut kinds: Vec<&str> =
+            results.warnings.iter().map(|warning| wording::warning(warning.kind)).collect();
         kinds.dedup();
         let number = wording::number_of(results.warnings.len(), "warning");
         page.text(&format!("{}: ", kinds.join(", ")));
@@ -60,7 +61,15 @@ fn claims(results: &Results, page: &mut Markup) {
         return;
     }
     page.leaf("h2", &[], "The claims");
-    page.leaf("p", &[("class", "lead")], &format!("Of {}: {}.", wording::number_of(results.verdicts.len(), "claim"), tally(&results.verdicts)));
+    page.leaf(
+        "p",
+        &[("class", "lead")],
+        &format!(
+            "Of {}: {}.",
+            wording::number_of(results.verdicts.len(), "claim"),
+            tally(&results.verdicts)
+        ),
+    );
     page.tag("ul", &[("class", "claims")], |page| {
         for (at, verdict) in results.verdicts.iter().enumerate() {
             let (mark, word) = wording::outcome(verdict.outcome);
@@ -87,18 +96,25 @@ fn answers(results: &Results, page: &mut Markup) {
         if of_this.is_empty() {
             continue;
         }
-        page.tag("h3", &[("class", "ask")], |page| page.leaf("a", &[("href", &format!("#{}", experiment_id(e)))], &experiment.title));
-        page.tag("dl", &[("class", "best")], |page| of_this.iter().for_each(|best| answer(best, page)));
+        page.tag("h3", &[("class", "ask")], |page| {
+            page.leaf("a", &[("href", &format!("#{}", experiment_id(e)))], &experiment.title)
+        });
+        page.tag("dl", &[("class", "best")], |page| {
+            of_this.iter().for_each(|best| answer(best, page))
+        });
     }
 }
 
 fn answer(best: &Best<'_>, page: &mut Markup) {
     page.tag("div", &[], |page| {
-        page.tag("dt", &[], |page| page.leaf("a", &[("href", &format!("#{}", group_id(best.place)))], &best.group.title));
+        page.tag("dt", &[], |page| {
+            page.leaf("a", &[("href", &format!("#{}", group_id(best.place)))], &best.group.title)
+        });
         page.tag("dd", &[], |page| {
-            page.leaf("b", &[], &best.cell.name);
+            let (name, figure) = best.headline();
+            page.leaf("b", &[], name);
             page.text(" ");
-            page.leaf("span", &[("class", "figure")], &best.figure);
+            page.leaf("span", &[("class", "figure")], figure);
             page.leaf("small", &[], &best.remark);
         });
     });
@@ -136,22 +152,26 @@ fn write_warning(results: &Results, warning: &Warning, page: &mut Markup) {
 
 /// Writes what the run was made on.
 pub(super) fn environment(results: &Results, page: &mut Markup) {
-    page.tag("section", &[("id", "environment"), ("aria-labelledby", "environment-title")], |page| {
-        page.leaf("h2", &[("id", "environment-title")], "The machine");
-        if results.environment.is_empty() {
-            page.leaf("p", &[], "Nothing was recorded.");
-            return;
-        }
-        page.tag("dl", &[("class", "facts")], |page| {
-            for fact in &results.environment {
-                page.tag("div", &[], |page| {
-                    page.leaf("dt", &[], &wording::name(&fact.name));
-                    page.leaf("dd", &[], &fact.value);
-                });
+    page.tag(
+        "section",
+        &[("id", "environment"), ("aria-labelledby", "environment-title")],
+        |page| {
+            page.leaf("h2", &[("id", "environment-title")], "The machine");
+            if results.environment.is_empty() {
+                page.leaf("p", &[], "Nothing was recorded.");
+                return;
             }
-        });
-        how(page);
-    });
+            page.tag("dl", &[("class", "facts")], |page| {
+                for fact in &results.environment {
+                    page.tag("div", &[], |page| {
+                        page.leaf("dt", &[], &wording::name(&fact.name));
+                        page.leaf("dd", &[], &fact.value);
+                    });
+                }
+            });
+            how(page);
+        },
+    );
 }
 
 /// How to read the figures; one short paragraph, the same on every page.

@@ -4,6 +4,9 @@
 
 use super::markup::Markup;
 
+/// A text with more characters than this may be broken into lines.
+const LONG: usize = 24;
+
 /// One field: what is read, and the number to sort it by.
 #[derive(Debug, Clone, Default)]
 pub(in crate::report) struct Field {
@@ -24,15 +27,23 @@ impl Field {
 }
 
 /// Writes a table; columns in which all fields are dashes are left out.
-pub(in crate::report) fn write(caption: &str, header: &[&str], rows: &[Vec<Field>], page: &mut Markup) {
+pub(in crate::report) fn write(
+    caption: &str,
+    header: &[&str],
+    rows: &[Vec<Field>],
+    page: &mut Markup,
+) {
     let told: Vec<bool> = (0..header.len()).map(|at| at == 0 || is_told(rows, at)).collect();
-    let frame = [("class", "scroll"), ("role", "region"), ("aria-label", caption), ("tabindex", "0")];
+    let frame =
+        [("class", "scroll"), ("role", "region"), ("aria-label", caption), ("tabindex", "0")];
     page.tag("div", &frame, |page| {
         page.tag("table", &[("data-sort", "yes")], |page| {
             page.leaf("caption", &[], caption);
             page.tag("thead", &[], |page| {
                 page.tag("tr", &[], |page| {
-                    for (at, (title, _)) in header.iter().zip(&told).enumerate().filter(|(_, (_, told))| **told) {
+                    for (at, (title, _)) in
+                        header.iter().zip(&told).enumerate().filter(|(_, (_, told))| **told)
+                    {
                         page.leaf("th", &[("scope", "col"), ("class", class(rows, at))], title);
                     }
                 });
@@ -45,9 +56,13 @@ pub(in crate::report) fn write(caption: &str, header: &[&str], rows: &[Vec<Field
 fn write_row(row: &[Field], told: &[bool], page: &mut Markup) {
     page.tag("tr", &[], |page| {
         for (at, (field, _)) in row.iter().zip(told).enumerate().filter(|(_, (_, told))| **told) {
-            let value = field.number.filter(|value| value.is_finite()).map(|value| format!("{value:e}"));
+            let value =
+                field.number.filter(|value| value.is_finite()).map(|value| format!("{value:e}"));
             match (at, field.number) {
                 (0, _) => page.leaf("th", &[("scope", "row")], &field.text),
+                (_, None) if field.text.chars().count() > LONG => {
+                    page.leaf("td", &[("class", "long")], &field.text)
+                }
                 (_, None) => page.leaf("td", &[], &field.text),
                 (_, Some(_)) => {
                     let value = value.unwrap_or_default();

@@ -27,7 +27,8 @@ struct Scales {
 
 /// Writes the time lines of a group, if there are any.
 pub(super) fn write(group: &Group, page: &mut Markup) {
-    let followed: Vec<(&Cell, Vec<Moment>)> = group.cells.iter().filter_map(|cell| Some((cell, typical(group, cell)?))).collect();
+    let followed: Vec<(&Cell, Vec<Moment>)> =
+        group.cells.iter().filter_map(|cell| Some((cell, typical(group, cell)?))).collect();
     if followed.is_empty() {
         return;
     }
@@ -40,8 +41,18 @@ pub(super) fn write(group: &Group, page: &mut Markup) {
         }
     });
     let rows: Vec<Vec<Field>> = followed.iter().map(|(cell, moments)| row(cell, moments)).collect();
-    let header = ["cell", "read, mean", "read, most", "written, mean", "written, most", "user, mean", "system, mean"];
-    super::page::fold(page, "Time lines as a table", |page| tables::write("The turn nearest to the median of each cell", &header, &rows, page));
+    let header = [
+        "cell",
+        "read, mean",
+        "read, most",
+        "written, mean",
+        "written, most",
+        "user, mean",
+        "system, mean",
+    ];
+    super::page::fold(page, "Time lines as a table", |page| {
+        tables::write("The turn nearest to the median of each cell", &header, &rows, page)
+    });
 }
 
 /// The moments of the followed turn whose figure is nearest to the median.
@@ -93,12 +104,27 @@ fn scales(followed: &[(&Cell, Vec<Moment>)]) -> Scales {
 
 fn key(page: &mut Markup) {
     page.tag("ul", &[("class", "key")], |page| {
-        for (class, text) in [("read", "read"), ("write", "written"), ("user", "user"), ("system", "system")] {
+        for (class, text) in
+            [("read", "read"), ("write", "written"), ("user", "user"), ("system", "system")]
+        {
             page.tag("li", &[], |page| {
-                page.tag("svg", &[("width", "22"), ("height", "12"), ("aria-hidden", "true"), ("class", "timeline")], |page| match class {
-                    "read" | "write" => page.empty("line", &[("class", class), ("x2", "22"), ("y1", "6"), ("y2", "6")]),
-                    _ => page.empty("rect", &[("class", class), ("width", "22"), ("height", "12")]),
-                });
+                page.tag(
+                    "svg",
+                    &[
+                        ("width", "22"),
+                        ("height", "12"),
+                        ("aria-hidden", "true"),
+                        ("class", "timeline"),
+                    ],
+                    |page| match class {
+                        "read" | "write" => page.empty(
+                            "line",
+                            &[("class", class), ("x2", "22"), ("y1", "6"), ("y2", "6")],
+                        ),
+                        _ => page
+                            .empty("rect", &[("class", class), ("width", "22"), ("height", "12")]),
+                    },
+                );
                 page.text(text);
             });
         }
@@ -108,15 +134,21 @@ fn key(page: &mut Markup) {
 fn picture(name: &str, moments: &[Moment], scales: &Scales, page: &mut Markup) {
     page.tag("figure", &[("class", "timeline")], |page| {
         page.leaf("figcaption", &[], name);
-        let most = format!("{} at most", Scale::bytes_per_second().show(scales.fastest));
+        let most = format!("up to {}", Scale::bytes_per_second().show(scales.fastest));
         panel(&format!("{name}: device over time, {most}"), &most, page, |page| {
             line("read", moments, &scales.time, &scales.rate, |moment| moment.read_rate, page);
             line("write", moments, &scales.time, &scales.rate, |moment| moment.write_rate, page);
         });
-        let most = format!("{} processors at most", digits(scales.busiest));
+        let most = format!("up to {} processors", digits(scales.busiest));
         panel(&format!("{name}: processors over time, {most}"), &most, page, |page| {
             area("user", moments, scales, (|_| 0.0, |moment| moment.user), page);
-            area("system", moments, scales, (|moment| moment.user, |moment| moment.user + moment.system), page);
+            area(
+                "system",
+                moments,
+                scales,
+                (|moment| moment.user, |moment| moment.user + moment.system),
+                page,
+            );
         });
         page.tag("p", &[("class", "span")], |page| {
             page.leaf("span", &[], "0");
@@ -141,8 +173,16 @@ fn panel(label: &str, most: &str, page: &mut Markup, inside: impl FnOnce(&mut Ma
     });
 }
 
-fn line(class: &str, moments: &[Moment], time: &Axis, axis: &Axis, value: fn(&Moment) -> f64, page: &mut Markup) {
-    let points: Vec<String> = moments.iter().map(|moment| place(moment, time, axis, value(moment))).collect();
+fn line(
+    class: &str,
+    moments: &[Moment],
+    time: &Axis,
+    axis: &Axis,
+    value: fn(&Moment) -> f64,
+    page: &mut Markup,
+) {
+    let points: Vec<String> =
+        moments.iter().map(|moment| place(moment, time, axis, value(moment))).collect();
     page.empty("polyline", &[("class", class), ("points", &points.join(" "))]);
 }
 
@@ -163,7 +203,9 @@ fn place(moment: &Moment, time: &Axis, axis: &Axis, value: f64) -> String {
 }
 
 fn row(cell: &Cell, moments: &[Moment]) -> Vec<Field> {
-    let values = |value: fn(&Moment) -> f64| moments.iter().map(value).filter(|value| value.is_finite()).collect::<Vec<f64>>();
+    let values = |value: fn(&Moment) -> f64| {
+        moments.iter().map(value).filter(|value| value.is_finite()).collect::<Vec<f64>>()
+    };
     let mean = |value: fn(&Moment) -> f64| {
         let values = values(value);
         Some(values.iter().sum::<f64>() / values.len().max(1) as f64)

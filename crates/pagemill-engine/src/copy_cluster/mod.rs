@@ -1,0 +1,283 @@
+//! The copy of a whole cluster: a data directory of a stopped server with its tablespaces, made so that a server starts on
+//! it without recovery.
+//!
+//! ```text
+//!  preconditions ─▶ survey ─▶ space ─▶ directories, links ─▶ files, by all threads ─▶ directories synced ─▶ pg_control
+//!      (nothing is made)                └──── on failure everything that was made is removed ────┘
+//! ```
+//!
+//! What a base backup leaves out is left out (`left_out.rs`), but for WAL: as the source is stopped, the segments from its
+//! last checkpoint on are all there is to copy (`wal_files.rs`), and unlogged relations come empty, as after a crash
+//! (`unlogged.rs`).
+//!
+//! Invariants: `global/pg_control` is made last, when everything else is durable, so that no server starts on a copy that
+//! was cut short; nothing that was there before is changed or removed, but for the permissions of a directory that was
+//! named and empty.
+
+mod files;
+mod left_out;
+mod made;
+mod mapping;
+mod page_check;
+mod preconditions;
+mod survey;
+mod tablespaces;
+mod unlogged;
+mod wal_files;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pagemill_cluster::{Cluster, Error as ClusterError};
+use pagemill_format::BLOCK_SIZE;
+use pagemill_io::{CopyMethod, Storage};
+
+pub use mapping::{MappingError, TablespaceMapping};
+pub use preconditions::Space;
+pub use survey::Part;
+
+use self::files::CopyFiles;
+use self::made::Made;
+use self::preconditions::Found;
+use self::survey::{PlannedFile, Survey};
+use self::tablespaces::Tablespace;
+use crate::error::Result;
+use crate::scan::Progress;
+
+const CONTROL: &str = "global/pg_control";
+/// More than `pg_control` has.
+const CONTROL_LIMIT: u64 = 1 << 16;
+
+/// How the bytes come to the copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CopyStrategy {
+    /// By sharing blocks where the file system does that, else by copying.
+    #[default]
+    Auto,
+    /// By copying.
+    FileCopy,
+    /// By sharing blocks, or not at all.
+    Reflink,
+}
+
+/// What is to be copied where, and how.
+#[derive(Debug, Clone)]
+pub struct CopyClusterOptions {
+    /// The directory of the copy: one that is not there, or is empty.
+    pub destination: PathBuf,
+    /// Where the tablespaces of the copy lie.
+    pub mappings: Vec<TablespaceMapping>,
+    /// How the bytes come there.
+    pub strategy: CopyStrategy,
+    /// Check the pages of relations.
+    pub verify: bool,
+    /// Threads that copy.
+    pub jobs: usize,
+    /// Told of every page copied.
+    pub progress: Arc<Progress>,
+    /// Asked again and again: true when the copy is to be given up.
+    pub interrupted: fn() -> bool,
+}
+
+impl CopyClusterOptions {
+    fn check_interrupt(&self) -> pagemill_cluster::Result<()> {
+        if (self.interrupted)() {
+            let why = "interrupted: what was copied so far is removed";
+            return Err(ClusterError::refused(why));
+        }
+        Ok(())
+    }
+}
+
+/// What a copy did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CopyClusterSummary {
+    /// Files that were copied.
+    pub files: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+    /// Bytes of them that lie in blocks that the source has too, as the file system tells.
+    pub shared_bytes: u64,
+}
+
+/// A copy that can be made: everything is known of it, and nothing was made.
+#[derive(Debug)]
+pub struct ClusterCopy {
+    cluster: Cluster,
+    options: CopyClusterOptions,
+    spaces: Vec<Tablespace>,
+    found: (Found, Vec<Found>),
+    survey: Survey,
+    /// For each part.
+    methods: Vec<CopyMethod>,
+    space: Vec<Space>,
+    /// `pg_control` as it was.
+    control: Vec<u8>,
+}
+
+impl ClusterCopy {
+    /// Finds out all about the copy of a cluster that no server runs on and that was shut down. Whoever opened it makes sure
+    /// that none starts meanwhile.
+    ///
+    /// # Errors
+    /// When something stands in its way: nothing was made.
+    pub fn plan(cluster: Cluster, options: CopyClusterOptions) -> Result<Self> {
+        let storage = cluster.storage();
+        let (source, destination) = (cluster.path(), options.destination.as_path());
+        let own = preconditions::check_directory(storage, destination, &[source])?;
+        let spaces = tablespaces::find(&cluster, &options.mappings)?;
+        let others = [source, destination];
+        let found = (own, preconditions::check_tablespaces(storage, &spaces, &others)?);
+        let survey = survey::survey(&cluster, destination, &spaces)?;
+        let methods = methods(storage, &survey, (&cluster.path().join(CONTROL), options.strategy))?;
+        let copied = |part: &Part| {
+            let mut parts = survey.parts.iter().zip(&methods);
+            parts.any(|(other, method)| other.to == part.to && *method != CopyMethod::Reflink)
+        };
+        let space = preconditions::space(storage, &survey, copied)?;
+        let control = storage.read_file(&source.join(CONTROL), CONTROL_LIMIT);
+        let control = control.map_err(ClusterError::from)?;
+        Ok(Self { options, spaces, found, survey, methods, space, control, cluster })
+    }
+
+    /// The data directory and the tablespaces, each with how it is copied.
+    pub fn parts(&self) -> impl Iterator<Item = (&Part, CopyMethod)> {
+        self.survey.parts.iter().zip(self.methods.iter().copied())
+    }
+
+    /// What is needed and free on each file system that bytes are copied to.
+    pub fn space(&self) -> &[Space] {
+        &self.space
+    }
+
+    /// What of the source is no file, directory or tablespace and will not be in the copy, in words.
+    pub fn left_out(&self) -> &[String] {
+        &self.survey.left_out
+    }
+
+    /// Pages that [`Progress`] will tell of.
+    pub fn pages(&self) -> u64 {
+        self.survey.files.iter().map(|file| file.len.div_ceil(BLOCK_SIZE as u64)).sum()
+    }
+
+    /// Makes the copy. When this returns, it is durable.
+    ///
+    /// # Errors
+    /// When it cannot be made; what was made of it was removed again, or the error says so.
+    pub fn run(&self) -> Result<CopyClusterSummary> {
+        preconditions::check_space(&self.space)?;
+        let mut made = Made::default();
+        let copied = self.make(&mut made);
+        let Err(error) = copied else { return copied };
+        match made.remove(self.cluster.storage(), &self.survey) {
+            None => Err(error),
+            Some(left) => Err(ClusterError::refused(format!(
+                "{error}; what was made is still there in part ({left}): remove {}",
+                self.options.destination.display()
+            ))
+            .into()),
+        }
+    }
+
+    fn make(&self, made: &mut Made) -> Result<CopyClusterSummary> {
+        self.make_directories(made)?;
+        let (cluster, survey) = (&self.cluster, &self.survey);
+        let (methods, options) = (self.methods.as_slice(), &self.options);
+        let summary = CopyFiles { cluster, survey, methods, options, made }.run()?;
+        self.sync_directories()?;
+        self.make_control(made)?;
+        Ok(summary)
+    }
+
+    fn make_directories(&self, made: &mut Made) -> pagemill_cluster::Result<()> {
+        let (storage, destination) = (self.cluster.storage(), self.options.destination.as_path());
+        made.root(storage, (destination, self.cluster.path()), self.found.0)?;
+        for (space, found) in self.spaces.iter().zip(&self.found.1) {
+            made.root(storage, (&space.new, &space.old), *found)?;
+        }
+        for (part, path) in &self.survey.directories {
+            let Some(root) = self.survey.parts.get(*part) else { continue };
+            let own = path.as_os_str().is_empty() && root.tablespace.is_none();
+            if !own {
+                made.directory(storage, &joined(&root.to, path))?;
+            }
+        }
+        for space in &self.spaces {
+            made.link(storage, &space.new, &destination.join("pg_tblspc").join(&space.link))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the device has every name, from the inmost to the outmost.
+    fn sync_directories(&self) -> pagemill_cluster::Result<()> {
+        let storage = self.cluster.storage();
+        for (part, path) in self.survey.directories.iter().rev() {
+            if let Some(root) = self.survey.parts.get(*part) {
+                storage.sync_dir(&joined(&root.to, path))?;
+            }
+        }
+        for space in &self.spaces {
+            storage.sync_dir(&space.new)?;
+            storage.sync_dir(preconditions::directory_above(&space.new))?;
+        }
+        Ok(storage.sync_dir(preconditions::directory_above(&self.options.destination))?)
+    }
+
+    /// Makes the copy one that a server starts on.
+    fn make_control(&self, made: &mut Made) -> pagemill_cluster::Result<()> {
+        self.options.check_interrupt()?;
+        let storage = self.cluster.storage();
+        let from = self.cluster.path().join(CONTROL);
+        if storage.read_file(&from, CONTROL_LIMIT)? != self.control {
+            return Err(ClusterError::refused(format!(
+                "{}: was changed meanwhile: a server was started on the source: stop it, and run this again",
+                from.display()
+            )));
+        }
+        made.control(storage, &self.options.destination.join(CONTROL), &self.control)
+    }
+}
+
+/// How each part is copied. Blocks can be shared or not, and one file of each shows it.
+fn methods(
+    storage: &Storage,
+    survey: &Survey,
+    (sample, strategy): (&Path, CopyStrategy),
+) -> pagemill_cluster::Result<Vec<CopyMethod>> {
+    if strategy == CopyStrategy::FileCopy {
+        return Ok(vec![CopyMethod::ReadWrite; survey.parts.len()]);
+    }
+    let choose = |(number, part): (usize, &Part)| {
+        let largest = survey.files.iter().find(|file| file.part == number && file.len > 0);
+        let sample = largest.and_then(|file| survey.source_of(file)).unwrap_or(sample.to_owned());
+        let directory = preconditions::existing(storage, &part.to);
+        match storage.reflink_refusal(&sample, &directory)? {
+            None => Ok(CopyMethod::Reflink),
+            Some(_) if strategy == CopyStrategy::Auto => Ok(CopyMethod::ReadWrite),
+            Some(why) => Err(ClusterError::refused(format!(
+                "{}: cannot share blocks with {}: {why}: use --strategy file_copy, or auto",
+                part.to.display(),
+                part.from.display()
+            ))),
+        }
+    };
+    survey.parts.iter().enumerate().map(choose).collect()
+}
+
+/// `path` within `root`, which it may be itself.
+fn joined(root: &Path, path: &Path) -> PathBuf {
+    if path.as_os_str().is_empty() { root.to_owned() } else { root.join(path) }
+}
+
+impl Survey {
+    /// What a file is copied from.
+    fn source_of(&self, file: &PlannedFile) -> Option<PathBuf> {
+        let path = self.parts.get(file.part)?.from.join(&file.path);
+        Some(file.source.as_ref().map_or(path.clone(), |name| path.with_file_name(name)))
+    }
+
+    /// What is made of it.
+    fn target_of(&self, file: &PlannedFile) -> Option<PathBuf> {
+        Some(self.parts.get(file.part)?.to.join(&file.path))
+    }
+}

@@ -1,0 +1,93 @@
+//! `copy`: the files of a database copied, with and without WAL (S3 of the documents: "read streams in CREATE DATABASE", 2024).
+//!
+//! The document let CREATE DATABASE with the strategy `wal_log` read by a stream: one sixteenth of the read calls, and the same
+//! time, as writing and WAL take most of it. Here the same, what batches of WAL and a stream that writes add, and the ways
+//! without WAL. No server's buffers lie in between; pages go from the file to the file.
+
+use pagemill_io::CopyMethod;
+
+use crate::error::Result;
+use crate::experiments::file_copies::{FileCopies, Way};
+use crate::experiments::page_log::Records;
+use crate::experiments::{Plan, Scale, Session, file_tree};
+use crate::results::CacheState;
+use crate::runner::GroupPlan;
+
+/// The experiment.
+pub const PLAN: Plan = Plan {
+    name: "copy",
+    title: "A database's files copied: by blocks, by streams, by the kernel; with and without WAL",
+    question: "Does a copy gain from fewer and larger reads, and from writes likewise? What does it cost to log the pages, \
+               and how much of that is the size of a record?",
+    bytes_needed: |scale| 3 * total(scale) + 3 * SEGMENT,
+    share: 12,
+    run,
+};
+
+/// Bytes of a WAL segment.
+const SEGMENT: u64 = 16 << 20;
+/// No file of the tree becomes larger than a segment of a relation.
+const MOST: u64 = 4 << 30;
+
+/// Bytes of the database.
+fn total(scale: &Scale) -> u64 {
+    (scale.size / 4).next_multiple_of(8192).min(MOST)
+}
+
+fn run(session: &mut Session<'_>) -> Result<()> {
+    session.preparing("writing a database's files");
+    let (scale, seed) = (session.scale(), session.seed());
+    let files = (scale.size / 128 / 8192).clamp(8, 128);
+    let path = |name: &str| session.directory().join(name);
+    let tree = file_tree::make(&path("base"), (files, total(&scale)), seed, session.cancel())?;
+    let copies = FileCopies { files: tree, target: path("copy"), wal: path("wal") };
+    for (cache, name, words) in [
+        (CacheState::Cached, "cached", "all of them in the page cache"),
+        (CacheState::Cold, "cold", "none of them in the page cache"),
+    ] {
+        let title = format!("A database's files copied and made to last, without WAL, {words}");
+        group(session, &copies, (&format!("files-{name}"), &title), cache, &plain())?;
+        let title =
+            format!("A database's files copied and made to last, every page logged, {words}");
+        group(session, &copies, (&format!("wal-{name}"), &title), cache, &logged())?;
+    }
+    Ok(())
+}
+
+/// A contestant: the way, and its WAL.
+type Row = (Way, Option<Records>);
+
+fn plain() -> Vec<Row> {
+    let ways = [Way::Blocks(1), Way::Blocks(8), Way::ReadStream, Way::BothStreams];
+    let whole = CopyMethod::ALL.map(Way::Whole);
+    ways.into_iter().chain(whole).map(|way| (way, None)).collect()
+}
+
+fn logged() -> Vec<Row> {
+    let rows = [
+        (Way::Blocks(1), Records::Single),
+        (Way::ReadStream, Records::Single),
+        (Way::ReadStream, Records::Batches),
+        (Way::BothStreams, Records::Batches),
+    ];
+    rows.into_iter().map(|(way, records)| (way, Some(records))).collect()
+}
+
+fn group(
+    session: &mut Session<'_>,
+    copies: &FileCopies,
+    (name, title): (&str, &str),
+    cache: CacheState,
+    rows: &[Row],
+) -> Result<()> {
+    let contestants: Vec<_> =
+        rows.iter().map(|(way, records)| copies.contestant(*way, *records)).collect();
+    let baseline = contestants.first().map(|first| first.name.clone()).unwrap_or_default();
+    let plan = GroupPlan::new(name, title)
+        .bytes(total(&session.scale()))
+        .cache(cache, copies.files.clone())
+        .baseline(&baseline)
+        .contestants(contestants);
+    let plan = if cache == CacheState::Cold { plan.timeline() } else { plan };
+    session.group(plan, 25)
+}

@@ -1,0 +1,120 @@
+//! What one comparison says of a claim, and what several say together.
+//!
+//! Invariant: what could not be measured never counts for or against a claim.
+
+use crate::results::Outcome;
+
+/// What one comparison says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grade {
+    /// As claimed.
+    Holds,
+    /// The direction is right, and the figure is not reached.
+    Partly,
+    /// Not as claimed.
+    Fails,
+    /// The interval leaves it open.
+    Unclear,
+    /// There are no figures.
+    Missing,
+}
+
+/// One comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) grade: Grade,
+    /// What was measured; of a missing one, why it was not.
+    pub(super) text: String,
+    /// The group, as `experiment/group`.
+    pub(super) group: String,
+}
+
+/// What a verdict says beside the claim.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) outcome: Outcome,
+    pub(super) measured: String,
+    pub(super) why: String,
+    pub(super) evidence: Vec<String>,
+}
+
+/// Puts findings together; `otherwise` is said where the claim does not hold as it is.
+pub(super) fn tell(findings: Vec<Finding>, otherwise: &str) -> Told {
+    let (missing, seen): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|finding| finding.grade == Grade::Missing);
+    let outcome = outcome(&seen);
+    let texts = |findings: &[Finding]| {
+        findings.iter().map(|finding| finding.text.as_str()).collect::<Vec<_>>().join("; ")
+    };
+    let mut why = match outcome {
+        Outcome::HoldsInPart | Outcome::DoesNotHold => otherwise.to_owned(),
+        Outcome::NotSeen => {
+            "the intervals are too wide to say: run again on a quieter machine, or longer".into()
+        }
+        Outcome::Holds | Outcome::NotMeasured => String::new(),
+    };
+    if !missing.is_empty() {
+        let not = if why.is_empty() { "" } else { ". " };
+        why = format!("{why}{not}Not measured: {}", texts(&missing));
+    }
+    let mut evidence: Vec<String> = Vec::new();
+    for finding in &seen {
+        if !evidence.contains(&finding.group) {
+            evidence.push(finding.group.clone());
+        }
+    }
+    Told { outcome, measured: texts(&seen), why, evidence }
+}
+
+fn outcome(seen: &[Finding]) -> Outcome {
+    let all = |grade| seen.iter().all(|finding| finding.grade == grade);
+    let any = |grade| seen.iter().any(|finding| finding.grade == grade);
+    if seen.is_empty() {
+        Outcome::NotMeasured
+    } else if all(Grade::Holds) {
+        Outcome::Holds
+    } else if any(Grade::Holds) || any(Grade::Partly) {
+        Outcome::HoldsInPart
+    } else if any(Grade::Fails) {
+        Outcome::DoesNotHold
+    } else {
+        Outcome::NotSeen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(grades: &[Grade]) -> Told {
+        let finding = |grade: &Grade| Finding {
+            grade: *grade,
+            text: format!("{grade:?}"),
+            group: "copy/files".into(),
+        };
+        tell(grades.iter().map(finding).collect(), "otherwise")
+    }
+
+    #[test]
+    fn grades_make_outcomes() {
+        use Grade::{Fails, Holds, Missing, Partly, Unclear};
+        assert_eq!(of(&[Holds, Holds]).outcome, Outcome::Holds);
+        assert_eq!(of(&[Holds, Fails]).outcome, Outcome::HoldsInPart);
+        assert_eq!(of(&[Partly]).outcome, Outcome::HoldsInPart);
+        assert_eq!(of(&[Fails, Unclear]).outcome, Outcome::DoesNotHold);
+        assert_eq!(of(&[Unclear]).outcome, Outcome::NotSeen);
+        assert_eq!(of(&[Missing]).outcome, Outcome::NotMeasured);
+        assert_eq!(of(&[]).outcome, Outcome::NotMeasured);
+        assert_eq!(of(&[Holds, Missing]).outcome, Outcome::Holds);
+    }
+
+    #[test]
+    fn what_is_missing_is_told_and_evidence_named_once() {
+        let told = of(&[Grade::Fails, Grade::Fails, Grade::Missing]);
+        assert_eq!(told.why, "otherwise. Not measured: Missing");
+        assert_eq!((told.measured.as_str(), told.evidence.len()), ("Fails; Fails", 1));
+        let told = of(&[Grade::Missing]);
+        assert_eq!((told.measured.as_str(), told.why.as_str()), ("", "Not measured: Missing"));
+        assert_eq!(of(&[Grade::Holds]).why, "");
+    }
+}

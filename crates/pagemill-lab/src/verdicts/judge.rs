@@ -1,0 +1,282 @@
+//! Comparisons of two cells, with what a claim says of them.
+//!
+//! A ratio above 1 speaks for the first cell. What counts as reaching a claimed factor, and as no difference, is set here
+//! once for all claims.
+
+use super::finding::{Finding, Grade};
+use crate::results::{Absence, CacheState, Cell, Group, Results, Sample};
+use crate::statistics::{Comparison, Difference, compare};
+
+/// A claimed factor is reached by this much of it: figures of another machine are not met to the percent.
+const NEAR_ENOUGH: f64 = 0.8;
+/// A difference that nobody notices, and an interval within which one is excluded.
+const UNNOTICED: f64 = 1.10;
+/// An interval wider than this says nothing of "no difference".
+const ROUGH: f64 = 1.25;
+
+/// What of a cell is compared.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Measure {
+    /// The figure of its group.
+    Figure,
+    /// A part of the time.
+    Part(&'static str),
+    /// Processor time in user mode, of an operation.
+    User,
+    /// Processor time in the kernel, of an operation.
+    System,
+    /// Processor time, of an operation.
+    Processor,
+}
+
+impl Measure {
+    fn of(self, group: &Group, sample: &Sample) -> f64 {
+        let operations = sample.operations.max(1) as f64;
+        match self {
+            Self::Figure => group.figure.of(sample, group.bytes),
+            Self::Part(name) => sample.parts.get(name).copied().unwrap_or(f64::NAN),
+            Self::User => sample.user_s / operations,
+            Self::System => sample.system_s / operations,
+            Self::Processor => (sample.user_s + sample.system_s) / operations,
+        }
+    }
+
+    fn more_is_better(self, group: &Group) -> bool {
+        matches!(self, Self::Figure) && group.figure.more_is_better()
+    }
+
+    fn words(self) -> String {
+        match self {
+            Self::Figure => String::new(),
+            Self::Part(name) => format!("time of {name}, "),
+            Self::User => "processor time in user mode, ".into(),
+            Self::System => "processor time in the kernel, ".into(),
+            Self::Processor => "processor time, ".into(),
+        }
+    }
+}
+
+/// Looks at the cells of one experiment.
+pub(super) struct Judge<'r> {
+    pub(super) results: &'r Results,
+    pub(super) experiment: &'static str,
+}
+
+/// Two cells of a group.
+struct Pair<'r> {
+    group: &'r Group,
+    first: &'r Cell,
+    other: &'r Cell,
+}
+
+impl<'r> Judge<'r> {
+    fn named(&self, group: &str) -> String {
+        format!("{}/{group}", self.experiment)
+    }
+
+    /// The cell, or why it has no samples.
+    fn cell(&self, group: &str, name: &str) -> Result<(&'r Group, &'r Cell), String> {
+        let missing = |why: &str| format!("{name} in {}: {why}", self.named(group));
+        let found = self.results.group(self.experiment, group);
+        let Some(group_found) = found else { return Err(missing(&self.why_no_group())) };
+        let cell = group_found.cell(name).ok_or_else(|| missing("no such cell in this run"))?;
+        match &cell.absent {
+            Some(Absence::Refused(why) | Absence::Skipped(why) | Absence::Failed(why)) => {
+                Err(missing(why))
+            }
+            None if cell.samples.is_empty() => Err(missing("the run ended before it")),
+            None => Ok((group_found, cell)),
+        }
+    }
+
+    fn why_no_group(&self) -> String {
+        let skipped = self.results.experiment(self.experiment).map(|found| &found.skipped);
+        let reasons = skipped.into_iter().flatten();
+        let reasons: Vec<_> = reasons.map(|part| format!("{}: {}", part.what, part.why)).collect();
+        match reasons.is_empty() {
+            true => "not part of this run".into(),
+            false => format!("not run ({})", reasons.join("; ")),
+        }
+    }
+
+    fn pair(&self, group: &str, first: &str, other: &str) -> Result<Pair<'r>, Finding> {
+        let missing = |text| Finding { grade: Grade::Missing, text, group: self.named(group) };
+        let (found, first) = self.cell(group, first).map_err(missing)?;
+        let (_, other) = self.cell(group, other).map_err(missing)?;
+        Ok(Pair { group: found, first, other })
+    }
+
+    /// Compares, and has the ratio graded.
+    fn graded(
+        &self,
+        (group, first, other): (&str, &str, &str),
+        measure: Measure,
+        grade: impl Fn(&Comparison) -> Grade,
+    ) -> Finding {
+        let pair = match self.pair(group, first, other) {
+            Ok(pair) => pair,
+            Err(missing) => return missing,
+        };
+        match pair.compare(measure) {
+            Some(comparison) => Finding {
+                grade: grade(&comparison),
+                text: pair.text(measure, &comparison),
+                group: self.named(group),
+            },
+            None => {
+                let text =
+                    format!("{first} and {other} in {}: nothing to compare", self.named(group));
+                Finding { grade: Grade::Missing, text, group: self.named(group) }
+            }
+        }
+    }
+
+    /// The claim: the first is so many times as good, at least about.
+    pub(super) fn better(
+        &self,
+        cells: (&str, &str, &str),
+        measure: Measure,
+        factor: f64,
+    ) -> Finding {
+        self.graded(cells, measure, |found| better(found, factor))
+    }
+
+    /// The claim: nobody notices a difference.
+    pub(super) fn same(&self, cells: (&str, &str, &str), measure: Measure) -> Finding {
+        self.graded(cells, measure, same)
+    }
+
+    /// The claim: whatever the first gains, it is less than this.
+    pub(super) fn gains_less(
+        &self,
+        cells: (&str, &str, &str),
+        measure: Measure,
+        factor: f64,
+    ) -> Finding {
+        self.graded(cells, measure, |found| match found.ratio {
+            ratio if ratio.high < factor => Grade::Holds,
+            ratio if ratio.low > factor => Grade::Fails,
+            ratio if ratio.median < factor => Grade::Partly,
+            _ => Grade::Unclear,
+        })
+    }
+
+    /// The claim: the first makes at most one in so many of the calls of these names that the other makes.
+    pub(super) fn fewer_calls(
+        &self,
+        (group, first, other): (&str, &str, &str),
+        names: &[&str],
+        factor: f64,
+    ) -> Finding {
+        let pair = match self.pair(group, first, other) {
+            Ok(pair) => pair,
+            Err(missing) => return missing,
+        };
+        let (few, many) = (calls(pair.first, names), calls(pair.other, names));
+        let ratio = many / few.max(1.0);
+        let grade = match ratio {
+            ratio if ratio >= factor * NEAR_ENOUGH => Grade::Holds,
+            ratio if ratio > 1.0 => Grade::Partly,
+            _ => Grade::Fails,
+        };
+        let text = format!(
+            "{first} makes {few:.0} calls ({}) and {other} {many:.0}, {ratio:.1} times as many",
+            names.join(", ")
+        );
+        Finding { grade, text, group: self.named(group) }
+    }
+
+    /// The claim: the first counts something, and the others nothing.
+    pub(super) fn alone_counts(&self, group: &str, first: &str, others: &[&str]) -> Finding {
+        let median = |name: &str| {
+            let (found, cell) = self.cell(group, name)?;
+            Ok(found.summary(cell).map_or(0.0, |summary| summary.median))
+        };
+        let all: Result<Vec<f64>, String> =
+            [first].iter().chain(others).map(|name| median(name)).collect();
+        let all = match all {
+            Ok(all) => all,
+            Err(text) => return Finding { grade: Grade::Missing, text, group: self.named(group) },
+        };
+        let alone = all.first().is_some_and(|first| *first > 0.0)
+            && all.iter().skip(1).all(|other| *other == 0.0);
+        let names = [first].into_iter().chain(others.iter().copied());
+        let texts: Vec<_> =
+            names.zip(&all).map(|(name, count)| format!("{name} {count:.0}")).collect();
+        let grade = if alone { Grade::Holds } else { Grade::Fails };
+        Finding { grade, text: texts.join(", "), group: self.named(group) }
+    }
+}
+
+/// Calls of these names in a turn of the cell, at the median.
+fn calls(cell: &Cell, names: &[&str]) -> f64 {
+    let of = |sample: &Sample| {
+        names.iter().filter_map(|name| sample.calls.get(*name)).sum::<u64>() as f64
+    };
+    let counts: Vec<f64> = cell.samples.iter().map(of).collect();
+    crate::statistics::summary(&counts).map_or(0.0, |summary| summary.median)
+}
+
+fn better(found: &Comparison, factor: f64) -> Grade {
+    let wanted = (factor * NEAR_ENOUGH).max(1.0);
+    match found.difference {
+        Difference::Faster if found.ratio.median >= wanted => Grade::Holds,
+        Difference::Faster => Grade::Partly,
+        Difference::Slower => Grade::Fails,
+        Difference::NotSeen if found.ratio.high < wanted.max(UNNOTICED) => Grade::Fails,
+        Difference::NotSeen => Grade::Unclear,
+    }
+}
+
+fn same(found: &Comparison) -> Grade {
+    let within = |limit: f64| found.ratio.high < limit && found.ratio.low > 1.0 / limit;
+    match found.difference {
+        _ if within(UNNOTICED) => Grade::Holds,
+        Difference::NotSeen if within(ROUGH) => Grade::Holds,
+        Difference::NotSeen => Grade::Unclear,
+        Difference::Faster | Difference::Slower => Grade::Fails,
+    }
+}
+
+impl Pair<'_> {
+    fn compare(&self, measure: Measure) -> Option<Comparison> {
+        let figures = |cell: &Cell| -> Vec<f64> {
+            cell.samples.iter().map(|sample| measure.of(self.group, sample)).collect()
+        };
+        let more = measure.more_is_better(self.group);
+        compare(&figures(self.first), &figures(self.other), more)
+    }
+
+    fn text(&self, measure: Measure, comparison: &Comparison) -> String {
+        let Comparison { ratio, difference } = comparison;
+        let word = match difference {
+            Difference::Faster => "",
+            Difference::Slower => ", which is worse",
+            Difference::NotSeen => ", no difference seen",
+        };
+        format!(
+            "{} against {}: {}{} times as good{word} ({} to {}, {:.0} % confidence{})",
+            self.first.name,
+            self.other.name,
+            measure.words(),
+            number(ratio.median),
+            number(ratio.low),
+            number(ratio.high),
+            ratio.coverage * 100.0,
+            cache(self.group.cache)
+        )
+    }
+}
+
+fn number(ratio: f64) -> String {
+    if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") }
+}
+
+fn cache(state: CacheState) -> &'static str {
+    match state {
+        CacheState::Any => "",
+        CacheState::Cached => ", cached",
+        CacheState::Cold => ", cold",
+        CacheState::Limited => ", larger than memory",
+    }
+}

@@ -1,0 +1,133 @@
+//! Claims of the thread on mmap and kqueue (pgsql-performance, 6 and 7 March 2003).
+//!
+//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the document's.
+
+use super::judge::Measure::Figure;
+use super::{Claim, Document};
+
+pub(super) const DOCUMENT: Document = Document {
+    name: "mmap and kqueue, pgsql-performance, 2003",
+    parts: &[("mmap", MAPPING), ("readiness", READINESS)],
+};
+
+const READ: &str = "read 64 kB";
+/// The document's program wrote to `/dev/null`; the second looks at the bytes.
+const SMALL: [&str; 2] = ["small-file-to-null", "small-file"];
+
+const MAPPING: &[Claim] = &[
+    Claim {
+        id: "mmap-each-time",
+        claim: "A file of 72 kB is read and written out twice as fast and more when it is mapped each time than through a buffer of \
+                64 kB (7.24 s to 18.16 s)",
+        otherwise: "the program wrote to /dev/null, where nobody looks at the bytes and no page of the mapping is fetched; \
+                    making and removing page tables costs more than a copy once they are",
+        judge: |judge| {
+            SMALL.map(|group| judge.better((group, "mmap each time", READ), Figure, 2.5)).into()
+        },
+    },
+    Claim {
+        id: "mmap-once",
+        claim: "Mapped once, it is fifteen times as fast (1.18 s to 18.16 s)",
+        otherwise: "that is the price of a call against that of a copy; where the bytes are looked at, looking at them is most of it",
+        judge: |judge| {
+            SMALL.map(|group| judge.better((group, "mmap once", READ), Figure, 15.0)).into()
+        },
+    },
+    Claim {
+        id: "whole-file-buffer",
+        claim: "A buffer as large as the file is more than four times slower than one of 64 kB (82 s to 18 s)",
+        otherwise: "what a new buffer costs depends on how the allocator gets its memory",
+        judge: |judge| {
+            SMALL.map(|group| judge.better((group, READ, "read whole"), Figure, 4.5)).into()
+        },
+    },
+    Claim {
+        id: "mmap-tree",
+        claim: "Over a tree of a database's files mapping each of them is far ahead of reading it (12 s to more than 40 min)",
+        otherwise: "the two did not do the same work: nobody looked at the mapped bytes",
+        judge: |judge| {
+            let groups = ["tree-cached", "tree-cold"];
+            groups.map(|group| judge.better((group, "mmap each time", READ), Figure, 2.0)).into()
+        },
+    },
+    Claim {
+        id: "madvise-speeds-up",
+        claim: "A call of madvise speeds up access to the pages",
+        otherwise: "advice tells the kernel what it mostly has noticed by itself, and MADV_RANDOM switches its readahead off",
+        judge: |judge| {
+            let advised = ["sequential", "willneed", "populate"]
+                .map(|advice| format!("mmap each time {advice}"));
+            let better = |cell: &String| {
+                judge.better(("large-file-cold", cell, "mmap each time"), Figure, 1.0)
+            };
+            advised.iter().map(better).collect()
+        },
+    },
+    Claim {
+        id: "mmap-copy-from",
+        claim: "COPY FROM would gain from mapping its file (an easy first step, asked in answer)",
+        otherwise: "finding rows and values costs far more than the copy that is saved",
+        judge: |judge| {
+            ["load-cached", "load-cold"]
+                .map(|group| judge.better((group, "mmap", "read"), Figure, 1.0))
+                .into()
+        },
+    },
+    Claim {
+        id: "mmap-writes",
+        claim: "What holds for reading holds for writing: through a mapping it is faster",
+        otherwise: "what lasts has to get to the device either way; a mapping adds a fault for each page and a search for what \
+                    was changed",
+        judge: |judge| {
+            let cells = ["overwrite", "overwrite-few"]
+                .map(|group| (group, "mmap, msync", "pwrite, fdatasync"));
+            cells.map(|cells| judge.better(cells, Figure, 1.0)).into()
+        },
+    },
+    Claim {
+        id: "mmap-hole-pieces",
+        claim: "A file made longer by ftruncate and filled through a mapping ends in many pieces; zeros should be written first",
+        otherwise: "file systems that choose a place only when they write back, and then for all that is waiting, keep it together",
+        judge: |judge| {
+            let groups = ["pieces-one-writer", "pieces-four-writers"];
+            groups
+                .map(|group| judge.better((group, "zeros, mmap", "hole, mmap"), Figure, 2.0))
+                .into()
+        },
+    },
+];
+
+const READINESS: &[Claim] = &[
+    Claim {
+        id: "event-queue-few",
+        claim: "An event queue is five times as fast as select and poll on few descriptors (said of kqueue; here of epoll)",
+        otherwise: "two descriptors are looked at as fast as a queue is",
+        judge: |judge| {
+            let others = ["poll", "select"];
+            others.map(|other| judge.better(("2-few-ready", "epoll", other), Figure, 5.0)).into()
+        },
+    },
+    Claim {
+        id: "event-queue-many",
+        claim: "It scales very well to many thousands of descriptors (said of kqueue; here of epoll)",
+        otherwise: "what select and poll cost grows with all descriptors, what epoll costs with those that are ready",
+        judge: |judge| {
+            let others = ["poll", "select"];
+            others
+                .map(|other| judge.better(("10000-few-ready", "epoll", other), Figure, 5.0))
+                .into()
+        },
+    },
+    Claim {
+        id: "event-queue-no-use",
+        claim: "An event queue only wins with many descriptors, and PostgreSQL never waits for many (said in answer)",
+        otherwise: "on few descriptors it is ahead too, if little, as long as they are told of once",
+        judge: |judge| {
+            vec![
+                judge.gains_less(("2-few-ready", "epoll", "poll"), Figure, 1.25),
+                judge.gains_less(("2-one-wait", "epoll", "poll"), Figure, 1.0),
+                judge.better(("10000-few-ready", "epoll", "poll"), Figure, 1.25),
+            ]
+        },
+    },
+];

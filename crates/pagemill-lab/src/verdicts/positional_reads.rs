@@ -1,0 +1,54 @@
+//! Claims of "pread instead of lseek" (pgsql-patches, 8 October 2005).
+//!
+//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the document's.
+
+use super::judge::Measure::{Figure, Processor, User};
+use super::{Claim, Document};
+
+pub(super) const DOCUMENT: Document =
+    Document { name: "pread instead of lseek, pgsql-patches, 2005", parts: &[("pread", CLAIMS)] };
+
+/// The cells: what is held against what.
+const NEW: &str = "pread 8 kB";
+const OLD: &str = "seek";
+
+const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "pread-within-noise",
+        claim: "An index scan over a table takes as long with pread as with lseek and read (98 s and 60 s, each within 1 s): \
+                the gain cannot be told from the noise",
+        otherwise: "a system call costs more, next to the read it goes with, than it did in 2005",
+        judge: |judge| {
+            let groups =
+                ["index-order-cached", "index-order-cold", "index-order-larger-than-memory"];
+            groups.map(|group| judge.same((group, NEW, OLD), Figure)).into()
+        },
+    },
+    Claim {
+        id: "pread-scan-same",
+        claim: "A sequential scan takes 1.21 s with pread and 1.26 s with lseek and read: no difference worth having",
+        otherwise: "here each block is sought, where the document's server sought 40 times in 5950 reads",
+        judge: |judge| {
+            let groups = ["sequential-cached", "sequential-cold"];
+            groups.map(|group| judge.same((group, NEW, OLD), Figure)).into()
+        },
+    },
+    Claim {
+        id: "pread-user-time",
+        claim: "pread takes slightly less processor time: a few percent in user mode, almost nothing overall",
+        otherwise: "what a saved call is worth depends on the processor, and on what the kernel does at each call",
+        judge: |judge| {
+            let cells = ("index-order-cached", NEW, OLD);
+            vec![judge.better(cells, User, 1.0), judge.gains_less(cells, Processor, 1.05)]
+        },
+    },
+    Claim {
+        id: "pread-half-the-calls",
+        claim: "Of 891,526 reads and 887,770 seeks, 891,479 calls of pread are left: one call a block instead of two",
+        otherwise: "the calls are counted where they are made",
+        judge: |judge| {
+            let calls = ["lseek", "read", "pread"];
+            vec![judge.fewer_calls(("sequential-cached", NEW, OLD), &calls, 2.0)]
+        },
+    },
+];

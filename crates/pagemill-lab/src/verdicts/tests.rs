@@ -1,0 +1,176 @@
+//! Verdicts on results that were made up for them.
+//!
+//! Each outcome a claim can have is reached at least once.
+
+use super::*;
+use crate::results::{
+    Absence, CacheState, Cell, Experiment, Figure, Group, Outcome, Sample, Skipped,
+};
+
+/// A cell whose turns took these seconds, and made so many reads.
+fn cell(name: &str, seconds: &[f64], reads: u64) -> Cell {
+    let sample = |elapsed: &f64| Sample {
+        elapsed_s: *elapsed,
+        system_s: *elapsed / 2.0,
+        operations: 1,
+        counted: Some(*elapsed),
+        calls: [("pread".to_owned(), reads)].into(),
+        parts: [("extend".to_owned(), *elapsed), ("fdatasync".to_owned(), *elapsed)].into(),
+        ..Sample::default()
+    };
+    Cell { name: name.into(), samples: seconds.iter().map(sample).collect(), ..Cell::default() }
+}
+
+fn group(name: &str, figure: Figure, cells: Vec<Cell>) -> Group {
+    Group {
+        name: name.into(),
+        cache: CacheState::Cached,
+        bytes: 1,
+        figure,
+        cells,
+        ..Group::default()
+    }
+}
+
+fn run_of(experiment: &str, groups: Vec<Group>) -> Results {
+    let experiment = Experiment { name: experiment.into(), groups, ..Experiment::default() };
+    Results { experiments: vec![experiment], ..Results::default() }
+}
+
+fn verdict(results: &Results, id: &str) -> Verdict {
+    verdicts(results).into_iter().find(|verdict| verdict.id == id).unwrap()
+}
+
+const STEADY: [f64; 6] = [1.0, 1.01, 0.99, 1.0, 1.02, 1.0];
+
+fn times(factor: f64) -> Vec<f64> {
+    STEADY.iter().map(|seconds| seconds * factor).collect()
+}
+
+/// `copy` with a stream that takes so many times as long and makes so many calls, against one and 1600.
+fn copy(factor: f64, reads: u64) -> Results {
+    let cells = vec![
+        cell("block by block, single records", &STEADY, 1600),
+        cell("read stream, single records", &times(factor), reads),
+    ];
+    run_of("copy", vec![group("wal-cached", Figure::Elapsed, cells)])
+}
+
+#[test]
+fn a_claim_of_no_difference_holds_fails_or_is_not_seen() {
+    let of = |results: &Results| verdict(results, "stream-no-time").outcome;
+    assert_eq!(of(&copy(1.0, 100)), Outcome::Holds);
+    assert_eq!(of(&copy(0.6, 100)), Outcome::DoesNotHold);
+    let noisy = [0.5, 2.0, 0.6, 1.9, 1.0, 1.1];
+    let cells = vec![
+        cell("block by block, single records", &STEADY, 1600),
+        cell("read stream, single records", &noisy, 100),
+    ];
+    let results = run_of("copy", vec![group("wal-cached", Figure::Elapsed, cells)]);
+    assert_eq!(of(&results), Outcome::NotSeen);
+}
+
+#[test]
+fn a_verdict_names_what_it_rests_on_and_what_was_left_out() {
+    let found = verdict(&copy(0.6, 100), "stream-no-time");
+    assert_eq!(found.evidence, ["copy/wal-cached"]);
+    assert!(found.measured.contains("1.67 times as good"), "{}", found.measured);
+    assert!(found.measured.contains("cached"), "{}", found.measured);
+    assert!(
+        found.why.contains("Not measured") && found.why.contains("copy/wal-cold"),
+        "{}",
+        found.why
+    );
+}
+
+#[test]
+fn calls_are_held_against_the_claimed_share() {
+    let of = |reads| verdict(&copy(1.0, reads), "stream-sixteenth-of-calls").outcome;
+    assert_eq!(of(100), Outcome::Holds);
+    assert_eq!(of(400), Outcome::HoldsInPart);
+    assert_eq!(of(1600), Outcome::DoesNotHold);
+}
+
+/// `extend` where posix_fallocate is so many times as fast as writing zeros.
+fn extend(factor: f64) -> Results {
+    let cells = vec![
+        cell("write_zeros 64", &STEADY, 0),
+        cell("posix_fallocate 64", &times(1.0 / factor), 0),
+    ];
+    run_of("extend", vec![group("extend", Figure::Elapsed, cells)])
+}
+
+#[test]
+fn a_claimed_factor_holds_when_it_is_about_reached() {
+    let of = |factor| verdict(&extend(factor), "fallocate-ten-times").outcome;
+    assert_eq!(of(12.0), Outcome::Holds);
+    assert_eq!(of(9.0), Outcome::Holds);
+    assert_eq!(of(3.0), Outcome::HoldsInPart);
+    assert_eq!(of(1.0), Outcome::DoesNotHold);
+    assert_eq!(of(0.5), Outcome::DoesNotHold);
+}
+
+#[test]
+fn what_was_refused_or_left_out_is_not_measured() {
+    let refused = Cell {
+        name: "posix_fallocate 64".into(),
+        absent: Some(Absence::Refused("the file system has no such call".into())),
+        ..Cell::default()
+    };
+    let cells = vec![cell("write_zeros 64", &STEADY, 0), refused];
+    let found = verdict(
+        &run_of("extend", vec![group("extend", Figure::Elapsed, cells)]),
+        "fallocate-ten-times",
+    );
+    assert_eq!(found.outcome, Outcome::NotMeasured);
+    assert!(found.why.contains("the file system has no such call"), "{}", found.why);
+    assert!(found.evidence.is_empty() && found.measured.is_empty());
+
+    let mut results = run_of("readahead", vec![]);
+    let why = "needs root".into();
+    results.experiments[0].skipped.push(Skipped { what: "mirrored disks".into(), why });
+    let found = verdict(&results, "readahead-several-readers");
+    assert_eq!(found.outcome, Outcome::NotMeasured);
+    assert!(found.why.contains("mirrored disks: needs root"), "{}", found.why);
+}
+
+#[test]
+fn bytes_that_ftruncate_alone_lost_speak_against_it() {
+    let of = |zeros: f64| {
+        let cells = vec![
+            cell("write_zeros", &[zeros; 5], 0),
+            cell("posix_fallocate", &[0.0; 5], 0),
+            cell("ftruncate", &[9.0; 5], 0),
+        ];
+        let results = run_of("extend", vec![group("full-device", Figure::Count, cells)]);
+        verdict(&results, "ftruncate-holes").outcome
+    };
+    assert_eq!((of(0.0), of(1.0)), (Outcome::Holds, Outcome::DoesNotHold));
+}
+
+#[test]
+fn more_pieces_speak_for_the_other_way() {
+    let of = |hole: f64| {
+        let cells = vec![cell("zeros, mmap", &[2.0; 6], 0), cell("hole, mmap", &[hole; 6], 0)];
+        let results = run_of("mmap", vec![group("pieces-one-writer", Figure::Count, cells)]);
+        verdict(&results, "mmap-hole-pieces").outcome
+    };
+    assert_eq!((of(90.0), of(2.0)), (Outcome::Holds, Outcome::DoesNotHold));
+}
+
+#[test]
+fn only_experiments_of_the_run_are_judged_and_no_claim_twice() {
+    assert!(verdicts(&Results::default()).is_empty());
+    let experiments = ["pread", "readahead", "mmap", "readiness", "copy", "extend"];
+    let mut results = Results::default();
+    for name in experiments {
+        results.experiments.extend(run_of(name, vec![]).experiments);
+    }
+    let all = verdicts(&results);
+    assert!(all.iter().all(|verdict| verdict.outcome == Outcome::NotMeasured));
+    let ids: std::collections::BTreeSet<_> = all.iter().map(|verdict| &verdict.id).collect();
+    assert_eq!(ids.len(), all.len());
+    let documents: std::collections::BTreeSet<_> = all.iter().map(|each| &each.document).collect();
+    assert_eq!(documents.len(), 5);
+    assert!(verdicts(&run_of("copy", vec![])).iter().all(|each| each.document.contains("2024")));
+}

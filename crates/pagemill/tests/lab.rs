@@ -1,0 +1,218 @@
+//! `pagemill lab`: a run on tiny files leaves results and nothing else, however it ends.
+//!
+//! Nothing here looks at a time: what is measured on such files says nothing.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use pagemill_lab::results::{Absence, Results};
+
+fn lab(directory: &Path, words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+    command.arg("lab").arg(directory).args(words.split(' '));
+    command
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn results(directory: &Path) -> Results {
+    serde_json::from_slice(&fs::read(directory.join("results.json")).unwrap()).unwrap()
+}
+
+/// A small run with its results as JSON beside its directory.
+fn small_run(experiment: &str) -> (Output, Results) {
+    let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(dir.path().join("mine"), "x").unwrap();
+    let words = format!(
+        "--quick --size 1MB --experiment {experiment} --json results.json --csv cells.csv --markdown tables.md"
+    );
+    let output = lab(dir.path(), &words).current_dir(kept.path()).output().unwrap();
+    assert!(output.status.success(), "{}: {}", output.status, said(&output));
+    assert_eq!(names(dir.path()), ["mine"]);
+    let documents = ["cells.csv", "report.html", "results.json", "tables.md"];
+    assert_eq!(names(kept.path()), documents);
+    for document in documents {
+        assert!(fs::metadata(kept.path().join(document)).unwrap().len() > 500, "{document}");
+    }
+    (output, results(kept.path()))
+}
+
+/// Every cell has samples or a reason, and all that were measured equally many.
+fn check_cells(results: &Results) {
+    for group in results.experiments.iter().flat_map(|experiment| &experiment.groups) {
+        assert!(!group.cells.is_empty(), "{}", group.name);
+        for cell in &group.cells {
+            let told = format!("{}: {}: {:?}", group.name, cell.name, cell.absent);
+            assert!(!matches!(cell.absent, Some(Absence::Failed(_))), "{told}");
+            assert_eq!(cell.samples.len(), if cell.absent.is_some() { 0 } else { 5 }, "{told}");
+            assert!(!cell.parameters.is_empty(), "{told}");
+            assert!(group.figures(cell).iter().all(|figure| figure.is_finite()), "{told}");
+        }
+        let baseline = group.baseline.as_deref();
+        assert!(baseline.is_none_or(|name| group.cell(name).is_some()), "{}", group.name);
+    }
+}
+
+#[test]
+fn extend_on_tiny_files_announces_itself_and_ends_with_results_alone() {
+    let (output, results) = small_run("extend");
+    let announced = said(&output);
+    assert!(announced.contains("extend: about "), "{announced}");
+    assert!(announced.contains("of disk space"), "{announced}");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("posix_fallocate 64"), "{told}");
+    assert!(told.contains("Linux "), "{told}");
+    check_cells(&results);
+    assert!(results.quick && results.interrupted.is_none());
+    assert_eq!(results.experiments.len(), 1);
+    let group = results.group("extend", "extend").unwrap();
+    assert_eq!(group.bytes, 1 << 19);
+    let sample = &group.cell("write_zeros 8").unwrap().samples[0];
+    assert_eq!((sample.calls["pwrite"], sample.calls["fdatasync"]), (8, 1));
+    assert!(sample.parts.contains_key("extend") && sample.parts.contains_key("fdatasync"));
+}
+
+#[test]
+fn device_and_pread_measure_every_row_or_say_why_not() {
+    let (_, results) = small_run("device,pread");
+    check_cells(&results);
+    let names: Vec<_> = results.experiments.iter().map(|each| each.name.as_str()).collect();
+    assert_eq!(names, ["device", "pread"]);
+    let scans = results.group("pread", "sequential-cached").unwrap();
+    let calls = |cell: &str, call: &str| scans.cell(cell).unwrap().samples[0].calls[call];
+    assert_eq!((calls("seek", "lseek"), calls("seek", "read")), (128, 128));
+    assert_eq!((calls("pread 8 kB", "pread"), calls("pread", "pread")), (128, 8));
+    // A table of 1 MiB is larger than no memory.
+    assert!(!results.experiment("pread").unwrap().skipped.is_empty());
+    let through = results.group("device", "sync-one-write").unwrap();
+    let absent = &through.cell("fsync_writethrough").unwrap().absent;
+    assert!(matches!(absent, Some(Absence::Skipped(why)) if why.contains("macOS")));
+}
+
+/// A run that lasts long enough to be ended, once it has made its directory.
+fn long_run(directory: &Path, json: &Path) -> Child {
+    let words = "--size 64MB --experiment extend --no-html --json";
+    let mut command = lab(directory, words);
+    command.arg(json).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = command.spawn().unwrap();
+    let begin = Instant::now();
+    let has_files = || {
+        let directories = fs::read_dir(directory).unwrap().flatten();
+        directories.into_iter().any(|entry| entry.path().join("extend/file").exists())
+    };
+    while !has_files() {
+        assert!(run.try_wait().unwrap().is_none(), "it ended before it measured anything");
+        assert!(begin.elapsed() < Duration::from_secs(60), "it does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    run
+}
+
+fn end(mut run: Child, signal: &str) -> ExitStatus {
+    let sent = Command::new("kill").args([signal, &run.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    run.wait().unwrap()
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_but_what_was_measured() {
+    for signal in ["-INT", "-TERM"] {
+        let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let status = end(long_run(dir.path(), &kept.path().join("results.json")), signal);
+        assert_eq!(status.code(), Some(1), "{signal}: {status}");
+        assert_eq!(names(dir.path()), [""; 0], "{signal}");
+        let results = results(kept.path());
+        assert!(results.interrupted.is_some());
+        assert_eq!(results.experiments.len(), 1);
+    }
+}
+
+#[test]
+fn a_run_whose_reader_went_away_ends_and_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = lab(dir.path(), "--experiment extend --size 1MB --no-html");
+    let mut run = run.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(run.stdout.take());
+    assert_eq!(run.wait().unwrap().code(), Some(1));
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
+fn what_a_killed_run_left_is_removed_by_the_next_and_nothing_else_is() {
+    let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let json = kept.path().join("results.json");
+    end(long_run(dir.path(), &json), "-KILL");
+    assert_eq!(names(dir.path()).len(), 1);
+    let alive = long_run(dir.path(), &json);
+    assert_eq!(names(dir.path()).len(), 1, "the next run removed what was left");
+    let other =
+        lab(dir.path(), "--quick --size 1MB --experiment extend --no-html").output().unwrap();
+    assert!(other.status.success(), "{}", said(&other));
+    assert_eq!(names(dir.path()).len(), 1, "a run that lives keeps its files");
+    assert_eq!(end(alive, "-INT").code(), Some(1));
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_done_is_told_before_anything_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |directory: &Path, words: &str, status: i32, reason: &str| {
+        let output = lab(directory, words).arg("--no-html").output().unwrap();
+        let message = said(&output);
+        assert_eq!(output.status.code(), Some(status), "{words}: {message}");
+        assert!(message.contains(reason), "{words}: {message}");
+        assert!(output.stdout.is_empty());
+    };
+    let quick = "--quick --experiment extend";
+    refused(Path::new("/proc"), quick, 1, "/proc: cannot be written to");
+    refused(&dir.path().join("absent"), quick, 2, "not a directory");
+    refused(dir.path(), "--experiment tea", 2, "there is no experiment tea: there are device, ");
+    refused(dir.path(), "--quick --size 900000TB", 1, "make room");
+    refused(dir.path(), "--quick --size little", 2, "a size is a number of bytes");
+    let missing = dir.path().join("absent/results.json");
+    let words = format!("{quick} --json {}", missing.display());
+    refused(dir.path(), &words, 1, "absent/results.json");
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
+fn a_page_of_somebody_else_is_not_replaced_and_one_of_the_lab_is() {
+    let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let page = kept.path().join("report.html");
+    let run = |more: &str| {
+        let words = format!("--quick --size 1MB --experiment extend{more}");
+        lab(dir.path(), &words).current_dir(kept.path()).output().unwrap()
+    };
+    fs::write(&page, "<html>mine</html>").unwrap();
+    let output = run("");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("report.html is there and was not made by the lab"));
+    assert_eq!(fs::read_to_string(&page).unwrap(), "<html>mine</html>");
+    fs::remove_file(&page).unwrap();
+    assert!(run(" --json one.json").status.success());
+    let output = run(" --json two.json");
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(fs::read_to_string(&page).unwrap().contains("<svg"));
+    let mut compare = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+    compare.current_dir(kept.path()).args(["lab", "--compare", "one.json", "two.json"]);
+    let output = compare.args(["--html", "both.html"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        told.contains("one") && told.contains("two") && told.contains("write_zeros 1"),
+        "{told}"
+    );
+    assert_eq!(names(kept.path()), ["both.html", "one.json", "report.html", "two.json"]);
+}

@@ -1,0 +1,162 @@
+//! `pagemill load` into tables whose indexes have more entries than fit one part of the merge, or memory; `amcheck` is the
+//! judge. And into files that are filled and made longer in every way there is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use anyhow::{Context, Result, ensure};
+use pagemill_testkit::install::{MAJORS, PgInstall, REQUIRED_MAJOR};
+use pagemill_testkit::prepared::empty_cluster;
+use pagemill_testkit::{Program, TestCluster};
+
+const DATABASE: &str = "postgres";
+
+fn each_version(check: impl Fn(&PgInstall) -> Result<()>) {
+    let installs = MAJORS.into_iter().filter_map(PgInstall::find);
+    let failed = |install: PgInstall| {
+        let failure = check(&install).err()?;
+        Some(format!("PostgreSQL {}: {failure:#}", install.major))
+    };
+    let failures: Vec<_> = installs.filter_map(failed).collect();
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+fn try_load(cluster: &TestCluster, table: &str, file: &Path, more: &[&str]) -> Result<Output> {
+    let file = file.to_str().context("a path that is no UTF-8")?;
+    let args = [&["load", "-d", DATABASE, "-t", table][..], more, &[file]].concat();
+    Program::new(env!("CARGO_BIN_EXE_pagemill")).run(&cluster.data_dir(), &args)
+}
+
+fn load(cluster: &TestCluster, table: &str, file: &Path, more: &[&str]) -> Result<()> {
+    let output = try_load(cluster, table, file, more)?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "{table}: {said}");
+    Ok(())
+}
+
+/// The indexes of a table, and that each has every row.
+fn check_indexes(cluster: &TestCluster, table: &str) -> Result<()> {
+    let indexes = format!(
+        "SELECT bt_index_parent_check(indexrelid, true) FROM pg_index WHERE indrelid = '{table}'::regclass"
+    );
+    cluster.psql(DATABASE, &indexes).map(drop)
+}
+
+/// A running cluster, and a file with what COPY prints of a query.
+fn ground(install: &PgInstall, query: &str) -> Result<(TestCluster, tempfile::TempDir, PathBuf)> {
+    let mut cluster = empty_cluster(install)?;
+    cluster.start()?;
+    cluster.psql(DATABASE, "CREATE EXTENSION amcheck")?;
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("rows");
+    fs::write(&file, cluster.copy_out(DATABASE, &format!("COPY ({query}) TO STDOUT"))?)?;
+    Ok((cluster, dir, file))
+}
+
+/// Keys in no order, in few values, and null; all of them with those of rows that were there.
+#[test]
+fn indexes_of_many_parts_have_every_row_once() {
+    each_version(|install| {
+        let query = "SELECT i * 7919::bigint % 150001 AS a, i % 3 AS b, nullif(i % 5, 0) AS c, md5(i::text) AS d \
+             FROM generate_series(1, 150000) i";
+        let (mut cluster, _dir, file) = ground(install, query)?;
+        cluster.psql(
+            DATABASE,
+            "CREATE TABLE t (a bigint PRIMARY KEY, b int, c int, d text);
+             CREATE INDEX ON t (b); CREATE INDEX ON t (c DESC, a); CREATE INDEX ON t (d) INCLUDE (b);
+             INSERT INTO t SELECT -i, i % 3, nullif(i % 5, 0), md5(i::text) FROM generate_series(1, 30000) i;
+             DELETE FROM t WHERE a % 3 = 0",
+        )?;
+        cluster.stop()?;
+        load(&cluster, "t", &file, &["-j", "3"])?;
+        cluster.start()?;
+        check_indexes(&cluster, "t")?;
+        let counts = "SELECT count(*), count(c), sum(a) FROM t";
+        let expected =
+            "SELECT 150000 + 20000, 120000 + 16000, 150000 * 150001::bigint / 2 - 300000000";
+        let (found, expected) =
+            (cluster.psql(DATABASE, counts)?, cluster.psql(DATABASE, expected)?);
+        ensure!(found == expected, "{found} instead of {expected}");
+        cluster.psql(DATABASE, "INSERT INTO t SELECT a + 1000000, b, c, d FROM t LIMIT 20000")?;
+        check_indexes(&cluster, "t")
+    });
+}
+
+/// Each of twelve indexes may keep 8 MiB, and has 10.
+#[test]
+fn entries_that_memory_does_not_hold_are_all_in_the_index() {
+    let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
+    let query = "SELECT (SELECT string_agg(md5((i * 1000 + j)::text), '') FROM generate_series(1, 50) j) AS a \
+         FROM generate_series(1, 6500) i";
+    let (mut cluster, _dir, file) = ground(&install, query).unwrap();
+    let indexes = "CREATE INDEX ON t (a); ".repeat(12);
+    let table =
+        format!("CREATE TABLE t (a text); ALTER TABLE t ALTER a SET STORAGE PLAIN; {indexes}");
+    cluster.psql(DATABASE, &table).unwrap();
+    cluster.stop().unwrap();
+    load(&cluster, "t", &file, &["--no-wal"]).unwrap();
+    cluster.start().unwrap();
+    check_indexes(&cluster, "t").unwrap();
+    assert_eq!(cluster.psql(DATABASE, "SELECT count(DISTINCT a) FROM t").unwrap(), "6500");
+}
+
+/// Two rows with one key, far from each other in the input, in whichever part of the merge they come.
+#[test]
+fn a_key_that_is_there_twice_is_named_and_nothing_is_changed() {
+    let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
+    let query = "SELECT i * 7919 % 100003 AS a FROM generate_series(1, 100000) i";
+    let (mut cluster, _dir, file) = ground(&install, query).unwrap();
+    cluster
+        .psql(DATABASE, "CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (-1)")
+        .unwrap();
+    cluster.stop().unwrap();
+    let rows = fs::read_to_string(&file).unwrap();
+    for key in ["7919", "50000", "-1", "100002"] {
+        let twice = if rows.lines().any(|row| row == key) || key == "-1" { 1 } else { 2 };
+        fs::write(&file, format!("{rows}{}", format!("{key}\n").repeat(twice))).unwrap();
+        let output = try_load(&cluster, "t", &file, &[]).unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(&format!("\"t_pkey\": Key (a)=({key}) is there twice")), "{said}");
+        assert!(!output.status.success());
+    }
+    cluster.start().unwrap();
+    assert_eq!(cluster.psql(DATABASE, "SELECT * FROM t").unwrap(), "-1");
+}
+
+#[test]
+fn every_way_to_write_and_to_extend_files_writes_the_same_rows() {
+    let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
+    let query = "SELECT i AS a, repeat(md5(i::text), 80 * (i % 100 / 99)) || i AS b FROM generate_series(1, 30000) i";
+    let (mut cluster, _dir, file) = ground(&install, query).unwrap();
+    let mut ways = vec![vec!["--direct"], vec!["--file-extend-method", "write_zeros", "--direct"]];
+    for method in ["auto", "pwrite", "pwritev", "mmap", "worker", "io_uring"] {
+        for extend in ["auto", "posix_fallocate", "write_zeros"] {
+            ways.push(vec!["--io-method", method, "--file-extend-method", extend]);
+        }
+    }
+    let table = |number| format!("t{number}");
+    for number in 0..ways.len() {
+        let make = format!("CREATE TABLE {} (a int PRIMARY KEY, b text)", table(number));
+        cluster.psql(DATABASE, &make).unwrap();
+    }
+    cluster.stop().unwrap();
+    let mut loaded = Vec::new();
+    for (number, way) in ways.iter().enumerate() {
+        let output = try_load(&cluster, &table(number), &file, way).unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        if way.contains(&"io_uring") && said.contains("io_uring") && !output.status.success() {
+            println!("SKIPPED {way:?}: {said}");
+            continue;
+        }
+        assert!(output.status.success(), "{way:?}: {said}");
+        loaded.push(number);
+    }
+    cluster.start().unwrap();
+    let rows = fs::read(&file).unwrap();
+    for number in loaded {
+        let copy = format!("COPY {} TO STDOUT", table(number));
+        assert!(cluster.copy_out(DATABASE, &copy).unwrap() == rows, "{:?}", ways[number]);
+        check_indexes(&cluster, &table(number)).unwrap();
+    }
+}

@@ -1,0 +1,169 @@
+//! The rows of the benchmark, and what is wanted of each.
+//!
+//! Invariant: rows of one cluster stand together, so that it is made once.
+
+use anyhow::{Result, bail};
+
+use super::options::Options;
+
+/// Resident set at most, in MiB.
+pub(super) const MEMORY_TARGET_MIB: f64 = 128.0;
+/// Reads, writes of data and writes of WAL for 64 blocks at most, each.
+pub(super) const CALLS_TARGET: f64 = 1.0;
+/// What a copy that shares its blocks takes at most, in milliseconds.
+pub(super) const REFLINK_TARGET_MS: f64 = 1000.0;
+/// The share of such a copy that lies in shared blocks.
+pub(super) const SHARED_TARGET: f64 = 0.99;
+
+/// How a database is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strategy {
+    WalLog,
+    FileCopy,
+    Reflink,
+}
+
+/// What is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Template {
+    /// A database with table t.
+    Large,
+    /// What initdb made: hundreds of small files.
+    Small,
+}
+
+impl Template {
+    pub(super) const fn database(self) -> &'static str {
+        match self {
+            Self::Large => "postgres",
+            Self::Small => "template1",
+        }
+    }
+
+    /// A query whose answer a copy shares.
+    pub(super) const fn fingerprint(self) -> &'static str {
+        match self {
+            Self::Large => "select count(*), sum(hashtext(filler)::int8) from t",
+            Self::Small => "select count(*), sum(hashtext(attname::text)::int8) from pg_attribute",
+        }
+    }
+}
+
+/// Where the cluster lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the directory that was asked for.
+    Here,
+    /// On XFS, on a loop device whose image lies in that directory.
+    Xfs,
+}
+
+/// One row of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) id: &'static str,
+    pub(super) strategy: Strategy,
+    pub(super) template: Template,
+    pub(super) major: u32,
+    pub(super) place: Place,
+}
+
+const fn row(id: &'static str, strategy: Strategy, template: Template, major: u32) -> Row {
+    let place = match strategy {
+        Strategy::Reflink => Place::Xfs,
+        _ => Place::Here,
+    };
+    Row { id, strategy, template, major, place }
+}
+
+const ROWS: [Row; 9] = [
+    row("wal_log-15", Strategy::WalLog, Template::Large, 15),
+    row("file_copy-15", Strategy::FileCopy, Template::Large, 15),
+    row("small-wal_log-15", Strategy::WalLog, Template::Small, 15),
+    row("small-file_copy-15", Strategy::FileCopy, Template::Small, 15),
+    row("wal_log-18", Strategy::WalLog, Template::Large, 18),
+    row("file_copy-18", Strategy::FileCopy, Template::Large, 18),
+    row("small-wal_log-18", Strategy::WalLog, Template::Small, 18),
+    row("small-file_copy-18", Strategy::FileCopy, Template::Small, 18),
+    row("reflink-18", Strategy::Reflink, Template::Large, 18),
+];
+
+impl Row {
+    /// Rows of the same ground share a cluster.
+    pub(super) fn ground(&self) -> (u32, Place) {
+        (self.major, self.place)
+    }
+
+    /// How many times as fast as the server it has to be.
+    pub(super) fn target(&self) -> Option<f64> {
+        match (self.template, self.strategy) {
+            (Template::Large, Strategy::WalLog) => Some(4.0),
+            (Template::Large, Strategy::FileCopy) => Some(3.0),
+            _ => None,
+        }
+    }
+
+    /// What the server is started with. A server of 18 shares blocks when it is told to.
+    pub(super) fn settings(&self) -> &'static str {
+        match self.strategy {
+            Strategy::Reflink => {
+                "-c wal_level=replica -c max_wal_size=16GB -c file_copy_method=clone"
+            }
+            _ => "-c wal_level=replica -c max_wal_size=16GB",
+        }
+    }
+
+    /// What the server is timed with, before a CHECKPOINT.
+    pub(super) fn statement(&self) -> String {
+        let strategy = match self.strategy {
+            Strategy::WalLog => "wal_log",
+            Strategy::FileCopy | Strategy::Reflink => "file_copy",
+        };
+        format!("create database copy template {} strategy {strategy}", self.template.database())
+    }
+
+    /// The arguments of pagemill, without the data directory.
+    pub(super) fn arguments(&self, options: &Options) -> Vec<String> {
+        let strategy = match self.strategy {
+            Strategy::WalLog => "wal_log",
+            Strategy::FileCopy => "file_copy",
+            Strategy::Reflink => "reflink",
+        };
+        let words = ["--strategy", strategy, "-v", "--stats=json"];
+        let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+        words.extend(options.jobs.map(|jobs| format!("--jobs={jobs}")));
+        words.extend([self.template.database().to_owned(), "copy".to_owned()]);
+        words
+    }
+}
+
+/// The rows whose names begin with one of these words; all for none.
+pub(super) fn selected(words: &[String]) -> Result<Vec<Row>> {
+    let matches = |row: &Row, word: &String| row.id.starts_with(word.as_str());
+    if let Some(word) = words.iter().find(|word| !ROWS.iter().any(|row| matches(row, word))) {
+        let names: Vec<&str> = ROWS.iter().map(|row| row.id).collect();
+        bail!("no row begins with {word}; there are: {}", names.join(" "));
+    }
+    let wanted = |row: &Row| words.is_empty() || words.iter().any(|word| matches(row, word));
+    Ok(ROWS.into_iter().filter(wanted).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_selects_the_rows_that_begin_with_it() {
+        assert_eq!(selected(&["small".to_owned()]).unwrap().len(), 4);
+        assert_eq!(selected(&[]).unwrap().len(), ROWS.len());
+        assert!(selected(&["count".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn rows_of_one_cluster_stand_together() {
+        let rows = selected(&[]).unwrap();
+        let groups: Vec<_> =
+            rows.chunk_by(|a, b| a.ground() == b.ground()).map(|g| g[0].ground()).collect();
+        assert_eq!(groups, [(15, Place::Here), (18, Place::Here), (18, Place::Xfs)]);
+    }
+}
