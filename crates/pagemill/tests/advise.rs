@@ -156,7 +156,7 @@ fn everything_pays() -> Results {
     let copy = vec![group(
         "files",
         Figure::Elapsed,
-        vec![named("copy_file_range", 50.0), named("read_write", 2.0)],
+        vec![named("64 kB", 2.0), named("read_write", 60.0), named("copy_file_range", 50.0)],
     )];
     let experiment =
         |name: &str, groups| Experiment { name: name.into(), groups, ..Experiment::default() };
@@ -354,7 +354,7 @@ fn without_results_it_measures_first() {
     let output =
         pagemill(&[text(dir.path()), "--format", "json"]).assert().success().get_output().clone();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.starts_with("pagemill: measuring device, extend"), "{said}");
+    assert!(said.starts_with("pagemill: measuring device") && said.contains("extend"), "{said}");
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&told["quick"], &told["pg_version"]), (&true.into(), &"18".into()));
     let settings = told["settings"].as_array().unwrap();
