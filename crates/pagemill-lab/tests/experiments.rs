@@ -1,4 +1,6 @@
 //! The experiments on files that are as small as they get: what comes out, and what stays behind. No figure is looked at.
+//!
+//! What needs privileges is looked at where they are there, and told as skipped where not.
 
 use std::time::Duration;
 

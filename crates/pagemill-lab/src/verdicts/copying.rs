@@ -1,4 +1,6 @@
 //! Claims of "use read streams in CREATE DATABASE" (pgsql-hackers, 2024).
+//!
+//! The cells they rest on are those of the experiment `copy`; a claim that names none of them is not measured.
 
 use super::judge::Measure::{Figure, System};
 use super::{Claim, Document};

@@ -1,4 +1,6 @@
 //! Claims of the thread on mmap and kqueue (pgsql-performance, 6 and 7 March 2003).
+//!
+//! The cells they rest on are those of the experiments `mmap` and `readiness`. What was said of kqueue is asked of epoll.
 
 use super::judge::Measure::Figure;
 use super::{Claim, Document};

@@ -1,4 +1,6 @@
 //! Claims of "pread instead of lseek" (pgsql-patches, 8 October 2005).
+//!
+//! The cells they rest on are those of the experiment `pread`: a block at a time, as the document's server read.
 
 use super::judge::Measure::{Figure, Processor, User};
 use super::{Claim, Document};

@@ -1,4 +1,6 @@
 //! Claims of "seq scan readahead" (pgsql-hackers, 8 August 2009).
+//!
+//! The cells they rest on are those of the experiment `readahead`, on real mirrors and on the model of the document's.
 
 use super::judge::Measure::Figure;
 use super::{Claim, Document};
