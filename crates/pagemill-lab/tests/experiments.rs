@@ -1,6 +1,6 @@
 //! The experiments on files that are as small as they get: what comes out, and what stays behind. No figure is looked at.
 //!
-//! What needs privileges is looked at where they are there, and told as skipped where not.
+//! Why: an experiment that cannot run in this sandbox has to say so in a row, and to leave nothing behind.
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use pagemill_format::page_builder::{set_checksum, set_lsn};
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Lsn, checksum};
-use pagemill_io::{Create, OpenForWrite, WritableFork};
+use pagemill_io::{Create, OpenForWrite, WritableFork, sync_all};
 use pagemill_wal::{WalDirectory, WalReader};
 
 use super::pending;
@@ -115,6 +115,7 @@ impl<'a> Run<'a> {
 
     fn finish(mut self) -> Result<()> {
         self.write()?;
-        Ok(self.forks.values().try_for_each(WritableFork::sync)?)
+        let forks: Vec<_> = self.forks.values().collect();
+        Ok(sync_all(&forks, |fork| fork.sync())?)
     }
 }

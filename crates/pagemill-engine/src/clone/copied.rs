@@ -1,8 +1,8 @@
 //! `file_copy` and `reflink`: the files of the template's directories, copied or shared as they are; and the directories
 //! themselves, for every strategy.
 //!
-//! Files are copied by several threads, the largest first, each synced by the thread that copied it. Pages are checked
-//! on their way where they come through this process.
+//! Files are copied by several threads, the largest first, and synced together, by several threads. Pages are checked on
+//! their way where they come through this process.
 //!
 //! Invariant: every file is durable when [`copy`] returns, and every name when [`sync_directories`] does.
 
@@ -18,14 +18,14 @@ use pagemill_cluster::change::{DatabaseCreation, DatabaseDirectory};
 use pagemill_cluster::page_check::find_fault;
 use pagemill_cluster::{Damage, Database};
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork, Oid, SEGMENT_BLOCKS};
-use pagemill_io::{CopiedFile, CopiedPiece, CopyMethod};
+use pagemill_io::{CopiedFile, CopiedPiece, CopyMethod, sync_all};
 
 use super::plan::TemplateFile;
 use super::{CloneOptions, ClonePlan, CloneStrategy, CloneSummary, cluster_error};
 use crate::error::{Error, Result};
 
-/// Files that one thread copies before it syncs them.
-const UNSYNCED: usize = 64;
+/// Files that are copied before they are synced together.
+const UNSYNCED: usize = 256;
 /// More than any of the small files of a database is long.
 const SMALL_FILE: u64 = 1 << 16;
 
@@ -105,6 +105,7 @@ pub(super) fn copy(
         files,
         next: AtomicUsize::new(0),
         failed: AtomicBool::new(false),
+        unsynced: Mutex::new(Vec::new()),
         summary: Mutex::new(CloneSummary::default()),
     };
     let jobs = options.jobs.clamp(1, copying.files.len().max(1));
@@ -116,6 +117,7 @@ pub(super) fn copy(
         let ended: Vec<_> = threads.into_iter().map(ScopedJoinHandle::join).collect();
         ended.into_iter().try_for_each(|ended| ended.unwrap_or(Err(Error::Worker)))
     })?;
+    copying.sync(&copying.unsynced_from(1))?;
     Ok(copying.summary.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -127,24 +129,30 @@ struct Copying<'a> {
     files: Vec<&'a TemplateFile>,
     next: AtomicUsize,
     failed: AtomicBool,
+    unsynced: Mutex<Vec<CopiedFile>>,
     summary: Mutex<CloneSummary>,
 }
 
 impl Copying<'_> {
     /// Copies files until there are no more.
     fn work(&self) -> Result<()> {
-        let mut unsynced = Vec::new();
         while !self.failed.load(Ordering::Relaxed)
             && let Some(file) = self.files.get(self.next.fetch_add(1, Ordering::Relaxed))
         {
             let copied = self.copy(file).and_then(|copied| {
                 copied.begin_write_back().map_err(cluster_error)?;
-                unsynced.push(copied);
-                if unsynced.len() < UNSYNCED { Ok(()) } else { self.sync(&mut unsynced) }
+                self.unsynced.lock().unwrap_or_else(PoisonError::into_inner).push(copied);
+                self.sync(&self.unsynced_from(UNSYNCED))
             });
             copied.inspect_err(|_| self.failed.store(true, Ordering::Relaxed))?;
         }
-        self.sync(&mut unsynced)
+        Ok(())
+    }
+
+    /// Takes the files that wait for their sync, if there are so many.
+    fn unsynced_from(&self, count: usize) -> Vec<CopiedFile> {
+        let mut unsynced = self.unsynced.lock().unwrap_or_else(PoisonError::into_inner);
+        if unsynced.len() < count { Vec::new() } else { std::mem::take(&mut unsynced) }
     }
 
     fn copy(&self, file: &TemplateFile) -> Result<CopiedFile> {
@@ -176,8 +184,8 @@ impl Copying<'_> {
         Ok(copied?)
     }
 
-    fn sync(&self, unsynced: &mut Vec<CopiedFile>) -> Result<()> {
-        for copied in unsynced.drain(..) {
+    fn sync(&self, unsynced: &[CopiedFile]) -> Result<()> {
+        sync_all(unsynced, |copied| {
             copied.sync().map_err(cluster_error)?;
             let shared = match self.method {
                 CopyMethod::Reflink => copied.shared_bytes().map_err(cluster_error)?,
@@ -189,8 +197,8 @@ impl Copying<'_> {
             if let Some(shared) = shared {
                 *summary.shared_bytes.get_or_insert_default() += shared;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 

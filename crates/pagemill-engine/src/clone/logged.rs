@@ -4,8 +4,7 @@
 //! page. Unlogged relations are written without being logged, but for their init forks, from which a recovery makes
 //! them anew. Relations of sessions that are gone are left out.
 //!
-//! Small forks are written in one call each and synced together: what the first sync brings to the device the others
-//! need not wait for. Large ones go through a write stream.
+//! Small forks are written in one call each and synced together, by several threads. Large ones go through a write stream.
 //!
 //! Invariants: images of a page are appended to the WAL before the page is written; every fork is durable when
 //! [`copy`] returns, but for the names of small ones.
@@ -18,7 +17,7 @@ use pagemill_cluster::{ClassRow, Persistence};
 use pagemill_format::page_builder::set_lsn;
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, checksum};
-use pagemill_io::{Create, ForkFiles, OpenForWrite, WritableFork};
+use pagemill_io::{Create, ForkFiles, OpenForWrite, WritableFork, sync_all};
 use pagemill_stream::{MAX_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions, WriteStream};
 use pagemill_sys::{AlignedBuffer, WriteBack};
 
@@ -198,8 +197,8 @@ impl Copying<'_> {
     }
 
     fn sync(&mut self) -> Result<()> {
-        let mut unsynced = self.unsynced.drain(..);
-        unsynced.try_for_each(|fork| fork.sync_files()).map_err(cluster_error)
+        let unsynced = std::mem::take(&mut self.unsynced);
+        sync_all(&unsynced, |fork| fork.sync_files().map_err(cluster_error))
     }
 }
 

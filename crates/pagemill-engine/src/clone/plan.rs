@@ -137,16 +137,16 @@ impl ClonePlan {
     /// Refuses a copy for which there is no room, with the sum.
     fn check_space(&self, template: &Database) -> Result<()> {
         let cluster = template.cluster();
-        let mut needs: Vec<(PathBuf, u64)> = Vec::new();
+        let mut needs: BTreeMap<PathBuf, u64> = BTreeMap::new();
         if self.strategy != CloneStrategy::Reflink {
             for file in &self.files {
                 let path = cluster.tablespace_path(file.directory.target, Oid::INVALID);
-                needs.push((path.parent().unwrap_or(&path).to_owned(), file.bytes));
+                *needs.entry(path.parent().unwrap_or(&path).to_owned()).or_default() += file.bytes;
             }
         }
         let wal = WalDirectory::of_cluster(cluster.path(), cluster.control())
             .map_err(pagemill_cluster::Error::from)?;
-        needs.push((wal.path, self.wal_bytes));
+        *needs.entry(wal.path).or_default() += self.wal_bytes;
         let mut sums: BTreeMap<u64, (PathBuf, u64, u64)> = BTreeMap::new();
         for (path, bytes) in needs {
             let Some(space) = cluster.storage().space_left(&path).map_err(cluster_error)? else {

@@ -1,6 +1,6 @@
 //! Claims of "seq scan readahead" (pgsql-hackers, 8 August 2009).
 //!
-//! The cells they rest on are those of the experiment `readahead`, on real mirrors and on the model of the document's.
+//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the document's.
 
 use super::judge::Measure::Figure;
 use super::{Claim, Document};

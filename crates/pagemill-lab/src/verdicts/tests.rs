@@ -1,6 +1,6 @@
 //! Verdicts on results that were made up for them.
 //!
-//! Each outcome is brought about by figures that leave no doubt of it; no figure here was measured.
+//! Each outcome a claim can have is reached at least once.
 
 use super::*;
 use crate::results::{

@@ -3,7 +3,6 @@
 //! Invariants: at most [`MOST_IN_FLIGHT`] pieces are with the kernel; a failure ends the writer, as what follows a piece
 //! that was lost must not count.
 
-use pagemill_format::wal::SegmentName;
 use pagemill_io::{Caching, FinishedWrite, QueueKind, QueuedWrites, Storage, WritableFile};
 use pagemill_sys::AlignedBuffer;
 
@@ -16,7 +15,6 @@ const MOST_IN_FLIGHT: usize = 4;
 #[derive(Debug)]
 pub(super) struct PieceQueue {
     queue: QueuedWrites,
-    in_flight: Vec<(u64, SegmentName)>,
     free: Vec<AlignedBuffer>,
 }
 
@@ -27,12 +25,12 @@ impl PieceQueue {
             QueuedWrites::of_files(storage, kind, MOST_IN_FLIGHT as u32, Caching::Direct).ok()
         };
         let queue = of_kind(QueueKind::IoUring).or_else(|| of_kind(QueueKind::Worker))?;
-        Some(Self { queue, in_flight: Vec::new(), free: Vec::new() })
+        Some(Self { queue, free: Vec::new() })
     }
 
     /// Memory for another piece.
     pub(super) fn blank(&mut self) -> Result<AlignedBuffer> {
-        while self.in_flight.len() >= MOST_IN_FLIGHT {
+        while self.queue.len() >= MOST_IN_FLIGHT {
             self.wait()?;
         }
         Ok(self.free.pop().unwrap_or_else(|| AlignedBuffer::zeroed(PIECE_BYTES as usize)))
@@ -41,34 +39,28 @@ impl PieceQueue {
     /// Begins to write a piece.
     pub(super) fn start(
         &mut self,
-        segment: SegmentName,
         file: &WritableFile,
         offset: u64,
         (buffer, len): (AlignedBuffer, usize),
     ) -> Result<()> {
         let started = self.queue.start_at(file.clone(), offset, buffer, len);
-        let id = started.map_err(|error| file.error(error).with_offset(offset))?;
-        self.in_flight.push((id, segment));
-        Ok(())
+        Ok(started.map(|_| ()).map_err(|error| file.error(error).with_offset(offset))?)
     }
 
-    /// Waits for the pieces of a segment, or for all.
-    pub(super) fn finish(&mut self, segment: Option<SegmentName>) -> Result<()> {
-        let is_meant = |other: &SegmentName| segment.is_none_or(|segment| segment == *other);
-        while self.in_flight.iter().any(|(_, of)| is_meant(of)) {
+    /// Waits for all pieces.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        while !self.queue.is_empty() {
             self.wait()?;
         }
         Ok(())
     }
 
     fn wait(&mut self) -> Result<()> {
-        let waited = self.queue.wait();
-        let finished = waited.map_err(|error| pagemill_io::Error::new(error, "pg_wal"))?;
-        let Some(FinishedWrite { id, buffer, outcome }) = finished else {
-            self.in_flight.clear();
-            return Ok(());
-        };
-        self.in_flight.retain(|(other, _)| *other != id);
+        let waited = self.queue.wait().and_then(|finished| {
+            finished.ok_or_else(|| std::io::Error::other("nobody writes what is in flight"))
+        });
+        let FinishedWrite { buffer, outcome, .. } =
+            waited.map_err(|error| pagemill_io::Error::new(error, "pg_wal"))?;
         self.free.push(buffer);
         Ok(outcome?)
     }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use pagemill_format::Lsn;
 use pagemill_format::wal::SegmentName;
-use pagemill_io::{Caching, Create, ErrorKind, OpenForWrite, Storage, WritableFile};
+use pagemill_io::{Caching, Create, ErrorKind, OpenForWrite, Storage, WritableFile, sync_all};
 use pagemill_sys::{AlignedBuffer, WriteBack};
 
 use super::piece::Piece;
@@ -76,17 +76,12 @@ impl SegmentFiles {
         };
         let len = piece.len();
         let buffer = piece.exchange(queue.blank()?);
-        queue.start(segment, &file, self.directory.offset_of(at), (buffer, len))
+        queue.start(&file, self.directory.offset_of(at), (buffer, len))
     }
 
     /// Waits until the device holds all that was written, and the names of the files.
     pub(super) fn sync(&mut self) -> Result<()> {
-        if let Some(queue) = &mut self.queue {
-            queue.finish(None)?;
-        }
-        for (_, file) in &self.open {
-            file.sync_data()?;
-        }
+        self.sync_files()?;
         if let Some(newest) = self.open.len().checked_sub(1) {
             self.open.drain(..newest);
         }
@@ -96,17 +91,22 @@ impl SegmentFiles {
         Ok(())
     }
 
+    /// All at once: a sync of one brings to the device most of what the others wait for.
+    fn sync_files(&mut self) -> Result<()> {
+        if let Some(queue) = &mut self.queue {
+            queue.finish()?;
+        }
+        Ok(sync_all(&self.open, |(_, file)| file.sync_data())?)
+    }
+
     fn file(&mut self, segment: SegmentName) -> Result<WritableFile> {
         if let Some((_, file)) = self.open.iter().find(|(open, _)| *open == segment) {
             return Ok(file.clone());
         }
         let unsynced = self.open.len() as u64 * u64::from(segment.segment_size);
         if unsynced > MOST_UNSYNCED_BYTES {
-            let (segment, oldest) = self.open.remove(0);
-            if let Some(queue) = &mut self.queue {
-                queue.finish(Some(segment))?;
-            }
-            oldest.sync_data()?;
+            self.sync_files()?;
+            self.open.clear();
         }
         if self.caching == Caching::Direct && self.queue.is_none() && segment != self.first {
             self.queue = PieceQueue::new(&self.storage);

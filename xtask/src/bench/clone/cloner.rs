@@ -1,4 +1,6 @@
 //! `pagemill clone`: its command, and what it tells of itself.
+//!
+//! Apart from its side of the turns, so that a run under strace is the same command.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

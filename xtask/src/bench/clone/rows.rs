@@ -1,4 +1,6 @@
 //! The rows of the benchmark, and what is wanted of each.
+//!
+//! Invariant: rows of one cluster stand together, so that it is made once.
 
 use anyhow::{Result, bail};
 

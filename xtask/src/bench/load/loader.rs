@@ -1,4 +1,6 @@
 //! `pagemill load`: its command, and what it tells of itself.
+//!
+//! Peak memory is asked in a run of its own, which is not timed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
