@@ -134,8 +134,24 @@ impl Stage<'_> {
             let what = "the rest of the experiment".into();
             experiment.skipped.push(Skipped { what, why: error.to_string() });
         }
+        without_directory(&mut experiment, workspace);
         experiment.elapsed_s = begin.elapsed().as_secs_f64();
         (experiment, warnings, interrupted)
+    }
+}
+
+/// Takes the run's own directory out of what errors say: where it lies is nobody else's concern.
+fn without_directory(experiment: &mut Experiment, workspace: &Path) {
+    use crate::results::Absence::{Failed, Refused, Skipped};
+    let directory = format!("{}/", workspace.display());
+    let shorten = |text: &mut String| *text = text.replace(&directory, "");
+    experiment.skipped.iter_mut().for_each(|part| shorten(&mut part.why));
+    let cells = experiment.groups.iter_mut().flat_map(|group| &mut group.cells);
+    for cell in cells {
+        if let Some(Refused(why) | Skipped(why) | Failed(why)) = &mut cell.absent {
+            shorten(why);
+        }
+        cell.note.iter_mut().for_each(shorten);
     }
 }
 

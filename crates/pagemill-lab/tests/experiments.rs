@@ -1,4 +1,6 @@
 //! The experiments on files that are as small as they get: what comes out, and what stays behind. No figure is looked at.
+//!
+//! Why: an experiment that cannot run in this sandbox has to say so in a row, and to leave nothing behind.
 
 use std::time::Duration;
 
@@ -21,6 +23,8 @@ fn run_of(experiment: &str) -> Results {
     let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
     assert_eq!(results.interrupted, None);
+    let told = serde_json::to_string(&results).unwrap();
+    assert!(!told.contains("pagemill-lab."), "a directory is named: {told}");
     for group in results.experiments.iter().flat_map(|experiment| &experiment.groups) {
         check_group(group);
     }
@@ -83,7 +87,7 @@ fn readiness_goes_up_to_ten_thousand_and_says_that_there_is_no_kqueue() {
 #[test]
 fn copy_makes_the_calls_of_each_way_with_wal_and_without() {
     let results = run_of("copy");
-    assert_eq!(skipped(&results), [""; 0]);
+    assert_eq!(skipped(&results), ["files-cold"]);
     let calls = |group: &str, cell: &str| {
         let cell = results.group("copy", group).unwrap().cell(cell).unwrap();
         cell.samples[0].calls.clone()
@@ -92,8 +96,8 @@ fn copy_makes_the_calls_of_each_way_with_wal_and_without() {
     assert_eq!((plain["pread"], plain["pwrite"]), (blocks, blocks));
     let logged = calls("wal-cold", "block by block, single records");
     assert!(logged["pwrite"] > blocks, "{logged:?}");
-    assert!(calls("files-cold", "read stream")["pread"] < blocks);
-    assert!(calls("files-cold", "copy_file_range").contains_key("copy_file_range"));
+    assert!(calls("files-cached", "read stream")["pread"] < blocks);
+    assert!(calls("files-cached", "copy_file_range").contains_key("copy_file_range"));
     assert_eq!(results.verdicts.len(), 3);
 }
 

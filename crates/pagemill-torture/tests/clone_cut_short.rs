@@ -1,7 +1,8 @@
 //! A few dozen power cuts and faults while databases are made and dropped, judged by Pagemill's reader and some by
 //! servers of 15 and 18. `cargo xtask torture` runs all of them.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pagemill_sim::{Loss, WriteFault};
 use pagemill_testkit::PgInstall;
@@ -13,15 +14,20 @@ use pagemill_torture::power_cuts::PowerCuts;
 use pagemill_torture::trial::{Found, Seen};
 use pagemill_torture::write_faults::{Ended, judge_fault};
 
-fn ground_of(major: u32) -> Option<&'static DatabaseGround> {
-    static OF_15: OnceLock<Option<DatabaseGround>> = OnceLock::new();
-    static OF_18: OnceLock<Option<DatabaseGround>> = OnceLock::new();
-    let ground = if major == 15 { &OF_15 } else { &OF_18 };
-    let made = || PgInstall::find(major).map(|install| DatabaseGround::new(&install).unwrap());
-    ground.get_or_init(made).as_ref()
+/// The ground of a version, shared by the tests that run at the same time; the last one removes it.
+fn ground_of(major: u32) -> Option<Arc<DatabaseGround>> {
+    static GROUNDS: Mutex<BTreeMap<u32, Weak<DatabaseGround>>> = Mutex::new(BTreeMap::new());
+    let install = PgInstall::find(major)?;
+    let mut grounds = GROUNDS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(ground) = grounds.get(&major).and_then(Weak::upgrade) {
+        return Some(ground);
+    }
+    let ground = Arc::new(DatabaseGround::new(&install).unwrap());
+    grounds.insert(major, Arc::downgrade(&ground));
+    Some(ground)
 }
 
-fn ground() -> &'static DatabaseGround {
+fn ground() -> Arc<DatabaseGround> {
     ground_of(15).expect("PostgreSQL 15 is needed")
 }
 
@@ -32,8 +38,9 @@ fn held<T>(judged: anyhow::Result<T>) -> T {
 
 #[test]
 fn after_a_power_cut_a_database_is_there_whole_or_not_at_all() {
+    let ground = ground();
     for (number, kind) in (0..).zip(DATABASE_KINDS) {
-        let cuts = held(PowerCuts::new(DatabaseJudge::new(ground(), kind)));
+        let cuts = held(PowerCuts::new(DatabaseJudge::new(&ground, kind)));
         let (decided, calls) = (*cuts.decision().start(), cuts.calls());
         held(cuts.read(decided / 2 + number as usize, Loss::Torn(number), true));
         held(cuts.read(decided - 2, Loss::None, true));
@@ -47,10 +54,13 @@ fn after_a_power_cut_a_database_is_there_whole_or_not_at_all() {
 
 #[test]
 fn a_server_recovers_the_whole_database_or_none_from_a_power_cut() {
-    for major in [15, 18] {
-        let Some(ground) = ground_of(major) else { continue };
+    // Both are made before this thread takes a cluster's lock as root: its real user is then that of the cluster, and
+    // the loader of a program that it starts trusts no paths beside the program.
+    let grounds = [15, 18].map(|major| (major, ground_of(major)));
+    for (major, ground) in grounds {
+        let Some(ground) = ground else { continue };
         for (number, kind) in (0..).zip(DATABASE_KINDS) {
-            let cuts = held(PowerCuts::new(DatabaseJudge::new(ground, kind)));
+            let cuts = held(PowerCuts::new(DatabaseJudge::new(&ground, kind)));
             let losses = [Loss::All, Loss::Torn(number), Loss::Ordered(number)];
             let loss = losses[(number as usize + major as usize) % 3];
             held(cuts.serve(cuts.decision().start() + 1 + number as usize * 2, loss));
@@ -60,9 +70,10 @@ fn a_server_recovers_the_whole_database_or_none_from_a_power_cut() {
 
 #[test]
 fn a_fault_before_the_decision_leaves_everything_as_it_was() {
+    let ground = ground();
     for (number, kind) in DATABASE_KINDS.into_iter().enumerate() {
-        let trial = DatabaseJudge::new(ground(), kind);
-        let before = *held(PowerCuts::new(DatabaseJudge::new(ground(), kind))).decision().start();
+        let trial = DatabaseJudge::new(&ground, kind);
+        let before = *held(PowerCuts::new(DatabaseJudge::new(&ground, kind))).decision().start();
         let places = [before / 3, before / 2, before - 3, before];
         for (fault, call) in FAULTS.into_iter().zip(places) {
             let call = call - number.min(call);
@@ -74,9 +85,10 @@ fn a_fault_before_the_decision_leaves_everything_as_it_was() {
 
 #[test]
 fn a_fault_after_the_decision_is_told_and_a_server_finishes_the_change() {
+    let ground = ground();
     for kind in DATABASE_KINDS {
-        let trial = DatabaseJudge::new(ground(), kind);
-        let decided = *held(PowerCuts::new(DatabaseJudge::new(ground(), kind))).decision().start();
+        let trial = DatabaseJudge::new(&ground, kind);
+        let decided = *held(PowerCuts::new(DatabaseJudge::new(&ground, kind))).decision().start();
         let unsynced = held(judge_fault(&trial, (decided + 1, WriteFault::Failed), false));
         assert_eq!(unsynced, Ended::Undecided, "{}", kind.name);
         let cut = (decided + 3, WriteFault::ReadOnlyFromHere);

@@ -3,27 +3,26 @@
 //! The advice goes to standard output, everything else to standard error. Ctrl-C ends the measuring early: what was
 //! measured until then is advised on all the same, and the exit status is 1.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use pagemill_io::Storage;
 use pagemill_lab::results::Results;
-use pagemill_lab::{Announcement, Cancel, LabOptions, Scale, Watch, advice, report};
+use pagemill_lab::{Announcement, Cancel, LabOptions, Scale, Watch, advice};
 
 use crate::advise_arguments::{AdviceFormat, AdviseArguments};
 use crate::failure::{Outcome, say};
 use crate::lab::print;
+use crate::lab_compare;
 use crate::load::default_jobs;
 use crate::text_table::pretty_size;
 
 /// The experiments that settings follow from.
 const EXPERIMENTS: [&str; 3] = ["device", "extend", "copy"];
-/// The largest file that is read as results: a full run's with all time lines has a few megabytes.
-const LARGEST: u64 = 1 << 30;
 
 pub(crate) fn run(arguments: &AdviseArguments) -> Result<Outcome> {
     let results = match &arguments.from {
-        Some(path) => kept(path)?,
+        Some(path) => lab_compare::read(&Storage::real().untimed(), path)?,
         None => measured(arguments)?,
     };
     let advice = advice::advise(&results, arguments.pg_version);
@@ -44,22 +43,15 @@ pub(crate) fn run(arguments: &AdviseArguments) -> Result<Outcome> {
     }
 }
 
-/// The results of a run that was kept.
-fn kept(path: &Path) -> Result<Results> {
-    let bytes = Storage::real().untimed().read_file(path, LARGEST)?;
-    report::read_json(&bytes).with_context(|| path.display().to_string())
-}
-
 fn measured(arguments: &AdviseArguments) -> Result<Results> {
     let cancel = Cancel::watching(pagemill_lab::watch_interrupts()?);
-    let exists =
-        |name: &&&str| pagemill_lab::experiments::PLANS.iter().any(|plan| plan.name == **name);
     let options = LabOptions {
         directory: arguments.dir.clone().unwrap_or_else(|| PathBuf::from(".")),
-        experiments: EXPERIMENTS.iter().filter(exists).map(|name| (*name).to_owned()).collect(),
+        experiments: EXPERIMENTS.map(str::to_owned).into(),
         scale: Scale::new(true, None),
         seed: 0,
         jobs: default_jobs(),
+        mirrored: false,
         with_postgres: None,
     };
     Ok(pagemill_lab::run(&options, &cancel, &Told)?)

@@ -23,11 +23,11 @@ use crate::option_values::shared_buffers;
 use crate::read_arguments::ReadArguments;
 use crate::wal_arguments::WalArguments;
 
-/// Read PostgreSQL tables straight from their files, and load rows into them, with no server running
+/// Read, load and copy PostgreSQL's tables and databases in their files, with no server running
 ///
 /// Pagemill reads the data directory of a stopped PostgreSQL 14 to 18 (or a snapshot, or an
-/// unpacked backup of one) and prints what a server started on it would print. Only `load` writes
-/// to the data directory.
+/// unpacked backup of one) and prints what a server started on it would print. Only `load`, `clone`
+/// and `drop` change a data directory.
 #[derive(Debug, Parser)]
 #[command(name = "pagemill", version, max_term_width = 100)]
 #[command(after_help = "\

@@ -26,6 +26,7 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
         scale: Scale::new(arguments.quick, arguments.size),
         seed: arguments.seed,
         jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
+        mirrored: arguments.mirrored,
         with_postgres: None,
     };
     let documents = LabDocuments::open(arguments)?;

@@ -20,8 +20,12 @@ use crate::option_values::byte_size;
 #[command(after_long_help = "\
 Experiments:
   device    sequential and random reads and writes, each I/O method, each way to sync
-  extend    making files longer: written zeros, posix_fallocate, ftruncate; WAL segments
   pread     seek, pread, preadv and today's methods on a table, in its own order and an index's
+  readahead telling the kernel of blocks far ahead; on a model of mirrored disks, with --mirrored on real ones
+  mmap      files mapped, read, loaded and written, one and a tree of them; the pieces they end in
+  readiness select, poll, epoll and io_uring on 2 to 10,000 descriptors
+  copy      a database's files by blocks, streams, the kernel and reflinks, with and without WAL
+  extend    making files longer: written zeros, posix_fallocate, ftruncate; WAL segments
 
 Examples:
   pagemill lab --quick
@@ -63,6 +67,9 @@ pub(crate) struct LabArguments {
         conflicts_with_all = ["dir", "experiments", "quick", "size", "json", "csv"]
     )]
     pub(crate) compare: Vec<PathBuf>,
+    /// For readahead: make a RAID1 of two slow loop devices, as root, where there is btrfs
+    #[arg(long, conflicts_with = "compare")]
+    pub(crate) mirrored: bool,
     /// What random choices depend on
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,

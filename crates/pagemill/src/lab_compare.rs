@@ -43,7 +43,8 @@ pub(crate) fn run(arguments: &LabArguments, first: &Path, second: &Path) -> Resu
     Ok(Outcome::Done)
 }
 
-fn read(storage: &Storage, path: &Path) -> Result<Results> {
+/// The results of a run that was kept.
+pub(crate) fn read(storage: &Storage, path: &Path) -> Result<Results> {
     let bytes = storage.read_file(path, LARGEST)?;
     read_json(&bytes).with_context(|| path.display().to_string())
 }

@@ -1,4 +1,4 @@
-//! `pagemill`: PostgreSQL's tables read from their files, and rows loaded into them, with no server running.
+//! `pagemill`: PostgreSQL's tables read from their files, loaded and copied there, with no server running.
 //!
 //! Data goes to standard output, everything else to standard error. What a command does is done
 //! by the engine; here are its flags, its printing, and its exit status.

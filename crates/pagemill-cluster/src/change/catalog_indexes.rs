@@ -1,8 +1,8 @@
 //! The indexes of catalogs, built anew when rows were added or got new versions.
 //!
 //! A new row or version needs an entry in each of them. They are small, and new ones are written over them, in place:
-//! pages that are no longer needed become empty ones. While that is replayed, standbys keep their sessions out of the
-//! index by a lock, which the caller sees to.
+//! pages that are no longer needed become empty ones. While that is replayed, standbys keep their sessions out of an
+//! index of several pages by a lock, which the caller sees to.
 //!
 //! Invariant: every row that was visible before has its entry, and so has every new version.
 //!
@@ -98,6 +98,12 @@ pub(super) const OF_DEPENDENCIES: [CatalogIndex; 2] = [
         is_unique: false,
     },
 ];
+
+/// True when an index that changes from page to page, as it is replayed, would lead its readers astray: one of a meta
+/// page and a single leaf never does.
+pub(super) fn needs_lock(pages: &[ChangedPage]) -> bool {
+    pages.len() > 2
+}
 
 impl CatalogIndex {
     /// Every page of the index as it has to be.

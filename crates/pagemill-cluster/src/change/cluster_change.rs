@@ -16,7 +16,7 @@ use pagemill_format::wal::{Commit, ImageCompression, Invalidation, RelFileLocato
 use pagemill_format::{BlockBytes, BlockNumber, Fork, Lsn, Oid, TransactionId};
 use pagemill_wal::WalWriter;
 
-use super::catalog_indexes::{CLASS_KEYS, OF_CLASS};
+use super::catalog_indexes::{CLASS_KEYS, OF_CLASS, needs_lock};
 use super::catalog_table::{CatalogTable, files_of};
 use super::class_rows::{ClassChange, change_rows, write_versions};
 use super::lock::ClusterLock;
@@ -226,9 +226,12 @@ impl ClusterChange {
             self.set_page(file, Fork::Main, block, page);
         }
         for index in OF_CLASS {
-            self.locked.push(index.oid);
             let file = self.files_of(index.oid)?;
-            for (block, page) in index.rebuilt(&self.database, &entries)? {
+            let pages = index.rebuilt(&self.database, &entries)?;
+            if needs_lock(&pages) {
+                self.locked.push(index.oid);
+            }
+            for (block, page) in pages {
                 self.set_page(file, Fork::Main, block, page);
             }
         }

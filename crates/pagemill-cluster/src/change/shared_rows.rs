@@ -6,7 +6,7 @@
 use pagemill_format::tuple::HeapTuple;
 use pagemill_format::{BlockBytes, BlockNumber, Fork, Oid, Tid};
 
-use super::catalog_indexes::CatalogIndex;
+use super::catalog_indexes::{CatalogIndex, needs_lock};
 use super::catalog_pages::CatalogPages;
 use super::catalog_table::{CatalogEntry, CatalogTable, Payloads};
 use super::transaction::Transaction;
@@ -41,10 +41,13 @@ pub(super) fn insert(
     let mut locked = Vec::new();
     for index in indexes {
         let file = super::catalog_table::files_of(&catalog.database, index.oid)?;
-        for (block, page) in index.rebuilt(&catalog.database, &entries)? {
+        let pages = index.rebuilt(&catalog.database, &entries)?;
+        if needs_lock(&pages) {
+            locked.push((file.database, index.oid));
+        }
+        for (block, page) in pages {
             transaction.set_page((file, Fork::Main, block), page);
         }
-        locked.push((file.database, index.oid));
     }
     Ok(locked)
 }

@@ -123,7 +123,7 @@ fn concurrency(sight: &Sight<'_>, version: Version, default: u64) -> Ruling {
         std::cmp::Ordering::Greater => raised(ladder, stop, default),
         std::cmp::Ordering::Less => lowered(&climbs, value, default),
         std::cmp::Ordering::Equal => {
-            Ruling::keep(format!("throughput grows up to {value} reads in flight"))
+            Ruling::keep(format!("throughput was not seen to grow beyond {value} reads in flight"))
         }
     };
     let caution = climbs.iter().find_map(|(ladder, _)| ladder.caution.clone());

@@ -49,7 +49,10 @@ pub(super) fn remarks(mark: &str, setting: &Setting) -> String {
 /// The settings that are left, as comments.
 pub(super) fn left(mark: &str, advice: &Advice) -> String {
     let with = |decision| {
-        let settings = advice.settings.iter().filter(move |setting| setting.decision == decision);
+        let is_left = move |setting: &&Setting| {
+            setting.decision == decision && setting.scope == Scope::Server
+        };
+        let settings = advice.settings.iter().filter(is_left);
         settings.map(|setting| setting.name).collect::<Vec<_>>().join(", ")
     };
     let mut text = String::new();

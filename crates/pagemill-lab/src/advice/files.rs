@@ -72,11 +72,13 @@ pub(super) fn file_copy_method(sight: &Sight<'_>, _version: Version) -> Ruling {
     }
 }
 
+/// Copies by the kernel against reads and writes of 64 kB, by which servers copy (`copy_file` in
+/// src/backend/storage/file/copydir.c, 14 to 18), or else larger ones.
 fn copies(sight: &Sight<'_>) -> Vec<Pair> {
     let pair = |group: &Group| {
         let place = sight.group(&format!("copy/{}", group.name)).ok()?;
         let cell = |method: &str| place.cells().find(|cell| is_of(cell, method));
-        place.pair(cell("copy_file_range")?, cell("read_write")?)
+        place.pair(cell("copy_file_range")?, cell("64 kB").or_else(|| cell("read_write"))?)
     };
     sight.groups("copy").iter().filter_map(pair).collect()
 }

@@ -16,7 +16,7 @@ const MOST_READ_AHEAD_KB: u64 = 4096;
 
 /// Rule: the size at which reads in order, one after the other and past the page cache, stop growing; only beyond the
 /// default, only when faster than that by the threshold, and not where reads through the page cache, as servers read, have
-/// both sizes and show no such gain. Smaller than the default is never advised: it was never seen to help.
+/// both sizes and show no such gain, or were not measured and the kernel reads ahead as much. Smaller than the default is never advised: it was never seen to help.
 pub(super) fn io_combine_limit(sight: &Sight<'_>, version: Version) -> Ruling {
     let place = match sight.group("device/sequential-read") {
         Ok(place) => place,
@@ -40,22 +40,28 @@ pub(super) fn io_combine_limit(sight: &Sight<'_>, version: Version) -> Ruling {
         let evidence = largest.and_then(|largest| ladder.evidence(&largest, &usual));
         return Ruling::keep("larger reads than 128 kB do not gain clearly").evidence(evidence);
     };
-    let cached = through_the_cache(sight, stop.value);
-    if let Some(cached) = cached.as_ref().filter(|cached| !cached.is_faster()) {
-        let why = "larger reads gain past the page cache, but were not seen to gain through it, as servers read";
-        return Ruling::keep(why).evidence([pair.evidence, cached.evidence.clone()]);
-    }
-    let why = format!("reads in order grow up to {} kB", stop.value / KB);
-    let known = cached.is_some();
-    let ruling = Ruling::set(size(stop.value), why)
-        .evidence([pair.evidence])
-        .evidence(cached.map(|cached| cached.evidence));
-    match known {
-        true => ruling,
-        false => {
-            ruling.caution("measured past the page cache; through it that size was not measured")
-        }
-    }
+    larger(sight, stop.value, pair)
+}
+
+/// What follows from a gain past the page cache, by reads of that size.
+fn larger(sight: &Sight<'_>, bytes: u64, gain: Pair) -> Ruling {
+    let cached = through_the_cache(sight, bytes);
+    let evidence: Vec<Evidence> =
+        [Some(gain), cached.clone()].into_iter().flatten().map(|pair| pair.evidence).collect();
+    let why = format!("reads in order grow up to {} kB", bytes / KB);
+    let ahead = read_ahead_now(sight).unwrap_or_default();
+    let ruling = match cached {
+        Some(cached) if cached.is_faster() => Ruling::set(size(bytes), why),
+        Some(_) => Ruling::keep(
+            "larger reads gain past the page cache, but were not seen to gain through it, as servers read",
+        ),
+        None if ahead >= bytes / KB => Ruling::keep(format!(
+            "larger reads gain past the page cache; through it, as servers read, the kernel reads {ahead} kB ahead anyway"
+        )),
+        None => Ruling::set(size(bytes), why)
+            .caution("measured past the page cache; through it that size was not measured"),
+    };
+    ruling.evidence(evidence)
 }
 
 /// Reads of that size, or the next larger one that was measured, against those of 128 kB, with the kernel's readahead.

@@ -65,11 +65,16 @@ fn row(setting: &Setting) -> Line {
     let advice = match (&setting.value, setting.decision) {
         (Some(value), _) if setting.only_where.is_some() => format!("{value}, see below"),
         (Some(value), _) => value.clone(),
-        (None, Decision::NotMeasured) => "leave the default: not measured".into(),
-        (None, _) => "leave the default".into(),
+        (None, Decision::NotMeasured) => format!("{}: not measured", leave(setting)),
+        (None, _) => leave(setting).into(),
     };
     let when = if setting.value.is_some() { takes_effect(setting.takes_effect) } else { "" };
     Line::Fields(vec![setting.name.into(), setting.default.clone(), advice, when.into()])
+}
+
+/// A device has no default, but what it is set to now.
+fn leave(setting: &Setting) -> &'static str {
+    if setting.scope == Scope::Device { "leave it" } else { "leave the default" }
 }
 
 pub(super) fn takes_effect(when: TakesEffect) -> &'static str {
@@ -81,9 +86,11 @@ pub(super) fn takes_effect(when: TakesEffect) -> &'static str {
 }
 
 fn title(setting: &Setting) -> String {
-    match &setting.value {
-        Some(value) => format!("{}: {value} (default {})", setting.name, setting.default),
-        None => format!("{}: leave the default ({})", setting.name, setting.default),
+    let Setting { name, default, .. } = setting;
+    match (&setting.value, setting.scope) {
+        (Some(value), Scope::Server) => format!("{name}: {value} (default {default})"),
+        (Some(value), Scope::Device) => format!("{name}: {value} (now {default})"),
+        (None, _) => format!("{name}: {} ({default})", leave(setting)),
     }
 }
 

@@ -103,7 +103,7 @@ impl Trial {
         }
         let group = Kind::cold(
             "sequential-read-cold",
-            "Blocks read in order, none in the page cache",
+            "Blocks read in order, through the page cache",
             Order::Once,
         );
         self.group(session, &group, &rows, 12)?;
@@ -114,7 +114,7 @@ impl Trial {
                 .into_iter()
                 .chain([Worker, IoUring].map(|method| (Read(method), BLOCK, 16)))
                 .collect();
-            let title = "8 kB blocks read here and there, none in the page cache";
+            let title = "8 kB blocks read here and there, through the page cache";
             self.group(session, &Kind::cold("random-read-cold", title, Order::Random), &rows, 8)?;
         }
         Ok(())

@@ -41,7 +41,8 @@ fn run(session: &mut Session<'_>) -> Result<()> {
     growth(session, ("extend", title), Shape { steps, fill: false, writers: 1 }, 35)?;
     let title = "A file made longer so many blocks at a time, each filled, then fdatasync";
     growth(session, ("extend-and-fill", title), Shape { steps: few, fill: true, writers: 1 }, 20)?;
-    let title = "The same by four writers of one file";
+    let title =
+        "A file made longer by four writers, so many blocks at a time, each filled, then fdatasync";
     growth(
         session,
         ("extend-four-writers", title),
@@ -68,12 +69,7 @@ fn growth(
     let (path, total) = (session.directory().join("file"), total(&session.scale()));
     let Shape { steps, fill, writers } = shape;
     let cell = |way, blocks: &usize| {
-        let grow = Grow { way, blocks: *blocks, total, fill, writers };
-        let contestant = grow.contestant(path.clone());
-        match way {
-            Way::Ftruncate if !fill => contestant.note("leaves holes"),
-            _ => contestant,
-        }
+        Grow { way, blocks: *blocks, total, fill, writers }.contestant(path.clone())
     };
     let ways = [Way::WriteZeros, Way::PosixFallocate, Way::Ftruncate];
     let cells = ways.into_iter().flat_map(|way| steps.iter().map(move |blocks| (way, blocks)));

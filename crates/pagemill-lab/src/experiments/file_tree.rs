@@ -38,7 +38,7 @@ pub(crate) fn make(
 
 /// The blocks of each file.
 fn sizes(files: u64, blocks: u64) -> Vec<u64> {
-    let is_large = |number: &u64| number % LARGE_EVERY == 0;
+    let is_large = |number: &u64| number.is_multiple_of(LARGE_EVERY);
     let small: u64 = (0..files).filter(|number| !is_large(number)).map(small_blocks).sum();
     let large = files.div_ceil(LARGE_EVERY).max(1);
     let left = blocks.saturating_sub(small);

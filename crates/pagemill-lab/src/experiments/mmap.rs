@@ -35,7 +35,7 @@ const FEW: usize = 128;
 
 /// Bytes of one part: the tree, the large file, the text.
 fn part(scale: &Scale) -> u64 {
-    (scale.size / 4).next_multiple_of(8192)
+    (scale.size / 8).next_multiple_of(8192)
 }
 
 /// Files of the tree; fewer than there can be mappings.
@@ -114,7 +114,7 @@ fn a_tree(session: &mut Session<'_>, tree: &[PathBuf]) -> Result<()> {
     let reads = WholeFileReads { span: Span::Once, ..reads };
     let title = "A tree of many files, none in the page cache, every byte looked at";
     let plan = group(("tree-cold", title), &reads, &ways_for_one_pass(), CacheState::Cold);
-    session.group(plan.timeline(), 16)
+    session.group(plan.timeline().without_warm_up(), 16)
 }
 
 fn large_file(session: &mut Session<'_>, large: &std::path::Path) -> Result<()> {
@@ -129,7 +129,7 @@ fn large_file(session: &mut Session<'_>, large: &std::path::Path) -> Result<()> 
     session.group(plan, 8)?;
     let title = "A large file, none in the page cache, every byte looked at";
     let plan = group(("large-file-cold", title), &reads, &ways_for_one_pass(), CacheState::Cold);
-    session.group(plan.timeline(), 14)
+    session.group(plan.timeline().without_warm_up(), 14)
 }
 
 fn loading(session: &mut Session<'_>, text: &TextFile) -> Result<()> {
@@ -182,8 +182,8 @@ fn overwriting(session: &mut Session<'_>, large: PathBuf) -> Result<()> {
 }
 
 fn growing(session: &mut Session<'_>) -> Result<()> {
-    // Written so often that a part of a part has to do.
-    let (bytes, seed) = (part(&session.scale()) / 4, session.seed());
+    // Written so often that half of a part has to do.
+    let (bytes, seed) = (part(&session.scale()) / 2, session.seed());
     for (name, title, writers) in [
         ("pieces-one-writer", "In how many pieces a file lies that has grown", 1),
         (
@@ -198,6 +198,7 @@ fn growing(session: &mut Session<'_>) -> Result<()> {
             .bytes(bytes)
             .figure(Figure::Count)
             .baseline("pwrite")
+            .without_warm_up()
             .contestants(mapped_writing::growers(&files, bytes, seed));
         session.group(plan, 6)?;
         for file in &files {

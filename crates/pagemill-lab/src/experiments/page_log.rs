@@ -4,6 +4,7 @@
 //! this WAL; it is as long, and leaves as a cluster's would. Invariant: what was logged is on the device once [`PageLog::sync`]
 //! returned.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use pagemill_format::control::{Checkpoint, FullTransactionId};
@@ -58,7 +59,7 @@ impl PageLog {
         };
         let (checkpoint, bytes) = first_segment(&wal)?;
         let file = wal.file_of(wal.segment_of(checkpoint));
-        std::fs::write(&file, bytes).map_err(Error::file(&file))?;
+        make_segment(&file, &bytes).map_err(Error::file(&file))?;
         let options = WriterOptions::default();
         let writer = WalWriter::begin(storage, &wal, checkpoint, options).map_err(fault)?;
         Ok(Self { writer, records })
@@ -99,7 +100,15 @@ impl PageLog {
     }
 }
 
-/// Where the checkpoint is, and the segment with it.
+/// A segment that begins with these bytes, and is on the device before anything is measured.
+fn make_segment(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = std::fs::File::create_new(path)?;
+    file.write_all(bytes)?;
+    file.set_len(SEGMENT.into())?;
+    file.sync_all()
+}
+
+/// Where the checkpoint is, and what the segment with it begins with.
 fn first_segment(wal: &WalDirectory) -> Result<(Lsn, Vec<u8>)> {
     let start = Lsn(FIRST * u64::from(SEGMENT));
     let long = LongHeader {
@@ -123,7 +132,6 @@ fn first_segment(wal: &WalDirectory) -> Result<(Lsn, Vec<u8>)> {
     let record = RecordBuilder::shutdown_checkpoint(&body(checkpoint), wal.version);
     let encoded = record.encode(Lsn(0), wal.version);
     bytes.extend(encoded.map_err(|error| fault(error.into()))?.to_vec());
-    bytes.resize(SEGMENT as usize, 0);
     Ok((checkpoint, bytes))
 }
 

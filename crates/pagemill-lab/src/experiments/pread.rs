@@ -34,6 +34,12 @@ pub const PLAN: Plan = Plan {
     run,
 };
 
+/// The first workload.
+const SCAN: &str = "count(*) of bigtable";
+/// The second.
+const LOOK_UP: &str =
+    "rows of bigtable in the order of an index on (a, b, c), each row's block fetched for it";
+
 /// Rows of three integers on a page, about (24 bytes of header, 12 of values, 4 of alignment, 4 of line pointer).
 const ROWS_PER_BLOCK: u64 = 185;
 /// Rows that an index order has at most, so that it takes little memory.
@@ -103,27 +109,23 @@ struct Trial {
 
 impl Trial {
     fn scans(&self, session: &mut Session<'_>, cache: CacheState, percent: u32) -> Result<()> {
-        let (name, state) = words(cache);
-        let title = format!("count(*) of bigtable, {state}");
+        let name = state_name(cache);
         let scan = |(name, reading): Way| {
             let work = move |cancel: &Cancel| self.table.count(reading, 1, cancel);
             described(Contestant::new(name, work), reading)
         };
-        let plan = GroupPlan::new(format!("sequential-{name}"), title).bytes(self.bytes);
+        let plan = GroupPlan::new(format!("sequential-{name}"), SCAN).bytes(self.bytes);
         session.group(self.group(plan, cache).contestants(WAYS.map(scan)), percent)
     }
 
     fn look_ups(&self, session: &mut Session<'_>, cache: CacheState, percent: u32) -> Result<()> {
-        let (name, state) = words(cache);
-        let title = format!(
-            "rows of bigtable in the order of an index on (a, b, c), each row's block fetched for it, {state}"
-        );
+        let name = state_name(cache);
         let time = session.turn_time(percent, WAYS.len());
         let look_up = |(name, reading): Way| {
             let work = move |cancel: &Cancel| self.look_up(reading, time, cancel);
             described(Contestant::new(name, work), reading)
         };
-        let plan = GroupPlan::new(format!("index-order-{name}"), title).figure(Figure::Rate);
+        let plan = GroupPlan::new(format!("index-order-{name}"), LOOK_UP).figure(Figure::Rate);
         session.group(self.group(plan, cache).contestants(WAYS.map(look_up)), percent)
     }
 
@@ -154,7 +156,7 @@ impl Trial {
             }
         };
         let state = CacheState::Limited;
-        let (name, words) = words(state);
+        let name = state_name(state);
         let scan = |(name, reading): Way| {
             let memory = &memory;
             let work = move |cancel: &Cancel| {
@@ -163,7 +165,7 @@ impl Trial {
             };
             described(Contestant::new(name, work), reading)
         };
-        let title = format!("count(*) of bigtable twice over, {words}");
+        let title = format!("{SCAN}, twice over, with memory for half of it");
         let plan = GroupPlan::new(format!("sequential-{name}"), title).bytes(2 * self.bytes);
         session.group(self.group(plan, state).contestants(WAYS.map(scan)), 16)?;
         let time = session.turn_time(16, WAYS.len());
@@ -175,9 +177,7 @@ impl Trial {
             };
             described(Contestant::new(name, work), reading)
         };
-        let title = format!(
-            "rows of bigtable in the order of an index on (a, b, c), each row's block fetched for it, {words}"
-        );
+        let title = format!("{LOOK_UP}, with memory for half of it");
         let plan = GroupPlan::new(format!("index-order-{name}"), title).figure(Figure::Rate);
         session.group(self.group(plan, state).contestants(WAYS.map(look_up)), 16)
     }
@@ -193,11 +193,11 @@ fn described<'a>(contestant: Contestant<'a>, reading: Reading) -> Contestant<'a>
     }
 }
 
-/// A state of the cache for names and for people.
-fn words(cache: CacheState) -> (&'static str, &'static str) {
+/// A state of the cache, in the names of groups.
+fn state_name(cache: CacheState) -> &'static str {
     match cache {
-        CacheState::Cold => ("cold", "none of it in the page cache"),
-        CacheState::Limited => ("larger-than-memory", "with memory for half of it"),
-        CacheState::Cached | CacheState::Any => ("cached", "all of it in the page cache"),
+        CacheState::Cold => "cold",
+        CacheState::Limited => "larger-than-memory",
+        CacheState::Cached | CacheState::Any => "cached",
     }
 }

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use pagemill_engine::{GenerateOptions, GeneratedTable, generate};
+use pagemill_format::SEGMENT_BLOCKS;
 use pagemill_io::{Storage, WriteSettings};
 
 use crate::error::{Error, Result};
@@ -148,6 +149,7 @@ impl Trial<'_> {
         .cache(CacheState::Cold, files)
         .baseline("0 none")
         .timeline()
+        .without_warm_up()
         .contestants(STRATEGIES.map(contestant));
         session.group(plan, percent)
     }
@@ -193,27 +195,26 @@ fn mark_compressed(directory: &Path) -> bool {
 }
 
 fn simulated(session: &mut Session<'_>) -> Result<()> {
-    let blocks = pagemill_sim::seq_scan_2009::TABLE_BLOCKS;
-    // A table of the document's size, or about twice as large as the files of a smaller run.
-    let blocks =
-        blocks.min(u32::try_from(session.scale().size / 4096).unwrap_or(u32::MAX).max(16_384));
+    // One segment: with more, the disks take turns from one to the next.
+    let blocks = u32::try_from(session.scale().size / 512).unwrap_or(u32::MAX);
+    let blocks = blocks.clamp(16_384, SEGMENT_BLOCKS);
     session.preparing("scanning a model's table");
     let mirror = SimulatedMirror::new(blocks);
     let plan = GroupPlan::new(
         "simulated-mirror",
-        "Simulated: the document's table on its RAID1, in the model's time",
+        "Simulated: a table of 1 GB on the document's RAID1, in the model's time",
     )
     .bytes(u64::from(blocks) * 8192)
     .baseline("0 none")
     .contestants(mirror.contestants(Told::Time));
     session.group(plan, 5)?;
     let plan = GroupPlan::new(
-        "simulated-mirror-rest",
-        "Simulated: for how many percent of the time the RAID1's disks rested",
+        "simulated-mirror-share",
+        "Simulated: how many percent of the bytes the busier disk of the RAID1 read",
     )
     .figure(Figure::Count)
     .baseline("0 none")
-    .contestants(mirror.contestants(Told::Rest));
+    .contestants(mirror.contestants(Told::Share));
     session.group(plan, 1)
 }
 

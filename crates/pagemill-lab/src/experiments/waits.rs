@@ -167,7 +167,7 @@ enum Means<'d> {
     Select { wanted: DescriptorSet, ready: DescriptorSet },
     Poll(Vec<PollFd<'d>>),
     Epoll { epoll: OwnedFd, events: Vec<MaybeUninit<epoll::Event>> },
-    IoUring { ring: RingPoll<'d>, ready: Vec<usize> },
+    IoUring { ring: Box<RingPoll<'d>>, ready: Vec<usize> },
 }
 
 impl<'d> Waiting<'d> {
@@ -184,7 +184,7 @@ impl<'d> Waiting<'d> {
             Way::IoUring => {
                 let files = all.iter().map(OwnedFd::as_fd).collect();
                 let ring = RingPoll::new(files).map_err(Error::system("io_uring"))?;
-                Means::IoUring { ring, ready: Vec::new() }
+                Means::IoUring { ring: Box::new(ring), ready: Vec::new() }
             }
         };
         Ok(Self { descriptors, means })

@@ -1,4 +1,6 @@
 //! Claims of "use read streams in CREATE DATABASE" (pgsql-hackers, 2024).
+//!
+//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the document's.
 
 use super::judge::Measure::{Figure, System};
 use super::{Claim, Document};

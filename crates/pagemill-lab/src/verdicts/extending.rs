@@ -1,4 +1,6 @@
 //! Claims of "extending relations more efficiently" (pgsql-hackers, 1 May 2012).
+//!
+//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the document's.
 
 use super::judge::Measure::{Figure, Part};
 use super::{Claim, Document};

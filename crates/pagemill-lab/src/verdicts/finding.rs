@@ -1,4 +1,6 @@
 //! What one comparison says of a claim, and what several say together.
+//!
+//! Invariant: what could not be measured never counts for or against a claim.
 
 use crate::results::Outcome;
 

@@ -78,7 +78,7 @@ impl<'r> Judge<'r> {
     fn cell(&self, group: &str, name: &str) -> Result<(&'r Group, &'r Cell), String> {
         let missing = |why: &str| format!("{name} in {}: {why}", self.named(group));
         let found = self.results.group(self.experiment, group);
-        let Some(group_found) = found else { return Err(missing(&self.why_no_group())) };
+        let Some(group_found) = found else { return Err(missing(&self.why_no_group(group))) };
         let cell = group_found.cell(name).ok_or_else(|| missing("no such cell in this run"))?;
         match &cell.absent {
             Some(Absence::Refused(why) | Absence::Skipped(why) | Absence::Failed(why)) => {
@@ -89,10 +89,15 @@ impl<'r> Judge<'r> {
         }
     }
 
-    fn why_no_group(&self) -> String {
+    /// The reasons that name the group, or else all there are.
+    fn why_no_group(&self, group: &str) -> String {
         let skipped = self.results.experiment(self.experiment).map(|found| &found.skipped);
-        let reasons = skipped.into_iter().flatten();
-        let reasons: Vec<_> = reasons.map(|part| format!("{}: {}", part.what, part.why)).collect();
+        let parts: Vec<_> = skipped.into_iter().flatten().collect();
+        let named = parts.iter().filter(|part| part.what.contains(group)).copied();
+        let named: Vec<_> = named.collect();
+        let told = if named.is_empty() { parts } else { named };
+        let reasons: Vec<_> =
+            told.iter().map(|part| format!("{}: {}", part.what, part.why)).collect();
         match reasons.is_empty() {
             true => "not part of this run".into(),
             false => format!("not run ({})", reasons.join("; ")),
@@ -156,7 +161,6 @@ impl<'r> Judge<'r> {
         self.graded(cells, measure, |found| match found.ratio {
             ratio if ratio.high < factor => Grade::Holds,
             ratio if ratio.low > factor => Grade::Fails,
-            ratio if ratio.median < factor => Grade::Partly,
             _ => Grade::Unclear,
         })
     }
@@ -255,9 +259,10 @@ impl Pair<'_> {
             Difference::NotSeen => ", no difference seen",
         };
         format!(
-            "{} against {}: {}{} times as good{word} ({} to {}, {:.0} % confidence{})",
+            "{} against {} in {}: {}{} times as good{word} ({} to {}, {:.0} % confidence{})",
             self.first.name,
             self.other.name,
+            self.group.name,
             measure.words(),
             number(ratio.median),
             number(ratio.low),

@@ -1,4 +1,6 @@
 //! Claims of the thread on mmap and kqueue (pgsql-performance, 6 and 7 March 2003).
+//!
+//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the document's.
 
 use super::judge::Measure::Figure;
 use super::{Claim, Document};

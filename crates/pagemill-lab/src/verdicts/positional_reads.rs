@@ -1,4 +1,6 @@
 //! Claims of "pread instead of lseek" (pgsql-patches, 8 October 2005).
+//!
+//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the document's.
 
 use super::judge::Measure::{Figure, Processor, User};
 use super::{Claim, Document};

@@ -1,4 +1,6 @@
 //! Claims of "seq scan readahead" (pgsql-hackers, 8 August 2009).
+//!
+//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the document's.
 
 use super::judge::Measure::Figure;
 use super::{Claim, Document};
@@ -17,7 +19,9 @@ const CLAIMS: &[Claim] = &[
         id: "readahead-mirror-idle",
         claim: "A sequential scan keeps one of two mirrored disks busy while the other sits idle; with strategy 2 both read as much",
         otherwise: "which disk serves a read is the kernel's choice, and kernels have changed it",
-        judge: |judge| vec![judge.better(("simulated-mirror-rest", "2 window", NONE), Figure, 1.5)],
+        judge: |judge| {
+            vec![judge.better(("simulated-mirror-share", "2 window", NONE), Figure, 1.5)]
+        },
     },
     Claim {
         id: "readahead-strategy-2",

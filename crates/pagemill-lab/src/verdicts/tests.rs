@@ -1,4 +1,6 @@
 //! Verdicts on results that were made up for them.
+//!
+//! Each outcome a claim can have is reached at least once.
 
 use super::*;
 use crate::results::{
@@ -72,7 +74,7 @@ fn a_claim_of_no_difference_holds_fails_or_is_not_seen() {
 fn a_verdict_names_what_it_rests_on_and_what_was_left_out() {
     let found = verdict(&copy(0.6, 100), "stream-no-time");
     assert_eq!(found.evidence, ["copy/wal-cached"]);
-    assert!(found.measured.contains("1.67 times as good"), "{}", found.measured);
+    assert!(found.measured.contains("in wal-cached: 1.67 times as good"), "{}", found.measured);
     assert!(found.measured.contains("cached"), "{}", found.measured);
     assert!(
         found.why.contains("Not measured") && found.why.contains("copy/wal-cold"),
@@ -126,10 +128,14 @@ fn what_was_refused_or_left_out_is_not_measured() {
 
     let mut results = run_of("readahead", vec![]);
     let why = "needs root".into();
-    results.experiments[0].skipped.push(Skipped { what: "mirrored disks".into(), why });
+    let what = "mirrored disks (mirrored-several-readers-cold)".into();
+    results.experiments[0].skipped.push(Skipped { what, why });
+    let other = Skipped { what: "compressed files".into(), why: "no btrfs".into() };
+    results.experiments[0].skipped.push(other);
     let found = verdict(&results, "readahead-several-readers");
     assert_eq!(found.outcome, Outcome::NotMeasured);
-    assert!(found.why.contains("mirrored disks: needs root"), "{}", found.why);
+    assert!(found.why.contains("-cold): needs root"), "{}", found.why);
+    assert!(!found.why.contains("btrfs"), "{}", found.why);
 }
 
 #[test]

@@ -56,9 +56,12 @@ pub(super) fn make(recording: &Recording, call: usize, loss: Loss, into: &Path) 
             }
         }
     }
-    // From the inside out. Where a file in it was not lost, its removal was.
+    // From the inside out. A directory is removed when it is empty: what was in it is gone with it, synced or not.
     for (path, _) in names.iter().rev().filter(|(_, what)| **what == Name::NoDirectory) {
-        let _ = std::fs::remove_dir(into.join(path));
+        let target = into.join(path);
+        if target.is_dir() {
+            std::fs::remove_dir_all(target)?;
+        }
     }
     Ok(())
 }

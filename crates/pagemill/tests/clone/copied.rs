@@ -29,6 +29,17 @@ const LOCALES: [(u32, &str, &str); 3] = [
     (14, "plain", "CREATE DATABASE plain LOCALE 'C' ENCODING 'SQL_ASCII' TEMPLATE template0"),
 ];
 
+/// All that shared catalogs have of a database: its row, what in it depends on roles and tablespaces, its owner, its
+/// comment and settings.
+const WHAT_IS_SAID: &str = "
+    SELECT to_jsonb(d) - 'oid' - 'datname' FROM pg_database d WHERE datname = 'NAME';
+    SELECT classid, objid, objsubid, refclassid, refobjid, deptype FROM pg_shdepend
+        WHERE dbid = (SELECT oid FROM pg_database WHERE datname = 'NAME') ORDER BY 1, 2, 3, 4, 5, 6;
+    SELECT refclassid, refobjid, deptype FROM pg_shdepend WHERE dbid = 0 AND classid = 1262
+        AND objid = (SELECT oid FROM pg_database WHERE datname = 'NAME');
+    SELECT shobj_description(oid, 'pg_database'), s FROM pg_database d
+        LEFT JOIN pg_db_role_setting s ON s.setdatabase = d.oid WHERE datname = 'NAME'";
+
 #[test]
 fn databases_of_14_are_copied_as_a_server_copies_them() {
     judge(14);
@@ -88,9 +99,8 @@ fn make_all(cluster: &TestCluster, locales: &[&str]) -> Result<()> {
         done(cluster, &[&how[..], &[PLACED, &format!("placed_{strategy}")]].concat())?;
         let moved = ["--tablespace", "third_space", SHOP];
         done(cluster, &[&how[..], &moved, &[&format!("moved_{strategy}")]].concat())?;
-        let back = ["--tablespace", "pg_default", "--owner=carol", "template0"];
-        done(cluster, &[&how[..], &back, &[&format!("fresh_{strategy}")]].concat())?;
     }
+    done(cluster, &["clone", "--tablespace", "own_space", "--owner=carol", "template0", "fresh"])?;
     done(cluster, &["clone", QUOTED, "ein \"zitiertes\" Öl", "zweites", "drittes"])?;
     done(cluster, &["clone", LATIN, "Käse"])?;
     done(cluster, &["clone", "Käse", "Käserei"])?;
@@ -114,22 +124,21 @@ fn judge_all(cluster: &mut TestCluster, locales: &[&str]) -> Result<()> {
         for strategy in strategies(cluster) {
             let copy = format!("{copy}_{strategy}");
             ensure!(contents(cluster, &copy)? == expected, "{copy} is not as {source}");
-            check(cluster, &copy)?;
+            if source == SHOP {
+                check(cluster, &copy)?;
+            }
             let (of_copy, of_source) = (oid_of(cluster, &copy)?, oid_of(cluster, source)?);
             let (of_copy, of_source) = (files(cluster, &of_copy)?, files(cluster, &of_source)?);
             ensure!(of_copy == of_source, "{copy}: {of_copy:?}, {source}: {of_source:?}");
         }
     }
+    let expected = contents(cluster, QUOTED)?;
     for copy in ["ein \"zitiertes\" Öl", "zweites", "drittes"] {
-        ensure!(contents(cluster, copy)? == contents(cluster, QUOTED)?, "{copy}");
+        ensure!(contents(cluster, copy)? == expected, "{copy}");
     }
     let cheese = std::os::unix::ffi::OsStrExt::from_bytes(CHEESE);
     let cheese: &std::ffi::OsStr = cheese;
     ensure!(contents(cluster, cheese)? == contents(cluster, LATIN)?, "Käse");
-    check(cluster, cheese)?;
-    for name in locales {
-        ensure!(contents(cluster, format!("{name}_copy"))? == contents(cluster, name)?, "{name}");
-    }
     check_dumps(cluster)?;
     check_rows(cluster, locales)?;
     check_visibility(cluster)?;
@@ -143,31 +152,20 @@ fn check_rows(cluster: &TestCluster, locales: &[&str]) -> Result<()> {
     let mut made = vec![
         ("closed".to_owned(), "template0 IS_TEMPLATE true ALLOW_CONNECTIONS false".to_owned()),
         ("zweites".into(), quoted),
+        ("fresh".into(), "template0 OWNER carol TABLESPACE own_space".into()),
     ];
     for strategy in strategies(cluster) {
-        let how = if cluster.major() == 14 { "" } else { &format!("STRATEGY {strategy}") };
-        let of = |template: &str| format!("{template} {how}");
-        made.push((format!("shop_{strategy}"), of("shop OWNER alice CONNECTION LIMIT 7")));
-        made.push((format!("placed_{strategy}"), of("placed")));
-        made.push((format!("moved_{strategy}"), of("shop TABLESPACE third_space")));
-        made.push((format!("fresh_{strategy}"), of("template0 OWNER carol TABLESPACE pg_default")));
+        made.push((format!("shop_{strategy}"), "shop OWNER alice CONNECTION LIMIT 7".into()));
     }
+    let last = strategies(cluster).last().context("no strategy")?;
+    made.push((format!("placed_{last}"), "placed".into()));
+    made.push((format!("moved_{last}"), "shop TABLESPACE third_space".into()));
     made.extend(locales.iter().map(|name| (format!("{name}_copy"), (*name).to_owned())));
     for (copy, options) in made {
         cluster.psql("postgres", &format!("CREATE DATABASE by_server TEMPLATE {options}"))?;
-        for what in [
-            "SELECT to_jsonb(d) - 'oid' - 'datname' FROM pg_database d WHERE datname = 'NAME'",
-            "SELECT classid, objid, objsubid, refclassid, refobjid, deptype FROM pg_shdepend \
-             WHERE dbid = (SELECT oid FROM pg_database WHERE datname = 'NAME') ORDER BY 1, 2, 3, 4, 5, 6",
-            "SELECT refclassid, refobjid, deptype FROM pg_shdepend WHERE dbid = 0 AND classid = 1262 \
-             AND objid = (SELECT oid FROM pg_database WHERE datname = 'NAME')",
-            "SELECT shobj_description(oid, 'pg_database'), s FROM pg_database d \
-             LEFT JOIN pg_db_role_setting s ON s.setdatabase = d.oid WHERE datname = 'NAME'",
-        ] {
-            let found = |name: &str| cluster.psql("postgres", &what.replace("NAME", name));
-            let (ours, theirs) = (found(&copy)?, found("by_server")?);
-            ensure!(ours == theirs, "{copy}\nours:   {ours}\nserver: {theirs}");
-        }
+        let found = |name: &str| cluster.psql("postgres", &WHAT_IS_SAID.replace("NAME", name));
+        let (ours, theirs) = (found(&copy)?, found("by_server")?);
+        ensure!(ours == theirs, "{copy}\nours:   {ours}\nserver: {theirs}");
         let _ = cluster.psql("postgres", "ALTER DATABASE by_server IS_TEMPLATE false");
         cluster.psql("postgres", "DROP DATABASE by_server")?;
     }
@@ -199,7 +197,7 @@ fn work(cluster: &TestCluster) -> Result<()> {
         ] {
             cluster.psql(&copy, sql)?;
         }
-        cluster.psql(&copy, "VACUUM FULL")?;
+        cluster.psql(&copy, "VACUUM FULL pg_class, things, wide")?;
         check(cluster, &copy)?;
         let numbers = cluster.psql(&copy, "SELECT last_value FROM numbers")?;
         ensure!(numbers == "9", "the sequence of {copy} is at {numbers}");
@@ -214,7 +212,7 @@ fn work(cluster: &TestCluster) -> Result<()> {
             "COMMENT ON DATABASE moved_{last} IS 'x'; ALTER DATABASE moved_{last} SET work_mem = '2MB'"
         ),
         format!("GRANT CONNECT ON DATABASE moved_{last} TO alice"),
-        format!("ALTER DATABASE fresh_{last} SET TABLESPACE own_space"),
+        "ALTER DATABASE fresh SET TABLESPACE pg_default".into(),
         "DROP DATABASE zweites".into(),
         "VACUUM FULL pg_database".into(),
         "VACUUM FULL pg_shdepend".into(),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use pagemill_testkit::TestCluster;
-use pagemill_testkit::prepared::scratch_dir;
+use pagemill_testkit::prepared::{empty_cluster, scratch_dir};
 
 use crate::ground::{
     PLACED, SHOP, check, contents, database_directories, done, found, oid_of, rich,
@@ -170,7 +170,19 @@ fn next_transaction(cluster: &mut TestCluster) -> Result<u32> {
 
 fn stop_between(major: u32) -> Result<()> {
     let Some(install) = found(major) else { return Ok(()) };
-    let mut primary = rich(&install, &["VACUUM (FREEZE) pg_database, pg_shdepend"])?;
+    let mut primary = empty_cluster(&install)?;
+    primary.start()?;
+    for (db, sql) in [
+        ("postgres", "CREATE DATABASE shop"),
+        (SHOP, "CREATE EXTENSION amcheck; CREATE ROLE alice"),
+        (SHOP, "CREATE TABLE things (a int PRIMARY KEY); GRANT SELECT ON things TO alice"),
+        ("postgres", "CREATE EXTENSION amcheck"),
+        // What is marked as visible to all has to lose the mark with the row of a change that is not committed.
+        ("postgres", "VACUUM (FREEZE) pg_database, pg_shdepend"),
+    ] {
+        primary.psql(db, sql)?;
+    }
+    primary.stop()?;
     let first = next_transaction(&mut primary)?;
     let until = |xid: u32| {
         format!(
@@ -178,7 +190,7 @@ fn stop_between(major: u32) -> Result<()> {
         )
     };
     let mut followers = Vec::new();
-    for (number, expected) in (first..).zip(["", "a", "a b", "a b"]) {
+    for (number, expected) in (first..).zip(["", "a", "a b"]) {
         let follower = follower(&primary, "stopping", "recovery.signal", &until(number))?;
         followers.push((follower, expected));
     }
@@ -186,13 +198,11 @@ fn stop_between(major: u32) -> Result<()> {
     let second = if major == 14 { "file_copy" } else { "wal_log" };
     done(&primary, &["clone", "--strategy", second, SHOP, "b"])?;
     done(&primary, &["drop", "b"])?;
-    done(&primary, &["clone", "template1", "c"])?;
     for (number, (mut follower, expected)) in followers.into_iter().enumerate() {
         follower.start()?;
         wait_for(&follower, "SELECT pg_is_in_recovery()", "f")?;
         let databases = "SELECT coalesce(string_agg(datname, ' ' ORDER BY datname), '') FROM pg_database \
-                         WHERE datname IN ('a', 'b', 'c')";
-        let expected = if number == 3 { "a" } else { expected };
+                         WHERE datname IN ('a', 'b')";
         let found = follower.psql("postgres", databases)?;
         ensure!(found == expected, "before {number}: {found} in place of {expected}");
         check(&follower, "postgres")?;
@@ -201,11 +211,7 @@ fn stop_between(major: u32) -> Result<()> {
             ensure!(follower.psql("b", "SELECT 1").is_err(), "a database without files is open");
             follower.psql("postgres", "DROP DATABASE b")?;
         }
-        for sql in
-            ["CREATE DATABASE a2 TEMPLATE shop", "CREATE DATABASE b2", "CREATE TABLE t (a int)"]
-        {
-            follower.psql("postgres", sql)?;
-        }
+        follower.psql("postgres", "CREATE DATABASE a2 TEMPLATE shop")?;
         check(&follower, "a2")?;
         follower.stop()?;
         done(&follower, &["clone", SHOP, "a3"])?;

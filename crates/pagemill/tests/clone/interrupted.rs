@@ -14,7 +14,7 @@ use pagemill_torture::kills::Killer;
 
 use crate::ground::{check_checksums, done, pagemill, required, script};
 
-const KILLS: usize = 8;
+const KILLS: usize = 4;
 
 fn directories(cluster: &TestCluster) -> usize {
     std::fs::read_dir(cluster.data_dir().join("base")).unwrap().count()

@@ -1,4 +1,6 @@
 //! What is refused, each with its reason and each leaving the cluster byte for byte as it was.
+//!
+//! A refusal that changes anything, or a message without its remedy, fails here.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -46,9 +46,12 @@ fn disturbed(results: &Results, page: &mut Markup) {
     }
     page.tag("p", &[("class", "alert")], |page| {
         page.leaf("b", &[], "Read with care. ");
-        let mut kinds: Vec<&str> =
-            results.warnings.iter().map(|warning| wording::warning(warning.kind)).collect();
-        kinds.dedup();
+        let mut kinds: Vec<&str> = Vec::new();
+        for kind in results.warnings.iter().map(|warning| wording::warning(warning.kind)) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
         let number = wording::number_of(results.warnings.len(), "warning");
         page.text(&format!("{}: ", kinds.join(", ")));
         page.leaf("a", &[("href", "#warnings")], &number);
