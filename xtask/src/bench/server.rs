@@ -285,6 +285,14 @@ impl Server<'_> {
         output_of(&mut psql)
     }
 
+    /// The command that copies the whole cluster into a directory that is not there.
+    pub(super) fn basebackup(&self, destination: &Path) -> Command {
+        let mut command = self.cluster.server_program("pg_basebackup");
+        command.args(["-U", "postgres", "--checkpoint=fast", "-h"]).arg(&self.sockets);
+        command.arg("-D").arg(destination).env("PGPORT", "5432");
+        command
+    }
+
     /// Runs one statement and gives its output with its time in milliseconds, as psql measures it.
     pub(super) fn timed(&self, statement: &str) -> Result<(String, f64)> {
         self.timed_after(&[], statement)

@@ -1,8 +1,8 @@
 //! The files of a copy, copied by several threads.
 //!
 //! Each thread takes the largest file that nobody has taken. A large file is synced when it is copied; small ones wait for
-//! each other, each sent to the device meanwhile, so that the first sync of many finds them all on their way, and one
-//! commit of the file system's journal serves them all.
+//! each other, each sent to the device meanwhile, and are synced by several threads at once, so that one commit of the
+//! file system's journal serves them all, and one flush of the device many.
 //!
 //! Invariant: when all threads have ended without an error, every file is durable; after the first error no thread takes
 //! another file.
@@ -13,7 +13,7 @@ use std::thread::Builder;
 
 use pagemill_cluster::{Cluster, Error as ClusterError};
 use pagemill_format::BLOCK_SIZE;
-use pagemill_io::{CopiedFile, CopiedPiece, CopyMethod};
+use pagemill_io::{CopiedFile, CopiedPiece, CopyMethod, sync_all};
 
 use super::made::Made;
 use super::page_check::PageCheck;
@@ -139,13 +139,13 @@ impl CopyFiles<'_> {
 
 /// Waits until the device holds these files.
 fn sync(files: &[CopiedFile], shared: &Shared) -> ClusterResult<()> {
-    for file in files {
+    sync_all(files, |file| {
         file.sync()?;
         shared.bytes.fetch_add(file.bytes, Relaxed);
         if file.method != CopyMethod::ReadWrite {
             let found = file.shared_bytes()?.unwrap_or(0);
             shared.shared_bytes.fetch_add(found, Relaxed);
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }

@@ -12,7 +12,8 @@ use anyhow::{Context, Result, ensure};
 use super::cloner::{self, Account};
 
 const TRACED: &str = "trace=read,pread64,readv,preadv,preadv2,write,pwrite64,writev,pwritev,pwritev2,\
-                      copy_file_range,fsync,fdatasync,sync_file_range";
+                      copy_file_range,fsync,fdatasync,sync_file_range,io_uring_setup";
+/// Strace changes only what it traces.
 const NO_RING: &str = "inject=io_uring_setup:error=ENOSYS";
 /// How long strace may take to find the processes it was given.
 const PATIENCE: Duration = Duration::from_secs(10);

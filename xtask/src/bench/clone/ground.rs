@@ -39,12 +39,16 @@ pub(super) enum Made {
 }
 
 impl Ground {
-    /// Makes the cluster that this row wants, in `place`.
-    pub(super) fn make(options: &Options, row: &Row, place: &Path) -> Result<Made> {
+    /// Makes a cluster of this version, in `place` or on XFS in it.
+    pub(super) fn make(
+        options: &Options,
+        (major, kind): (u32, Place),
+        place: &Path,
+    ) -> Result<Made> {
         std::fs::create_dir_all(place)?;
         // The table, its copy, the WAL of that, and what a server keeps to use again.
         let bytes = options.rows * ROW_BYTES * 4 + REST_BYTES;
-        let volume = match row.place {
+        let volume = match kind {
             Place::Here => None,
             Place::Xfs => match Volume::create(FileSystem::Xfs, place, bytes + SPARE_BYTES) {
                 Ok(volume) => Some(volume),
@@ -52,14 +56,14 @@ impl Ground {
             },
         };
         let directory = volume.as_ref().map_or(place, Volume::path);
-        let directory = directory.join(format!("pg{}", row.major));
-        let cluster = Cluster::open(&directory, row.major)?;
+        let directory = directory.join(format!("pg{major}"));
+        let cluster = Cluster::open(&directory, major)?;
         let ground = Self { cluster, directory, _volume: volume };
-        ground.fill(options, row, bytes)?;
+        ground.fill(options, major, bytes)?;
         Ok(Made::Ground(ground))
     }
 
-    fn fill(&self, options: &Options, row: &Row, bytes: u64) -> Result<()> {
+    fn fill(&self, options: &Options, major: u32, bytes: u64) -> Result<()> {
         self.cluster.announce("a cluster, a copy of its table, and WAL", bytes)?;
         let rows = options.rows;
         eprintln!("filling t ({rows} rows) ...");
@@ -72,7 +76,7 @@ impl Ground {
         ];
         let contents = Contents {
             // As initdb of the version does it without being told.
-            data_checksums: row.major >= 18,
+            data_checksums: major >= 18,
             statements: &statements,
             mark: Value::Null,
         };
@@ -123,6 +127,6 @@ impl Ground {
     }
 }
 
-fn conduct<'a>(options: &'a Options, settings: &'a str) -> Conduct<'a> {
+pub(super) fn conduct<'a>(options: &'a Options, settings: &'a str) -> Conduct<'a> {
     Conduct { core: None, shared_buffers: &options.shared_buffers, group: None, settings }
 }

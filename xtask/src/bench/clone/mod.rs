@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Both sides copy the same database of one cluster. The server is started for its turn, and to look at what pagemill
-//! has made; its start and stop are in nobody's time. One cluster lies on the disk at a time: rows of the same version
+//! has made; its start and stop are in nobody's time. Whole clusters are copied beside `cp -a` and `pg_basebackup`. One cluster lies on the disk at a time: rows of the same version
 //! and file system share it. Invariant: at the end the clusters are gone, whatever became of a row.
 
 mod calls;
@@ -15,6 +15,7 @@ mod options;
 mod report;
 mod rows;
 mod turns;
+mod whole;
 
 use std::path::{Path, PathBuf};
 
@@ -24,8 +25,9 @@ use super::{binary, environment, kept, version_of};
 use crate::workspace;
 use ground::{Ground, Made};
 use options::Options;
-use rows::{Place, Row};
+use rows::Selected;
 use turns::{Measured, Stand};
+use whole::MeasuredWhole;
 
 type Environment = Vec<(&'static str, String)>;
 
@@ -34,6 +36,14 @@ struct Bench {
     options: Options,
     environment: Environment,
     measured: Vec<Measured>,
+    wholes: Vec<MeasuredWhole>,
+}
+
+impl Bench {
+    fn has_fault(&self) -> bool {
+        self.measured.iter().any(|measured| measured.fault.is_some())
+            || self.wholes.iter().any(|measured| measured.fault.is_some())
+    }
 }
 
 /// Runs the benchmark with these arguments; false when a row failed. A missed target is a result like others.
@@ -41,7 +51,7 @@ pub(super) fn run(arguments: &[String]) -> Result<bool> {
     let Some(options) = Options::parse(arguments)? else { return Ok(true) };
     let rows = rows::selected(&options.selected)?;
     if options.list {
-        rows.iter().for_each(|row| println!("{}", row.id));
+        rows.names().iter().for_each(|name| println!("{name}"));
         return Ok(true);
     }
     let root = workspace::root();
@@ -54,7 +64,7 @@ pub(super) fn run(arguments: &[String]) -> Result<bool> {
     for path in kept::keep(&place, name, &bench.environment, &page, &numbers)? {
         println!("kept: {}", path.display());
     }
-    Ok(bench.measured.iter().all(|measured| measured.fault.is_none()))
+    Ok(!bench.has_fault())
 }
 
 /// Where clusters lie.
@@ -62,36 +72,42 @@ fn place(options: &Options) -> PathBuf {
     options.directory.clone().unwrap_or_else(|| workspace::root().join("target/bench-clone"))
 }
 
-fn measure(options: Options, rows: &[Row], binary: &Path, root: &Path) -> Result<Bench> {
-    let mut environment = Environment::new();
+fn measure(options: Options, rows: &Selected, binary: &Path, root: &Path) -> Result<Bench> {
+    let mut bench = Bench {
+        options,
+        environment: Environment::new(),
+        measured: Vec::new(),
+        wholes: Vec::new(),
+    };
     let mut versions = Vec::new();
-    let mut measured = Vec::new();
-    for group in rows.chunk_by(|a, b| a.ground() == b.ground()) {
-        let Some(first) = group.first() else { continue };
-        let ground = match Ground::make(&options, first, &place(&options)) {
+    for kind in rows.grounds() {
+        let databases = rows.rows.iter().filter(|row| row.ground() == kind);
+        let wholes = rows.wholes.iter().filter(|row| row.ground() == kind);
+        let ground = match Ground::make(&bench.options, kind, &place(&bench.options)) {
             Ok(Made::Ground(ground)) => ground,
             Ok(Made::Unavailable(reason)) => {
-                measured.extend(group.iter().map(|row| Measured::absent(row, &reason)));
+                bench.measured.extend(databases.map(|row| Measured::absent(row, &reason)));
                 continue;
             }
             Err(error) => {
-                measured.extend(group.iter().map(|row| Measured::failed(row, &error)));
+                bench.wholes.extend(wholes.map(|row| MeasuredWhole::failed(row, &error)));
+                bench.measured.extend(databases.map(|row| Measured::failed(row, &error)));
                 continue;
             }
         };
-        if environment.is_empty() || first.place == Place::Here && versions.is_empty() {
+        if bench.environment.is_empty() {
             let directory = &ground.cluster.directory;
-            environment = environment::of_directory(directory, None, version_of(binary), root);
+            bench.environment =
+                environment::of_directory(directory, None, version_of(binary), root);
         }
         versions.extend(ground.cluster.version());
-        let stand = Stand { options: &options, ground: &ground, binary };
-        for row in group {
-            eprintln!("{} ...", row.id);
-            measured.push(stand.measure(row));
-        }
+        let stand = Stand { options: &bench.options, ground: &ground, binary };
+        // First, as the others leave WAL behind, which not everybody copies.
+        bench.wholes.extend(wholes.map(|row| whole::measure(&stand, row)));
+        bench.measured.extend(databases.map(|row| stand.measure(row)));
         ground.remove()?;
     }
     versions.dedup();
-    environment.push(("postgresql", versions.join("; ")));
-    Ok(Bench { options, environment, measured })
+    bench.environment.push(("postgresql", versions.join("; ")));
+    Ok(bench)
 }

@@ -3,6 +3,7 @@
 //! A ratio is PostgreSQL's time over pagemill's, the median of the pairs.
 
 mod calls_table;
+mod wholes_table;
 
 use std::fmt::Write as _;
 
@@ -37,11 +38,18 @@ pub(super) fn markdown(bench: &Bench) -> String {
             let _ = writeln!(page, "- {}: {reason}\n", measured.row.id);
         }
     }
+    for measured in &bench.wholes {
+        if let Some(fault) = &measured.fault {
+            let _ = writeln!(page, "- {}: {fault}\n", measured.row.id);
+        }
+    }
     page += &times(bench);
     page += "\n";
     page += &costs(bench);
     page += "\n";
     page += &calls_table::table(bench);
+    page += "\n";
+    page += &wholes_table::table(bench);
     page += "\n## What was run\n\n| row | PostgreSQL | pagemill |\n| --- | --- | --- |\n";
     for measured in &bench.measured {
         let command = command(bench, &measured.row);
@@ -182,21 +190,12 @@ pub(super) fn raw(bench: &Bench) -> Value {
             "reflink_ms": REFLINK_TARGET_MS,
         },
         "rows": bench.measured.iter().map(|measured| raw_row(bench, measured)).collect::<Vec<_>>(),
+        "whole_clusters": bench.wholes.iter().map(wholes_table::raw).collect::<Vec<_>>(),
     })
 }
 
 fn raw_row(bench: &Bench, measured: &Measured) -> Value {
     let account = measured.account;
-    let told = |ratios: &[f64]| {
-        figure(ratios).map(|(figure, interval)| {
-            json!({
-                "median": figure,
-                "low": interval.low,
-                "high": interval.high,
-                "coverage": interval.coverage,
-            })
-        })
-    };
     json!({
         "row": measured.row.id,
         "statement": measured.row.statement(),
@@ -223,6 +222,17 @@ fn raw_row(bench: &Bench, measured: &Measured) -> Value {
         "absence": measured.absence,
         "fault": measured.fault,
     })
+}
+
+/// The median of ratios with its interval.
+fn told(ratios: &[f64]) -> Option<Value> {
+    let (figure, interval) = figure(ratios)?;
+    Some(json!({
+        "median": figure,
+        "low": interval.low,
+        "high": interval.high,
+        "coverage": interval.coverage,
+    }))
 }
 
 #[cfg(test)]

@@ -90,14 +90,10 @@ impl Measured {
         if self.row.strategy == Strategy::Reflink {
             return self.reflink_verdict();
         }
-        let Some((figure, interval)) = figure(&self.ratios()) else { return "not run" };
-        let Some(target) = self.row.target() else { return "no target" };
-        let reaches = |ratio: f64| ratio >= target;
-        match (reaches(figure), reaches(interval.low) == reaches(interval.high)) {
-            (true, true) => "met",
-            (true, false) => "met, within noise",
-            (false, true) => "missed",
-            (false, false) => "missed, within noise",
+        match self.row.target() {
+            None if self.pagemill_ms.is_empty() => "not run",
+            None => "no target",
+            Some(target) => verdict(&self.ratios(), target),
         }
     }
 
@@ -108,13 +104,25 @@ impl Measured {
     }
 }
 
-fn over(server: &[f64], pagemill: &[f64]) -> Vec<f64> {
+pub(super) fn over(server: &[f64], pagemill: &[f64]) -> Vec<f64> {
     server.iter().zip(pagemill).map(|(server, pagemill)| server / pagemill).collect()
 }
 
 /// A ratio, with its interval.
 pub(super) fn figure(ratios: &[f64]) -> Option<(f64, Interval)> {
     Some((median(ratios)?, median_interval(ratios)?))
+}
+
+/// What ratios come to, held against a target.
+pub(super) fn verdict(ratios: &[f64], target: f64) -> &'static str {
+    let Some((figure, interval)) = figure(ratios) else { return "not run" };
+    let reaches = |ratio: f64| ratio >= target;
+    match (reaches(figure), reaches(interval.low) == reaches(interval.high)) {
+        (true, true) => "met",
+        (true, false) => "met, within noise",
+        (false, true) => "missed",
+        (false, false) => "missed, within noise",
+    }
 }
 
 /// Everything a turn needs to know.
@@ -134,6 +142,7 @@ struct Original {
 impl Stand<'_> {
     /// Measures one row; a failure is part of the result.
     pub(super) fn measure(&self, row: &Row) -> Measured {
+        eprintln!("{} ...", row.id);
         let mut measured = Measured::new(row);
         if let Err(error) = self.take_turns(&mut measured) {
             eprintln!("{}: {error:#}", row.id);
@@ -247,12 +256,12 @@ impl Stand<'_> {
     }
 }
 
-fn oid_of(server: &Server<'_>, name: &str) -> Result<u32> {
+pub(super) fn oid_of(server: &Server<'_>, name: &str) -> Result<u32> {
     let query = format!("select oid from pg_database where datname = '{name}'");
     server.psql(&[&query])?.trim().parse().with_context(|| format!("no database {name}"))
 }
 
-fn answer_in(server: &Server<'_>, database: &str, query: &str) -> Result<String> {
+pub(super) fn answer_in(server: &Server<'_>, database: &str, query: &str) -> Result<String> {
     Ok(server.psql(&[&format!("\\c {database}"), query])?.trim().to_owned())
 }
 
@@ -278,7 +287,7 @@ mod tests {
     use crate::bench::clone::rows;
 
     fn measured(id: &str, server: &[f64], pagemill: &[f64]) -> Measured {
-        let row = rows::selected(&[id.to_owned()]).unwrap()[0];
+        let row = rows::selected(&[id.to_owned()]).unwrap().rows[0];
         Measured {
             create_ms: server.to_vec(),
             checkpoint_ms: vec![0.0; server.len()],
