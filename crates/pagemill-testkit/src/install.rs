@@ -31,6 +31,20 @@ impl PgInstall {
             .map(|bindir| PgInstall { bindir, major })
     }
 
+    /// Of every installation found the oldest, that of the required version, and the newest: for long tests of what
+    /// versions hardly differ in. All of them where `PAGEMILL_TEST_MAJORS` asks for some.
+    pub fn spread() -> Vec<PgInstall> {
+        let all = PgInstall::all();
+        if std::env::var_os("PAGEMILL_TEST_MAJORS").is_some() {
+            return all;
+        }
+        let (first, last) = (all.first().map(|i| i.major), all.last().map(|i| i.major));
+        let is_kept = |install: &PgInstall| {
+            [first, Some(REQUIRED_MAJOR), last].contains(&Some(install.major))
+        };
+        all.into_iter().filter(is_kept).collect()
+    }
+
     /// Every installation found; says on standard error which versions are skipped. `PAGEMILL_TEST_MAJORS=15,18`
     /// asks for some of them only.
     pub fn all() -> Vec<PgInstall> {

@@ -402,7 +402,7 @@ fn an_interrupted_copy_is_removed_and_a_killed_one_is_no_cluster() -> Result<()>
     // One that is over before it is caught is tried again.
     let mut caught = false;
     for _ in 0..20 {
-        let (status, message) = signalled(&from, &to, "-INT")?;
+        let (status, message) = signalled(&from, &to, "-TERM")?;
         if status.success() {
             fs::remove_dir_all(&to)?;
             continue;

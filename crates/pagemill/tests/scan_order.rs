@@ -41,7 +41,7 @@ fn every_install(settings: &[&str], check: impl Fn(&mut TestCluster) -> Result<(
     let settings = settings.iter().map(|line| (*line).to_owned()).collect();
     let options = ClusterOptions { settings, ..ClusterOptions::default() };
     let mut failures = Vec::new();
-    for install in PgInstall::all() {
+    for install in PgInstall::spread() {
         let done = TestCluster::create(&install, &options).and_then(|mut cluster| {
             cluster.psql_file_from_text("postgres", SETUP)?;
             check(&mut cluster)

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Invariants: a setting changes only where the whole interval of a measured factor clears a threshold that the rule
-//! names ([`sight::GAIN`]); what was not measured stays at its default and says so; values are numbers and words of
+//! names (`sight::GAIN`); what was not measured stays at its default and says so; values are numbers and words of
 //! our own, never texts from the results, so that no results can put a line into a server's configuration.
 
 mod concurrency;

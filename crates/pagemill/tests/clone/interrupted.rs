@@ -38,7 +38,7 @@ fn what_an_interrupted_copy_leaves_is_removed_by_the_next_one() {
             assert!(child.try_wait().unwrap().is_none(), "it ended without a directory");
             std::thread::yield_now();
         }
-        let interrupt = Command::new("kill").arg("-INT").arg(child.id().to_string()).status();
+        let interrupt = Command::new("kill").arg("-TERM").arg(child.id().to_string()).status();
         assert!(interrupt.unwrap().success());
         assert!(!child.wait().unwrap().success(), "it was done before it could be interrupted");
         // Nothing of it stands in anybody's way, and a server does not see it.
