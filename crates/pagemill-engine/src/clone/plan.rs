@@ -8,8 +8,10 @@
 //!
 //! A follower is a standby with a slot, or an archive. All strategies are safe for followers, who copy their own template
 //! when they replay `file_copy` and `reflink`; but they stand still for it, which for small templates is longer than
-//! replaying the pages, and with wal_log nothing depends on what they have. Measured, see the project's runs: up to the
-//! size below both take the same time here, as syncing the files is most of it.
+//! replaying the pages, and with wal_log nothing depends on what they have. Measured on ext4 (Linux 6.18, a virtual disk,
+//! durable at the end, medians of 9), wal_log and file_copy took, for databases of 8 MiB, 0.13 and 0.09 s; of 63 MiB, 0.16
+//! and 0.11 s; of 126 MiB, 0.30 and 0.15 s; of 251 MiB, 0.46 and 0.21 s. Up to the size below the difference is a
+//! twentieth of a second.
 //!
 //! Invariant: a plan exists only where the space for it was there when it was made.
 
