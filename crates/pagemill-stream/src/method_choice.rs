@@ -29,13 +29,16 @@ use pagemill_io::{Caching, ForkFiles, IoMethod, Lane, Place, Readahead};
 
 /// Blocks decided about at once (8 MiB).
 pub(crate) const STRETCH: u32 = 1024;
+/// The fewest blocks whose time says something.
+const MEASURED: u32 = 128;
 /// Below this many blocks a choice costs more than it gains.
 const SMALL: u32 = 256;
 /// How far beyond a stretch it is looked whether the cache holds the rest, or only what the kernel has
 /// just read ahead (in blocks, 64 MiB).
 const FAR: u32 = 8192;
-/// Blocks looked at there.
-const SAMPLE: u32 = 128;
+/// Blocks looked at there, and at each step of a stretch: to look at all of it would cost a tenth of reading it.
+const SAMPLE: u32 = 16;
+const SAMPLE_STEP: usize = 128;
 /// Places of a fork looked at when it is read here and there.
 const SAMPLES: u32 = 16;
 /// Runs until a fork that is read here and there is looked at again.
@@ -129,6 +132,13 @@ impl MethodChoice {
         }
     }
 
+    /// Takes note that all was read.
+    pub(crate) fn ended(&mut self, files: &ForkFiles) {
+        if let Self::Auto(auto) = self {
+            auto.end_stretch(files);
+        }
+    }
+
     /// True when what is read now was seen in the page cache.
     pub(crate) fn is_cached(&self) -> bool {
         matches!(self, Self::Auto(auto) if auto.cached)
@@ -191,10 +201,10 @@ impl Auto {
         method
     }
 
-    /// Takes note of the time a cached stretch took, if all of it was read.
+    /// Takes note of the time a cached stretch took, if enough of it was read.
     fn end_stretch(&mut self, files: &ForkFiles) {
         let Some(stretch) = self.stretch.take() else { return };
-        if let Some(begun) = stretch.begun.filter(|_| stretch.blocks >= STRETCH / 2) {
+        if let Some(begun) = stretch.begun.filter(|_| stretch.blocks >= MEASURED) {
             let took = files.storage().now().saturating_sub(begun);
             files.storage().method_use().measured(stretch.method, stretch.blocks, took);
         }
@@ -220,13 +230,16 @@ fn is_cached(files: &ForkFiles, stretch: u32, backward: bool) -> bool {
     }
     let first = stretch * STRETCH;
     let far = if backward { first.checked_sub(FAR) } else { first.checked_add(FAR) };
-    let whole = |first: u32, limit: u32| {
-        let count = files.contiguous(BlockNumber(first), limit);
-        count > 0
-            && files.residency(BlockNumber(first), count).is_some_and(|found| found.is_whole())
-    };
-    let beyond = |far: u32| files.contiguous(BlockNumber(far), SAMPLE) == 0 || whole(far, SAMPLE);
-    whole(first, STRETCH) && far.is_none_or(beyond)
+    let samples = (0..STRETCH).step_by(SAMPLE_STEP).map(|step| first + step);
+    samples.chain(far).enumerate().all(|(n, at)| {
+        let count = files.contiguous(BlockNumber(at), SAMPLE);
+        // A fork may end within the stretch.
+        if count == 0 { n > 0 } else { is_whole(files, at, count) }
+    })
+}
+
+fn is_whole(files: &ForkFiles, first: u32, count: u32) -> bool {
+    files.residency(BlockNumber(first), count).is_some_and(|found| found.is_whole())
 }
 
 /// The method for blocks in order that a device has to bring, and how mirrors are kept busy by it.

@@ -180,11 +180,7 @@ impl<I: Iterator<Item = BlockNumber>> Drop for ReadStream<'_, I> {
         if let Pages::Mapped(last) = &self.current.pages {
             self.release_behind(last.first(), last.count());
         }
-        let Some((first, end)) = self.mapped_blocks else { return };
-        let count = self.files.contiguous(BlockNumber(first), end.saturating_sub(first));
-        if let Ok(mapped) = self.files.map_blocks(BlockNumber(first), count) {
-            mapped.release(self.files);
-        }
+        self.release_rest();
     }
 }
 
@@ -321,11 +317,24 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         }
     }
 
+    /// Lets go of what is still mapped of the last stretch.
+    fn release_rest(&mut self) {
+        let Some((first, end)) = self.mapped_blocks.take() else { return };
+        let count = self.files.contiguous(BlockNumber(first), end.saturating_sub(first));
+        if let Ok(mapped) = self.files.map_blocks(BlockNumber(first), count) {
+            mapped.release(self.files);
+        }
+    }
+
     /// Makes the next run current; `None` when there is none. An error is that of a run of one block,
     /// which is then over.
     fn begin_next(&mut self) -> Option<Result<(), Error>> {
         self.look_ahead();
-        let Planned { run, fetch } = self.planned.pop_front()?;
+        let Some(Planned { run, fetch }) = self.planned.pop_front() else {
+            self.release_rest();
+            self.choice.ended(self.files);
+            return None;
+        };
         self.planned_blocks -= run.len;
         let fetched = match fetch {
             Fetch::Failed(error) => Err(error),

@@ -18,6 +18,7 @@ mod load;
 mod process;
 mod read;
 mod server;
+mod settling;
 mod statistics;
 mod tables;
 

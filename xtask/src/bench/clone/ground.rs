@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::options::Options;
 use super::rows::{Place, Row, Template};
 use crate::bench::server::{Cluster, Conduct, Contents, Server};
+use crate::bench::settling::settle;
 
 /// Bytes of a row of `t` on its page.
 const ROW_BYTES: u64 = 690;
@@ -85,7 +86,7 @@ impl Ground {
 
     /// Brings everything that was written to the device, and a database into the page cache, or out of it.
     pub(super) fn settle(&self, options: &Options, template: Template, oid: u32) -> Result<()> {
-        rustix::fs::sync();
+        settle(&self.cluster.directory)?;
         let files = self.files_of(oid)?;
         if options.cold {
             return drop_files(&files);

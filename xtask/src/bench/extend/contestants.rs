@@ -13,6 +13,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::bench::output_of;
+use crate::bench::settling::settle;
 
 /// Blocks at a time in the table.
 pub(super) const STEPS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
@@ -91,7 +92,7 @@ impl Contestant {
         let file = directory.join("extended");
         remove_if_there(&file)?;
         // What others left to be written would be charged to this one.
-        rustix::fs::sync();
+        settle(directory)?;
         let measured = match self {
             Self::Ours(words) => run_ours(program, &file, words, blocks),
             Self::Fio { engine, depth, direct } => run_fio(&file, engine, *depth, *direct, blocks),

@@ -13,6 +13,7 @@ use super::options::Options;
 use super::rows::{Input, Row};
 use crate::bench::output_of;
 use crate::bench::server::{Cluster, Conduct, Contents, Server};
+use crate::bench::settling::settle;
 use crate::workspace;
 
 /// Bytes of a row of `t`, and of three integers, in all that is written of them: input, table, index and WAL.
@@ -71,7 +72,7 @@ impl Ground {
     /// Reads an input into the page cache, makes sure that it stayed, and waits until nothing is left to be written.
     pub(super) fn settle(&self, input: Input) -> Result<()> {
         let files = [self.input(input)];
-        rustix::fs::sync();
+        settle(&self.cluster.directory)?;
         read_files(&files)?;
         let share = residency(&files)?.share();
         let percent = share * 100.0;

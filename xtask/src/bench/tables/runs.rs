@@ -10,11 +10,11 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::options::Options;
-use super::output_of;
 use super::pagemill::Pagemill;
 use super::rows::{Format, Row, Table, Work};
 use super::statistics::{Interval, median, median_interval};
 use super::twins::Host;
+use crate::bench::settling::settle;
 
 /// Starts are short: more of them cost nothing.
 const STARTS_PER_REPETITION: usize = 4;
@@ -228,8 +228,7 @@ impl Side<'_, '_> {
         for file in exports.into_iter().flatten().filter(|file| file.exists()) {
             std::fs::remove_file(file)?;
         }
-        output_of(&mut Command::new("sync"))?;
-        Ok(())
+        settle(&self.host.exports())
     }
 }
 
