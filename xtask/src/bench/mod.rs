@@ -13,6 +13,7 @@
 mod clone;
 pub(crate) mod environment;
 mod extend;
+mod fio_writes;
 mod kept;
 mod load;
 mod process;

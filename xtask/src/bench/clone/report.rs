@@ -3,6 +3,7 @@
 //! A ratio is PostgreSQL's time over pagemill's, the median of the pairs.
 
 mod calls_table;
+mod device_table;
 mod wholes_table;
 
 use std::fmt::Write as _;
@@ -44,6 +45,8 @@ pub(super) fn markdown(bench: &Bench) -> String {
         }
     }
     page += &times(bench);
+    page += "\n";
+    page += &device_table::table(bench);
     page += "\n";
     page += &costs(bench);
     page += "\n";
@@ -203,6 +206,7 @@ fn raw_row(bench: &Bench, measured: &Measured) -> Value {
         "create_ms": measured.create_ms,
         "checkpoint_ms": measured.checkpoint_ms,
         "pagemill_ms": measured.pagemill_ms,
+        "fio_ms": measured.fio_ms,
         "ratios": measured.ratios(),
         "figure": told(&measured.ratios()),
         "figure_without_checkpoint": told(&measured.ratios_of_create()),

@@ -21,6 +21,8 @@ pub(super) const WHOLE_TARGET: f64 = 1.3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strategy {
     WalLog,
+    /// Its WAL compressed by both.
+    WalLogLz4,
     FileCopy,
     Reflink,
 }
@@ -78,8 +80,9 @@ const fn row(id: &'static str, strategy: Strategy, template: Template, major: u3
     Row { id, strategy, template, major, place }
 }
 
-const ROWS: [Row; 9] = [
+const ROWS: [Row; 10] = [
     row("wal_log-15", Strategy::WalLog, Template::Large, 15),
+    row("lz4-wal_log-15", Strategy::WalLogLz4, Template::Large, 15),
     row("file_copy-15", Strategy::FileCopy, Template::Large, 15),
     row("small-wal_log-15", Strategy::WalLog, Template::Small, 15),
     row("small-file_copy-15", Strategy::FileCopy, Template::Small, 15),
@@ -99,7 +102,7 @@ impl Row {
     /// How many times as fast as the server it has to be.
     pub(super) fn target(&self) -> Option<f64> {
         match (self.template, self.strategy) {
-            (Template::Large, Strategy::WalLog) => Some(4.0),
+            (Template::Large, Strategy::WalLog | Strategy::WalLogLz4) => Some(4.0),
             (Template::Large, Strategy::FileCopy) => Some(3.0),
             _ => None,
         }
@@ -111,6 +114,9 @@ impl Row {
             Strategy::Reflink => {
                 "-c wal_level=replica -c max_wal_size=16GB -c file_copy_method=clone"
             }
+            Strategy::WalLogLz4 => {
+                "-c wal_level=replica -c max_wal_size=16GB -c wal_compression=lz4"
+            }
             _ => "-c wal_level=replica -c max_wal_size=16GB",
         }
     }
@@ -118,7 +124,7 @@ impl Row {
     /// What the server is timed with, before a CHECKPOINT.
     pub(super) fn statement(&self) -> String {
         let strategy = match self.strategy {
-            Strategy::WalLog => "wal_log",
+            Strategy::WalLog | Strategy::WalLogLz4 => "wal_log",
             Strategy::FileCopy | Strategy::Reflink => "file_copy",
         };
         format!("create database copy template {} strategy {strategy}", self.template.database())
@@ -127,12 +133,15 @@ impl Row {
     /// The arguments of pagemill, without the data directory.
     pub(super) fn arguments(&self, options: &Options) -> Vec<String> {
         let strategy = match self.strategy {
-            Strategy::WalLog => "wal_log",
+            Strategy::WalLog | Strategy::WalLogLz4 => "wal_log",
             Strategy::FileCopy => "file_copy",
             Strategy::Reflink => "reflink",
         };
         let words = ["--strategy", strategy, "-v", "--stats=json"];
         let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+        if self.strategy == Strategy::WalLogLz4 {
+            words.push("--wal-compression=lz4".to_owned());
+        }
         words.extend(options.jobs.map(|jobs| format!("--jobs={jobs}")));
         words.extend([self.template.database().to_owned(), "copy".to_owned()]);
         words

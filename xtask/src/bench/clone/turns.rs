@@ -13,6 +13,7 @@ use super::cloner::{self, Account};
 use super::ground::Ground;
 use super::options::Options;
 use super::rows::{REFLINK_TARGET_MS, Row, SHARED_TARGET, Strategy, Template};
+use crate::bench::fio_writes;
 use crate::bench::output_of;
 use crate::bench::process;
 use crate::bench::server::Server;
@@ -24,6 +25,8 @@ pub(super) struct Measured {
     pub(super) create_ms: Vec<f64>,
     pub(super) checkpoint_ms: Vec<f64>,
     pub(super) pagemill_ms: Vec<f64>,
+    /// What fio takes to write as many bytes, where it is installed.
+    pub(super) fio_ms: Vec<f64>,
     /// Of the last run.
     pub(super) account: Account,
     pub(super) peak_memory_mib: Option<f64>,
@@ -46,6 +49,7 @@ impl Measured {
             create_ms: Vec::new(),
             checkpoint_ms: Vec::new(),
             pagemill_ms: Vec::new(),
+            fio_ms: Vec::new(),
             account: Account::default(),
             peak_memory_mib: None,
             files: 0,
@@ -172,11 +176,25 @@ impl Stand<'_> {
             self.look(measured, &original)?;
             measured.pagemill_ms.push(milliseconds);
             measured.account = account;
+            measured.fio_ms.extend(self.device(&row, account.bytes_written, &original)?);
         }
         if self.options.counts_calls && row.strategy != Strategy::Reflink {
             measured.counted = self.count(&row, &original)?;
         }
         Ok(())
+    }
+
+    /// What the device takes for so many bytes at best; nothing where that cannot be asked, or means nothing.
+    fn device(&self, row: &Row, bytes: u64, original: &Original) -> Result<Option<f64>> {
+        let is_asked = row.template == Template::Large && row.strategy != Strategy::Reflink;
+        if !is_asked || fio_writes::version().is_none() {
+            return Ok(None);
+        }
+        self.ground.settle(self.options, row.template, original.oid)?;
+        let file = self.ground.cluster.directory.join("fio");
+        let milliseconds = fio_writes::milliseconds(&file, fio_writes::BEST, bytes);
+        std::fs::remove_file(&file)?;
+        milliseconds.map(Some)
     }
 
     fn command(&self, row: &Row) -> std::process::Command {

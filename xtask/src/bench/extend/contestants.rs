@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 
+use crate::bench::fio_writes::{self, FioWrites};
 use crate::bench::output_of;
 use crate::bench::settling::settle;
 
@@ -28,7 +28,7 @@ pub(super) enum Contestant {
     /// The program `extend_fork` with these words.
     Ours(String),
     /// fio, writing at best.
-    Fio { engine: &'static str, depth: u32, direct: bool },
+    Fio(FioWrites),
     /// `dd bs=1M`, so many of them at once, each with its part of one file.
     Dd { writers: u32 },
 }
@@ -60,7 +60,7 @@ pub(super) fn all() -> Vec<Contestant> {
     for method in ["pwrite", "worker", "io_uring"] {
         all.push(ours(&format!("fill io_method={method} direct=yes")));
     }
-    let fio = |engine, depth, direct| Contestant::Fio { engine, depth, direct };
+    let fio = |engine, depth, direct| Contestant::Fio(FioWrites { engine, depth, direct });
     all.extend([fio("psync", 1, false), fio("psync", 1, true)]);
     all.extend([fio("libaio", 8, true), fio("io_uring", 8, true), fio("io_uring", 8, false)]);
     all.extend([Contestant::Dd { writers: 1 }, Contestant::Dd { writers: 4 }]);
@@ -78,7 +78,7 @@ impl Contestant {
     pub(super) fn name(&self) -> String {
         match self {
             Self::Ours(words) => words.clone(),
-            Self::Fio { engine, depth, direct } => {
+            Self::Fio(FioWrites { engine, depth, direct }) => {
                 let cache = if *direct { "direct" } else { "buffered" };
                 format!("fio {engine} 1m depth {depth} {cache}")
             }
@@ -95,7 +95,7 @@ impl Contestant {
         settle(directory)?;
         let measured = match self {
             Self::Ours(words) => run_ours(program, &file, words, blocks),
-            Self::Fio { engine, depth, direct } => run_fio(&file, engine, *depth, *direct, blocks),
+            Self::Fio(how) => run_fio(&file, *how, blocks),
             Self::Dd { writers } => run_dd(&file, *writers, blocks),
         };
         remove_if_there(&file)?;
@@ -131,22 +131,9 @@ fn told(line: &str) -> Result<Measured> {
     })
 }
 
-fn run_fio(file: &Path, engine: &str, depth: u32, direct: bool, blocks: u32) -> Result<Measured> {
-    let bytes = u64::from(blocks) * BLOCK;
-    let mut command = Command::new("fio");
-    command.args(["--name=write", "--rw=write", "--bs=1m", "--end_fsync=1", "--thread"]);
-    command.args(["--fallocate=posix", "--output-format=json"]);
-    command.arg(format!("--filename={}", file.to_string_lossy().replace(':', "\\:")));
-    command.arg(format!("--ioengine={engine}")).arg(format!("--iodepth={depth}"));
-    command.arg(format!("--direct={}", u8::from(direct))).arg(format!("--size={bytes}"));
-    let printed = output_of(&mut command)?;
-    let object = printed.find('{').and_then(|start| printed.get(start..)).unwrap_or_default();
-    let printed: Value = serde_json::from_str(object).context("fio printed no JSON")?;
-    let written = &printed["jobs"][0]["write"];
-    ensure!(written["io_bytes"].as_u64() == Some(bytes), "fio did not write {bytes} bytes");
-    let rate = written["bw_bytes"].as_f64().filter(|rate| *rate > 0.0).context("no bw_bytes")?;
-    let fragments = fragments(file);
-    Ok(Measured { write_ms: bytes as f64 / rate * 1000.0, fragments, ..Measured::default() })
+fn run_fio(file: &Path, how: FioWrites, blocks: u32) -> Result<Measured> {
+    let write_ms = fio_writes::milliseconds(file, how, u64::from(blocks) * BLOCK)?;
+    Ok(Measured { write_ms, fragments: fragments(file), ..Measured::default() })
 }
 
 /// Each writes its quarter, or the whole, and syncs it.

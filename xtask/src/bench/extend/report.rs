@@ -54,8 +54,7 @@ impl Outcome {
 fn claims(outcomes: &[Outcome]) -> Vec<Claim> {
     let total = |name: &str| Outcome::of(outcomes, name).and_then(Outcome::total);
     let fragments = |name: &str| Outcome::of(outcomes, name).and_then(Outcome::fragments);
-    let fio =
-        outcomes.iter().filter(|outcome| matches!(outcome.contestant, Contestant::Fio { .. }));
+    let fio = outcomes.iter().filter(|outcome| matches!(outcome.contestant, Contestant::Fio(_)));
     let best = fio
         .filter_map(|outcome| Some((outcome.total()?, outcome.contestant.name())))
         .min_by(|(one, _), (other, _)| one.total_cmp(other));
@@ -200,6 +199,7 @@ pub(super) fn raw(options: &Options, environment: &Entries, outcomes: &[Outcome]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::fio_writes::FioWrites;
 
     fn outcome(name: &str, contestant: Contestant, ms: &[f64], fragments: u64) -> Outcome {
         assert_eq!(contestant.name(), name);
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn filling_is_held_against_the_fastest_fio_and_pieces_against_dd() {
-        let fio = |depth| Contestant::Fio { engine: "psync", depth, direct: true };
+        let fio = |depth| Contestant::Fio(FioWrites { engine: "psync", depth, direct: true });
         let ours = Contestant::Ours(FILL.to_owned());
         let outcomes = [
             outcome(FILL, ours, &[100.0, 90.0, 120.0], 4),

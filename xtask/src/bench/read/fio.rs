@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::rows::{Contestant, Fio};
-use crate::bench::output_of;
+use crate::bench::{fio_writes, output_of};
 
 /// Why this contestant cannot run here; none for those that need nothing.
 pub(super) fn unavailable(contestant: &Contestant) -> Option<String> {
@@ -22,12 +22,7 @@ pub(super) fn unavailable(contestant: &Contestant) -> Option<String> {
 }
 
 fn is_installed() -> bool {
-    version().is_some()
-}
-
-/// What fio says its version is; none where it is not installed.
-pub(super) fn version() -> Option<String> {
-    Some(output_of(Command::new("fio").arg("--version")).ok()?.trim().to_owned())
+    fio_writes::version().is_some()
 }
 
 /// Milliseconds in which fio reads these files, one after the other, from front to back.

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::Bench;
 use super::counted::Counted;
-use super::fio;
 use super::rows::Race;
 use super::turns::{Absence, Outcome, Raced};
 use super::verdict::{Judged, words};
+use crate::bench::fio_writes;
 use crate::bench::kept::named;
 use crate::bench::server;
 use crate::bench::statistics::{median, range};
@@ -171,7 +171,7 @@ fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
         ("shared_buffers", options.shared_buffers.clone()),
         ("server settings", server::SETTINGS.trim().replace('\n', ", ")),
     ];
-    settings.extend(fio::version().map(|version| ("fio", version)));
+    settings.extend(fio_writes::version().map(|version| ("fio", version)));
     if !bench.not_built.is_empty() {
         settings.push(("not built yet", bench.not_built.join("; ")));
     }
