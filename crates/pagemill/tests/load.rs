@@ -244,6 +244,43 @@ fn files_of(cluster: &TestCluster) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
+fn the_wal_of_a_load_that_fails_is_removed_and_that_of_a_killed_one_by_the_next() {
+    let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
+    let ground = Ground::new(&install, &TABLES[..2]).unwrap();
+    let before = segments_of(&ground.cluster);
+    let large = ground.file("large");
+    let mut text = fs::read(ground.file("texts")).unwrap().repeat(14);
+    text.extend_from_slice(b"one\ttoo many\n");
+    fs::write(&large, text).unwrap();
+    let output = ground.load("texts", &large, &[]).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(segments_of(&ground.cluster), before);
+    // As a killed load leaves it.
+    let data = ground.cluster.data_dir();
+    let last = before.last().unwrap();
+    let number = u64::from_str_radix(&last[16..], 16).unwrap();
+    let list = format!("relation files of a change that was not finished\nwal 1 {number}\n");
+    fs::write(data.join("pagemill.pending"), list).unwrap();
+    for left in [number + 1, number + 2] {
+        let name = format!("{}{left:08X}", &last[..16]);
+        fs::copy(data.join("pg_wal").join(last), data.join("pg_wal").join(name)).unwrap();
+    }
+    succeeded(ground.load("integers", &ground.file("integers"), &[]).unwrap()).unwrap();
+    let after = segments_of(&ground.cluster);
+    assert!(after.len() <= before.len() + 1, "{after:?}");
+    assert!(!data.join("pagemill.pending").exists());
+}
+
+/// Names of the files of WAL, in order.
+fn segments_of(cluster: &TestCluster) -> Vec<String> {
+    let entries = fs::read_dir(cluster.data_dir().join("pg_wal")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name != "archive_status").collect();
+    names.sort();
+    names
+}
+
+#[test]
 fn a_table_that_needs_a_server_is_refused_with_the_reason() {
     let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
     let mut cluster = empty_cluster(&install).unwrap();

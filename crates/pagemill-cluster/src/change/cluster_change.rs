@@ -105,9 +105,8 @@ impl ClusterChange {
             files.push(self.unused_file(tablespace)?);
         }
         self.new_files.extend(&files);
-        let cluster = self.database.cluster();
         let unfinished: Vec<_> = self.new_files.iter().copied().map(Unfinished::Files).collect();
-        pending::write(cluster.storage(), cluster.path(), &unfinished)?;
+        self.transaction.list(&unfinished)?;
         // A file that gets no page, or none that is logged, has to be there on standbys too.
         let xid = self.xid();
         for &locator in &files {
@@ -255,9 +254,8 @@ impl Drop for ClusterChange {
         let cluster = self.database.cluster();
         let removed =
             self.new_files.iter().try_for_each(|&file| pending::remove_files(cluster, file));
-        // What cannot be removed stays on the list, for the next change to remove.
-        if removed.is_ok() {
-            let _ = pending::forget(cluster.storage(), cluster.path());
+        if removed.is_err() {
+            self.transaction.keep_list();
         }
     }
 }

@@ -76,13 +76,13 @@ impl DatabaseCreation {
         let cluster = template.cluster().clone();
         check_new_database(&template, &new)?;
         let directories = database_directories(&template, new.tablespace)?;
-        let transaction = Transaction::begin(lock, &cluster, compression)?;
+        let mut transaction = Transaction::begin(lock, &cluster, compression)?;
         let oid = unused_oid(&transaction)?;
         let unfinished: Vec<_> = directories
             .iter()
             .map(|dir| Unfinished::Database { tablespace: dir.target, database: oid })
             .collect();
-        pending::write(cluster.storage(), cluster.path(), &unfinished)?;
+        transaction.list(&unfinished)?;
         Ok(Self { template, new, oid, directories, transaction })
     }
 
@@ -257,9 +257,8 @@ impl Drop for DatabaseCreation {
         let mut targets = self.directories.iter();
         let removed =
             targets.try_for_each(|dir| pending::remove_database(cluster, dir.target, self.oid));
-        // What cannot be removed stays on the list, for the next change to remove.
-        if removed.is_ok() {
-            let _ = pending::forget(cluster.storage(), cluster.path());
+        if removed.is_err() {
+            self.transaction.keep_list();
         }
     }
 }

@@ -18,6 +18,7 @@ mod replay;
 mod shared_rows;
 mod state_check;
 mod transaction;
+mod wal_segments;
 
 pub use class_rows::ClassChange;
 pub use cluster_change::ClusterChange;

@@ -1,12 +1,13 @@
 //! What a change that was not finished leaves behind, and how the next one removes it.
 //!
-//! New relation files and directories of databases are made before the commit, and a killed process cannot remove them.
-//! So their numbers are written to a file in the data directory first, which PostgreSQL passes over:
+//! New relation files, directories of databases and segments of WAL are made before the commit, and a killed process
+//! cannot remove them. So their numbers are written to a file in the data directory first, which PostgreSQL passes over:
 //!
 //! ```text
 //! pagemill.pending:  relation files of a change that was not finished
 //!                    1663 5 16390        tablespace, database, relfilenode
 //!                    1663 16391          tablespace, database: all of it
+//!                    wal 1 37            timeline, number: the segments behind that one
 //! ```
 //!
 //! Whoever changes the cluster next finds the list. A number that some row of the database's `pg_class`, or of
@@ -22,6 +23,7 @@ use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{Fork, Oid};
 use pagemill_io::Storage;
 
+use super::wal_segments;
 use crate::data_directory::Cluster;
 use crate::database::Database;
 use crate::error::{Damage, Result};
@@ -43,6 +45,13 @@ pub(super) enum Unfinished {
         /// The database.
         database: Oid,
     },
+    /// Segments of WAL.
+    Wal {
+        /// Their timeline.
+        timeline: u32,
+        /// The last one that was there before.
+        last: u64,
+    },
 }
 
 /// The path of a relation's files, without fork and segment.
@@ -60,6 +69,7 @@ pub(super) fn write(storage: &Storage, directory: &Path, list: &[Unfinished]) ->
                 format!("{tablespace} {database} {number}\n")
             }
             Unfinished::Database { tablespace, database } => format!("{tablespace} {database}\n"),
+            Unfinished::Wal { timeline, last } => format!("wal {timeline} {last}\n"),
         };
     }
     let (path, temporary) = (directory.join(NAME), directory.join(TEMPORARY));
@@ -90,6 +100,9 @@ pub(super) fn remove_leftovers(cluster: &Cluster) -> Result<()> {
             Unfinished::Database { tablespace, database } if !has_database(cluster, database)? => {
                 remove_database(cluster, tablespace, database)?;
             }
+            Unfinished::Wal { timeline, last } => {
+                wal_segments::remove_behind(cluster, timeline, last)?;
+            }
             _ => {}
         }
     }
@@ -100,6 +113,9 @@ pub(super) fn remove_leftovers(cluster: &Cluster) -> Result<()> {
 fn parse(text: &[u8]) -> Result<Vec<Unfinished>, usize> {
     let text = String::from_utf8_lossy(text);
     let entry = |(number, line): (usize, &str)| {
+        if let Some(wal) = line.strip_prefix("wal ") {
+            return wal_of(wal).ok_or(number + 1);
+        }
         let numbers: Result<Vec<_>, _> = line.split(' ').map(|n| n.parse().map(Oid)).collect();
         match numbers.as_deref() {
             Ok(&[tablespace, database, number]) => {
@@ -110,6 +126,12 @@ fn parse(text: &[u8]) -> Result<Vec<Unfinished>, usize> {
         }
     };
     text.lines().enumerate().skip(1).map(entry).collect()
+}
+
+/// The timeline and the number of a segment.
+fn wal_of(words: &str) -> Option<Unfinished> {
+    let (timeline, last) = words.split_once(' ')?;
+    Some(Unfinished::Wal { timeline: timeline.parse().ok()?, last: last.parse().ok()? })
 }
 
 /// True when `pg_database` has a row for it.
@@ -186,12 +208,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = RelFileLocator { tablespace: Oid(1663), database: Oid(5), number: Oid(16390) };
         let database = Unfinished::Database { tablespace: Oid(1663), database: Oid(16391) };
-        let list = [Unfinished::Files(file), database, Unfinished::Files(file)];
+        let wal = Unfinished::Wal { timeline: 2, last: 1 << 40 };
+        let list = [wal, Unfinished::Files(file), database, Unfinished::Files(file)];
         write(&Storage::real(), dir.path(), &list).unwrap();
         let text = std::fs::read(dir.path().join(NAME)).unwrap();
         assert_eq!(parse(&text).unwrap(), list);
         assert_eq!(parse(b"title\n1663 5 1\n1663\n"), Err(3));
         assert_eq!(parse(b"title\n1663 5 1 7\n"), Err(2));
+        assert_eq!(parse(b"title\nwal 1\n"), Err(2));
         forget(&Storage::real(), dir.path()).unwrap();
         assert!(!dir.path().join(NAME).exists());
     }

@@ -33,9 +33,10 @@ use pagemill_wal::{WalDirectory, WalWriter, WriterOptions};
 
 use super::lock::ClusterLock;
 use super::oid_counter::OidCounter;
+use super::pending::Unfinished;
 use super::replay::replay_images;
 use super::state_check::make_ready;
-use super::{commit_log, pending};
+use super::{commit_log, pending, wal_segments};
 use crate::data_directory::{Cluster, read_control};
 use crate::error::{Error, Result};
 use crate::settings::Settings;
@@ -60,6 +61,12 @@ pub(super) struct Transaction {
     /// Where the first image for a live file is in the WAL: what is before needs not be replayed.
     live_from: Option<Lsn>,
     is_flipped: bool,
+    /// The last segment of WAL that was there before.
+    last_segment: u64,
+    /// What is made is on the list of what an unfinished change leaves.
+    is_listed: bool,
+    /// Something of what is listed could not be removed.
+    keeps_list: bool,
 }
 
 /// What the end of a transaction depends on.
@@ -93,7 +100,11 @@ impl Transaction {
         let options = WriterOptions { compression };
         let checkpoint = control.checkpoint_location;
         let wal = WalWriter::begin(cluster.storage(), &wal_directory, checkpoint, options)?;
+        let last_segment = wal_segments::last(cluster, &wal_directory)?;
         Ok(Self {
+            last_segment,
+            is_listed: false,
+            keeps_list: false,
             _lock: lock,
             wal,
             wal_directory,
@@ -127,9 +138,33 @@ impl Transaction {
         self.is_flipped
     }
 
+    /// Lists what the change is about to make, beside WAL, for whoever finds it unfinished.
+    pub(super) fn list(&mut self, made: &[Unfinished]) -> Result<()> {
+        let (timeline, last) = (self.wal_directory.timeline, self.last_segment);
+        let wal = Unfinished::Wal { timeline, last };
+        let cluster = &self.cluster;
+        let list: Vec<_> = std::iter::once(wal).chain(made.iter().copied()).collect();
+        pending::write(cluster.storage(), cluster.path(), &list)?;
+        self.is_listed = true;
+        Ok(())
+    }
+
+    /// Leaves the list to the next change, as something on it is still there.
+    pub(super) fn keep_list(&mut self) {
+        self.keeps_list = true;
+    }
+
+    /// The WAL, once it is listed.
+    fn writer(&mut self) -> Result<&mut WalWriter> {
+        if !self.is_listed {
+            self.list(&[])?;
+        }
+        Ok(&mut self.wal)
+    }
+
     /// Appends a record that concerns no live file.
     pub(super) fn append(&mut self, record: &RecordBuilder<'_>) -> Result<Lsn> {
-        Ok(self.wal.append(record)?)
+        Ok(self.writer()?.append(record)?)
     }
 
     /// Logs images of pages of one fork, at most 32, and returns the LSN they get. Those of a live file are put there by
@@ -145,7 +180,7 @@ impl Transaction {
             self.live_from.get_or_insert(self.wal.position());
         }
         let xid = self.xid();
-        Ok(self.wal.append_images(file, fork, pages, xid)?)
+        Ok(self.writer()?.append_images(file, fork, pages, xid)?)
     }
 
     /// Changes a page of a live file with the commit.
@@ -225,7 +260,7 @@ impl Transaction {
         let lock = |&(database, relation): &(Oid, Oid)| ExclusiveLock { xid, database, relation };
         let locks: Vec<_> = locked.iter().map(lock).collect();
         if !locks.is_empty() {
-            self.wal.append(&ExclusiveLock::record(&locks))?;
+            self.append(&ExclusiveLock::record(&locks))?;
         }
         for ((file, fork, block), page) in std::mem::take(&mut self.pages) {
             self.log_images(file, fork, &[(block, &page)], true)?;
@@ -253,16 +288,16 @@ impl Transaction {
         let (xid, version) = (self.xid(), self.cluster.version());
         if commit_log::begins_page(xid) {
             let page = commit_log::page_of(xid);
-            self.wal.append(&RecordBuilder::commit_log_zero_page(page, version))?;
+            self.append(&RecordBuilder::commit_log_zero_page(page, version))?;
         }
-        self.wal.append(&RecordBuilder::next_oid(self.oids.peek()))?;
+        self.append(&RecordBuilder::next_oid(self.oids.peek()))?;
         let commit = Commit {
             time: now_since_2000(),
             had_exclusive_locks: ending.commit.had_exclusive_locks || !ending.locked.is_empty(),
             force_sync: true,
             ..ending.commit.clone()
         };
-        self.wal.append(&commit.record(xid, version))?;
+        self.append(&commit.record(xid, version))?;
         Ok(())
     }
 
@@ -345,6 +380,21 @@ impl Transaction {
         let file = self.cluster.storage().open_for_write(&path, OpenForWrite::default())?;
         file.write_all_at(&bytes, 0)?;
         Ok(file.sync_all()?)
+    }
+}
+
+impl Drop for Transaction {
+    /// A change that did not take place takes its WAL back.
+    fn drop(&mut self) {
+        if self.is_flipped || !self.is_listed {
+            return;
+        }
+        let (cluster, timeline) = (&self.cluster, self.wal_directory.timeline);
+        let removed = wal_segments::remove_behind(cluster, timeline, self.last_segment);
+        // What cannot be removed stays on the list, for the next change to remove.
+        if removed.is_ok() && !self.keeps_list {
+            let _ = pending::forget(cluster.storage(), cluster.path());
+        }
     }
 }
 
