@@ -20,7 +20,8 @@ commands:
   ci      fmt, clippy, tidy, tests, documentation: everything a change must pass
   bench   measure pagemill: `bench tables` (the default) whole commands against PostgreSQL 15,
           `bench read` every way to read, `bench extend` how files grow,
-          `bench load` load against COPY, `bench clone` clone against CREATE DATABASE (each with --help)
+          `bench load` load against COPY, `bench clone` clone against CREATE DATABASE,
+          `bench device` the lab's device against fio and pg_test_fsync (each with --help)
   torture loads cut short at every call and judged by servers: hours, kept under runs/ (--help)";
 
 fn main() -> ExitCode {

@@ -30,6 +30,8 @@ pub struct Work {
     pub parts: BTreeMap<String, f64>,
     /// A figure that is counted.
     pub counted: Option<f64>,
+    /// Time of one operation, where that is not the time of the turn over the operations.
+    pub latency: Option<Duration>,
     /// Calls by name.
     pub calls: BTreeMap<String, u64>,
     /// Time spent waiting, where the contestant knows better than the runner.
@@ -77,7 +79,7 @@ impl Work {
 /// What brings files to the state that a turn begins in.
 type Prepare<'a> = Box<dyn FnMut() -> Result<()> + 'a>;
 /// What does the work.
-type Perform<'a> = Box<dyn FnMut(&Cancel) -> Result<Work> + 'a>;
+pub(crate) type Perform<'a> = Box<dyn FnMut(&Cancel) -> Result<Work> + 'a>;
 
 /// Somebody who takes turns.
 pub struct Contestant<'a> {

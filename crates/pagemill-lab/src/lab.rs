@@ -11,6 +11,7 @@ use crate::environment::{Environment, look_around};
 use crate::error::{Error, Result};
 use crate::experiments::{Plan, Scale, Session, chosen};
 use crate::meter::MachineMeter;
+use crate::profiler::Profiler;
 use crate::results::{Experiment, FORMAT, Results, Skipped, Warning, WarningKind};
 use crate::runner::Runner;
 use crate::watch::{Announcement, Watch};
@@ -27,6 +28,8 @@ pub struct LabOptions {
     pub scale: Scale,
     /// What random choices depend on.
     pub seed: u64,
+    /// Let perf watch one more turn of each group's best.
+    pub flame_graphs: bool,
     /// Threads for what may be done by several.
     pub jobs: usize,
     /// Make a RAID1 of two slow loop devices, as root, for what is about mirrors.
@@ -58,8 +61,10 @@ pub fn run(options: &LabOptions, cancel: &Cancel, watch: &dyn Watch) -> Result<R
         warnings: environment.warnings.clone(),
         ..Results::default()
     };
+    let profiler = options.flame_graphs.then(|| Profiler::new(workspace.path()));
     for plan in plans {
-        let stage = Stage { options, cancel, watch, environment: &environment };
+        let profiler = profiler.as_ref();
+        let stage = Stage { options, cancel, watch, environment: &environment, profiler };
         let (experiment, warnings, interrupted) = stage.run(plan, workspace.path());
         watch.experiment_done(&experiment);
         results.experiments.push(experiment);
@@ -70,6 +75,7 @@ pub fn run(options: &LabOptions, cancel: &Cancel, watch: &dyn Watch) -> Result<R
         }
     }
     results.warnings.extend(privileges(&results));
+    results.warnings.extend(profiler.and_then(|profiler| profiler.refusal()));
     results.verdicts = crate::verdicts(&results);
     drop(workspace);
     results.elapsed_s = begin.elapsed().as_secs_f64();
@@ -93,6 +99,7 @@ struct Stage<'r> {
     cancel: &'r Cancel,
     watch: &'r dyn Watch,
     environment: &'r Environment,
+    profiler: Option<&'r Profiler>,
 }
 
 impl Stage<'_> {
@@ -111,7 +118,12 @@ impl Stage<'_> {
             ..Experiment::default()
         };
         let mut session = Session {
-            runner: Runner { meter: &meter, cancel: self.cancel, watch: self.watch },
+            runner: Runner {
+                meter: &meter,
+                cancel: self.cancel,
+                watch: self.watch,
+                profiler: self.profiler,
+            },
             scale,
             directory: directory.clone(),
             seed: self.options.seed,

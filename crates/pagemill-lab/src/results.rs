@@ -214,6 +214,10 @@ pub struct Sample {
     pub parts: BTreeMap<String, f64>,
     /// A figure that is counted, not timed: extents.
     pub counted: Option<f64>,
+    /// Seconds of one operation, where that is not the elapsed time over the operations: where long ones count by their
+    /// length, or others were timed than the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_s: Option<f64>,
     /// Calls by name: `pread`, `lseek`, `fdatasync`, `io_uring_enter`.
     pub calls: BTreeMap<String, u64>,
     /// Device, processor and so on over the turn, where they were followed: for the time lines.
@@ -294,6 +298,13 @@ impl Group {
         cell.samples.iter().map(|sample| self.figure.of(sample, self.bytes)).collect()
     }
 
+    /// The measured cell with the best median, and its figure.
+    pub fn leader(&self) -> Option<(&Cell, Summary)> {
+        let measured = self.cells.iter().filter_map(|cell| Some((cell, self.summary(cell)?)));
+        let sign = if self.figure.more_is_better() { -1.0 } else { 1.0 };
+        measured.min_by(|(_, a), (_, b)| (sign * a.median).total_cmp(&(sign * b.median)))
+    }
+
     /// Median and interval of a cell's figure; `None` when it has no samples.
     pub fn summary(&self, cell: &Cell) -> Option<Summary> {
         summary(&self.figures(cell))
@@ -313,7 +324,7 @@ impl Figure {
             Self::Elapsed => sample.elapsed_s,
             Self::Throughput => sample.bytes.unwrap_or(bytes) as f64 / sample.elapsed_s,
             Self::Rate => operations / sample.elapsed_s,
-            Self::Latency => sample.elapsed_s / operations,
+            Self::Latency => sample.latency_s.unwrap_or(sample.elapsed_s / operations),
             Self::Count => sample.counted.unwrap_or_default(),
         }
     }

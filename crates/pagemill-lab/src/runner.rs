@@ -7,6 +7,8 @@
 //!                          always comes after the same neighbour
 //! ```
 //!
+//! Where flame graphs are wanted, whoever has the best median then takes one more turn under [`Profiler`]'s eyes, not counted.
+//!
 //! A group ends after enough rounds: as many as were asked for, or when its time is over, but never before
 //! [`LEAST_ROUNDS`]. Invariants: all cells of a group that were measured have a sample for each whole round; what a
 //! contestant cannot do is an absence in its cell, never the end of the run; only the wish to end it is.
@@ -16,10 +18,11 @@ use std::time::Duration;
 
 use crate::cache::bring_about;
 use crate::cancel::Cancel;
-use crate::contestant::{Contestant, Work, absence};
+use crate::contestant::{Contestant, Perform, Work, absence};
 use crate::error::{Error, Result};
 use crate::meter::{Meter, Reading};
 use crate::noise::{self, CacheMiss, Others};
+use crate::profiler::{Profiler, Recording};
 use crate::results::{Absence, CacheState, Cell, Figure, Group, Sample, Warning};
 use crate::watch::Watch;
 
@@ -158,6 +161,8 @@ pub struct Runner<'r> {
     pub cancel: &'r Cancel,
     /// Who watches.
     pub watch: &'r dyn Watch,
+    /// Who makes flame graphs, if they are wanted.
+    pub profiler: Option<&'r Profiler>,
 }
 
 /// A group that was run.
@@ -216,6 +221,29 @@ impl Match<'_, '_> {
             }
             self.round(round)?;
         }
+        self.flame_graph()
+    }
+
+    /// One more turn of the best, watched; an error only for the wish to end the run.
+    fn flame_graph(&mut self) -> Result<()> {
+        let Some(profiler) = self.runner.profiler else { return Ok(()) };
+        let Some((leader, _)) = self.group.leader() else { return Ok(()) };
+        let Some(place) = self.group.cells.iter().position(|cell| cell.name == leader.name) else {
+            return Ok(());
+        };
+        self.runner
+            .watch
+            .preparing(&format!("{}: flame graph of {}", self.group.name, leader.name));
+        let cancel = self.runner.cancel;
+        let turn = |recording: &mut Recording<'_>| self.watched_turn(place, recording);
+        let folded = match profiler.profile(cancel, turn) {
+            Err(error) if absence(&error).is_none() => return Err(error),
+            // What was measured stays, and has no flame graph.
+            outcome => outcome.unwrap_or_default(),
+        };
+        if let Some(cell) = self.group.cells.get_mut(place) {
+            cell.profile = folded;
+        }
         Ok(())
     }
 
@@ -241,23 +269,12 @@ impl Match<'_, '_> {
     }
 
     fn turn(&mut self, place: usize, counts: bool) -> Result<Sample> {
-        let Self { plan, group, misses, others, runner } = self;
-        let GroupPlan { contestants, files, cache, timeline, .. } = plan;
-        let Some(contestant) = contestants.get_mut(place) else { return Err(Error::Interrupted) };
-        let found = bring_about(*cache, files).map_err(Error::system("page cache"))?;
-        if let Some(share) = found.filter(|_| counts) {
-            misses.push(CacheMiss { cell: contestant.name.clone(), share });
-        }
-        if let Some(prepare) = &mut contestant.prepare {
-            prepare()?;
-        }
-        let perform = match &mut contestant.perform {
-            Ok(perform) => perform,
-            Err(_) => return Err(Error::Interrupted),
-        };
-        let line = timeline.then(|| runner.meter.follow()).flatten();
+        self.prepare(place, counts)?;
+        let Self { plan, group, others, runner, .. } = self;
+        let (by_threads, perform) = performer(&mut plan.contestants, place)?;
+        let line = plan.timeline.then(|| runner.meter.follow()).flatten();
         let before = runner.meter.read();
-        let outcome = perform(runner.cancel);
+        let outcome = perform_turn(perform, runner.cancel);
         let took = runner.meter.read().since(&before);
         let points = line.map(|line| line.finish()).unwrap_or_default();
         let mut work = outcome?;
@@ -267,7 +284,25 @@ impl Match<'_, '_> {
         if let (Some(note), Some(cell)) = (work.note.take(), group.cells.get_mut(place)) {
             cell.note = Some(note);
         }
-        Ok(Sample { timeline: points, ..sample(&took, work, contestant.by_threads) })
+        Ok(Sample { timeline: points, ..sample(&took, work, by_threads) })
+    }
+
+    /// Brings the cache and the contestant's files to the state that a turn begins in.
+    fn prepare(&mut self, place: usize, counts: bool) -> Result<()> {
+        let GroupPlan { contestants, files, cache, .. } = &mut self.plan;
+        let Some(contestant) = contestants.get_mut(place) else { return Err(Error::Interrupted) };
+        let found = bring_about(*cache, files).map_err(Error::system("page cache"))?;
+        if let Some(share) = found.filter(|_| counts) {
+            self.misses.push(CacheMiss { cell: contestant.name.clone(), share });
+        }
+        contestant.prepare.as_mut().map_or(Ok(()), |prepare| prepare())
+    }
+
+    /// A turn of which nothing is kept but the picture.
+    fn watched_turn(&mut self, place: usize, recording: &mut Recording<'_>) -> Result<()> {
+        self.prepare(place, false)?;
+        let (_, perform) = performer(&mut self.plan.contestants, place)?;
+        recording.watch(|| perform_turn(perform, self.runner.cancel)).map(drop)
     }
 
     fn keep(&mut self, place: usize, sample: Sample) {
@@ -298,9 +333,28 @@ fn sample(took: &Reading, work: Work, by_threads: bool) -> Sample {
         bytes: work.bytes,
         parts: work.parts,
         counted: work.counted,
+        latency_s: work.latency.map(|latency| latency.as_secs_f64()),
         calls: work.calls,
         timeline: Vec::new(),
     }
+}
+
+/// Whether threads of its own do the work of a contestant, and what does it.
+fn performer<'c, 'a>(
+    contestants: &'c mut [Contestant<'a>],
+    place: usize,
+) -> Result<(bool, &'c mut Perform<'a>)> {
+    let Some(contestant) = contestants.get_mut(place) else { return Err(Error::Interrupted) };
+    match &mut contestant.perform {
+        Ok(perform) => Ok((contestant.by_threads, perform)),
+        Err(_) => Err(Error::Interrupted),
+    }
+}
+
+/// Does the work. Flame graphs begin below this function, so it stays one, and stands above what it calls.
+#[inline(never)]
+fn perform_turn(perform: &mut Perform<'_>, cancel: &Cancel) -> Result<Work> {
+    std::hint::black_box(perform(cancel))
 }
 
 fn note_others(others: &mut Others, took: &Reading) {

@@ -68,6 +68,7 @@ fn sample() -> impl Strategy<Value = Sample> {
             bytes: Some(operations),
             parts: calls.keys().map(|name: &String| (name.clone(), elapsed_s)).collect(),
             counted: Some(elapsed_s),
+            latency_s: None,
             calls,
             timeline,
         })

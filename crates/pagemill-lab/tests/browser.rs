@@ -42,7 +42,28 @@ function ground(element) {
   }
   return "rgb(255, 255, 255)";
 }
+function flames() {
+  var graphs = document.querySelectorAll("figure.flame > svg");
+  graphs.forEach(function (graph) {
+    graph.closest("details").open = true;
+    var whole = graph.getBoundingClientRect(), rows = {};
+    Array.from(graph.children).forEach(function (frame) {
+      var box = frame.querySelector("rect").getBoundingClientRect();
+      if (box.left < whole.left - 1 || box.right > whole.right + 1 || box.bottom > whole.bottom + 1) window.faults.push("a frame outside of its graph");
+      (rows[frame.getAttribute("y")] = rows[frame.getAttribute("y")] || []).push(box);
+    });
+    Object.values(rows).forEach(function (row) {
+      row.sort(function (a, b) { return a.left - b.left; }).reduce(function (last, box) {
+        if (box.left < last - 0.5) window.faults.push("frames over each other");
+        return box.right;
+      }, 0);
+    });
+    if (Object.keys(rows).length < 2) window.faults.push("a flame graph of one row");
+  });
+  window.flamesSeen = graphs.length;
+}
 window.look = function () {
+  flames();
   var width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth > width) window.faults.push("overflow: " + document.documentElement.scrollWidth);
   document.querySelectorAll("body *").forEach(function (element) {

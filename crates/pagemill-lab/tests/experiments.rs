@@ -15,6 +15,7 @@ fn run_of(experiment: &str) -> Results {
         experiments: vec![experiment.into()],
         scale: Scale { quick: true, size: LEAST_SIZE, time: Duration::from_millis(100) },
         seed: 7,
+        flame_graphs: false,
         jobs: 2,
         mirrored: true,
         with_postgres: None,

@@ -50,6 +50,7 @@ fn measured(arguments: &AdviseArguments) -> Result<Results> {
         experiments: EXPERIMENTS.map(str::to_owned).into(),
         scale: Scale::new(true, None),
         seed: 0,
+        flame_graphs: false,
         jobs: default_jobs(),
         mirrored: false,
         with_postgres: None,

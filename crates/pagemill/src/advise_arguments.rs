@@ -43,6 +43,7 @@ pub(crate) enum AdviceFormat {
     /// Lines for postgresql.conf
     Conf,
     /// ALTER SYSTEM statements
+    #[value(alias = "alter-system")]
     Sql,
     /// All of it, for programs
     Json,

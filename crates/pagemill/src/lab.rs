@@ -25,6 +25,7 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
         experiments: arguments.experiments.clone(),
         scale: Scale::new(arguments.quick, arguments.size),
         seed: arguments.seed,
+        flame_graphs: arguments.flame_graphs,
         jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
         mirrored: arguments.mirrored,
         with_postgres: None,

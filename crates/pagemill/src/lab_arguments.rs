@@ -59,6 +59,10 @@ pub(crate) struct LabArguments {
     /// Write no page
     #[arg(long, conflicts_with = "html")]
     pub(crate) no_html: bool,
+    /// Let perf watch one more turn of each group's best, for flame graphs on the page and in the JSON: some seconds more
+    /// for each group
+    #[arg(long, conflicts_with = "compare")]
+    pub(crate) flame_graphs: bool,
     /// Measure nothing: put two runs side by side, out of their JSON; with --markdown and --html also so
     #[arg(
         long,

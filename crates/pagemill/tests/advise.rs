@@ -100,6 +100,19 @@ fn everything_pays() -> Results {
         let way = |method, rate| cell(&[("blocks", 64)], method, method, rate);
         vec![way("write_zeros", 30.0), way("posix_fallocate", 20.0)]
     };
+    // Transactions that take the shorter, the more is sent at a time.
+    let beside = |sizes: &[u64]| {
+        let cell = |size: &u64| {
+            let rate = 100.0 + *size as f64;
+            cell(
+                &[("flush_after", *size << 10)],
+                "sync_file_range",
+                &format!("every {size} kB"),
+                rate,
+            )
+        };
+        sizes.iter().map(cell).collect::<Vec<_>>()
+    };
     let device = vec![
         group(
             "random-read",
@@ -134,6 +147,8 @@ fn everything_pays() -> Results {
         ),
         group("sync-one-write", Figure::Rate, syncs()),
         group("sync-two-writes", Figure::Rate, syncs()),
+        group("checkpoint-flush-after", Figure::Latency, beside(&[0, 256, 2048])),
+        group("backend-flush-after", Figure::Latency, beside(&[0, 512])),
     ];
     let extend = vec![
         group(
@@ -344,8 +359,45 @@ fn versions_defaults_and_contexts_are_those_of_the_servers() {
                 context == "postmaster",
                 "{version}: {name}"
             );
+            check_values(&cluster, setting, &version);
         }
     });
+}
+
+/// The values that are told to be taken are those that the server tells.
+fn check_values(cluster: &TestCluster, setting: &serde_json::Value, version: &str) {
+    let name = setting["name"].as_str().unwrap();
+    let of_server = |column: &str| {
+        let query = format!("SELECT {column} FROM pg_settings WHERE name = '{name}'");
+        cluster.psql("postgres", &query).unwrap()
+    };
+    let kind = of_server("vartype");
+    let range = of_server("concat(min_val, ' ', max_val, ' ', unit)");
+    let takes = &setting["takes"];
+    let told = match kind.as_str() {
+        "bool" => takes == "bool",
+        "real" => takes == "real" && range.starts_with("0 "),
+        "integer" => {
+            let (of, unit) =
+                if takes["blocks"].is_null() { ("integer", "") } else { ("blocks", "8kB") };
+            range == format!("{} {} {unit}", takes[of][0], takes[of][1])
+        }
+        _ => {
+            let mut words: Vec<_> = takes["words"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|word| word.as_str().unwrap())
+                .collect();
+            words.sort_unstable();
+            let query =
+                "(SELECT string_agg(word, ' ' ORDER BY word) FROM unnest(enumvals) AS word)";
+            let found = of_server(query);
+            // Servers without liburing do not have it.
+            found == words.join(" ") || found == words.join(" ").replace("io_uring ", "")
+        }
+    };
+    assert!(told, "{version}: {name}: {takes}, and the server has {kind} {range}");
 }
 
 #[test]

@@ -138,6 +138,80 @@ fn an_interrupted_run_leaves_nothing_but_what_was_measured() {
     assert_eq!(results.experiments.len(), 1);
 }
 
+/// Whether there is a perf that watches that process, or did.
+fn watchers(pid: u32) -> usize {
+    let target = format!("\0-p\0{pid}\0");
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
+    lines.filter(|line| line.contains("perf") && line.contains(&target)).count()
+}
+
+#[test]
+fn each_winner_has_a_flame_graph_or_one_warning_says_why_not() {
+    let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let words = "--quick --size 1MB --experiment extend --flame-graphs --json results.json";
+    let output = lab(dir.path(), words).current_dir(kept.path()).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(names(dir.path()), [""; 0]);
+    assert_eq!(names(kept.path()), ["report.html", "results.json"]);
+    let results = results(kept.path());
+    let cells = results.experiments[0].groups.iter().flat_map(|group| &group.cells);
+    let profiles: Vec<&str> = cells.filter_map(|cell| cell.profile.as_deref()).collect();
+    let is_refusal = |message: &str| message.starts_with("no flame graphs: ");
+    let refusals: Vec<_> =
+        results.warnings.iter().filter(|warning| is_refusal(&warning.message)).collect();
+    let page = fs::read_to_string(kept.path().join("report.html")).unwrap();
+    if let [refusal] = refusals.as_slice() {
+        eprintln!("SKIPPED: {}: {}", refusal.message, refusal.remedy);
+        assert!(profiles.is_empty() && !page.contains("Flame graph: "));
+        return;
+    }
+    assert_eq!(refusals.len(), 0);
+    assert_eq!(page.matches("<summary>Flame graph: ").count(), profiles.len());
+    assert!(!profiles.is_empty());
+    for group in &results.experiments[0].groups {
+        assert!(group.cells.iter().filter(|cell| cell.profile.is_some()).count() <= 1);
+    }
+    // What stands above a turn is no part of it.
+    assert!(profiles.iter().all(|folded| !folded.contains("pagemill_lab::lab::run")));
+    assert!(profiles.iter().any(|folded| folded.contains("pagemill_lab::experiments::grow")));
+}
+
+#[test]
+fn without_perf_a_warning_says_so_and_the_run_is_as_good_as_any() {
+    let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let words =
+        "--quick --size 1MB --experiment readiness --flame-graphs --no-html --json results.json";
+    let mut run = lab(dir.path(), words);
+    let output = run.current_dir(kept.path()).env("PATH", "/nowhere").output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let results = results(kept.path());
+    let told: Vec<_> =
+        results.warnings.iter().filter(|warning| warning.message.contains("perf")).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].remedy.contains("install it"), "{told:?}");
+    check_cells(&results);
+}
+
+#[test]
+fn a_run_that_ends_while_perf_watches_leaves_neither_perf_nor_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = "--quick --size 1MB --experiment extend --flame-graphs --no-html";
+    let mut run = lab(dir.path(), words);
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while watchers(run.id()) == 0 {
+        if run.try_wait().unwrap().is_some() {
+            eprintln!("SKIPPED: perf cannot be used here");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let pid = run.id();
+    assert_eq!(end(run, "-TERM").code(), Some(1));
+    assert_eq!(watchers(pid), 0);
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
 #[test]
 fn a_run_whose_reader_went_away_ends_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();

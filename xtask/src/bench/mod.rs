@@ -1,16 +1,18 @@
 //! `cargo xtask bench`: pagemill measured against PostgreSQL, against the device, and against itself.
 //!
-//! Five benchmarks share what stands here. `bench tables`, the default, asks what whole commands cost on twin
+//! Six benchmarks share what stands here. `bench tables`, the default, asks what whole commands cost on twin
 //! directories. `bench read` asks the same of every way to read, on one and the same directory, in a stated state of
 //! the page cache, on devices that it makes slow, mirrored or short of memory itself. `bench extend` asks how files
 //! grow: how fast, how durable, and in how many pieces. `bench load` asks how fast rows get into a table, against COPY.
-//! `bench clone` asks how fast databases are made from others, against CREATE DATABASE.
+//! `bench clone` asks how fast databases are made from others, against CREATE DATABASE. `bench device` asks whether the
+//! lab's own figures are those of fio and pg_test_fsync.
 //!
 //! What makes a figure of any of them worth keeping: answers are checked before and while anything is timed, contestants
 //! run in turns so that a drift of the machine hits all of them, and the result is written down with its
 //! environment, its raw numbers, and the rows that were lost.
 
 mod clone;
+mod device;
 pub(crate) mod environment;
 mod extend;
 mod fio_writes;
@@ -36,6 +38,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool> {
         Some((word, rest)) if word == "read" => read::run(rest),
         Some((word, rest)) if word == "extend" => extend::run(rest),
         Some((word, rest)) if word == "clone" => clone::run(rest),
+        Some((word, rest)) if word == "device" => device::run(rest),
         Some((word, rest)) if word == "load" => load::run(rest),
         Some((word, rest)) if word == "tables" => tables::run(rest),
         _ => tables::run(arguments),

@@ -25,7 +25,7 @@ fn line(setting: &Setting) -> String {
     let (name, value) = (setting.name, setting.value.as_deref().unwrap_or_default());
     if setting.scope == Scope::Device {
         let command = device_command(setting).unwrap_or_default();
-        return format!("# not a setting of the server: {command}\n");
+        return format!("# {}, not a setting of the server: {command}\n", setting.name);
     }
     let mark = if setting.only_where.is_some() { "#" } else { "" };
     format!(
@@ -65,6 +65,16 @@ pub(super) fn left(mark: &str, advice: &Advice) -> String {
         if !names.is_empty() {
             text += &format!("\n{}", commented(mark, &format!("{title}: {names}.")));
         }
+    }
+    for setting in advice.settings.iter().filter(|setting| setting.scope == Scope::Device) {
+        let Setting { name, default, decision, .. } = setting;
+        let seen = match decision {
+            Decision::Change => continue,
+            Decision::LeaveDefault => "looked at",
+            Decision::NotMeasured => "not measured",
+        };
+        let left = format!("Of the device, left as it is ({default}), {seen}: {name}.");
+        text += &format!("\n{}", commented(mark, &left));
     }
     text
 }

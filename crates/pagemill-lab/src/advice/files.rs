@@ -3,6 +3,7 @@
 //! Invariant: what no experiment measures is said not to be measured, and left.
 
 use crate::advice::Ruling;
+use crate::advice::reads::size;
 use crate::advice::sight::{Pair, Place, Sight, is_of, number};
 use crate::advice::version::Version;
 use crate::advice::wal::has_mount_option;
@@ -83,16 +84,64 @@ fn copies(sight: &Sight<'_>) -> Vec<Pair> {
     sight.groups("copy").iter().filter_map(pair).collect()
 }
 
-/// Rule: left. It is about how long others wait while a checkpoint writes, which no experiment has.
-pub(super) fn checkpoint_flush_after(_: &Sight<'_>, _version: Version) -> Ruling {
-    Ruling::not_measured(
-        "no experiment shows what a checkpoint's writes do to those who read meanwhile",
-    )
+/// The most that servers take: 256 blocks (`WRITEBACK_MAX_PENDING_FLUSHES` in src/include/pg_config_manual.h, 14 to 18).
+const MOST_FLUSH_AFTER: u64 = 2 << 20;
+
+/// Rule: as [`flush_after`], beside writes in rising order that have time.
+pub(super) fn checkpoint_flush_after(sight: &Sight<'_>, _version: Version) -> Ruling {
+    flush_after(sight, "device/checkpoint-flush-after", 256 << 10)
 }
 
-/// Rule: left, for the same reason.
-pub(super) fn backend_flush_after(_: &Sight<'_>, _version: Version) -> Ruling {
-    Ruling::not_measured(
-        "no experiment shows what a session's writes do to those who read meanwhile",
-    )
+/// Rule: as [`flush_after`], beside writes in any order, as fast as they go.
+pub(super) fn backend_flush_after(sight: &Sight<'_>, _version: Version) -> Ruling {
+    let ruling = flush_after(sight, "device/backend-flush-after", 0);
+    match ruling.value {
+        Some(_) => ruling.caution(
+            "it matters where sessions write dirty buffers themselves, as with small shared_buffers; a block that \
+             is written again soon then goes to the device twice",
+        ),
+        None => ruling,
+    }
+}
+
+/// Rule: the value beside which transactions wait less than beside the default by the threshold, and with which the writing
+/// itself was not seen to take longer by it; the one with the best lower bound where there are several.
+fn flush_after(sight: &Sight<'_>, group: &str, default: u64) -> Ruling {
+    let place = match sight.group(group) {
+        Ok(place) => place,
+        Err(reason) => return Ruling::not_measured(reason),
+    };
+    let value = |cell: &Cell| number(cell, "flush_after").filter(|bytes| is_taken(*bytes));
+    let Some(usual) = place.cells().find(|cell| value(cell) == Some(default)) else {
+        return Ruling::not_measured(format!("in {group} the default was not measured"));
+    };
+    let pair = |cell: &'_ Cell| {
+        let bytes = value(cell).filter(|bytes| *bytes != default)?;
+        let longer = place.elapsed_pair(cell, usual).is_some_and(|pair| pair.is_slower());
+        Some((bytes, place.pair(cell, usual)?, longer))
+    };
+    let pairs: Vec<(u64, Pair, bool)> = place.cells().filter_map(pair).collect();
+    let low = |(_, pair, _): &&(u64, Pair, bool)| pair.ratio().low;
+    let by_low =
+        |one: &&(u64, Pair, bool), other: &&(u64, Pair, bool)| low(one).total_cmp(&low(other));
+    let better = pairs.iter().filter(|(_, pair, longer)| pair.is_faster() && !longer);
+    if let Some((bytes, pair, _)) = better.max_by(by_low) {
+        let why = match bytes {
+            0 => "transactions wait less where the kernel decides when to write".to_owned(),
+            bytes => format!("transactions wait less where {} kB are sent at a time", bytes >> 10),
+        };
+        return Ruling::set(size(*bytes), why).evidence([pair.evidence.clone()]);
+    }
+    match pairs.iter().max_by(by_low) {
+        Some((_, pair, _)) => Ruling::keep(
+            "with no other value were transactions seen to wait less without the writing taking longer",
+        )
+        .evidence([pair.evidence.clone()]),
+        None => Ruling::not_measured(format!("{group} has too few values or turns to choose from")),
+    }
+}
+
+/// True for whole blocks within what servers take.
+fn is_taken(bytes: u64) -> bool {
+    bytes <= MOST_FLUSH_AFTER && bytes.is_multiple_of(8192)
 }

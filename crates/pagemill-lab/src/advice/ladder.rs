@@ -7,6 +7,10 @@ use crate::advice::Evidence;
 use crate::advice::sight::{Pair, Place, is_of, number};
 use crate::results::Cell;
 
+/// The most that `effective_io_concurrency` may be (14 to 18).
+const MOST_IN_FLIGHT: u64 = 1000;
+const BLOCK: u64 = 8192;
+
 /// Steps of one number.
 #[derive(Debug, Clone)]
 pub(super) struct Ladder<'r> {
@@ -28,7 +32,8 @@ impl<'r> Ladder<'r> {
     /// which each has one in flight.
     pub(super) fn by_depth(place: Place<'r>, block: u64) -> Self {
         let of_size = |cell: &&Cell| number(cell, "block_size") == Some(block);
-        let step = |cell: &'r Cell| Some(Step { value: number(cell, "depth")?, cell });
+        let depth = |cell: &Cell| number(cell, "depth").filter(|depth| *depth <= MOST_IN_FLIGHT);
+        let step = |cell: &'r Cell| Some(Step { value: depth(cell)?, cell });
         let by = |method: &'static str| {
             let cells = place.cells().filter(of_size).filter(move |cell| is_of(cell, method));
             cells.filter_map(step).collect::<Vec<_>>()
@@ -50,10 +55,11 @@ impl<'r> Ladder<'r> {
         Self { caution, ..Self::of(place, steps) }
     }
 
-    /// Reads by one `pread` after the other, by their size in bytes, up to a limit.
+    /// Reads by one `pread` after the other, by their size in bytes, up to a limit: whole blocks of 8 kB.
     pub(super) fn by_size(place: Place<'r>, limit: u64) -> Self {
         let step = |cell: &'r Cell| {
-            let size = number(cell, "block_size").filter(|size| *size <= limit)?;
+            let is_taken = |size: &u64| *size <= limit && size.is_multiple_of(BLOCK);
+            let size = number(cell, "block_size").filter(is_taken)?;
             (is_of(cell, "pread") && number(cell, "depth") == Some(1))
                 .then_some(Step { value: size, cell })
         };

@@ -16,6 +16,7 @@ mod reads;
 mod settings;
 mod sight;
 mod sql;
+mod takes;
 mod text;
 mod version;
 mod wal;
@@ -31,6 +32,7 @@ use crate::statistics::Summary;
 
 pub use conf::conf;
 pub use sql::sql;
+pub use takes::Takes;
 pub use text::text;
 pub use version::Version;
 
@@ -63,6 +65,8 @@ pub struct Setting {
     pub scope: Scope,
     /// What it is without being set; for the device, what it is now.
     pub default: String,
+    /// The values that the version takes; `None` for the device.
+    pub takes: Option<Takes>,
     /// What to do.
     pub decision: Decision,
     /// The value to set; `None` to leave the default.
@@ -230,6 +234,7 @@ fn setting(known: &Known, sight: &Sight<'_>, version: Version) -> Option<Setting
         name: known.name,
         scope: known.scope,
         default,
+        takes: known.takes(version),
         decision,
         only_where: ruling.only_where.or(since).filter(|_| value.is_some()),
         value,

@@ -83,9 +83,11 @@ pub(super) fn io_max_combine_limit(sight: &Sight<'_>, version: Version) -> Rulin
 }
 
 /// As PostgreSQL prints it.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     let kilobytes = bytes / KB;
-    if kilobytes.is_multiple_of(KB) {
+    if kilobytes == 0 {
+        "0".into()
+    } else if kilobytes.is_multiple_of(KB) {
         format!("{}MB", kilobytes / KB)
     } else {
         format!("{kilobytes}kB")

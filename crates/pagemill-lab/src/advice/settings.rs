@@ -6,6 +6,7 @@
 //! `user` a reload is enough. Invariant: `rule` says nothing of versions that do not have the setting.
 
 use crate::advice::sight::Sight;
+use crate::advice::takes::Takes::{self, Blocks, Bool, Integer, Real, Words};
 use crate::advice::version::Version;
 use crate::advice::{Ruling, Scope, TakesEffect, concurrency, files, reads, wal};
 
@@ -20,6 +21,8 @@ pub(super) struct Known {
     since_minor: &'static [(u32, u32)],
     /// Defaults on Linux with 8 kB blocks, as `SHOW` prints them: from which major version on, and what.
     defaults: &'static [(u32, &'static str)],
+    /// The values it takes: from which major version on, and what.
+    takes: &'static [(u32, Takes)],
     pub(super) rule: fn(&Sight<'_>, Version) -> Ruling,
 }
 
@@ -33,7 +36,11 @@ pub(super) enum Presence {
 }
 
 impl Known {
-    const fn server(name: &'static str, rule: fn(&Sight<'_>, Version) -> Ruling) -> Self {
+    const fn server(
+        name: &'static str,
+        takes: &'static [(u32, Takes)],
+        rule: fn(&Sight<'_>, Version) -> Ruling,
+    ) -> Self {
         Self {
             name,
             scope: Scope::Server,
@@ -41,6 +48,7 @@ impl Known {
             since: Version::OLDEST,
             since_minor: &[],
             defaults: &[],
+            takes,
             rule,
         }
     }
@@ -77,64 +85,100 @@ impl Known {
             return reads::read_ahead_now(sight)
                 .map_or("unknown".into(), |found| found.to_string());
         }
-        let applies = |(from, _): &&(u32, &str)| *from <= version.major();
-        let found = self.defaults.iter().rev().find(applies);
-        found.map_or_else(String::new, |(_, default)| (*default).to_owned())
+        of_version(self.defaults, version).map_or_else(String::new, |default| (*default).to_owned())
+    }
+
+    /// The values it takes in that version.
+    pub(super) fn takes(&self, version: Version) -> Option<Takes> {
+        of_version(self.takes, version).copied()
     }
 }
 
+/// What holds from the latest of these versions on.
+fn of_version<T>(known: &[(u32, T)], version: Version) -> Option<&T> {
+    let found = known.iter().rev().find(|(from, _)| *from <= version.major());
+    found.map(|(_, value)| value)
+}
+
+/// Numbers of reads in flight (`MAX_IO_CONCURRENCY`, src/include/storage/bufmgr.h).
+const CONCURRENCY: &[(u32, Takes)] = &[(14, Integer(0, 1000))];
+/// Bytes to be sent to the device (`WRITEBACK_MAX_PENDING_FLUSHES`, src/include/pg_config_manual.h).
+const FLUSH: &[(u32, Takes)] = &[(14, Blocks(0, 256))];
+const METHODS: &[&str] = &["sync", "worker", "io_uring"];
+const SYNCS: &[&str] = &["fsync", "fdatasync", "open_sync", "open_datasync"];
+
 /// All of them, in the order in which they are told.
 pub(super) const SETTINGS: &[Known] = &[
-    // 18: postmaster; worker, io_uring (where built with liburing), sync.
-    Known::server("io_method", concurrency::io_method)
+    // 18: postmaster; io_uring where built with liburing.
+    Known::server("io_method", &[(18, Words(METHODS))], concurrency::io_method)
         .since(18)
         .restart()
         .defaults(&[(18, "worker")]),
-    // 18: sighup, 1 to 32.
-    Known::server("io_workers", concurrency::io_workers).since(18).defaults(&[(18, "3")]),
-    // 14 to 18: user, 0 to 1000. 16 since 18 (release notes of 18), 1 before.
-    Known::server("effective_io_concurrency", concurrency::effective_io_concurrency)
+    // 18: sighup.
+    Known::server("io_workers", &[(18, Integer(1, 32))], concurrency::io_workers)
+        .since(18)
+        .defaults(&[(18, "3")]),
+    // 14 to 18: user. 16 since 18 (release notes of 18), 1 before.
+    Known::server("effective_io_concurrency", CONCURRENCY, concurrency::effective_io_concurrency)
         .defaults(&[(14, "1"), (18, "16")]),
-    // 14 to 18: user, 0 to 1000. 16 since 18, 10 before.
-    Known::server("maintenance_io_concurrency", concurrency::maintenance_io_concurrency)
-        .defaults(&[(14, "10"), (18, "16")]),
-    // 17: user, 1 to 32 blocks; 18: 1 to 128 blocks, and no more than io_max_combine_limit.
-    Known::server("io_combine_limit", reads::io_combine_limit).since(17).defaults(&[(17, "128kB")]),
-    // 18: postmaster, 1 to 128 blocks.
-    Known::server("io_max_combine_limit", reads::io_max_combine_limit)
+    // 14 to 18: user. 16 since 18, 10 before.
+    Known::server(
+        "maintenance_io_concurrency",
+        CONCURRENCY,
+        concurrency::maintenance_io_concurrency,
+    )
+    .defaults(&[(14, "10"), (18, "16")]),
+    // 17, 18: user; in 18 no more than io_max_combine_limit.
+    Known::server(
+        "io_combine_limit",
+        &[(17, Blocks(1, 32)), (18, Blocks(1, 128))],
+        reads::io_combine_limit,
+    )
+    .since(17)
+    .defaults(&[(17, "128kB")]),
+    // 18: postmaster.
+    Known::server("io_max_combine_limit", &[(18, Blocks(1, 128))], reads::io_max_combine_limit)
         .since(18)
         .restart()
         .defaults(&[(18, "128kB")]),
     // 14 to 18: user.
-    Known::server("random_page_cost", reads::random_page_cost).defaults(&[(14, "4")]),
+    Known::server("random_page_cost", &[(14, Real)], reads::random_page_cost)
+        .defaults(&[(14, "4")]),
     // 14 to 18: user.
-    Known::server("seq_page_cost", reads::seq_page_cost).defaults(&[(14, "1")]),
+    Known::server("seq_page_cost", &[(14, Real)], reads::seq_page_cost).defaults(&[(14, "1")]),
     // 14 to 18: sighup; fdatasync on Linux (src/include/port/linux.h).
-    Known::server("wal_sync_method", wal::wal_sync_method).defaults(&[(14, "fdatasync")]),
+    Known::server("wal_sync_method", &[(14, Words(SYNCS))], wal::wal_sync_method)
+        .defaults(&[(14, "fdatasync")]),
     // 14 to 18: superuser.
-    Known::server("wal_init_zero", wal::wal_init_zero).defaults(&[(14, "on")]),
+    Known::server("wal_init_zero", &[(14, Bool)], wal::wal_init_zero).defaults(&[(14, "on")]),
     // 14 to 18: superuser.
-    Known::server("wal_recycle", wal::wal_recycle).defaults(&[(14, "on")]),
-    // 18.2, 17.8 and 16.12 (release notes of 2026-02-12): sighup; posix_fallocate, write_zeros. 16.0 to 16.11 and so on extend
-    // by posix_fallocate and cannot be told otherwise; 14 and 15 write zeros.
+    Known::server("wal_recycle", &[(14, Bool)], wal::wal_recycle).defaults(&[(14, "on")]),
+    // 18.2, 17.8 and 16.12 (release notes of 2026-02-12): sighup. 16.0 to 16.11 and so on extend by posix_fallocate and cannot
+    // be told otherwise; 14 and 15 write zeros.
     Known {
         since_minor: &[(16, 12), (17, 8), (18, 2)],
-        ..Known::server("file_extend_method", files::file_extend_method)
-            .since(16)
-            .defaults(&[(16, "posix_fallocate")])
+        ..Known::server(
+            "file_extend_method",
+            &[(16, Words(&["posix_fallocate", "write_zeros"]))],
+            files::file_extend_method,
+        )
+        .since(16)
+        .defaults(&[(16, "posix_fallocate")])
     },
-    // 18: user; copy, clone.
-    Known::server("file_copy_method", files::file_copy_method).since(18).defaults(&[(18, "copy")]),
-    // 14 to 18: sighup, 0 to 256 blocks; 32 blocks on Linux (DEFAULT_CHECKPOINT_FLUSH_AFTER, src/include/storage/bufmgr.h).
-    Known::server("checkpoint_flush_after", files::checkpoint_flush_after)
+    // 18: user.
+    Known::server("file_copy_method", &[(18, Words(&["copy", "clone"]))], files::file_copy_method)
+        .since(18)
+        .defaults(&[(18, "copy")]),
+    // 14 to 18: sighup; 32 blocks on Linux (DEFAULT_CHECKPOINT_FLUSH_AFTER, src/include/storage/bufmgr.h).
+    Known::server("checkpoint_flush_after", FLUSH, files::checkpoint_flush_after)
         .defaults(&[(14, "256kB")]),
-    // 14 to 18: user, 0 to 256 blocks.
-    Known::server("backend_flush_after", files::backend_flush_after).defaults(&[(14, "0")]),
+    // 14 to 18: user.
+    Known::server("backend_flush_after", FLUSH, files::backend_flush_after).defaults(&[(14, "0")]),
     // A file of sysfs, in kB: /sys/class/block/DEVICE/queue/read_ahead_kb.
     Known {
         scope: Scope::Device,
         takes_effect: TakesEffect::AtOnce,
-        ..Known::server("read_ahead_kb", reads::read_ahead_kb)
+        ..Known::server("read_ahead_kb", &[], reads::read_ahead_kb)
     },
 ];
 
@@ -161,12 +205,14 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_of_the_server_has_a_default_in_each_version_that_has_it() {
+    fn every_setting_of_the_server_has_a_default_that_it_takes_in_each_version_that_has_it() {
         let results = crate::results::Results::default();
         for known in SETTINGS.iter().filter(|known| known.scope == Scope::Server) {
             for major in known.since..=Version::NEWEST {
                 let version = major.to_string().parse().unwrap();
-                assert_ne!(known.default(version, &Sight::new(&results)), "", "{}", known.name);
+                let default = known.default(version, &Sight::new(&results));
+                let takes = known.takes(version).unwrap();
+                assert!(takes.accepts(&default), "{} = {default:?}: {takes:?}", known.name);
             }
         }
     }

@@ -126,6 +126,11 @@ impl<'r> Place<'r> {
         let figures = |cell| self.group.figures(cell);
         let more_is_better = self.group.figure.more_is_better();
         let ratio = compare(&figures(first), &figures(other), more_is_better)?.ratio;
+        self.told(first, other, ratio)
+    }
+
+    /// A factor as evidence, where its interval says something.
+    fn told(&self, first: &Cell, other: &Cell, ratio: Summary) -> Option<Pair> {
         let evidence = Evidence {
             group: self.name.clone(),
             cell: first.name.clone(),
@@ -134,6 +139,14 @@ impl<'r> Place<'r> {
             figure: ratio,
         };
         (ratio.coverage >= LEAST_COVERAGE).then_some(Pair { evidence, gain: self.gain })
+    }
+
+    /// How many times as quickly the turns of the first were over, whatever the figure of the group is.
+    pub(super) fn elapsed_pair(&self, first: &Cell, other: &Cell) -> Option<Pair> {
+        let times =
+            |cell: &Cell| cell.samples.iter().map(|each| each.elapsed_s).collect::<Vec<_>>();
+        let ratio = compare(&times(first), &times(other), false)?.ratio;
+        self.told(first, other, ratio)
     }
 
     /// A pair of cells by name.

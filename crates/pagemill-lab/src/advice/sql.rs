@@ -37,7 +37,7 @@ fn is_set(setting: &Setting) -> bool {
 fn statement(setting: &Setting) -> String {
     if setting.scope == Scope::Device {
         let command = device_command(setting).unwrap_or_default();
-        return format!("-- not a setting of the server: {command}\n");
+        return format!("-- {}, not a setting of the server: {command}\n", setting.name);
     }
     let mark = if is_set(setting) { "" } else { "-- " };
     let (name, value) = (setting.name, setting.value.as_deref().unwrap_or_default());

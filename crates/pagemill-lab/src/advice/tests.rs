@@ -332,15 +332,63 @@ fn copies_by_the_kernel_are_advised_where_they_were_seen_to_be_faster() {
 }
 
 #[test]
+fn what_is_written_is_sent_early_where_that_shortens_the_wait_of_others() {
+    let machine =
+        Machine { beside: [[0.030, 0.020, 0.010], [0.030, 0.020, 0.029]], ..machines::nvme() };
+    for version in ["14", "15", "16", "17", "18"] {
+        let changed = changed(&machine, version);
+        for change in ["checkpoint_flush_after=1MB", "backend_flush_after=256kB"] {
+            assert!(changed.contains(&change.into()), "{version}: {changed:?}");
+        }
+    }
+    let advice = advised(&machine.results(), "16");
+    let best = &setting(&advice, "checkpoint_flush_after").evidence[0];
+    assert_eq!((&*best.cell, best.against.as_deref()), ("every 1024 kB", Some("every 256 kB")));
+    assert!(best.figure.low > 1.9 && best.figure.high < 2.1, "{best:?}");
+    let off = Machine { beside: [[0.010, 0.020, 0.020], [0.020; 3]], ..machine };
+    let advice = advised(&off.results(), "17");
+    assert_eq!(setting(&advice, "checkpoint_flush_after").value.as_deref(), Some("0"));
+    let kept = setting(&advice, "backend_flush_after");
+    assert_eq!((kept.decision, kept.evidence.len()), (Decision::LeaveDefault, 1));
+}
+
+#[test]
+fn writing_that_takes_longer_is_no_way_to_a_shorter_wait() {
+    let machine = Machine { beside: [[0.020; 3], [0.030, 0.020, 0.010]], ..machines::nvme() };
+    let mut results = machine.results();
+    let groups = results.experiments.iter_mut().flat_map(|each| &mut each.groups);
+    let cells = groups.filter(|group| group.name == "backend-flush-after");
+    for cell in cells.flat_map(|group| &mut group.cells).filter(|cell| cell.name.contains("1024")) {
+        cell.samples.iter_mut().for_each(|sample| sample.elapsed_s *= 2.0);
+    }
+    let advice = advised(&results, "18");
+    assert_eq!(setting(&advice, "backend_flush_after").value.as_deref(), Some("256kB"));
+}
+
+#[test]
+fn every_form_names_every_setting_of_each_version() {
+    for results in [machines::nvme().results(), Results::default()] {
+        for version in ["14", "15", "16", "17", "18"] {
+            let advice = advised(&results, version);
+            let names: Vec<_> = advice.settings.iter().map(|setting| setting.name).collect();
+            for form in [text(&advice), conf(&advice), sql(&advice), json(&advice).unwrap()] {
+                for name in &names {
+                    assert!(form.contains(name), "{version}: {name}: {form}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn the_outputs_say_the_same() {
     let mut results = machines::nvme().results();
     results.quick = true;
     let advice = advised(&results, "18");
     assert!(conf(&advice).contains("\neffective_io_concurrency = 64  # default 16, reload\n"));
-    assert!(
-        conf(&advice)
-            .contains("\n# not a setting of the server: blockdev --setra 1024 /dev/DEVICE\n")
-    );
+    assert!(conf(&advice).contains(
+        "\n# read_ahead_kb, not a setting of the server: blockdev --setra 1024 /dev/DEVICE\n"
+    ));
     let sql = sql(&advice);
     assert!(sql.contains("\nALTER SYSTEM SET effective_io_concurrency = '64';\n"));
     assert!(sql.contains("\nSELECT pg_reload_conf();\n"));

@@ -36,9 +36,9 @@ pub(crate) enum Method {
 /// Which blocks come one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// From the first to the last, and round.
+    /// In order from somewhere on, and round.
     Around,
-    /// From the first to the last, and no further: what came into the cache is not read again.
+    /// The same, until all came: what came into the cache is not read again.
     Once,
     /// Shuffled, and round.
     Random,
@@ -95,7 +95,7 @@ impl BlockIo {
     }
 
     /// Does it; each turn goes on elsewhere in the order, so that no cache below learns it by heart.
-    fn perform(&self, path: &Path, turn: u64, cancel: &Cancel) -> Result<Work> {
+    pub(crate) fn perform(&self, path: &Path, turn: u64, cancel: &Cancel) -> Result<Work> {
         let file = self.open(path).map_err(Error::file(path))?;
         let len = file.len().map_err(Error::file(path))?;
         let blocks = u32::try_from(len / self.block as u64).unwrap_or(u32::MAX);
@@ -138,6 +138,8 @@ struct Places {
     order: Order,
     blocks: u32,
     next: u32,
+    /// How many are still to come, where none comes twice.
+    left: Option<u32>,
     shuffled: Vec<u32>,
 }
 
@@ -147,13 +149,11 @@ impl Places {
             Order::Random => Random::new(seed).permutation(blocks),
             Order::Around | Order::Once => Vec::new(),
         };
-        // A step that is prime spreads the turns over the file.
+        // A step that is prime spreads the turns over the file: else a cache below would hold what each begins with.
         const STEP: u64 = 104_729;
-        let start = match order {
-            Order::Random => turn.wrapping_mul(STEP) % u64::from(blocks.max(1)),
-            Order::Around | Order::Once => 0,
-        };
-        Self { order, blocks, next: u32::try_from(start).unwrap_or(0), shuffled }
+        let next = turn.wrapping_mul(STEP) % u64::from(blocks.max(1));
+        let left = (order == Order::Once).then_some(blocks);
+        Self { order, blocks, next: u32::try_from(next).unwrap_or(0), left, shuffled }
     }
 }
 
@@ -161,14 +161,15 @@ impl Iterator for Places {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
+        if self.blocks == 0 || self.left == Some(0) {
+            return None;
+        }
         if self.next >= self.blocks {
-            if self.order == Order::Once || self.blocks == 0 {
-                return None;
-            }
             self.next = 0;
         }
         let place = self.next;
         self.next += 1;
+        self.left = self.left.map(|left| left.saturating_sub(1));
         Some(match self.order {
             Order::Random => u64::from(*self.shuffled.get(place as usize)?),
             Order::Around | Order::Once => place.into(),
@@ -352,5 +353,25 @@ impl Stretch<'_> {
             force_async: self.io.caching == Caching::Buffered,
             lane: None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_turn_begins_where_the_one_before_did_and_none_leaves_a_block_out() {
+        for order in [Order::Around, Order::Once, Order::Random] {
+            let turn = |turn| Places::new(order, 100, 7, turn).take(100).collect::<Vec<u64>>();
+            let (one, next) = (turn(1), turn(2));
+            assert_ne!(one[..10], next[..10], "{order:?}");
+            for mut places in [one, next] {
+                places.sort_unstable();
+                assert_eq!(places, (0..100).collect::<Vec<u64>>(), "{order:?}");
+            }
+        }
+        assert_eq!(Places::new(Order::Once, 100, 7, 1).count(), 100);
+        assert_eq!(Places::new(Order::Around, 0, 7, 1).count(), 0);
     }
 }

@@ -1,7 +1,8 @@
 //! `device`: what the storage gives at all: the limit that everything else is held against.
 //!
 //! One file, written in full, is read and overwritten: in order and here and there, in blocks of 8 kB to 1 MiB, by each
-//! method, with 1 to 64 requests in flight, past the page cache and through it; then each way to make a write last.
+//! method, with 1 to 64 requests in flight, past the page cache and through it; then each way to make a write last, and how
+//! long transactions wait beside somebody who writes much.
 //! Turns last a time, not a number of blocks, so that a slow device takes no longer.
 //!
 //! Invariant: reads through the page cache begin with none of the file in it and read no block twice in a turn.
@@ -14,6 +15,7 @@ use pagemill_io::{Caching, IoMethod, WriteMethod};
 use crate::contestant::Contestant;
 use crate::error::Result;
 use crate::experiments::block_io::{BlockIo, Method, Order};
+use crate::experiments::write_back::{self, Ground, Writer};
 use crate::experiments::{Plan, Scale, Session, sync_methods, test_file};
 use crate::results::{CacheState, Figure};
 use crate::runner::GroupPlan;
@@ -23,7 +25,8 @@ pub const PLAN: Plan = Plan {
     name: "device",
     title: "What the device gives: reads and writes in order and here and there, and ways to sync",
     question: "How many blocks a second, and how many bytes, does this storage read and write at best, and by \
-               which method, at which block size and depth? Which way makes a write last soonest?",
+               which method, at which block size and depth? Which way makes a write last soonest? How long do \
+               transactions wait for somebody who writes much, and does it help to send that early?",
     bytes_needed,
     share: 20,
     run,
@@ -39,7 +42,13 @@ const BLOCK: usize = 8 * KB;
 use Method::{Read, Write};
 
 fn bytes_needed(scale: &Scale) -> u64 {
-    scale.size + SEGMENT.min(scale.size)
+    scale.size + SEGMENT.min(scale.size) + dirtied(scale)
+}
+
+/// Bytes of the file of which half is written while others work.
+fn dirtied(scale: &Scale) -> u64 {
+    let part = if scale.quick { scale.size } else { scale.size / 4 };
+    (part / 8192 * 8192).max(8192)
 }
 
 fn run(session: &mut Session<'_>) -> Result<()> {
@@ -51,7 +60,8 @@ fn run(session: &mut Session<'_>) -> Result<()> {
     let trial = Trial { file, seed };
     trial.reads(session)?;
     trial.writes(session)?;
-    syncs(session, &segment)
+    syncs(session, &segment)?;
+    write_backs(session, (trial.file, segment))
 }
 
 /// The file and what all stretches of work have in common.
@@ -69,7 +79,7 @@ impl Trial {
         let quick = session.scale().quick;
         let mut rows = vec![(Read(Pread), BLOCK, 1)];
         let depths: (&[u32], &[u32]) =
-            if quick { (&[16], &[1, 16, 64]) } else { (&[4, 16, 64], &[1, 2, 4, 8, 16, 32, 64]) };
+            if quick { (&[4], &[1, 4, 16, 64]) } else { (&[4, 16, 64], &[1, 2, 4, 8, 16, 32, 64]) };
         rows.extend(depths.0.iter().map(|depth| (Read(Worker), BLOCK, *depth)));
         rows.extend(depths.1.iter().map(|depth| (Read(IoUring), BLOCK, *depth)));
         let group = Kind::direct(
@@ -91,22 +101,24 @@ impl Trial {
             "Blocks read in order, past the page cache",
             Order::Around,
         );
-        self.group(session, &group, &rows, 14)?;
+        self.group(session, &group, &rows, 13)?;
 
         let mut rows: Vec<Row> = [Seek, Pread, Preadv, Mmap]
             .map(|method| (Read(method), 128 * KB, 1))
             .into_iter()
             .chain([Worker, IoUring].map(|method| (Read(method), 128 * KB, 16)))
             .collect();
+        // Servers of 18 combine up to so much.
+        rows.push((Read(Pread), MB, 1));
         if !quick {
-            rows.extend([(Read(Pread), BLOCK, 1), (Read(Pread), MB, 1)]);
+            rows.push((Read(Pread), BLOCK, 1));
         }
         let group = Kind::cold(
             "sequential-read-cold",
             "Blocks read in order, through the page cache",
             Order::Once,
         );
-        self.group(session, &group, &rows, 12)?;
+        self.group(session, &group, &rows, 11)?;
 
         if !quick {
             let rows: Vec<Row> = [Seek, Pread, Preadv, Mmap]
@@ -115,7 +127,7 @@ impl Trial {
                 .chain([Worker, IoUring].map(|method| (Read(method), BLOCK, 16)))
                 .collect();
             let title = "8 kB blocks read here and there, through the page cache";
-            self.group(session, &Kind::cold("random-read-cold", title, Order::Random), &rows, 8)?;
+            self.group(session, &Kind::cold("random-read-cold", title, Order::Random), &rows, 7)?;
         }
         Ok(())
     }
@@ -131,7 +143,7 @@ impl Trial {
             "8 kB blocks written here and there, past the page cache",
             Order::Random,
         );
-        self.group(session, &group, &rows, 10)?;
+        self.group(session, &group, &rows, 8)?;
 
         let mut rows: Vec<Row> =
             sizes(quick).iter().map(|size| (Write(Pwrite), *size, 1)).collect();
@@ -145,7 +157,7 @@ impl Trial {
             "Blocks written in order, past the page cache",
             Order::Around,
         );
-        self.group(session, &group, &rows, 12)?;
+        self.group(session, &group, &rows, 10)?;
 
         let mut rows: Vec<Row> = vec![
             (Write(Pwrite), 128 * KB, 1),
@@ -162,7 +174,7 @@ impl Trial {
             caching: Caching::Buffered,
             ..Kind::direct("sequential-write-synced", title, Order::Once)
         };
-        self.group(session, &group, &rows, 10)
+        self.group(session, &group, &rows, 9)
     }
 
     fn group(
@@ -229,14 +241,15 @@ fn name(row: &Row) -> String {
 
 fn sizes(quick: bool) -> &'static [usize] {
     match quick {
-        true => &[8 * KB, 128 * KB, MB],
+        // The default of io_combine_limit, and the most that 17 and 18 take.
+        true => &[8 * KB, 128 * KB, 256 * KB, MB],
         false => &[8 * KB, 16 * KB, 32 * KB, 64 * KB, 128 * KB, 256 * KB, 512 * KB, MB],
     }
 }
 
 fn syncs(session: &mut Session<'_>, segment: &std::path::Path) -> Result<()> {
     let groups: &[(usize, &str, &str, u32)] = &[
-        (1, "sync-one-write", "One 8 kB write made to last", 10),
+        (1, "sync-one-write", "One 8 kB write made to last", 8),
         (2, "sync-two-writes", "Two 8 kB writes made to last", 4),
     ];
     for (writes, name, title, percent) in groups {
@@ -250,4 +263,31 @@ fn syncs(session: &mut Session<'_>, segment: &std::path::Path) -> Result<()> {
         "16 kB made to last by writes that are each synced (open_sync)",
     );
     session.group(plan.figure(Figure::Rate).baseline("1 x 16 kB").contestants(contestants), 4)
+}
+
+/// Transactions beside a checkpoint, and beside a session that writes much.
+fn write_backs(session: &mut Session<'_>, (read, commit): (PathBuf, PathBuf)) -> Result<()> {
+    session.preparing("writing a file to be dirtied");
+    let dirty = session.directory().join("dirty");
+    test_file::make(&dirty, dirtied(&session.scale()), session.seed(), session.cancel())?;
+    let ground = Ground::new((dirty.clone(), read, commit), session.seed(), session.cancel())?;
+    let kilobytes: &[u64] =
+        if session.scale().quick { &[0, 256, 1024] } else { &[0, 128, 256, 512, 1024, 2048] };
+    let bytes: Vec<u64> = kilobytes.iter().map(|kilobytes| kilobytes << 10).collect();
+    let groups = [
+        (Writer::Checkpoint, "checkpoint-flush-after", "a checkpoint", 256 << 10),
+        (Writer::Session, "backend-flush-after", "a session that writes much", 0),
+    ];
+    for (writer, name, what, default) in groups {
+        let title =
+            format!("Transactions beside {what}, its pages sent to the device every so many kB");
+        // In the page cache, as what a server writes was mostly read through it before.
+        let plan = GroupPlan::new(name, title)
+            .figure(Figure::Latency)
+            .cache(CacheState::Cached, vec![dirty.clone()])
+            .baseline(&write_back::name(default))
+            .contestants(ground.contestants(writer, &bytes));
+        session.group(plan, 5)?;
+    }
+    Ok(())
 }

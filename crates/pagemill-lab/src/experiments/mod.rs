@@ -24,6 +24,7 @@ pub mod readahead;
 pub mod readiness;
 mod relation_scans;
 mod simulated_mirror;
+pub mod single_cell;
 mod sync_methods;
 mod table_reads;
 mod test_file;
@@ -31,6 +32,7 @@ mod text_loading;
 mod waits;
 mod wal_segments;
 mod whole_file_reads;
+mod write_back;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -61,6 +61,13 @@ pub(crate) fn methods(path: &Path, writes: usize, time: Duration) -> Vec<Contest
     contestants
 }
 
+/// Operations of one write of 8 kB by the method of that name, for so long; `None` for a name that Linux has not.
+pub(crate) fn operations(path: &Path, method: &str, time: Duration) -> Option<Result<Work>> {
+    let (_, sync) = METHODS.into_iter().find(|(name, _)| *name == method)?;
+    let work = SyncedWrites { sync, writes: 1, size: 8192, time };
+    Some(work.perform(path, &Cancel::default()))
+}
+
 /// 16 kB by writes of different sizes, each synced as it is made.
 pub(crate) fn sizes(path: &Path, time: Duration) -> Vec<Contestant<'static>> {
     let contestant = |kilobytes: usize| {

@@ -70,7 +70,7 @@ pub(super) fn of_group<'a>(
     experiment: &'a Experiment,
     group: &'a Group,
 ) -> Option<Best<'a>> {
-    let (cell, found) = leader(group)?;
+    let (cell, found) = group.leader()?;
     let others: Vec<&Cell> = others(group, cell);
     let equals: Vec<&str> = equals(group, cell, &others);
     let standing = standing(group, cell, &others, &equals);
@@ -91,13 +91,6 @@ fn standing(group: &Group, best: &Cell, others: &[&Cell], equals: &[&str]) -> St
         _ if baseline.is_some_and(|name| equals.contains(&name)) => Standing::Open,
         _ => Standing::Shared,
     }
-}
-
-/// The measured cell with the best median.
-fn leader(group: &Group) -> Option<(&Cell, crate::statistics::Summary)> {
-    let measured = group.cells.iter().filter_map(|cell| Some((cell, group.summary(cell)?)));
-    let sign = if group.figure.more_is_better() { -1.0 } else { 1.0 };
-    measured.min_by(|(_, a), (_, b)| (sign * a.median).total_cmp(&(sign * b.median)))
 }
 
 fn others<'a>(group: &'a Group, best: &Cell) -> Vec<&'a Cell> {

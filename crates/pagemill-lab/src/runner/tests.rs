@@ -36,11 +36,17 @@ struct Scene {
     meter: FakeMeter,
     cancel: Cancel,
     turns: RefCell<Vec<String>>,
+    profiler: Option<Profiler>,
 }
 
 impl Scene {
     fn new() -> Self {
-        Self { meter: FakeMeter::default(), cancel: Cancel::default(), turns: RefCell::default() }
+        Self {
+            meter: FakeMeter::default(),
+            cancel: Cancel::default(),
+            turns: RefCell::default(),
+            profiler: None,
+        }
     }
 
     /// Somebody whose work takes a time, half of it in the processor.
@@ -53,7 +59,8 @@ impl Scene {
     }
 
     fn run(&self, plan: GroupPlan<'_>, rounds: Rounds) -> Ran {
-        let runner = Runner { meter: &self.meter, cancel: &self.cancel, watch: &Nobody };
+        let (meter, cancel, profiler) = (&self.meter, &self.cancel, self.profiler.as_ref());
+        let runner = Runner { meter, cancel, watch: &Nobody, profiler };
         runner.run("experiment", plan, rounds)
     }
 }
@@ -149,4 +156,22 @@ fn a_contestant_is_prepared_before_each_turn_and_outside_of_its_time() {
     let ran = scene.run(GroupPlan::new("g", "G").contestant(contestant), ROUNDS);
     assert_eq!(scene.turns.borrow()[..4], ["prepare", "a", "prepare", "a"]);
     assert!(ran.group.cells[0].samples.iter().all(|sample| sample.elapsed_s == 1.0));
+}
+
+#[test]
+fn the_best_is_watched_once_more_and_that_does_not_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let scene = Scene { profiler: Some(Profiler::new(dir.path())), ..Scene::new() };
+    let plan = GroupPlan::new("g", "G")
+        .baseline("slow")
+        .contestant(scene.worker("slow", SECOND * 2))
+        .contestant(scene.worker("fast", SECOND));
+    let ran = scene.run(plan, ROUNDS);
+    assert_eq!(samples(&ran), [8, 8]);
+    let turns = scene.turns.borrow();
+    match scene.profiler.as_ref().and_then(Profiler::refusal) {
+        None => assert!(turns.len() > 18 && turns[18..].iter().all(|name| name == "fast")),
+        Some(why) => eprintln!("SKIPPED: {why:?}"),
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }

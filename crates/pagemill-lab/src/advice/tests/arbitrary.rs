@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 
 use crate::advice::settings::SETTINGS;
-use crate::advice::{Decision, Scope, Version, advise, conf, json, sql, text};
+use crate::advice::{Decision, Scope, Setting, Version, advise, conf, json, sql, text};
 use crate::results::{CacheState, Cell, Experiment, FORMAT, Fact, Figure, Group, Results, Sample};
 
 /// Texts that somebody could put into results, to get a line of theirs into a configuration.
@@ -29,7 +29,9 @@ fn texts() -> impl Strategy<Value = String> {
         "read_write",
         "8192",
         "131072",
+        "262144",
         "1048576",
+        "0",
         "1",
         "16",
         "64",
@@ -60,7 +62,8 @@ fn samples() -> impl Strategy<Value = Vec<Sample>> {
 }
 
 fn cells() -> impl Strategy<Value = Cell> {
-    let keys = proptest::sample::select(&["method", "block_size", "depth", "blocks"][..]);
+    let keys =
+        proptest::sample::select(&["method", "block_size", "depth", "blocks", "flush_after"][..]);
     let parameters = proptest::collection::btree_map(keys.prop_map(String::from), texts(), 0..5);
     (texts(), parameters, samples()).prop_map(|(name, parameters, samples)| Cell {
         name,
@@ -81,6 +84,8 @@ fn groups() -> impl Strategy<Value = Group> {
         "wal-first-writes",
         "extend-and-fill",
         "extend-four-writers",
+        "checkpoint-flush-after",
+        "backend-flush-after",
     ];
     let figure = proptest::sample::select(
         &[Figure::Elapsed, Figure::Throughput, Figure::Rate, Figure::Latency, Figure::Count][..],
@@ -161,6 +166,11 @@ proptest! {
     fn any_results_give_advice_and_no_line_of_theirs(results in any_results(), version in versions()) {
         let advice = advise(&results, version);
         prop_assert!(advice.settings.iter().all(|each| each.value.is_some() == (each.decision == Decision::Change)));
+        let is_taken = |each: &Setting| match (&each.value, each.takes) {
+            (Some(value), Some(takes)) => takes.accepts(value),
+            _ => true,
+        };
+        prop_assert!(advice.settings.iter().all(is_taken), "{advice:?}");
         prop_assert!(json(&advice).is_ok());
         prop_assert!(!text(&advice).is_empty());
         let (conf, sql) = (conf(&advice), sql(&advice));

@@ -38,6 +38,8 @@ pub(super) struct Machine {
     pub(super) commits: [f64; 3],
     /// Seconds to grow and fill: written zeros, posix_fallocate.
     pub(super) growth: [f64; 2],
+    /// Seconds of a transaction beside a checkpoint and a session: flushed never, every 256 kB, every 1 MB.
+    pub(super) beside: [[f64; 3]; 2],
 }
 
 /// A drive of today in the machine.
@@ -55,6 +57,7 @@ pub(super) fn nvme() -> Machine {
         segments: [0.012, 0.002],
         commits: [20_000.0, 9_000.0, 20_100.0],
         growth: [0.10, 0.08],
+        beside: [[0.002; 3]; 2],
     }
 }
 
@@ -143,7 +146,24 @@ impl Machine {
             },
             group("sync-one-write", Figure::Rate, self.sync_cells(1.0)),
             group("sync-two-writes", Figure::Rate, self.sync_cells(0.8)),
+            group("checkpoint-flush-after", Figure::Latency, self.beside(0)),
+            group("backend-flush-after", Figure::Latency, self.beside(1)),
         ]
+    }
+
+    fn beside(&self, writer: usize) -> Vec<Cell> {
+        let cell = |(kilobytes, seconds): (u64, f64)| {
+            let parameters = [
+                ("method", "sync_file_range".into()),
+                ("flush_after", (kilobytes << 10).to_string()),
+            ];
+            let mut cell = self.cell(&format!("every {kilobytes} kB"), &parameters, 1.0, 8192.0);
+            cell.samples.iter_mut().for_each(|sample| {
+                sample.latency_s = Some(sample.elapsed_s * seconds);
+            });
+            cell
+        };
+        [0, 256, 1024].into_iter().zip(self.beside[writer]).map(cell).collect()
     }
 
     fn extend(&self) -> Vec<Group> {

@@ -1,0 +1,1 @@
+//! Real output of perf.

@@ -1,0 +1,123 @@
+//! The result: each row with both sides and the ratio of the pairs of turns.
+//!
+//! Invariant: a row is called equal only where its median ratio is within a tenth of one; the bound is that of the tracker.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::{Options, Outcome};
+use crate::bench::kept::{Entries, named};
+use crate::bench::statistics::{median, median_interval};
+
+/// How far from one a ratio may be.
+const TOLERATED: f64 = 0.10;
+
+impl Outcome {
+    /// Ours over the other's, round by round.
+    fn ratios(&self) -> Vec<f64> {
+        self.ours.iter().zip(&self.others).map(|(ours, other)| ours / other).collect()
+    }
+
+    fn verdict(&self) -> &'static str {
+        let ratios = self.ratios();
+        let within = |ratio: f64| (ratio - 1.0).abs() <= TOLERATED;
+        match (median(&ratios), median_interval(&ratios)) {
+            (None, _) | (_, None) => "not run",
+            (Some(ratio), _) if within(ratio) => "within 10 %",
+            (_, Some(interval)) if interval.low <= 1.0 && interval.high >= 1.0 => {
+                "beyond 10 %, within noise"
+            }
+            (Some(ratio), _) if ratio > 1.0 => "ours is more",
+            _ => "ours is less",
+        }
+    }
+}
+
+/// The page.
+pub(super) fn markdown(options: &Options, environment: &Entries, outcomes: &[Outcome]) -> String {
+    let mut page =
+        format!("# The lab's device against fio and pg_test_fsync: {}\n\n", options.name);
+    let _ = writeln!(
+        page,
+        "One file of {} MiB, written in full; {} rounds, who begins changes with each; everything written back and free \
+         memory filled before each turn. Turns past the page cache last {} s, those through it end with the file and begin \
+         with none of it cached. Figures are medians; the ratio is ours over the other's, of the pairs of turns.\n",
+        options.mib, options.repetitions, options.seconds
+    );
+    page += "| cell | ours | other | | ratio [interval] | |\n";
+    page += "| --- | ---: | ---: | --- | ---: | --- |\n";
+    for outcome in outcomes {
+        let _ = writeln!(page, "{}", line(outcome));
+    }
+    let within = outcomes.iter().filter(|outcome| outcome.verdict() == "within 10 %").count();
+    let _ = writeln!(page, "\n{within} of {} are within 10 %.", outcomes.len());
+    page += "\n## Environment\n\n";
+    for (name, value) in environment {
+        let _ = writeln!(page, "- {name}: {value}");
+    }
+    page
+}
+
+fn line(outcome: &Outcome) -> String {
+    let Outcome { row, ours, others, failure } = outcome;
+    let ratios = outcome.ratios();
+    let ratio = median(&ratios).zip(median_interval(&ratios));
+    let ratio = ratio.map_or("—".to_owned(), |(ratio, interval)| {
+        let coverage = interval.coverage * 100.0;
+        format!("{ratio:.2} [{:.2}–{:.2}, {coverage:.0} %]", interval.low, interval.high)
+    });
+    let shown = |figures: &[f64]| match median(figures) {
+        None => "—".to_owned(),
+        Some(figure) if row.is_sync() => format!("{figure:.0}/s"),
+        Some(figure) => format!("{:.1} MB/s", figure / 1e6),
+    };
+    let verdict = failure.as_deref().unwrap_or(outcome.verdict()).replace('\n', " ");
+    format!(
+        "| {} | {} | {} | {} | {ratio} | {verdict} |",
+        row.name,
+        shown(ours),
+        shown(others),
+        row.against()
+    )
+}
+
+/// The raw numbers.
+pub(super) fn raw(options: &Options, environment: &Entries, outcomes: &[Outcome]) -> Value {
+    let row = |outcome: &Outcome| {
+        json!({
+            "cell": outcome.row.name,
+            "against": outcome.row.against(),
+            "unit": if outcome.row.is_sync() { "operations/s" } else { "bytes/s" },
+            "ours": outcome.ours,
+            "others": outcome.others,
+            "verdict": outcome.verdict(),
+            "failure": outcome.failure,
+        })
+    };
+    json!({
+        "mib": options.mib,
+        "seconds": options.seconds,
+        "repetitions": options.repetitions,
+        "environment": named(environment),
+        "rows": outcomes.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::device::rows;
+
+    #[test]
+    fn a_row_is_equal_within_a_tenth_and_noise_is_told_from_a_difference() {
+        let verdict = |ours: [f64; 5]| {
+            let row = rows::all().remove(0);
+            Outcome { row, ours: ours.into(), others: vec![1.0; 5], failure: None }.verdict()
+        };
+        assert_eq!(verdict([0.95, 1.02, 1.3, 0.99, 1.0]), "within 10 %");
+        assert_eq!(verdict([0.5, 0.8, 0.7, 1.2, 0.6]), "beyond 10 %, within noise");
+        assert_eq!(verdict([0.5, 0.8, 0.7, 0.9, 0.6]), "ours is less");
+        assert_eq!(verdict([1.2, 1.3, 1.2, 1.4, 1.5]), "ours is more");
+    }
+}
