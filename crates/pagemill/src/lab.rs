@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
         seed: arguments.seed,
         jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
         mirrored: arguments.mirrored,
-        with_postgres: None,
+        with_postgres: arguments.with_postgres.clone(),
     };
     let documents = LabDocuments::open(arguments)?;
     let display = LabDisplay::new(arguments, cancel.clone());
