@@ -71,15 +71,14 @@ pub(super) fn text_bytes(table: u64) -> u64 {
 }
 
 fn run(session: &mut Session<'_>) -> Result<()> {
-    let installation = match session.postgres() {
-        Ok(found) => found.clone(),
-        Err(why) => {
-            session.skip("all of it", why.clone());
+    let server = match make_server(session) {
+        Ok(server) => server,
+        Err(Error::Interrupted) => return Err(Error::Interrupted),
+        Err(error) => {
+            session.skip("all of it", error.to_string());
             return Ok(());
         }
     };
-    session.preparing(&format!("making a cluster of PostgreSQL {}", installation.short_version()));
-    let server = Server::make(&installation, session.directory())?;
     session.preparing("making bigtable and its index");
     let trial = Trial::begin(session, &server)?;
     trial.scans(session, CacheState::Cached, 10)?;
@@ -100,6 +99,13 @@ fn run(session: &mut Session<'_>) -> Result<()> {
         return Ok(());
     }
     changes.clones(session, 25)
+}
+
+fn make_server(session: &Session<'_>) -> Result<Server> {
+    let found = session.postgres().as_ref();
+    let installation = found.map_err(|why| Error::server("PostgreSQL", why))?;
+    session.preparing(&format!("making a cluster of PostgreSQL {}", installation.short_version()));
+    Server::make(installation, session.directory())
 }
 
 /// The server's table.

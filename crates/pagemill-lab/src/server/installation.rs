@@ -72,7 +72,7 @@ impl Installation {
         let found = usable.filter_map(|bindir| Some((known_version(&bindir).ok()?, bindir))).next();
         let (version, bindir) = found.ok_or_else(|| {
             format!(
-                "no PostgreSQL {} to {} was found: install one, or name the directory of its programs with --with-postgres",
+                "none of version {} to {} was found: install one, or name the directory of its programs with --with-postgres",
                 Version::OLDEST,
                 Version::NEWEST
             )
@@ -171,7 +171,7 @@ fn with_psql(bindir: PathBuf, version: ServerVersion) -> Found {
     let mut there = all.map(|directory| directory.join("psql")).filter(|psql| psql.is_file());
     match there.next() {
         Some(psql) => Ok(Installation { bindir, psql, version }),
-        None => Err("PostgreSQL's server is here and psql is not: install its client, too".into()),
+        None => Err("its server is here and psql is not: install the client, too".into()),
     }
 }
 

@@ -76,8 +76,9 @@ pub(crate) struct Server {
     installation: Installation,
     account: Account,
     directory: PathBuf,
-    sockets: SocketDirectory,
+    /// Ends before the directory of its socket goes.
     running: RefCell<Option<Running>>,
+    sockets: SocketDirectory,
 }
 
 /// A server that runs. Dropped, it is shut down at once.

@@ -1,4 +1,6 @@
-//! A server made, asked, stopped and dropped; where none is installed, these tests say so.
+//! A server made, asked, stopped and dropped, with whatever PostgreSQL is installed.
+//!
+//! Where there is none, the test of it says so. Nothing here looks at a time but for its lower bound.
 
 use super::*;
 
