@@ -36,6 +36,8 @@ pub struct Work {
     pub calls: BTreeMap<String, u64>,
     /// Time spent waiting, where the contestant knows better than the runner.
     pub wait: Option<Duration>,
+    /// Processor time, in user mode and in the kernel, of other processes that did the work and that the runner does not see.
+    pub processor: Option<(Duration, Duration)>,
     /// A remark for the cell: what `auto` chose.
     pub note: Option<String>,
 }

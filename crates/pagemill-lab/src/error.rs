@@ -56,6 +56,25 @@ pub enum Error {
         /// As it was named.
         name: String,
     },
+    /// What was named as PostgreSQL's programs cannot be used.
+    #[error(
+        "{}: {why}: name the directory of a PostgreSQL 14 to 18 with its server, as `pg_config --bindir` tells it",
+        path.display()
+    )]
+    NoServer {
+        /// As it was named.
+        path: PathBuf,
+        /// What is missing.
+        why: String,
+    },
+    /// A server of the run's own, or one of its programs, did not do what it should.
+    #[error("{what}: {said}")]
+    Server {
+        /// What was tried.
+        what: String,
+        /// What it said, or what would help.
+        said: String,
+    },
     /// Somebody asked for the end of the run.
     #[error("interrupted")]
     Interrupted,
@@ -82,6 +101,11 @@ impl Error {
         move |source| Self::System { what, source }
     }
 
+    /// A server, or one of its programs, that did not do what it should.
+    pub(crate) fn server(what: impl Into<String>, said: impl Into<String>) -> Self {
+        Self::Server { what: what.into(), said: said.into() }
+    }
+
     /// For `map_err`: the file by its last name, for the directory is nobody else's concern.
     pub fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -95,6 +119,7 @@ impl Error {
             Self::NotADirectory { .. }
                 | Self::NoSuchExperiment { .. }
                 | Self::UnknownVersion { .. }
+                | Self::NoServer { .. }
         )
     }
 

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::cancel::Cancel;
 use crate::environment::{Environment, look_around};
 use crate::error::{Error, Result};
-use crate::experiments::{Plan, Scale, Session, chosen};
+use crate::experiments::{Plan, Scale, Session, chosen, postgres};
 use crate::meter::MachineMeter;
 use crate::profiler::Profiler;
-use crate::results::{Experiment, FORMAT, Results, Skipped, Warning, WarningKind};
+use crate::results::{Experiment, FORMAT, Fact, Results, Skipped, Warning, WarningKind};
 use crate::runner::Runner;
+use crate::server::{Found, Installation};
 use crate::watch::{Announcement, Watch};
 use crate::workspace::{Workspace, available_bytes};
 
@@ -34,7 +35,7 @@ pub struct LabOptions {
     pub jobs: usize,
     /// Make a RAID1 of two slow loop devices, as root, for what is about mirrors.
     pub mirrored: bool,
-    /// Where PostgreSQL's programs are, if it shall take part.
+    /// Where PostgreSQL's programs are; looked for where packages put them for `None`.
     pub with_postgres: Option<PathBuf>,
 }
 
@@ -48,7 +49,8 @@ pub fn run(options: &LabOptions, cancel: &Cancel, watch: &dyn Watch) -> Result<R
     if !options.directory.is_dir() {
         return Err(Error::NotADirectory { path: options.directory.clone() });
     }
-    let announcement = announcement(options, &plans)?;
+    let server = server(options, &plans)?;
+    let announcement = announcement(options, &plans, &server)?;
     watch.announced(&announcement);
     let workspace = Workspace::create(&options.directory, announcement.bytes_needed)?;
     let environment = look_around(workspace.path())?;
@@ -57,14 +59,14 @@ pub fn run(options: &LabOptions, cancel: &Cancel, watch: &dyn Watch) -> Result<R
         pagemill: env!("CARGO_PKG_VERSION").into(),
         started: rfc_3339(SystemTime::now()),
         quick: options.scale.quick,
-        environment: environment.facts.clone(),
+        environment: facts(&environment, &server),
         warnings: environment.warnings.clone(),
         ..Results::default()
     };
     let profiler = options.flame_graphs.then(|| Profiler::new(workspace.path()));
     for plan in plans {
-        let profiler = profiler.as_ref();
-        let stage = Stage { options, cancel, watch, environment: &environment, profiler };
+        let (environment, profiler, server) = (&environment, profiler.as_ref(), &server);
+        let stage = Stage { options, cancel, watch, environment, profiler, server };
         let (experiment, warnings, interrupted) = stage.run(plan, workspace.path());
         watch.experiment_done(&experiment);
         results.experiments.push(experiment);
@@ -82,14 +84,40 @@ pub fn run(options: &LabOptions, cancel: &Cancel, watch: &dyn Watch) -> Result<R
     Ok(results)
 }
 
-fn announcement(options: &LabOptions, plans: &[&'static Plan]) -> Result<Announcement> {
+/// PostgreSQL's programs, where they are needed. A directory that was named is looked at in any case.
+fn server(options: &LabOptions, plans: &[&'static Plan]) -> Result<Found> {
+    let takes_part = plans.iter().any(|plan| plan.name == postgres::PLAN.name);
+    let given = options.with_postgres.as_deref();
+    let found = match (takes_part, given) {
+        (false, None) => Err(String::new()),
+        _ => Installation::look_for(given)?,
+    };
+    Ok(if takes_part { found } else { Err(String::new()) })
+}
+
+/// What the run runs on, the server included where it takes part.
+fn facts(environment: &Environment, server: &Found) -> Vec<Fact> {
+    let server = server.as_ref().ok();
+    let fact =
+        server.map(|found| Fact { name: "postgresql".into(), value: found.version().into() });
+    environment.facts.iter().cloned().chain(fact).collect()
+}
+
+fn announcement(
+    options: &LabOptions,
+    plans: &[&'static Plan],
+    server: &Found,
+) -> Result<Announcement> {
     let scale = &options.scale;
-    let needed = plans.iter().map(|plan| (plan.bytes_needed)(scale)).max().unwrap_or(0);
+    // Without a server its experiment takes nothing.
+    let is_run = |plan: &&&Plan| plan.name != postgres::PLAN.name || server.is_ok();
+    let needed =
+        plans.iter().filter(is_run).map(|plan| (plan.bytes_needed)(scale)).max().unwrap_or(0);
     Ok(Announcement {
         experiments: plans.iter().map(|plan| plan.name).collect(),
         bytes_needed: needed,
         bytes_free: available_bytes(&options.directory)?,
-        time: plans.iter().map(|plan| scale.time_of(plan)).sum(),
+        time: plans.iter().filter(is_run).map(|plan| scale.time_of(plan)).sum(),
     })
 }
 
@@ -100,6 +128,7 @@ struct Stage<'r> {
     watch: &'r dyn Watch,
     environment: &'r Environment,
     profiler: Option<&'r Profiler>,
+    server: &'r Found,
 }
 
 impl Stage<'_> {
@@ -130,6 +159,8 @@ impl Stage<'_> {
             jobs: self.options.jobs,
             mirrored: self.options.mirrored,
             environment: self.environment,
+            postgres: self.server,
+            named: !self.options.experiments.is_empty(),
             time,
             experiment,
             warnings: Vec::new(),

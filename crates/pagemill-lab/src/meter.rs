@@ -61,6 +61,12 @@ impl Reading {
         }
     }
 
+    /// With processor time of other processes that worked for this one.
+    #[must_use]
+    pub fn with_others(self, (user, system): (Duration, Duration)) -> Self {
+        Self { user: self.user + user, system: self.system + system, ..self }
+    }
+
     /// How long the calling thread neither ran nor could have run: it waited for I/O, or for other threads.
     pub fn waited(&self) -> Option<Duration> {
         Some(

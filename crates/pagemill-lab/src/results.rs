@@ -87,7 +87,8 @@ pub enum WarningKind {
 /// One of the arguments, run again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
-    /// As on the command line: `pread`, `readahead`, `mmap`, `readiness`, `copy`, `extend`, `device`.
+    /// As on the command line: `pread`, `readahead`, `mmap`, `readiness`, `copy`, `extend`, `device`,
+    /// `postgres`.
     pub name: String,
     /// One line: what it is about.
     pub title: String,

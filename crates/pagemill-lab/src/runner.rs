@@ -278,6 +278,7 @@ impl Match<'_, '_> {
         let took = runner.meter.read().since(&before);
         let points = line.map(|line| line.finish()).unwrap_or_default();
         let mut work = outcome?;
+        let took = took.with_others(work.processor.unwrap_or_default());
         if counts {
             note_others(others, &took);
         }

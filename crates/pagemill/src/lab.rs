@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
         flame_graphs: arguments.flame_graphs,
         jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
         mirrored: arguments.mirrored,
-        with_postgres: None,
+        with_postgres: arguments.with_postgres.clone(),
     };
     let documents = LabDocuments::open(arguments)?;
     let display = LabDisplay::new(arguments, cancel.clone());

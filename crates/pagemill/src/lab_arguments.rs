@@ -26,10 +26,15 @@ Experiments:
   readiness select, poll, epoll and io_uring on 2 to 10,000 descriptors
   copy      a database's files by blocks, streams, the kernel and reflinks, with and without WAL
   extend    making files longer: written zeros, posix_fallocate, ftruncate; WAL segments
+  postgres  scans, COPY and CREATE DATABASE in a server of the run's own, beside ours on the same files
+
+PostgreSQL takes part where it is installed, and is needed for nothing else. Its cluster is made in the run's own directory
+and listens on no address; root has it run as the account postgres, or nobody. It ends with the run, also when that is killed.
 
 Examples:
   pagemill lab --quick
   pagemill lab /mnt/test --experiment pread,extend --json results.json
+  pagemill lab /mnt/test --experiment postgres --with-postgres /usr/lib/postgresql/17/bin
   pagemill lab --compare before.json after.json")]
 pub(crate) struct LabArguments {
     /// A directory on the storage that is to be measured [default: the current directory]
@@ -74,6 +79,9 @@ pub(crate) struct LabArguments {
     /// For readahead: make a RAID1 of two slow loop devices, as root, where there is btrfs
     #[arg(long, conflicts_with = "compare")]
     pub(crate) mirrored: bool,
+    /// For postgres: the directory of PostgreSQL's programs, 14 to 18 [default: the newest that is found]
+    #[arg(long, value_name = "BINDIR", conflicts_with = "compare")]
+    pub(crate) with_postgres: Option<PathBuf>,
     /// What random choices depend on
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,

@@ -8,6 +8,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use pagemill_lab::results::{Absence, Results};
+use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
 
 fn lab(directory: &Path, words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
@@ -99,6 +100,97 @@ fn device_and_pread_measure_every_row_or_say_why_not() {
     let through = results.group("device", "sync-one-write").unwrap();
     let absent = &through.cell("fsync_writethrough").unwrap().absent;
     assert!(matches!(absent, Some(Absence::Skipped(why)) if why.contains("macOS")));
+}
+
+/// A run with the server that the tests cannot do without.
+fn postgres_run(directory: &Path, words: &str) -> Command {
+    let installed = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
+    let mut command = lab(directory, &format!("--experiment postgres --no-html {words}"));
+    command.arg("--with-postgres").arg(installed.bindir);
+    command
+}
+
+/// The processes of a run's server.
+fn servers_below(directory: &Path) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let is_below = |path: &Path| {
+        fs::read_link(path.join("cwd")).is_ok_and(|place| place.starts_with(directory))
+    };
+    processes.filter(|path| is_below(path)).map(|path| path.display().to_string()).collect()
+}
+
+#[test]
+fn a_server_takes_turns_with_us_in_all_groups_and_is_gone_at_the_end() {
+    let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut run = postgres_run(dir.path(), "--quick --size 8MB --json results.json");
+    let output = run.current_dir(kept.path()).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(names(dir.path()), [""; 0]);
+    let results = results(kept.path());
+    let experiment = results.experiment("postgres").unwrap();
+    let skipped: Vec<_> = experiment.skipped.iter().map(|part| part.what.as_str()).collect();
+    assert_eq!(skipped, ["index-order-cold"], "{:?}", experiment.skipped);
+    check_cells(&results);
+    let version = results.environment.iter().find(|fact| fact.name == "postgresql").unwrap();
+    assert!(version.value.starts_with("15."), "{}", version.value);
+    let groups = [
+        ("scan-cached", "PostgreSQL", "pread 8 kB"),
+        ("scan-cold", "PostgreSQL", "auto"),
+        ("index-order-cached", "PostgreSQL", "seek"),
+        ("copy-from", "PostgreSQL", "pagemill load, 1 thread"),
+        ("create-database", "PostgreSQL wal_log", "pagemill clone wal_log"),
+        ("create-database", "PostgreSQL file_copy", "pagemill clone file_copy"),
+    ];
+    for (group, theirs, ours) in groups {
+        let group = results.group("postgres", group).unwrap();
+        for cell in [theirs, ours] {
+            assert_eq!(group.cell(cell).unwrap().samples.len(), 5, "{}: {cell}", group.name);
+        }
+    }
+    let scan = results.group("postgres", "scan-cached").unwrap();
+    let rows = |cell: &str| scan.cell(cell).unwrap().samples[0].operations;
+    assert!(rows("seek") > 100_000 && rows("seek") == rows("PostgreSQL"));
+}
+
+#[test]
+fn a_run_that_ends_early_takes_its_server_along_even_when_it_is_killed() {
+    for signal in ["-TERM", "-KILL"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = postgres_run(dir.path(), "--size 8MB");
+        let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let begin = Instant::now();
+        let is_up = || {
+            let mut runs = fs::read_dir(dir.path()).unwrap().flatten();
+            runs.any(|run| run.path().join("postgres/data/postmaster.pid").exists())
+        };
+        while !is_up() {
+            assert!(run.try_wait().unwrap().is_none(), "it ended before it had a server");
+            assert!(begin.elapsed() < Duration::from_secs(60), "it does not begin");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let status = end(run, signal);
+        let begin = Instant::now();
+        while !servers_below(dir.path()).is_empty() {
+            assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", servers_below(dir.path()));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if signal == "-TERM" {
+            assert_eq!(status.code(), Some(1));
+            assert_eq!(names(dir.path()), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn a_directory_without_a_server_is_wrong_usage_and_named() {
+    let (dir, empty) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut run = lab(dir.path(), "--quick --experiment extend --no-html --with-postgres");
+    let output = run.arg(empty.path()).output().unwrap();
+    let message = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    let expected = format!("{}: there is no postgres and no initdb: name", empty.path().display());
+    assert!(message.contains(&expected), "{message}");
+    assert_eq!(names(dir.path()), [""; 0]);
 }
 
 /// A run that lasts long enough to be ended, once it has made its directory.

@@ -18,11 +18,13 @@ mod mapped_writing;
 mod mirrored_disks;
 pub mod mmap;
 mod page_log;
+pub mod postgres;
 pub mod pread;
 mod random;
 pub mod readahead;
 pub mod readiness;
 mod relation_scans;
+mod server_changes;
 mod simulated_mirror;
 pub mod single_cell;
 mod sync_methods;
@@ -42,6 +44,7 @@ use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::results::{Experiment, Skipped, Warning};
 use crate::runner::{GroupPlan, LEAST_ROUNDS, MOST_ROUNDS, Rounds, Runner};
+use crate::server::Found;
 
 /// One of the arguments, as it can be run.
 #[derive(Debug, Clone, Copy)]
@@ -54,13 +57,14 @@ pub struct Plan {
     pub question: &'static str,
     /// Bytes of files that it has at once, at most.
     pub bytes_needed: fn(&Scale) -> u64,
-    /// Its share of the time, where a whole run has a hundred.
+    /// Its share of the time, where a whole run without PostgreSQL has a hundred.
     pub share: u32,
     /// Runs it.
     pub run: fn(&mut Session<'_>) -> Result<()>,
 }
 
-/// All experiments, in the order in which they run.
+/// All experiments, in the order in which they run. `postgres` is the last, since taking the right to change a cluster may
+/// leave the process with the real user of the cluster's owner.
 pub const PLANS: &[Plan] = &[
     device::PLAN,
     pread::PLAN,
@@ -69,6 +73,7 @@ pub const PLANS: &[Plan] = &[
     readiness::PLAN,
     copy::PLAN,
     extend::PLAN,
+    postgres::PLAN,
 ];
 
 /// How large and how long.
@@ -78,7 +83,7 @@ pub struct Scale {
     pub quick: bool,
     /// Size of an experiment's main file, in bytes: a multiple of 8 kB, at least [`LEAST_SIZE`].
     pub size: u64,
-    /// Time for the whole run, were all experiments in it.
+    /// Time for the whole run, were all experiments in it but `postgres`.
     pub time: Duration,
 }
 
@@ -117,6 +122,8 @@ pub struct Session<'s> {
     pub(crate) jobs: usize,
     pub(crate) mirrored: bool,
     pub(crate) environment: &'s Environment,
+    pub(crate) postgres: &'s Found,
+    pub(crate) named: bool,
     pub(crate) time: Duration,
     pub(crate) experiment: Experiment,
     pub(crate) warnings: Vec<Warning>,
@@ -151,6 +158,16 @@ impl<'s> Session<'s> {
     /// What the run runs on.
     pub fn environment(&self) -> &'s Environment {
         self.environment
+    }
+
+    /// PostgreSQL's programs, or why there are none.
+    pub fn postgres(&self) -> &'s Found {
+        self.postgres
+    }
+
+    /// Whether experiments were chosen by name, so that others take no time.
+    pub fn is_named(&self) -> bool {
+        self.named
     }
 
     /// The wish to end the run.

@@ -53,9 +53,9 @@ fn table_bytes(scale: &Scale) -> u64 {
 }
 
 /// The way to read, and how it is called.
-type Way = (&'static str, Reading);
+pub(super) type Way = (&'static str, Reading);
 
-const fn way(name: &'static str, method: Option<IoMethod>, single: bool) -> Way {
+pub(super) const fn way(name: &'static str, method: Option<IoMethod>, single: bool) -> Way {
     (name, Reading { method, single })
 }
 
@@ -183,7 +183,8 @@ impl Trial {
     }
 }
 
-fn described<'a>(contestant: Contestant<'a>, reading: Reading) -> Contestant<'a> {
+/// With what the way is, as parameters.
+pub(super) fn described<'a>(contestant: Contestant<'a>, reading: Reading) -> Contestant<'a> {
     let contestant = contestant
         .parameter("method", reading.method_name())
         .parameter("io_combine_limit", if reading.single { 1 } else { 16 });
@@ -194,7 +195,7 @@ fn described<'a>(contestant: Contestant<'a>, reading: Reading) -> Contestant<'a>
 }
 
 /// A state of the cache, in the names of groups.
-fn state_name(cache: CacheState) -> &'static str {
+pub(super) fn state_name(cache: CacheState) -> &'static str {
     match cache {
         CacheState::Cold => "cold",
         CacheState::Limited => "larger-than-memory",

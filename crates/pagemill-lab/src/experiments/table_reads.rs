@@ -128,13 +128,33 @@ impl TableFiles {
         time: Duration,
         cancel: &Cancel,
     ) -> Result<Work> {
+        self.look_at(order.iter().cycle(), reading, time, cancel)
+    }
+
+    /// Looks at each row once.
+    pub(crate) fn look_up_once(
+        &self,
+        order: &[RowPlace],
+        reading: Reading,
+        cancel: &Cancel,
+    ) -> Result<Work> {
+        self.look_at(order.iter(), reading, Duration::MAX, cancel)
+    }
+
+    fn look_at<'o>(
+        &self,
+        places: impl Iterator<Item = &'o RowPlace> + Clone,
+        reading: Reading,
+        time: Duration,
+        cancel: &Cancel,
+    ) -> Result<Work> {
         let begin = Instant::now();
         let storage = reading.storage();
         let files = self.open(&storage)?;
-        let blocks = order.iter().cycle().map(|(block, _)| BlockNumber(*block));
+        let blocks = places.clone().map(|(block, _)| BlockNumber(*block));
         let mut stream = ReadStream::new(&files, blocks, reading.options());
         let mut rows = 0;
-        for (_, number) in order.iter().cycle() {
+        for (_, number) in places {
             if begin.elapsed() >= time {
                 break;
             }

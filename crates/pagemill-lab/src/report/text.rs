@@ -90,7 +90,7 @@ fn head(results: &Results, out: &mut dyn Write) -> Result<()> {
 
 fn figures(group: &Group, rows: &[Row<'_>]) -> String {
     let baseline = group.baseline.as_ref().map_or(String::new(), |name| format!("vs {name}"));
-    let short: String = baseline.chars().take(20).collect();
+    let short: String = baseline.chars().take(24).collect();
     let only = only_call(rows);
     let call = only.map_or(String::new(), |name| format!("{name} calls"));
     let header = [
