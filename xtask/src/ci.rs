@@ -94,7 +94,8 @@ fn methods(root: &Path, tally: &mut Tally) -> Result<bool> {
     for flags in WAYS_TO_READ {
         println!("== methods: {flags}");
         let mut command = workspace::cargo();
-        command.args(["test", "-p", "pagemill", "--no-fail-fast"]).current_dir(root);
+        // Of the whole workspace, for the features it was built with: of one package, all would be built anew.
+        command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(root);
         command.args(
             ["oracle", "damage", "export", "value_types"].map(|suite| format!("--test={suite}")),
         );

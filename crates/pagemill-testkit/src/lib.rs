@@ -29,9 +29,11 @@ pub mod install;
 pub mod mvcc;
 pub mod oracle;
 pub mod page_cache;
+mod postmaster;
 pub mod prepared;
 pub mod program;
 pub mod requests;
+pub mod scratch;
 pub mod server;
 pub mod session;
 
@@ -44,5 +46,6 @@ pub use oracle::{CopyFormat, CopyOptions, Table};
 pub use prepared::{Prepared, PreparedDatabase};
 pub use program::{Program, every_version};
 pub use requests::Request;
+pub use scratch::Place;
 pub use server::{ClusterOptions, TestCluster};
 pub use session::Session;

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
-use pagemill_testkit::TestCluster;
 use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
-use pagemill_testkit::prepared::empty_cluster;
+use pagemill_testkit::prepared::filled_cluster;
+use pagemill_testkit::scratch::cluster_root;
+use pagemill_testkit::{Place, TestCluster};
 
 const DATABASE: &str = "postgres";
 const BLOCK: usize = 8192;
@@ -80,17 +81,16 @@ fn installed() -> PgInstall {
 
 /// A stopped cluster with tables, and a place for its copy that the server's account may enter.
 fn stopped(install: &PgInstall) -> Result<(TestCluster, TestCluster)> {
-    let mut source = empty_cluster(install)?;
-    source.start()?;
-    for sql in TABLES {
-        source.psql(DATABASE, sql)?;
-    }
-    source.stop()?;
-    Ok((source, place(install)?))
+    let source = ("rows", include_str!("clone_cluster.rs"));
+    let filled = filled_cluster(install, source, Place::Disk, |cluster| {
+        TABLES.iter().try_for_each(|sql| cluster.psql(DATABASE, sql).map(drop))?;
+        Ok(String::new())
+    })?;
+    Ok((filled.cluster, place(install)?))
 }
 
 fn place(install: &PgInstall) -> Result<TestCluster> {
-    let root = tempfile::Builder::new().prefix("pagemill-pg").tempdir()?.keep();
+    let root = cluster_root(Place::Disk)?;
     TestCluster::at(install, root)
 }
 

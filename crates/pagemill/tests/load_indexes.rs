@@ -7,8 +7,8 @@ use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::install::{MAJORS, PgInstall, REQUIRED_MAJOR};
-use pagemill_testkit::prepared::empty_cluster;
-use pagemill_testkit::{Program, TestCluster};
+use pagemill_testkit::prepared::empty_cluster_in;
+use pagemill_testkit::{Place, Program, TestCluster};
 
 const DATABASE: &str = "postgres";
 
@@ -45,7 +45,7 @@ fn check_indexes(cluster: &TestCluster, table: &str) -> Result<()> {
 
 /// A running cluster, and a file with what COPY prints of a query.
 fn ground(install: &PgInstall, query: &str) -> Result<(TestCluster, tempfile::TempDir, PathBuf)> {
-    let mut cluster = empty_cluster(install)?;
+    let mut cluster = empty_cluster_in(install, Place::Disk)?;
     cluster.start()?;
     cluster.psql(DATABASE, "CREATE EXTENSION amcheck")?;
     let dir = tempfile::tempdir()?;

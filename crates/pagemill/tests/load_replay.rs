@@ -8,7 +8,8 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::install::{MAJORS, PgInstall, REQUIRED_MAJOR};
 use pagemill_testkit::prepared::empty_cluster;
-use pagemill_testkit::{Program, TestCluster};
+use pagemill_testkit::scratch::cluster_root;
+use pagemill_testkit::{Place, Program, TestCluster};
 
 const DATABASE: &str = "postgres";
 
@@ -69,7 +70,7 @@ fn start_and_promote(follower: &mut TestCluster) -> Result<()> {
 }
 
 fn copy(cluster: &TestCluster) -> Result<TestCluster> {
-    let root = tempfile::Builder::new().prefix("pagemill-pg").tempdir()?.keep();
+    let root = cluster_root(Place::Memory)?;
     cluster.copy_to(&root)
 }
 
