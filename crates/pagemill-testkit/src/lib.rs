@@ -36,6 +36,7 @@ pub mod requests;
 pub mod scratch;
 pub mod server;
 pub mod session;
+pub mod versions;
 
 pub use compare::{Diff, compare};
 pub use control_group::{ControlGroup, ReadLimit};
@@ -44,8 +45,9 @@ pub use fixtures::Fixture;
 pub use install::{MAJORS, PgInstall};
 pub use oracle::{CopyFormat, CopyOptions, Table};
 pub use prepared::{Prepared, PreparedDatabase};
-pub use program::{Program, every_version};
+pub use program::{Program, every_version, two_versions};
 pub use requests::Request;
 pub use scratch::Place;
 pub use server::{ClusterOptions, TestCluster};
 pub use session::Session;
+pub use versions::each_of;

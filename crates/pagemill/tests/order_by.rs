@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use pagemill_testkit::install::REQUIRED_MAJOR;
 use pagemill_testkit::prepared::{Prepared, filled_cluster};
 use pagemill_testkit::scratch::cluster_root;
-use pagemill_testkit::{CopyFormat, PgInstall, Place, Program, TestCluster, compare};
+use pagemill_testkit::{CopyFormat, PgInstall, Place, Program, TestCluster, compare, each_of};
 
 const BLOCK: u64 = 8192;
 /// How many differences are told in full.
@@ -247,18 +247,14 @@ fn running_copy(cluster: &TestCluster) -> Result<TestCluster> {
 
 #[test]
 fn rows_come_in_the_order_of_every_index_made_for_it() {
-    let mut failures = Vec::new();
-    for install in PgInstall::spread() {
-        let judged = ground(&install).and_then(|cluster| {
-            let mut copy = running_copy(&cluster)?;
-            let count = orders_equal(&copy, &cluster.data_dir(), ("postgres", true))?;
-            copy.stop()?;
-            ensure!(count > 130, "only {count} indexes were compared");
-            Ok(())
-        });
-        failures.extend(judged.err().map(|e| format!("PostgreSQL {}: {e:#}", install.major)));
-    }
-    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+    each_of(&PgInstall::spread(), |install| {
+        let cluster = ground(install)?;
+        let mut copy = running_copy(&cluster)?;
+        let count = orders_equal(&copy, &cluster.data_dir(), ("postgres", true))?;
+        copy.stop()?;
+        ensure!(count > 130, "only {count} indexes were compared");
+        Ok(())
+    });
 }
 
 fn fixtures_in_order(install: &PgInstall) -> Result<()> {
@@ -275,12 +271,7 @@ fn fixtures_in_order(install: &PgInstall) -> Result<()> {
 /// B-trees are the same in every version.
 #[test]
 fn rows_come_in_the_order_of_the_indexes_of_every_fixture() {
-    let failed = |install: PgInstall| {
-        let error = fixtures_in_order(&install).err()?;
-        Some(format!("PostgreSQL {}: {error:#}", install.major))
-    };
-    let failures: Vec<_> = PgInstall::spread().into_iter().filter_map(failed).collect();
-    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+    each_of(&PgInstall::spread(), fixtures_in_order);
 }
 
 /// A stopped cluster of the required version, to ask and to damage.
