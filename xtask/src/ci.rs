@@ -94,7 +94,8 @@ fn methods(root: &Path, tally: &mut Tally) -> Result<bool> {
     for flags in WAYS_TO_READ {
         println!("== methods: {flags}");
         let mut command = workspace::cargo();
-        command.args(["test", "-p", "pagemill", "--no-fail-fast"]).current_dir(root);
+        // Of the whole workspace, for the features it was built with: of one package, all would be built anew.
+        command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(root);
         command.args(
             ["oracle", "damage", "export", "value_types"].map(|suite| format!("--test={suite}")),
         );
@@ -104,8 +105,15 @@ fn methods(root: &Path, tally: &mut Tally) -> Result<bool> {
     Ok(passed)
 }
 
+/// Tests that run at a time, for each processor: much of their time they wait for servers and disks.
+const TESTS_PER_PROCESSOR: usize = 2;
+
 /// Runs a command, passing its standard output on line by line, and counts the tests in it.
 fn run_counted(command: &mut Command, tally: &mut Tally) -> Result<bool> {
+    if std::env::var_os("RUST_TEST_THREADS").is_none() {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        command.env("RUST_TEST_THREADS", (TESTS_PER_PROCESSOR * processors).to_string());
+    }
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let output = child.stdout.take().context("no pipe to the tests")?;
     let mut reader = BufReader::new(output);

@@ -284,7 +284,5 @@ fn check(install: &PgInstall) -> Result<()> {
 
 #[test]
 fn indexes_built_from_a_servers_rows_are_the_servers() {
-    for install in PgInstall::all() {
-        check(&install).with_context(|| format!("PostgreSQL {}", install.major)).unwrap();
-    }
+    pagemill_testkit::each_of(&PgInstall::all(), check);
 }

@@ -261,9 +261,7 @@ fn check(install: &PgInstall) -> Result<()> {
 
 #[test]
 fn pages_built_from_a_servers_values_are_the_servers() {
-    for install in PgInstall::all() {
-        check(&install).with_context(|| format!("PostgreSQL {}", install.major)).unwrap();
-    }
+    pagemill_testkit::each_of(&PgInstall::all(), check);
 }
 
 /// LZ4 can be compressed in many ways, so here the server is asked what it reads.

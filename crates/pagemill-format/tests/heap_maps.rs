@@ -136,7 +136,5 @@ fn check(install: &PgInstall) -> Result<()> {
 
 #[test]
 fn maps_built_here_are_the_servers_and_servers_use_them() {
-    for install in PgInstall::all() {
-        check(&install).with_context(|| format!("PostgreSQL {}", install.major)).unwrap();
-    }
+    pagemill_testkit::each_of(&PgInstall::all(), check);
 }

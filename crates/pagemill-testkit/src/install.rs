@@ -45,6 +45,18 @@ impl PgInstall {
         all.into_iter().filter(is_kept).collect()
     }
 
+    /// The required version and the newest, one with data checksums in its prepared cluster and one without: for what
+    /// lies below everything that versions differ in, such as ways to read a file. All of them where
+    /// `PAGEMILL_TEST_MAJORS` asks for some.
+    pub fn two() -> Vec<PgInstall> {
+        let mut some = PgInstall::spread();
+        if std::env::var_os("PAGEMILL_TEST_MAJORS").is_none() {
+            let last = some.last().map(|install| install.major);
+            some.retain(|install| [Some(REQUIRED_MAJOR), last].contains(&Some(install.major)));
+        }
+        some
+    }
+
     /// Every installation found; says on standard error which versions are skipped. `PAGEMILL_TEST_MAJORS=15,18`
     /// asks for some of them only.
     pub fn all() -> Vec<PgInstall> {

@@ -1,48 +1,39 @@
-//! A cluster with every fixture, and beside it what the server printed for every relation.
+//! A cluster with every fixture, and beside it what the server printed for every relation; and smaller ones that tests
+//! take copies of.
 //!
-//! Building one takes some ten seconds, and a test runner may start each test in a process of its own, so the
-//! result is kept on disk and shared: `SCRATCH/pgN-HASH/`, where HASH covers the server's version, the scripts and
-//! this crate's sources. `SCRATCH` is `$PAGEMILL_TEST_SCRATCH`, or `pagemill-oracle-UID` in the temporary
-//! directory. A lock file makes the first process build while the others wait.
+//! Building one takes some ten seconds, and a test runner may start each test in a process of its own, so they are
+//! [kept](crate::scratch):
 //!
 //! ```text
-//! SCRATCH/pg15.lock
 //! SCRATCH/pg15-0123456789abcdef/cluster/data    the data directory, as the server left it when it stopped
 //!                              /cluster/tblspc  its tablespaces
 //!                              /expected/databases, /expected/DBOID/tables, /expected/DBOID/RELOID.txt
 //!                              /expected/answers/NAME          what it answered to each `Request`
-//!                              /complete        the mark that all of it is there; locked by those who read
 //! ```
 //!
 //! Must hold: the data directory is never started again. Tests only read it; one that writes takes
 //! [`Prepared::copy`].
 
-use std::fs::{self, File, Permissions};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
-use rustix::fs::{FlockOperation, flock};
+use anyhow::{Context, Result};
 
 use crate::fixtures::Fixture;
 use crate::install::PgInstall;
 use crate::oracle::{self, CopyFormat, Table};
 use crate::requests::{self, Request};
-use crate::server::{ClusterOptions, TestCluster, succeed};
+use crate::scratch::{Kept, Place, cluster_root, fingerprint};
+use crate::server::{ClusterOptions, TestCluster};
 
-/// The file whose presence says that a build was finished.
-const COMPLETE: &str = "complete";
+pub use crate::scratch::scratch_dir;
 
 /// A stopped cluster with every fixture.
 #[derive(Debug)]
 pub struct Prepared {
     install: PgInstall,
-    dir: PathBuf,
+    kept: Kept,
     databases: Vec<PreparedDatabase>,
-    /// Holds a shared lock, so that no other build removes the files while they are read.
-    _in_use: File,
 }
 
 /// One database of it.
@@ -68,34 +59,21 @@ impl PreparedDatabase {
 impl Prepared {
     /// The cluster of this installation, built now if it does not lie there from an earlier test.
     pub fn shared(install: &PgInstall) -> Result<Prepared> {
-        let scratch = scratch_dir()?;
-        let lock = File::create(scratch.join(format!("pg{}.lock", install.major)))?;
-        flock(&lock, FlockOperation::LockExclusive).context("waiting for another test's build")?;
-        let dir = scratch.join(format!("pg{}-{:016x}", install.major, fingerprint(install)?));
-        if !dir.join(COMPLETE).exists() {
-            remove_older(&scratch, &format!("pg{}-", install.major))?;
-            build(install, &dir).with_context(|| format!("building {}", dir.display()))?;
-            File::create(dir.join(COMPLETE))?;
-        }
-        Prepared::open(install, dir)
-    }
-
-    fn open(install: &PgInstall, dir: PathBuf) -> Result<Prepared> {
-        let in_use = File::open(dir.join(COMPLETE))?;
-        flock(&in_use, FlockOperation::LockShared)?;
-        let expected = dir.join("expected");
+        let name = format!("pg{}", install.major);
+        let kept = Kept::new(&name, fingerprint(install, "")?, |dir| build(install, dir))?;
+        let expected = kept.dir().join("expected");
         let mut databases = Vec::new();
         for (oid, name) in oracle::parse_databases(&fs::read(expected.join("databases"))?)? {
             let dir = expected.join(oid.to_string());
             let tables = oracle::parse_tables(&fs::read(dir.join("tables"))?)?;
             databases.push(PreparedDatabase { oid, name, tables, dir });
         }
-        Ok(Prepared { install: install.clone(), dir, databases, _in_use: in_use })
+        Ok(Prepared { install: install.clone(), kept, databases })
     }
 
     /// The data directory. Read it, never start a server on it.
     pub fn data_dir(&self) -> PathBuf {
-        self.dir.join("cluster/data")
+        self.kept.dir().join("cluster/data")
     }
 
     /// The major version.
@@ -118,17 +96,13 @@ impl Prepared {
 
     /// What the server answered to a request.
     pub fn answer(&self, request: &Request) -> Result<Vec<u8>> {
-        let file = self.dir.join("expected/answers").join(&request.name);
+        let file = self.kept.dir().join("expected/answers").join(&request.name);
         fs::read(&file).with_context(|| format!("reading {}", file.display()))
     }
 
     /// A stopped copy of the cluster, in a temporary directory, to start or to write to.
     pub fn copy(&self) -> Result<TestCluster> {
-        let root = tempfile::Builder::new().prefix("pagemill-pg").tempdir()?.keep();
-        let original = TestCluster::at(&self.install, self.dir.join("cluster"))?;
-        let copy = original.copy_to(&root);
-        original.keep()?;
-        copy
+        copy(&self.install, self.kept.dir(), Place::Memory)
     }
 }
 
@@ -142,7 +116,6 @@ fn cluster_options(install: &PgInstall, dir: &Path) -> ClusterOptions {
 }
 
 fn build(install: &PgInstall, dir: &Path) -> Result<()> {
-    fs::create_dir_all(dir)?;
     let mut cluster = TestCluster::create(install, &cluster_options(install, dir))?;
     for fixture in Fixture::ALL {
         fixture.load(&mut cluster).with_context(|| format!("loading {fixture:?}"))?;
@@ -182,79 +155,73 @@ fn answer_all(cluster: &TestCluster, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where clusters lie that outlive one test: the server's account, too, can enter it.
-pub fn scratch_dir() -> Result<PathBuf> {
-    let uid = fs::metadata("/proc/self")?.uid();
-    let dir = std::env::var_os("PAGEMILL_TEST_SCRATCH")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| std::env::temp_dir().join(format!("pagemill-oracle-{uid}")));
-    fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
-    let metadata = fs::metadata(&dir)?;
-    ensure!(metadata.uid() == uid, "{} belongs to another user", dir.display());
-    fs::set_permissions(&dir, Permissions::from_mode(0o755))?;
-    Ok(dir)
-}
-
-/// Removes what other sources built, and what was not finished; not what another process reads just now.
-fn remove_older(scratch: &Path, prefix: &str) -> Result<()> {
-    for entry in fs::read_dir(scratch)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(prefix) && !is_in_use(&entry.path()) {
-            fs::remove_dir_all(entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-fn is_in_use(dir: &Path) -> bool {
-    File::open(dir.join(COMPLETE))
-        .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
-}
-
 /// A stopped cluster as `initdb` makes it, with data checksums, in a temporary directory of its
 /// own: small and soon there, for tests that make their own tables and damage them. It is made
 /// once and copied.
 pub fn empty_cluster(install: &PgInstall) -> Result<TestCluster> {
-    let scratch = scratch_dir()?;
-    let lock = File::create(scratch.join(format!("empty{}.lock", install.major)))?;
-    flock(&lock, FlockOperation::LockExclusive).context("waiting for another test's build")?;
-    let dir = scratch.join(format!("empty{}-{:016x}", install.major, fingerprint(install)?));
-    if !dir.join("complete").exists() {
-        remove_older(&scratch, &format!("empty{}-", install.major))?;
+    empty_cluster_in(install, Place::Memory)
+}
+
+/// An empty cluster in a place of the caller's choice.
+pub fn empty_cluster_in(install: &PgInstall, place: Place) -> Result<TestCluster> {
+    copy(install, empty(install)?.dir(), place)
+}
+
+fn empty(install: &PgInstall) -> Result<Kept> {
+    let name = format!("empty{}", install.major);
+    Kept::new(&name, fingerprint(install, "")?, |dir| {
         let options = ClusterOptions {
             data_checksums: Some(true),
             initdb_flags: vec!["--wal-segsize=1".into()],
             root: Some(dir.join("cluster")),
             ..ClusterOptions::default()
         };
-        fs::create_dir_all(&dir)?;
-        let mut cluster = TestCluster::create(install, &options)?;
-        cluster.stop()?;
-        cluster.keep()?;
-        File::create(dir.join("complete"))?;
-    }
-    let original = TestCluster::at(install, dir.join("cluster"))?;
-    let root = tempfile::Builder::new().prefix("pagemill-pg").tempdir()?.keep();
-    let copy = original.copy_to(&root);
-    original.keep()?;
-    copy
+        TestCluster::create(install, &options)?.keep().map(drop)
+    })
 }
 
-/// Changes with the server's version and with anything that decides what is built.
-fn fingerprint(install: &PgInstall) -> Result<u64> {
-    let mut hasher = DefaultHasher::new();
-    let mut version = Command::new(install.program("postgres"));
-    version.arg("--version");
-    succeed(version)?.stdout.hash(&mut hasher);
-    for part in ["src", "fixtures"] {
-        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(part);
-        let mut files: Vec<PathBuf> =
-            fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
-        files.sort();
-        for file in files {
-            file.file_name().hash(&mut hasher);
-            fs::read(&file)?.hash(&mut hasher);
-        }
+/// A stopped copy of a cluster that a server has filled, in a temporary directory of its own.
+#[derive(Debug)]
+pub struct Filled {
+    /// The copy.
+    pub cluster: TestCluster,
+    notes: String,
+}
+
+impl Filled {
+    /// What `fill` gave back when the cluster was made.
+    pub fn notes(&self) -> &str {
+        &self.notes
     }
-    Ok(hasher.finish())
+}
+
+/// An empty cluster that `fill` was run on, with a server. Like the empty one it is made once and copied. `source` is
+/// what decides what is made: the text of the file that has `fill`.
+pub fn filled_cluster(
+    install: &PgInstall,
+    (name, source): (&str, &str),
+    place: Place,
+    fill: impl FnOnce(&TestCluster) -> Result<String>,
+) -> Result<Filled> {
+    let name = format!("{name}{}", install.major);
+    let kept = Kept::new(&name, fingerprint(install, source)?, |dir| {
+        let mut cluster = copy_to(install, empty(install)?.dir(), &dir.join("cluster"))?;
+        cluster.start()?;
+        fs::write(dir.join("notes"), fill(&cluster)?)?;
+        cluster.keep().map(drop)
+    })?;
+    let notes = fs::read_to_string(kept.dir().join("notes"))?;
+    Ok(Filled { cluster: copy(install, kept.dir(), place)?, notes })
+}
+
+/// A copy of a kept cluster in a temporary directory of its own.
+fn copy(install: &PgInstall, kept: &Path, place: Place) -> Result<TestCluster> {
+    copy_to(install, kept, &cluster_root(place)?)
+}
+
+fn copy_to(install: &PgInstall, kept: &Path, root: &Path) -> Result<TestCluster> {
+    let original = TestCluster::at(install, kept.join("cluster"))?;
+    let copy = original.copy_to(root);
+    original.keep()?;
+    copy
 }

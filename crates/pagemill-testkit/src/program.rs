@@ -8,27 +8,25 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::install::{PgInstall, REQUIRED_MAJOR};
+use crate::install::PgInstall;
 use crate::prepared::Prepared;
 use crate::requests::Request;
+use crate::versions::each_of;
 
 /// Runs a check on the prepared cluster of every installed version, and fails with all that failed.
 ///
 /// # Panics
 /// When the required version is not installed, or the check fails.
-pub fn every_version(check: impl Fn(&Prepared) -> Result<()>) {
-    assert!(
-        PgInstall::find(REQUIRED_MAJOR).is_some(),
-        "PostgreSQL {REQUIRED_MAJOR} is needed (ci/install-postgres.sh)"
-    );
-    let mut failures = Vec::new();
-    for install in PgInstall::all() {
-        let result = Prepared::shared(&install).and_then(|prepared| check(&prepared));
-        if let Err(error) = result {
-            failures.push(format!("PostgreSQL {}: {error:#}", install.major));
-        }
-    }
-    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+pub fn every_version(check: impl Fn(&Prepared) -> Result<()> + Sync) {
+    each_of(&PgInstall::all(), |install| check(&Prepared::shared(install)?));
+}
+
+/// Runs a check as [`every_version`] does, on two of them: see [`PgInstall::two`].
+///
+/// # Panics
+/// As it does.
+pub fn two_versions(check: impl Fn(&Prepared) -> Result<()> + Sync) {
+    each_of(&PgInstall::two(), |install| check(&Prepared::shared(install)?));
 }
 
 /// The variable whose flags every command gets: one suite for every way to read, such as

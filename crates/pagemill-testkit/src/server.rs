@@ -14,10 +14,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::account::{Account, clear_pg_environment};
 use crate::install::PgInstall;
+use crate::postmaster::Postmaster;
+use crate::scratch::{Place, cluster_root};
 
 /// The superuser of every test cluster.
 pub const SUPERUSER: &str = "postgres";
@@ -100,7 +103,7 @@ pub struct TestCluster {
     account: Account,
     root: PathBuf,
     socket_dir: TempDir,
-    running: bool,
+    running: Option<Postmaster>,
     kept: bool,
 }
 
@@ -109,7 +112,7 @@ impl TestCluster {
     pub fn create(install: &PgInstall, options: &ClusterOptions) -> Result<TestCluster> {
         let root = match &options.root {
             Some(root) => root.clone(),
-            None => tempfile::Builder::new().prefix("pagemill-pg").tempdir()?.keep(),
+            None => cluster_root(Place::Memory)?,
         };
         let mut cluster = TestCluster::at(install, root)?;
         cluster.initialize(options)?;
@@ -126,7 +129,7 @@ impl TestCluster {
         let socket_dir = tempfile::Builder::new().prefix("pagemill-sock").tempdir_in("/tmp")?;
         account.own(socket_dir.path())?;
         let install = install.clone();
-        Ok(TestCluster { install, account, root, socket_dir, running: false, kept: false })
+        Ok(TestCluster { install, account, root, socket_dir, running: None, kept: false })
     }
 
     fn initialize(&self, options: &ClusterOptions) -> Result<()> {
@@ -145,37 +148,32 @@ impl TestCluster {
 
     /// Starts the server and waits until it accepts connections.
     pub fn start(&mut self) -> Result<()> {
-        let options = format!("-k {} -p {}", self.socket_dir.path().display(), self.port());
         let log = self.root.join("server.log");
-        let mut start = self.pg_ctl("start");
-        start.arg("-w").args(["-t", "300"]).arg("-o").arg(options).arg("-l").arg(&log);
-        succeed(start).with_context(|| std::fs::read_to_string(&log).unwrap_or_default())?;
-        self.running = true;
+        let mut server = self.account.command(&self.install.program("postgres"));
+        server.arg("-D").arg(self.data_dir());
+        server.arg("-k").arg(self.socket_dir.path()).args(["-p", &self.port().to_string()]);
+        let started = Postmaster::start(server, self.account, &self.data_dir(), &log);
+        let told = || std::fs::read_to_string(&log).unwrap_or_default();
+        self.running = Some(started.with_context(told)?);
         Ok(())
     }
 
     /// Stops the server cleanly: a shutdown checkpoint is written.
     pub fn stop(&mut self) -> Result<()> {
-        self.stop_with("fast")
+        self.stop_by(Signal::INT)
     }
 
     /// Stops the server as a crash would: no checkpoint, recovery at the next start.
     pub fn kill(&mut self) -> Result<()> {
-        self.stop_with("immediate")
+        self.stop_by(Signal::QUIT)
     }
 
-    fn stop_with(&mut self, mode: &str) -> Result<()> {
-        let mut stop = self.pg_ctl("stop");
-        stop.args(["-w", "-t", "300", "-m", mode]);
-        succeed(stop)?;
-        self.running = false;
-        Ok(())
-    }
-
-    fn pg_ctl(&self, action: &str) -> Command {
-        let mut command = self.account.command(&self.install.program("pg_ctl"));
-        command.arg(action).arg("-D").arg(self.data_dir());
-        command
+    fn stop_by(&mut self, signal: Signal) -> Result<()> {
+        let postmaster = match self.running.take() {
+            Some(postmaster) => postmaster,
+            None => Postmaster::found(&self.data_dir())?,
+        };
+        postmaster.stop(signal)
     }
 
     /// The data directory.
@@ -277,7 +275,7 @@ impl TestCluster {
 
     /// A copy of this stopped cluster under another directory, with tablespaces of its own.
     pub fn copy_to(&self, root: &Path) -> Result<TestCluster> {
-        ensure!(!self.running, "only a stopped cluster can be copied");
+        ensure!(self.running.is_none(), "only a stopped cluster can be copied");
         let copy = TestCluster::at(&self.install, root.to_path_buf())?;
         for part in ["data", "tblspc"] {
             if self.root.join(part).exists() {
@@ -305,7 +303,7 @@ impl TestCluster {
 
     /// Stops the server if it runs, and leaves the files behind.
     pub fn keep(mut self) -> Result<PathBuf> {
-        if self.running {
+        if self.running.is_some() {
             self.stop()?;
         }
         self.kept = true;
@@ -315,7 +313,7 @@ impl TestCluster {
 
 impl Drop for TestCluster {
     fn drop(&mut self) {
-        if self.running {
+        if self.running.is_some() {
             // Nothing can be done about a failure here, and the directory is removed anyway.
             let _ = self.kill();
         }

@@ -8,12 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
-use pagemill_testkit::TestCluster;
 use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
-use pagemill_testkit::prepared::empty_cluster;
+use pagemill_testkit::prepared::filled_cluster;
+use pagemill_testkit::scratch::cluster_root;
+use pagemill_testkit::{Place, TestCluster, each_of};
 
 const DATABASE: &str = "postgres";
 const BLOCK: usize = 8192;
+/// Between tables.
+const MARK: &str = "--the next table--";
 
 /// What every source has.
 const TABLES: [&str; 9] = [
@@ -80,32 +83,35 @@ fn installed() -> PgInstall {
 
 /// A stopped cluster with tables, and a place for its copy that the server's account may enter.
 fn stopped(install: &PgInstall) -> Result<(TestCluster, TestCluster)> {
-    let mut source = empty_cluster(install)?;
-    source.start()?;
-    for sql in TABLES {
-        source.psql(DATABASE, sql)?;
-    }
-    source.stop()?;
-    Ok((source, place(install)?))
+    let source = ("rows", include_str!("clone_cluster.rs"));
+    let filled = filled_cluster(install, source, Place::Disk, |cluster| {
+        TABLES.iter().try_for_each(|sql| cluster.psql(DATABASE, sql).map(drop))?;
+        Ok(String::new())
+    })?;
+    Ok((filled.cluster, place(install)?))
 }
 
 fn place(install: &PgInstall) -> Result<TestCluster> {
-    let root = tempfile::Builder::new().prefix("pagemill-pg").tempdir()?.keep();
+    let root = cluster_root(Place::Disk)?;
     TestCluster::at(install, root)
 }
 
 /// What COPY prints of every table of a database, catalogs among them.
-fn contents(cluster: &TestCluster, database: &str) -> Result<Vec<(String, Vec<u8>)>> {
+fn contents(cluster: &TestCluster, database: &str) -> Result<Vec<(String, String)>> {
     let tables = cluster.psql(
         database,
         "SELECT format('%I.%I', nspname, relname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace \
          WHERE relkind IN ('r', 'S', 'm', 't') AND relpersistence = 'p' ORDER BY 1",
     )?;
-    let copied = |table: &str| {
-        let rows = cluster.copy_out(database, &format!("COPY (SELECT * FROM {table}) TO STDOUT"));
-        rows.map(|rows| (table.to_owned(), rows))
-    };
-    tables.lines().map(copied).collect()
+    // One session for all: what it prints of each table begins with a line that no row is.
+    let script = tempfile::NamedTempFile::new()?;
+    let copy = |table: &str| format!("\\echo {MARK}\nCOPY (SELECT * FROM {table}) TO STDOUT;\n");
+    fs::write(script.path(), tables.lines().map(copy).collect::<String>())?;
+    let script = script.path().to_str().context("a path that is no UTF-8")?;
+    let printed = String::from_utf8(cluster.psql_bytes(database, &["-f", script])?)?;
+    let rows: Vec<&str> = printed.split(&format!("{MARK}\n")).skip(1).collect();
+    ensure!(rows.len() == tables.lines().count(), "{} tables were printed", rows.len());
+    Ok(tables.lines().map(Into::into).zip(rows.into_iter().map(Into::into)).collect())
 }
 
 fn amcheck(cluster: &TestCluster) -> Result<()> {
@@ -128,9 +134,7 @@ fn amcheck(cluster: &TestCluster) -> Result<()> {
 
 #[test]
 fn a_server_of_every_version_starts_on_the_copy_without_recovery_and_finds_everything() {
-    for install in PgInstall::all() {
-        check_version(&install).unwrap_or_else(|error| panic!("{}: {error:?}", install.major));
-    }
+    each_of(&PgInstall::all(), check_version);
 }
 
 fn check_version(install: &PgInstall) -> Result<()> {

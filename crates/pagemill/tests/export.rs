@@ -13,7 +13,7 @@ use pagemill_testkit::prepared::empty_cluster;
 use pagemill_testkit::program::READ_VARIABLE;
 use pagemill_testkit::{
     CopyFormat, PgInstall, Prepared, Program, Request, TestCluster, compare, every_version,
-    requests,
+    requests, two_versions,
 };
 use serde_json::Value;
 
@@ -184,7 +184,7 @@ fn many_blocks_exported(prepared: &Prepared, flags: &[&str]) -> Result<()> {
 
 #[test]
 fn several_jobs_write_a_table_in_the_order_of_its_pages() {
-    every_version(|prepared| {
+    two_versions(|prepared| {
         many_blocks_exported(prepared, &["-j", "2"])?;
         many_blocks_exported(prepared, &["-j", "4"])
     });
@@ -193,7 +193,7 @@ fn several_jobs_write_a_table_in_the_order_of_its_pages() {
 /// Quoted values and the header come from whichever job has the first page, and only once.
 #[test]
 fn several_jobs_write_the_same_csv_as_one() {
-    every_version(|prepared| {
+    two_versions(|prepared| {
         let export = |jobs: &str| {
             let flags = ["--format", "csv", "--header", "--force-quote", "v", "-j", jobs];
             let args = [&["export"], &MANY_BLOCKS[..], &flags].concat();
@@ -237,7 +237,7 @@ fn tables_and_databases_in_other_tablespaces_are_found_there() {
 
 #[test]
 fn the_size_of_reads_changes_nothing_that_is_written() {
-    every_version(|prepared| {
+    two_versions(|prepared| {
         for limit in ["1", "16", "128"] {
             many_blocks_exported(prepared, &["--io-combine-limit", limit])?;
         }
@@ -248,7 +248,7 @@ fn the_size_of_reads_changes_nothing_that_is_written() {
 /// One job's files are compared with the server elsewhere; here every file of several jobs with them.
 #[test]
 fn several_jobs_export_a_whole_database_as_one_does() {
-    every_version(|prepared| {
+    two_versions(|prepared| {
         for (database, format) in [("types", "csv"), ("toast", "text"), ("mvcc", "text")] {
             let (one, many) = (tempfile::tempdir()?, tempfile::tempdir()?);
             for (dir, jobs) in [(&one, "1"), (&many, "3")] {

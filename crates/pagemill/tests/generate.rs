@@ -7,9 +7,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
-use pagemill_testkit::TestCluster;
-use pagemill_testkit::install::{MAJORS, PgInstall};
 use pagemill_testkit::prepared::empty_cluster;
+use pagemill_testkit::{PgInstall, TestCluster, each_of};
 
 const DATABASE: &str = "postgres";
 /// Enough for several batches of pages.
@@ -127,13 +126,7 @@ fn server_takes_files(install: &PgInstall) -> Result<()> {
 
 #[test]
 fn servers_take_the_files_for_those_of_a_table_of_their_own() {
-    let mut failures = Vec::new();
-    for install in MAJORS.into_iter().filter_map(PgInstall::find) {
-        if let Err(error) = server_takes_files(&install) {
-            failures.push(format!("PostgreSQL {}: {error:#}", install.major));
-        }
-    }
-    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+    each_of(&PgInstall::all(), server_takes_files);
 }
 
 #[test]

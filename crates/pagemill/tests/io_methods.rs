@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::program::READ_VARIABLE;
-use pagemill_testkit::{Prepared, Program, every_version};
+use pagemill_testkit::{Prepared, Program, two_versions};
 use serde_json::Value;
 
 const METHODS: [&str; 7] = ["auto", "seek", "pread", "preadv", "mmap", "worker", "io_uring"];
@@ -56,7 +56,7 @@ fn every_method_and_every_strategy_writes_the_same_bytes() {
     if is_set_from_outside() {
         return;
     }
-    every_version(|prepared| {
+    two_versions(|prepared| {
         let export = |flags: &[&str]| {
             let args = [&["export"], &MANY_BLOCKS[..], flags].concat();
             program().succeed(&prepared.data_dir(), &args)
@@ -91,7 +91,7 @@ fn direct_reads_give_the_same_bytes_where_the_file_system_has_them() {
     if is_set_from_outside() {
         return;
     }
-    every_version(|prepared| {
+    two_versions(|prepared| {
         let expected = run(prepared, &["--io-method", "pread"]).stdout;
         for method in ["auto", "seek", "pread", "preadv", "worker", "io_uring"] {
             let output = run(prepared, &["--io-method", method, "--direct"]);
@@ -111,7 +111,7 @@ fn the_kernel_sees_the_calls_that_the_statistics_tell() {
     if is_set_from_outside() || !strace_works() {
         return;
     }
-    every_version(|prepared| {
+    two_versions(|prepared| {
         for (method, read, jobs) in [
             ("seek", "read", "1"),
             ("pread", "pread64", "1"),
@@ -147,7 +147,7 @@ fn a_ring_is_entered_as_often_as_the_statistics_tell() {
     if is_set_from_outside() || !strace_works() {
         return;
     }
-    every_version(|prepared| {
+    two_versions(|prepared| {
         if has_ring(prepared) {
             let (stats, summary) = traced(prepared, "io_uring", "1")?;
             let told = stats["ring_calls"].as_u64().context("no such statistic")?;
@@ -163,7 +163,7 @@ fn auto_says_what_it_chose_and_why() {
     if is_set_from_outside() {
         return;
     }
-    every_version(|prepared| {
+    two_versions(|prepared| {
         run(prepared, &["--io-method", "pread"]);
         let stats = stats(&run(prepared, &["-j", "1"]))?;
         let reason = stats["io_method_reason"].as_str().context("no reason")?;
@@ -179,7 +179,7 @@ fn flags_that_contradict_each_other_and_nonsense_are_wrong_usage() {
     if is_set_from_outside() {
         return;
     }
-    every_version(|prepared| {
+    two_versions(|prepared| {
         for flags in [
             &["--io-method", "mmap", "--direct"][..],
             &["--io-method", "mmap", "--live"],
@@ -223,7 +223,7 @@ fn a_method_that_the_platform_refuses_is_an_error_by_name_and_no_matter_to_auto(
     if is_set_from_outside() {
         return;
     }
-    every_version(|prepared| {
+    two_versions(|prepared| {
         let run = |flags: &[&str]| {
             let args = [&["count", "-v"], &MANY_BLOCKS[..], flags].concat();
             let command = program().command(&prepared.data_dir(), &args);

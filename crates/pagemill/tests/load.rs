@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
-use pagemill_testkit::install::{MAJORS, PgInstall, REQUIRED_MAJOR};
+use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
 use pagemill_testkit::prepared::empty_cluster;
-use pagemill_testkit::{Program, TestCluster};
+use pagemill_testkit::{Program, TestCluster, each_of};
 
 const DATABASE: &str = "postgres";
 
@@ -127,15 +127,8 @@ fn check_table(cluster: &TestCluster, table: &str) -> Result<()> {
     Ok(())
 }
 
-fn each_version(check: impl Fn(&PgInstall) -> Result<()>) {
-    let mut failures = Vec::new();
-    for major in MAJORS {
-        let Some(install) = PgInstall::find(major) else { continue };
-        if let Err(error) = check(&install) {
-            failures.push(format!("PostgreSQL {major}: {error:#}"));
-        }
-    }
-    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+fn each_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
+    each_of(&PgInstall::all(), check);
 }
 
 #[test]

@@ -6,20 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
-use pagemill_testkit::install::{MAJORS, PgInstall, REQUIRED_MAJOR};
-use pagemill_testkit::prepared::empty_cluster;
-use pagemill_testkit::{Program, TestCluster};
+use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
+use pagemill_testkit::prepared::empty_cluster_in;
+use pagemill_testkit::{Place, Program, TestCluster, each_of};
 
 const DATABASE: &str = "postgres";
 
-fn each_version(check: impl Fn(&PgInstall) -> Result<()>) {
-    let installs = MAJORS.into_iter().filter_map(PgInstall::find);
-    let failed = |install: PgInstall| {
-        let failure = check(&install).err()?;
-        Some(format!("PostgreSQL {}: {failure:#}", install.major))
-    };
-    let failures: Vec<_> = installs.filter_map(failed).collect();
-    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+fn each_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
+    each_of(&PgInstall::all(), check);
 }
 
 fn try_load(cluster: &TestCluster, table: &str, file: &Path, more: &[&str]) -> Result<Output> {
@@ -45,7 +39,7 @@ fn check_indexes(cluster: &TestCluster, table: &str) -> Result<()> {
 
 /// A running cluster, and a file with what COPY prints of a query.
 fn ground(install: &PgInstall, query: &str) -> Result<(TestCluster, tempfile::TempDir, PathBuf)> {
-    let mut cluster = empty_cluster(install)?;
+    let mut cluster = empty_cluster_in(install, Place::Disk)?;
     cluster.start()?;
     cluster.psql(DATABASE, "CREATE EXTENSION amcheck")?;
     let dir = tempfile::tempdir()?;

@@ -6,9 +6,10 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
-use pagemill_testkit::install::{MAJORS, PgInstall, REQUIRED_MAJOR};
+use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
 use pagemill_testkit::prepared::empty_cluster;
-use pagemill_testkit::{Program, TestCluster};
+use pagemill_testkit::scratch::cluster_root;
+use pagemill_testkit::{Place, Program, TestCluster, each_of};
 
 const DATABASE: &str = "postgres";
 
@@ -38,14 +39,8 @@ fn installed() -> PgInstall {
     PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed")
 }
 
-fn each_version(check: impl Fn(&PgInstall) -> Result<()>) {
-    let installs = MAJORS.into_iter().filter_map(PgInstall::find);
-    let failed = |install: PgInstall| {
-        let failure = check(&install).err()?;
-        Some(format!("PostgreSQL {}: {failure:#}", install.major))
-    };
-    let failures: Vec<_> = installs.filter_map(failed).collect();
-    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+fn each_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
+    each_of(&PgInstall::all(), check);
 }
 
 /// A copy that restores its WAL from another cluster's directory when it is started, with more settings.
@@ -69,7 +64,7 @@ fn start_and_promote(follower: &mut TestCluster) -> Result<()> {
 }
 
 fn copy(cluster: &TestCluster) -> Result<TestCluster> {
-    let root = tempfile::Builder::new().prefix("pagemill-pg").tempdir()?.keep();
+    let root = cluster_root(Place::Memory)?;
     cluster.copy_to(&root)
 }
 

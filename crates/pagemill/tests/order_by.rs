@@ -12,8 +12,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::install::REQUIRED_MAJOR;
-use pagemill_testkit::prepared::empty_cluster;
-use pagemill_testkit::{CopyFormat, PgInstall, Program, TestCluster, compare, every_version};
+use pagemill_testkit::prepared::{Prepared, filled_cluster};
+use pagemill_testkit::scratch::cluster_root;
+use pagemill_testkit::{CopyFormat, PgInstall, Place, Program, TestCluster, compare, each_of};
 
 const BLOCK: u64 = 8192;
 /// How many differences are told in full.
@@ -164,6 +165,10 @@ fn expected(
     let mut scanned = Vec::new();
     for one in all {
         let mut good = [false; 2];
+        // TOAST tables without a row are compared with the catalogs, of which most are.
+        if !with_catalogs && one.of_system && fs::metadata(one.file(dir, 0))?.len() == 0 {
+            continue;
+        }
         for (_, order, plan) in plans.iter().filter(|(oid, ..)| *oid == one.index_oid) {
             good[*order] = is_scan_of(plan, &one.index, *order);
             // The planner may prefer another index of a catalog, where none can be hidden.
@@ -224,16 +229,17 @@ fn orders_equal(
 
 /// A stopped cluster with the tables of `order_by.sql`.
 fn ground(install: &PgInstall) -> Result<TestCluster> {
-    let mut cluster = empty_cluster(install)?;
-    cluster.start()?;
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/order_by.sql");
-    cluster.psql_file("postgres", &script, &[])?;
-    cluster.stop()?;
-    Ok(cluster)
+    let source = ("orders", include_str!("order_by.sql"));
+    let filled = filled_cluster(install, source, Place::Memory, |cluster| {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/order_by.sql");
+        cluster.psql_file("postgres", &script, &[])?;
+        Ok(String::new())
+    })?;
+    Ok(filled.cluster)
 }
 
 fn running_copy(cluster: &TestCluster) -> Result<TestCluster> {
-    let root = tempfile::Builder::new().prefix("pagemill-pg").tempdir()?.keep();
+    let root = cluster_root(Place::Memory)?;
     let mut copy = cluster.copy_to(&root)?;
     copy.start()?;
     Ok(copy)
@@ -241,31 +247,31 @@ fn running_copy(cluster: &TestCluster) -> Result<TestCluster> {
 
 #[test]
 fn rows_come_in_the_order_of_every_index_made_for_it() {
-    let mut failures = Vec::new();
-    for install in PgInstall::spread() {
-        let judged = ground(&install).and_then(|cluster| {
-            let mut copy = running_copy(&cluster)?;
-            let count = orders_equal(&copy, &cluster.data_dir(), ("postgres", true))?;
-            copy.stop()?;
-            ensure!(count > 130, "only {count} indexes were compared");
-            Ok(())
-        });
-        failures.extend(judged.err().map(|e| format!("PostgreSQL {}: {e:#}", install.major)));
-    }
-    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+    each_of(&PgInstall::spread(), |install| {
+        let cluster = ground(install)?;
+        let mut copy = running_copy(&cluster)?;
+        let count = orders_equal(&copy, &cluster.data_dir(), ("postgres", true))?;
+        copy.stop()?;
+        ensure!(count > 130, "only {count} indexes were compared");
+        Ok(())
+    });
 }
 
+fn fixtures_in_order(install: &PgInstall) -> Result<()> {
+    let prepared = Prepared::shared(install)?;
+    let mut copy = prepared.copy()?;
+    copy.start()?;
+    for (db, fewest) in [("mvcc", 16), ("toast", 14), ("ddl", 7), ("types", 8)] {
+        let count = orders_equal(&copy, &prepared.data_dir(), (db, false))?;
+        ensure!(count > fewest, "only {count} indexes of {db} were compared");
+    }
+    copy.stop()
+}
+
+/// B-trees are the same in every version.
 #[test]
 fn rows_come_in_the_order_of_the_indexes_of_every_fixture() {
-    every_version(|prepared| {
-        let mut copy = prepared.copy()?;
-        copy.start()?;
-        for (db, fewest) in [("mvcc", 30), ("toast", 30), ("ddl", 50), ("types", 30)] {
-            let count = orders_equal(&copy, &prepared.data_dir(), (db, false))?;
-            ensure!(count > fewest, "only {count} indexes of {db} were compared");
-        }
-        copy.stop()
-    });
+    each_of(&PgInstall::spread(), fixtures_in_order);
 }
 
 /// A stopped cluster of the required version, to ask and to damage.

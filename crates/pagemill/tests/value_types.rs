@@ -1,11 +1,9 @@
 //! Types made by users, in numbers: the catalogs behind them are read once, not once for each, and
 //! values of all of them are printed as the server prints them.
 
-use std::process::Command;
-
 use pagemill_testkit::install::REQUIRED_MAJOR;
 use pagemill_testkit::prepared::empty_cluster;
-use pagemill_testkit::{PgInstall, TestCluster};
+use pagemill_testkit::{PgInstall, Program, TestCluster};
 
 /// Types of each kind.
 const TYPES: usize = 20;
@@ -35,9 +33,9 @@ fn statements() -> Vec<String> {
 
 /// The rows of a table, and the read calls that exporting it took.
 fn exported(cluster: &TestCluster, table: &str) -> (String, u64) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
-    command.args(["export", "-d", "postgres", "-t", table, "--stats", "-D"]);
-    let output = command.arg(cluster.data_dir()).env_remove("PGDATA").output().unwrap();
+    let args = ["export", "-d", "postgres", "-t", table, "--stats"];
+    let output =
+        Program::new(env!("CARGO_BIN_EXE_pagemill")).run(&cluster.data_dir(), &args).unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
     let calls = said.lines().find_map(|line| line.strip_prefix("read_calls")).unwrap();

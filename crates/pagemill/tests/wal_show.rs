@@ -25,14 +25,8 @@ fn shown(args: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-fn every_version(check: impl Fn(&PgInstall) -> Result<()>) {
-    let failures: Vec<String> = PgInstall::all()
-        .iter()
-        .filter_map(|install| {
-            check(install).err().map(|error| format!("PostgreSQL {}: {error:?}", install.major))
-        })
-        .collect();
-    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+fn every_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
+    pagemill_testkit::each_of(&PgInstall::all(), check);
 }
 
 /// What has to be the same in a line: the columns, the record's name, the block references.

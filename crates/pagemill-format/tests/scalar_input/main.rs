@@ -103,12 +103,5 @@ fn databases(version: PgVersion) -> Vec<Database> {
 
 #[test]
 fn scalar_values_are_stored_and_refused_as_the_server_does() {
-    assert!(PgInstall::find(15).is_some(), "PostgreSQL 15 is needed (ci/install-postgres.sh)");
-    let mut failures = Vec::new();
-    for install in PgInstall::all() {
-        if let Err(error) = check(&install) {
-            failures.push(format!("PostgreSQL {}: {error:#}", install.major));
-        }
-    }
-    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+    pagemill_testkit::each_of(&PgInstall::all(), check);
 }

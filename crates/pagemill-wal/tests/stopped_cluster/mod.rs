@@ -149,14 +149,8 @@ impl Stopped {
 }
 
 /// Runs a check with every installed version, and fails with all that failed.
-pub(crate) fn every_version(check: impl Fn(&PgInstall) -> Result<()>) {
-    let failures: Vec<String> = PgInstall::all()
-        .iter()
-        .filter_map(|install| {
-            check(install).err().map(|error| format!("PostgreSQL {}: {error:?}", install.major))
-        })
-        .collect();
-    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+pub(crate) fn every_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
+    pagemill_testkit::each_of(&PgInstall::all(), check);
 }
 
 /// `pg_waldump`, where this version was installed with it.

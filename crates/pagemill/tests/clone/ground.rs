@@ -11,8 +11,8 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::install::REQUIRED_MAJOR;
-use pagemill_testkit::prepared::empty_cluster;
-use pagemill_testkit::{PgInstall, Program, TestCluster};
+use pagemill_testkit::prepared::filled_cluster;
+use pagemill_testkit::{PgInstall, Place, Program, TestCluster};
 
 /// A database with every kind of relation, some of them in another tablespace.
 pub(crate) const SHOP: &str = "shop";
@@ -91,8 +91,19 @@ pub(crate) fn found(major: u32) -> Option<PgInstall> {
 
 /// A stopped cluster with roles, tablespaces and the four databases, and further SQL run in `postgres`.
 pub(crate) fn rich(install: &PgInstall, more: &[&str]) -> Result<TestCluster> {
-    let mut cluster = empty_cluster(install)?;
+    let source = ("shop", include_str!("ground.rs"));
+    let mut cluster = filled_cluster(install, source, Place::Memory, fill)?.cluster;
     cluster.start()?;
+    for sql in more {
+        cluster.psql("postgres", sql)?;
+    }
+    // A server removes them when it starts.
+    leave_temporary_files(&cluster)?;
+    cluster.stop()?;
+    Ok(cluster)
+}
+
+fn fill(cluster: &TestCluster) -> Result<String> {
     for (space, name) in [("own_space", "own"), ("outer_space", "outer"), ("third_space", "third")]
     {
         let location = cluster.tablespace_dir(name)?;
@@ -109,8 +120,8 @@ pub(crate) fn rich(install: &PgInstall, more: &[&str]) -> Result<TestCluster> {
     ] {
         cluster.psql("postgres", made)?;
     }
-    script(&cluster, SHOP, RELATIONS)?;
-    if install.major >= 15 {
+    script(cluster, SHOP, RELATIONS)?;
+    if cluster.major() >= 15 {
         let unlogged =
             "CREATE UNLOGGED SEQUENCE volatile_numbers; SELECT nextval('volatile_numbers')";
         cluster.psql(SHOP, unlogged)?;
@@ -121,13 +132,7 @@ pub(crate) fn rich(install: &PgInstall, more: &[&str]) -> Result<TestCluster> {
     cluster.psql(PLACED, SMALL)?;
     cluster.psql(PLACED, ELSEWHERE)?;
     cluster.psql(QUOTED, SMALL)?;
-    cluster.psql(LATIN, SMALL)?;
-    for sql in more {
-        cluster.psql("postgres", sql)?;
-    }
-    leave_temporary_files(&cluster)?;
-    cluster.stop()?;
-    Ok(cluster)
+    cluster.psql(LATIN, SMALL)
 }
 
 /// Runs statements one by one, each in its own transaction.
