@@ -1,4 +1,6 @@
 //! Real output of perf 6.1 on a release build, and what no perf prints.
+//!
+//! The files' directories are made up; addresses and names are as they came.
 
 use super::*;
 
