@@ -9,7 +9,7 @@
 //! are gone when a [`Recording`] is, and the files lie in the run's own directory, for the case of a kill; the first refusal
 //! is kept with its reason and its remedy, and nothing is tried again; neither time nor size is without bound.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -51,6 +51,8 @@ pub struct Profiler {
     program: PathBuf,
     directory: PathBuf,
     refusal: RefCell<Option<Warning>>,
+    /// Something was seen at all, and something of the kernel.
+    seen: Cell<(bool, bool)>,
 }
 
 impl Profiler {
@@ -61,12 +63,27 @@ impl Profiler {
 
     fn with_program(program: impl Into<PathBuf>, directory: &Path) -> Self {
         let (program, directory) = (program.into(), directory.into());
-        Self { program, directory, refusal: RefCell::default() }
+        Self { program, directory, refusal: RefCell::default(), seen: Cell::default() }
     }
 
-    /// Why there are no flame graphs, if so.
+    /// Why there are no flame graphs, or but half of them, if so.
     pub fn refusal(&self) -> Option<Warning> {
-        self.refusal.borrow().clone()
+        let half = || {
+            let message = "flame graphs show no time of the kernel, which perf was not let see";
+            (self.seen.get() == (true, false)).then(|| Warning {
+                kind: WarningKind::Privileges,
+                group: None,
+                message: message.into(),
+                remedy: permission(),
+            })
+        };
+        self.refusal.borrow().clone().or_else(half)
+    }
+
+    /// Takes note of whose functions were seen.
+    fn note_seen(&self, printed: &str) {
+        let (any, kernel) = self.seen.get();
+        self.seen.set((any || !printed.trim().is_empty(), kernel || printed.contains("([kernel.")));
     }
 
     /// Folded stacks of what `turn` does, which is called until enough was seen; `None` where nothing was, or perf does not
@@ -261,7 +278,9 @@ impl<'p> Recording<'p> {
         }
         wait(&mut self.perf, self.cancel)?;
         if std::fs::metadata(data(self.profiler)).is_ok_and(|found| found.len() > 0) {
-            self.printed().map(|printed| fold(&printed, TOP, ASIDE))
+            let printed = self.printed()?;
+            self.profiler.note_seen(&printed);
+            Ok(fold(&printed, TOP, ASIDE))
         } else {
             Err(self.complaint())
         }
@@ -416,6 +435,7 @@ mod tests {
         });
         match (folded.unwrap(), profiler.refusal()) {
             (Some(folded), None) => {
+                assert_eq!(profiler.seen.get(), (true, true));
                 let lines = folded.lines().map(|line| line.rsplit_once(' ').unwrap());
                 let seen: u64 = lines.map(|(_, count)| count.parse::<u64>().unwrap()).sum();
                 assert!(seen > 50, "{folded}");
