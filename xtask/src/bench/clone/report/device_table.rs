@@ -1,4 +1,6 @@
 //! What the device allows: fio writing, in the same turns, as many bytes as pagemill wrote.
+//!
+//! Why: a ratio to the server says nothing of what could be reached. Invariant: rows without such turns are left out.
 
 use std::fmt::Write as _;
 
