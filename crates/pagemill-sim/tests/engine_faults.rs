@@ -15,8 +15,8 @@ use pagemill_sim::seed::{replay_command, seed_or};
 use pagemill_sim::{
     Contents, DriveSheet, Fault, Faults, KernelSettings, NvmeSheet, SimulatedDisk, VolumeModel,
 };
-use pagemill_testkit::PgInstall;
-use pagemill_testkit::prepared::empty_cluster;
+use pagemill_testkit::prepared::empty_cluster_in;
+use pagemill_testkit::{PgInstall, Place};
 
 const DATA: &str = "/simulated/data";
 
@@ -45,7 +45,8 @@ fn loaded() -> &'static Loaded {
     static LOADED: OnceLock<Loaded> = OnceLock::new();
     LOADED.get_or_init(|| {
         let install = PgInstall::find(15).expect("PostgreSQL 15 is needed");
-        let mut cluster = empty_cluster(&install).unwrap();
+        // On disk: it is kept for the life of this process, and left there.
+        let mut cluster = empty_cluster_in(&install, Place::Disk).unwrap();
         cluster.start().unwrap();
         let made = "CREATE TABLE t AS SELECT g, repeat('x', 1200) AS filler FROM generate_series(1, 1600) g;
                     DELETE FROM t WHERE g % 3 = 0; CHECKPOINT;";

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use pagemill_testkit::prepared::empty_cluster;
-use pagemill_testkit::{PgInstall, TestCluster};
+use pagemill_testkit::prepared::empty_cluster_in;
+use pagemill_testkit::{PgInstall, Place, TestCluster};
 
 use crate::kind::{KINDS, Kind};
 
@@ -43,7 +43,8 @@ impl Ground {
     /// # Errors
     /// When the server cannot.
     pub fn new(install: &PgInstall) -> Result<Self> {
-        let mut cluster = empty_cluster(install)?;
+        // On disk: a test that keeps it for the life of its process leaves it there.
+        let mut cluster = empty_cluster_in(install, Place::Disk)?;
         cluster.start()?;
         cluster.psql(DATABASE, SETUP)?;
         cluster.psql(DATABASE, "DROP DATABASE template0")?;
