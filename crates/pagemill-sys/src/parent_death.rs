@@ -62,7 +62,8 @@ mod tests {
         let start = || {
             let mut command = Command::new("sleep");
             command.arg("60").stdin(Stdio::null());
-            end_with_parent(&mut command, EndSignal::Quit);
+            // Not SIGQUIT, which whoever is started in the background may ignore.
+            end_with_parent(&mut command, EndSignal::Terminate);
             let mut child = command.spawn().unwrap();
             std::thread::sleep(Duration::from_millis(30));
             assert!(child.try_wait().unwrap().is_none());
@@ -71,7 +72,7 @@ mod tests {
         let begin = Instant::now();
         let mut child = std::thread::spawn(start).join().unwrap();
         let status = child.wait().unwrap();
-        assert_eq!(status.signal(), Some(libc::SIGQUIT));
+        assert_eq!(status.signal(), Some(libc::SIGTERM));
         assert!(begin.elapsed() < Duration::from_secs(30));
     }
 }

@@ -194,6 +194,10 @@ impl<'a> DatabaseJudge<'a> {
         self.check_each(cluster, &self.names(seen))?;
         cluster.kill()?;
         cluster.start().context("starting after a crash of the server")?;
+        // The change may take place now (`judge.rs`).
+        let again = self.seen(&served_databases(cluster)?)?;
+        ensure!(again >= seen, "what was done is undone after a crash of the server");
+        let seen = again;
         self.check_each(cluster, &self.names(seen)).context("after a crash of the server")?;
         cluster.psql(SOURCE, "CREATE DATABASE by_server TEMPLATE postgres")?;
         cluster.psql(SOURCE, "DROP DATABASE by_server")?;
