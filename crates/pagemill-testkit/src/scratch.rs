@@ -13,7 +13,7 @@
 //! What one test uses, and nobody after it, lies in memory where there is a file system for that: thousands of files are
 //! made and removed, and an ext4 without a journal looks at each that was removed lately before it makes a new one.
 //!
-//! Must hold: nothing is removed while a [`Kept`] of it lives; `TMPDIR`, where it is set, decides.
+//! Must hold: nothing is removed while a `Kept` of it lives; `TMPDIR`, where it is set, decides.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
