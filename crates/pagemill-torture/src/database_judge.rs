@@ -190,14 +190,13 @@ impl<'a> DatabaseJudge<'a> {
     fn serve_cluster(&self, cluster: &mut TestCluster) -> Result<Seen> {
         cluster.start()?;
         let found = served_databases(cluster)?;
-        let seen = self.seen(&found)?;
-        self.check_each(cluster, &self.names(seen))?;
+        let first = self.seen(&found)?;
+        self.check_each(cluster, &self.names(first))?;
         cluster.kill()?;
         cluster.start().context("starting after a crash of the server")?;
         // The change may take place now (`judge.rs`).
-        let again = self.seen(&served_databases(cluster)?)?;
-        ensure!(again >= seen, "what was done is undone after a crash of the server");
-        let seen = again;
+        let seen = self.seen(&served_databases(cluster)?)?;
+        ensure!(seen >= first, "what was done is undone after a crash of the server");
         self.check_each(cluster, &self.names(seen)).context("after a crash of the server")?;
         cluster.psql(SOURCE, "CREATE DATABASE by_server TEMPLATE postgres")?;
         cluster.psql(SOURCE, "DROP DATABASE by_server")?;
@@ -216,7 +215,7 @@ impl<'a> DatabaseJudge<'a> {
         let found: Vec<_> = found.iter().map(String::as_str).collect();
         self.check_each(cluster, &found).context("after the next change")?;
         cluster.stop()?;
-        Ok(seen)
+        Ok(first)
     }
 
     /// Each of these databases is there and whole, and all indexes and heaps are sound.

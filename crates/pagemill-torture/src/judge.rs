@@ -123,15 +123,14 @@ impl<'a> Judge<'a> {
     fn serve_cluster(&self, cluster: &mut TestCluster) -> Result<Seen> {
         cluster.start()?;
         let printed = self.printed(cluster)?;
-        let seen = self.seen(&printed)?;
+        let first = self.seen(&printed)?;
         self.check(cluster)?;
         cluster.kill()?;
         cluster.start().context("starting after a crash of the server")?;
         // A crash before the server wrote any WAL of its own: its recovery reads what follows the checkpoint, and where
         // that is whole the change takes place now.
-        let again = self.seen(&self.printed(cluster)?)?;
-        ensure!(again >= seen, "the rows are gone after a crash of the server");
-        let seen = again;
+        let seen = self.seen(&self.printed(cluster)?)?;
+        ensure!(seen >= first, "the rows are gone after a crash of the server");
         self.check(cluster).context("after a crash of the server")?;
         cluster.psql(DATABASE, &format!("VACUUM {}", self.kind.name))?;
         cluster.stop()?;
@@ -151,7 +150,7 @@ impl<'a> Judge<'a> {
         );
         self.check(cluster).context("after the next load")?;
         cluster.stop()?;
-        Ok(seen)
+        Ok(first)
     }
 
     fn printed(&self, cluster: &TestCluster) -> Result<Vec<u8>> {
