@@ -7,11 +7,14 @@
 //!                                                    an empty line ends the sample
 //! ```
 //!
-//! Callers come first in a folded stack. Invariants: what stands above the turn is cut off; the rarest stacks of very many
+//! Callers come first in a folded stack. Invariants: what stands above the turn is cut off, and what is no part of one left
+//! out; the rarest stacks of very many
 //! are shortened, never dropped, so that the counts add up; no text, however strange, is more than a stack.
 
 use std::collections::BTreeMap;
 
+/// What every turn stands below: where it is seen without a turn, that one has not begun, or is over.
+const RUN: &str = "pagemill_lab::lab::run";
 /// Stacks that are kept in full.
 const MOST_STACKS: usize = 400;
 /// Frames that are kept of the others.
@@ -26,8 +29,10 @@ pub(crate) fn fold(printed: &str, top: &str, aside: &str) -> String {
         if stack.iter().any(|frame| frame.contains(aside)) {
             continue;
         }
-        if let Some(at) = stack.iter().rposition(|frame| frame.contains(top)) {
-            stack.drain(1.min(at)..=at);
+        match stack.iter().rposition(|frame| frame.contains(top)) {
+            Some(at) => drop(stack.drain(1.min(at)..=at)),
+            None if stack.iter().any(|frame| frame.contains(RUN)) => continue,
+            None => {}
         }
         *stacks.entry(stack).or_default() += 1;
     }

@@ -95,3 +95,9 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_done_between_turns_is_no_part_of_them() {
+    let between = "pagemill 1 \n\t1 read (/usr/lib/libc.so.6)\n\t2 pagemill_lab::lab::run (/usr/bin/pagemill)\n\n";
+    assert_eq!(folded(between), [""; 0]);
+}
