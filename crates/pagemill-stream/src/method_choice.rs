@@ -223,7 +223,8 @@ impl Auto {
     }
 }
 
-/// True when a stretch and what lies beyond the reach of the kernel's readahead are in the page cache.
+/// True when a stretch and what lies beyond the reach of the kernel's readahead are in the page cache, as far as samples
+/// tell.
 fn is_cached(files: &ForkFiles, stretch: u32, backward: bool) -> bool {
     if files.storage().settings().caching == Caching::Direct {
         return false;

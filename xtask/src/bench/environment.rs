@@ -35,10 +35,6 @@ pub(crate) fn of_directory(
         ("governor", line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         ("virtualization", said("systemd-detect-virt", &[])),
         ("memory", proc_entry("/proc/meminfo", "MemTotal")),
-        (
-            "free memory",
-            Some("filled with clean page cache before each turn that writes".to_owned()),
-        ),
         ("load average", line_of("/proc/loadavg").map(|line| first_words(&line, 3))),
         ("file system", mount.as_ref().map(|mount| mount.kind.clone())),
         ("mount options", mount.as_ref().map(|mount| mount.options.clone())),

@@ -26,6 +26,11 @@ static HOLES: OnceLock<File> = OnceLock::new();
 /// Where the next piece is read, so that none is read twice.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
+/// How the environment of a benchmark tells it whose turns begin so.
+pub(super) fn told() -> (&'static str, String) {
+    ("free memory", "filled with clean page cache before each turn that writes".to_owned())
+}
+
 /// Writes out what is dirty, and fills what is free. `directory`: on a file system with room for sparse files.
 pub(super) fn settle(directory: &Path) -> Result<()> {
     rustix::fs::sync();

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::{binary, environment, kept, version_of};
+use super::{binary, environment, kept, settling, version_of};
 use crate::workspace;
 use ground::{Ground, Made};
 use options::Options;
@@ -109,5 +109,6 @@ fn measure(options: Options, rows: &Selected, binary: &Path, root: &Path) -> Res
     }
     versions.dedup();
     bench.environment.push(("postgresql", versions.join("; ")));
+    bench.environment.push(settling::told());
     Ok(bench)
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::{environment, kept};
+use super::{environment, kept, settling};
 use crate::workspace;
 use contestants::{Contestant, Measured};
 use options::Options;
@@ -36,7 +36,8 @@ pub(super) fn run(arguments: &[String]) -> Result<bool> {
     let program = program(&root)?;
     let directory = options.directory.clone().unwrap_or_else(|| beside(&root));
     std::fs::create_dir_all(&directory)?;
-    let environment = environment::of_directory(&directory, None, None, &root);
+    let mut environment = environment::of_directory(&directory, None, None, &root);
+    environment.push(settling::told());
     let outcomes = measure(&options, &program, &directory);
     let page = report::markdown(&options, &environment, &outcomes);
     println!("\n{page}");

@@ -17,7 +17,7 @@ mod turns;
 
 use anyhow::Result;
 
-use super::{binary, environment, kept, version_of};
+use super::{binary, environment, kept, settling, version_of};
 use crate::workspace;
 use ground::Ground;
 use loader::Loader;
@@ -43,7 +43,8 @@ pub(super) fn run(arguments: &[String]) -> Result<bool> {
     let binary = binary(options.pagemill.as_deref(), &root)?;
     let ground = Ground::make(&options)?;
     let directory = ground.cluster.directory.clone();
-    let environment = environment::collect(&ground.cluster, version_of(&binary), &root);
+    let mut environment = environment::collect(&ground.cluster, version_of(&binary), &root);
+    environment.push(settling::told());
     let loader = Loader { binary, data: ground.cluster.data() };
     let stand = Stand { options: &options, ground: &ground, loader: &loader };
     let measure = |row: &rows::Row| {

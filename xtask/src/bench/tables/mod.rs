@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use super::{environment, output_of, statistics};
+use super::{environment, output_of, settling, statistics};
 use crate::workspace;
 use options::{Options, Parsed};
 use pagemill::Pagemill;
@@ -75,7 +75,8 @@ fn measure(
     let cluster = &twins.cluster;
     let build_s = if options.build { Some(build_seconds(&cluster.directory, root)?) } else { None };
     let version = pagemill.and_then(Pagemill::version);
-    let environment = environment::collect(cluster, version, root);
+    let mut environment = environment::collect(cluster, version, root);
+    environment.push(settling::told());
     let cached_share = cache::warm(&twins.directories(&options), !options.as_written)?;
     let host = Host::new(twins, &options);
     let mut measured = Vec::new();
