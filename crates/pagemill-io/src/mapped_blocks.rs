@@ -19,6 +19,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fork_files::ForkFiles;
 use crate::seam::{File, Residency};
 
+/// What one page fault maps, if the page cache holds it (`fault_around_bytes` of Linux, `mm/memory.c`, by default).
+const FAULT_AROUND: usize = 64 << 10;
+
 /// Consecutive blocks in memory that belongs to the kernel's page cache.
 #[derive(Debug)]
 pub struct MappedBlocks {
@@ -70,6 +73,12 @@ impl MappedBlocks {
         // Advice is never needed for a right result.
         let _ = self.mapping.advise(0..self.mapping.len(), MapAdvice::Sequential);
         self.touched(files)
+    }
+
+    /// Maps what the page cache holds of the blocks, by as few page faults as there can be. Whether they can be read
+    /// is not asked.
+    pub fn fault_around(&self) {
+        let _ = self.mapping.touch(self.range(), FAULT_AROUND);
     }
 
     /// The pages, each looked at once.

@@ -74,6 +74,10 @@ const MANY_IN_FLIGHT: usize = 4;
 /// Blocks of one read from which on it is kept from that.
 const LARGE_READ: u32 = 4;
 
+/// Blocks of a mapping in the page cache that are faulted in together (2 MiB: what one page of page tables maps). Page
+/// faults in a row, with no page looked at between them, took three quarters of the time of faults amid the use.
+const FAULTED_TOGETHER: u32 = 256;
+
 /// How a stream reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadStreamOptions {
@@ -122,6 +126,8 @@ pub struct ReadStream<'f, I: Iterator<Item = BlockNumber>> {
     wide_in: Option<u32>,
     /// The stretch that was mapped last.
     mapped_stretch: Option<u32>,
+    /// The blocks that were faulted in last, as a number of [`FAULTED_TOGETHER`].
+    faulted: Option<u32>,
     /// The blocks that were mapped since the last stretch was let go of.
     mapped_blocks: Option<(u32, u32)>,
 }
@@ -221,6 +227,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             spare: Vec::new(),
             wide_in: None,
             mapped_stretch: None,
+            faulted: None,
             mapped_blocks: None,
         }
     }
@@ -528,9 +535,12 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
     /// Maps a run and looks at each of its pages.
     fn map(&mut self, run: BlockRun) -> Result<Pages, Error> {
         self.advice.before_reading(run.len, &mut self.blocks, self.files);
+        if self.choice.is_cached() {
+            self.fault_around(run.first);
+        }
         let mapped = self.files.map_blocks(run.first, run.len).and_then(|mapped| {
             match (self.choice.is_auto(), self.choice.is_cached()) {
-                // What is in the page cache is mapped by its use, as cheaply as can be.
+                // What is in the page cache was faulted in, or is by its use.
                 (true, true) => {}
                 (true, false) => drop(mapped.fetched_in_order(self.files)?),
                 (false, _) => drop(mapped.fetched(self.files)?),
@@ -543,6 +553,19 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
                 Ok(Pages::Mapped(mapped))
             }
             Err(refused) => self.read_unmapped(run, refused),
+        }
+    }
+
+    /// Faults in the blocks around this one, unless they were the last that were.
+    fn fault_around(&mut self, block: BlockNumber) {
+        let together = block.0 / FAULTED_TOGETHER;
+        if self.faulted.replace(together) == Some(together) {
+            return;
+        }
+        let first = BlockNumber(together * FAULTED_TOGETHER);
+        let count = self.files.contiguous(first, FAULTED_TOGETHER);
+        if let Ok(mapped) = self.files.map_blocks(first, count) {
+            mapped.fault_around();
         }
     }
 
