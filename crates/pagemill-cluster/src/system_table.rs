@@ -18,13 +18,6 @@ use crate::heap::{TupleFault, visit_tuples};
 use crate::page_check::check_or_read_again;
 use crate::transaction_log::ClusterLog;
 
-/// Most catalogs fit into one read call of the largest size.
-const WHOLE_CATALOGS: ReadStreamOptions = ReadStreamOptions {
-    io_combine_limit: pagemill_stream::MAX_IO_COMBINE_LIMIT,
-    effective_io_concurrency: pagemill_io::DEFAULT_EFFECTIVE_IO_CONCURRENCY,
-    ramp_up: false,
-};
-
 /// Most columns of a catalog that are wanted at once.
 const MAX_WANTED: usize = 16;
 
@@ -193,7 +186,7 @@ fn scan_pages(
         return Err(Damage::in_file(base, damage.to_string()).into());
     }
     let blocks = (0..files.blocks()).map(BlockNumber);
-    let mut stream = ReadStream::new(&files, blocks, WHOLE_CATALOGS);
+    let mut stream = ReadStream::new(&files, blocks, ReadStreamOptions::default());
     while let Some(next) = stream.next() {
         let (block, bytes) = next?;
         let mut again = None;

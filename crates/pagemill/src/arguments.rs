@@ -448,8 +448,26 @@ pub(crate) fn definition() -> clap::Command {
 
 /// Reads a command line.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
-    let matches = definition().try_get_matches_from(words)?;
+    let words: Vec<OsString> = words.into_iter().collect();
+    let at_once = definition_of_one(&words).map(|command| command.try_get_matches_from(&words));
+    let matches = match at_once {
+        Some(Ok(matches)) => matches,
+        _ => definition().try_get_matches_from(words)?,
+    };
     Ok(Arguments::from_arg_matches(&matches)?.command)
+}
+
+/// The definition of the command that is asked for and of no other, where it is one that may be done within
+/// milliseconds: defining all takes one. Help and errors need the whole definition.
+fn definition_of_one(words: &[OsString]) -> Option<clap::Command> {
+    let command = match words.get(1)?.to_str()? {
+        "ls" => LsArguments::augment_args(clap::Command::new("ls")),
+        "count" => CountArguments::augment_args(clap::Command::new("count")),
+        "export" => ExportArguments::augment_args(clap::Command::new("export")),
+        "load" => LoadArguments::augment_args(clap::Command::new("load")),
+        _ => return None,
+    };
+    Some(clap::Command::new("pagemill").subcommand(command))
 }
 
 #[cfg(test)]
@@ -463,6 +481,22 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         definition().debug_assert();
+    }
+
+    #[test]
+    fn a_command_by_its_own_definition_is_what_it_is_by_the_whole() {
+        for line in [
+            "ls -D x -d db -S --json",
+            "count -D x -t a -T b --order-by i --backward -j 1",
+            "export -D x -t a --format csv --header",
+            "load -D x -d db -t a --freeze file",
+        ] {
+            let words: Vec<_> = format!("pagemill {line}").split(' ').map(OsString::from).collect();
+            let one = definition_of_one(&words).unwrap().try_get_matches_from(&words).unwrap();
+            let whole = definition().try_get_matches_from(&words).unwrap();
+            let command = |matches| Arguments::from_arg_matches(&matches).unwrap().command;
+            assert_eq!(format!("{:?}", command(one)), format!("{:?}", command(whole)), "{line}");
+        }
     }
 
     #[test]
