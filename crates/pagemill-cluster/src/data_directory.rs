@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use pagemill_format::control::{ClusterState, ControlFile};
-use pagemill_format::{Error as FormatError, Fork, Oid, PgVersion};
+use pagemill_format::{Error as FormatError, ErrorKind as FormatErrorKind, Fork, Oid, PgVersion};
 use pagemill_io::{ForkFiles, SegmentListing, Storage};
 use pagemill_stream::buffer_pool::DEFAULT_SHARED_BUFFERS;
 use pagemill_stream::{BufferPool, SyncScans};
@@ -342,11 +342,11 @@ pub fn read_control(
         let reason = "there is no global/pg_control in it".into();
         return Err(Error::NotADataDirectory { path: path.into(), reason });
     }
-    parse_control(storage, &file, version)?.map_err(|error| match error {
-        FormatError::Unsupported { .. } => {
+    parse_control(storage, &file, version)?.map_err(|error| match error.kind() {
+        FormatErrorKind::Unsupported { .. } => {
             Error::Unsupported { path: file, reason: error.to_string() }
         }
-        other => Error::file_damage(file, &other),
+        _ => Error::file_damage(file, &error),
     })
 }
 
@@ -360,7 +360,9 @@ fn parse_control(
     let mut bytes = storage.read_file(file, SMALL_FILE_LIMIT)?;
     let mut parsed = ControlFile::parse(&bytes, version);
     for _ in 0..CONTROL_RETRIES {
-        if !matches!(parsed, Err(FormatError::Corrupt { .. })) {
+        let is_corrupt =
+            |error: &FormatError| matches!(error.kind(), FormatErrorKind::Corrupt { .. });
+        if !parsed.as_ref().is_err_and(is_corrupt) {
             break;
         }
         std::thread::sleep(CONTROL_PAUSE);

@@ -1,7 +1,7 @@
 //! What printing values asks of a database: names, types and TOAST values.
 //!
 //! One per thread; the catalogs behind it are shared. Errors of the catalogs pass through the
-//! format crate's [`pagemill_format::Error::Lookup`] and come out again as they were.
+//! format crate's [`pagemill_format::ErrorKind::Lookup`] and come out again as they were.
 
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ impl ValueLookups {
 }
 
 fn passed(error: Error) -> FormatError {
-    FormatError::Lookup(Box::new(error))
+    FormatError::lookup(error)
 }
 
 impl Lookups for ValueLookups {

@@ -3,7 +3,7 @@
 //! Refusals and failures of the system are no damage and end the work under every policy.
 
 use pagemill_cluster::{Damage, Error as ClusterError};
-use pagemill_format::{BlockNumber, Error as FormatError};
+use pagemill_format::{BlockNumber, Error as FormatError, ErrorKind as FormatErrorKind};
 use pagemill_io::{ForkFiles, Spool};
 use pagemill_stream::ScanOrder;
 
@@ -138,8 +138,8 @@ pub(crate) fn read_damage(error: pagemill_io::Error) -> Result<Damage> {
 
 /// What damage a value error tells of: its own, or that of the TOAST value or name it led to.
 pub(crate) fn value_damage(error: FormatError) -> Result<ValueDamage> {
-    match error {
-        FormatError::Lookup(source) => match source.downcast::<ClusterError>() {
+    match error.into_kind() {
+        FormatErrorKind::Lookup(source) => match source.downcast::<ClusterError>() {
             Ok(error) => Ok(ValueDamage::Elsewhere(Box::new(damage_of(*error)?))),
             Err(source) => Ok(ValueDamage::Here(source.to_string())),
         },

@@ -24,7 +24,7 @@ pub enum Error {
     Input(pagemill_io::Error),
     /// A row that cannot be loaded.
     #[error(transparent)]
-    Copy(Box<CopyError>),
+    Copy(#[from] Box<CopyError>),
     /// An input whose bytes are not what they should unpack as.
     #[error("{input}: damaged {format} data: {reason}")]
     Decompression {

@@ -21,7 +21,10 @@ use pagemill_format::control::ControlFile;
 use pagemill_format::page::{LinePointer, LinePointerState, Page, PageHeader};
 use pagemill_format::tuple::HeapTuple;
 use pagemill_format::types::output::{Lookups, NameKind};
-use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Error as FormatError, Fork, Oid};
+use pagemill_format::{
+    BLOCK_SIZE, BlockBytes, BlockNumber, Error as FormatError, ErrorKind as FormatErrorKind, Fork,
+    Oid,
+};
 use pagemill_io::{ForkFiles, Storage};
 
 use crate::encoding::readable_name;
@@ -104,8 +107,8 @@ pub fn columns(database: &Database, relation: &Relation) -> Result<Vec<ColumnRep
 }
 
 fn name_error(error: FormatError) -> Error {
-    match error {
-        FormatError::Lookup(source) => match source.downcast::<ClusterError>() {
+    match error.into_kind() {
+        FormatErrorKind::Lookup(source) => match source.downcast::<ClusterError>() {
             Ok(error) => Error::Cluster(*error),
             Err(source) => ClusterError::refused(source.to_string()).into(),
         },

@@ -350,9 +350,8 @@ impl<'a> RowWriter<'a> {
         self.scratch.clear();
         self.scratch.extend_from_slice(&out[start..]);
         out.truncate(start);
-        transcoder.convert(&self.scratch, out).map_err(|error| ValueFault {
-            column: None,
-            error: FormatError::Lookup(Box::new(error)),
-        })
+        transcoder
+            .convert(&self.scratch, out)
+            .map_err(|error| ValueFault { column: None, error: FormatError::lookup(error) })
     }
 }

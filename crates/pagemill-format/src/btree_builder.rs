@@ -134,7 +134,7 @@ impl<'o> BtreeBuilder<'o> {
     /// are done go to `sink` with their block; LSN and checksum are still to be set.
     ///
     /// # Errors
-    /// [`Error::Limit`] for an entry that is too long; the sink's.
+    /// [`crate::ErrorKind::Limit`] for an entry that is too long; the sink's.
     pub fn add<E, S>(&mut self, entry: &[u8], sink: &mut S) -> Result<(), E>
     where
         E: From<Error>,

@@ -3,6 +3,9 @@
 //! This crate never knows which file its bytes came from, so an error says the structure, the
 //! offset inside it and the finding; the crates above add file, fork, block and line pointer.
 //! Corruption and "not supported" stay apart: the first is damage, the second a refusal.
+//!
+//! Invariant: an error is no larger than a pointer, as the results of what is done for each value and tuple are moved
+//! about with room for one.
 
 use std::borrow::Cow;
 
@@ -11,7 +14,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What is wrong with the bytes of one structure.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+#[error(transparent)]
+pub struct Error(Box<ErrorKind>);
+
+/// The kinds of [`Error`].
+#[derive(Debug, thiserror::Error)]
+pub enum ErrorKind {
     /// The bytes cannot be what PostgreSQL wrote.
     #[error("corrupt {structure}: {what} (byte {offset})")]
     Corrupt {
@@ -42,22 +50,52 @@ pub enum Error {
 }
 
 impl Error {
-    /// An [`Error::Corrupt`].
+    /// An [`ErrorKind::Corrupt`].
+    #[cold]
     pub fn corrupt(
         structure: &'static str,
         offset: usize,
         what: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self::Corrupt { structure, offset, what: what.into() }
+        Self(Box::new(ErrorKind::Corrupt { structure, offset, what: what.into() }))
     }
 
-    /// An [`Error::Limit`].
+    /// An [`ErrorKind::Limit`].
+    #[cold]
     pub fn limit(message: impl Into<String>) -> Self {
-        Self::Limit { message: message.into() }
+        Self(Box::new(ErrorKind::Limit { message: message.into() }))
     }
 
-    /// An [`Error::Unsupported`].
+    /// An [`ErrorKind::Unsupported`].
+    #[cold]
     pub fn unsupported(structure: &'static str, what: impl Into<Cow<'static, str>>) -> Self {
-        Self::Unsupported { structure, what: what.into() }
+        Self(Box::new(ErrorKind::Unsupported { structure, what: what.into() }))
+    }
+
+    /// An [`ErrorKind::Lookup`].
+    #[cold]
+    pub fn lookup(source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(ErrorKind::Lookup(Box::new(source))))
+    }
+
+    /// What kind it is.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0
+    }
+
+    /// What kind it is, taken out.
+    pub fn into_kind(self) -> ErrorKind {
+        *self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_a_pointer() {
+        assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
+        assert_eq!(Error::limit("too long").to_string(), "too long");
     }
 }

@@ -42,7 +42,7 @@ impl<B: AsMut<[u8]>> HeapBuilder<B> {
     /// is full, and nothing was added.
     ///
     /// # Errors
-    /// [`crate::Error::Limit`] when the row is too big for any page; [`TupleForm::measure`]'s.
+    /// [`crate::ErrorKind::Limit`] when the row is too big for any page; [`TupleForm::measure`]'s.
     #[inline]
     pub fn add<R: Row + ?Sized>(
         &mut self,
@@ -56,7 +56,7 @@ impl<B: AsMut<[u8]>> HeapBuilder<B> {
     /// The same for a row that was measured.
     ///
     /// # Errors
-    /// [`crate::Error::Limit`] when it is too big for any page.
+    /// [`crate::ErrorKind::Limit`] when it is too big for any page.
     #[inline]
     pub fn add_measured<R: Row + ?Sized>(
         &mut self,

@@ -66,7 +66,7 @@ impl IndexForm {
     /// ones last.
     ///
     /// # Errors
-    /// [`Error::Limit`] for more than 32 columns.
+    /// [`crate::ErrorKind::Limit`] for more than 32 columns.
     pub fn new(name: &str, columns: &[ColumnLayout]) -> Result<Self> {
         if columns.len() > INDEX_MAX_KEYS {
             let message = format!(
@@ -89,7 +89,7 @@ impl IndexForm {
     /// was on error. Its length is what `out` grew by.
     ///
     /// # Errors
-    /// [`Error::Limit`] when the entry is too long for the index, in a server's words;
+    /// [`crate::ErrorKind::Limit`] when the entry is too long for the index, in a server's words;
     /// [`DataForm::measure`]'s.
     #[inline]
     pub fn form<R: Row + ?Sized>(&mut self, row: &R, tid: Tid, out: &mut Vec<u8>) -> Result<()> {

@@ -36,5 +36,5 @@ pub mod visibility_map_builder;
 pub mod wal;
 pub mod zstd;
 
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use ids::*;

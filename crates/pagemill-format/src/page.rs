@@ -167,7 +167,7 @@ impl<'a> Page<'a> {
     /// Checks the header; a new page must be zeros throughout.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] naming the first field that cannot be.
+    /// [`crate::ErrorKind::Corrupt`] naming the first field that cannot be.
     #[inline]
     pub fn check_header(self) -> Result<()> {
         let (lower, upper, special) = (self.u16_at(12), self.u16_at(14), self.u16_at(16));
@@ -253,7 +253,7 @@ impl<'a> Page<'a> {
     /// The bytes a normal line pointer points to.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when they do not lie, aligned to 8, between `upper` and `special`.
+    /// [`crate::ErrorKind::Corrupt`] when they do not lie, aligned to 8, between `upper` and `special`.
     #[inline]
     pub fn item(self, lp: LinePointer) -> Result<&'a [u8]> {
         let (start, end) = (lp.offset(), lp.offset() + lp.len());

@@ -55,7 +55,7 @@ impl<'a> PageBuilder<'a> {
     /// Goes on with a page that was made before.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when its header is not sound, or it was never initialised.
+    /// [`crate::ErrorKind::Corrupt`] when its header is not sound, or it was never initialised.
     pub fn resume(page: &'a mut BlockBytes) -> Result<Self> {
         let view = Page::new(page);
         view.check_header()?;

@@ -71,7 +71,7 @@ impl<'a> HeapTuple<'a> {
     /// Takes the bytes of an item, checking that the header is whole and `hoff` sound.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when they cannot be a heap tuple.
+    /// [`crate::ErrorKind::Corrupt`] when they cannot be a heap tuple.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         if bytes.len() <= TUPLE_HEADER_BYTES {
@@ -193,7 +193,7 @@ impl<'a> TupleData<'a> {
     /// its length word): a tuple whose first 12 header bytes are length, typmod and type.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when the header does not fit.
+    /// [`crate::ErrorKind::Corrupt`] when the header does not fit.
     pub fn parse_composite(payload: &'a [u8]) -> Result<(Oid, i32, Self)> {
         const COMPOSITE: &str = "composite";
         const LENGTH_WORD: usize = varlena::VARLENA_HEADER_BYTES;
@@ -246,7 +246,7 @@ impl AttributeLayout {
     /// Reads `attlen` and `attalign`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a pair no type has.
+    /// [`crate::ErrorKind::Corrupt`] for a pair no type has.
     pub fn new(len: i16, align: u8) -> Result<Self> {
         let align = match align {
             b'c' => 1,
@@ -274,7 +274,7 @@ impl AttributeLayout {
     /// Where a value of this shape starts at or after `at`, and where it ends.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when the value runs past the end of `data`.
+    /// [`crate::ErrorKind::Corrupt`] when the value runs past the end of `data`.
     #[inline]
     pub fn locate(self, data: &[u8], at: usize) -> Result<(usize, usize)> {
         // A short or TOAST header never starts with a zero byte; padding always does.
@@ -285,7 +285,7 @@ impl AttributeLayout {
     /// Where a value of this shape that starts at `start` ends, both.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when the value runs past the end of `data`.
+    /// [`crate::ErrorKind::Corrupt`] when the value runs past the end of `data`.
     #[inline]
     pub fn locate_at(self, data: &[u8], start: usize) -> Result<(usize, usize)> {
         let end = match self.len {
@@ -373,7 +373,7 @@ impl TupleLayout {
     /// Finds the first `wanted` attributes of a tuple, replacing what `spans` held.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when a value runs past the tuple.
+    /// [`crate::ErrorKind::Corrupt`] when a value runs past the tuple.
     #[inline]
     pub fn spans(&self, tuple: &TupleData<'_>, wanted: usize, spans: &mut Vec<Span>) -> Result<()> {
         spans.clear();

@@ -72,7 +72,7 @@ impl TupleSize {
     /// Bytes on a page, checked against what a page has room for.
     ///
     /// # Errors
-    /// [`Error::Limit`] as a server says it.
+    /// [`crate::ErrorKind::Limit`] as a server says it.
     #[inline]
     pub fn on_page(self) -> Result<usize> {
         let bytes = max_align(self.bytes());
@@ -97,7 +97,7 @@ impl TupleForm {
     /// The form of tuples with these columns, dropped ones included.
     ///
     /// # Errors
-    /// [`Error::Limit`] for more columns than a tuple can have.
+    /// [`crate::ErrorKind::Limit`] for more columns than a tuple can have.
     pub fn new(columns: &[ColumnLayout]) -> Result<Self> {
         if columns.len() > MAX_ATTRIBUTES {
             let message =

@@ -41,7 +41,7 @@ impl AttributeStorage {
     /// Reads `attstorage`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a letter that stands for none.
+    /// [`crate::ErrorKind::Corrupt`] for a letter that stands for none.
     pub fn from_byte(byte: u8) -> Result<Self> {
         match byte {
             b'p' => Ok(Self::Plain),
@@ -152,7 +152,7 @@ impl DataForm {
     /// What the row's attributes take.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when a value of fixed length is not of that length, [`Error::Limit`] when one
+    /// [`crate::ErrorKind::Corrupt`] when a value of fixed length is not of that length, [`crate::ErrorKind::Limit`] when one
     /// is longer than any value can be.
     #[inline]
     pub fn measure<R: Row + ?Sized>(&self, row: &R) -> Result<DataSize> {

@@ -15,7 +15,7 @@ use pagemill_format::tuple::infomask::{XMAX_INVALID, XMIN_FROZEN};
 use pagemill_format::tuple_builder::{TupleForm, TupleStamp};
 use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout, Value};
 use pagemill_format::varlena::Compression;
-use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Error, Oid, TransactionId};
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, ErrorKind, Oid, TransactionId};
 use pagemill_testkit::PgInstall;
 use pagemill_testkit::install::REQUIRED_MAJOR;
 use pagemill_testkit::prepared::empty_cluster;
@@ -311,6 +311,6 @@ fn a_row_that_fits_no_page_is_refused_in_the_servers_words() {
     let value = [0; 8140];
     let row: &[Value<'_>] = &[Value::Plain(&value)];
     let error = heap.add(&form, row, stamp).unwrap_err();
-    assert!(matches!(error, Error::Limit { .. }));
+    assert!(matches!(error.kind(), ErrorKind::Limit { .. }));
     assert_eq!(error.to_string(), "row is too big: size 8168, maximum size 8160");
 }

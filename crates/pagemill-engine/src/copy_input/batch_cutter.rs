@@ -219,7 +219,7 @@ fn first_cut(rules: &CopyRules, bytes: &[u8], is_end: bool) -> Option<Cut> {
         // A header that is passed over may have a fault, if it has an end.
         let is_row = match read {
             Ok(row) => row.is_some(),
-            Err(fault) => fault.row.is_some(),
+            Err(fault) => fault.has_row(),
         };
         if let (Some(newline), true) = (reader.newline, is_row) {
             let rest = bytes.get(reader.position..).unwrap_or_default();

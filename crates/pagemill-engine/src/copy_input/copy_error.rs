@@ -77,9 +77,14 @@ impl fmt::Display for CopyError {
 
 impl std::error::Error for CopyError {}
 
-/// What is wrong with a row, before its line and its input are looked at.
+/// What is wrong with a row, before its line and its input are looked at. A pointer, as every result of reading a row
+/// has room for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RowFault {
+pub(super) struct RowFault(Box<FaultParts>);
+
+/// What a fault is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FaultParts {
     pub(super) message: String,
     pub(super) hint: Option<&'static str>,
     /// Where the row is, if it was read to its end and can be shown.
@@ -88,17 +93,29 @@ pub(super) struct RowFault {
 
 impl RowFault {
     /// A fault of the line, found before its end.
+    #[cold]
     pub(super) fn line(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, row: None }
+        Self(Box::new(FaultParts { message: message.into(), hint: None, row: None }))
     }
 
     /// A fault of a row that was read to its end.
+    #[cold]
     pub(super) fn row(message: impl Into<String>, row: Range<usize>) -> Self {
-        Self { message: message.into(), hint: None, row: Some(row) }
+        Self(Box::new(FaultParts { message: message.into(), hint: None, row: Some(row) }))
     }
 
-    pub(super) fn with_hint(self, hint: &'static str) -> Self {
-        Self { hint: Some(hint), ..self }
+    pub(super) fn with_hint(mut self, hint: &'static str) -> Self {
+        self.0.hint = Some(hint);
+        self
+    }
+
+    /// True when the row was read to its end.
+    pub(super) fn has_row(&self) -> bool {
+        self.0.row.is_some()
+    }
+
+    pub(super) fn into_parts(self) -> FaultParts {
+        *self.0
     }
 }
 

@@ -9,11 +9,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::batch_cutter::Batch;
-use super::copy_error::{CopyError, EXTRA_DATA, ErrorPlace, MOST_BYTES_SHOWN, RowFault};
+use super::copy_error::{
+    CopyError, EXTRA_DATA, ErrorPlace, FaultParts, MOST_BYTES_SHOWN, RowFault,
+};
 use super::copy_from_options::{CopyRules, Header};
 use super::row_fields::RowFields;
 use super::row_reader::RowReader;
-use crate::error::{Error, Result};
+
+/// A row's result has room for a pointer to what is wrong with it.
+type Result<T> = std::result::Result<T, Box<CopyError>>;
 
 /// Reads batches; keeps the buffers that rows need. Each thread has its own.
 #[derive(Clone, Debug)]
@@ -55,6 +59,7 @@ impl Rows<'_> {
     ///
     /// # Errors
     /// What is wrong with the row, in COPY's words. There is nothing to be read behind it.
+    #[inline]
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {
         if std::mem::take(&mut self.header_is_due) {
             self.pass_header()?;
@@ -82,7 +87,7 @@ impl Rows<'_> {
         self.reader.ended |= self.reader.at_marker;
         match header {
             // Only a header that must match is taken apart.
-            Err(fault) if fault.row.is_some() && self.reader.rules.header == Header::Skip => Ok(()),
+            Err(fault) if fault.has_row() && self.reader.rules.header == Header::Skip => Ok(()),
             Err(fault) => Err(self.error(fault)),
             Ok(_) if self.reader.rules.header == Header::Skip => Ok(()),
             Ok(text) => {
@@ -104,7 +109,7 @@ impl Rows<'_> {
         0..0
     }
 
-    fn match_header(&self) -> Result<(), String> {
+    fn match_header(&self) -> std::result::Result<(), String> {
         let rules = self.reader.rules;
         let (got, expected) = (self.fields.len(), rules.columns.len());
         if got != expected {
@@ -116,7 +121,7 @@ impl Rows<'_> {
         names.try_for_each(|(place, name)| self.match_name(place, name))
     }
 
-    fn match_name(&self, place: usize, name: &[u8]) -> Result<(), String> {
+    fn match_name(&self, place: usize, name: &[u8]) -> std::result::Result<(), String> {
         let encoding = &self.reader.rules.encoding;
         let found = match self.fields.value(self.reader.bytes, place) {
             Some(found) if found == name => return Ok(()),
@@ -131,11 +136,11 @@ impl Rows<'_> {
     }
 
     #[cold]
-    fn error(&self, fault: RowFault) -> Error {
-        let place = fault.row.map_or(ErrorPlace::Line, |row| ErrorPlace::Row(self.shown(row)));
-        let RowFault { message, hint, .. } = fault;
+    fn error(&self, fault: RowFault) -> Box<CopyError> {
+        let FaultParts { message, hint, row } = fault.into_parts();
+        let place = row.map_or(ErrorPlace::Line, |row| ErrorPlace::Row(self.shown(row)));
         let (input, line) = (Arc::clone(self.input), self.reader.line);
-        Error::Copy(Box::new(CopyError { input, line, place, message, hint }))
+        Box::new(CopyError { input, line, place, message, hint })
     }
 
     fn shown(&self, row: Range<usize>) -> String {
@@ -181,14 +186,14 @@ impl<'r> Row<'r> {
     }
 
     #[cold]
-    fn missing(&self, column: usize) -> Error {
+    fn missing(&self, column: usize) -> Box<CopyError> {
         let name = self.rows.reader.rules.column_name(column);
         self.error(format!("missing data for column \"{name}\""))
     }
 
     /// An error that is about the whole row.
     #[cold]
-    pub fn error(&self, message: impl Into<String>) -> Error {
+    pub fn error(&self, message: impl Into<String>) -> Box<CopyError> {
         self.rows.error(RowFault::row(message, self.text.clone()))
     }
 

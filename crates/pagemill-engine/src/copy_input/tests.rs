@@ -32,7 +32,8 @@ fn collect(rows: &mut Rows<'_>, columns: usize) -> (Vec<ReferenceRow>, Result<()
         match rows.next_row().map(|row| row.map(|row| owned(&row, columns))) {
             Ok(None) => return (all, Ok(())),
             Ok(Some(Ok(row))) => all.push(row),
-            Ok(Some(Err(error))) | Err(error) => return (all, Err(error)),
+            Ok(Some(Err(error))) => return (all, Err(error)),
+            Err(error) => return (all, Err(error.into())),
         }
     }
 }
@@ -356,7 +357,7 @@ fn an_error_shows_the_row_or_the_value_cut_after_a_hundred_bytes() {
         let work = |_: &mut (), rows: &mut Rows<'_>| {
             let row = rows.next_row()?.unwrap();
             let value = || Error::Copy(Box::new(row.value_error(1, "bad")));
-            Err(if is_value { value() } else { row.error("bad") })
+            Err(if is_value { value() } else { row.error("bad").into() })
         };
         match run(input, 1, || (), work, |()| Ok(())) {
             Err(Error::Copy(error)) => error.context(),

@@ -20,7 +20,7 @@ use super::page_run::{PageFill, PageRun, Piece, Pieces};
 use super::plan::LoadPlan;
 use super::used_ids::UsedIds;
 use crate::copy_input::{CopyError, Row as CopyRow};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Memory for values that grew beyond this for one large row is given back.
 const KEPT_BYTES: usize = 1 << 20;
@@ -122,7 +122,7 @@ impl<'a, 's> RowFormer<'a, 's> {
     /// # Errors
     /// What is wrong with the row, in COPY's words.
     #[inline]
-    pub(super) fn add(&mut self, row: &CopyRow<'_>) -> Result<()> {
+    pub(super) fn add(&mut self, row: &CopyRow<'_>) -> Result<(), Box<CopyError>> {
         self.payloads.clear();
         self.spans.clear();
         self.spans.resize(self.plan.columns.len(), Span::NULL);
@@ -131,7 +131,7 @@ impl<'a, 's> RowFormer<'a, 's> {
             if let Err(message) = self.read_value(position, text) {
                 let error = row.value_error(field, message);
                 if !self.puts_aside {
-                    return Err(Error::Copy(Box::new(error)));
+                    return Err(Box::new(error));
                 }
                 self.rejected.push(error);
                 return Ok(());
