@@ -19,7 +19,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use pagemill_format::BlockNumber;
 use pagemill_io::ForkFiles;
-use pagemill_stream::{ReadStream, ReadStreamOptions};
+use pagemill_stream::{ReadStream, ReadStreamOptions, Run};
 
 /// Blocks nobody wants that are read to join two that are wanted: cheaper than another call.
 const BRIDGED_BLOCKS: u32 = 2;
@@ -154,7 +154,7 @@ impl Slots {
         let mut stream = ReadStream::new(files, bridged(&wanted), reading);
         let mut last = 0..0;
         while let Some(run) = stream.next_run() {
-            let Ok((first, pages)) = run else {
+            let Ok(Run { first, pages, .. }) = run else {
                 // It may be that the last run was mapped, and its file failed while it was copied.
                 // What is lost is read once more, on its own, before it counts as lost.
                 self.lose(std::mem::take(&mut last));

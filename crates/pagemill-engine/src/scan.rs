@@ -16,7 +16,7 @@ use pagemill_format::BlockNumber;
 use pagemill_format::page::Page;
 use pagemill_format::tuple::HeapTuple;
 use pagemill_io::ForkFiles;
-use pagemill_stream::ReadStream;
+use pagemill_stream::{ReadStream, Run};
 use pagemill_sys::prefetch;
 
 use crate::damage::{DamageLog, damage_of, read_damage};
@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::scan_plan::ScanPlan;
 
 /// How many pages ahead of its use the beginning of a page is asked for. Pages of a mapping come out of memory, and waiting
-/// for them one by one took a third of a count.
+/// for them one by one took a third of a count. Of pages whose checksums are verified the next one is asked for as a whole.
 const PREFETCHED: usize = 4;
 /// The header and the first line pointers.
 const PREFETCHED_BYTES: usize = 128;
@@ -103,7 +103,7 @@ impl<'a> Scan<'a> {
         let mut stream = ReadStream::new(files, blocks, self.plan.stream_options());
         let mut end = NewEnd::default();
         while let Some(run) = stream.next_run() {
-            let (first, pages) = match run {
+            let Run { first, pages, is_mapped } = match run {
                 Ok(run) => run,
                 Err(error) => {
                     if error.block().is_some_and(|block| end.is_before(block, self.plan, files)) {
@@ -114,7 +114,9 @@ impl<'a> Scan<'a> {
                 }
             };
             for (at, (block, bytes)) in (first.0..).map(BlockNumber).zip(pages).enumerate() {
-                if let Some(soon) = pages.get(at + PREFETCHED) {
+                if is_mapped && cluster.verify_checksums() {
+                    pages.get(at + 1).into_iter().for_each(|next| prefetch(next));
+                } else if let Some(soon) = pages.get(at + PREFETCHED) {
                     prefetch(&soon[..PREFETCHED_BYTES]);
                 }
                 let place = Place { files, block };

@@ -12,7 +12,7 @@ use pagemill_sim::{
     Balance, CloudSheet, DriveSheet, Faults, HardDiskSheet, KernelSettings, NvmeSheet,
     SimulatedDisk, VolumeModel,
 };
-use pagemill_stream::{ReadStream, ReadStreamOptions};
+use pagemill_stream::{ReadStream, ReadStreamOptions, Run};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -138,7 +138,7 @@ proptest! {
             let before = found.len();
             if by_run {
                 match stream.next_run() {
-                    Some(Ok((first, pages))) => {
+                    Some(Ok(Run { first, pages, .. })) => {
                         found.extend((first.0..).zip(pages).map(|(block, page)| Ok((block, stamp(page)))));
                     }
                     Some(Err(error)) => found.push(Err(error.block().unwrap().0)),

@@ -20,7 +20,7 @@ pub use buffer_pool::{BufferPool, NoUnpinnedBuffers, PageKey, PinnedPage, Ring, 
 pub use page_cache::PageCache;
 pub use page_reader::PageReader;
 pub use read_stream::{
-    DEFAULT_IO_COMBINE_LIMIT, MAX_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions,
+    DEFAULT_IO_COMBINE_LIMIT, MAX_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions, Run,
 };
 pub use scan_order::ScanOrder;
 pub use sync_scans::{JoinedScan, SyncScans};

@@ -103,6 +103,17 @@ impl Default for ReadStreamOptions {
     }
 }
 
+/// Pages of consecutive blocks that a stream hands out together.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'s> {
+    /// The first block.
+    pub first: BlockNumber,
+    /// The pages, one at least.
+    pub pages: &'s [BlockBytes],
+    /// True for pages that come out of memory as they are used, and were not copied just now.
+    pub is_mapped: bool,
+}
+
 /// Reads the blocks an iterator names from one fork.
 #[derive(Debug)]
 pub struct ReadStream<'f, I: Iterator<Item = BlockNumber>> {
@@ -251,10 +262,12 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
     ///
     /// # Errors
     /// Names the block. The stream goes on with the block after it.
-    pub fn next_run(&mut self) -> Option<Result<(BlockNumber, &[BlockBytes]), Error>> {
+    pub fn next_run(&mut self) -> Option<Result<Run<'_>, Error>> {
         match self.advance(u32::MAX)? {
             Ok((first, place, count)) => {
-                Some(Ok((first, &self.current.pages()[place..place + count])))
+                let pages = &self.current.pages()[place..place + count];
+                let is_mapped = matches!(self.current.pages, Pages::Mapped(_));
+                Some(Ok(Run { first, pages, is_mapped }))
             }
             Err(error) => Some(Err(error)),
         }

@@ -18,7 +18,7 @@ use pagemill_format::page_builder::set_lsn;
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, checksum};
 use pagemill_io::{Create, ForkFiles, OpenForWrite, WritableFork, sync_all};
-use pagemill_stream::{MAX_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions, WriteStream};
+use pagemill_stream::{MAX_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions, Run, WriteStream};
 use pagemill_sys::{AlignedBuffer, WriteBack};
 
 use super::page_guard::PageGuard;
@@ -123,7 +123,7 @@ impl Copying<'_> {
         let mut stream = ReadStream::new(source, blocks, READING);
         let mut filled = 0;
         while let Some(run) = stream.next_run() {
-            let (first, pages) = run.map_err(cluster_error)?;
+            let Run { first, pages, .. } = run.map_err(cluster_error)?;
             let end = filled + pages.len() * BLOCK_SIZE;
             // Infallible: the fork has no more blocks than the buffer has room for.
             let room = &mut self.buffer[filled..end];
@@ -156,7 +156,7 @@ impl Copying<'_> {
         let mut stream = ReadStream::new(source, blocks, READING);
         let mut piece = Piece::new(&mut target)?;
         while let Some(run) = stream.next_run() {
-            let (first, mut pages) = run.map_err(cluster_error)?;
+            let Run { first, mut pages, .. } = run.map_err(cluster_error)?;
             let mut block = first;
             while !pages.is_empty() {
                 let taken = piece.fill(block, pages);

@@ -21,7 +21,9 @@ use pagemill_io::{
     CopyMethod, Create, FileExtension, ForkFiles, IoMethod, OpenForWrite, ReadSettings,
     RealFileSystem, Storage, WritableFile,
 };
-use pagemill_stream::{ReadStream, ReadStreamOptions, WriteStream, WriteStreamOptions, open_fork};
+use pagemill_stream::{
+    ReadStream, ReadStreamOptions, Run, WriteStream, WriteStreamOptions, open_fork,
+};
 
 use crate::cancel::Cancel;
 use crate::contestant::{Contestant, Work};
@@ -221,7 +223,7 @@ impl Copying<'_> {
         let mut stream = ReadStream::new(&files, blocks, options);
         while let Some(run) = stream.next_run() {
             self.cancel.check()?;
-            let (first, pages) = run?;
+            let Run { first, pages, .. } = run?;
             take(self, first, pages)?;
         }
         Ok(())

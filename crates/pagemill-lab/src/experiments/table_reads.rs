@@ -100,8 +100,8 @@ impl TableFiles {
         let mut rows = 0;
         while let Some(run) = stream.next_run() {
             cancel.check()?;
-            let (_, pages) = run?;
-            rows += pages
+            rows += run?
+                .pages
                 .iter()
                 .map(|page| u64::from(Page::new(page).count_normal().unwrap_or(0)))
                 .sum::<u64>();

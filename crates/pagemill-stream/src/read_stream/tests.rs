@@ -116,7 +116,7 @@ fn drain_mixed<I: Iterator<Item = BlockNumber>>(
             continue;
         }
         match stream.next_run() {
-            Some(Ok((first, pages))) => {
+            Some(Ok(Run { first, pages, .. })) => {
                 let stamps = pages.iter().map(stamp_of);
                 all.extend((first.0..).zip(stamps).map(Ok));
             }
@@ -284,7 +284,7 @@ fn a_run_never_crosses_a_segment_edge() {
     let edge = SEGMENT_BLOCKS;
     let asked = numbers(edge - 2..edge + 4);
     let mut stream = ReadStream::new(&files, asked, limit(16));
-    let (first, pages) = stream.next_run().unwrap().unwrap();
+    let Run { first, pages, .. } = stream.next_run().unwrap().unwrap();
     assert_eq!((first.0, pages.len()), (edge - 2, 2));
     let expected: Vec<Outcome> = (edge..edge + 4).map(|n| Ok((n, n))).collect();
     assert_eq!(drain(&mut stream), expected);
