@@ -131,11 +131,10 @@ impl MethodUse {
     }
 }
 
-/// True for the stretches that try the dearer method once more: the 2nd, 16th, 128th and so on, and
-/// every 512th.
+/// True for the stretches that try the dearer method once more: the 2nd, 4th and 8th, as a process has its dearest
+/// moments in the beginning, the 64th, and every 512th.
 fn is_trial(stretch: u64) -> bool {
-    let early = stretch.is_power_of_two() && stretch.trailing_zeros() % 3 == 1;
-    stretch > 1 && (stretch.is_multiple_of(512) || early)
+    matches!(stretch, 2 | 4 | 8 | 64) || stretch > 0 && stretch.is_multiple_of(512)
 }
 
 #[cfg(test)]
