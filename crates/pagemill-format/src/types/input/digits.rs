@@ -60,10 +60,23 @@ pub(super) fn base_of(text: &[u8]) -> (u32, usize) {
 /// The value of a text of 1 to 19 digits and nothing else.
 #[inline]
 pub(super) fn whole(text: &[u8]) -> Option<u64> {
-    if text.is_empty() || text.len() > MAX_DIGITS {
-        return None;
+    match text.len() {
+        8..=16 => eight_to_sixteen(text),
+        1..=MAX_DIGITS => append(0, text),
+        _ => None,
     }
-    append(0, text)
+}
+
+/// 8 to 16 digits: the last eight, and those before them with zeros in front. No branch depends on how many they are, as
+/// that changes from one number to the next.
+#[inline]
+fn eight_to_sixteen(text: &[u8]) -> Option<u64> {
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    let (first, last) = (*text.first_chunk::<8>()?, *text.last_chunk::<8>()?);
+    // Of the first eight, those that are among the last eight as well are shifted out.
+    let zeros = 8 * 16u32.saturating_sub(text.len() as u32);
+    let high = u64::from_le_bytes(first).unbounded_shl(zeros) | ZEROS.unbounded_shr(64 - zeros);
+    Some(eight_digits(high.to_le_bytes())? * 100_000_000 + eight_digits(last)?)
 }
 
 /// `value` with the digits of `text` behind it; they must be so few that it all fits 64 bits.
