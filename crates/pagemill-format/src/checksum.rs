@@ -83,7 +83,7 @@ pub fn is_new(page: &BlockBytes) -> bool {
 }
 
 /// A page that is to be hashed. Not a closure: the call of one is not sure to be inlined, and what is not is compiled to
-/// the least instruction set, which takes four times as long.
+/// the least instruction set, which takes twice as long.
 struct PageHash<'a>(&'a BlockBytes);
 
 impl pulp::WithSimd for PageHash<'_> {
