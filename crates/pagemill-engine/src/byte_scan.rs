@@ -8,7 +8,7 @@
 //! Invariants: [`ByteScan::clean_prefix`] and [`ByteScan::clean_suffix`] agree with the test on
 //! every byte; bytes outside the slice are never looked at.
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 /// Bytes tested together before the first branch.
 const BLOCK: usize = 64;
@@ -86,11 +86,23 @@ impl<T: ByteTest> ByteScan<T> {
     /// A position before which all is clean: the start of the first small block with a hit, or the
     /// end.
     fn first_hit_block(&self, bytes: &[u8]) -> usize {
-        let test = self.test;
-        self.arch.dispatch(
-            #[inline(always)]
-            || first_hit_block(test, bytes),
-        )
+        self.arch.dispatch(FirstHitBlock { test: self.test, bytes })
+    }
+}
+
+/// [`first_hit_block`] for the widest instructions. A type, not a closure: only what is inlined into the caller made
+/// for them is compiled to them, and a closure need not be.
+struct FirstHitBlock<'a, T> {
+    test: T,
+    bytes: &'a [u8],
+}
+
+impl<T: ByteTest> WithSimd for FirstHitBlock<'_, T> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> usize {
+        first_hit_block(self.test, self.bytes)
     }
 }
 

@@ -24,7 +24,8 @@ use crate::error::Result;
 use crate::scan_plan::ScanPlan;
 
 /// How many pages ahead of its use the beginning of a page is asked for. Pages of a mapping come out of memory, and waiting
-/// for them one by one took a third of a count. Of pages whose checksums are verified the next one is asked for as a whole.
+/// for them one by one took a third of a count. Of pages that are read through, for their checksums or their tuples, the
+/// next one is asked for as a whole.
 const PREFETCHED: usize = 4;
 /// The header and the first line pointers.
 const PREFETCHED_BYTES: usize = 128;
@@ -61,7 +62,8 @@ impl<'a> Scan<'a> {
     /// The visible tuples of ranges of blocks, counted.
     pub(crate) fn count(&mut self, ranges: &[Range<u32>], damage: &mut DamageLog) -> Result<u64> {
         let mut rows = 0;
-        self.pages(ranges, damage, |place, page, log, damage| {
+        let reads_through = self.plan.cluster.verify_checksums();
+        self.pages(ranges, reads_through, damage, |place, page, log, damage| {
             rows += heap::count_tuples(page, log, |number, fault| {
                 damage.report(place.tuple_damage(number, fault)?)
             })?;
@@ -78,7 +80,7 @@ impl<'a> Scan<'a> {
         mut visit: impl FnMut(Place<'_>, u16, HeapTuple<'_>, &mut DamageLog) -> Result<()>,
     ) -> Result<()> {
         let backward = self.plan.order().backward;
-        self.pages(ranges, damage, |place, page, log, damage| {
+        self.pages(ranges, true, damage, |place, page, log, damage| {
             let each = |number, tuple: std::result::Result<_, TupleFault>| match tuple {
                 Ok(tuple) => visit(place, number, tuple, damage),
                 Err(fault) => damage.report(place.tuple_damage(number, fault)?),
@@ -90,9 +92,11 @@ impl<'a> Scan<'a> {
         })
     }
 
+    /// Hands every page to `visit`. `reads_through`: all bytes of a page will be looked at, not only its line pointers.
     fn pages(
         &mut self,
         ranges: &[Range<u32>],
+        reads_through: bool,
         damage: &mut DamageLog,
         mut visit: impl FnMut(Place<'_>, Page<'_>, &mut ClusterLog, &mut DamageLog) -> Result<()>,
     ) -> Result<()> {
@@ -114,7 +118,7 @@ impl<'a> Scan<'a> {
                 }
             };
             for (at, (block, bytes)) in (first.0..).map(BlockNumber).zip(pages).enumerate() {
-                if is_mapped && cluster.verify_checksums() {
+                if is_mapped && reads_through {
                     pages.get(at + 1).into_iter().for_each(|next| prefetch(next));
                 } else if let Some(soon) = pages.get(at + PREFETCHED) {
                     prefetch(&soon[..PREFETCHED_BYTES]);
