@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pagemill_cluster::heap::{self, TupleFault};
 use pagemill_cluster::page_check::check_or_read_again;
 use pagemill_cluster::{ClusterLog, Damage};
-use pagemill_format::BlockNumber;
-use pagemill_format::page::Page;
+use pagemill_format::page::{LINE_POINTER_BYTES, PAGE_HEADER_BYTES, Page};
 use pagemill_format::tuple::HeapTuple;
+use pagemill_format::{BlockBytes, BlockNumber};
 use pagemill_io::ForkFiles;
 use pagemill_stream::{ReadStream, Run};
 use pagemill_sys::prefetch;
@@ -27,8 +27,9 @@ use crate::scan_plan::ScanPlan;
 /// for them one by one took a third of a count. Of pages that are read through, for their checksums or their tuples, the
 /// next one is asked for as a whole.
 const PREFETCHED: usize = 4;
-/// The header and the first line pointers.
-const PREFETCHED_BYTES: usize = 128;
+/// The most of it: the header and 250 line pointers, which pages of a table mostly have about as many of as their
+/// neighbours.
+const MOST_PREFETCHED_BYTES: usize = 1024;
 
 /// What can be watched while an operation runs.
 #[derive(Debug, Default)]
@@ -121,7 +122,7 @@ impl<'a> Scan<'a> {
                 if is_mapped && reads_through {
                     pages.get(at + 1).into_iter().for_each(|next| prefetch(next));
                 } else if let Some(soon) = pages.get(at + PREFETCHED) {
-                    prefetch(&soon[..PREFETCHED_BYTES]);
+                    prefetch(&soon[..front_bytes(bytes)]);
                 }
                 let place = Place { files, block };
                 let mut again = None;
@@ -137,6 +138,12 @@ impl<'a> Scan<'a> {
         }
         Ok(())
     }
+}
+
+/// How long the front of a page is, its header and line pointers.
+fn front_bytes(bytes: &BlockBytes) -> usize {
+    let pointers = usize::from(Page::new(bytes).line_pointer_count());
+    (PAGE_HEADER_BYTES + pointers * LINE_POINTER_BYTES).min(MOST_PREFETCHED_BYTES)
 }
 
 /// Where a running server cut the table off after its files were opened, as VACUUM does with empty

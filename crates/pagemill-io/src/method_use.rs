@@ -20,13 +20,16 @@ const CACHED: [IoMethod; 2] = [IoMethod::Mmap, IoMethod::Pread];
 /// No copy of a block is cheaper than this, in picoseconds: 8 kB at 32 GB/s.
 const CHEAPER_THAN_A_COPY: u64 = 250_000;
 
+/// How many times as dear a method is that is seldom tried again.
+const HOPELESS: u64 = 2;
+
 /// Shared by all threads that read through the storage.
 #[derive(Debug, Default)]
 pub struct MethodUse {
     blocks: [AtomicU64; IoMethod::ALL.len()],
     /// Picoseconds for one cached block, the pages' use included; 0 when never measured.
     costs: [AtomicU64; IoMethod::ALL.len()],
-    cached_stretches: AtomicU64,
+    cached_windows: AtomicU64,
     ring_refused: AtomicBool,
     mapping_refused: AtomicBool,
     reasons: Mutex<Vec<String>>,
@@ -69,7 +72,7 @@ impl MethodUse {
             )),
             [(one, Some(cost)), _] if cost < CHEAPER_THAN_A_COPY => reasons
                 .push(format!("cached: {one} {} ns a block, cheaper than any copy", cost / 1000)),
-            _ if self.cached_stretches.load(Relaxed) > 0 => {
+            _ if self.cached_windows.load(Relaxed) > 0 => {
                 reasons.push("cached: mmap, too little to compare it with pread".into());
             }
             _ => {}
@@ -77,12 +80,12 @@ impl MethodUse {
         reasons
     }
 
-    /// The method to read a cached stretch with: the cheapest one, once each was tried.
+    /// The method to read a window of cached blocks with: the cheapest one, once each was tried.
     pub fn cached_choice(&self, may_map: bool) -> IoMethod {
         if !self.maps(may_map) {
             return IoMethod::Pread;
         }
-        let stretch = self.cached_stretches.fetch_add(1, Relaxed);
+        let window = self.cached_windows.fetch_add(1, Relaxed);
         if self.cost(IoMethod::Mmap).is_some_and(|cost| cost < CHEAPER_THAN_A_COPY) {
             return IoMethod::Mmap;
         }
@@ -92,10 +95,12 @@ impl MethodUse {
         let [one, other] = CACHED;
         let (best, dearer) =
             if self.cost(one) <= self.cost(other) { (one, other) } else { (other, one) };
-        if is_trial(stretch) { dearer } else { best }
+        let hopeless = self.cost(dearer) > self.cost(best).map(|cost| HOPELESS * cost);
+        let again = if hopeless { is_late_trial(window) } else { is_trial(window) };
+        if again { dearer } else { best }
     }
 
-    /// Takes note of the time that a cached stretch took.
+    /// Takes note of the time that a window of cached blocks took.
     pub fn measured(&self, method: IoMethod, blocks: u32, took: Duration) {
         let picoseconds = took.as_nanos().saturating_mul(1000) / u128::from(blocks.max(1));
         let now = u64::try_from(picoseconds).unwrap_or(u64::MAX).max(1);
@@ -131,10 +136,16 @@ impl MethodUse {
     }
 }
 
-/// True for the stretches that try the dearer method once more: the 2nd, 4th and 8th, as a process has its dearest
-/// moments in the beginning, the 64th, and every 512th.
-fn is_trial(stretch: u64) -> bool {
-    matches!(stretch, 2 | 4 | 8 | 64) || stretch > 0 && stretch.is_multiple_of(512)
+/// True for the windows that try the dearer method once more: the 2nd and 4th, as a process has its dearest moments in
+/// the beginning, and the late ones.
+fn is_trial(window: u64) -> bool {
+    matches!(window, 2 | 4) || is_late_trial(window)
+}
+
+/// True for the windows that try even a hopeless method once more, as it may have been disturbed: the 8th, the 64th, and
+/// every 512th.
+fn is_late_trial(window: u64) -> bool {
+    matches!(window, 8 | 64) || window > 0 && window.is_multiple_of(512)
 }
 
 #[cfg(test)]
@@ -185,7 +196,7 @@ mod tests {
         let used = MethodUse::default();
         used.measured(IoMethod::Mmap, 1, Duration::from_nanos(9000));
         used.measured(IoMethod::Pread, 1, Duration::from_nanos(600));
-        let tried = (0..20).filter(|_| used.cached_choice(true) == IoMethod::Mmap).count();
-        assert!(tried >= 2);
+        let tried = (0..100).filter(|_| used.cached_choice(true) == IoMethod::Mmap).count();
+        assert_eq!(tried, 2);
     }
 }

@@ -6,7 +6,7 @@
 //!                  all │                      │ not all, or not known
 //!          mmap or pread, whichever        read in order │            │ here and there
 //!          took less time per block          pread, or mmap where     io_uring, or worker
-//!          on the stretches before            much is read ahead;      where there is none
+//!          on the windows before              much is read ahead;      where there is none
 //!                                             on mirrors worker;
 //!                                             backward as here and there
 //! ```
@@ -14,10 +14,10 @@
 //! Cached blocks that are read here and there come by `pread`: a mapping was no faster, and would hold all that
 //! was ever looked at.
 //!
-//! A *stretch* is [`STRETCH`] consecutive blocks. The cached choice is tried, not assumed: how dear a
-//! mapping is depends on the size of the folios that whoever wrote or read the file left behind, which
-//! nothing tells. The time measured is that of reading and of using the pages together, as a mapping
-//! moves cost from the one to the other.
+//! A *stretch* is [`STRETCH`] consecutive blocks; what is cached of them is looked at once. The cached choice is tried,
+//! not assumed: how dear a mapping is depends on the size of the folios that whoever wrote or read the file left behind,
+//! which nothing tells. It is made for each [`WINDOW`], so that trying the dearer method is soon over. The time measured
+//! is that of reading and of using the pages together, as a mapping moves cost from the one to the other.
 //!
 //! Invariants: the choice never changes what is read; a method that was asked for is the method; a
 //! fork of fewer than [`SMALL`] blocks is read by `pread` and asks nothing.
@@ -29,6 +29,10 @@ use pagemill_io::{Caching, ForkFiles, IoMethod, Lane, Place, Readahead};
 
 /// Blocks decided about at once (8 MiB).
 pub(crate) const STRETCH: u32 = 1024;
+/// Cached blocks whose method is chosen at once, and whose time is measured (2 MiB: a mapping's faults are taken for as
+/// many).
+pub(crate) const WINDOW: u32 = 256;
+const _: () = assert!(STRETCH.is_multiple_of(WINDOW));
 /// The fewest blocks whose time says something.
 const MEASURED: u32 = 128;
 /// Below this many blocks a choice costs more than it gains.
@@ -86,8 +90,15 @@ pub(crate) enum Spread {
 struct Stretch {
     number: u32,
     method: IoMethod,
-    /// When it began, if its time is to be compared.
-    begun: Option<Duration>,
+    /// What is measured of it, if it is cached.
+    window: Option<Window>,
+}
+
+/// The part of a cached stretch that is being read.
+#[derive(Debug)]
+struct Window {
+    number: u32,
+    begun: Duration,
     blocks: u32,
 }
 
@@ -126,8 +137,9 @@ impl MethodChoice {
     pub(crate) fn begun(&mut self, last: BlockNumber, len: u32) {
         if let Self::Auto(auto) = self {
             auto.previous = Some(last);
-            if let Some(stretch) = &mut auto.stretch {
-                stretch.blocks += len;
+            if let Some(window) = auto.stretch.as_mut().and_then(|stretch| stretch.window.as_mut())
+            {
+                window.blocks += len;
             }
         }
     }
@@ -135,7 +147,7 @@ impl MethodChoice {
     /// Takes note that all was read.
     pub(crate) fn ended(&mut self, files: &ForkFiles) {
         if let Self::Auto(auto) = self {
-            auto.end_stretch(files);
+            auto.end_window(files);
         }
     }
 
@@ -179,34 +191,46 @@ impl Auto {
             return self.scattered_method(files);
         }
         let number = block.0 / STRETCH;
+        let window = block.0 / WINDOW;
         match &self.stretch {
-            Some(stretch) if stretch.number == number => stretch.method,
-            _ => self.begin_stretch(number, then.is_some_and(|then| then < block), files),
+            Some(Stretch { number: same, method, window: None }) if *same == number => *method,
+            Some(Stretch { method, window: Some(same), .. }) if same.number == window => *method,
+            Some(stretch) if stretch.number == number => self.begin_window(block, files),
+            _ => self.begin_stretch(block, then.is_some_and(|then| then < block), files),
         }
     }
 
-    fn begin_stretch(&mut self, number: u32, backward: bool, files: &ForkFiles) -> IoMethod {
-        self.end_stretch(files);
+    fn begin_stretch(&mut self, block: BlockNumber, backward: bool, files: &ForkFiles) -> IoMethod {
+        let number = block.0 / STRETCH;
         self.cached = is_cached(files, number, backward);
-        let (method, begun) = if self.cached {
-            let method =
-                files.storage().method_use().cached_choice(files.storage().settings().may_map);
-            (method, Some(files.storage().now()))
-        } else {
-            let (method, spread) = cold_method(files, backward);
-            self.spread = spread;
-            (method, None)
-        };
-        self.stretch = Some(Stretch { number, method, begun, blocks: 0 });
+        if self.cached {
+            return self.begin_window(block, files);
+        }
+        self.end_window(files);
+        let (method, spread) = cold_method(files, backward);
+        self.spread = spread;
+        self.stretch = Some(Stretch { number, method, window: None });
         method
     }
 
-    /// Takes note of the time a cached stretch took, if enough of it was read.
-    fn end_stretch(&mut self, files: &ForkFiles) {
-        let Some(stretch) = self.stretch.take() else { return };
-        if let Some(begun) = stretch.begun.filter(|_| stretch.blocks >= MEASURED) {
-            let took = files.storage().now().saturating_sub(begun);
-            files.storage().method_use().measured(stretch.method, stretch.blocks, took);
+    /// Begins the window of a block in a cached stretch.
+    fn begin_window(&mut self, block: BlockNumber, files: &ForkFiles) -> IoMethod {
+        self.end_window(files);
+        let storage = files.storage();
+        let method = storage.method_use().cached_choice(storage.settings().may_map);
+        let window = Window { number: block.0 / WINDOW, begun: storage.now(), blocks: 0 };
+        self.stretch = Some(Stretch { number: block.0 / STRETCH, method, window: Some(window) });
+        method
+    }
+
+    /// Takes note of the time a window took, if enough of it was read.
+    fn end_window(&mut self, files: &ForkFiles) {
+        let Some(Stretch { method, window: Some(window), .. }) = self.stretch.take() else {
+            return;
+        };
+        if window.blocks >= MEASURED {
+            let took = files.storage().now().saturating_sub(window.begun);
+            files.storage().method_use().measured(method, window.blocks, took);
         }
     }
 

@@ -60,7 +60,7 @@ use pagemill_sys::AlignedBuffer;
 
 use crate::block_queue::{BlockQueue, BlockRun};
 use crate::distances::Distances;
-use crate::method_choice::{MethodChoice, STRETCH, Spread};
+use crate::method_choice::{MethodChoice, STRETCH, Spread, WINDOW};
 use crate::readahead_advice::ReadaheadAdvice;
 
 /// Blocks combined into one read unless told otherwise.
@@ -75,8 +75,9 @@ const MANY_IN_FLIGHT: usize = 4;
 const LARGE_READ: u32 = 4;
 
 /// Blocks of a mapping in the page cache that are faulted in together (2 MiB: what one page of page tables maps). Page
-/// faults in a row, with no page looked at between them, took three quarters of the time of faults amid the use.
-const FAULTED_TOGETHER: u32 = 256;
+/// faults in a row, with no page looked at between them, took three quarters of the time of faults amid the use. Never
+/// more than the choice of the method holds for.
+const FAULTED_TOGETHER: u32 = WINDOW;
 
 /// How a stream reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
