@@ -23,6 +23,8 @@ pub(super) enum Strategy {
     WalLog,
     /// Its WAL compressed by both.
     WalLogLz4,
+    /// Its WAL compressed by pagemill alone, by a flag that CREATE DATABASE has not: the server is set up as for `WalLog`.
+    WalLogOwnLz4,
     FileCopy,
     Reflink,
 }
@@ -80,13 +82,15 @@ const fn row(id: &'static str, strategy: Strategy, template: Template, major: u3
     Row { id, strategy, template, major, place }
 }
 
-const ROWS: [Row; 10] = [
+const ROWS: [Row; 12] = [
     row("wal_log-15", Strategy::WalLog, Template::Large, 15),
     row("lz4-wal_log-15", Strategy::WalLogLz4, Template::Large, 15),
+    row("own-lz4-wal_log-15", Strategy::WalLogOwnLz4, Template::Large, 15),
     row("file_copy-15", Strategy::FileCopy, Template::Large, 15),
     row("small-wal_log-15", Strategy::WalLog, Template::Small, 15),
     row("small-file_copy-15", Strategy::FileCopy, Template::Small, 15),
     row("wal_log-18", Strategy::WalLog, Template::Large, 18),
+    row("own-lz4-wal_log-18", Strategy::WalLogOwnLz4, Template::Large, 18),
     row("file_copy-18", Strategy::FileCopy, Template::Large, 18),
     row("small-wal_log-18", Strategy::WalLog, Template::Small, 18),
     row("small-file_copy-18", Strategy::FileCopy, Template::Small, 18),
@@ -102,9 +106,9 @@ impl Row {
     /// How many times as fast as the server it has to be.
     pub(super) fn target(&self) -> Option<f64> {
         match (self.template, self.strategy) {
-            (Template::Large, Strategy::WalLog | Strategy::WalLogLz4) => Some(4.0),
+            (Template::Small, _) | (_, Strategy::Reflink) => None,
             (Template::Large, Strategy::FileCopy) => Some(3.0),
-            _ => None,
+            (Template::Large, _) => Some(4.0),
         }
     }
 
@@ -124,7 +128,7 @@ impl Row {
     /// What the server is timed with, before a CHECKPOINT.
     pub(super) fn statement(&self) -> String {
         let strategy = match self.strategy {
-            Strategy::WalLog | Strategy::WalLogLz4 => "wal_log",
+            Strategy::WalLog | Strategy::WalLogLz4 | Strategy::WalLogOwnLz4 => "wal_log",
             Strategy::FileCopy | Strategy::Reflink => "file_copy",
         };
         format!("create database copy template {} strategy {strategy}", self.template.database())
@@ -133,13 +137,13 @@ impl Row {
     /// The arguments of pagemill, without the data directory.
     pub(super) fn arguments(&self, options: &Options) -> Vec<String> {
         let strategy = match self.strategy {
-            Strategy::WalLog | Strategy::WalLogLz4 => "wal_log",
+            Strategy::WalLog | Strategy::WalLogLz4 | Strategy::WalLogOwnLz4 => "wal_log",
             Strategy::FileCopy => "file_copy",
             Strategy::Reflink => "reflink",
         };
         let words = ["--strategy", strategy, "-v", "--stats=json"];
         let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
-        if self.strategy == Strategy::WalLogLz4 {
+        if matches!(self.strategy, Strategy::WalLogLz4 | Strategy::WalLogOwnLz4) {
             words.push("--wal-compression=lz4".to_owned());
         }
         words.extend(options.jobs.map(|jobs| format!("--jobs={jobs}")));
