@@ -211,12 +211,13 @@ impl Auto {
     }
 
     fn begin_stretch(&mut self, block: BlockNumber, backward: bool, files: &ForkFiles) -> IoMethod {
+        // Before it is looked what is cached: that is not part of the window's time.
+        self.end_window(files);
         let number = block.0 / STRETCH;
         self.cached = is_cached(files, number, backward);
         if self.cached {
             return self.begin_window(block, files);
         }
-        self.end_window(files);
         let (method, spread) = cold_method(files, backward, self.in_order);
         self.spread = spread;
         self.stretch = Some(Stretch { number, method, window: None });
@@ -351,3 +352,6 @@ fn is_cached_all_over(files: &ForkFiles) -> bool {
         count == 0 || files.residency(first, count).is_some_and(|found| found.is_whole())
     })
 }
+
+#[cfg(test)]
+mod tests;
