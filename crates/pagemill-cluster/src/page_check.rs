@@ -5,10 +5,11 @@
 //! checksum depends on the block number, so a page that was moved is found too. Under a running
 //! server a page can be caught half written: it is read again before it counts as damaged.
 
-use pagemill_format::checksum::page_checksum;
+use pagemill_format::checksum::{ROW_BYTES, page_checksum_beside};
 use pagemill_format::page::Page;
 use pagemill_format::{BlockBytes, BlockNumber};
 use pagemill_io::ForkFiles;
+use pagemill_sys::prefetch;
 
 use crate::data_directory::Cluster;
 use crate::error::{Damage, Result};
@@ -26,7 +27,19 @@ pub fn check_page(
     block: BlockNumber,
     bytes: &BlockBytes,
 ) -> Result<()> {
-    match find_fault(cluster.verify_checksums(), block, bytes) {
+    check_before(cluster, files, block, bytes, None)
+}
+
+/// Checks a page; if that takes its checksum, `next` is asked for from memory beside it.
+#[inline]
+fn check_before(
+    cluster: &Cluster,
+    files: &ForkFiles,
+    block: BlockNumber,
+    bytes: &BlockBytes,
+    next: Option<&BlockBytes>,
+) -> Result<()> {
+    match find_fault_before(cluster.verify_checksums(), block, bytes, next) {
         None => Ok(()),
         Some(what) => {
             Err(Damage::in_block(files.locate(block).0, files.fork(), block, what).into())
@@ -35,7 +48,8 @@ pub fn check_page(
 }
 
 /// Checks a page just read; under a running server one that fails is read again, into `again`,
-/// before it counts as damaged. Returns the page that passed.
+/// before it counts as damaged. Returns the page that passed. `next` is the page that will be checked next, if it may
+/// have to come from memory: it is asked for beside this one's checksum.
 ///
 /// # Errors
 /// As [`check_page`]; or when it cannot be read again. `again` then holds what was read last.
@@ -45,9 +59,10 @@ pub fn check_or_read_again<'b>(
     files: &ForkFiles,
     block: BlockNumber,
     bytes: &'b BlockBytes,
+    next: Option<&BlockBytes>,
     again: &'b mut Option<Box<BlockBytes>>,
 ) -> Result<&'b BlockBytes> {
-    match check_page(cluster, files, block, bytes) {
+    match check_before(cluster, files, block, bytes, next) {
         Ok(()) => Ok(bytes),
         Err(_) if cluster.is_live() => {
             let copy = again.insert(Box::new(*bytes));
@@ -86,9 +101,19 @@ pub fn find_fault(
     block: BlockNumber,
     bytes: &BlockBytes,
 ) -> Option<String> {
+    find_fault_before(verify_checksums, block, bytes, None)
+}
+
+#[inline]
+fn find_fault_before(
+    verify_checksums: bool,
+    block: BlockNumber,
+    bytes: &BlockBytes,
+    next: Option<&BlockBytes>,
+) -> Option<String> {
     let page = Page::new(bytes);
     if verify_checksums && !page.is_new() {
-        let (stored, computed) = (page.header().checksum, page_checksum(bytes, block));
+        let (stored, computed) = (page.header().checksum, checksum_before(next, bytes, block));
         if stored != computed {
             return Some(format!("checksum {stored:#06x} on the page, {computed:#06x} computed"));
         }
@@ -96,8 +121,16 @@ pub fn find_fault(
     page.check_header().err().map(|error| error.to_string())
 }
 
+/// The checksum of a page, and row for row of it the next one asked for. To ask for all of that first would fill the
+/// processor's queue of lines, and the checksum would wait behind it: a fifth more time.
+fn checksum_before(next: Option<&BlockBytes>, bytes: &BlockBytes, block: BlockNumber) -> u16 {
+    let rows = next.unwrap_or(bytes).as_chunks::<ROW_BYTES>().0;
+    page_checksum_beside(bytes, block, |number| prefetch(&rows[number]))
+}
+
 #[cfg(test)]
 mod tests {
+    use pagemill_format::checksum::page_checksum;
     use pagemill_format::{BLOCK_SIZE, Fork};
 
     use super::*;
@@ -188,10 +221,12 @@ mod tests {
         let cluster = made.open();
         let files = cluster.fork(&made.path(RELATION), Fork::Main).unwrap().unwrap();
         let (sound, torn, mut again) = (page(0), page(7), None);
-        let passed = check_or_read_again(&cluster, &files, BlockNumber(0), &sound, &mut again);
+        let passed =
+            check_or_read_again(&cluster, &files, BlockNumber(0), &sound, None, &mut again);
         assert!(std::ptr::eq(passed.unwrap(), &sound));
         assert!(again.is_none());
-        check_or_read_again(&cluster, &files, BlockNumber(0), &torn, &mut again).unwrap_err();
+        check_or_read_again(&cluster, &files, BlockNumber(0), &torn, Some(&sound), &mut again)
+            .unwrap_err();
         assert!(again.is_none());
     }
 

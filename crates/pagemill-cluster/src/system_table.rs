@@ -190,7 +190,11 @@ fn scan_pages(
     while let Some(next) = stream.next() {
         let (block, bytes) = next?;
         let mut again = None;
-        visit(&files, block, check_or_read_again(cluster, &files, block, bytes, &mut again)?)?;
+        visit(
+            &files,
+            block,
+            check_or_read_again(cluster, &files, block, bytes, None, &mut again)?,
+        )?;
     }
     Ok(())
 }

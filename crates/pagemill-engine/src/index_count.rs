@@ -134,7 +134,7 @@ fn sight(
     log: &mut ClusterLog,
 ) -> PageSight {
     let mut again = None;
-    match check_or_read_again(cluster, files, block, bytes, &mut again) {
+    match check_or_read_again(cluster, files, block, bytes, None, &mut again) {
         Ok(bytes) => PageSight::of(Page::new(bytes), block, log),
         Err(_) => PageSight::LOST,
     }

@@ -275,7 +275,7 @@ fn retry_torn_page(
     bytes: &mut Box<BlockBytes>,
 ) -> Result<()> {
     let mut again = None;
-    match check_or_read_again(cluster, files, block, bytes, &mut again) {
+    match check_or_read_again(cluster, files, block, bytes, None, &mut again) {
         Ok(_) | Err(ClusterError::Damage(_)) => {}
         Err(error) => return Err(error.into()),
     }

@@ -119,14 +119,18 @@ impl<'a> Scan<'a> {
                 }
             };
             for (at, (block, bytes)) in (first.0..).map(BlockNumber).zip(pages).enumerate() {
-                if is_mapped && reads_through {
-                    pages.get(at + 1).into_iter().for_each(|next| prefetch(next));
+                let next = pages.get(at + 1).filter(|_| is_mapped && reads_through);
+                if let Some(next) = next {
+                    // The check of a checksum asks for it itself.
+                    if !cluster.verify_checksums() {
+                        prefetch(next);
+                    }
                 } else if let Some(soon) = pages.get(at + PREFETCHED) {
                     prefetch(&soon[..front_bytes(bytes)]);
                 }
                 let place = Place { files, block };
                 let mut again = None;
-                match check_or_read_again(cluster, files, block, bytes, &mut again) {
+                match check_or_read_again(cluster, files, block, bytes, next, &mut again) {
                     Ok(bytes) => visit(place, Page::new(bytes), &mut self.log, damage)?,
                     Err(_) if end.is_before(block, self.plan, files) => {}
                     Err(error) => damage.report(damage_of(error)?)?,

@@ -19,7 +19,7 @@ use crate::ids::{BLOCK_SIZE, BlockBytes, BlockNumber};
 /// Hashes side by side.
 const LANES: usize = 32;
 /// Bytes of one word for every hash.
-const ROW_BYTES: usize = LANES * 4;
+pub const ROW_BYTES: usize = LANES * 4;
 const _: () = assert!(BLOCK_SIZE.is_multiple_of(ROW_BYTES));
 const FNV_PRIME: u32 = 16_777_619;
 
@@ -67,7 +67,13 @@ const SEEDS: [u32; LANES] = [
 
 /// The checksum that `page` has to carry as block `block` of its fork.
 pub fn page_checksum(page: &BlockBytes, block: BlockNumber) -> u16 {
-    let hash = pulp::Arch::new().dispatch(PageHash(page)) ^ block.0;
+    page_checksum_beside(page, block, |_| {})
+}
+
+/// The same, with something small done beside each [`ROW_BYTES`] of the page, which is told their number: the processor
+/// waits for its multiplications half of the time. What is done must be [inlined](PageHash) to cost nothing.
+pub fn page_checksum_beside(page: &BlockBytes, block: BlockNumber, beside: impl Fn(usize)) -> u16 {
+    let hash = pulp::Arch::new().dispatch(PageHash { page, beside }) ^ block.0;
     (hash % 65_535 + 1) as u16
 }
 
@@ -84,28 +90,33 @@ pub fn is_new(page: &BlockBytes) -> bool {
 
 /// A page that is to be hashed. Not a closure: the call of one is not sure to be inlined, and what is not is compiled to
 /// the least instruction set, which takes twice as long.
-struct PageHash<'a>(&'a BlockBytes);
+struct PageHash<'a, F> {
+    page: &'a BlockBytes,
+    beside: F,
+}
 
-impl pulp::WithSimd for PageHash<'_> {
+impl<F: Fn(usize)> pulp::WithSimd for PageHash<'_, F> {
     type Output = u32;
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> u32 {
-        page_hash(self.0)
+        page_hash(self.page, self.beside)
     }
 }
 
 /// Inlined into every version `pulp` makes of its caller, and there compiled to that
 /// instruction set.
 #[inline(always)]
-fn page_hash(page: &BlockBytes) -> u32 {
+fn page_hash(page: &BlockBytes, beside: impl Fn(usize)) -> u32 {
     let (rows, _) = page.as_chunks::<ROW_BYTES>();
     let mut hashes = SEEDS;
     if let Some((first, others)) = rows.split_first() {
         let mut words = words(first);
         words[CHECKSUM_WORD] &= 0xFFFF_0000;
+        beside(0);
         mix(&mut hashes, &words);
-        for row in others {
+        for (number, row) in (1..).zip(others) {
+            beside(number);
             mix(&mut hashes, &self::words(row));
         }
     }
