@@ -1,4 +1,5 @@
-//! Tests of the choice where nothing is cached, on a place whose kernel reads far ahead.
+//! What `auto` chooses where nothing is cached, on a place whose kernel reads far ahead: a mapping, once a stretch was read
+//! without gaps, and reads before that. The files are made up, so that the machine the tests run on does not matter.
 
 use super::*;
 use pagemill_format::{BLOCK_SIZE, Fork};
