@@ -13,7 +13,7 @@
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, SEGMENT_BLOCKS, SEGMENT_BYTES};
 use pagemill_sys::{ALIGNMENT, AlignedBuffer, MapAdvice, Mapping};
@@ -39,6 +39,9 @@ pub struct ForkFiles {
     lens: Vec<Option<u64>>,
     blocks: u32,
     damage: Vec<FileDamage>,
+    caching: Caching,
+    /// The same, past the page cache, once somebody asked for it; nothing where it cannot be had.
+    past_cache: OnceLock<Option<Box<Self>>>,
 }
 
 impl ForkFiles {
@@ -87,7 +90,40 @@ impl ForkFiles {
             path,
             lens,
             damage,
+            caching: storage.settings().caching,
+            past_cache: OnceLock::new(),
         }))
+    }
+
+    /// Whether its blocks are read through the page cache.
+    pub fn caching(&self) -> Caching {
+        self.caching
+    }
+
+    /// The same fork, read past the page cache. `None` where the file system has no direct I/O, or wants an alignment
+    /// that buffers do not have.
+    pub fn past_cache(&self) -> Option<&Self> {
+        if self.caching == Caching::Direct {
+            return Some(self);
+        }
+        let made = self.past_cache.get_or_init(|| {
+            let twin = Self {
+                storage: self.storage.clone(),
+                number: self.storage.files().draw_fork(),
+                fork: self.fork,
+                path: self.path.clone(),
+                lens: self.lens.clone(),
+                blocks: self.blocks,
+                damage: self.damage.clone(),
+                caching: Caching::Direct,
+                past_cache: OnceLock::new(),
+            };
+            // One segment is as good as another: all lie in one directory.
+            let first = (0..).step_by(SEGMENT_BLOCKS as usize).take(self.lens.len());
+            let held = first.map(BlockNumber).find(|block| self.contiguous(*block, 1) > 0)?;
+            twin.file(held).is_ok().then(|| Box::new(twin))
+        });
+        made.as_deref()
     }
 
     /// Which fork this is.
@@ -194,13 +230,14 @@ impl ForkFiles {
             return mapped.check(self);
         }
         let misaligned = pages.as_ptr().align_offset(ALIGNMENT) != 0;
-        if misaligned && self.storage.settings().caching == Caching::Direct {
+        if misaligned && self.caching == Caching::Direct {
             return self.read_past_cache(method, first, pages);
         }
         let (_, offset) = position(first);
         let file = self.file(first)?;
         let bytes = pages.as_flattened_mut();
-        let (done, stopped) = self.storage.read_until_stopped(file.as_ref(), bytes, offset, method);
+        let how = (method, self.caching);
+        let (done, stopped) = self.storage.read_until_stopped(file.as_ref(), bytes, offset, how);
         if done >= bytes.len() { Ok(()) } else { Err(self.stopped(first, done, stopped)) }
     }
 
@@ -237,7 +274,7 @@ impl ForkFiles {
     /// When it cannot be opened. Names the block.
     pub(crate) fn file(&self, block: BlockNumber) -> Result<Arc<dyn File>> {
         let (segment, offset) = position(block);
-        let open = || self.storage.open_blocks(&segment_path(&self.path, segment));
+        let open = || self.storage.open_blocks(&segment_path(&self.path, segment), self.caching);
         let file = self.storage.files().file((self.number, segment), open);
         file.map_err(|error| error.with_block(self.fork, block).with_offset(offset))
     }
@@ -394,7 +431,7 @@ mod tests {
     use proptest::prelude::*;
     use std::fs;
     use std::io::{Seek, SeekFrom, Write};
-    use std::sync::Arc;
+    use std::sync::{Arc, OnceLock};
 
     /// A directory with a relation's segments, sparse but for stamps on chosen blocks.
     struct Relation {

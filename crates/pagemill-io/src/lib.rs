@@ -14,6 +14,7 @@ pub mod input;
 mod many_syncs;
 pub mod mapped_blocks;
 pub mod mapped_writes;
+mod memory_limit;
 pub mod method_use;
 pub mod output;
 pub mod place;

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use crate::memory_limit::memory_limit;
 use crate::probe::device::{self, DeviceDescription};
 
 /// Below this much readahead (in units of 1024 bytes) the kernel keeps too little in flight for a device
@@ -32,6 +33,8 @@ pub struct Place {
     pub copies_on_write: bool,
     /// True when the file system compresses what is written here, unless it was allocated (btrfs).
     pub compresses: bool,
+    /// How many bytes of files the page cache can hold for this process, at most.
+    pub cache_bytes: u64,
 }
 
 impl Default for Place {
@@ -44,6 +47,7 @@ impl Default for Place {
             reads_ahead_far: false,
             copies_on_write: false,
             compresses: false,
+            cache_bytes: u64::MAX,
         }
     }
 }
@@ -56,7 +60,8 @@ impl Place {
         let Ok(found) = found else { return Self::default() };
         let place = Self::from_device(&found);
         let btrfs = found.file_system == "btrfs";
-        Self { compresses: place.compresses || (btrfs && is_marked(directory_of(path))), ..place }
+        let compresses = place.compresses || (btrfs && is_marked(directory_of(path)));
+        Self { compresses, cache_bytes: memory_limit(), ..place }
     }
 
     fn from_device(found: &DeviceDescription) -> Self {
@@ -72,6 +77,7 @@ impl Place {
             copies_on_write: COPY_ON_WRITE.contains(&found.file_system.as_str()),
             compresses: found.file_system == "btrfs"
                 && found.mount_options.iter().any(|option| is_compression(option)),
+            ..Self::default()
         }
     }
 }

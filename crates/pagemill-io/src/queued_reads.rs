@@ -17,8 +17,8 @@ use pagemill_sys::AlignedBuffer;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork_files::{ForkFiles, position};
-use crate::seam::{Direction, File, FinishedIo, IoQueue, Lane, QueueKind, QueuedIo};
-use crate::storage::Storage;
+use crate::seam::{Caching, Direction, File, FinishedIo, IoQueue, Lane, QueueKind, QueuedIo};
+use crate::storage::{Storage, advanced};
 
 /// A queue in use.
 #[derive(Debug)]
@@ -49,6 +49,7 @@ pub struct Ticket(u64);
 #[derive(Debug)]
 struct InFlight {
     file: Arc<dyn File>,
+    caching: Caching,
     lane: Option<Lane>,
     offset: u64,
     wanted: usize,
@@ -111,7 +112,8 @@ impl QueuedReads {
         };
         let wanted = (count as usize * BLOCK_SIZE).min(buffer.len());
         let (offset, lane) = (position(first).1, hints.lane);
-        let read = InFlight { file, lane, offset, wanted, done: 0 };
+        let caching = files.caching();
+        let read = InFlight { file, caching, lane, offset, wanted, done: 0 };
         Ok(self.begin(read, buffer, hints.force_async))
     }
 
@@ -124,7 +126,8 @@ impl QueuedReads {
         buffer: AlignedBuffer,
     ) -> Ticket {
         let wanted = wanted.min(buffer.len());
-        self.begin(InFlight { file, lane: None, offset, wanted, done: 0 }, buffer, false)
+        let caching = Caching::Buffered;
+        self.begin(InFlight { file, caching, lane: None, offset, wanted, done: 0 }, buffer, false)
     }
 
     fn begin(&mut self, read: InFlight, buffer: AlignedBuffer, force_async: bool) -> Ticket {
@@ -227,7 +230,7 @@ impl QueuedReads {
         self.storage.counters().record_read(bytes, std::time::Duration::ZERO);
         let (advanced, stopped) = match outcome {
             Ok(0) => (None, None),
-            Ok(n) => (self.storage.advanced(read.done, n, read.wanted), None),
+            Ok(n) => (advanced(read.caching, read.done, n, read.wanted), None),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => (Some(read.done), None),
             Err(error) => (None, Some(error)),
         };

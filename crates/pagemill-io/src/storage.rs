@@ -182,13 +182,12 @@ impl Storage {
         }
     }
 
-    /// Opens a file that blocks are read from, through the page cache or past it as the settings
-    /// say.
+    /// Opens a file that blocks are read from.
     ///
     /// # Errors
     /// Names the file.
-    pub(crate) fn open_blocks(&self, path: &Path) -> Result<Box<dyn File>> {
-        let opened = self.shared.file_system.open(path, self.settings().caching);
+    pub(crate) fn open_blocks(&self, path: &Path, caching: Caching) -> Result<Box<dyn File>> {
+        let opened = self.shared.file_system.open(path, caching);
         opened.map_err(|error| Error::new(error, path))
     }
 
@@ -209,24 +208,25 @@ impl Storage {
     /// # Errors
     /// The system's error. The caller knows which file it was, and names it.
     pub fn read_fully_at(&self, file: &dyn File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let (done, stopped) = self.read_until_stopped(file, buf, offset, IoMethod::Pread);
+        let how = (IoMethod::Pread, self.settings().caching);
+        let (done, stopped) = self.read_until_stopped(file, buf, offset, how);
         stopped.map_or(Ok(done), Err)
     }
 
-    /// As [`read_fully_at`](Self::read_fully_at) with the calls of a method, and tells how many
-    /// bytes came before an error. A method that has no calls of its own gets `pread`.
+    /// As [`read_fully_at`](Self::read_fully_at) with the calls of a method, on a file opened with this caching, and tells
+    /// how many bytes came before an error. A method that has no calls of its own gets `pread`.
     pub(crate) fn read_until_stopped(
         &self,
         file: &dyn File,
         buf: &mut [u8],
         offset: u64,
-        method: IoMethod,
+        (method, caching): (IoMethod, Caching),
     ) -> (usize, Option<io::Error>) {
         let mut done = 0;
         while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
             match self.read_once(file, rest, offset.saturating_add(done as u64), method) {
                 Ok(0) => break,
-                Ok(n) => match self.advanced(done, n, buf.len()) {
+                Ok(n) => match advanced(caching, done, n, buf.len()) {
                     Some(now) => done = now,
                     None => break,
                 },
@@ -235,17 +235,6 @@ impl Storage {
             }
         }
         (done, None)
-    }
-
-    /// Where to go on after `n` more bytes of `wanted`; `None` at the end of the file. Direct reads go on
-    /// at an aligned offset, so that one which brought less than that will bring no more.
-    pub(crate) fn advanced(&self, done: usize, n: usize, wanted: usize) -> Option<usize> {
-        let now = done + n;
-        if self.settings().caching == Caching::Buffered || now >= wanted {
-            return Some(now);
-        }
-        let aligned = now - now % ALIGNMENT;
-        (aligned > done).then_some(aligned)
     }
 
     /// One read of a method, timed and counted.
@@ -325,6 +314,17 @@ impl Storage {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Where to go on after `n` more bytes of `wanted`; `None` at the end of the file. Direct reads go on
+/// at an aligned offset, so that one which brought less than that will bring no more.
+pub(crate) fn advanced(caching: Caching, done: usize, n: usize, wanted: usize) -> Option<usize> {
+    let now = done + n;
+    if caching == Caching::Buffered || now >= wanted {
+        return Some(now);
+    }
+    let aligned = now - now % ALIGNMENT;
+    (aligned > done).then_some(aligned)
 }
 
 #[cfg(test)]

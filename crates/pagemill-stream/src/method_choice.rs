@@ -13,6 +13,9 @@
 //!                                             backward as here and there
 //! ```
 //!
+//! What goes to a queue goes past the page cache where that cannot hold the fork, as nobody would find it there again:
+//! a small control group, or a table larger than memory.
+//!
 //! Cached blocks that are read here and there come by `pread`: a mapping was no faster, and would hold all that
 //! was ever looked at.
 //!
@@ -69,11 +72,21 @@ pub(crate) struct Auto {
     /// Blocks read since the last gap within a stretch.
     in_order: u32,
     /// The choice for reading here and there, and for how many more runs it holds.
-    scattered_choice: Option<(IoMethod, u32)>,
+    scattered_choice: Option<(Uncached, u32)>,
     /// How mirrors are kept busy.
     spread: Spread,
     /// True when the stretch is in the page cache.
     cached: bool,
+    /// True when what is read now is read past it.
+    past_cache: bool,
+}
+
+/// How blocks are read that the page cache has not got.
+#[derive(Debug, Clone, Copy)]
+struct Uncached {
+    method: IoMethod,
+    past_cache: bool,
+    spread: Spread,
 }
 
 /// How a scan in order keeps more than one mirror busy.
@@ -120,6 +133,7 @@ impl MethodChoice {
                 scattered_choice: None,
                 spread: Spread::None,
                 cached: false,
+                past_cache: false,
             }),
         }
     }
@@ -160,6 +174,14 @@ impl MethodChoice {
     /// True when what is read now was seen in the page cache.
     pub(crate) fn is_cached(&self) -> bool {
         matches!(self, Self::Auto(auto) if auto.cached)
+    }
+
+    /// What a queue reads from.
+    pub(crate) fn source<'f>(&self, files: &'f ForkFiles) -> &'f ForkFiles {
+        match self {
+            Self::Auto(auto) if auto.past_cache => files.past_cache().unwrap_or(files),
+            _ => files,
+        }
     }
 
     /// True when no method was asked for by name.
@@ -218,7 +240,8 @@ impl Auto {
         if self.cached {
             return self.begin_window(block, files);
         }
-        let (method, spread) = cold_method(files, backward, self.in_order);
+        let Uncached { method, past_cache, spread } = cold_method(files, backward, self.in_order);
+        self.past_cache = past_cache;
         self.spread = spread;
         self.stretch = Some(Stretch { number, method, window: None });
         method
@@ -246,22 +269,24 @@ impl Auto {
     }
 
     fn scattered_method(&mut self, files: &ForkFiles) -> IoMethod {
-        if let Some((method, left)) = self.scattered_choice.filter(|(_, left)| *left > 0) {
-            self.scattered_choice = Some((method, left - 1));
-            return method;
-        }
-        self.stretch = None;
-        let method = scattered_method(files);
-        self.cached = false;
-        self.scattered_choice = Some((method, SCATTERED_RUNS));
-        method
+        let (chosen, left) = match self.scattered_choice {
+            Some((chosen, left)) if left > 0 => (chosen, left - 1),
+            _ => {
+                self.stretch = None;
+                self.cached = false;
+                (scattered_method(files), SCATTERED_RUNS)
+            }
+        };
+        self.past_cache = chosen.past_cache;
+        self.scattered_choice = Some((chosen, left));
+        chosen.method
     }
 }
 
 /// True when a stretch and what lies beyond the reach of the kernel's readahead are in the page cache, as far as samples
 /// tell.
 fn is_cached(files: &ForkFiles, stretch: u32, backward: bool) -> bool {
-    if files.storage().settings().caching == Caching::Direct {
+    if files.caching() == Caching::Direct {
         return false;
     }
     let first = stretch * STRETCH;
@@ -280,36 +305,31 @@ fn is_whole(files: &ForkFiles, first: u32, count: u32) -> bool {
 
 /// The method for blocks in order that a device has to bring, and how mirrors are kept busy by it. `in_order`: how many
 /// were before them. Where there are gaps between them, faults of a mapping take half as long again as reads.
-fn cold_method(files: &ForkFiles, backward: bool, in_order: u32) -> (IoMethod, Spread) {
+fn cold_method(files: &ForkFiles, backward: bool, in_order: u32) -> Uncached {
     let storage = files.storage();
     let used = storage.method_use();
-    let queued = |why: &str| {
-        let method = used.queued_choice();
-        used.explain(format!("{method}: {why}"));
-        (method, Spread::None)
-    };
-    if storage.settings().caching == Caching::Direct {
-        return queued("past the page cache, reads in flight keep the device busy");
+    if files.caching() == Caching::Direct {
+        return queued(files, "past the page cache, reads in flight keep the device busy");
     }
     let place = storage.place_of(files.path());
     let in_order = || {
         let far = place.reads_ahead_far && in_order >= STRETCH;
         if far && used.maps(storage.settings().may_map) {
             used.explain("mmap: not cached, in order, and the kernel reads far ahead".into());
-            return (IoMethod::Mmap, Spread::None);
+            return Uncached::buffered(IoMethod::Mmap, Spread::None);
         }
         used.explain("pread: not cached, in order, so the kernel reads ahead".into());
-        (IoMethod::Pread, Spread::None)
+        Uncached::buffered(IoMethod::Pread, Spread::None)
     };
     match storage.settings().readahead {
         Readahead::Auto if place.mirrors > 1 && !(backward && place.turns) => {
             on_mirrors(files, place)
         }
         Readahead::Auto if place.reads_ahead_too_little => {
-            queued("not cached, and the kernel reads ahead too little here")
+            queued(files, "not cached, and the kernel reads ahead too little here")
         }
         Readahead::Auto if backward => {
-            queued("not cached, and backward the kernel does not read ahead")
+            queued(files, "not cached, and backward the kernel does not read ahead")
         }
         _ => in_order(),
     }
@@ -317,7 +337,7 @@ fn cold_method(files: &ForkFiles, backward: bool, in_order: u32) -> (IoMethod, S
 
 /// The method for blocks in order on mirrors. On disks that turn it matters that each reads long
 /// stretches: what one leaves to the other passes under its head all the same.
-fn on_mirrors(files: &ForkFiles, place: Place) -> (IoMethod, Spread) {
+fn on_mirrors(files: &ForkFiles, place: Place) -> Uncached {
     let used = files.storage().method_use();
     let mirrors = place.mirrors;
     let (method, spread, why) = match (place.turns, place.mirror_by_thread) {
@@ -326,21 +346,36 @@ fn on_mirrors(files: &ForkFiles, place: Place) -> (IoMethod, Spread) {
         (true, false) => (IoMethod::Pread, Spread::Windows, "want two places read at once"),
     };
     used.explain(format!("{method}: not cached, and {mirrors} mirrors {why}"));
-    (method, spread)
+    Uncached::buffered(method, spread)
+}
+
+impl Uncached {
+    fn buffered(method: IoMethod, spread: Spread) -> Self {
+        Self { method, past_cache: false, spread }
+    }
+}
+
+/// The queue that the platform has, past the page cache where nobody would find again what was read through it.
+fn queued(files: &ForkFiles, why: &str) -> Uncached {
+    let used = files.storage().method_use();
+    let method = used.queued_choice();
+    let past_cache = files.caching() == Caching::Buffered
+        && files.storage().place_of(files.path()).cache_bytes < files.bytes()
+        && files.past_cache().is_some();
+    let past = if past_cache { "; past the page cache, which cannot hold all of it" } else { "" };
+    used.explain(format!("{method}: {why}{past}"));
+    Uncached { method, past_cache, spread: Spread::None }
 }
 
 /// The method for blocks here and there.
-fn scattered_method(files: &ForkFiles) -> IoMethod {
-    let storage = files.storage();
-    let used = storage.method_use();
-    if storage.settings().caching == Caching::Buffered && is_cached_all_over(files) {
+fn scattered_method(files: &ForkFiles) -> Uncached {
+    let used = files.storage().method_use();
+    if files.caching() == Caching::Buffered && is_cached_all_over(files) {
         // A mapping was no faster here, and would hold all that was ever looked at.
         used.explain("pread: cached, blocks here and there".into());
-        return IoMethod::Pread;
+        return Uncached::buffered(IoMethod::Pread, Spread::None);
     }
-    let method = used.queued_choice();
-    used.explain(format!("{method}: not cached, blocks here and there, so several at once"));
-    method
+    queued(files, "not cached, blocks here and there, so several at once")
 }
 
 fn is_cached_all_over(files: &ForkFiles) -> bool {

@@ -448,7 +448,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         let settings = self.files.storage().settings();
         let one = BlockRun { first: next, len: 1, descending: false };
         settings.readahead == Readahead::Auto
-            && settings.caching == Caching::Buffered
+            && self.files.caching() == Caching::Buffered
             && self.last_planned.is_some_and(|last| !one.follows(&last))
     }
 
@@ -480,10 +480,11 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         let buffer = self.buffer(run.len);
         let reads = queue_of(&mut self.reads, method);
         let Some(reads) = reads else { return Fetch::Later(IoMethod::Pread) };
-        let direct = self.files.storage().settings().caching == Caching::Direct;
+        let source = self.choice.source(self.files);
+        let direct = source.caching() == Caching::Direct;
         let force = !direct && (run.len >= LARGE_READ || reads.len() > MANY_IN_FLIGHT);
         let hints = ReadHints { force_async: force, lane: self.choice.lane(run.first) };
-        match reads.start(self.files, run.first, run.len, buffer, hints) {
+        match reads.start(source, run.first, run.len, buffer, hints) {
             Ok(ticket) => Fetch::InFlight(method, ticket),
             Err((buffer, error)) => {
                 self.spare.push(buffer);

@@ -9,14 +9,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Sparse files whose kernel reads far ahead; of the page cache nothing is known.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct FarReading {
-    len: u64,
+    may_map: bool,
+    has_direct: bool,
+    cache_bytes: u64,
 }
 
+const LEN: u64 = 8 * STRETCH as u64 * BLOCK_SIZE as u64;
+const PLAIN: FarReading = FarReading { may_map: true, has_direct: true, cache_bytes: LEN };
+
 impl FileSystem for FarReading {
-    fn open(&self, _: &Path, _: Caching) -> io::Result<Box<dyn File>> {
-        Ok(Box::new(Zeros(self.len)))
+    fn open(&self, _: &Path, caching: Caching) -> io::Result<Box<dyn File>> {
+        match caching {
+            Caching::Direct if !self.has_direct => Err(io::ErrorKind::Unsupported.into()),
+            _ => Ok(Box::new(Zeros)),
+        }
     }
 
     fn read_dir(&self, _: &Path) -> io::Result<Vec<DirEntry>> {
@@ -24,16 +32,17 @@ impl FileSystem for FarReading {
     }
 
     fn metadata(&self, _: &Path) -> io::Result<Metadata> {
-        Ok(Metadata { len: self.len, is_dir: false })
+        Ok(Metadata { len: LEN, is_dir: false })
     }
 
     fn place(&self, _: &Path) -> Place {
-        Place { reads_ahead_far: true, ..Place::default() }
+        let cache_bytes = self.cache_bytes;
+        Place { reads_ahead_far: true, cache_bytes, ..Place::default() }
     }
 }
 
 #[derive(Debug)]
-struct Zeros(u64);
+struct Zeros;
 
 impl File for Zeros {
     fn read_at(&self, buf: &mut [u8], _: u64) -> io::Result<usize> {
@@ -42,22 +51,23 @@ impl File for Zeros {
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0)
+        Ok(LEN)
     }
 }
 
-/// What is chosen for each of the blocks, read one by one.
-fn methods(may_map: bool, order: &[u32]) -> Vec<IoMethod> {
-    let files = FarReading { len: 8 * u64::from(STRETCH) * BLOCK_SIZE as u64 };
-    let settings = ReadSettings { io_method: None, may_map, ..ReadSettings::default() };
-    let storage = Storage::with_settings(Arc::new(files), settings);
+/// What is chosen for each of the blocks, read one by one, and whether it is read past the page cache.
+fn choices(place: FarReading, order: &[u32]) -> Vec<(IoMethod, bool)> {
+    let settings =
+        ReadSettings { io_method: None, may_map: place.may_map, ..ReadSettings::default() };
+    let storage = Storage::with_settings(Arc::new(place), settings);
     let files = ForkFiles::open(&storage, Path::new("/1"), Fork::Main).unwrap().unwrap();
     let mut choice = MethodChoice::new(&files);
     let mut chosen = Vec::new();
-    for (place, block) in order.iter().enumerate() {
-        let then = order.get(place + 1).copied().map(BlockNumber);
+    for (at, block) in order.iter().enumerate() {
+        let then = order.get(at + 1).copied().map(BlockNumber);
         let MethodChoice::Auto(auto) = &mut choice else { panic!("nobody asked for a method") };
-        chosen.push(auto.method_for(BlockNumber(*block), then, &files));
+        let method = auto.method_for(BlockNumber(*block), then, &files);
+        chosen.push((method, choice.source(&files).caching() == Caching::Direct));
         choice.begun(BlockNumber(*block), 1);
     }
     chosen
@@ -66,16 +76,33 @@ fn methods(may_map: bool, order: &[u32]) -> Vec<IoMethod> {
 #[test]
 fn what_is_not_cached_is_mapped_after_a_stretch_without_gaps() {
     let order: Vec<u32> = (0..3 * STRETCH).collect();
-    let chosen = methods(true, &order);
+    let chosen = choices(PLAIN, &order);
     let first = STRETCH as usize;
-    assert_eq!(chosen[..first], vec![IoMethod::Pread; first]);
-    assert_eq!(chosen[first..], vec![IoMethod::Mmap; 2 * first]);
-    assert!(methods(false, &order).iter().all(|method| *method == IoMethod::Pread));
+    assert_eq!(chosen[..first], vec![(IoMethod::Pread, false); first]);
+    assert_eq!(chosen[first..], vec![(IoMethod::Mmap, false); 2 * first]);
+    let unmapped = choices(FarReading { may_map: false, ..PLAIN }, &order);
+    assert_eq!(unmapped, vec![(IoMethod::Pread, false); 3 * first]);
 }
 
 /// A gap now and then is not reading here and there; a mapping waits all the same.
 #[test]
 fn what_is_not_cached_is_read_where_there_are_gaps() {
     let order: Vec<u32> = (0..6 * STRETCH).filter(|block| block % 64 != 1).collect();
-    assert!(methods(true, &order).iter().all(|method| *method == IoMethod::Pread));
+    assert!(choices(PLAIN, &order).iter().all(|chosen| *chosen == (IoMethod::Pread, false)));
+}
+
+#[test]
+fn what_no_cache_can_hold_is_read_past_it_unless_the_kernel_reads_ahead() {
+    let little = FarReading { cache_bytes: LEN - 1, ..PLAIN };
+    let backward: Vec<u32> = (0..2 * STRETCH).rev().collect();
+    let here_and_there: Vec<u32> = (0..STRETCH).map(|n| n * 5 % (2 * STRETCH)).collect();
+    for order in [backward, here_and_there] {
+        let past = |place| choices(place, &order).iter().filter(|(_, past)| *past).count();
+        // The first two blocks of an order do not tell yet that it leads here and there.
+        assert!(past(little) >= order.len() - 2, "{} of {}", past(little), order.len());
+        assert_eq!(past(PLAIN), 0);
+        assert_eq!(past(FarReading { has_direct: false, ..little }), 0);
+    }
+    let forward: Vec<u32> = (0..3 * STRETCH).collect();
+    assert!(choices(little, &forward).iter().all(|(_, past)| !past));
 }
