@@ -3,18 +3,19 @@
 //! The way in: `PG_VERSION` and `pg_control` → the relation map says where `pg_class` and
 //! `pg_attribute` are → `pg_attribute`, whose own shape is fixed per version, gives the shape of
 //! every catalog → `pg_class` gives the files of every relation. Only the columns of the catalogs
-//! are kept; those of a user's table are read when it is asked for, so memory does not grow with
-//! what the database holds beyond one entry per relation.
+//! are kept, and of others in which blocks they are described; those of a user's table are read when it is asked for, so
+//! memory does not grow with what the database holds beyond two entries per relation.
 //!
 //! Source: `src/backend/utils/cache/relmapper.c`, `src/include/catalog/`, PostgreSQL 14 to 18.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use pagemill_format::relmap::RelationMap;
 use pagemill_format::tuple::TupleLayout;
-use pagemill_format::{Error as FormatError, Oid};
+use pagemill_format::{BlockNumber, Error as FormatError, Oid};
 
 use crate::bootstrap::pg_attribute_columns;
 use crate::column::{Column, in_order, tuple_layout};
@@ -23,7 +24,7 @@ use crate::error::{Damage, Error, Result};
 use crate::name_rows::read_session_settings;
 use crate::relation::{ClassRow, Relation};
 use crate::settings::Settings;
-use crate::system_table::{Row, SystemTable};
+use crate::system_table::{ALL_BLOCKS, Row, SystemTable};
 use crate::tablespace_settings::AllTablespaces;
 use crate::transaction_log::ClusterLog;
 use crate::value_types::TypeTable;
@@ -126,6 +127,8 @@ struct Inner {
     maps: Maps,
     /// Columns of the catalogs in [`catalog::ALL`].
     catalog_columns: HashMap<Oid, Vec<Column>>,
+    /// Where `pg_attribute` has the columns of the other relations: all rows of one lie in its range of blocks.
+    column_blocks: HashMap<Oid, Range<u32>>,
     classes: Vec<ClassRow>,
     by_oid: HashMap<Oid, usize>,
     namespaces: OnceLock<HashMap<Oid, Box<[u8]>>>,
@@ -265,8 +268,17 @@ impl Database {
         }
         let mut inner = Inner::unread(cluster, row)?;
         let mut log = ClusterLog::new(cluster.clone());
-        inner.catalog_columns =
-            inner.read_columns(&mut log, |relation| catalog::ALL.contains(&relation))?;
+        let mut column_blocks: HashMap<Oid, Range<u32>> = HashMap::new();
+        let mut latest = None;
+        inner.catalog_columns = inner.read_columns(&mut log, ALL_BLOCKS, |block, relation| {
+            // The rows of a relation mostly follow each other.
+            if latest.replace((block, relation)) != Some((block, relation)) {
+                let range = column_blocks.entry(relation).or_insert(block.0..block.0);
+                range.end = block.0.saturating_add(1);
+            }
+            catalog::ALL.contains(&relation)
+        })?;
+        inner.column_blocks = column_blocks;
         inner.read_classes(&mut log)?;
         for oid in catalog::ALL {
             inner.check_column_count(oid, inner.catalog_columns(oid, &[])?.len())?;
@@ -412,7 +424,8 @@ impl Database {
     pub(crate) fn columns_of(&self, relations: &[Oid]) -> Result<HashMap<Oid, Vec<Column>>> {
         let wanted: HashSet<Oid> = relations.iter().copied().collect();
         let mut log = ClusterLog::new(self.cluster().clone());
-        let found = self.inner.read_columns(&mut log, |oid| wanted.contains(&oid))?;
+        let blocks = self.inner.blocks_of_columns(relations);
+        let found = self.inner.read_columns(&mut log, blocks, |_, oid| wanted.contains(&oid))?;
         for &oid in relations {
             let columns = found.get(&oid).map(Vec::as_slice).unwrap_or_default();
             self.inner.check_column_count(oid, columns.len())?;
@@ -495,6 +508,7 @@ impl Inner {
             row,
             maps,
             catalog_columns: HashMap::new(),
+            column_blocks: HashMap::new(),
             classes: Vec::new(),
             by_oid: HashMap::new(),
             namespaces: OnceLock::new(),
@@ -513,7 +527,7 @@ impl Inner {
         wanted: &[&str],
         log: &mut ClusterLog,
     ) -> Result<SystemTable> {
-        self.catalog_columns = self.read_columns(log, |relation| relation == oid)?;
+        self.catalog_columns = self.read_columns(log, ALL_BLOCKS, |_, other| other == oid)?;
         let directory = self.cluster.tablespace_path(GLOBAL_TABLESPACE, Oid::INVALID);
         let base = directory.join(self.mapped_filenode(oid, true)?.to_string());
         Ok(self.system_table(base, self.catalog_columns(oid, wanted)?))
@@ -604,11 +618,23 @@ impl Inner {
         }
     }
 
-    /// The columns of every relation that `wanted` takes.
+    /// The blocks of `pg_attribute` that hold the columns of these relations; under a running server, which may have moved
+    /// them, all there are.
+    fn blocks_of_columns(&self, relations: &[Oid]) -> Range<u32> {
+        if self.cluster.is_live() {
+            return ALL_BLOCKS;
+        }
+        let found = || relations.iter().filter_map(|oid| self.column_blocks.get(oid));
+        let start = found().map(|range| range.start).min().unwrap_or(0);
+        start..found().map(|range| range.end).max().unwrap_or(0)
+    }
+
+    /// The columns of every relation that `wanted` takes, which rows of `pg_attribute` in these blocks describe.
     fn read_columns(
         &self,
         log: &mut ClusterLog,
-        wanted: impl Fn(Oid) -> bool,
+        blocks: Range<u32>,
+        wanted: impl FnMut(BlockNumber, Oid) -> bool,
     ) -> Result<HashMap<Oid, Vec<Column>>> {
         let shape = pg_attribute_columns(self.cluster.version());
         let table = SystemTable {
@@ -618,7 +644,7 @@ impl Inner {
             columns: shape.iter().map(|c| c.name.as_bytes().into()).collect(),
         };
         let mut found: HashMap<Oid, Vec<(i16, Column)>> = HashMap::new();
-        table.scan_where(log, &Column::SOURCE, wanted, |row| {
+        table.scan_where(log, blocks, &Column::SOURCE, wanted, |row| {
             let (relation, number, column) = Column::read(row)?;
             found.entry(relation).or_default().push((number, column));
             Ok(())

@@ -3,6 +3,7 @@
 //! A damaged catalog is always an error: skipping one of its rows would silently lose a table or
 //! a type.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use pagemill_format::page::Page;
@@ -17,6 +18,9 @@ use crate::error::{Damage, Result};
 use crate::heap::{TupleFault, visit_tuples};
 use crate::page_check::check_or_read_again;
 use crate::transaction_log::ClusterLog;
+
+/// However many blocks there are.
+pub(crate) const ALL_BLOCKS: Range<u32> = 0..u32::MAX;
 
 /// Most columns of a catalog that are wanted at once.
 const MAX_WANTED: usize = 16;
@@ -115,29 +119,30 @@ impl SystemTable {
         wanted: &[&str],
         visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
     ) -> Result<()> {
-        self.scan_where(log, wanted, |_| true, visit)
+        self.scan_where(log, ALL_BLOCKS, wanted, |_, _| true, visit)
     }
 
-    /// As [`SystemTable::scan`], for those rows only whose first column, an OID that is never null,
-    /// passes: what the others hold is not worked out.
+    /// As [`SystemTable::scan`], for those rows of some blocks only whose first column, an OID that is never null,
+    /// passes with its block: what the others hold is not worked out.
     ///
     /// # Errors
     /// As [`SystemTable::scan`].
     pub(crate) fn scan_where(
         &self,
         log: &mut ClusterLog,
+        blocks: Range<u32>,
         wanted: &[&str],
-        passes: impl Fn(Oid) -> bool,
+        mut passes: impl FnMut(BlockNumber, Oid) -> bool,
         mut visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
     ) -> Result<()> {
         debug_assert!(wanted.len() <= MAX_WANTED);
         let positions = self.positions(wanted)?;
         let depth = positions.iter().max().map_or(0, |last| last + 1);
         let mut spans: Vec<Span> = Vec::new();
-        scan_pages(&self.cluster, &self.base, |files, block, bytes| {
+        scan_pages(&self.cluster, &self.base, blocks, |files, block, bytes| {
             visit_tuples(Page::new(bytes), log, |number, tuple| {
                 let result = match tuple {
-                    Ok(tuple) if !leading_oid(tuple).is_none_or(&passes) => Ok(()),
+                    Ok(tuple) if !leading_oid(tuple).is_none_or(|oid| passes(block, oid)) => Ok(()),
                     Ok(tuple) => self.row(tuple, depth, &positions, &mut spans, &mut visit),
                     Err(TupleFault::Bytes(error)) => Err(error),
                     Err(TupleFault::Status(error)) => return Err(error),
@@ -175,17 +180,18 @@ fn leading_oid(tuple: HeapTuple<'_>) -> Option<Oid> {
     tuple.data().data.first_chunk().map(|bytes| Oid(u32::from_le_bytes(*bytes)))
 }
 
-/// Hands every page of a relation's main fork, checked, to `visit`.
+/// Hands every page of these blocks of a relation's main fork, as far as it has them, checked, to `visit`.
 fn scan_pages(
     cluster: &Cluster,
     base: &Path,
+    blocks: Range<u32>,
     mut visit: impl FnMut(&ForkFiles, BlockNumber, &BlockBytes) -> Result<()>,
 ) -> Result<()> {
     let files = cluster.main_fork(base)?;
     if let Some(damage) = files.damage().first() {
         return Err(Damage::in_file(base, damage.to_string()).into());
     }
-    let blocks = (0..files.blocks()).map(BlockNumber);
+    let blocks = (blocks.start..blocks.end.min(files.blocks())).map(BlockNumber);
     let mut stream = ReadStream::new(&files, blocks, ReadStreamOptions::default());
     while let Some(next) = stream.next() {
         let (block, bytes) = next?;

@@ -18,7 +18,7 @@ const MOST_REASONS: usize = 8;
 const CACHED: [IoMethod; 2] = [IoMethod::Mmap, IoMethod::Pread];
 
 /// Windows that are mapped before reading is tried: a mapping's first faults are its dearest.
-const FIRST_WINDOWS: u64 = 2;
+const FIRST_WINDOWS: u64 = 4;
 
 /// No copy of a block is cheaper than this, in picoseconds: 8 kB at 32 GB/s.
 const CHEAPER_THAN_A_COPY: u64 = 250_000;
@@ -142,10 +142,10 @@ impl MethodUse {
     }
 }
 
-/// True for the windows that try the dearer method once more: the 4th, as a process has its dearest moments in the
+/// True for the windows that try the dearer method once more: the 6th, as a process has its dearest moments in the
 /// beginning, and the late ones.
 fn is_trial(window: u64) -> bool {
-    window == 4 || is_late_trial(window)
+    window == 6 || is_late_trial(window)
 }
 
 /// True for the windows that try even a hopeless method once more, as it may have been disturbed: the 8th, the 64th, and
@@ -181,7 +181,8 @@ mod tests {
             used.measured(method, 1000, Duration::from_nanos(nanoseconds * 1000));
         }
         let dear = chosen.iter().filter(|method| **method == IoMethod::Pread).count();
-        assert_eq!(chosen[..3], [IoMethod::Mmap, IoMethod::Mmap, IoMethod::Pread]);
+        assert_eq!(chosen[..4], [IoMethod::Mmap; 4]);
+        assert_eq!(chosen[4], IoMethod::Pread);
         assert!(dear <= 5, "{dear}");
         assert_eq!(used.reasons(), ["cached: mmap 550 ns a block, pread 600 ns"]);
         assert_eq!(used.cached_choice(false), IoMethod::Pread);
@@ -199,7 +200,7 @@ mod tests {
             let nanoseconds = if method == IoMethod::Mmap { 300 } else { 900 };
             used.measured(method, 1000, Duration::from_nanos(nanoseconds * 1000));
         }
-        assert_eq!(dear, [2, 8, 64, 512, 1024]);
+        assert_eq!(dear, [4, 8, 64, 512, 1024]);
     }
 
     #[test]
