@@ -14,7 +14,7 @@ use pagemill_cluster::page_check::check_or_read_again;
 use pagemill_cluster::{ClusterLog, Damage};
 use pagemill_format::page::{LINE_POINTER_BYTES, PAGE_HEADER_BYTES, Page};
 use pagemill_format::tuple::HeapTuple;
-use pagemill_format::{BlockBytes, BlockNumber};
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber};
 use pagemill_io::ForkFiles;
 use pagemill_stream::{ReadStream, Run};
 use pagemill_sys::prefetch;
@@ -25,7 +25,7 @@ use crate::scan_plan::ScanPlan;
 
 /// How many pages ahead of its use the beginning of a page is asked for. Pages of a mapping come out of memory, and waiting
 /// for them one by one took a third of a count. Of pages that are read through, for their checksums or their tuples, the
-/// next one is asked for as a whole.
+/// next one is asked for as a whole, piece by piece beside that work.
 const PREFETCHED: usize = 4;
 /// The most of it: the header and 250 line pointers, which pages of a table mostly have about as many of as their
 /// neighbours.
@@ -64,7 +64,7 @@ impl<'a> Scan<'a> {
     pub(crate) fn count(&mut self, ranges: &[Range<u32>], damage: &mut DamageLog) -> Result<u64> {
         let mut rows = 0;
         let reads_through = self.plan.cluster.verify_checksums();
-        self.pages(ranges, reads_through, damage, |place, page, log, damage| {
+        self.pages(ranges, reads_through, damage, |place, page, _, log, damage| {
             rows += heap::count_tuples(page, log, |number, fault| {
                 damage.report(place.tuple_damage(number, fault)?)
             })?;
@@ -81,10 +81,13 @@ impl<'a> Scan<'a> {
         mut visit: impl FnMut(Place<'_>, u16, HeapTuple<'_>, &mut DamageLog) -> Result<()>,
     ) -> Result<()> {
         let backward = self.plan.order().backward;
-        self.pages(ranges, true, damage, |place, page, log, damage| {
-            let each = |number, tuple: std::result::Result<_, TupleFault>| match tuple {
-                Ok(tuple) => visit(place, number, tuple, damage),
-                Err(fault) => damage.report(place.tuple_damage(number, fault)?),
+        self.pages(ranges, true, damage, |place, page, ahead, log, damage| {
+            let each = |number, tuple: std::result::Result<_, TupleFault>| {
+                ahead.ask(number);
+                match tuple {
+                    Ok(tuple) => visit(place, number, tuple, damage),
+                    Err(fault) => damage.report(place.tuple_damage(number, fault)?),
+                }
             };
             match backward {
                 false => heap::visit_tuples(page, log, each),
@@ -93,13 +96,20 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Hands every page to `visit`. `reads_through`: all bytes of a page will be looked at, not only its line pointers.
+    /// Hands every page to `visit`, with what of the next one is to be asked for. `reads_through`: all bytes of a page will
+    /// be looked at, not only its line pointers.
     fn pages(
         &mut self,
         ranges: &[Range<u32>],
         reads_through: bool,
         damage: &mut DamageLog,
-        mut visit: impl FnMut(Place<'_>, Page<'_>, &mut ClusterLog, &mut DamageLog) -> Result<()>,
+        mut visit: impl FnMut(
+            Place<'_>,
+            Page<'_>,
+            Ahead<'_>,
+            &mut ClusterLog,
+            &mut DamageLog,
+        ) -> Result<()>,
     ) -> Result<()> {
         let ScanPlan { cluster, table, .. } = *self.plan;
         let Some(files) = table.files() else { return Ok(()) };
@@ -120,18 +130,18 @@ impl<'a> Scan<'a> {
             };
             for (at, (block, bytes)) in (first.0..).map(BlockNumber).zip(pages).enumerate() {
                 let next = pages.get(at + 1).filter(|_| is_mapped && reads_through);
-                if let Some(next) = next {
-                    // The check of a checksum asks for it itself.
-                    if !cluster.verify_checksums() {
-                        prefetch(next);
-                    }
-                } else if let Some(soon) = pages.get(at + PREFETCHED) {
+                if let (None, Some(soon)) = (next, pages.get(at + PREFETCHED)) {
                     prefetch(&soon[..front_bytes(bytes)]);
                 }
                 let place = Place { files, block };
                 let mut again = None;
                 match check_or_read_again(cluster, files, block, bytes, next, &mut again) {
-                    Ok(bytes) => visit(place, Page::new(bytes), &mut self.log, damage)?,
+                    Ok(bytes) => {
+                        let page = Page::new(bytes);
+                        // The check of a checksum asked for it already.
+                        let next = next.filter(|_| !cluster.verify_checksums());
+                        visit(place, page, Ahead::new(next, page), &mut self.log, damage)?;
+                    }
                     Err(_) if end.is_before(block, self.plan, files) => {}
                     Err(error) => damage.report(damage_of(error)?)?,
                 }
@@ -141,6 +151,31 @@ impl<'a> Scan<'a> {
             self.progress.add_pages(count.into());
         }
         Ok(())
+    }
+}
+
+/// A page to be asked for from memory piece by piece, beside the work on the tuples of the page before it: asked for all at
+/// once it fills the processor's queue, and the work waits.
+#[derive(Clone, Copy)]
+struct Ahead<'a> {
+    next: &'a [u8],
+    /// Bytes for each tuple.
+    piece: usize,
+}
+
+impl<'a> Ahead<'a> {
+    /// The page to ask for, if any, beside the tuples of `page`.
+    fn new(next: Option<&'a BlockBytes>, page: Page<'_>) -> Self {
+        let tuples = usize::from(page.line_pointer_count()).max(1);
+        Self { next: next.map_or(&[], |next| next), piece: BLOCK_SIZE.div_ceil(tuples) }
+    }
+
+    /// Asks for the piece beside the tuple of this line pointer; they count from 1.
+    fn ask(self, number: u16) {
+        let start = usize::from(number).saturating_sub(1) * self.piece;
+        if let Some(rest) = self.next.get(start..) {
+            prefetch(&rest[..self.piece.min(rest.len())]);
+        }
     }
 }
 
