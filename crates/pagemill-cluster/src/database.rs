@@ -127,7 +127,7 @@ struct Inner {
     maps: Maps,
     /// Columns of the catalogs in [`catalog::ALL`].
     catalog_columns: HashMap<Oid, Vec<Column>>,
-    /// Where `pg_attribute` has the columns of the other relations: all rows of one lie in its range of blocks.
+    /// Where `pg_attribute` has the columns of each relation: all its rows lie in the range of blocks.
     column_blocks: HashMap<Oid, Range<u32>>,
     classes: Vec<ClassRow>,
     by_oid: HashMap<Oid, usize>,
@@ -268,17 +268,7 @@ impl Database {
         }
         let mut inner = Inner::unread(cluster, row)?;
         let mut log = ClusterLog::new(cluster.clone());
-        let mut column_blocks: HashMap<Oid, Range<u32>> = HashMap::new();
-        let mut latest = None;
-        inner.catalog_columns = inner.read_columns(&mut log, ALL_BLOCKS, |block, relation| {
-            // The rows of a relation mostly follow each other.
-            if latest.replace((block, relation)) != Some((block, relation)) {
-                let range = column_blocks.entry(relation).or_insert(block.0..block.0);
-                range.end = block.0.saturating_add(1);
-            }
-            catalog::ALL.contains(&relation)
-        })?;
-        inner.column_blocks = column_blocks;
+        inner.read_catalog_columns(&mut log)?;
         inner.read_classes(&mut log)?;
         for oid in catalog::ALL {
             inner.check_column_count(oid, inner.catalog_columns(oid, &[])?.len())?;
@@ -616,6 +606,22 @@ impl Inner {
             layout: tuple_layout(columns),
             columns: columns.iter().map(|c| c.name.clone()).collect(),
         }
+    }
+
+    /// Reads the columns of the catalogs, and takes note of where those of all relations are.
+    fn read_catalog_columns(&mut self, log: &mut ClusterLog) -> Result<()> {
+        let mut column_blocks: HashMap<Oid, Range<u32>> = HashMap::new();
+        let mut latest = None;
+        self.catalog_columns = self.read_columns(log, ALL_BLOCKS, |block, relation| {
+            // The rows of a relation mostly follow each other.
+            if latest.replace((block, relation)) != Some((block, relation)) {
+                let range = column_blocks.entry(relation).or_insert(block.0..block.0);
+                range.end = block.0.saturating_add(1);
+            }
+            catalog::ALL.contains(&relation)
+        })?;
+        self.column_blocks = column_blocks;
+        Ok(())
     }
 
     /// The blocks of `pg_attribute` that hold the columns of these relations; under a running server, which may have moved

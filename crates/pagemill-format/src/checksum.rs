@@ -71,7 +71,7 @@ pub fn page_checksum(page: &BlockBytes, block: BlockNumber) -> u16 {
 }
 
 /// The same, with something small done beside each [`ROW_BYTES`] of the page, which is told their number: the processor
-/// waits for its multiplications half of the time. What is done must be [inlined](PageHash) to cost nothing.
+/// waits for its multiplications half of the time. What is done is best a few instructions that can be inlined.
 pub fn page_checksum_beside(page: &BlockBytes, block: BlockNumber, beside: impl Fn(usize)) -> u16 {
     let hash = pulp::Arch::new().dispatch(PageHash { page, beside }) ^ block.0;
     (hash % 65_535 + 1) as u16

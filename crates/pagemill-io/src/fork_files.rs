@@ -431,7 +431,7 @@ mod tests {
     use proptest::prelude::*;
     use std::fs;
     use std::io::{Seek, SeekFrom, Write};
-    use std::sync::{Arc, OnceLock};
+    use std::sync::Arc;
 
     /// A directory with a relation's segments, sparse but for stamps on chosen blocks.
     struct Relation {
