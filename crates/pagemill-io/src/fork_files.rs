@@ -477,6 +477,28 @@ mod tests {
     }
 
     #[test]
+    fn past_the_page_cache_are_the_same_blocks_and_the_same_end() {
+        let relation = Relation::new(&[Some(7 * BLOCK_SIZE as u64)]);
+        (0..7).for_each(|block| relation.stamp(block));
+        let files = relation.open(&Storage::real());
+        let Some(twin) = files.past_cache() else {
+            println!("SKIPPED: no direct I/O in {}", relation.dir.path().display());
+            return;
+        };
+        assert_eq!((files.caching(), twin.caching()), (Caching::Buffered, Caching::Direct));
+        for (first, count) in [(0, 7), (3, 1), (5, 2)] {
+            let (mut through, mut past) = (pages(count), pages(count));
+            files.read_blocks(BlockNumber(first), &mut through).unwrap();
+            twin.read_blocks(BlockNumber(first), &mut past).unwrap();
+            assert_eq!(stamp_of(&past[0]), first);
+            assert_eq!(through, past);
+        }
+        let beyond = twin.read_block(BlockNumber(7), &mut pages(1)[0]).unwrap_err();
+        assert!(matches!(beyond.kind(), ErrorKind::PastEnd { blocks: 7 }), "{beyond}");
+        assert!(std::ptr::eq(twin, twin.past_cache().unwrap()));
+    }
+
+    #[test]
     fn a_fork_without_files_does_not_exist() {
         let relation = Relation::new(&[Some(8192)]);
         let storage = Storage::real();

@@ -1,5 +1,6 @@
 //! What `auto` chooses where nothing is cached, on a place whose kernel reads far ahead: a mapping, once a stretch was read
-//! without gaps, and reads before that. The files are made up, so that the machine the tests run on does not matter.
+//! without gaps, and reads before that; and past a page cache that cannot hold it what the kernel does not read ahead. The
+//! files are made up, so that the machine the tests run on does not matter.
 
 use super::*;
 use pagemill_format::{BLOCK_SIZE, Fork};
