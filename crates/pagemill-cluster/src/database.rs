@@ -57,6 +57,9 @@ pub(crate) mod catalog {
     pub(crate) const PG_OPCLASS: Oid = Oid(2616);
     pub(crate) const PG_TRIGGER: Oid = Oid(2620);
 
+    // Read for the partitions of a table, and not kept.
+    pub(crate) const PG_PARTITIONED_TABLE: Oid = Oid(3350);
+
     // Changed when databases are made and dropped.
     pub(crate) const PG_SHDEPEND: Oid = Oid(1214);
     pub(crate) const PG_SHDESCRIPTION: Oid = Oid(2396);

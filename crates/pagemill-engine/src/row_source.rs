@@ -48,8 +48,8 @@ impl<'a> RowSource<'a> {
     fn new(database: &'a Database, selected: Selected, named: Relation) -> Result<Self> {
         let partitions = match named.class.kind {
             RelationKind::PartitionedTable => {
-                let leaves = database.leaf_partitions(&named.class)?;
-                Some(database.relations(&leaves)?)
+                let found = database.leaf_partitions(&named.class)?;
+                Some(database.relations(&found.leaves)?)
             }
             _ => None,
         };
