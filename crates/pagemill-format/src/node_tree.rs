@@ -405,7 +405,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(bytes: Vec<u8>, damage in prop::collection::vec((0..150usize, any::<u8>()), 0..4)) {
+        fn no_bytes_panic(bytes: Vec<u8>, damage in prop::collection::vec((0..NUMBER.len(), any::<u8>()), 0..4)) {
             let _ = Node::parse(&bytes);
             let mut text = NUMBER.to_vec();
             for (at, byte) in damage {

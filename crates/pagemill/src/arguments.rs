@@ -253,10 +253,18 @@ pub(crate) struct CountArguments {
 
 /// Write tables as COPY TO would
 ///
-/// The bytes are those of COPY TO, with DateStyle ISO, TimeZone UTC and the client encoding of
-/// the server, in the order of the table's pages or of an index. A file appears under its name only when it is
-/// whole. Several tables go to a directory, one file each: SCHEMA.TABLE.txt or SCHEMA.TABLE.csv,
-/// with what a file name cannot hold as %XX.
+/// The bytes are those of COPY TO in a session with these settings, whatever the server's files, ALTER
+/// DATABASE and ALTER ROLE say of them: DateStyle ISO, TimeZone UTC, IntervalStyle postgres, bytea_output hex,
+/// extra_float_digits 1, client_encoding that of the database. What they say of search_path and
+/// lc_monetary counts, as for a new session of the first superuser.
+///
+/// Rows come in the order of the table's pages or of an index; those of a partitioned table partition by partition, in
+/// the order of the bounds, as a server scans them: lists by their smallest value, ranges by their bounds, hashes by
+/// modulus and remainder, the default last.
+///
+/// A file appears under its name only when it is whole. Several tables go to a directory, one file each:
+/// SCHEMA.TABLE.txt or SCHEMA.TABLE.csv, with what a file name cannot hold as %XX. A value is in memory as a whole, two
+/// to three times while it is written: one of 500 MB takes up to 1.5 GB.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -16,7 +16,7 @@ use pagemill_io::Output;
 
 use crate::arguments::{ExportArguments, FormatChoice, UnknownTypesChoice};
 use crate::export_files::{Destination, file_name};
-use crate::failure::{Outcome, UsageError};
+use crate::failure::{Outcome, UsageError, say};
 use crate::option_values::{character, column_list, money_locale};
 use crate::order::Order;
 use crate::session::Session;
@@ -65,6 +65,9 @@ struct Job<'a> {
 impl Job<'_> {
     fn export(&self, source: &RowSource<'_>, watch: &mut Watch<'_>) -> Result<()> {
         let mut output = self.output(source)?;
+        if source.is_in_oid_order() {
+            watch.display.aside(|| say(in_oid_order(source)));
+        }
         let Self { catalog, options, .. } = self;
         let done = match &self.order {
             None => source.export(catalog, options, &mut output, watch.progress, watch.damage)?,
@@ -91,6 +94,14 @@ impl Job<'_> {
             false => error.into(),
         })
     }
+}
+
+fn in_oid_order(source: &RowSource<'_>) -> String {
+    let name = source.selected().display_name();
+    format!(
+        "{name}: its partitions are in the order of their OIDs: a server may scan them in another one, which depends \
+         on an order of values that is not known here (ICU, an extension, or a type that is not simple)"
+    )
 }
 
 fn refuse_many_in_one(tables: &Tables<'_>, destination: &Destination) -> Result<()> {
