@@ -63,7 +63,7 @@ pub struct IndexDefinition {
 impl IndexDefinition {
     /// Its name, for messages.
     pub fn display_name(&self) -> String {
-        String::from_utf8_lossy(&self.class.name).into_owned()
+        crate::relation::printable(&self.class.name)
     }
 }
 
@@ -354,7 +354,7 @@ impl Database {
             }
             Some((name, _)) => {
                 let name = String::from_utf8_lossy(&name);
-                Err(Why::Reason(format!("uses the operator class {name} of an extension")))
+                Err(Why::Reason(format!("uses the operator class {name}, which is not built in")))
             }
             None => Err(Why::Reason(format!("uses operator class {oid}, which is missing"))),
         }

@@ -391,7 +391,7 @@ impl InputCatalog {
                 Err(self.refused(row, "has no values that could be read from a text"))
             }
             None => {
-                let why = "cannot be read: its input function is part of an extension";
+                let why = "cannot be read: its input function is not built in, and only a server can run it";
                 Err(self.refused(row, why))
             }
         }

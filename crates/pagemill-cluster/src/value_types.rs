@@ -23,7 +23,7 @@ use pagemill_format::{Error as FormatError, Oid};
 use crate::column::Column;
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
-use crate::relation::RelationKind;
+use crate::relation::{RelationKind, printable};
 use crate::system_table::Row;
 use crate::value_lookups::TextEncoder;
 
@@ -364,6 +364,26 @@ pub(crate) fn internal_functions(
     Ok(own.into_iter().filter_map(stands_for).collect())
 }
 
+/// What is known of an output function that is not built in: the library whose code it is.
+fn output_code(database: &Database, function: Oid) -> Result<String> {
+    let mut found = None;
+    database.scan(catalog::PG_PROC, &["oid", "proname", "probin"], |row| {
+        if row.oid(0)? == function {
+            found = Some((row.name(1)?, row.payload(2)?));
+        }
+        Ok(())
+    })?;
+    Ok(match found {
+        Some((name, Some(library))) => format!(
+            "its output function {} is code of the library {}",
+            printable(&name),
+            printable(&library)
+        ),
+        Some((name, None)) => format!("its output function {} is not built in", printable(&name)),
+        None => format!("its output function {function} is missing in pg_proc"),
+    })
+}
+
 struct Builder<'a> {
     types: &'a TypeTable,
     database: &'a Database,
@@ -464,9 +484,9 @@ impl Builder<'_> {
             (Some(output), _) => Ok(output),
             (None, UnknownTypes::Hex) => Ok(TypeOutput::Hex),
             (None, UnknownTypes::Refuse) => Err(Error::refused(format!(
-                "type {} cannot be printed: its output function is part of an extension; \
-                 leave the column out with --columns, or print its bytes with --unknown-types hex",
-                self.name(row)
+                "type {} cannot be printed: {}",
+                self.name(row),
+                output_code(self.database, row.output)?
             ))),
         }
     }

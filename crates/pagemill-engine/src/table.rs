@@ -218,30 +218,15 @@ fn missing_tail(
     relation: &Relation,
     files: &ForkFiles,
 ) -> Result<Option<Damage>> {
-    let (cluster, class) = (database.cluster(), &relation.class);
-    let (blocks, noted) = (files.blocks(), class.pages);
-    let is_trusted = cluster.is_clean() && files.damage().is_empty();
-    if !may_have_lost_its_tail(blocks) || !is_trusted || files.fork() != Fork::Main {
+    let (class, blocks) = (&relation.class, files.blocks());
+    let (path, _) = files.locate(BlockNumber(blocks));
+    if let Some(found) = tail_by_sizes_and_maps(database, class, files)? {
+        return Ok(Some(Damage::in_file(path, found)));
+    }
+    if !is_trusted_end(database.cluster(), files) {
         return Ok(None);
     }
-    let (path, _) = files.locate(BlockNumber(blocks));
-    if blocks > 0 && noted > blocks {
-        let what = format!(
-            "fork main, blocks {blocks} to {}: the segment file is missing: pg_class knows of {noted} \
-             blocks",
-            noted - 1
-        );
-        return Ok(Some(Damage::in_file(path, what)));
-    }
-    if blocks == 0 && class.kind == RelationKind::Sequence {
-        let what = "fork main, block 0: the file is empty, and a sequence has one block";
-        return Ok(Some(Damage::in_file(path, what)));
-    }
-    let found = match witness_in_maps(cluster, &relation.base, blocks)? {
-        None => database.tail_witness_in_indexes(class.oid, blocks)?,
-        found => found,
-    };
-    if let Some(found) = found {
+    if let Some(found) = database.tail_witness_in_indexes(class.oid, blocks)? {
         return Ok(Some(Damage::in_file(path, found.loss(blocks))));
     }
     if blocks == 0 && has_long_values(database, class)? {
@@ -249,6 +234,42 @@ fn missing_tail(
         return Ok(Some(Damage::in_file(path, what)));
     }
     Ok(None)
+}
+
+/// What the size that `pg_class` notes and the maps tell of a lost end of a main fork, without a look at indexes.
+///
+/// # Errors
+/// When a directory or the size of a file cannot be read.
+pub(crate) fn tail_by_sizes_and_maps(
+    database: &Database,
+    class: &ClassRow,
+    files: &ForkFiles,
+) -> Result<Option<String>> {
+    let (blocks, noted) = (files.blocks(), class.pages);
+    if !is_trusted_end(database.cluster(), files) {
+        return Ok(None);
+    }
+    // A table that was truncated by the transaction that made it keeps what was noted before.
+    if blocks > 0 && noted > blocks {
+        return Ok(Some(format!(
+            "fork main, blocks {blocks} to {}: the segment file is missing: pg_class knows of {noted} \
+             blocks",
+            noted - 1
+        )));
+    }
+    if blocks == 0 && class.kind == RelationKind::Sequence {
+        return Ok(Some(
+            "fork main, block 0: the file is empty, and a sequence has one block".into(),
+        ));
+    }
+    let found = witness_in_maps(database.cluster(), &database.base_path(class)?, blocks)?;
+    Ok(found.map(|found| found.loss(blocks)))
+}
+
+/// True for a main fork that may have lost its end unseen, in a cluster where others can be asked.
+fn is_trusted_end(cluster: &Cluster, files: &ForkFiles) -> bool {
+    let is_asked = cluster.is_clean() && !cluster.is_live() && files.fork() == Fork::Main;
+    is_asked && files.damage().is_empty() && may_have_lost_its_tail(files.blocks())
 }
 
 /// True when the TOAST table of an empty table has chunks that nobody deleted: a row takes its own along when it

@@ -35,6 +35,9 @@ pub enum ErrorKind {
     /// What was named is no directory.
     #[error("not a directory: name the directory, not a file in it")]
     NotADirectory,
+    /// Symbolic links on the way lead to each other (ELOOP).
+    #[error("its symbolic links lead in a circle: correct the link")]
+    LinkLoop,
     /// The operating system refused.
     #[error("permission denied: run as the user who owns the data directory")]
     Permission,
@@ -134,6 +137,9 @@ impl From<io::Error> for ErrorKind {
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
             io::ErrorKind::FileTooLarge => Self::FileTooLarge,
             io::ErrorKind::AlreadyExists => Self::Exists,
+            _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+                Self::LinkLoop
+            }
             // EPERM is no matter of the file's owner: it is how a sandbox forbids a call.
             io::ErrorKind::PermissionDenied
                 if error.raw_os_error() != Some(rustix::io::Errno::PERM.raw_os_error()) =>

@@ -207,7 +207,8 @@ impl OrderArguments {
 ///
 /// Databases are listed with OID, encoding, tablespace and size. Tables are listed with their
 /// kind, blocks, estimated rows (as of the last VACUUM or ANALYZE), the size of all their forks,
-/// and that of their TOAST table. Only catalogs are read, so this is fast.
+/// and that of their TOAST table. Only catalogs are read, so this is fast. Files, segments and directories that
+/// are missing are shown beside what they belong to, and give exit status 1.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -311,7 +312,7 @@ pub(crate) struct ExportArguments {
     /// Print money as in this locale [default: lc_monetary where the server's settings tell it, or C]
     #[arg(long, value_name = "LOCALE")]
     pub(crate) lc_monetary: Option<String>,
-    /// Types that only an extension's code can print: refuse the table, or print bytes in hex
+    /// Types that only code outside of PostgreSQL can print, such as an extension's: refuse the table, or print bytes in hex
     #[arg(long, value_enum, value_name = "WHAT", default_value = "refuse")]
     pub(crate) unknown_types: UnknownTypesChoice,
     /// Write to this file, or into this directory (DIR/) [default: standard output]

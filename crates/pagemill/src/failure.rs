@@ -11,6 +11,8 @@ use pagemill_cluster::Error as ClusterError;
 use pagemill_engine::Error as EngineError;
 use pagemill_lab::Error as LabError;
 
+use crate::text_table::printable;
+
 const FAILED: u8 = 1;
 const WRONG_USAGE: u8 = 2;
 
@@ -38,7 +40,8 @@ impl std::error::Error for UsageError {}
 /// Says something on standard error, on one line.
 pub(crate) fn say(message: impl fmt::Display) {
     use std::io::Write as _;
-    let line = format!("pagemill: {}\n", message.to_string().replace('\n', " "));
+    // Paths and patterns may have line feeds in them, and more.
+    let line = format!("pagemill: {}\n", printable(message.to_string().as_bytes()));
     // A reader of standard error that went away cannot be told.
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
