@@ -265,7 +265,7 @@ pub(crate) struct CountArguments {
 ///
 /// A file appears under its name only when it is whole. Several tables go to a directory, one file each:
 /// SCHEMA.TABLE.txt or SCHEMA.TABLE.csv, with what a file name cannot hold as %XX. A value is in memory as a whole, two
-/// to three times while it is written: one of 500 MB takes up to 1.5 GB.
+/// to three times while it is written: one of 500 MB takes 1 to 1.5 GB, in each job.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
