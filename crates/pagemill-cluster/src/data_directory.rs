@@ -582,10 +582,10 @@ mod tests {
         std::fs::write(dir.path().join("postmaster.pid"), lock).unwrap();
         assert!(open(dir.path()).contains("a server is running"));
         child.kill().unwrap();
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
         let is_told = || open(dir.path()).contains("no global/pg_control");
         while !is_told() && std::time::Instant::now() < deadline {
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
         assert!(is_told(), "{}", open(dir.path()));
         child.wait().unwrap();
