@@ -1,4 +1,5 @@
-//! The order of a partitioned table's rows: that in which a server of each version scans the partitions.
+//! The order of a partitioned table's rows: that in which a server of each version scans the partitions. The judge is
+//! `COPY (SELECT …) TO`; partitions are made in another order than that of their bounds.
 
 use std::fs;
 
