@@ -210,6 +210,21 @@ pub(crate) fn refuse_unreadable(database: &Database, relation: &Relation) -> Res
     Ok(())
 }
 
+/// The first of what the files of a table have lost, whether that leaves a gap or not.
+///
+/// # Errors
+/// When the catalogs, a directory or the size of a file cannot be read.
+pub(crate) fn first_loss(
+    database: &Database,
+    relation: &Relation,
+    files: &ForkFiles,
+) -> Result<Option<Damage>> {
+    match file_damage(files).into_iter().next() {
+        None => missing_tail(database, relation, files),
+        found => Ok(found),
+    }
+}
+
 /// A lost last segment leaves no gap, and neither does a file that was emptied. But where all segments before it are
 /// full, the size noted by the last vacuum or analyze tells of it, as a truncation would have corrected that, and so
 /// does what is kept beside the table.

@@ -170,6 +170,12 @@ fn an_emptied_file_is_told_by_what_is_left_beside_it_and_an_empty_table_is_none(
         let (status, printed, said) = count(&cluster, name);
         assert_eq!((status, &*printed, &*said), (Some(0), "0\n", ""), "{name}");
     }
+    // A load would have made the loss one for good.
+    let input = cluster.root().join("rows");
+    fs::write(&input, "7\n").unwrap();
+    let load = ["load", "-d", "postgres", "-t", "vacuumed", &input.display().to_string()];
+    let (status, _, said) = asked(&cluster, &load);
+    assert!(status == Some(1) && said.contains("its visibility map knows"), "{status:?} {said}");
     set_len(&catalog, 0);
     let (status, _, said) = count(&cluster, "never");
     assert!(status == Some(1) && said.contains("its visibility map knows"), "{said}");

@@ -18,6 +18,7 @@ use super::index_plan::IndexPlan;
 use crate::encoding::{readable_name, utf8_name};
 use crate::error::{Error, Result};
 use crate::scan::Progress;
+use crate::table::first_loss;
 
 /// How a load goes about.
 #[derive(Debug, Clone)]
@@ -80,7 +81,13 @@ impl LoadPlan {
         xid: TransactionId,
     ) -> Result<Self> {
         let rules = database.insert_rules(&relation, options.truncate)?;
-        let blocks = database.cluster().main_fork(&relation.base)?.blocks();
+        let files = database.cluster().main_fork(&relation.base)?;
+        let blocks = files.blocks();
+        if let Some(found) = first_loss(database, &relation, &files)?.filter(|_| !options.truncate)
+        {
+            // Rows behind what is lost would take its place for good.
+            return Err(pagemill_cluster::Error::from(found).into());
+        }
         let is_fresh = options.truncate || blocks == 0;
         if options.freeze && !is_fresh {
             return Err(pagemill_cluster::Error::refused(format!(
