@@ -124,7 +124,7 @@ impl Cluster {
             return Err(Error::NotShutDown { path: path.into(), state, advice });
         }
         let verify_checksums = options.verify_checksums && control.has_data_checksums();
-        let path = path.to_path_buf();
+        let (path, storage) = (path.to_path_buf(), storage.with_modes_of(path));
         let inner = Inner {
             storage,
             path,
@@ -388,6 +388,8 @@ pub(crate) struct LockFile {
 
 impl LockFile {
     pub(crate) const NAME: &str = "postmaster.pid";
+    /// What it is called until it is written: a server that finds it empty does not start.
+    pub(crate) const TEMPORARY: &str = "postmaster.pid.new";
 
     /// What the file tells of a process that lives.
     fn read(storage: &Storage, path: &Path) -> Result<Option<Self>> {

@@ -485,6 +485,16 @@ impl Database {
         let table = self.inner.system_table(self.base_path(class)?, columns);
         table.scan(&mut ClusterLog::new(self.cluster().clone()), wanted, visit)
     }
+
+    /// True when some relation has the file of this number in the tablespace: by its row of `pg_class`, or by the
+    /// relation map, where that row does not tell.
+    pub(crate) fn has_file(&self, tablespace: Oid, number: u32) -> bool {
+        let default = self.row().tablespace;
+        let lies_in = |named: Oid| if named == Oid::INVALID { default } else { named };
+        let is_it =
+            |class: &ClassRow| class.filenode == number && lies_in(class.tablespace) == tablespace;
+        self.classes().iter().any(is_it) || self.inner.maps.local.oid(number).is_some()
+    }
 }
 
 impl Inner {

@@ -77,10 +77,17 @@ impl Error {
         }
     }
 
+    /// True when the work was given up because the process was asked to end.
+    pub fn is_interruption(&self) -> bool {
+        match self {
+            Self::Cluster(error) => error.is_interruption(),
+            Self::Output(error) | Self::Input(error) => error.is_interruption(),
+            _ => false,
+        }
+    }
+
     /// True when whoever read the output went away.
     pub fn is_broken_pipe(&self) -> bool {
-        let Self::Output(error) = self else { return false };
-        let pagemill_io::ErrorKind::Io(error) = error.kind() else { return false };
-        error.kind() == std::io::ErrorKind::BrokenPipe
+        matches!(self, Self::Output(error) if error.is_broken_pipe())
     }
 }

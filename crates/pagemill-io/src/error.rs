@@ -103,6 +103,12 @@ pub enum ErrorKind {
         /// What failed first.
         reason: String,
     },
+    /// The process was asked to end (see [`crate::watch_interrupts`]), so this was not done any more.
+    #[error("interrupted")]
+    Interrupted,
+    /// The stream was closed when the process began.
+    #[error("it is closed")]
+    Closed,
     /// A way to read that the platform does not offer, and why.
     #[error("{0}")]
     Refused(String),
@@ -176,6 +182,17 @@ impl fmt::Display for Place {
     }
 }
 
+/// Long work asks this again and again, and gives up where it is an error. `path` is what is worked on.
+///
+/// # Errors
+/// [`ErrorKind::Interrupted`] once a signal came that is [watched](crate::watch_interrupts).
+pub fn check_interrupt(path: &Path) -> Result<()> {
+    match pagemill_sys::interrupted() {
+        true => Err(Error::new(ErrorKind::Interrupted, path)),
+        false => Ok(()),
+    }
+}
+
 impl Error {
     /// A failure that concerns the whole file.
     pub fn new(kind: impl Into<ErrorKind>, path: impl Into<PathBuf>) -> Self {
@@ -229,6 +246,16 @@ impl Error {
     /// True when there is a file of the name already.
     pub fn is_exists(&self) -> bool {
         matches!(self.kind, ErrorKind::Exists)
+    }
+
+    /// True when something was given up because the process was asked to end.
+    pub fn is_interruption(&self) -> bool {
+        matches!(self.kind, ErrorKind::Interrupted)
+    }
+
+    /// True when whoever read what is written went away.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(&self.kind, ErrorKind::Io(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
     /// True when the file is not there.

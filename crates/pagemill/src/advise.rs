@@ -1,7 +1,7 @@
 //! `pagemill advise`: what measurements of the storage imply for the settings of PostgreSQL.
 //!
 //! The advice goes to standard output, everything else to standard error. Ctrl-C ends the measuring early: what was
-//! measured until then is advised on all the same, and the exit status is 1.
+//! measured until then is advised on all the same, and the process then ends by the signal.
 
 use std::path::PathBuf;
 

@@ -3,15 +3,12 @@
 //! Options are judged before a page is read, and a directory is made only once it is known what
 //! goes into it.
 
-use std::path::PathBuf;
-
 use anyhow::{Result, anyhow};
-use pagemill_cluster::{Cluster, Database, UnknownTypes, ValueCatalog};
+use pagemill_cluster::{Database, UnknownTypes, ValueCatalog};
 use pagemill_engine::encoding::stored_text;
 use pagemill_engine::{
     CopyOptions, Error as EngineError, ExportOptions, ForceQuote, Format, RowSource,
 };
-use pagemill_format::Oid;
 use pagemill_io::Output;
 
 use crate::arguments::{ExportArguments, FormatChoice, UnknownTypesChoice};
@@ -28,7 +25,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Outcome> {
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;
     let destination = Destination::of(arguments.output.as_deref());
-    destination.refuse_inside(&directories_of(database.cluster()))?;
+    destination.refuse_inside(database.cluster())?;
     let order = Order::of(&arguments.order, &arguments.common, &tables)?;
     refuse_many_in_one(&tables, &destination)?;
     let catalog = value_catalog(&database, arguments)?;
@@ -37,19 +34,6 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Outcome> {
     let format = arguments.format;
     let job = Job { session: &session, catalog, options, destination, format, order };
     tables.for_each(&session, |source, watch| job.export(source, watch))
-}
-
-/// Where a cluster's files lie: its data directory, and those of its tablespaces.
-fn directories_of(cluster: &Cluster) -> Vec<PathBuf> {
-    let links = cluster.path().join("pg_tblspc");
-    let found = cluster.storage().read_dir(&links).unwrap_or_default();
-    // Other versions may have tablespaces in the same place, and whoever made it files beside them.
-    let version = cluster.tablespace_path(Oid(1), Oid(1));
-    let version = version.iter().rev().nth(1).map(PathBuf::from).unwrap_or_default();
-    let mut directories: Vec<_> =
-        found.into_iter().map(|entry| links.join(entry.name).join(&version)).collect();
-    directories.push(cluster.path().to_path_buf());
-    directories
 }
 
 /// What is the same for every table.

@@ -1,7 +1,8 @@
 //! `pagemill lab`: the experiments, run on this storage.
 //!
 //! Each group of contestants is told on standard output when it is done, the environment and all doubts at the end.
-//! Ctrl-C ends the run early: what was measured is told and written all the same, and the exit status is 1.
+//! Ctrl-C ends the run early: what was measured is told and written all the same, and the process then
+//! ends by the signal.
 
 use std::path::PathBuf;
 
@@ -56,8 +57,5 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
 
 /// Writes a text to standard output.
 pub(crate) fn print(text: &str) -> Result<()> {
-    use std::io::Write as _;
-    let mut out = std::io::stdout();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    crate::standard_output::print(text)
 }

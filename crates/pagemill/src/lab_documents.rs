@@ -13,6 +13,7 @@ use pagemill_lab::report;
 use pagemill_lab::results::Results;
 
 use crate::lab_arguments::LabArguments;
+use crate::output_paths::refuse_in_any_cluster;
 
 /// Where the page goes if nobody says otherwise.
 const USUAL_PAGE: &str = "report.html";
@@ -55,6 +56,7 @@ impl LabDocuments {
 
 /// A file to be.
 pub(crate) fn output(storage: &Storage, path: &Path) -> Result<Output> {
+    refuse_in_any_cluster("the output", path)?;
     Ok(Output::file(storage, path).map_err(pagemill_engine::Error::Output)?)
 }
 

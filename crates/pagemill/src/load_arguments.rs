@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::{DatabaseArgument, FormatChoice, ProgressMode, StatsForm};
+use crate::option_values::maybe_empty;
 use crate::write_arguments::WriteArguments;
 
 /// Load files into a table of a stopped cluster
@@ -23,7 +24,7 @@ Examples:
   pagemill load -D data -t big --truncate --freeze --no-wal --format csv big-1.csv big-2.csv.zst")]
 pub(crate) struct LoadArguments {
     /// The data directory: the one with PG_VERSION in it
-    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true)]
+    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true, value_parser = maybe_empty())]
     pub(crate) pgdata: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) database: DatabaseArgument,
@@ -114,9 +115,12 @@ pub(crate) struct LoadArguments {
     #[command(flatten)]
     pub(crate) writing: WriteArguments,
 
-    /// Put rows whose values are not what their columns take into this file, and go on
+    /// Put rows whose values are not what their columns take into this new file, and go on
     #[arg(long, value_name = "FILE", help_heading = "Errors")]
     pub(crate) log_errors: Option<PathBuf>,
+    /// Replace the file of --log-errors where it is there already
+    #[arg(long, requires = "log_errors", help_heading = "Errors")]
+    pub(crate) force: bool,
     /// How many rows may be put aside
     #[arg(long, value_name = "N", requires = "log_errors", help_heading = "Errors")]
     pub(crate) max_errors: Option<u64>,

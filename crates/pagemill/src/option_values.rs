@@ -2,9 +2,12 @@
 //!
 //! Whatever is typed is a value or an error that shows it; names are spelled as in SQL.
 
+use std::convert::Infallible;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use pagemill_engine::copy_format::single_byte;
 use pagemill_format::BLOCK_SIZE;
 use pagemill_format::types::money::MoneyFormat;
@@ -150,6 +153,16 @@ fn quoted_name(text: &str) -> Option<(String, &str)> {
             None => return (!name.is_empty()).then_some((name, after)),
         }
     }
+}
+
+/// A path that may be empty, as one out of the environment is that stands for none.
+pub(crate) fn maybe_empty() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
+
+/// A database; an empty name, as out of the environment, is the usual one.
+pub(crate) fn database_name(name: &str) -> Result<String, Infallible> {
+    Ok(if name.is_empty() { "postgres" } else { name }.to_owned())
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use pagemill_format::wal::{
     Commit, ExclusiveLock, ImageCompression, RecordBuilder, RelFileLocator,
 };
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Lsn, Oid, TransactionId};
-use pagemill_io::{Create, OpenForWrite, WritableFork};
+use pagemill_io::{Create, OpenForWrite, WritableFork, check_interrupt};
 use pagemill_wal::{WalDirectory, WalWriter, WriterOptions};
 
 use super::lock::ClusterLock;
@@ -94,7 +94,8 @@ impl Transaction {
         cluster: &Cluster,
         compression: ImageCompression,
     ) -> Result<Self> {
-        make_ready(cluster)?;
+        // Whoever wants to tell of them asked before.
+        let _removed = make_ready(cluster)?;
         let control = cluster.control();
         let wal_directory = WalDirectory::of_cluster(cluster.path(), control)?;
         let options = WriterOptions { compression };
@@ -154,8 +155,10 @@ impl Transaction {
         self.keeps_list = true;
     }
 
-    /// The WAL, once it is listed.
+    /// The WAL, once it is listed. A wish to stop is seen here: everything that is written in bulk is logged, or written
+    /// between records.
     fn writer(&mut self) -> Result<&mut WalWriter> {
+        check_interrupt(self.cluster.path())?;
         if !self.is_listed {
             self.list(&[])?;
         }
@@ -277,6 +280,8 @@ impl Transaction {
         self.log_pages(&ending.locked)?;
         self.log_commit(&ending)?;
         self.wal.sync()?;
+        // The last moment at which everything can be undone.
+        check_interrupt(self.cluster.path())?;
         self.flip()?;
         self.finish(&ending).map_err(|error| Error::Unfinished {
             path: self.cluster.path().into(),

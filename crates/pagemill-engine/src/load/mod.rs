@@ -36,13 +36,15 @@ mod targets;
 mod unique_keys;
 mod used_ids;
 
+use std::sync::Arc;
+
 use pagemill_cluster::change::{ClusterChange, ClusterLock};
 use pagemill_cluster::value_inputs::InputCatalog;
 use pagemill_cluster::{Database, Relation};
 use pagemill_format::BLOCK_SIZE;
 use pagemill_format::toast_builder::chunk_form;
 use pagemill_format::wal::ImageCompression;
-use pagemill_io::{Storage, WriteMethod};
+use pagemill_io::{Storage, WriteMethod, check_interrupt};
 
 use crate::copy_input::{
     self, CopyFromOptions, CopyRules, CopyTarget, Input, InputSource, RejectLog, Rows,
@@ -76,7 +78,7 @@ pub struct LoadSummary {
 /// When the table, the options or a row stand in the way, or the system fails: nothing has changed then. Only
 /// [`pagemill_cluster::Error::Unfinished`] and [`pagemill_cluster::Error::Undecided`] say otherwise.
 pub fn load(
-    lock: ClusterLock,
+    lock: impl Into<Arc<ClusterLock>>,
     database: &Database,
     relation: Relation,
     sources: Vec<InputSource>,
@@ -84,7 +86,7 @@ pub fn load(
     compression: ImageCompression,
     mut rejects: Option<RejectLog>,
 ) -> Result<LoadSummary> {
-    let mut change = ClusterChange::begin(lock, database.clone(), compression)?;
+    let mut change = ClusterChange::begin(lock.into(), database.clone(), compression)?;
     let catalog = InputCatalog::new(database)?;
     let mut plan = LoadPlan::new(database, relation, &catalog, options, change.xid())?;
     plan.expected_blocks = expected_blocks(database.cluster().storage(), &sources);
@@ -107,6 +109,12 @@ pub fn load(
     let input = Input { storage, rules: &rules, sources };
     let mut summary = LoadSummary::default();
     let read = take_rows(&shared, input, &mut targets, &mut change, (&mut rejects, &mut summary));
+    if let Err(error) = &read
+        && error.is_interruption()
+    {
+        // Nothing is left behind, the log of rejected rows neither.
+        return read.map(|()| summary);
+    }
     if let Some(log) = rejects {
         summary.rejected = log.count();
         // It tells why too many rows were too many.
@@ -135,6 +143,8 @@ fn take_rows(
         || FormerState::new(shared),
         |state, rows| form_rows(shared, state, rows),
         |formed: FormedRows| {
+            check_interrupt(change.database().cluster().path())
+                .map_err(pagemill_cluster::Error::from)?;
             summary.rows += formed.rows;
             for error in &formed.rejected {
                 match rejects {

@@ -4,6 +4,7 @@
 
 use pagemill_cluster::change::ClusterChange;
 use pagemill_format::Oid;
+use pagemill_io::check_interrupt;
 
 use super::LoadSummary;
 use super::heap_target::HeapTarget;
@@ -66,6 +67,8 @@ impl<'p> Targets<'p> {
         let mut old = OldEntries::open(change.database(), index.plan)?;
         let mut ids = Vec::new();
         while let Some(leaf) = old.next_leaf()? {
+            check_interrupt(change.database().cluster().path())
+                .map_err(pagemill_cluster::Error::from)?;
             for &entry in &leaf.entries {
                 // `chunk_id` is the first of the key, behind a header of eight bytes.
                 let id = leaf.entry(entry).get(8..).and_then(<[u8]>::first_chunk);
