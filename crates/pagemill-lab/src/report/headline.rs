@@ -100,7 +100,8 @@ impl Number {
 
 fn random(results: &Results) -> Number {
     let (label, place) = ("Random read", "device/random-read");
-    let Some(found) = found(results, place, &["pread 8 kB"]) else {
+    let measured = found(results, place, &["pread 8 kB"]);
+    let Some(found) = measured.filter(|found| found.group.figure == Figure::Rate) else {
         return Number::missing(label, place);
     };
     let Summary { median, low, high, .. } = found.summary;
@@ -117,7 +118,8 @@ fn random(results: &Results) -> Number {
 fn depth(results: &Results) -> Number {
     let (label, place) = ("Depth that pays", "device/random-read");
     let missing = || Number::missing(label, place);
-    let Some(group) = group(results, place) else { return missing() };
+    let group = group(results, place).filter(|group| group.figure == Figure::Rate);
+    let Some(group) = group else { return missing() };
     let ladder = ladder(group);
     let beats = |deeper: &Cell, cell: &Cell| {
         against(group, deeper, cell).is_some_and(|found| found.difference == Difference::Faster)
@@ -129,15 +131,15 @@ fn depth(results: &Results) -> Number {
         return missing();
     };
     let factor = against(group, cell, single).filter(|_| at > 0);
-    let gain =
-        factor.as_ref().map_or("more reads at once gain nothing that was seen".into(), |found| {
-            format!("reads at once: {} times one at a time", digits(found.ratio.median))
-        });
+    let gain = factor.map_or("more reads at once gain nothing that was seen".into(), |found| {
+        let Summary { median, low, high, .. } = found.ratio;
+        format!("reads at once: {} times one at a time ({})", digits(median), span(low, high))
+    });
     let end = if at > 0 && at + 1 == ladder.len() { "; the most that was tried" } else { "" };
     Number {
         label,
         value: depth.to_string(),
-        span: factor.map_or(String::new(), |found| span(found.ratio.low, found.ratio.high)),
+        span: String::new(),
         remark: gain + end,
         group: place,
     }
@@ -262,8 +264,7 @@ pub(super) fn changes(results: &Results) -> Changes {
     let more = changes.len().saturating_sub(MOST_SETTINGS);
     let first = changes.into_iter().take(MOST_SETTINGS);
     let first: Vec<Change> = first.map(|(setting, names)| change(setting, &names)).collect();
-    let was_measured =
-        advice.settings.iter().any(|setting| setting.decision != Decision::NotMeasured);
+    let was_measured = advice.settings.iter().any(|setting| !setting.evidence.is_empty());
     let rest = match (first.is_empty(), was_measured) {
         (true, true) => "Nothing that was measured speaks against the defaults.".into(),
         (true, false) => "No setting was measured in this run.".into(),
@@ -393,7 +394,7 @@ mod tests {
             (flat.value.as_str(), flat.remark.contains("most that was tried")),
             ("16", false)
         );
-        assert!(flat.remark.contains("6.00 times one at a time"), "{}", flat.remark);
+        assert!(flat.remark.contains("6.00 times one at a time (6.00 to 6.00)"), "{}", flat.remark);
         let rising = of(&[(1, 1e4), (16, 6e4), (64, 9e4)]);
         assert_eq!(rising.value, "64");
         assert!(rising.remark.ends_with("the most that was tried"), "{}", rising.remark);

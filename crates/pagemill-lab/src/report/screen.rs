@@ -9,12 +9,12 @@ use crate::results::{Outcome, Results, Verdict};
 
 use super::error::Result;
 use super::headline::{self, Number};
-use super::text_layout::{Align, Line, paragraph, printable, table};
+use super::text_layout::{paragraph, printable};
 use super::units::duration;
 use super::wording;
 
 /// Claims that are named, of those that do not hold.
-const MOST_CLAIMS: usize = 5;
+const MOST_CLAIMS: usize = 4;
 /// Characters of a line that a claim may take.
 const WIDEST_CLAIM: usize = 96;
 /// Kinds of warnings that are named.
@@ -54,14 +54,12 @@ fn head(results: &Results, out: &mut dyn Write) -> Result<()> {
 
 fn numbers(results: &Results, out: &mut dyn Write) -> Result<()> {
     writeln!(out, "\nThis storage")?;
-    let header = [("", Align::Left), ("", Align::Right), ("", Align::Left), ("", Align::Left)];
-    let line = |number: &Number| {
-        let span =
-            if number.span.is_empty() { String::new() } else { format!("({})", number.span) };
-        Line::Fields(vec![number.label.into(), number.value.clone(), span, number.remark.clone()])
-    };
-    let lines: Vec<Line> = headline::numbers(results).iter().map(line).collect();
-    write!(out, "{}", table(&header, &lines, 2).trim_start_matches('\n'))?;
+    for number in headline::numbers(results) {
+        let Number { label, value, span, remark, .. } = number;
+        let span = if span.is_empty() { span } else { format!("({span})") };
+        let line = format!("{label:<16} {value:>12}  {span:<18}  {remark}");
+        write!(out, "{}", paragraph(&line, 2, 53))?;
+    }
     write!(out, "{}", paragraph(&format!("Trust: {}", headline::trust(results)), 2, 4))?;
     Ok(())
 }

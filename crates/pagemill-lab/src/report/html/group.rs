@@ -31,7 +31,7 @@ pub(super) fn write(
     page: &mut Markup,
 ) {
     let id = group_id(place);
-    let open = [("class", "row group"), ("id", id.as_str()), ("open", "open")];
+    let open = [("class", "item group"), ("id", id.as_str()), ("open", "open")];
     let attributes = if place.1 == 0 { &open[..] } else { &open[..2] };
     page.tag("details", attributes, |page| {
         let best = best::of_group(experiment, group);

@@ -104,7 +104,7 @@ pub(super) fn warnings(results: &Results, page: &mut Markup) {
     page.tag("section", &[("id", "warnings"), ("aria-labelledby", "warnings-title")], |page| {
         page.leaf("h2", &[("id", "warnings-title")], "Warnings");
         for doubts in wording::doubts(&results.warnings) {
-            page.tag("details", &[("class", "row doubt")], |page| {
+            page.tag("details", &[("class", "item doubt")], |page| {
                 page.tag("summary", &[], |page| {
                     page.leaf("b", &[], &doubts.title());
                     page.leaf("span", &[("class", "remedy")], &doubts.remedies().join("; "));

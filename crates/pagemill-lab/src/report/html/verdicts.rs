@@ -35,7 +35,7 @@ pub(super) fn write(results: &Results, page: &mut Markup) {
 
 fn claim(results: &Results, at: usize, verdict: &Verdict, page: &mut Markup) {
     let (mark, word) = wording::outcome(verdict.outcome);
-    let class = format!("row claim {}", class(verdict.outcome));
+    let class = format!("item claim {}", class(verdict.outcome));
     page.tag("details", &[("class", &class), ("id", &format!("v{at}"))], |page| {
         page.tag("summary", &[], |page| {
             page.tag("span", &[("class", "outcome")], |page| {
