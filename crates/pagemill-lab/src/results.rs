@@ -34,7 +34,7 @@ pub struct Results {
     pub warnings: Vec<Warning>,
     /// The experiments, in the order they ran.
     pub experiments: Vec<Experiment>,
-    /// What holds of what the documents claim.
+    /// What holds of what was claimed on PostgreSQL's mailing lists.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -241,19 +241,28 @@ pub struct Moment {
     pub system: f64,
 }
 
-/// What a document claimed, and what was seen here.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What a message claimed, and what was seen here.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Stable, in kebab-case: `pread-within-noise`.
+    /// Stable, in kebab-case: `pread-within-noise`; of a verdict on a model `-model` is added.
     pub id: String,
-    /// The document: what it is and its year, "pread instead of lseek, pgsql-patches, 2005".
+    /// The message: its subject in quotes, the mailing list, and its year.
     pub document: String,
+    /// The message in the public archive of the lists, where its address is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// The model that was measured instead of this storage: "two disks of 2009".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// What it claims, in our words and with its figures.
     pub claim: String,
     /// What was measured here, with interval and cache state; empty when nothing was.
     pub measured: String,
     /// Whether it holds.
     pub outcome: Outcome,
+    /// Where it does not hold as it is, in which direction it differs; empty where that means nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub differs: String,
     /// Why it does not, or what stands in the way of saying.
     pub why: String,
     /// The groups it rests on, as `experiment/group`.
@@ -261,7 +270,7 @@ pub struct Verdict {
 }
 
 /// Whether a claim holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It holds here.
@@ -273,6 +282,7 @@ pub enum Outcome {
     /// The figures cannot tell.
     NotSeen,
     /// Its cells were not measured.
+    #[default]
     NotMeasured,
 }
 

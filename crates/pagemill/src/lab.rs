@@ -1,6 +1,7 @@
 //! `pagemill lab`: the experiments, run on this storage.
 //!
-//! Each group of contestants is told on standard output when it is done, the environment and all doubts at the end.
+//! At the end standard output gets a screen of what matters; with `--details` also the table of each group when it is done,
+//! and all claims and warnings.
 //! Ctrl-C ends the run early: what was measured is told and written all the same, and the process then
 //! ends by the signal.
 
@@ -38,13 +39,19 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
     let page = documents.page.clone();
     documents.write(&results)?;
     let mut ending = Vec::new();
-    report::text_ending(&results, &mut ending)?;
+    if arguments.details {
+        report::text_ending(&results, &mut ending)?;
+        ending.push(b'\n');
+    }
+    report::screen(&results, &mut ending)?;
     print(&String::from_utf8_lossy(&ending))?;
     if let Some(failure) = display.failure.take() {
         return Err(failure);
     }
-    if let Some(page) = page {
-        say(format!("charts: {}", page.display()));
+    match page {
+        Some(page) => say(format!("charts, tables and all claims: {}", page.display())),
+        None if !arguments.details => say("for all tables and claims as text add --details"),
+        None => {}
     }
     match &results.interrupted {
         None => Ok(Outcome::Done),

@@ -1,4 +1,5 @@
-//! What a terminal shows of a run of the lab: what it takes, which turn it is, and each group when it is done.
+//! What a terminal shows of a run of the lab: what it takes, which turn it is, and with `--details` each group when it is
+//! done.
 //!
 //! Invariant: nothing is drawn while a turn is measured: the bar moves between turns, and has no thread of its own.
 
@@ -22,6 +23,8 @@ pub(crate) struct LabDisplay {
     bar: ProgressBar,
     begin: Instant,
     verbose: bool,
+    /// Tables are wanted as they come.
+    details: bool,
     expected: Cell<Duration>,
     /// Experiment and group.
     place: RefCell<(String, String)>,
@@ -46,6 +49,7 @@ impl LabDisplay {
             bar,
             begin: Instant::now(),
             verbose: arguments.verbose,
+            details: arguments.details,
             expected: Cell::default(),
             place: RefCell::default(),
             rounds: Cell::default(),
@@ -60,6 +64,9 @@ impl LabDisplay {
     }
 
     fn tell(&self, text: &str) {
+        if !self.details {
+            return;
+        }
         if let Err(error) = self.bar.suspend(|| print(text)) {
             self.failure.borrow_mut().get_or_insert(error);
             self.cancel.cancel();

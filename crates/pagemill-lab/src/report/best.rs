@@ -13,8 +13,6 @@ use super::wording;
 /// What one group answers.
 #[derive(Debug)]
 pub(super) struct Best<'a> {
-    /// Place of the experiment and of the group in the results.
-    pub(super) place: (usize, usize),
     pub(super) experiment: &'a Experiment,
     pub(super) group: &'a Group,
     /// The cell with the best median.
@@ -57,19 +55,15 @@ impl Best<'_> {
 
 /// The answers of all groups of which anything was measured.
 pub(super) fn all(results: &Results) -> Vec<Best<'_>> {
-    let experiments = results.experiments.iter().enumerate();
-    let groups = experiments.flat_map(|(e, experiment)| {
-        experiment.groups.iter().enumerate().map(move |(g, group)| ((e, g), experiment, group))
-    });
-    groups.filter_map(|(place, experiment, group)| of_group(place, experiment, group)).collect()
+    let groups = results
+        .experiments
+        .iter()
+        .flat_map(|experiment| experiment.groups.iter().map(move |group| (experiment, group)));
+    groups.filter_map(|(experiment, group)| of_group(experiment, group)).collect()
 }
 
 /// The answer of one group.
-pub(super) fn of_group<'a>(
-    place: (usize, usize),
-    experiment: &'a Experiment,
-    group: &'a Group,
-) -> Option<Best<'a>> {
+pub(super) fn of_group<'a>(experiment: &'a Experiment, group: &'a Group) -> Option<Best<'a>> {
     let (cell, found) = group.leader()?;
     let others: Vec<&Cell> = others(group, cell);
     let equals: Vec<&str> = equals(group, cell, &others);
@@ -80,7 +74,7 @@ pub(super) fn of_group<'a>(
         Standing::Open => format!("{} leads with {figure}; {told}", cell.name),
         Standing::Alone | Standing::Shared => told,
     };
-    Some(Best { place, experiment, group, cell, figure, remark, standing })
+    Some(Best { experiment, group, cell, figure, remark, standing })
 }
 
 fn standing(group: &Group, best: &Cell, others: &[&Cell], equals: &[&str]) -> Standing {
@@ -150,7 +144,7 @@ mod tests {
     fn answer(baseline: &str, cells: Vec<Cell>) -> Option<(String, String, Standing)> {
         let group = Group { baseline: Some(baseline.into()), cells, ..Group::default() };
         let experiment = Experiment::default();
-        let best = of_group((0, 0), &experiment, &group)?;
+        let best = of_group(&experiment, &group)?;
         Some((best.cell.name.clone(), best.remark.clone(), best.standing))
     }
 
