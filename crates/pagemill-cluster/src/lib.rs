@@ -52,5 +52,5 @@ pub use tablespace_settings::{InUse, SettingSource, TablespaceSettings};
 pub use time_zones::TimeZones;
 pub use transaction_log::ClusterLog;
 pub use value_inputs::{InputCatalog, InputColumn};
-pub use value_lookups::{TextEncoder, ValueCatalog, ValueLookups};
+pub use value_lookups::{ValueCatalog, ValueLookups};
 pub use value_types::UnknownTypes;

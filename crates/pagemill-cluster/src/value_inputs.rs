@@ -35,7 +35,6 @@ use crate::name_rows::{DatabaseNames, DatabaseRows, DatabaseSettings};
 pub use crate::name_search::InputNames;
 use crate::name_search::NameSearch;
 use crate::relation::RelationKind;
-use crate::value_lookups::TextEncoder;
 use crate::value_types::{TypeChoices, TypeRow, UnknownTypes};
 
 /// The number of UTF-8 among encodings.
@@ -103,7 +102,6 @@ impl InputCatalog {
             context: InputContext {
                 version: database.cluster().version(),
                 encoding,
-                encoder: None,
                 unicode_spaces: knows_unicode(database)?,
                 date_time: date_time_context(database)?,
             },
@@ -122,16 +120,6 @@ impl InputCatalog {
     #[must_use]
     pub fn with_lc_monetary(mut self, locale: &str) -> Self {
         self.choices = self.choices.with_lc_monetary(locale.to_owned());
-        self
-    }
-
-    /// Converts characters that JSON escapes, and what locales say about money, to the database's
-    /// encoding. Without, a text that has such an escape is refused where the database is not in
-    /// UTF-8.
-    #[must_use]
-    pub fn with_encoder(mut self, encoder: TextEncoder) -> Self {
-        self.choices = self.choices.with_encoder(encoder);
-        self.context.encoder = Some(encoder);
         self
     }
 

@@ -11,6 +11,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use pagemill_format::encoding::stored_text;
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::types::document::document_by_oid;
 use pagemill_format::types::money::{MONEY_OID, MoneyFormat};
@@ -25,7 +26,6 @@ use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
 use crate::relation::{RelationKind, printable};
 use crate::system_table::Row;
-use crate::value_lookups::TextEncoder;
 
 /// What to do with a type that cannot be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -175,21 +175,16 @@ pub(crate) struct TypeTable {
 pub(crate) struct TypeChoices {
     unknown: UnknownTypes,
     lc_monetary: Option<String>,
-    encoder: Option<TextEncoder>,
     built: Mutex<HashMap<Oid, Arc<ValueType>>>,
 }
 
 impl TypeChoices {
     pub(crate) fn new(unknown: UnknownTypes, lc_monetary: Option<String>) -> Self {
-        Self { unknown, lc_monetary, encoder: None, built: Mutex::default() }
+        Self { unknown, lc_monetary, built: Mutex::default() }
     }
 
     pub(crate) fn with_lc_monetary(&self, locale: String) -> Self {
-        Self { encoder: self.encoder, ..Self::new(self.unknown, Some(locale)) }
-    }
-
-    pub(crate) fn with_encoder(&self, encoder: TextEncoder) -> Self {
-        Self { encoder: Some(encoder), ..Self::new(self.unknown, self.lc_monetary.clone()) }
+        Self::new(self.unknown, Some(locale))
     }
 
     /// How money is printed in a database of this encoding. A server that was never told prints
@@ -204,9 +199,8 @@ impl TypeChoices {
         };
         let format = MoneyFormat::for_locale(locale)
             .ok_or_else(|| refused("whose way to print money is not known"))?;
-        let Some(encoder) = self.encoder else { return Ok(format) };
         format
-            .converted(|text| encoder(encoding, text))
+            .converted(|text| stored_text(encoding, text))
             .ok_or_else(|| refused("whose currency the encoding of the database does not have"))
     }
 }
@@ -518,8 +512,7 @@ mod tests {
 
     #[test]
     fn money_is_converted_to_the_encoding_of_the_database() {
-        let encoder: TextEncoder = |encoding, text| (encoding == UTF8).then(|| text.to_vec());
-        let euros = choices(Some("de_DE.UTF-8")).with_encoder(encoder);
+        let euros = choices(Some("de_DE.UTF-8"));
         assert!(euros.money(UTF8).is_ok());
         let error = euros.money(8).unwrap_err().to_string();
         assert!(error.contains("currency") && error.contains("--lc-monetary"), "{error}");

@@ -3,10 +3,14 @@
 
 pub mod btree;
 pub mod btree_builder;
+pub mod byte_scan;
 pub mod checksum;
 pub mod control;
+pub mod encoding;
 pub mod encoding_names;
+mod encoding_tables;
 pub mod error;
+mod euc;
 pub mod free_space_map_builder;
 pub mod heap_builder;
 pub mod ids;

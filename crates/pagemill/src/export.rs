@@ -5,7 +5,6 @@
 
 use anyhow::{Result, anyhow};
 use pagemill_cluster::{Database, UnknownTypes, ValueCatalog};
-use pagemill_engine::encoding::stored_text;
 use pagemill_engine::{
     CopyOptions, Error as EngineError, ExportOptions, ForceQuote, Format, RowSource,
 };
@@ -102,7 +101,7 @@ fn value_catalog(database: &Database, arguments: &ExportArguments) -> Result<Val
         UnknownTypesChoice::Refuse => UnknownTypes::Refuse,
         UnknownTypesChoice::Hex => UnknownTypes::Hex,
     };
-    let catalog = ValueCatalog::new(database, unknown)?.with_encoder(stored_text);
+    let catalog = ValueCatalog::new(database, unknown)?;
     Ok(match arguments.lc_monetary.as_deref() {
         Some(locale) => catalog.with_lc_monetary(money_locale(locale)?),
         None => catalog,

@@ -74,10 +74,10 @@ pub(crate) struct LoadArguments {
     /// The encoding of the files [default: that of the database]
     #[arg(long, value_name = "NAME", help_heading = "Format")]
     pub(crate) encoding: Option<String>,
-    /// Columns in which a quoted null string is null too; * for all
+    /// Columns in which a quoted null string is null too; * for all (17 and later)
     #[arg(long, value_name = "LIST", help_heading = "Format")]
     pub(crate) force_null: Option<String>,
-    /// Columns in which the null string is a value; * for all
+    /// Columns in which the null string is a value; * for all (17 and later)
     #[arg(long, value_name = "LIST", help_heading = "Format")]
     pub(crate) force_not_null: Option<String>,
 

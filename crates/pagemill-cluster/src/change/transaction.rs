@@ -38,11 +38,16 @@ use super::replay::replay_images;
 use super::state_check::make_ready;
 use super::{commit_log, pending, wal_segments};
 use crate::data_directory::{Cluster, read_control};
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::settings::Settings;
 
 /// Seconds between 1970 and 2000, from where transactions count their time.
 const EPOCH_SECONDS: u64 = 946_684_800;
+
+/// More than a shutdown checkpoint's record takes, headers of pages included.
+const CHECKPOINT_ROOM: u64 = 8192;
+/// Where the archiver is told of full segments, in the directory of the WAL.
+const ARCHIVE_STATUS: &str = "archive_status";
 
 /// A page of a live file.
 type PageKey = (RelFileLocator, Fork, BlockNumber);
@@ -279,6 +284,7 @@ impl Transaction {
     pub(super) fn commit(&mut self, ending: Ending<'_>) -> Result<()> {
         self.log_pages(&ending.locked)?;
         self.log_commit(&ending)?;
+        self.make_room_for_last_steps(ending.settings)?;
         self.wal.sync()?;
         // The last moment at which everything can be undone.
         check_interrupt(self.cluster.path())?;
@@ -287,6 +293,19 @@ impl Transaction {
             path: self.cluster.path().into(),
             reason: Box::new(error),
         })
+    }
+
+    /// Has all there that the steps after the decision need: the page of the commit log, WAL for the checkpoint, the
+    /// directory of the archiver's notes. Live files were opened and got their space when their pages were logged.
+    fn make_room_for_last_steps(&mut self, settings: &Settings) -> Result<()> {
+        commit_log::make_page(&self.cluster, self.xid())?;
+        self.wal.reserve(CHECKPOINT_ROOM)?;
+        let notes = self.wal_directory.path.join(ARCHIVE_STATUS);
+        if settings.archives_wal() && !self.cluster.storage().exists(&notes)? {
+            let what = "the directory is missing, in which the archiver is told of full segments";
+            return Err(Damage::in_file(notes, what).into());
+        }
+        Ok(())
     }
 
     fn log_commit(&mut self, ending: &Ending<'_>) -> Result<()> {
@@ -345,7 +364,7 @@ impl Transaction {
         let storage = self.cluster.storage();
         let mut segment = self.wal_directory.segment_of(begin);
         while segment.end() <= end {
-            let note = format!("archive_status/{segment}.ready");
+            let note = format!("{ARCHIVE_STATUS}/{segment}.ready");
             let how = OpenForWrite { create: Create::OrNew, ..OpenForWrite::default() };
             storage.open_for_write(&self.wal_directory.path.join(note), how)?;
             segment = self.wal_directory.segment_of(segment.end());

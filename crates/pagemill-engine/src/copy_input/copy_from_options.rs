@@ -18,6 +18,8 @@ use super::input_encoding::InputEncoding;
 const MARKER_IS_DATA_SINCE: u32 = 18;
 /// The first version whose COPY takes HEADER in text format, and `HEADER MATCH`.
 const TEXT_HEADER_SINCE: u32 = 15;
+/// The first version whose `FORCE_NULL` and `FORCE_NOT_NULL` take `*`; `FORCE_QUOTE` always did.
+const FORCED_STAR_SINCE: u32 = 17;
 
 /// The columns of a FORCE option of COPY FROM, named as those of FORCE_QUOTE are.
 pub type ForcedColumns = ForceQuote;
@@ -116,6 +118,7 @@ impl CopyRules {
             refuse_csv_options(options)?;
             [b'\\'; 2]
         };
+        check_stars(options, target.server_major)?;
         check_ascii(&encoding, [delimiter, quote, escape])?;
         Ok(Self {
             format: options.format,
@@ -159,6 +162,16 @@ fn check_header(options: &CopyFromOptions, server_major: u32) -> Result<(), Copy
         return Err(CopyOptionError::TextHeader { server_major });
     }
     Ok(())
+}
+
+fn check_stars(options: &CopyFromOptions, server_major: u32) -> Result<(), CopyOptionError> {
+    let given = [("force_not_null", &options.force_not_null), ("force_null", &options.force_null)];
+    match given.into_iter().find(|(_, columns)| **columns == ForcedColumns::All) {
+        Some((option, _)) if server_major < FORCED_STAR_SINCE => {
+            Err(CopyOptionError::StarTooNew { option, server_major })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_line_ends([quote, escape]: [u8; 2]) -> Result<[u8; 2], CopyOptionError> {
@@ -246,6 +259,20 @@ mod tests {
         let null = CopyFromOptions { null: Some(b"a,b".into()), ..csv() };
         let refused = CopyOptionError::SpecialInNull { character: "delimiter" };
         assert_eq!(refusal(&null, UTF8), refused);
+    }
+
+    /// `*` was taken for servers up to 16, whose COPY refuses it.
+    #[test]
+    fn all_columns_can_be_forced_from_17_on() {
+        let options = CopyFromOptions { force_null: ForcedColumns::All, ..csv() };
+        let of = |server_major| {
+            let columns = &COLUMNS;
+            CopyRules::new(&options, CopyTarget { columns, encoding: UTF8, server_major })
+        };
+        assert!(of(17).is_ok());
+        let refused = of(16).unwrap_err().to_string();
+        let words = "argument to option \"force_null\" must be a list of column names";
+        assert!(refused.starts_with(words), "{refused}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
 use pagemill_io::{ForkFiles, WriteMethod};
 
+use super::dead_rows::DeadRows;
 use super::fork_writer::ForkWriter;
 use super::heap_maps::{free_space_pages, room_category, visibility_pages};
 use super::page_run::{PIECE_BLOCKS, Piece, Pieces};
@@ -125,6 +126,15 @@ impl HeapTarget {
             self.note_room(pages.get(..piece.pages).unwrap_or_default());
         }
         self.main.add_heap(change, run, pieces)
+    }
+
+    /// The rows among those that stay which nobody sees any more.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub(super) fn dead_rows(&self, change: &ClusterChange) -> Result<Option<DeadRows>> {
+        let Some(old) = &self.old else { return Ok(None) };
+        DeadRows::find(change.database(), &self.class, old).map(Some)
     }
 
     /// `reltuples` afterwards: what was estimated of the old rows, at their density then, and the new ones. `None`

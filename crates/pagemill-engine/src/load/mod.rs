@@ -15,6 +15,7 @@
 //! Invariants: rows keep the order of the input; memory does not grow with it; until the commit nothing is changed that
 //! a server looks at.
 
+mod dead_rows;
 mod fork_writer;
 pub(crate) mod heap_maps;
 mod heap_target;

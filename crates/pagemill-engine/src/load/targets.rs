@@ -7,6 +7,7 @@ use pagemill_format::Oid;
 use pagemill_io::check_interrupt;
 
 use super::LoadSummary;
+use super::dead_rows::DeadRows;
 use super::heap_target::HeapTarget;
 use super::index_build::IndexTarget;
 use super::index_keys::{KeyFormer, KeyRun};
@@ -64,7 +65,9 @@ impl<'p> Targets<'p> {
         if heap.old().is_none_or(|old| old.blocks() == 0) {
             return Ok(UsedIds::default());
         }
-        let mut old = OldEntries::open(change.database(), index.plan)?;
+        // A number counts as used also by a value that is dead, and there still.
+        let none = DeadRows::default();
+        let mut old = OldEntries::open(change.database(), index.plan, &none)?;
         let mut ids = Vec::new();
         while let Some(leaf) = old.next_leaf()? {
             check_interrupt(change.database().cluster().path())
@@ -110,14 +113,19 @@ impl<'p> Targets<'p> {
         summary.write_method = self.heap.write_method();
         summary.blocks = u64::from(self.heap.new_blocks());
         let plan = self.plan;
+        let dead = match self.indexes.is_empty() {
+            true => None,
+            false => self.heap.dead_rows(change)?,
+        };
         for index in self.indexes {
-            index.build(change, plan, self.heap.old(), self.heap.tuples())?;
+            index.build(change, plan, self.heap.old().zip(dead.as_ref()), self.heap.tuples())?;
         }
         self.heap.finish(change, plan)?;
         if let Some((heap, index)) = self.toast
             && (plan.is_fresh || !plan.options.wal || heap.new_blocks() > 0)
         {
-            index.build(change, plan, heap.old(), heap.tuples())?;
+            let dead = heap.dead_rows(change)?;
+            index.build(change, plan, heap.old().zip(dead.as_ref()), heap.tuples())?;
             heap.finish(change, plan)?;
         }
         Ok(())

@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::datetime::{DateTimeContext, DateTimeReader};
+use super::identifier::read_u32;
 use super::{InputError, ScalarReader, acl, array, composite, money, multirange, range};
 use crate::ids::{Oid, PgVersion};
 use crate::tuple::AttributeLayout;
@@ -24,9 +25,6 @@ use crate::types::output::{MAX_DEPTH, NameKind};
 
 pub use super::order::Order;
 
-/// Converts a text from UTF-8 to the encoding with this number, if it can be.
-pub type Encoder = fn(i32, &[u8]) -> Option<Vec<u8>>;
-
 /// What reading a text may depend on beside the text and the type.
 #[derive(Debug, Clone)]
 pub struct InputContext {
@@ -34,8 +32,6 @@ pub struct InputContext {
     pub version: PgVersion,
     /// The number of the database's encoding (`pg_database.encoding`), which the texts are in.
     pub encoding: i32,
-    /// What JSON's escapes need where the database is not in UTF-8.
-    pub encoder: Option<Encoder>,
     /// Whether the database's character classification (`LC_CTYPE`) knows spaces beyond ASCII: it is
     /// in UTF-8, and of no C locale.
     pub unicode_spaces: bool,
@@ -277,7 +273,7 @@ impl<'a> ValueReader<'a> {
         text: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), InputError> {
-        let oid = match numeric_name(kind, text)? {
+        let oid = match numeric_name(self.context.version, kind, text)? {
             Some(oid) => oid,
             None => self.lookups.find_name(kind, text)?,
         };
@@ -298,18 +294,20 @@ impl<'a> ValueReader<'a> {
 /// What the `reg…` types read without a catalog: numbers, and `-` for none unless that is the name
 /// of an operator.
 /// Source: `parseNumericOid` and `parseDashOrOid` in `src/backend/utils/adt/regproc.c`.
-fn numeric_name(kind: NameKind, text: &[u8]) -> Result<Option<Oid>, InputError> {
+fn numeric_name(
+    version: PgVersion,
+    kind: NameKind,
+    text: &[u8],
+) -> Result<Option<Oid>, InputError> {
     if text == b"-" && !matches!(kind, NameKind::Oper | NameKind::Operator) {
         return Ok(Some(Oid::INVALID));
     }
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return Ok(None);
     }
-    let digits = std::str::from_utf8(text).ok();
-    match digits.and_then(|digits| digits.parse::<u32>().ok()) {
-        Some(oid) => Ok(Some(Oid(oid))),
-        None => Err(InputError::out_of_range("oid", text)),
-    }
+    // As a value of type oid: a zero in front means octal, from 16 on.
+    let base = if version < PgVersion::V16 { 10 } else { 0 };
+    Ok(Some(Oid(read_u32(text, "oid", base)?)))
 }
 
 fn read_enum(labels: &EnumInput, text: &[u8], out: &mut Vec<u8>) -> Result<(), InputError> {
