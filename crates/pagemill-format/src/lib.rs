@@ -13,6 +13,7 @@ pub mod ids;
 pub mod index_key_order;
 pub mod index_tuple_builder;
 pub mod lz4;
+pub mod node_tree;
 #[cfg(test)]
 mod noise;
 pub mod page;
