@@ -7,6 +7,7 @@ pub mod checksum;
 pub mod control;
 pub mod encoding_names;
 pub mod error;
+pub mod expression;
 pub mod free_space_map_builder;
 pub mod heap_builder;
 pub mod ids;

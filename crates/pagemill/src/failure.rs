@@ -43,13 +43,23 @@ pub(crate) fn say(message: impl fmt::Display) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
+/// Says an error of PostgreSQL's on standard error, with the lines of detail, hint and context that it has.
+fn say_lines(message: impl fmt::Display) {
+    use std::io::Write as _;
+    // A reader of standard error that went away cannot be told.
+    let _ = std::io::stderr().write_all(format!("pagemill: {message}\n").as_bytes());
+}
+
 /// The exit status of a command, its error said.
 pub(crate) fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Incomplete) => ExitCode::from(FAILED),
         Err(error) => {
-            if !is_broken_pipe(&error) {
+            let has_lines = error.downcast_ref::<EngineError>().is_some_and(EngineError::has_lines);
+            if has_lines {
+                say_lines(&error);
+            } else if !is_broken_pipe(&error) {
                 say(format!("{error:#}"));
             }
             ExitCode::from(if is_usage(&error) { WRONG_USAGE } else { FAILED })
