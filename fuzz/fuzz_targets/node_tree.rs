@@ -1,4 +1,6 @@
 //! `pg_node_tree` of any text: braces without an end, nesting without a bottom, datums that lie about their length.
+//!
+//! Reading must neither panic nor exhaust the stack, and every field can be asked for everything that it could be.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
