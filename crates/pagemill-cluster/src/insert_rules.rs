@@ -2,7 +2,7 @@
 //!
 //! A server runs triggers, evaluates expressions and asks policies when rows come in. None of that can be done without
 //! it, so a table that needs any of it is refused before anything is written, with the object's name and the remedy.
-//! What remains is NOT NULL, unique keys and B-trees over columns.
+//! What remains is NOT NULL, checks that can be evaluated here, unique keys and B-trees over columns.
 //!
 //! Invariant: a table that [`Database::insert_rules`] lets pass gets, from rows that keep to the returned rules, the
 //! contents that COPY would have given it.
@@ -12,10 +12,12 @@
 
 use std::collections::HashSet;
 
+use pagemill_format::expression::Check;
 use pagemill_format::varlena::{Compression, Varlena};
 use pagemill_format::wal::ImageCompression;
 use pagemill_format::{Error as FormatError, Oid};
 
+use crate::check_expressions::{Subject, compile, stored_tree};
 use crate::column::{Column, Generated};
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
@@ -39,6 +41,8 @@ pub struct InsertRules {
     pub toast_tuple_target: Option<usize>,
     /// The TOAST table and its index, where the table has one.
     pub toast: Option<(ClassRow, ClassRow)>,
+    /// The CHECK constraints over its columns, by their positions, in the order in which a server checks them.
+    pub checks: Vec<Check>,
 }
 
 /// A B-tree that can be built here.
@@ -101,7 +105,7 @@ impl Database {
     pub fn insert_rules(&self, relation: &Relation, truncate: bool) -> Result<InsertRules> {
         check_kind(self, relation)?;
         check_columns(relation)?;
-        self.check_constraints(relation, truncate)?;
+        let checks = self.check_constraints(relation, truncate)?;
         self.check_triggers(relation, truncate)?;
         let (options, has_policies) = self.class_options(relation.class.oid)?;
         if has_policies {
@@ -119,6 +123,7 @@ impl Database {
             fillfactor: number("fillfactor").map_or(100, |percent| percent.clamp(10, 100) as u8),
             toast_tuple_target: number("toast_tuple_target"),
             toast,
+            checks,
         })
     }
 
@@ -183,18 +188,21 @@ impl Database {
         }
     }
 
-    /// Constraints other than NOT NULL, PRIMARY KEY and UNIQUE.
-    fn check_constraints(&self, relation: &Relation, truncate: bool) -> Result<()> {
+    /// Constraints other than NOT NULL, PRIMARY KEY and UNIQUE: the checks that can be evaluated here.
+    fn check_constraints(&self, relation: &Relation, truncate: bool) -> Result<Vec<Check>> {
         let mut found = Vec::new();
-        let wanted = ["conrelid", "contype", "conname", "confrelid"];
+        let mut checks = Vec::new();
+        let wanted = ["conrelid", "contype", "conname", "confrelid", "conbin"];
         self.scan_any(catalog::PG_CONSTRAINT, &wanted, |row| {
             let (table, kind) = (row.oid(0)?, row.byte(1)?);
             if table == relation.class.oid || row.oid(3)? == relation.class.oid {
-                found.push((table, kind, row.name(2)?));
+                found.push((table, kind, row.name(2)?, stored_tree(row, 4)?));
             }
             Ok(())
         })?;
-        for (table, kind, name) in found {
+        // Checks are made in the order of their names.
+        found.sort_by(|a, b| a.2.cmp(&b.2));
+        for (table, kind, name, tree) in found {
             let name = String::from_utf8_lossy(&name).into_owned();
             let what = match kind {
                 b'f' if table != relation.class.oid && truncate => {
@@ -206,7 +214,20 @@ impl Database {
                     ));
                 }
                 b'f' if table == relation.class.oid => "the foreign key",
-                b'c' => "the check constraint",
+                b'c' => match compile(self, tree.as_deref(), Subject::Columns) {
+                    Ok(expression) => {
+                        checks.push(Check { name, expression });
+                        continue;
+                    }
+                    Err(Error::Refused(reason)) => {
+                        let why = format!(
+                            "the check constraint {name} of it cannot be checked without a server ({reason})"
+                        );
+                        let remedy = "drop it and add it again after the load, or use COPY";
+                        return Err(refused(relation, &why, remedy));
+                    }
+                    Err(other) => return Err(other),
+                },
                 b'x' => "the exclusion constraint",
                 b't' => "the constraint trigger",
                 _ => continue,
@@ -218,7 +239,7 @@ impl Database {
                 "drop it and add it again after the load, or use COPY",
             ));
         }
-        Ok(())
+        Ok(checks)
     }
 
     /// Triggers of users that would fire. Those of foreign keys are told by their constraints.

@@ -6,6 +6,7 @@ mod bootstrap;
 pub mod btree_scan;
 mod catalog_rows;
 pub mod change;
+mod check_expressions;
 pub mod column;
 pub mod data_directory;
 pub mod database;
@@ -33,6 +34,7 @@ mod toast_index;
 pub mod transaction_log;
 pub mod value_inputs;
 pub mod value_lookups;
+pub mod value_orders;
 pub mod value_types;
 pub mod visibility;
 

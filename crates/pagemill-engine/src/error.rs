@@ -25,6 +25,16 @@ pub enum Error {
     /// A row that cannot be loaded.
     #[error(transparent)]
     Copy(#[from] Box<CopyError>),
+    /// Two rows have one key of a unique index.
+    #[error(
+        "duplicate key value violates unique constraint \"{index}\"\nDETAIL:  Key {key} already exists."
+    )]
+    DuplicateKey {
+        /// The index.
+        index: String,
+        /// Its columns and their values: `(a, b)=(1, x)`.
+        key: String,
+    },
     /// An input whose bytes are not what they should unpack as.
     #[error("{input}: damaged {format} data: {reason}")]
     Decompression {
@@ -73,6 +83,7 @@ impl Error {
             Self::Encoding(error) => error.is_usage(),
             Self::Cluster(error) => error.is_usage(),
             Self::Output(_) | Self::Input(_) | Self::Copy(_) | Self::Decompression { .. } => false,
+            Self::DuplicateKey { .. } => false,
             Self::TooManyRejected { .. } | Self::Worker | Self::Threads(_) => false,
         }
     }
@@ -84,6 +95,11 @@ impl Error {
             Self::Output(error) | Self::Input(error) => error.is_interruption(),
             _ => false,
         }
+    }
+
+    /// True for a message in PostgreSQL's words, with lines of its own for detail, hint and context.
+    pub fn has_lines(&self) -> bool {
+        matches!(self, Self::Copy(_) | Self::DuplicateKey { .. })
     }
 
     /// True when whoever read the output went away.

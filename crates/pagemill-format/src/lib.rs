@@ -11,6 +11,8 @@ pub mod encoding_names;
 mod encoding_tables;
 pub mod error;
 mod euc;
+pub mod expression;
+pub mod expression_tree;
 pub mod free_space_map_builder;
 pub mod heap_builder;
 pub mod ids;

@@ -80,6 +80,15 @@ pub(crate) fn complain(message: impl fmt::Display) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
+/// Says an error of PostgreSQL's on standard error, with the lines of detail, hint and context that it has.
+fn complain_in_lines(message: impl fmt::Display) {
+    use std::io::Write as _;
+    let message = message.to_string();
+    let lines: Vec<String> = message.lines().map(|line| printable(line.as_bytes())).collect();
+    // A reader of standard error that went away cannot be told.
+    let _ = std::io::stderr().write_all(format!("pagemill: {}\n", lines.join("\n")).as_bytes());
+}
+
 /// The exit status of a command, its error said. Does not return where a signal ended the work.
 pub(crate) fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
     let is_undone = match &result {
@@ -91,7 +100,10 @@ pub(crate) fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
         Ok(Outcome::Incomplete) => FAILED,
         Err(error) if is_broken_pipe(&error) => return ExitCode::SUCCESS,
         Err(error) => {
-            complain(text_of(&error));
+            match error.downcast_ref::<EngineError>() {
+                Some(found) if found.has_lines() => complain_in_lines(found),
+                _ => complain(text_of(&error)),
+            }
             if is_usage(&error) { WRONG_USAGE } else { FAILED }
         }
     };

@@ -15,7 +15,12 @@ use crate::write_arguments::WriteArguments;
 /// The rows are there when the command ends with success, and a server started at any moment, also after a
 /// kill or a power cut, finds all of them or none. The cluster must have been shut down; while the command
 /// runs, no server starts on it. Rows are appended in the order of the files. What only a server can do
-/// (triggers, foreign keys, check constraints, expressions) is refused before anything is written.
+/// (triggers, foreign keys, expressions but simple checks) is refused before anything is written.
+///
+/// Standbys that replay the load take ACCESS EXCLUSIVE locks until its commit: on the indexes of the table, and
+/// on the table itself if it was empty, or --truncate or --no-wal was given; in a database of very many relations
+/// on the indexes of pg_class too. Queries there that use the table wait meanwhile, and those that already run
+/// are canceled after max_standby_streaming_delay (max_standby_archive_delay).
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -111,7 +111,9 @@ fn a_key_that_is_there_twice_is_named_and_nothing_is_changed() {
         fs::write(&file, format!("{rows}{}", format!("{key}\n").repeat(twice))).unwrap();
         let output = try_load(&cluster, "t", &file, &[]).unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains(&format!("\"t_pkey\": Key (a)=({key}) is there twice")), "{said}");
+        let duplicate = "duplicate key value violates unique constraint \"t_pkey\"";
+        let expected = format!("pagemill: {duplicate}\nDETAIL:  Key (a)=({key}) already exists.\n");
+        assert_eq!(said, expected);
         assert!(!output.status.success());
     }
     cluster.start().unwrap();

@@ -4,6 +4,8 @@
 //! `copyfrom.c` (PostgreSQL 14 to 18). Stricter than those of 14 to 16 in one case: QUOTE and
 //! ESCAPE cannot be the end of a line.
 
+use std::sync::Arc;
+
 use crate::copy_format::{
     CopyOptionError, ForceQuote, Format, check_delimiter, check_null, forced_flags,
     quote_and_escape,
@@ -62,6 +64,8 @@ pub struct CopyFromOptions {
 /// The database that rows are for, as far as reading them depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyTarget<'a> {
+    /// The table's name, for messages.
+    pub relation: &'a str,
     /// The names of the columns that values are given for, in their order, as they are stored.
     pub columns: &'a [&'a [u8]],
     /// The number of the database's encoding (`pg_database.encoding`).
@@ -73,6 +77,8 @@ pub struct CopyTarget<'a> {
 /// How the rows of an input are read: options that were checked for a table.
 #[derive(Clone, Debug)]
 pub struct CopyRules {
+    /// The table's name, for messages.
+    pub(super) relation: Arc<str>,
     pub(super) format: Format,
     pub(super) delimiter: u8,
     pub(super) null: Vec<u8>,
@@ -121,6 +127,7 @@ impl CopyRules {
         check_stars(options, target.server_major)?;
         check_ascii(&encoding, [delimiter, quote, escape])?;
         Ok(Self {
+            relation: target.relation.into(),
             format: options.format,
             delimiter,
             null,
@@ -229,7 +236,10 @@ mod tests {
     const UTF8: i32 = 6;
 
     fn rules(options: &CopyFromOptions, encoding: i32) -> Result<CopyRules> {
-        CopyRules::new(options, CopyTarget { columns: &COLUMNS, encoding, server_major: 15 })
+        CopyRules::new(
+            options,
+            CopyTarget { relation: "t", columns: &COLUMNS, encoding, server_major: 15 },
+        )
     }
 
     fn refusal(options: &CopyFromOptions, encoding: i32) -> CopyOptionError {
@@ -302,7 +312,8 @@ mod tests {
     #[test]
     fn a_header_in_text_format_came_with_version_15() {
         let options = CopyFromOptions { header: Header::Skip, ..CopyFromOptions::default() };
-        let target = CopyTarget { columns: &COLUMNS, encoding: LATIN1, server_major: 14 };
+        let target =
+            CopyTarget { relation: "t", columns: &COLUMNS, encoding: LATIN1, server_major: 14 };
         assert!(CopyRules::new(&options, target).is_err());
         assert!(CopyRules::new(&options, CopyTarget { server_major: 15, ..target }).is_ok());
     }

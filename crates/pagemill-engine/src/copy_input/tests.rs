@@ -18,7 +18,8 @@ use crate::error::{Error, Result};
 const UTF8: i32 = 6;
 
 fn rules(options: &CopyFromOptions, columns: &[&[u8]], server_major: u32) -> CopyRules {
-    CopyRules::new(options, CopyTarget { columns, encoding: UTF8, server_major }).unwrap()
+    CopyRules::new(options, CopyTarget { relation: "t", columns, encoding: UTF8, server_major })
+        .unwrap()
 }
 
 fn owned(row: &Row<'_>, columns: usize) -> Result<ReferenceRow> {
@@ -382,6 +383,6 @@ fn an_error_shows_the_row_or_the_value_cut_after_a_hundred_bytes() {
         }
     };
     let shown = "é".repeat(50);
-    assert_eq!(message(true), format!("line 1, column größe: \"{shown}...\""));
-    assert_eq!(message(false), format!("line 1: \"1,{}...\"", "é".repeat(49)));
+    assert_eq!(message(true), format!("COPY t, line 1, column größe: \"{shown}...\""));
+    assert_eq!(message(false), format!("COPY t, line 1: \"1,{}...\"", "é".repeat(49)));
 }

@@ -33,6 +33,7 @@ mod old_entries;
 pub(crate) mod page_run;
 mod plan;
 mod row_former;
+mod row_text;
 mod targets;
 mod unique_keys;
 mod used_ids;
@@ -50,6 +51,7 @@ use pagemill_io::{Storage, WriteMethod, check_interrupt};
 use crate::copy_input::{
     self, CopyFromOptions, CopyRules, CopyTarget, Input, InputSource, RejectLog, Rows,
 };
+use crate::encoding::readable_name;
 use crate::error::{Error, Result};
 
 use plan::LoadPlan;
@@ -98,6 +100,7 @@ pub fn load(
     let form = chunk_form()?;
     let shared = Shared {
         plan: &plan,
+        database,
         catalog: &catalog,
         context: catalog.context(),
         oids: &oids,
@@ -167,9 +170,15 @@ fn copy_rules(copy: &CopyFromOptions, plan: &LoadPlan, database: &Database) -> R
         .map(|c| &*c.name)
         .collect();
     let server_major = database.cluster().version().major();
+    let encoding = database.row().encoding;
     CopyRules::new(
         copy,
-        CopyTarget { columns: &names, encoding: database.row().encoding, server_major },
+        CopyTarget {
+            relation: &readable_name(encoding, &plan.relation.class.name),
+            columns: &names,
+            encoding,
+            server_major,
+        },
     )
 }
 

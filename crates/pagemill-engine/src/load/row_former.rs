@@ -6,8 +6,10 @@
 //! Invariant: a row that fails leaves nothing on a page of the table; chunks it may have left in the TOAST table belong
 //! to no row, as after an error in a server.
 
+use pagemill_cluster::Database;
 use pagemill_cluster::change::OidCounter;
 use pagemill_cluster::value_inputs::{InputCatalog, InputNames};
+use pagemill_format::expression::Inputs;
 use pagemill_format::toast_builder::{ToastBuilder, ToastChunk, ToastSink};
 use pagemill_format::tuple::Span;
 use pagemill_format::tuple_builder::TupleForm;
@@ -18,6 +20,7 @@ use pagemill_format::{Error as FormatError, Oid, Tid};
 use super::index_keys::{KeyFormer, KeyRun};
 use super::page_run::{PageFill, PageRun, Piece, Pieces};
 use super::plan::LoadPlan;
+use super::row_text::row_text;
 use super::used_ids::UsedIds;
 use crate::copy_input::{CopyError, Row as CopyRow};
 use crate::error::Result;
@@ -31,6 +34,7 @@ pub(super) type ChunkKey = (Oid, u32, Tid);
 /// What a load's threads share.
 pub(super) struct Shared<'a> {
     pub(super) plan: &'a LoadPlan,
+    pub(super) database: &'a Database,
     pub(super) catalog: &'a InputCatalog,
     pub(super) context: &'a InputContext,
     pub(super) oids: &'a OidCounter,
@@ -77,6 +81,7 @@ pub(super) struct FormedRows {
 /// Forms the rows of one batch.
 pub(super) struct RowFormer<'a, 's> {
     plan: &'a LoadPlan,
+    database: &'a Database,
     reader: ValueReader<'s>,
     toast: &'s mut ToastBuilder,
     payloads: &'s mut Vec<u8>,
@@ -98,6 +103,7 @@ impl<'a, 's> RowFormer<'a, 's> {
         let keys = plan.indexes.iter().map(KeyFormer::new).collect::<Result<_, _>>()?;
         Ok(Self {
             plan,
+            database: shared.database,
             keys,
             reader: ValueReader::new(lookups, shared.context),
             toast,
@@ -137,7 +143,7 @@ impl<'a, 's> RowFormer<'a, 's> {
                 return Ok(());
             }
         }
-        self.check_nulls().map_err(|message| row.error(message))?;
+        self.check_row().map_err(|violation| self.violation(violation, row))?;
         self.store().map_err(|error| row.error(error.to_string()))?;
         Ok(())
     }
@@ -161,15 +167,42 @@ impl<'a, 's> RowFormer<'a, 's> {
         Ok(())
     }
 
+    /// Checks the row against the table's constraints, in the order in which a server does.
     #[inline]
-    fn check_nulls(&self) -> Result<(), String> {
+    fn check_row(&self) -> Result<(), Violation> {
         let is_null = |position: &&usize| self.spans.get(**position) == Some(&Span::NULL);
-        let Some(&position) = self.plan.not_null.iter().find(is_null) else { return Ok(()) };
-        Err(format!(
-            "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
-            self.plan.columns.get(position).map_or("", |column| &column.name),
-            String::from_utf8_lossy(&self.plan.relation.class.name)
-        ))
+        if let Some(&position) = self.plan.not_null.iter().find(is_null) {
+            return Err(Violation::Null(position));
+        }
+        let values = RowValues { payloads: self.payloads, spans: self.spans };
+        for check in &self.plan.rules.checks {
+            match check.expression.is_satisfied(&values) {
+                Ok(true) => {}
+                Ok(false) => return Err(Violation::Check(check.name.clone())),
+                Err(error) => return Err(Violation::Expression(error.message)),
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn violation(&self, violation: Violation, row: &CopyRow<'_>) -> Box<CopyError> {
+        let relation = String::from_utf8_lossy(&self.plan.relation.class.name);
+        let message = match violation {
+            Violation::Null(position) => format!(
+                "null value in column \"{}\" of relation \"{relation}\" violates not-null constraint",
+                self.plan.columns.get(position).map_or("", |column| &column.name),
+            ),
+            Violation::Check(name) => {
+                format!("new row for relation \"{relation}\" violates check constraint \"{name}\"")
+            }
+            Violation::Expression(message) => return row.error(message),
+        };
+        let values = (&self.payloads[..], &self.spans[..]);
+        let text = row_text(self.database, &self.plan.relation.columns, values, row);
+        let mut error = row.error(message);
+        error.detail = Some(format!("Failing row contains {text}."));
+        error
     }
 
     /// Forms the tuple of the values read.
@@ -203,6 +236,28 @@ impl<'a, 's> RowFormer<'a, 's> {
             rejected: self.rejected,
             rows: self.rows,
         }
+    }
+}
+
+/// What a row does not keep to.
+enum Violation {
+    /// The column at this position is null.
+    Null(usize),
+    /// The CHECK constraint of this name.
+    Check(String),
+    /// A CHECK constraint raised this.
+    Expression(String),
+}
+
+/// The values of a row, by the positions of their columns.
+struct RowValues<'a> {
+    payloads: &'a [u8],
+    spans: &'a [Span],
+}
+
+impl Inputs for RowValues<'_> {
+    fn value(&self, position: usize) -> Option<&[u8]> {
+        self.spans.get(position)?.of(self.payloads)
     }
 }
 

@@ -7,7 +7,8 @@
 //!
 //! Invariants: nesting follows the type tree, and [`MAX_DEPTH`] bounds the stack; a datum inside of
 //! another is laid out as `heap_form_tuple`, `array_in` and `range_serialize` lay it out, byte for
-//! byte. A checked domain is no [`TypeInput`]: whoever builds the tree refuses it.
+//! byte. A domain with a check that cannot be evaluated is no [`TypeInput`]: whoever builds the tree
+//! refuses it.
 //!
 //! Source: `src/backend/utils/adt/enum.c` (`enum_in`), `domains.c` (`domain_in`),
 //! PostgreSQL 14 to 18.
@@ -18,12 +19,12 @@ use std::sync::Arc;
 use super::datetime::{DateTimeContext, DateTimeReader};
 use super::identifier::read_u32;
 use super::{InputError, ScalarReader, acl, array, composite, money, multirange, range};
+use crate::expression::Check;
 use crate::ids::{Oid, PgVersion};
 use crate::tuple::AttributeLayout;
 use crate::types::money::MoneyFormat;
+use crate::types::order::ValueOrder;
 use crate::types::output::{MAX_DEPTH, NameKind};
-
-pub use super::order::Order;
 
 /// What reading a text may depend on beside the text and the type.
 #[derive(Debug, Clone)]
@@ -114,7 +115,7 @@ pub struct RangeInput {
     /// The type of its bounds.
     pub subtype: Arc<InputType>,
     /// How the bounds compare.
-    pub order: Order,
+    pub order: ValueOrder,
     /// What brings its values to their one form.
     pub canonical: Canonical,
 }
@@ -141,7 +142,7 @@ pub enum Canonical {
     Date,
 }
 
-/// A domain without CHECK constraints.
+/// A domain.
 #[derive(Debug)]
 pub struct DomainInput {
     /// The type's name, as `format_type` prints it.
@@ -152,6 +153,23 @@ pub struct DomainInput {
     pub typmod: i32,
     /// Whether it, or a domain it is over, is NOT NULL.
     pub not_null: bool,
+    /// The CHECK constraints of the domains it is over, then its own.
+    pub checks: Vec<Check>,
+}
+
+impl DomainInput {
+    /// Checks that the value of this payload, or null, is one of the domain.
+    fn check(&self, value: Option<&[u8]>) -> Result<(), InputError> {
+        for check in &self.checks {
+            if !check.expression.is_satisfied(&value)? {
+                return Err(InputError::new(format!(
+                    "value for domain {} violates check constraint \"{}\"",
+                    self.name, check.name
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// How texts of a type are read.
@@ -234,6 +252,7 @@ impl<'a> ValueReader<'a> {
             TypeInput::Domain(domain) if domain.not_null => {
                 Err(InputError::new(format!("domain {} does not allow null values", domain.name)))
             }
+            TypeInput::Domain(domain) => domain.check(None),
             _ => Ok(()),
         }
     }
@@ -261,7 +280,11 @@ impl<'a> ValueReader<'a> {
             TypeInput::Composite(row) => composite::read_composite(self, row, text, out),
             TypeInput::Range(range) => range::read_range(self, range, text, out),
             TypeInput::Multirange(ranges) => multirange::read_multirange(self, ranges, text, out),
-            TypeInput::Domain(domain) => self.read(&domain.base, domain.typmod, text, out),
+            TypeInput::Domain(domain) => {
+                let start = out.len();
+                let read = self.read(&domain.base, domain.typmod, text, out);
+                read.and_then(|()| domain.check(out.get(start..)))
+            }
         };
         self.depth -= 1;
         done

@@ -15,6 +15,7 @@ use crate::time_zone::Zone;
 use crate::tuple::AttributeLayout;
 use crate::types::ScalarWriter;
 use crate::types::document::document_by_oid;
+use crate::types::order::{TextCollation, ValueOrder};
 use crate::types::output::NameKind;
 use crate::types::output::made;
 use crate::types::scalar::scalar_by_oid;
@@ -83,7 +84,7 @@ fn known(oid: u32, input: TypeInput) -> Arc<InputType> {
 }
 
 fn range(oid: u32, subtype: u32, canonical: Canonical) -> Arc<RangeInput> {
-    let order = Order::of(Oid(subtype)).unwrap();
+    let order = ValueOrder::of_type(Oid(subtype), &TextCollation::C).unwrap();
     let subtype = known(subtype, scalar(subtype));
     Arc::new(RangeInput { oid: Oid(oid), subtype, order, canonical })
 }
@@ -145,8 +146,13 @@ fn documents() -> Vec<(TypeInput, ScalarWriter)> {
 fn all_inputs() -> Vec<TypeInput> {
     let labels = HashMap::from([(Box::from(b"sad".as_slice()), Oid(1))]);
     let mood = TypeInput::Enum(Arc::new(EnumInput { name: "mood".to_owned(), labels }));
-    let domain =
-        DomainInput { name: "filled".to_owned(), base: mood.clone(), typmod: -1, not_null: true };
+    let domain = DomainInput {
+        name: "filled".to_owned(),
+        base: mood.clone(),
+        typmod: -1,
+        not_null: true,
+        checks: Vec::new(),
+    };
     let domain = TypeInput::Domain(Arc::new(domain));
     let others = [mood, domain, TypeInput::AclItem, TypeInput::Name(NameKind::Class)];
     let others = others.into_iter().chain([scalar(114), scalar(142)]);
@@ -161,7 +167,13 @@ fn a_domain_says_no_to_null_where_it_is_not_null() {
     let mut reader = ValueReader::new(&mut lookups, &context);
     let domain = |not_null| {
         let (name, base) = ("d".to_owned(), scalar(23));
-        TypeInput::Domain(Arc::new(DomainInput { name, base, typmod: -1, not_null }))
+        TypeInput::Domain(Arc::new(DomainInput {
+            name,
+            base,
+            typmod: -1,
+            not_null,
+            checks: Vec::new(),
+        }))
     };
     assert!(reader.read_null(&domain(false)).is_ok());
     let error = reader.read_null(&domain(true)).unwrap_err();
