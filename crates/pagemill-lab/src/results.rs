@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{Summary, summary};
+use crate::statistics::{Comparison, Summary, compare, summary};
 
 /// The version of this format; a reader refuses others.
 pub const FORMAT: u32 = 1;
@@ -78,6 +78,8 @@ pub enum WarningKind {
     ProcessorSpeed,
     /// The directory lies on a network or memory file system.
     FileSystem,
+    /// The device, or who rations it, lets no more through.
+    Limited,
     /// A limit of the sandbox or of privileges kept something from being measured.
     Privileges,
     /// Too few turns for the confidence that is wanted.
@@ -128,6 +130,9 @@ pub struct Group {
     pub baseline: Option<String>,
     /// The contestants, in the order in which they took turns first.
     pub cells: Vec<Cell>,
+    /// How many rounds each pass of the run had, in their order: passes lie minutes apart. Empty where nobody kept it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<u32>,
 }
 
 /// The state of the page cache before each turn.
@@ -307,6 +312,12 @@ impl Group {
     /// The figures of a cell, in the order of its turns.
     pub fn figures(&self, cell: &Cell) -> Vec<f64> {
         cell.samples.iter().map(|sample| self.figure.of(sample, self.bytes)).collect()
+    }
+
+    /// How many times as good a cell is as another, turn by turn, with the group's noise floor in the interval.
+    pub fn compare(&self, first: &Cell, other: &Cell) -> Option<Comparison> {
+        let more_is_better = self.figure.more_is_better();
+        compare(&self.figures(first), &self.figures(other), more_is_better, self.floor_within())
     }
 
     /// The measured cell with the best median, and its figure.

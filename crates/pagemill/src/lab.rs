@@ -34,7 +34,10 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
     };
     let documents = LabDocuments::open(arguments)?;
     let display = LabDisplay::new(arguments, cancel.clone());
-    let results = pagemill_lab::run(&options, &cancel, &display)?;
+    let flags =
+        if arguments.quick { "--experiment, --size" } else { "--experiment, --quick, --size" };
+    let ran = pagemill_lab::run(&options, &cancel, &display);
+    let results = ran.map_err(|error| with_flags(error, flags))?;
     display.finish();
     let page = documents.page.clone();
     documents.write(&results)?;
@@ -59,6 +62,14 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
             say(format!("the run ended early: {why}; what was measured until then is told"));
             Ok(Outcome::Incomplete)
         }
+    }
+}
+
+/// An error of the lab with the flags that help.
+pub(crate) fn with_flags(error: pagemill_lab::Error, flags: &str) -> anyhow::Error {
+    match error {
+        pagemill_lab::Error::NoSpace { .. } => anyhow::anyhow!("{error} ({flags})"),
+        error => error.into(),
     }
 }
 

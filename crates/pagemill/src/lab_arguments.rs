@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::arguments::ProgressMode;
-use crate::option_values::byte_size;
+use crate::option_values::lab_size;
 
 /// Run the experiments on this storage: old calls beside today's
 ///
@@ -15,8 +15,8 @@ use crate::option_values::byte_size;
 /// brought to the state that is wanted, and looked at. At the end a screen of what matters is printed, and a page with
 /// charts is written; files that exist are not replaced without --force. The files are made
 /// in a directory pagemill-lab.N in DIR, which is removed at the end, or after a kill by the next run; nothing else is
-/// touched. What the kernel or a sandbox refuses is a row that says so. Space and time are announced first: a full run takes up
-/// to 20 minutes, a quick one up to 90 seconds.
+/// touched. What the kernel or a sandbox refuses is a row that says so. All experiments run twice, minutes apart, and what a
+/// contestant differs by from itself widens every interval. Space and time are announced first, from the turns that are planned.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Experiments:
@@ -44,11 +44,11 @@ pub(crate) struct LabArguments {
     /// Only these experiments, separated by commas; repeatable [default: all]
     #[arg(short, long = "experiment", value_name = "NAME", value_delimiter = ',')]
     pub(crate) experiments: Vec<String>,
-    /// Small files and five rounds: rough figures within 90 seconds
+    /// Small files and six rounds: rough figures in some minutes
     #[arg(long)]
     pub(crate) quick: bool,
     /// Size of each experiment's main file: kB, MB, GB, or bytes, at least 1MB [default: 1GB, with --quick 64MB]
-    #[arg(long, value_name = "SIZE", value_parser = byte_size)]
+    #[arg(long, value_name = "SIZE", value_parser = lab_size)]
     pub(crate) size: Option<u64>,
     /// Write all that was measured to this new file, as JSON
     #[arg(long, value_name = "FILE")]

@@ -29,6 +29,7 @@ pub(crate) struct LabDisplay {
     /// Experiment and group.
     place: RefCell<(String, String)>,
     rounds: Cell<u32>,
+    pass: Cell<u32>,
     /// The run ends when nobody reads what it tells.
     cancel: Cancel,
     /// The first failure to write.
@@ -53,6 +54,7 @@ impl LabDisplay {
             expected: Cell::default(),
             place: RefCell::default(),
             rounds: Cell::default(),
+            pass: Cell::default(),
             cancel,
             failure: RefCell::default(),
         }
@@ -104,6 +106,16 @@ impl Watch for LabDisplay {
                 pretty_size(announcement.bytes_free),
             ));
         });
+    }
+
+    fn pass_begins(&self, experiment: &str, pass: u32, passes: u32) {
+        experiment.clone_into(&mut self.place.borrow_mut().0);
+        // The first pass knows best how long the others take.
+        if pass > self.pass.replace(pass) && pass > 1 {
+            let expected = self.begin.elapsed() / (pass - 1) * passes;
+            self.expected.set(expected);
+            self.bar.set_length(expected.as_secs());
+        }
     }
 
     fn experiment_begins(&self, name: &str, title: &str, _time: Duration) {

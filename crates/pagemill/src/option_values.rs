@@ -11,6 +11,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use pagemill_engine::copy_format::single_byte;
 use pagemill_format::BLOCK_SIZE;
 use pagemill_format::types::money::MoneyFormat;
+use pagemill_lab::experiments::LEAST_SIZE;
 use pagemill_stream::buffer_pool::MIN_SHARED_BUFFERS;
 
 use crate::failure::UsageError;
@@ -78,6 +79,14 @@ fn blocks(text: &str) -> Option<usize> {
     let number: f64 = number.parse().ok()?;
     // A number beyond all sizes becomes the largest there is.
     Some((number * bytes / BLOCK_SIZE as f64).round_ties_even() as usize)
+}
+
+/// A size of the lab's files.
+pub(crate) fn lab_size(text: &str) -> Result<u64, String> {
+    match byte_size(text)? {
+        size if size < LEAST_SIZE => Err("1MB is the least".into()),
+        size => Ok(size),
+    }
 }
 
 /// Bytes of a size: a number of bytes, or of B, kB, MB, GB or TB, fractions and blanks allowed.

@@ -345,6 +345,12 @@ fn what_cannot_be_done_is_told_before_anything_is_made() {
     refused(&dir.path().join("absent"), quick, 2, "not a directory");
     refused(dir.path(), "--experiment tea", 2, "there is no experiment tea: there are device, ");
     refused(dir.path(), "--quick --size 900000TB", 1, "make room");
+    // It measured files of 1 MB and said nothing; and told one who had passed --quick to pass it.
+    refused(dir.path(), "--size 1kB", 2, "1MB is the least");
+    let refusal = |words| said(&lab(dir.path(), words).output().unwrap());
+    let after_quick = refusal("--quick --size 900000TB --no-html");
+    assert!(!after_quick.contains("--quick"), "{after_quick}");
+    assert!(refusal("--size 900000TB --no-html").contains("--quick"));
     refused(dir.path(), "--quick --size little", 2, "a size is a number of bytes");
     let missing = dir.path().join("absent/results.json");
     let words = format!("{quick} --json {}", missing.display());

@@ -4,7 +4,7 @@
 //! are named with it; where it cannot be told from the baseline, or from any other, no cell is called best at all.
 
 use crate::results::{Cell, Experiment, Group, Results};
-use crate::statistics::{Comparison, Difference, LEAST_COVERAGE, compare};
+use crate::statistics::{Comparison, Difference, LEAST_COVERAGE};
 
 use super::rows::scale;
 use super::units::{digits, range};
@@ -101,7 +101,7 @@ fn equals<'a>(group: &Group, best: &Cell, others: &[&'a Cell]) -> Vec<&'a str> {
 }
 
 fn against(group: &Group, cell: &Cell, other: &Cell) -> Option<Comparison> {
-    compare(&group.figures(cell), &group.figures(other), group.figure.more_is_better())
+    group.compare(cell, other)
 }
 
 fn remark(group: &Group, best: &Cell, others: &[&Cell], equals: &[&str]) -> String {
@@ -152,7 +152,7 @@ mod tests {
     fn the_best_is_told_with_its_lead_and_its_equals() {
         let cells = || vec![cell("old", &[2.0; 6]), cell("new", &[1.0; 6])];
         let expected =
-            ("new".to_owned(), "2.00× faster than old (2.00–2.00)".to_owned(), Standing::Alone);
+            ("new".to_owned(), "2.00× faster than old (1.96–2.04)".to_owned(), Standing::Alone);
         assert_eq!(answer("old", cells()), Some(expected));
         let mut three = cells();
         three.push(cell("near", &[1.01, 0.99, 1.02, 1.0, 1.03, 1.0]));

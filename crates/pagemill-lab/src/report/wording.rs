@@ -221,6 +221,7 @@ pub(super) fn warning(kind: WarningKind) -> &'static str {
         WarningKind::CacheState => "page cache",
         WarningKind::ProcessorSpeed => "processor speed",
         WarningKind::FileSystem => "file system",
+        WarningKind::Limited => "limit of the device",
         WarningKind::Privileges => "privileges",
         WarningKind::FewSamples => "few turns",
     }

@@ -13,6 +13,8 @@ const NEAR_ENOUGH: f64 = 0.8;
 const UNNOTICED: f64 = 1.10;
 /// How the names of groups begin that are not this storage but a model.
 const MODELS: &str = "simulated-";
+/// Processor time of a turn, in seconds, below which ratios are ratios to next to nothing.
+const LEAST_PROCESSOR_S: f64 = 0.005;
 /// An interval wider than this says nothing of "no difference".
 const ROUGH: f64 = 1.25;
 
@@ -45,6 +47,10 @@ impl Measure {
 
     fn more_is_better(self, group: &Group) -> bool {
         matches!(self, Self::Figure) && group.figure.more_is_better()
+    }
+
+    fn is_processor_time(self) -> bool {
+        matches!(self, Self::User | Self::System | Self::Processor)
     }
 
     fn words(self) -> String {
@@ -265,7 +271,20 @@ impl Pair<'_> {
             cell.samples.iter().map(|sample| measure.of(self.group, sample)).collect()
         };
         let more = measure.more_is_better(self.group);
-        compare(&figures(self.first), &figures(self.other), more)
+        if measure.is_processor_time() && self.has_hardly_any(measure) {
+            return None;
+        }
+        compare(&figures(self.first), &figures(self.other), more, self.group.floor_within())
+    }
+
+    /// True when one of the two used so little that its ratio to anything is chance.
+    fn has_hardly_any(&self, measure: Measure) -> bool {
+        let of_turn =
+            |sample: &Sample| measure.of(self.group, sample) * sample.operations.max(1) as f64;
+        [self.first, self.other].into_iter().any(|cell| {
+            let times: Vec<f64> = cell.samples.iter().map(of_turn).collect();
+            crate::statistics::summary(&times).is_some_and(|time| time.median < LEAST_PROCESSOR_S)
+        })
     }
 
     /// In which direction the ratio is not the one that was claimed.
