@@ -363,15 +363,15 @@ fn what_cannot_be_done_is_told_before_anything_is_made() {
 fn no_file_is_replaced_without_force() {
     let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let run = |more: &str| {
-        let words = format!("--quick --size 1MB --experiment extend {more}");
+        let words = format!("--quick --size 1MB --experiment extend{more}");
         lab(dir.path(), &words).current_dir(kept.path()).output().unwrap()
     };
     for (name, flag) in [
         ("report.html", ""),
-        ("mine.html", "--html mine.html"),
-        ("mine.json", "--no-html --json mine.json"),
-        ("mine.csv", "--no-html --csv mine.csv"),
-        ("mine.md", "--no-html --markdown mine.md"),
+        ("mine.html", " --html mine.html"),
+        ("mine.json", " --no-html --json mine.json"),
+        ("mine.csv", " --no-html --csv mine.csv"),
+        ("mine.md", " --no-html --markdown mine.md"),
     ] {
         let path = kept.path().join(name);
         fs::write(&path, "mine").unwrap();
@@ -383,11 +383,11 @@ fn no_file_is_replaced_without_force() {
         assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
         fs::remove_file(&path).unwrap();
     }
-    let output = run("--no-html --json both --csv both");
+    let output = run(" --no-html --json both --csv both");
     assert!(said(&output).contains("both is named twice"), "{}", said(&output));
     assert_eq!(names(kept.path()), [""; 0]);
-    assert!(run("--json one.json").status.success());
-    let output = run("--json two.json --force");
+    assert!(run(" --json one.json").status.success());
+    let output = run(" --json two.json --force");
     assert!(output.status.success(), "{}", said(&output));
     assert!(fs::read_to_string(kept.path().join("report.html")).unwrap().contains("<svg"));
     let compare = |html: &str, more: &[&str]| {
