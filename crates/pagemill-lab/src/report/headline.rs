@@ -239,7 +239,7 @@ fn throughput(
 }
 
 fn against(group: &Group, cell: &Cell, other: &Cell) -> Option<Comparison> {
-    compare(&group.figures(cell), &group.figures(other), group.figure.more_is_better())
+    group.compare(cell, other)
 }
 
 fn span(low: f64, high: f64) -> String {
