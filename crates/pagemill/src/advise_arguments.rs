@@ -18,7 +18,8 @@ use pagemill_lab::Version;
 Examples:
   pagemill advise /var/lib/postgresql --pg-version 17
   pagemill lab /var/lib/postgresql --json results.json
-  pagemill advise --from results.json --pg-version 18.4 --format conf >> advised.conf
+  pagemill advise --from results.json --pg-version 18.4 \\
+      --format conf >> advised.conf
   pagemill advise --from results.json --pg-version 18.4 --format sql | psql")]
 pub(crate) struct AdviseArguments {
     /// A directory on the storage that PostgreSQL uses, to measure there [default: the current directory]

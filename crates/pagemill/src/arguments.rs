@@ -239,7 +239,8 @@ pub(crate) struct LsArguments {
 #[command(after_long_help = "\
 Examples:
   pagemill count -D /var/lib/postgresql/15/main -d shop -t orders
-  pagemill count -D /var/lib/postgresql/15/main -d shop -t 'sales.*' -T '*_old' -j 4")]
+  pagemill count -D /var/lib/postgresql/15/main -d shop \\
+      -t 'sales.*' -T '*_old' -j 4")]
 pub(crate) struct CountArguments {
     #[command(flatten)]
     pub(crate) common: CommonArguments,
@@ -261,9 +262,12 @@ pub(crate) struct CountArguments {
 #[command(after_long_help = "\
 Examples:
   pagemill export -D /var/lib/postgresql/15/main -d shop -t orders > orders.txt
-  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders --format csv --header -o orders.csv
-  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders --order-by orders_pkey --backward
-  pagemill export -D /var/lib/postgresql/15/main -d shop -t 'sales.*' -j 4 -o sales/")]
+  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders \\
+      --format csv --header -o orders.csv
+  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders \\
+      --order-by orders_pkey --backward
+  pagemill export -D /var/lib/postgresql/15/main -d shop -t 'sales.*' \\
+      -j 4 -o sales/")]
 pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub(crate) common: CommonArguments,
@@ -403,7 +407,8 @@ pub(crate) struct ProbeArguments {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
-  pagemill completions bash > ~/.local/share/bash-completion/completions/pagemill")]
+  pagemill completions bash \\
+      > ~/.local/share/bash-completion/completions/pagemill")]
 pub(crate) struct CompletionsArguments {
     /// The shell
     #[arg(value_enum)]

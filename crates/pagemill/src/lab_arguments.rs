@@ -34,7 +34,8 @@ and listens on no address; root has it run as the account postgres, or nobody. I
 Examples:
   pagemill lab --quick
   pagemill lab /mnt/test --experiment pread,extend --json results.json
-  pagemill lab /mnt/test --experiment postgres --with-postgres /usr/lib/postgresql/17/bin
+  pagemill lab /mnt/test --experiment postgres \\
+      --with-postgres /usr/lib/postgresql/17/bin
   pagemill lab --compare before.json after.json")]
 pub(crate) struct LabArguments {
     /// A directory on the storage that is to be measured [default: the current directory]

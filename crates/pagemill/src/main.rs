@@ -40,6 +40,8 @@ mod read_arguments;
 mod session;
 mod stats;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod text_table;
 mod wal;
 mod wal_arguments;
