@@ -62,7 +62,7 @@ if ! newest_postgres >/dev/null; then
 fi
 programs=$(newest_postgres) || fail "no PostgreSQL 14 to 18 under /usr/lib/postgresql"
 
-run cargo build --release --package pagemill
+run cargo build --release --locked --package pagemill
 PATH="${CARGO_TARGET_DIR:-$PWD/target}/release:$PATH"
 
 echo
