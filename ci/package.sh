@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 BUILD=${BUILD:-cargo build}
 RUN=${RUN:-}
-PROGRAMS=(pagemill)
+PROGRAMS=(pagemill pagemill-lab)
 
 fail() {
     printf 'error: %s\n' "$*" >&2
@@ -25,13 +25,12 @@ out=$PWD/target/package
 
 # build TARGET: the programs, and the folder they are in.
 build() {
-    local packages=()
+    local program
     for program in "${PROGRAMS[@]}"; do
-        packages+=(--package "$program")
+        # BUILD is a command with its arguments.
+        # shellcheck disable=SC2086
+        $BUILD --release --locked ${1:+--target "$1"} --package "$program"
     done
-    # BUILD is a command with its arguments.
-    # shellcheck disable=SC2086
-    $BUILD --release --locked ${1:+--target "$1"} "${packages[@]}"
     built=${CARGO_TARGET_DIR:-$PWD/target}/${1:+$1/}release
 }
 

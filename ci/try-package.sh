@@ -13,10 +13,12 @@ fail() {
     exit 1
 }
 
+# expect PATTERN COMMAND...: the command succeeds, and a line of what it prints has the pattern.
 expect() {
-    local wanted=$1
+    local wanted=$1 printed
     shift
-    "$@" 2>&1 | grep -q -- "$wanted" || fail "$* does not show: $wanted"
+    printed=$("$@" 2>&1) || fail "$* failed: $printed"
+    grep -q -- "$wanted" <<<"$printed" || fail "$* does not show: $wanted"
     echo "ok: $*"
 }
 
@@ -36,8 +38,9 @@ files=$(dpkg -L pagemill | while read -r path; do [ -d "$path" ] || echo "$path"
 
 expect '^pagemill [0-9]' pagemill --version
 expect 'ls -D' pagemill ls --help
-expect 'direct' pagemill probe /tmp
+expect 'O_DIRECT' pagemill probe /tmp
 expect '^ii ' dpkg -l pagemill
+expect 'posix_fallocate' pagemill lab --quick --size 1MB --experiment extend --no-html /tmp
 if [ -n "$data" ]; then
     expect 'postgres' pagemill ls -D "$data"
     expect '^[a-z_.]*[[:space:]]*[0-9]' pagemill count -D "$data" -t 'pg_catalog.*'

@@ -11,13 +11,14 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use pagemill_cli::advise_arguments::AdviseArguments;
+use pagemill_cli::lab_arguments::LabArguments;
+pub(crate) use pagemill_cli::progress::ProgressMode;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
-use crate::advise_arguments::AdviseArguments;
 use crate::clone_arguments::{CloneArguments, DropArguments};
 use crate::generate_arguments::GenerateArguments;
-use crate::lab_arguments::LabArguments;
 use crate::load_arguments::LoadArguments;
 use crate::option_values::shared_buffers;
 use crate::read_arguments::ReadArguments;
@@ -119,15 +120,6 @@ pub(crate) enum StatsForm {
     Table,
     /// One JSON object on one line
     Json,
-}
-
-/// When progress is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProgressMode {
-    /// When standard error is a terminal
-    Auto,
-    /// Not at all
-    Never,
 }
 
 /// What damage does.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
+use pagemill_cli::sizes::default_jobs;
 use pagemill_cluster::change::{NewDatabase, make_ready};
 use pagemill_cluster::{
     Cluster, ClusterLock, Database, DatabaseRow, Error as ClusterError, OpenOptions,
@@ -22,7 +23,7 @@ use pagemill_io::Storage;
 use crate::clone_arguments::CloneArguments;
 use crate::clone_cluster;
 use crate::failure::{Outcome, UsageError, say};
-use crate::load::{default_jobs, for_writing, image_compression};
+use crate::load::{for_writing, image_compression};
 use crate::progress::{ProgressDisplay, is_wanted};
 use crate::stats::{self, Work};
 

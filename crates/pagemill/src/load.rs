@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
+use pagemill_cli::sizes::default_jobs;
 use pagemill_cluster::{Cluster, ClusterLock, Error as ClusterError, OpenOptions};
 use pagemill_engine::copy_input::{
     CopyFromOptions, ForcedColumns, Header, InputSource, RejectLog, RejectSettings,
@@ -22,9 +23,6 @@ use crate::load_arguments::{CompressionChoice, HeaderChoice, LoadArguments};
 use crate::option_values::{character, column_list};
 use crate::progress::{ProgressDisplay, is_wanted};
 use crate::stats::{self, Work};
-
-/// Threads that read rows unless told otherwise, at most: more wait for the one that writes.
-const MOST_DEFAULT_JOBS: usize = 8;
 
 /// `wal_level` in the control file from which rows are decoded for subscribers.
 const LOGICAL: u32 = 2;
@@ -121,11 +119,6 @@ fn directory(arguments: &LoadArguments) -> Result<&Path> {
     named.ok_or_else(|| {
         UsageError("no data directory: name it with -D, or set PGDATA".into()).into()
     })
-}
-
-/// A thread for each processor, within reason.
-pub(crate) fn default_jobs() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(MOST_DEFAULT_JOBS)
 }
 
 fn source(storage: &Storage, file: &Path) -> Result<InputSource> {

@@ -4,8 +4,6 @@
 //! by the engine; here are its flags, its printing, and its exit status.
 #![forbid(unsafe_code)]
 
-mod advise;
-mod advise_arguments;
 mod arguments;
 mod clone;
 mod clone_arguments;
@@ -15,17 +13,12 @@ mod count;
 mod drop_database;
 mod export;
 mod export_files;
-mod failure;
 mod generate;
 mod generate_arguments;
 mod inspect;
 mod inspect_block;
 mod inspect_relation;
-mod lab;
-mod lab_arguments;
-mod lab_compare;
-mod lab_display;
-mod lab_documents;
+mod lab_program;
 mod load;
 mod load_arguments;
 mod ls;
@@ -35,14 +28,12 @@ mod order;
 mod probe;
 mod probe_json;
 mod probe_text;
-mod progress;
 mod read_arguments;
 mod session;
 mod stats;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod text_table;
 mod wal;
 mod wal_arguments;
 mod wal_summary;
@@ -50,6 +41,8 @@ mod wal_text;
 mod write_arguments;
 
 use std::process::ExitCode;
+
+use pagemill_cli::{failure, progress, text_table};
 
 use arguments::Command;
 
@@ -68,8 +61,8 @@ fn main() -> ExitCode {
         Command::Drop(arguments) => drop_database::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Wal(arguments) => wal::run(arguments),
-        Command::Lab(arguments) => lab::run(arguments),
-        Command::Advise(arguments) => advise::run(arguments),
+        Command::Lab(_) => lab_program::run("lab"),
+        Command::Advise(_) => lab_program::run("advise"),
         Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man_page::run(arguments),

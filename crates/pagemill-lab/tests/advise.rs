@@ -34,7 +34,7 @@ const SETTINGS: [&str; 15] = [
 ];
 
 fn pagemill(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-lab"));
     command.arg("advise").args(words);
     command
 }

@@ -4,13 +4,15 @@
 
 /// On which side a column is filled up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
+pub enum Align {
+    /// On the right: the text stands on the left.
     Left,
+    /// On the left: the text stands on the right.
     Right,
 }
 
 /// A header line and rows, columns two blanks apart, no blanks at the ends of lines.
-pub(crate) fn table(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
+pub fn table(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let width = |at: usize| {
         let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
         let title = header.get(at).map_or(0, |(title, _)| title.chars().count());
@@ -35,7 +37,7 @@ pub(crate) fn table(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
 }
 
 /// Labels and values, the values below each other.
-pub(crate) fn fields(fields: &[(&str, String)]) -> String {
+pub fn fields(fields: &[(&str, String)]) -> String {
     let width = fields.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0) + 1;
     fields
         .iter()
@@ -44,7 +46,7 @@ pub(crate) fn fields(fields: &[(&str, String)]) -> String {
 }
 
 /// A name from a catalog.
-pub(crate) fn printable(name: &[u8]) -> String {
+pub fn printable(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
     let escaped = name.chars().map(|ch| match ch.is_control() {
         true => ch.escape_default().to_string(),
@@ -54,7 +56,7 @@ pub(crate) fn printable(name: &[u8]) -> String {
 }
 
 /// A size as `pg_size_pretty` prints it.
-pub(crate) fn pretty_size(bytes: u64) -> String {
+pub fn pretty_size(bytes: u64) -> String {
     if bytes < 10 * 1024 {
         return format!("{bytes} bytes");
     }

@@ -9,14 +9,13 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use pagemill_cluster::Error as ClusterError;
 use pagemill_engine::Error as EngineError;
-use pagemill_lab::Error as LabError;
 
 const FAILED: u8 = 1;
 const WRONG_USAGE: u8 = 2;
 
 /// How work ended that did not end early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// All of it was done.
     Done,
     /// Some of it could not be done, and what that is was said.
@@ -25,7 +24,10 @@ pub(crate) enum Outcome {
 
 /// The command line cannot be followed.
 #[derive(Debug)]
-pub(crate) struct UsageError(pub(crate) String);
+pub struct UsageError(
+    /// What cannot be followed, and why.
+    pub String,
+);
 
 impl fmt::Display for UsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -36,7 +38,7 @@ impl fmt::Display for UsageError {
 impl std::error::Error for UsageError {}
 
 /// Says something on standard error, on one line.
-pub(crate) fn say(message: impl fmt::Display) {
+pub fn say(message: impl fmt::Display) {
     use std::io::Write as _;
     let line = format!("pagemill: {}\n", message.to_string().replace('\n', " "));
     // A reader of standard error that went away cannot be told.
@@ -44,7 +46,7 @@ pub(crate) fn say(message: impl fmt::Display) {
 }
 
 /// The exit status of a command, its error said.
-pub(crate) fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
+pub fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Incomplete) => ExitCode::from(FAILED),
@@ -58,15 +60,14 @@ pub(crate) fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
 }
 
 /// True when the request was wrong, and not the data or the system.
-pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
+pub fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<UsageError>()
         || error.downcast_ref::<EngineError>().is_some_and(EngineError::is_usage)
         || error.downcast_ref::<ClusterError>().is_some_and(ClusterError::is_usage)
-        || error.downcast_ref::<LabError>().is_some_and(LabError::is_usage)
 }
 
 /// True when nothing more can be written.
-pub(crate) fn is_output_error(error: &anyhow::Error) -> bool {
+pub fn is_output_error(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(EngineError::Output(_))) || is_broken_pipe(error)
 }
 
@@ -77,7 +78,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// The exit status of a command line that asks for help, or is wrong.
-pub(crate) fn of_command_line(error: &clap::Error) -> ExitCode {
+pub fn of_command_line(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
             Ok(()) => ExitCode::SUCCESS,

@@ -11,7 +11,7 @@ use pagemill_lab::results::{Absence, Results};
 use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
 
 fn lab(directory: &Path, words: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-lab"));
     command.arg("lab").arg(directory).args(words.split(' '));
     command
 }
@@ -370,7 +370,7 @@ fn a_page_of_somebody_else_is_not_replaced_and_one_of_the_lab_is() {
     let output = run(" --json two.json");
     assert!(output.status.success(), "{}", said(&output));
     assert!(fs::read_to_string(&page).unwrap().contains("<svg"));
-    let mut compare = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+    let mut compare = Command::new(env!("CARGO_BIN_EXE_pagemill-lab"));
     compare.current_dir(kept.path()).args(["lab", "--compare", "one.json", "two.json"]);
     let output = compare.args(["--html", "both.html"]).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));

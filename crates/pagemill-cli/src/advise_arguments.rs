@@ -5,7 +5,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use pagemill_lab::Version;
 
 /// Turn measurements of this storage into settings for PostgreSQL
 ///
@@ -21,24 +20,24 @@ Examples:
   pagemill advise --from results.json --pg-version 18.4 \\
       --format conf >> advised.conf
   pagemill advise --from results.json --pg-version 18.4 --format sql | psql")]
-pub(crate) struct AdviseArguments {
+pub struct AdviseArguments {
     /// A directory on the storage that PostgreSQL uses, to measure there [default: the current directory]
     #[arg(value_name = "DIR", conflicts_with = "from")]
-    pub(crate) dir: Option<PathBuf>,
+    pub dir: Option<PathBuf>,
     /// The results of a run, as `pagemill lab --json` wrote them: nothing is measured
     #[arg(long, value_name = "FILE")]
-    pub(crate) from: Option<PathBuf>,
+    pub from: Option<PathBuf>,
     /// The version of the server: 14 to 18, or with its minor version, as 17.8, for settings that came with one
     #[arg(long, value_name = "N", default_value = "18")]
-    pub(crate) pg_version: Version,
+    pub pg_version: String,
     /// The form of the advice
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    pub(crate) format: AdviceFormat,
+    pub format: AdviceFormat,
 }
 
 /// The forms of advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AdviceFormat {
+pub enum AdviceFormat {
     /// A table, and the evidence for each setting
     Text,
     /// Lines for postgresql.conf
