@@ -62,7 +62,9 @@ if ! newest_postgres >/dev/null; then
 fi
 programs=$(newest_postgres) || fail "no PostgreSQL 14 to 18 under /usr/lib/postgresql"
 
-run cargo build --release --package pagemill
+# One after the other, as cargo install takes them.
+run cargo build --release --locked --package pagemill
+run cargo build --release --locked --package pagemill-lab
 PATH="${CARGO_TARGET_DIR:-$PWD/target}/release:$PATH"
 
 echo

@@ -32,9 +32,10 @@ need_packages() {
     done
     [ "${#missing[@]}" -gt 0 ] || return 0
     echo "installing ${missing[*]}"
-    as_root apt-get update -qq
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        "${missing[@]}" >/dev/null
+    { as_root apt-get update -qq && as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; } ||
+        fail "could not install ${missing[*]}: without a network, add an installation medium or a copied" \
+            "mirror to apt's sources (apt-cdrom add) and run this again"
 }
 
 # Whether this release of Debian has a package; a name that others only provide has no version.
@@ -65,14 +66,16 @@ need_rust() {
             need_packages rustup
         else
             need_packages curl ca-certificates
+            rustup_script >/dev/null || without_network "the installer of rustup"
             echo "installing Rust with rustup, into $HOME/.cargo$(found_rust)"
-            curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
-                sh -s -- -y --quiet --profile minimal --no-modify-path
+            rustup_script |
+                sh -s -- -y --quiet --profile minimal --no-modify-path || without_network rustup
             PATH="$HOME/.cargo/bin:$PATH"
         fi
     fi
     if ! rust_is_new_enough && command -v rustup >/dev/null; then
-        rustup toolchain install stable --profile minimal --no-self-update
+        rustup toolchain install stable --profile minimal --no-self-update ||
+            without_network "the stable toolchain"
         export RUSTUP_TOOLCHAIN=stable
     fi
     rust_is_new_enough || fail "Rust 1.$RUST_MINOR or newer is needed$(found_rust): install it with rustup"
@@ -80,8 +83,25 @@ need_rust() {
     for component in "$@"; do
         cargo "$component" --version >/dev/null 2>&1 && continue
         command -v rustup >/dev/null || fail "cargo $component is missing; install it"
-        rustup component add "$(component_name "$component")"
+        rustup component add "$(component_name "$component")" ||
+            without_network "the component $component"
     done
+}
+
+rustup_script() {
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs 2>/dev/null
+}
+
+# without_network WHAT: ends with what to carry to a machine that cannot fetch it.
+without_network() {
+    fail "Rust 1.$RUST_MINOR or newer is needed$(found_rust), and $1 could not be fetched.
+Without a network there are two ways, both from a machine that has one:
+- Carry the program alone. It needs no Rust here: the static build of a release, or
+  cargo build --release --locked --package pagemill and target/release/pagemill.
+- Carry what builds it. Copy Rust's standalone installer for $(uname -m)-unknown-linux-gnu, which is listed on
+  https://forge.rust-lang.org/infra/other-installation-methods.html, unpack it here and run its ./install.sh.
+  Run mkdir -p .cargo && cargo vendor >> .cargo/config.toml in the checkout and copy that with its new folder
+  vendor. Then run this again."
 }
 
 found_rust() {

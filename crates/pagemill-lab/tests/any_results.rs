@@ -96,8 +96,10 @@ fn group() -> impl Strategy<Value = Group> {
         Figure::Latency,
         Figure::Count,
     ]);
-    (text(), any::<u64>(), figure, prop::collection::vec(cell(), 0..8), prop::option::of(text()))
-        .prop_map(|(name, bytes, figure, cells, baseline)| {
+    let passes = prop::collection::vec(0u32..9, 0..4);
+    let name = (text(), prop::option::of(text()));
+    (name, any::<u64>(), figure, prop::collection::vec(cell(), 0..8), passes).prop_map(
+        |((name, baseline), bytes, figure, cells, passes)| {
             let baseline = baseline.or_else(|| cells.first().map(|cell| cell.name.clone()));
             Group {
                 title: name.clone(),
@@ -107,8 +109,10 @@ fn group() -> impl Strategy<Value = Group> {
                 figure,
                 baseline,
                 cells,
+                passes,
             }
-        })
+        },
+    )
 }
 
 fn results() -> impl Strategy<Value = Results> {

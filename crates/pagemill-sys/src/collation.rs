@@ -4,6 +4,9 @@
 //! A server asks `strcoll_l(3)` of the same library with the same locale, so an index built with it
 //! here is in that server's order, as long as both run with the same version of the library.
 //!
+//! A C library without locales, as musl, takes any name and orders by bytes. There every locale but `C` and `POSIX`
+//! is refused, so that no index is ever built in an order that its server does not have.
+//!
 //! Invariants: `locale` came from `newlocale` and is freed once, when the value is dropped; the
 //! strings handed to the library end with a zero and have none before.
 //!
@@ -27,11 +30,30 @@ unsafe extern "C" {
 /// Texts up to this length are compared without taking memory.
 const SHORT_TEXT: usize = 255;
 
-/// The version of the C library, which is that of its collations: `2.36`.
-pub fn libc_version() -> String {
-    // SAFETY: the function takes nothing and returns a string that ends with a zero and lives as long as the program.
-    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
-    version.to_string_lossy().into_owned()
+/// Whether this program's C library knows the order of any locale but `C`: glibc does, musl does not.
+const HAS_LOCALES: bool = cfg!(target_env = "gnu");
+
+/// The version of the C library, which is that of its collations: `2.36`; `None` for a library without locales.
+pub fn libc_version() -> Option<String> {
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: the function takes nothing and returns a string that ends with a zero and lives as long as the program.
+        let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+        Some(version.to_string_lossy().into_owned())
+    }
+    #[cfg(not(target_env = "gnu"))]
+    None
+}
+
+/// Refuses a locale that the C library would take and not follow.
+fn check_known(name: &[u8], has_locales: bool) -> io::Result<()> {
+    if has_locales || matches!(name, b"C" | b"POSIX") {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "the C library that this program was built with (musl) has no locales",
+    ))
 }
 
 /// The order of a locale.
@@ -51,9 +73,10 @@ impl LocaleCollation {
     ///
     /// # Errors
     /// What the library reports: ENOENT for a locale that is not installed; EINVAL for a name with a
-    /// zero in it.
+    /// zero in it. [`io::ErrorKind::Unsupported`] for any but `C` and `POSIX` where the library has no locales.
     pub fn new(name: &[u8]) -> io::Result<Self> {
         let name = CString::new(name).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+        check_known(name.to_bytes(), HAS_LOCALES)?;
         let mask = libc::LC_COLLATE_MASK | libc::LC_CTYPE_MASK;
         // SAFETY: the name ends with a zero and lives through the call, which copies what it needs; a null
         // base asks for a new locale object.
@@ -99,9 +122,30 @@ mod tests {
     #[test]
     fn a_locale_that_is_not_there_is_an_error() {
         let error = LocaleCollation::new(b"xx_NOWHERE.UTF-8").unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
+        if HAS_LOCALES {
+            assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
+        } else {
+            assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+        }
         let error = LocaleCollation::new(b"C\0").unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+    }
+
+    /// musl's `newlocale` takes `en_US.UTF-8` and then compares bytes: an index built so would have been in an order
+    /// that its server does not follow, and nothing would have said so.
+    #[test]
+    fn without_locales_every_name_but_c_is_refused() {
+        for name in [&b"en_US.UTF-8"[..], b"de_DE.utf8", b"C.UTF-8", b"c", b""] {
+            let error = check_known(name, false).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::Unsupported, "{name:?}");
+            assert!(check_known(name, true).is_ok());
+        }
+        for name in [&b"C"[..], b"POSIX"] {
+            assert!(check_known(name, false).is_ok());
+            assert!(LocaleCollation::new(name).is_ok());
+        }
+        assert_eq!(libc_version().is_some(), HAS_LOCALES);
+        assert!(HAS_LOCALES || LocaleCollation::new(b"en_US.UTF-8").is_err());
     }
 
     #[test]

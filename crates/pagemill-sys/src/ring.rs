@@ -554,14 +554,15 @@ mod tests {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler;
             assert_eq!(libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()), 0);
-            libc::pthread_self()
+            // A pointer in musl, which could not be handed to another thread; a number in glibc.
+            libc::pthread_self() as usize
         };
         let (from, mut to) = io::pipe().unwrap();
         let interrupter = std::thread::spawn(move || {
             for _ in 0..5 {
                 std::thread::sleep(Duration::from_millis(10));
                 // SAFETY: the thread waits for this one's byte, so it still lives.
-                unsafe { libc::pthread_kill(waiting, libc::SIGUSR1) };
+                unsafe { libc::pthread_kill(waiting as libc::pthread_t, libc::SIGUSR1) };
             }
             std::thread::sleep(Duration::from_millis(10));
             to.write_all(b"x").unwrap();

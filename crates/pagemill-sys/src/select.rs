@@ -56,8 +56,8 @@ pub fn select_readable(
 ) -> io::Result<usize> {
     ready.clone_from(wanted);
     let mut limit = time.map(|time| libc::timeval {
-        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_usec: time.subsec_micros() as libc::suseconds_t,
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_usec: i64::from(time.subsec_micros()),
     });
     let limit = limit.as_mut().map_or(std::ptr::null_mut(), std::ptr::from_mut);
     let (words, none) = (ready.words.as_mut_ptr().cast(), std::ptr::null_mut());

@@ -11,13 +11,14 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use pagemill_cli::advise_arguments::AdviseArguments;
+use pagemill_cli::lab_arguments::LabArguments;
+pub(crate) use pagemill_cli::progress::ProgressMode;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
-use crate::advise_arguments::AdviseArguments;
 use crate::clone_arguments::{CleanArguments, CloneArguments, DropArguments};
 use crate::generate_arguments::GenerateArguments;
-use crate::lab_arguments::LabArguments;
 use crate::load_arguments::LoadArguments;
 use crate::option_values::{database_name, maybe_empty, shared_buffers};
 use crate::read_arguments::ReadArguments;
@@ -125,15 +126,6 @@ pub(crate) enum StatsForm {
     Table,
     /// One JSON object on one line
     Json,
-}
-
-/// When progress is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProgressMode {
-    /// When standard error is a terminal
-    Auto,
-    /// Not at all
-    Never,
 }
 
 /// What damage does.
@@ -247,7 +239,8 @@ pub(crate) struct LsArguments {
 #[command(after_long_help = "\
 Examples:
   pagemill count -D /var/lib/postgresql/15/main -d shop -t orders
-  pagemill count -D /var/lib/postgresql/15/main -d shop -t 'sales.*' -T '*_old' -j 4")]
+  pagemill count -D /var/lib/postgresql/15/main -d shop \\
+      -t 'sales.*' -T '*_old' -j 4")]
 pub(crate) struct CountArguments {
     #[command(flatten)]
     pub(crate) common: CommonArguments,
@@ -280,9 +273,12 @@ pub(crate) struct CountArguments {
 #[command(after_long_help = "\
 Examples:
   pagemill export -D /var/lib/postgresql/15/main -d shop -t orders > orders.txt
-  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders --format csv --header -o orders.csv
-  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders --order-by orders_pkey --backward
-  pagemill export -D /var/lib/postgresql/15/main -d shop -t 'sales.*' -j 4 -o sales/")]
+  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders \\
+      --format csv --header -o orders.csv
+  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders \\
+      --order-by orders_pkey --backward
+  pagemill export -D /var/lib/postgresql/15/main -d shop -t 'sales.*' \\
+      -j 4 -o sales/")]
 pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub(crate) common: CommonArguments,
@@ -422,7 +418,8 @@ pub(crate) struct ProbeArguments {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
-  pagemill completions bash > ~/.local/share/bash-completion/completions/pagemill")]
+  pagemill completions bash \\
+      > ~/.local/share/bash-completion/completions/pagemill")]
 pub(crate) struct CompletionsArguments {
     /// The shell
     #[arg(value_enum)]

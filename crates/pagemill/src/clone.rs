@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
+use pagemill_cli::sizes::default_jobs;
 use pagemill_cluster::change::NewDatabase;
 use pagemill_cluster::{Cluster, ClusterLock, Database, DatabaseRow, OpenOptions};
 use pagemill_engine::Progress;
@@ -20,7 +21,7 @@ use crate::changing::{data_directory, open, open_as_it_is, take_lock, undone};
 use crate::clone_arguments::CloneArguments;
 use crate::clone_cluster;
 use crate::failure::{Outcome, UsageError, complain, say};
-use crate::load::{default_jobs, image_compression};
+use crate::load::image_compression;
 use crate::progress::{ProgressDisplay, is_wanted};
 use crate::standard_output::print;
 use crate::stats::{self, Work};

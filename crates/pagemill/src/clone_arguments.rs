@@ -32,7 +32,8 @@ use crate::write_arguments::WriteArguments;
 #[command(after_long_help = "\
 Examples:
   pagemill clone --cluster --verify /var/lib/postgresql/15/main /srv/copy
-  pagemill clone --cluster --tablespace-mapping /mnt/fast=/mnt/fast-copy main copy
+  pagemill clone --cluster \\
+      --tablespace-mapping /mnt/fast=/mnt/fast-copy main copy
   pagemill clone -D /var/lib/postgresql/15/main shop shop_test
   pagemill clone -D data --strategy reflink template1 test1 test2 test3
   pagemill clone -D data --dry-run --tablespace fast shop shop_copy")]

@@ -5,12 +5,12 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use pagemill_cli::sizes::default_jobs;
 use pagemill_engine::{GenerateOptions, GeneratedTable, generate};
 use pagemill_io::Storage;
 
 use crate::failure::Outcome;
 use crate::generate_arguments::{GenerateArguments, TableChoice};
-use crate::load::default_jobs;
 use crate::output_paths::refuse_in_any_cluster;
 use crate::standard_output::print;
 use crate::stats::{self, Work};

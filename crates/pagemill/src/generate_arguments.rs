@@ -19,7 +19,8 @@ use crate::write_arguments::WriteArguments;
 #[command(after_long_help = "\
 Examples:
   pagemill generate /mnt/test --table t --rows 2000000
-  pagemill generate /mnt/test --table bigtable --rows 1500000 --seed 7 --checksums")]
+  pagemill generate /mnt/test --table bigtable --rows 1500000 \\
+      --seed 7 --checksums")]
 pub(crate) struct GenerateArguments {
     /// Where to make them; the directory is made too, unless it is there
     #[arg(value_name = "DIR")]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
+use pagemill_cli::sizes::default_jobs;
 use pagemill_cluster::{Cluster, OpenOptions};
 use pagemill_engine::copy_input::{
     CopyFromOptions, ForcedColumns, Header, InputSource, RejectLog, RejectSettings,
@@ -24,9 +25,6 @@ use crate::option_values::{character, column_list};
 use crate::output_paths::{refuse_existing, refuse_in_cluster, refuse_input};
 use crate::progress::{ProgressDisplay, is_wanted};
 use crate::stats::{self, Work};
-
-/// Threads that read rows unless told otherwise, at most: more wait for the one that writes.
-const MOST_DEFAULT_JOBS: usize = 8;
 
 /// `wal_level` in the control file from which rows are decoded for subscribers.
 const LOGICAL: u32 = 2;
@@ -101,11 +99,6 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
     let how = (&copy, options);
     let loaded = load(lock, &database, relation, sources, how, compression, rejects);
     loaded.map_err(|error| undone(error.into(), &cluster, "nothing was loaded"))
-}
-
-/// A thread for each processor, within reason.
-pub(crate) fn default_jobs() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(MOST_DEFAULT_JOBS)
 }
 
 fn source(storage: &Storage, file: &Path) -> Result<InputSource> {

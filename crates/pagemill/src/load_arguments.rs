@@ -24,9 +24,11 @@ use crate::write_arguments::WriteArguments;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
-  pagemill load -D /var/lib/postgresql/15/main -d shop -t orders --format csv --header skip orders.csv
+  pagemill load -D /var/lib/postgresql/15/main -d shop -t orders \\
+      --format csv --header=skip orders.csv
   zcat orders.csv.gz | pagemill load -D data -d shop -t orders --format csv -
-  pagemill load -D data -t big --truncate --freeze --no-wal --format csv big-1.csv big-2.csv.zst")]
+  pagemill load -D data -t big --truncate --freeze --no-wal \\
+      --format csv big-1.csv big-2.csv.zst")]
 pub(crate) struct LoadArguments {
     /// The data directory: the one with PG_VERSION in it
     #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true, value_parser = maybe_empty())]

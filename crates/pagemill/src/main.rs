@@ -4,8 +4,6 @@
 //! by the engine; here are its flags, its printing, and its exit status.
 #![forbid(unsafe_code)]
 
-mod advise;
-mod advise_arguments;
 mod arguments;
 mod changing;
 mod clean;
@@ -17,34 +15,27 @@ mod count;
 mod drop_database;
 mod export;
 mod export_files;
-mod failure;
 mod generate;
 mod generate_arguments;
 mod inspect;
 mod inspect_block;
 mod inspect_relation;
-mod lab;
-mod lab_arguments;
-mod lab_compare;
-mod lab_display;
-mod lab_documents;
+mod lab_program;
 mod load;
 mod load_arguments;
 mod ls;
 mod man_page;
 mod option_values;
 mod order;
-mod output_paths;
 mod probe;
 mod probe_json;
 mod probe_text;
-mod progress;
 mod read_arguments;
 mod session;
-mod standard_output;
 mod stats;
 mod tables;
-mod text_table;
+#[cfg(test)]
+mod tests;
 mod wal;
 mod wal_arguments;
 mod wal_summary;
@@ -52,6 +43,8 @@ mod wal_text;
 mod write_arguments;
 
 use std::process::ExitCode;
+
+use pagemill_cli::{failure, output_paths, progress, standard_output, text_table};
 
 use arguments::Command;
 
@@ -73,8 +66,8 @@ fn main() -> ExitCode {
         Command::Clean(arguments) => clean::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Wal(arguments) => wal::run(arguments),
-        Command::Lab(arguments) => lab::run(arguments),
-        Command::Advise(arguments) => advise::run(arguments),
+        Command::Lab(_) => lab_program::run("lab"),
+        Command::Advise(_) => lab_program::run("advise"),
         Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man_page::run(arguments),

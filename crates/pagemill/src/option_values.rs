@@ -8,10 +8,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use pagemill_cli::sizes::blocks;
 use pagemill_engine::copy_format::single_byte;
-use pagemill_format::BLOCK_SIZE;
 use pagemill_format::types::money::MoneyFormat;
-use pagemill_lab::experiments::LEAST_SIZE;
 use pagemill_stream::buffer_pool::MIN_SHARED_BUFFERS;
 
 use crate::failure::UsageError;
@@ -60,45 +59,6 @@ pub(crate) fn shared_buffers(text: &str) -> Result<NonZeroUsize, String> {
         Some(_) => Err(format!("{MAX_SHARED_BUFFERS} blocks of 8 kB (8 TB) are the most")),
         None => Err(format!("{MIN_SHARED_BUFFERS} blocks (128kB) are the least")),
     }
-}
-
-/// A size in blocks, rounded. Units as in `src/backend/utils/misc/guc.c`, PostgreSQL 15.
-fn blocks(text: &str) -> Option<usize> {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let bytes = match unit.trim_start() {
-        "" => BLOCK_SIZE as f64,
-        "B" => 1.0,
-        "kB" => 1024.0,
-        "MB" => 1024.0 * 1024.0,
-        "GB" => 1024.0 * 1024.0 * 1024.0,
-        "TB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        _ => return None,
-    };
-    let number: f64 = number.parse().ok()?;
-    // A number beyond all sizes becomes the largest there is.
-    Some((number * bytes / BLOCK_SIZE as f64).round_ties_even() as usize)
-}
-
-/// A size of the lab's files.
-pub(crate) fn lab_size(text: &str) -> Result<u64, String> {
-    match byte_size(text)? {
-        size if size < LEAST_SIZE => Err("1MB is the least".into()),
-        size => Ok(size),
-    }
-}
-
-/// Bytes of a size: a number of bytes, or of B, kB, MB, GB or TB, fractions and blanks allowed.
-pub(crate) fn byte_size(text: &str) -> Result<u64, String> {
-    let is_bare = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let bytes = match is_bare(text.trim()) {
-        true => text.trim().parse().ok(),
-        false => blocks(text).map(|blocks| (blocks as u64).saturating_mul(BLOCK_SIZE as u64)),
-    };
-    let reason =
-        "a size is a number of bytes, or a number and a unit: B, kB, MB, GB, TB, as in 64MB";
-    bytes.ok_or_else(|| reason.into())
 }
 
 /// A locale whose way to print money is known.

@@ -41,7 +41,8 @@ pub(crate) enum WalCommand {
 #[command(after_long_help = "\
 Examples:
   pagemill wal show -D /var/lib/postgresql/15/main
-  pagemill wal show -D /var/lib/postgresql/15/main 0/1500000 0/1600000 --rmgr heap
+  pagemill wal show -D /var/lib/postgresql/15/main \\
+      0/1500000 0/1600000 --rmgr heap
   pagemill wal show /archive/000000010000000000000042 --summary")]
 pub(crate) struct ShowArguments {
     #[command(flatten)]

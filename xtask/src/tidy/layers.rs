@@ -9,7 +9,7 @@ use crate::workspace::{Dependency, Package};
 const RULE: &str = "layers";
 
 /// From the bytes down to the command line; a crate imports from the rows above its own.
-const ROWS: [&str; 9] = [
+const ROWS: [&str; 10] = [
     "pagemill-format",
     "pagemill-sys",
     "pagemill-io",
@@ -17,6 +17,7 @@ const ROWS: [&str; 9] = [
     "pagemill-wal",
     "pagemill-cluster",
     "pagemill-engine",
+    "pagemill-cli",
     "pagemill-lab",
     "pagemill",
 ];

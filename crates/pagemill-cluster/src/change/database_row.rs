@@ -75,10 +75,9 @@ pub(super) fn new_row(
 /// does not say it, as `template0`, that of the system.
 fn collation_version(databases: &CatalogTable, row: &Payloads) -> Result<Option<Vec<u8>>> {
     let value = |column| databases.position(column).and_then(|at| row.get(at)?.as_deref());
-    let actual = actual_version(
-        value("datlocprovider").and_then(|byte| byte.first().copied()),
-        value("datcollate").unwrap_or_default(),
-    );
+    let provider = value("datlocprovider").and_then(|byte| byte.first().copied());
+    let collate = value("datcollate").unwrap_or_default();
+    let actual = actual_version(provider, collate, libc_version());
     match (value("datcollversion"), actual) {
         (Some(known), Some(actual)) if known != actual.as_bytes() => Err(Error::refused(format!(
             "database \"{}\" was made with version {} of its collation, and this system has {actual}: rebuild what \
@@ -87,17 +86,29 @@ fn collation_version(databases: &CatalogTable, row: &Payloads) -> Result<Option<
             String::from_utf8_lossy(known),
         ))),
         (Some(known), _) => Ok(Some(known.to_vec())),
+        (None, None) if has_version(provider, collate) && libc_version().is_none() => {
+            Err(Error::refused(format!(
+                "the new database's collation {} needs the version of the system's glibc, which this build of pagemill \
+                 (musl, without locales) cannot tell: use the build for glibc, or a template that has the version",
+                String::from_utf8_lossy(collate),
+            )))
+        }
         (None, actual) => Ok(actual.map(String::into_bytes)),
     }
 }
 
-/// The version of a collation here; `None` where it has none, and for ICU's, which only a server can tell.
-fn actual_version(provider: Option<u8>, collate: &[u8]) -> Option<String> {
+/// True for a collation of the C library whose order can change with the library's version.
+fn has_version(provider: Option<u8>, collate: &[u8]) -> bool {
     let name = collate.to_ascii_lowercase();
+    provider == Some(b'c') && name != b"c" && name != b"posix" && !name.starts_with(b"c.")
+}
+
+/// The version of a collation here; `None` where it has none, for ICU's, which only a server can tell, and for one of
+/// the C library where `libc` is `None`.
+fn actual_version(provider: Option<u8>, collate: &[u8], libc: Option<String>) -> Option<String> {
     match provider {
         Some(b'b') => Some("1".into()),
-        Some(b'c') if name == b"c" || name == b"posix" || name.starts_with(b"c.") => None,
-        Some(b'c') => Some(libc_version()),
+        _ if has_version(provider, collate) => libc,
         _ => None,
     }
 }
@@ -108,12 +119,14 @@ mod tests {
 
     #[test]
     fn only_collations_that_can_change_have_a_version() {
-        assert_eq!(actual_version(Some(b'c'), b"en_US.UTF-8"), Some(libc_version()));
+        let actual = |provider, collate| actual_version(provider, collate, Some("2.36".into()));
+        assert_eq!(actual(Some(b'c'), b"en_US.UTF-8").as_deref(), Some("2.36"));
+        assert_eq!(actual_version(Some(b'c'), b"en_US.UTF-8", None), None);
         for plain in [&b"C"[..], b"POSIX", b"C.UTF-8", b"c.utf8"] {
-            assert_eq!(actual_version(Some(b'c'), plain), None);
+            assert_eq!(actual(Some(b'c'), plain), None);
         }
-        assert_eq!(actual_version(Some(b'b'), b"C.UTF-8"), Some("1".into()));
-        assert_eq!(actual_version(Some(b'i'), b"en_US.UTF-8"), None);
-        assert_eq!(actual_version(None, b"en_US.UTF-8"), None);
+        assert_eq!(actual(Some(b'b'), b"C.UTF-8").as_deref(), Some("1"));
+        assert_eq!(actual(Some(b'i'), b"en_US.UTF-8"), None);
+        assert_eq!(actual(None, b"en_US.UTF-8"), None);
     }
 }

@@ -277,7 +277,10 @@ mod tests {
         let options = CopyFromOptions { force_null: ForcedColumns::All, ..csv() };
         let of = |server_major| {
             let columns = &COLUMNS;
-            CopyRules::new(&options, CopyTarget { relation: "t", columns, encoding: UTF8, server_major })
+            CopyRules::new(
+                &options,
+                CopyTarget { relation: "t", columns, encoding: UTF8, server_major },
+            )
         };
         assert!(of(17).is_ok());
         let refused = of(16).unwrap_err().to_string();

@@ -192,9 +192,13 @@ fn refused(what: &str) -> crate::error::Error {
 
 fn check_locale(index: &str, locale: &str) -> Result<()> {
     LocaleCollation::new(locale.as_bytes()).map(drop).map_err(|error| {
+        let remedy = match error.kind() {
+            std::io::ErrorKind::Unsupported => "use the build of pagemill for glibc",
+            _ => "install it (locale-gen)",
+        };
         pagemill_cluster::Error::refused(format!(
-            "the index {index} is in the order of the locale {locale}, which this system does not have ({error}): \
-             install it (locale-gen), or drop the index and create it again after the load"
+            "the index {index} is in the order of the locale {locale}, which is not available here ({error}): \
+             {remedy}, or drop the index and create it again after the load"
         ))
         .into()
     })

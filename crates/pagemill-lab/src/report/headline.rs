@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::advice::{self, Advice, Decision, Evidence, Measure, Setting, Version};
 use crate::results::{Cell, Figure, Group, Results, WarningKind};
-use crate::statistics::{Comparison, Difference, Summary, compare};
+use crate::statistics::{Comparison, Difference, Summary};
 
 use super::units::{NOTHING, Scale, digits};
 use super::wording;

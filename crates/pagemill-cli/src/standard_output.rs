@@ -11,7 +11,7 @@ use pagemill_io::{Output, Storage};
 ///
 /// # Errors
 /// When it is closed, or cannot be written to.
-pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<()> {
+pub fn print(text: impl AsRef<[u8]>) -> Result<()> {
     // Nothing to be said needs no stream.
     if text.as_ref().is_empty() {
         return Ok(());

@@ -10,11 +10,11 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use pagemill_engine::Progress;
 use pagemill_format::BLOCK_SIZE;
 
-use crate::arguments::ProgressMode;
 use crate::failure::is_quiet;
 
 const ASK_EVERY: Duration = Duration::from_millis(100);
@@ -24,8 +24,17 @@ const TEMPLATE: &str = "{bar:30} {percent:>3}% {human_pos}/{human_len} pages, \
 const BYTES_TEMPLATE: &str =
     "{bar:30} {percent:>3}% {bytes}/{total_bytes}, {bytes_per_sec}, {elapsed} elapsed, {eta} left";
 
+/// When progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProgressMode {
+    /// When standard error is a terminal
+    Auto,
+    /// Not at all
+    Never,
+}
+
 /// A progress bar that is shown, or none.
-pub(crate) struct ProgressDisplay {
+pub struct ProgressDisplay {
     shown: Option<Shown>,
 }
 
@@ -37,18 +46,18 @@ struct Shown {
 }
 
 /// True when a bar is to be shown.
-pub(crate) fn is_wanted(mode: ProgressMode) -> bool {
+pub fn is_wanted(mode: ProgressMode) -> bool {
     mode == ProgressMode::Auto && !is_quiet() && std::io::stderr().is_terminal()
 }
 
 impl ProgressDisplay {
     /// Shows a bar for so many pages; for `None`, nothing.
-    pub(crate) fn start(pages: Option<u64>, progress: &Arc<Progress>) -> Self {
+    pub fn start(pages: Option<u64>, progress: &Arc<Progress>) -> Self {
         Self::start_with(pages, progress, TEMPLATE, 1)
     }
 
     /// As [`start`](Self::start), told in bytes.
-    pub(crate) fn start_bytes(pages: Option<u64>, progress: &Arc<Progress>) -> Self {
+    pub fn start_bytes(pages: Option<u64>, progress: &Arc<Progress>) -> Self {
         Self::start_with(pages, progress, BYTES_TEMPLATE, BLOCK_SIZE as u64)
     }
 
@@ -69,7 +78,7 @@ impl ProgressDisplay {
     }
 
     /// Does something that writes to the terminal while the bar is not there.
-    pub(crate) fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
         match &self.shown {
             Some(shown) => shown.bar.suspend(work),
             None => work(),

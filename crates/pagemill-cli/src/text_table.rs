@@ -2,17 +2,19 @@
 //!
 //! Invariant: a name cannot break a line or move the cursor: control characters are escaped.
 
-pub(crate) use pagemill_cluster::relation::printable;
+pub use pagemill_cluster::relation::printable;
 
 /// On which side a column is filled up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
+pub enum Align {
+    /// On the right: the text stands on the left.
     Left,
+    /// On the left: the text stands on the right.
     Right,
 }
 
 /// A header line and rows, columns two blanks apart, no blanks at the ends of lines.
-pub(crate) fn table(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
+pub fn table(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let width = |at: usize| {
         let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
         let title = header.get(at).map_or(0, |(title, _)| title.chars().count());
@@ -37,7 +39,7 @@ pub(crate) fn table(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
 }
 
 /// Labels and values, the values below each other.
-pub(crate) fn fields(fields: &[(&str, String)]) -> String {
+pub fn fields(fields: &[(&str, String)]) -> String {
     let width = fields.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0) + 1;
     fields
         .iter()
@@ -46,7 +48,7 @@ pub(crate) fn fields(fields: &[(&str, String)]) -> String {
 }
 
 /// A size as `pg_size_pretty` prints it.
-pub(crate) fn pretty_size(bytes: u64) -> String {
+pub fn pretty_size(bytes: u64) -> String {
     if bytes < 10 * 1024 {
         return format!("{bytes} bytes");
     }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::arguments::ProgressMode;
-use crate::option_values::lab_size;
+use crate::progress::ProgressMode;
+use crate::sizes::lab_size;
 
 /// Run the experiments on this storage: old calls beside today's
 ///
@@ -35,46 +35,47 @@ and listens on no address; root has it run as the account postgres, or nobody. I
 Examples:
   pagemill lab --quick
   pagemill lab /mnt/test --experiment pread,extend --json results.json
-  pagemill lab /mnt/test --experiment postgres --with-postgres /usr/lib/postgresql/17/bin
+  pagemill lab /mnt/test --experiment postgres \\
+      --with-postgres /usr/lib/postgresql/17/bin
   pagemill lab --compare before.json after.json")]
-pub(crate) struct LabArguments {
+pub struct LabArguments {
     /// A directory on the storage that is to be measured [default: the current directory]
     #[arg(value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
+    pub dir: Option<PathBuf>,
     /// Only these experiments, separated by commas; repeatable [default: all]
     #[arg(short, long = "experiment", value_name = "NAME", value_delimiter = ',')]
-    pub(crate) experiments: Vec<String>,
+    pub experiments: Vec<String>,
     /// Small files and six rounds: rough figures in some minutes
     #[arg(long)]
-    pub(crate) quick: bool,
+    pub quick: bool,
     /// Size of each experiment's main file: kB, MB, GB, or bytes, at least 1MB [default: 1GB, with --quick 64MB]
     #[arg(long, value_name = "SIZE", value_parser = lab_size)]
-    pub(crate) size: Option<u64>,
+    pub size: Option<u64>,
     /// Write all that was measured to this new file, as JSON
     #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    pub json: Option<PathBuf>,
     /// Write a row for each contestant to this new file, as CSV
     #[arg(long, value_name = "FILE")]
-    pub(crate) csv: Option<PathBuf>,
+    pub csv: Option<PathBuf>,
     /// Write the tables to this new file, as Markdown
     #[arg(long, value_name = "FILE")]
-    pub(crate) markdown: Option<PathBuf>,
+    pub markdown: Option<PathBuf>,
     /// Write the page with charts to this new file [default: report.html in the current directory]
     #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
+    pub html: Option<PathBuf>,
     /// Replace files named by --html, --json, --csv and --markdown, and report.html, if they exist
     #[arg(long)]
-    pub(crate) force: bool,
+    pub force: bool,
     /// Print the table of each group when it is done, and all claims and warnings at the end
     #[arg(long, conflicts_with = "compare")]
-    pub(crate) details: bool,
+    pub details: bool,
     /// Write no page
     #[arg(long, conflicts_with = "html")]
-    pub(crate) no_html: bool,
+    pub no_html: bool,
     /// Let perf watch one more turn of each group's best, for flame graphs on the page and in the JSON: some seconds more
     /// for each group
     #[arg(long, conflicts_with = "compare")]
-    pub(crate) flame_graphs: bool,
+    pub flame_graphs: bool,
     /// Measure nothing: put two runs side by side, out of their JSON; with --markdown and --html also so
     #[arg(
         long,
@@ -82,16 +83,16 @@ pub(crate) struct LabArguments {
         value_names = ["A.json", "B.json"],
         conflicts_with_all = ["dir", "experiments", "quick", "size", "json", "csv"]
     )]
-    pub(crate) compare: Vec<PathBuf>,
+    pub compare: Vec<PathBuf>,
     /// For readahead: make a RAID1 of two slow loop devices, as root, where there is btrfs
     #[arg(long, conflicts_with = "compare")]
-    pub(crate) mirrored: bool,
+    pub mirrored: bool,
     /// For postgres: the directory of PostgreSQL's programs, 14 to 18 [default: the newest that is found]
     #[arg(long, value_name = "BINDIR", conflicts_with = "compare")]
-    pub(crate) with_postgres: Option<PathBuf>,
+    pub with_postgres: Option<PathBuf>,
     /// What random choices depend on
     #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// Threads that make tables [default: one for each processor, at most 8]
     #[arg(
         short,
@@ -99,11 +100,11 @@ pub(crate) struct LabArguments {
         value_name = "N",
         value_parser = clap::value_parser!(u16).range(1..=256)
     )]
-    pub(crate) jobs: Option<u16>,
+    pub jobs: Option<u16>,
     /// Tell on standard error what is being done
     #[arg(short, long)]
-    pub(crate) verbose: bool,
+    pub verbose: bool,
     /// Show a progress bar on standard error, if that is a terminal
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) progress: ProgressMode,
+    pub progress: ProgressMode,
 }

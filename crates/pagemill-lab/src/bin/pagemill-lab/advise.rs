@@ -6,21 +6,22 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use pagemill_cli::sizes::default_jobs;
 use pagemill_io::Storage;
 use pagemill_lab::results::Results;
-use pagemill_lab::{Announcement, Cancel, LabOptions, Scale, Watch, advice};
+use pagemill_lab::{Announcement, Cancel, LabOptions, Scale, Version, Watch, advice};
 
 use crate::advise_arguments::{AdviceFormat, AdviseArguments};
 use crate::failure::{Outcome, say};
 use crate::lab::{print, with_flags};
 use crate::lab_compare;
-use crate::load::default_jobs;
 use crate::text_table::pretty_size;
 
 /// The experiments that settings follow from.
 const EXPERIMENTS: [&str; 3] = ["device", "extend", "copy"];
 
 pub(crate) fn run(arguments: &AdviseArguments) -> Result<Outcome> {
+    let version: Version = arguments.pg_version.parse()?;
     let results = match &arguments.from {
         Some(path) => lab_compare::read(&Storage::real().untimed(), path)?,
         None => measured(arguments)?,
@@ -29,7 +30,7 @@ pub(crate) fn run(arguments: &AdviseArguments) -> Result<Outcome> {
         say(format!("the measuring ended early: {why}; there is no advice from a part of it"));
         return Ok(Outcome::Incomplete);
     }
-    let advice = advice::advise(&results, arguments.pg_version);
+    let advice = advice::advise(&results, version);
     print(&match arguments.format {
         AdviceFormat::Text => advice::text(&advice),
         AdviceFormat::Conf => advice::conf(&advice),

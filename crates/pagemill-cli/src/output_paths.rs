@@ -25,7 +25,7 @@ fn identity(found: &Metadata) -> Identity {
 ///
 /// # Errors
 /// Names the flag and the directory.
-pub(crate) fn refuse_in_cluster(flag: &str, path: &Path, cluster: &Cluster) -> Result<()> {
+pub fn refuse_in_cluster(flag: &str, path: &Path, cluster: &Cluster) -> Result<()> {
     let data_directory = cluster.path();
     let entries = |directory: &Path| {
         let found = std::fs::read_dir(directory).into_iter().flatten().flatten();
@@ -54,7 +54,7 @@ pub(crate) fn refuse_in_cluster(flag: &str, path: &Path, cluster: &Cluster) -> R
 ///
 /// # Errors
 /// As [`refuse_in_cluster`].
-pub(crate) fn refuse_in_any_cluster(flag: &str, path: &Path) -> Result<()> {
+pub fn refuse_in_any_cluster(flag: &str, path: &Path) -> Result<()> {
     let is_cluster = |directory: &Path| {
         directory.join("PG_VERSION").exists() && directory.join("global/pg_control").exists()
     };
@@ -99,7 +99,7 @@ fn directories_above(path: &Path) -> impl Iterator<Item = (PathBuf, Identity)> {
 ///
 /// # Errors
 /// Names both.
-pub(crate) fn refuse_input(flag: &str, path: &Path, inputs: &[PathBuf]) -> Result<()> {
+pub fn refuse_input(flag: &str, path: &Path, inputs: &[PathBuf]) -> Result<()> {
     let own = std::fs::metadata(path).ok().map(|found| identity(&found));
     let is_same = |input: &&PathBuf| {
         let found = match input.as_os_str() == "-" {
@@ -127,7 +127,7 @@ pub(crate) fn refuse_input(flag: &str, path: &Path, inputs: &[PathBuf]) -> Resul
 ///
 /// # Errors
 /// Names the flags.
-pub(crate) fn refuse_existing(flag: &str, path: &Path, force: bool) -> Result<()> {
+pub fn refuse_existing(flag: &str, path: &Path, force: bool) -> Result<()> {
     let takes_what_comes = |found: &Metadata| {
         let kind = found.file_type();
         kind.is_char_device() || kind.is_fifo()

@@ -11,7 +11,7 @@ use pagemill_lab::results::{Absence, Results};
 use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
 
 fn lab(directory: &Path, words: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-lab"));
     command.arg("lab").arg(directory).args(words.split(' '));
     command
 }
@@ -391,7 +391,7 @@ fn no_file_is_replaced_without_force() {
     assert!(output.status.success(), "{}", said(&output));
     assert!(fs::read_to_string(kept.path().join("report.html")).unwrap().contains("<svg"));
     let compare = |html: &str, more: &[&str]| {
-        let mut compare = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+        let mut compare = Command::new(env!("CARGO_BIN_EXE_pagemill-lab"));
         compare.current_dir(kept.path()).args(["lab", "--compare", "one.json", "two.json"]);
         compare.args(["--html", html]).args(more).output().unwrap()
     };

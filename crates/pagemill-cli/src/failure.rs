@@ -22,7 +22,6 @@ use clap::error::ErrorKind;
 use pagemill_cluster::Error as ClusterError;
 use pagemill_engine::Error as EngineError;
 use pagemill_io::Error as IoError;
-use pagemill_lab::Error as LabError;
 
 use crate::standard_output::print;
 use crate::text_table::printable;
@@ -32,7 +31,7 @@ const WRONG_USAGE: u8 = 2;
 
 /// How work ended that did not end early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// All of it was done.
     Done,
     /// Some of it could not be done, and what that is was said.
@@ -41,7 +40,10 @@ pub(crate) enum Outcome {
 
 /// The command line cannot be followed.
 #[derive(Debug)]
-pub(crate) struct UsageError(pub(crate) String);
+pub struct UsageError(
+    /// What cannot be followed, and why.
+    pub String,
+);
 
 impl fmt::Display for UsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,24 +57,24 @@ impl std::error::Error for UsageError {}
 static QUIET: AtomicBool = AtomicBool::new(false);
 
 /// From now on nothing but errors is said.
-pub(crate) fn set_quiet(quiet: bool) {
+pub fn set_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
 }
 
 /// True when nothing but errors is to be said.
-pub(crate) fn is_quiet() -> bool {
+pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
 /// Says something that is no error on standard error, on one line, unless that is not wanted.
-pub(crate) fn say(message: impl fmt::Display) {
+pub fn say(message: impl fmt::Display) {
     if !is_quiet() {
         complain(message);
     }
 }
 
 /// Says an error on standard error, on one line.
-pub(crate) fn complain(message: impl fmt::Display) {
+pub fn complain(message: impl fmt::Display) {
     use std::io::Write as _;
     // Paths and patterns may have line feeds in them, and more.
     let line = format!("pagemill: {}\n", printable(message.to_string().as_bytes()));
@@ -90,7 +92,7 @@ fn complain_in_lines(message: impl fmt::Display) {
 }
 
 /// The exit status of a command, its error said. Does not return where a signal ended the work.
-pub(crate) fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
+pub fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
     let is_undone = match &result {
         Ok(outcome) => *outcome == Outcome::Incomplete,
         Err(error) => !is_broken_pipe(error) && !is_for_a_server(error),
@@ -122,7 +124,7 @@ fn text_of(error: &anyhow::Error) -> String {
 }
 
 /// True when work was given up because a signal asked for it.
-pub(crate) fn is_interruption(error: &anyhow::Error) -> bool {
+pub fn is_interruption(error: &anyhow::Error) -> bool {
     error.downcast_ref::<EngineError>().is_some_and(EngineError::is_interruption)
         || error.downcast_ref::<ClusterError>().is_some_and(ClusterError::is_interruption)
         || error.downcast_ref::<IoError>().is_some_and(IoError::is_interruption)
@@ -138,19 +140,19 @@ fn is_for_a_server(error: &anyhow::Error) -> bool {
 }
 
 /// True when the request was wrong, and not the data or the system.
-pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
+pub fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<UsageError>()
         || error.downcast_ref::<EngineError>().is_some_and(EngineError::is_usage)
         || error.downcast_ref::<ClusterError>().is_some_and(ClusterError::is_usage)
-        || error.downcast_ref::<LabError>().is_some_and(LabError::is_usage)
 }
 
 /// True when nothing more can be written.
-pub(crate) fn is_output_error(error: &anyhow::Error) -> bool {
+pub fn is_output_error(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(EngineError::Output(_))) || is_broken_pipe(error)
 }
 
-pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+/// True when whoever read the output went away.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.downcast_ref::<std::io::Error>();
     io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
         || error.downcast_ref::<EngineError>().is_some_and(EngineError::is_broken_pipe)
@@ -158,7 +160,7 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// The exit status of a command line that asks for help, or is wrong.
-pub(crate) fn of_command_line(error: &clap::Error) -> ExitCode {
+pub fn of_command_line(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let is_colored = std::io::stdout().is_terminal();

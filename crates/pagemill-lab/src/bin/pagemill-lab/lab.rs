@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use pagemill_cli::sizes::default_jobs;
 use pagemill_lab::{Cancel, LabOptions, Scale, report};
 
 use crate::failure::{Outcome, say};
@@ -15,7 +16,6 @@ use crate::lab_arguments::LabArguments;
 use crate::lab_compare;
 use crate::lab_display::LabDisplay;
 use crate::lab_documents::LabDocuments;
-use crate::load::default_jobs;
 
 pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
     if let [first, second] = arguments.compare.as_slice() {

@@ -34,7 +34,7 @@ const SETTINGS: [&str; 15] = [
 ];
 
 fn pagemill(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-lab"));
     command.arg("advise").args(words);
     command
 }
@@ -411,7 +411,7 @@ fn check_values(cluster: &TestCluster, setting: &serde_json::Value, version: &st
 #[test]
 fn an_interrupted_run_advises_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pagemill"));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pagemill-lab"));
     let run = command.args(["advise", text(dir.path())]);
     let run = run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let run = run.spawn().unwrap();

@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod advise_arguments;
+pub mod failure;
+pub mod lab_arguments;
+pub mod output_paths;
+pub mod progress;
+pub mod sizes;
+pub mod standard_output;
+pub mod text_table;
