@@ -55,6 +55,9 @@ pub enum Error {
     /// The request cannot be what was meant.
     #[error("{0}")]
     Usage(String),
+    /// The caller asked for the operation to end; see [`Progress::cancel`](crate::Progress::cancel).
+    #[error("cancelled")]
+    Cancelled,
     /// A thread of the operation ended before its time.
     #[error("a worker thread ended early: this is a defect of pagemill, please report it")]
     Worker,
@@ -73,7 +76,9 @@ impl Error {
             Self::Encoding(error) => error.is_usage(),
             Self::Cluster(error) => error.is_usage(),
             Self::Output(_) | Self::Input(_) | Self::Copy(_) | Self::Decompression { .. } => false,
-            Self::TooManyRejected { .. } | Self::Worker | Self::Threads(_) => false,
+            Self::TooManyRejected { .. } | Self::Cancelled | Self::Worker | Self::Threads(_) => {
+                false
+            }
         }
     }
 

@@ -5,7 +5,6 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -105,7 +104,7 @@ fn options(clone: &CloneCluster<'_>) -> Result<CopyClusterOptions> {
         },
         verify: arguments.verify,
         jobs: arguments.jobs.map_or_else(jobs, usize::from),
-        progress: Arc::new(Progress::default()),
+        progress: Progress::default(),
         interrupted: pagemill_io::interrupted,
     })
 }
