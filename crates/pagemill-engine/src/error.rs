@@ -55,6 +55,9 @@ pub enum Error {
     /// The request cannot be what was meant.
     #[error("{0}")]
     Usage(String),
+    /// A value that is damaged.
+    #[error("{0}")]
+    Value(String),
     /// The caller asked for the operation to end; see [`Progress::cancel`](crate::Progress::cancel).
     #[error("cancelled")]
     Cancelled,
@@ -76,9 +79,11 @@ impl Error {
             Self::Encoding(error) => error.is_usage(),
             Self::Cluster(error) => error.is_usage(),
             Self::Output(_) | Self::Input(_) | Self::Copy(_) | Self::Decompression { .. } => false,
-            Self::TooManyRejected { .. } | Self::Cancelled | Self::Worker | Self::Threads(_) => {
-                false
-            }
+            Self::TooManyRejected { .. }
+            | Self::Value(_)
+            | Self::Cancelled
+            | Self::Worker
+            | Self::Threads(_) => false,
         }
     }
 

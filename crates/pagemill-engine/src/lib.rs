@@ -40,7 +40,7 @@ mod table_scan;
 pub use copy_cluster::{ClusterCopy, CopyClusterOptions, CopyClusterSummary, CopyStrategy};
 pub use copy_format::{CopyOptions, ForceQuote, Format};
 pub use count::count;
-pub use damage::{DamageLog, OnDamage};
+pub use damage::{DamageLog, OnDamage, value_error};
 pub use error::{Error, Result};
 pub use export::{Export, ExportOptions, ExportSummary};
 pub use generate::{GenerateOptions, GenerateSummary, generate};

@@ -146,8 +146,9 @@ impl TableScan {
         Ok(self.batch())
     }
 
-    /// The batch that was made last.
-    fn batch(&self) -> Option<TupleBatch<'_>> {
+    /// What [`next_batch`](Self::next_batch) handed out last, for a caller that cannot hold on to it; `None` before the
+    /// first and after the last.
+    pub fn batch(&self) -> Option<TupleBatch<'_>> {
         let SoundPage { location, page, .. } = self.pages.as_ref()?.current()?;
         let Self { table, columns, depth, numbers, spans, .. } = self;
         Some(TupleBatch {

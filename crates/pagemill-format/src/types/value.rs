@@ -46,7 +46,8 @@ pub enum Value<'v> {
     Tid(Tid),
     /// `"char"`.
     Char(u8),
-    /// text, varchar, bpchar, name, json, xml, the label of an enum: in the database's encoding.
+    /// text, varchar, bpchar, name, json, the label of an enum, and xml as stored, with its declaration: in the
+    /// database's encoding.
     Text(&'v [u8]),
     /// bytea.
     Bytes(&'v [u8]),
