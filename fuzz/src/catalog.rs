@@ -7,12 +7,13 @@
 use std::sync::{Arc, LazyLock};
 
 use pagemill_format::tuple::AttributeLayout;
+use pagemill_format::types::builtin::{BuiltinType, Print};
+use pagemill_format::types::decode::Decode;
 use pagemill_format::types::output::{
     CompositeAttribute, Lookups, NameKind, TypeOutput, ValueType,
 };
-use pagemill_format::types::scalar::scalar_by_oid;
 use pagemill_format::varlena::ToastPointer;
-use pagemill_format::{Error, Oid, Result};
+use pagemill_format::{Error, Oid, PgVersion, Result};
 
 const MOST_TOASTED_BYTES: usize = 1 << 20;
 
@@ -33,14 +34,15 @@ impl Builder {
     fn add(&mut self, len: i16, align: u8, output: TypeOutput) -> Arc<ValueType> {
         let layout = AttributeLayout::new(len, align).expect("a shape that a type can have");
         let oid = Oid(self.0.len() as u32 + 1);
-        let made = Arc::new(ValueType { oid, layout, delimiter: b',', output });
+        let made = Arc::new(ValueType { oid, layout, delimiter: b',', output, decode: Decode::Other });
         self.0.push(made.clone());
         made
     }
 
     fn scalar(&mut self, oid: u32, len: i16, align: u8) -> Arc<ValueType> {
-        let scalar = scalar_by_oid(Oid(oid)).expect("a scalar type");
-        self.add(len, align, TypeOutput::Scalar { write: scalar.write, plain: scalar.plain })
+        let print = BuiltinType::by_oid(Oid(oid)).map(|one| one.print_in(PgVersion::V18));
+        let Some(Print::Scalar { write, plain }) = print else { panic!("{oid} is no scalar type") };
+        self.add(len, align, TypeOutput::Scalar { write, plain })
     }
 
     /// A row of all types so far, with a dropped attribute in the middle.
@@ -48,7 +50,7 @@ impl Builder {
         let dropped = self.0.len() / 2;
         let attribute = |(at, found): (usize, &Arc<ValueType>)| CompositeAttribute {
             layout: found.layout,
-            output: (at != dropped).then(|| found.output.clone()),
+            value_type: (at != dropped).then(|| found.clone()),
         };
         let attributes: Vec<_> = self.0.iter().enumerate().map(attribute).collect();
         self.add(-1, b'd', TypeOutput::Composite(attributes.into()))

@@ -5,7 +5,6 @@
 //! through [`ProgressDisplay::aside`], or after it was dropped.
 
 use std::io::IsTerminal as _;
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -52,16 +51,16 @@ pub fn is_wanted(mode: ProgressMode) -> bool {
 
 impl ProgressDisplay {
     /// Shows a bar for so many pages; for `None`, nothing.
-    pub fn start(pages: Option<u64>, progress: &Arc<Progress>) -> Self {
+    pub fn start(pages: Option<u64>, progress: &Progress) -> Self {
         Self::start_with(pages, progress, TEMPLATE, 1)
     }
 
     /// As [`start`](Self::start), told in bytes.
-    pub fn start_bytes(pages: Option<u64>, progress: &Arc<Progress>) -> Self {
+    pub fn start_bytes(pages: Option<u64>, progress: &Progress) -> Self {
         Self::start_with(pages, progress, BYTES_TEMPLATE, BLOCK_SIZE as u64)
     }
 
-    fn start_with(pages: Option<u64>, progress: &Arc<Progress>, template: &str, unit: u64) -> Self {
+    fn start_with(pages: Option<u64>, progress: &Progress, template: &str, unit: u64) -> Self {
         let Some(pages) = pages else { return Self { shown: None } };
         let bar = ProgressBar::with_draw_target(Some(pages * unit), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template(template) {

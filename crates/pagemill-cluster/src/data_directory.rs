@@ -20,8 +20,8 @@ use std::time::Duration;
 use pagemill_format::control::{ClusterState, ControlFile};
 use pagemill_format::{Error as FormatError, ErrorKind as FormatErrorKind, Fork, Oid, PgVersion};
 use pagemill_io::{ForkFiles, SegmentListing, Storage};
+use pagemill_stream::BufferPool;
 use pagemill_stream::buffer_pool::DEFAULT_SHARED_BUFFERS;
-use pagemill_stream::{BufferPool, SyncScans};
 
 use crate::change::ClusterLock;
 use crate::error::{Damage, Error, Result};
@@ -84,7 +84,6 @@ struct Inner {
     listings: Mutex<HashMap<PathBuf, Arc<SegmentListing>>>,
     /// The names of tablespaces, once a message has needed one.
     tablespace_names: OnceLock<HashMap<Oid, Box<[u8]>>>,
-    sync_scans: SyncScans,
 }
 
 impl Cluster {
@@ -134,7 +133,6 @@ impl Cluster {
             buffer_pool: BufferPool::new(options.shared_buffers),
             listings: Mutex::default(),
             tablespace_names: OnceLock::new(),
-            sync_scans: SyncScans::beside_buffers(options.shared_buffers),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -169,12 +167,6 @@ impl Cluster {
     /// The version that wrote the cluster.
     pub fn version(&self) -> PgVersion {
         self.inner.control.version
-    }
-
-    /// Where the scans are, by whatever thread, that go on together: those of tables larger than a
-    /// quarter of [`OpenOptions::shared_buffers`].
-    pub fn sync_scans(&self) -> &SyncScans {
-        &self.inner.sync_scans
     }
 
     /// True when page checksums are to be verified.

@@ -67,6 +67,16 @@ impl ValueCatalog {
         self.database.types()?.value_type(&self.database, oid, &self.choices)
     }
 
+    /// The name of a type as SQL spells it.
+    ///
+    /// # Errors
+    /// When the catalogs cannot be read.
+    pub fn type_name(&self, oid: Oid) -> Result<String> {
+        let mut name = Vec::new();
+        self.names.write_regtype(oid, &mut name)?;
+        Ok(String::from_utf8_lossy(&name).into_owned())
+    }
+
     /// What one thread prints values with.
     pub fn lookups(&self) -> ValueLookups {
         ValueLookups { catalog: self.clone(), toast: ToastReader::new(self.database.clone()) }

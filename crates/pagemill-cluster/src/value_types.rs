@@ -13,12 +13,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::encoding::stored_text;
 use pagemill_format::tuple::AttributeLayout;
-use pagemill_format::types::document::document_by_oid;
-use pagemill_format::types::money::{MONEY_OID, MoneyFormat};
-use pagemill_format::types::output::{
-    CompositeAttribute, MAX_DEPTH, NameKind, TypeOutput, ValueType,
-};
-use pagemill_format::types::scalar::scalar_in;
+use pagemill_format::types::builtin::{BuiltinType, Print};
+use pagemill_format::types::decode::Decode;
+use pagemill_format::types::money::MoneyFormat;
+use pagemill_format::types::output::{CompositeAttribute, MAX_DEPTH, TypeOutput, ValueType};
 use pagemill_format::{Error as FormatError, Oid};
 
 use crate::column::Column;
@@ -64,31 +62,6 @@ const COMPOSITES_AT_ONCE: usize = 2048;
 const ARRAY_OUT: Oid = Oid(751);
 /// The language `internal`.
 const INTERNAL_LANGUAGE: Oid = Oid(12);
-
-/// Types whose payload is their text: json, text, pg_node_tree, bpchar, varchar, refcursor.
-const VERBATIM: [Oid; 6] = [Oid(114), Oid(25), Oid(194), Oid(1042), Oid(1043), Oid(1790)];
-
-/// Types printed with the help of the catalogs.
-fn special_output(oid: Oid) -> Option<TypeOutput> {
-    let name = |kind| Some(TypeOutput::Name(kind));
-    match oid.0 {
-        24 => name(NameKind::Proc),
-        2202 => name(NameKind::Procedure),
-        2203 => name(NameKind::Oper),
-        2204 => name(NameKind::Operator),
-        2205 => name(NameKind::Class),
-        2206 => name(NameKind::Type),
-        3734 => name(NameKind::Config),
-        3769 => name(NameKind::Dictionary),
-        4089 => name(NameKind::Namespace),
-        4096 => name(NameKind::Role),
-        4191 => name(NameKind::Collation),
-        1033 => Some(TypeOutput::AclItem),
-        2277 => Some(TypeOutput::AnyArray),
-        4601 => Some(TypeOutput::MinMaxSummary),
-        _ => None,
-    }
-}
 
 /// A row of `pg_type`.
 #[derive(Debug, Clone)]
@@ -392,8 +365,8 @@ impl Builder<'_> {
         }
         let layout = AttributeLayout::new(row.len, row.align)
             .map_err(|error| Error::refused(format!("type {}: {error}", self.name(row))))?;
-        let output = self.output(row, depth)?;
-        Ok(ValueType { oid, layout, delimiter: row.delimiter, output })
+        let (output, decode) = self.output(row, depth)?;
+        Ok(ValueType { oid, layout, delimiter: row.delimiter, output, decode })
     }
 
     fn row(&self, oid: Oid) -> Result<&TypeRow> {
@@ -411,60 +384,65 @@ impl Builder<'_> {
         }
     }
 
-    fn output(&self, row: &TypeRow, depth: usize) -> Result<TypeOutput> {
-        if let Some(output) = self.builtin(row.oid)? {
-            return Ok(output);
+    /// How values of a type are printed, and what they are.
+    fn output(&self, row: &TypeRow, depth: usize) -> Result<(TypeOutput, Decode)> {
+        if let Some(found) = self.builtin(row.oid)? {
+            return Ok(found);
         }
         let below = |oid| self.types.build(self, oid, depth + 1);
-        match row.kind {
-            b'd' => Ok(below(row.base)?.output.clone()),
-            b'e' => Ok(TypeOutput::Enum(self.types.enum_labels(self.database, row.oid)?)),
-            b'c' => self.composite(row, depth),
+        let output = match row.kind {
+            b'd' => {
+                let base = below(row.base)?;
+                return Ok((base.output.clone(), base.decode));
+            }
+            b'e' => TypeOutput::Enum(self.types.enum_labels(self.database, row.oid)?),
+            b'c' => self.composite(row, depth)?,
             b'r' | b'm' => match self.types.range_subtype(self.database, row.oid)? {
-                Some(subtype) if row.kind == b'r' => Ok(TypeOutput::Range(below(subtype)?)),
-                Some(subtype) => Ok(TypeOutput::Multirange(below(subtype)?)),
-                None => Err(Error::refused(format!("{} is not in pg_range", self.name(row)))),
+                Some(subtype) if row.kind == b'r' => TypeOutput::Range(below(subtype)?),
+                Some(subtype) => TypeOutput::Multirange(below(subtype)?),
+                None => {
+                    return Err(Error::refused(format!("{} is not in pg_range", self.name(row))));
+                }
             },
             _ if row.output == ARRAY_OUT && row.element.is_valid() => {
-                Ok(TypeOutput::Array(below(row.element)?))
+                TypeOutput::Array(below(row.element)?)
             }
-            _ => self.borrowed(row),
-        }
+            _ => return self.borrowed(row),
+        };
+        Ok((output, Decode::Other))
     }
 
-    fn builtin(&self, oid: Oid) -> Result<Option<TypeOutput>> {
-        if VERBATIM.contains(&oid) {
-            return Ok(Some(TypeOutput::Verbatim));
-        }
-        if oid == MONEY_OID {
-            let format = self.choices.money(self.database.row().encoding)?;
-            return Ok(Some(TypeOutput::Money(Arc::new(format))));
-        }
-        let scalar = |s: &'static pagemill_format::types::scalar::Scalar| TypeOutput::Scalar {
-            write: s.write,
-            plain: s.plain,
+    fn builtin(&self, oid: Oid) -> Result<Option<(TypeOutput, Decode)>> {
+        let Some(found) = BuiltinType::by_oid(oid) else { return Ok(None) };
+        let output = match found.print_in(self.database.cluster().version()) {
+            Print::Verbatim => TypeOutput::Verbatim,
+            Print::Scalar { write, plain } => TypeOutput::Scalar { write, plain },
+            Print::Name(kind) => TypeOutput::Name(kind),
+            Print::Money => {
+                let format = self.choices.money(self.database.row().encoding)?;
+                TypeOutput::Money(Arc::new(format))
+            }
+            Print::AclItem => TypeOutput::AclItem,
+            Print::AnyArray => TypeOutput::AnyArray,
+            Print::MinMaxSummary => TypeOutput::MinMaxSummary,
         };
-        let version = self.database.cluster().version();
-        Ok(special_output(oid).or_else(|| scalar_in(version, oid).map(scalar)).or_else(|| {
-            let document = document_by_oid(oid, version);
-            document.map(|write| TypeOutput::Scalar { write, plain: false })
-        }))
+        Ok(Some((output, found.decode)))
     }
 
     fn composite(&self, row: &TypeRow, depth: usize) -> Result<TypeOutput> {
         let columns = self.types.composite_columns(self.database, row.relation)?;
         let attribute = |column: &Column| {
-            let output = match column.dropped {
+            let value_type = match column.dropped {
                 true => None,
-                false => Some(self.types.build(self, column.type_oid, depth + 1)?.output.clone()),
+                false => Some(self.types.build(self, column.type_oid, depth + 1)?),
             };
-            Ok(CompositeAttribute { layout: column.layout, output })
+            Ok(CompositeAttribute { layout: column.layout, value_type })
         };
         Ok(TypeOutput::Composite(columns.iter().map(attribute).collect::<Result<_>>()?))
     }
 
     /// The output of the built-in type that has the same output function.
-    fn borrowed(&self, row: &TypeRow) -> Result<TypeOutput> {
+    fn borrowed(&self, row: &TypeRow) -> Result<(TypeOutput, Decode)> {
         let function = match row.output {
             builtin if builtin < FIRST_NORMAL_OID => Some(builtin),
             own => self.types.internal_output(self.database, own)?,
@@ -476,7 +454,7 @@ impl Builder<'_> {
         let output = lender.map(|r| self.builtin(r.oid)).transpose()?.flatten();
         match (output, self.choices.unknown) {
             (Some(output), _) => Ok(output),
-            (None, UnknownTypes::Hex) => Ok(TypeOutput::Hex),
+            (None, UnknownTypes::Hex) => Ok((TypeOutput::Hex, Decode::Other)),
             (None, UnknownTypes::Refuse) => Err(Error::refused(format!(
                 "type {} cannot be printed: {}",
                 self.name(row),

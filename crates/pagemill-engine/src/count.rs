@@ -4,14 +4,16 @@
 //! takes which, and neither does the order of the losses.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::Builder;
 
-use pagemill_cluster::Cluster;
+use pagemill_cluster::{Cluster, ClusterLog, heap};
 
 use crate::damage::{DamageLog, OnDamage};
 use crate::error::{Error, Result};
-use crate::scan::{Progress, Scan};
+use crate::page_scan::{PageScan, PageUse};
+use crate::progress::Progress;
 use crate::scan_plan::{ScanOptions, ScanPlan};
 use crate::table::{Shares, Table};
 
@@ -25,32 +27,32 @@ const SHARE_BLOCKS: u32 = 1024;
 /// past the end.
 pub fn count(
     cluster: &Cluster,
-    table: &Table,
+    table: &Arc<Table>,
     options: ScanOptions,
     progress: &Progress,
     damage: &mut DamageLog,
 ) -> Result<u64> {
     let plan = ScanPlan::new(cluster, table, options)?;
-    let scan = || Scan::new(&plan, progress);
+    let counter = || Counter { plan: &plan, log: ClusterLog::new(cluster.clone()), progress };
     let shares = plan.shares(SHARE_BLOCKS);
     let jobs = options.jobs.min(shares.count() as usize);
     if jobs <= 1 {
-        return scan().count(&plan.ranges(), damage);
+        return counter().count(plan.ranges(), damage);
     }
     let queue = Queue { next: AtomicU32::new(0), shares };
     let policy = damage.policy();
-    let outcomes = std::thread::scope(|scope| {
-        let work = || count_shares(scan(), &queue, policy);
+    let counted = std::thread::scope(|scope| {
+        let work = || count_shares(counter(), &queue, policy);
         let start = |_| Builder::new().spawn_scoped(scope, work).map_err(Error::Threads);
         // Whoever was started finds nothing left to do when another could not be.
         let threads: Result<Vec<_>> = (0..jobs).map(start).collect();
         let threads = threads.inspect_err(|_| queue.close())?;
         threads.into_iter().map(|t| t.join().map_err(|_| Error::Worker)).collect::<Result<Vec<_>>>()
     });
-    let outcomes = outcomes?;
-    let rows = outcomes.iter().map(|outcome| outcome.rows).sum();
+    let counted = counted?;
+    let rows = counted.iter().map(|one| one.rows).sum();
     let (logs, failures): (Vec<_>, Vec<_>) =
-        outcomes.into_iter().map(|outcome| (outcome.damage, outcome.failure)).unzip();
+        counted.into_iter().map(|one| (one.damage, one.failure)).unzip();
     damage.merge(&logs, plan.order())?;
     // Shares are handed out in order, and those begun are done to their end: so the failure of
     // the lowest one is the same whoever met it.
@@ -60,18 +62,44 @@ pub fn count(
     }
 }
 
+/// What counts, one for each thread.
+struct Counter<'a> {
+    plan: &'a ScanPlan,
+    log: ClusterLog,
+    progress: &'a Progress,
+}
+
+impl Counter<'_> {
+    /// The visible tuples of ranges of blocks.
+    fn count(
+        &mut self,
+        ranges: impl IntoIterator<Item = Range<u32>>,
+        damage: &mut DamageLog,
+    ) -> Result<u64> {
+        let scan = PageScan::new(self.plan, ranges, PageUse::LinePointers, self.progress);
+        let Some(mut scan) = scan else { return Ok(0) };
+        let mut rows = 0;
+        while let Some(sound) = scan.next_page(damage)? {
+            rows += heap::count_tuples(sound.page, &mut self.log, |number, fault| {
+                damage.report(sound.location.tuple_damage(number, fault)?)
+            })?;
+        }
+        Ok(rows)
+    }
+}
+
 /// What a thread did.
-struct Outcome {
+struct Counted {
     rows: u64,
     damage: DamageLog,
     /// The share that failed, and why.
     failure: Option<(u32, Error)>,
 }
 
-fn count_shares(mut scan: Scan<'_>, queue: &Queue, policy: OnDamage) -> Outcome {
-    let mut done = Outcome { rows: 0, damage: DamageLog::new(policy), failure: None };
+fn count_shares(mut counter: Counter<'_>, queue: &Queue, policy: OnDamage) -> Counted {
+    let mut done = Counted { rows: 0, damage: DamageLog::new(policy), failure: None };
     while let Some((share, range)) = queue.next() {
-        match scan.count(std::slice::from_ref(&range), &mut done.damage) {
+        match counter.count([range], &mut done.damage) {
             Ok(counted) => done.rows += counted,
             Err(error) => {
                 queue.close();

@@ -147,6 +147,15 @@ pub(crate) fn value_damage(error: FormatError) -> Result<ValueDamage> {
     }
 }
 
+/// The error that a value's error is to whoever reads values: what the lookups met as it was, and damage of the value.
+pub fn value_error(error: FormatError) -> Error {
+    match value_damage(error) {
+        Ok(ValueDamage::Elsewhere(damage)) => ClusterError::from(*damage).into(),
+        Ok(ValueDamage::Here(what)) => Error::Value(what),
+        Err(error) => error,
+    }
+}
+
 /// Where a value's damage lies.
 pub(crate) enum ValueDamage {
     /// In the tuple.

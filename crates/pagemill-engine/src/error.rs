@@ -65,6 +65,12 @@ pub enum Error {
     /// The request cannot be what was meant.
     #[error("{0}")]
     Usage(String),
+    /// A value that is damaged.
+    #[error("{0}")]
+    Value(String),
+    /// The caller asked for the operation to end; see [`Progress::cancel`](crate::Progress::cancel).
+    #[error("cancelled")]
+    Cancelled,
     /// A thread of the operation ended before its time.
     #[error("a worker thread ended early: this is a defect of pagemill, please report it")]
     Worker,
@@ -84,7 +90,11 @@ impl Error {
             Self::Cluster(error) => error.is_usage(),
             Self::Output(_) | Self::Input(_) | Self::Copy(_) | Self::Decompression { .. } => false,
             Self::DuplicateKey { .. } => false,
-            Self::TooManyRejected { .. } | Self::Worker | Self::Threads(_) => false,
+            Self::TooManyRejected { .. }
+            | Self::Value(_)
+            | Self::Cancelled
+            | Self::Worker
+            | Self::Threads(_) => false,
         }
     }
 

@@ -7,18 +7,22 @@
 
 use std::convert::Infallible;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, ScopedJoinHandle};
 
-use pagemill_cluster::ValueCatalog;
+use pagemill_cluster::heap::{self, TupleFault};
+use pagemill_cluster::{ClusterLog, ValueCatalog};
+use pagemill_format::tuple::HeapTuple;
 use pagemill_io::Output;
 
 use crate::copy_format::{CopyFormat, CopyOptions};
 use crate::damage::{DamageLog, OnDamage, ValueDamage, value_damage};
 use crate::encoding::Transcoder;
 use crate::error::{Error, Result};
+use crate::page_scan::{BlockLocation, PageScan, PageUse, SoundPage};
+use crate::progress::Progress;
 use crate::row_writer::{PrintedColumn, RowWriter, ValueFault, printed_columns};
-use crate::scan::{Place, Progress, Scan};
 use crate::scan_plan::{ScanOptions, ScanPlan};
 use crate::table::{Shares, Table};
 
@@ -70,7 +74,7 @@ impl ExportSummary {
 /// A table prepared for export: everything that can be refused has been checked.
 pub struct Export<'a> {
     pub(crate) catalog: &'a ValueCatalog,
-    pub(crate) table: &'a Table,
+    pub(crate) table: &'a Arc<Table>,
     pub(crate) columns: Vec<PrintedColumn>,
     pub(crate) copy: CopyFormat,
     pub(crate) transcoder: Option<Transcoder>,
@@ -84,7 +88,7 @@ impl<'a> Export<'a> {
     /// When a column or an option is wrong, or a type cannot be printed.
     pub fn prepare(
         catalog: &'a ValueCatalog,
-        table: &'a Table,
+        table: &'a Arc<Table>,
         options: &ExportOptions,
     ) -> Result<Self> {
         let columns = printed_columns(catalog, &table.relation, options.columns.as_deref())?;
@@ -140,7 +144,7 @@ impl<'a> Export<'a> {
                 Ok(())
             };
             let mut job = Job::new(self, &plan, progress);
-            job.run(&plan.ranges(), damage, &mut flush)?;
+            job.run(plan.ranges(), damage, &mut flush)?;
             job.flush(&mut flush)?;
             return Ok(job.summary());
         }
@@ -185,7 +189,7 @@ impl<'a> Export<'a> {
 
 /// What several jobs do together.
 struct SharedWork<'a> {
-    plan: &'a ScanPlan<'a>,
+    plan: &'a ScanPlan,
     shares: Shares,
     jobs: usize,
     progress: &'a Progress,
@@ -275,7 +279,9 @@ pub(crate) fn recycle(buffer: &mut Vec<u8>) {
 
 /// One thread's part in an export.
 struct Job<'a> {
-    scan: Scan<'a>,
+    plan: &'a ScanPlan,
+    progress: &'a Progress,
+    log: ClusterLog,
     writer: RowWriter<'a>,
     columns: &'a [PrintedColumn],
     buffer: Vec<u8>,
@@ -283,10 +289,12 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    fn new(export: &'a Export<'_>, plan: &'a ScanPlan<'_>, progress: &'a Progress) -> Self {
+    fn new(export: &'a Export<'_>, plan: &'a ScanPlan, progress: &'a Progress) -> Self {
         let Export { catalog, table, columns, copy, transcoder, .. } = export;
         Self {
-            scan: Scan::new(plan, progress),
+            plan,
+            progress,
+            log: ClusterLog::new(plan.cluster().clone()),
             writer: RowWriter::new(catalog, &table.relation, columns, copy, transcoder.as_ref()),
             columns,
             buffer: Vec::with_capacity(BUFFER_BYTES),
@@ -297,18 +305,35 @@ impl<'a> Job<'a> {
     /// Formats the rows of some ranges, handing over the buffer whenever it is full.
     fn run(
         &mut self,
-        ranges: &[Range<u32>],
+        ranges: impl IntoIterator<Item = Range<u32>>,
         damage: &mut DamageLog,
         flush: &mut dyn FnMut(&mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
-        let Self { scan, writer, columns, buffer, rows } = self;
-        scan.tuples(ranges, damage, |place, number, tuple, damage| {
-            match writer.write(tuple, buffer) {
-                Ok(()) => *rows += 1,
-                Err(fault) => damage.report(fault_damage(place, number, columns, fault)?)?,
+        let Self { plan, progress, log, writer, columns, buffer, rows } = self;
+        let Some(mut scan) = PageScan::new(plan, ranges, PageUse::Tuples, progress) else {
+            return Ok(());
+        };
+        let backward = plan.order().backward;
+        while let Some(SoundPage { location, page, ahead }) = scan.next_page(damage)? {
+            let each = |number, tuple: std::result::Result<HeapTuple<'_>, TupleFault>| {
+                ahead.ask(number);
+                match tuple {
+                    Ok(tuple) => match writer.write(tuple, buffer) {
+                        Ok(()) => *rows += 1,
+                        Err(fault) => {
+                            damage.report(fault_damage(location, number, columns, fault)?)?;
+                        }
+                    },
+                    Err(fault) => damage.report(location.tuple_damage(number, fault)?)?,
+                }
+                if buffer.len() >= FLUSH_BYTES { flush(buffer) } else { Ok(()) }
+            };
+            match backward {
+                false => heap::visit_tuples(page, log, each)?,
+                true => heap::visit_tuples_backward(page, log, each)?,
             }
-            if buffer.len() >= FLUSH_BYTES { flush(buffer) } else { Ok(()) }
-        })
+        }
+        Ok(())
     }
 
     fn flush(&mut self, flush: &mut dyn FnMut(&mut Vec<u8>) -> Result<()>) -> Result<()> {
@@ -332,9 +357,8 @@ impl<'a> Job<'a> {
             let mut damage = DamageLog::new(policy);
             let before = self.summary();
             let mut flush = |buffer: &mut Vec<u8>| channel.send(buffer);
-            let done = self
-                .run(std::slice::from_ref(&range), &mut damage, &mut flush)
-                .and_then(|()| self.flush(&mut flush));
+            let done =
+                self.run([range], &mut damage, &mut flush).and_then(|()| self.flush(&mut flush));
             let message = match done {
                 Ok(()) => Message::ShareDone(damage, self.summary().since(before)),
                 Err(error) => Message::Failed(error),
@@ -359,7 +383,7 @@ impl ExportSummary {
 /// Damage to a value.
 #[cold]
 pub(crate) fn fault_damage(
-    place: Place<'_>,
+    location: BlockLocation<'_>,
     number: u16,
     columns: &[PrintedColumn],
     fault: ValueFault,
@@ -368,7 +392,7 @@ pub(crate) fn fault_damage(
         ValueDamage::Here(what) => what,
         ValueDamage::Elsewhere(damage) => damage.to_string(),
     };
-    let damage = place.damage(number, what);
+    let damage = location.damage(number, what);
     Ok(match fault.column.and_then(|index| columns.get(index)) {
         Some(column) => damage.in_column(String::from_utf8_lossy(&column.name)),
         None => damage,

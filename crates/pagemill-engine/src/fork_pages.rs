@@ -14,7 +14,7 @@ use pagemill_stream::ReadStreamOptions;
 use pagemill_sys::AlignedBuffer;
 
 use crate::fork_slots::{Full, SlotState, Slots};
-use crate::scan::Progress;
+use crate::progress::Progress;
 
 /// Pages of an index whose leaves lie one after the other (4 MiB): several times what is read ahead.
 const NEAR_PAGES: usize = 512;

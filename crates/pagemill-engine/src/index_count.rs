@@ -20,7 +20,8 @@ use crate::damage::{DamageLog, damage_of};
 use crate::error::Result;
 use crate::fork_slots::{SlotState, Slots};
 use crate::index_scan::IndexScan;
-use crate::scan::{Place, Progress};
+use crate::page_scan::BlockLocation;
+use crate::progress::Progress;
 
 /// Memory of a slot: what is seen on a page, and what finds it.
 const SLOT_BYTES: usize = size_of::<PageSight>() + 16;
@@ -118,7 +119,7 @@ impl<'a> HeapSights<'a> {
         match visible_member(Page::new(&bytes), tid.block, tid.line_pointer, log) {
             Ok(member) => Ok(u64::from(member.is_some())),
             Err((number, fault)) => {
-                damage.report(Place::new(files, tid.block).tuple_damage(number, fault)?)?;
+                damage.report(BlockLocation::new(files, tid.block).tuple_damage(number, fault)?)?;
                 Ok(0)
             }
         }

@@ -20,8 +20,8 @@ use crate::error::{Error, Result};
 use crate::export::{BUFFER_BYTES, Export, FLUSH_BYTES, fault_damage, recycle};
 use crate::fork_pages::ForkPages;
 use crate::index_scan::{Entry, IndexScan, KeyTuple, entry_damage};
+use crate::page_scan::BlockLocation;
 use crate::row_writer::{PrintedColumn, RowWriter, ValueFault};
-use crate::scan::Place;
 
 /// Entries whose rows are found before the first of them is written.
 const GROUP: usize = 64;
@@ -154,7 +154,7 @@ impl<'a> IndexExport<'a> {
             }
         }
         for (found, entry) in found.into_iter().zip(group) {
-            let place = Place::new(heap.files(), entry.tid.block);
+            let place = BlockLocation::new(heap.files(), entry.tid.block);
             let written = match found {
                 Ok(Some((number, tuple))) => writer
                     .write(tuple, buffer)

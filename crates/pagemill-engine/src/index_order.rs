@@ -4,6 +4,8 @@
 //! What cannot be done is refused before a page is read, with the indexes that would do. A name
 //! without a schema is looked for among the table's indexes, which are all in its schema.
 
+use std::sync::Arc;
+
 use pagemill_cluster::btree_scan::Direction;
 use pagemill_cluster::names::nearest;
 use pagemill_cluster::{
@@ -23,8 +25,8 @@ use crate::index_count::HeapSights;
 use crate::index_export::{IndexExport, index_columns};
 use crate::index_scan::{IndexOnly, IndexScan};
 use crate::pattern::Pattern;
+use crate::progress::Progress;
 use crate::row_source::RowSource;
-use crate::scan::Progress;
 use crate::scan_plan::ScanOptions;
 use crate::table::{Table, device_settings, fork_with_rows};
 
@@ -314,7 +316,7 @@ impl RowSource<'_> {
         output: &mut Output,
         (progress, damage): (&Progress, &mut DamageLog),
     ) -> Result<OrderSummary> {
-        let table = Table::open(self.database, self.named.clone(), damage)?;
+        let table = Arc::new(Table::open(self.database, self.named.clone(), damage)?);
         let export = Export::prepare(catalog, &table, options)?;
         export.write_header(output)?;
         export.write_rows_in_order(order, output, (progress, damage))

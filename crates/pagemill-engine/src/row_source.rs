@@ -8,6 +8,7 @@
 //! more descriptors than any other.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use pagemill_cluster::{ClassRow, Database, Relation, RelationKind, ValueCatalog};
 use pagemill_format::{BlockNumber, Oid};
@@ -18,7 +19,7 @@ use crate::damage::DamageLog;
 use crate::error::Result;
 use crate::export::{Export, ExportOptions, ExportSummary};
 use crate::list::tablespace_of;
-use crate::scan::Progress;
+use crate::progress::Progress;
 use crate::scan_plan::{ScanOptions, check_start};
 use crate::select::Selected;
 use crate::table::{Table, fork_with_rows, present_ranges, refuse_unreadable};
@@ -147,7 +148,7 @@ impl<'a> RowSource<'a> {
         self.check_start(options)?;
         let mut rows = 0;
         for part in self.parts() {
-            let table = Table::open(self.database, part.clone(), damage)?;
+            let table = Arc::new(Table::open(self.database, part.clone(), damage)?);
             let options = self.options_for(&table, options);
             rows += count(self.database.cluster(), &table, options, progress, damage)?;
         }
@@ -172,17 +173,18 @@ impl<'a> RowSource<'a> {
             None => Table::open(self.database, self.named.clone(), damage)?,
             Some(_) => Table::without_rows(self.named.clone()),
         };
+        let named = Arc::new(named);
         let export = Export::prepare(catalog, &named, options)?;
         let partitions = self.partitions.as_deref().unwrap_or_default();
         let columns = Some(export.column_names());
         let options = ExportOptions { columns, ..options.clone() };
         for partition in partitions {
-            Export::prepare(catalog, &Table::without_rows(partition.clone()), &options)?;
+            Export::prepare(catalog, &Arc::new(Table::without_rows(partition.clone())), &options)?;
         }
         export.write_header(output)?;
         let mut summary = export.write_rows(output, progress, damage)?;
         for partition in partitions {
-            let table = Table::open(self.database, partition.clone(), damage)?;
+            let table = Arc::new(Table::open(self.database, partition.clone(), damage)?);
             let scan = self.options_for(&table, options.scan);
             let options = ExportOptions { scan, ..options.clone() };
             let export = Export::prepare(catalog, &table, &options)?;

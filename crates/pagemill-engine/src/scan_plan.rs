@@ -1,15 +1,14 @@
-//! How a table is to be scanned: the options, and what they come to for one table: in which order its
-//! blocks are taken, and with which other scans.
+//! How a table is to be scanned: the options, and what they come to for one table.
 //!
 //! Invariant: whatever the order and the number of jobs, the shares together are every block that is
 //! not lost, once; put one after the other they are in the order of the scan.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use pagemill_cluster::Cluster;
 use pagemill_format::BlockNumber;
 use pagemill_io::ForkFiles;
-use pagemill_stream::sync_scans::JoinedScan;
 use pagemill_stream::{ReadStreamOptions, ScanOrder};
 
 use crate::error::{Error, Result};
@@ -24,10 +23,6 @@ pub struct ScanOptions {
     pub jobs: usize,
     /// The order of blocks; in a backward scan the rows of a page come last to first, too.
     pub order: ScanOrder,
-    /// True to begin where another scan of the same table in this process is, if the table is large
-    /// ([`Cluster::sync_scans`]), and to let others begin where this one is. The rows then come in
-    /// another order. Of no effect on an order that is not plain.
-    pub synchronize: bool,
 }
 
 impl Default for ScanOptions {
@@ -36,7 +31,6 @@ impl Default for ScanOptions {
             io_combine_limit: pagemill_stream::DEFAULT_IO_COMBINE_LIMIT,
             jobs: 1,
             order: ScanOrder::default(),
-            synchronize: false,
         }
     }
 }
@@ -49,59 +43,48 @@ impl ScanOptions {
     }
 }
 
-/// What the options come to for one table.
-pub(crate) struct ScanPlan<'a> {
-    pub(crate) cluster: &'a Cluster,
-    pub(crate) table: &'a Table,
+/// What the options come to for one table. Threads that share a scan share it.
+#[derive(Debug, Clone)]
+pub(crate) struct ScanPlan {
+    cluster: Cluster,
+    table: Arc<Table>,
     options: ScanOptions,
-    order: ScanOrder,
-    joined: Option<JoinedScan<'a>>,
 }
 
-impl<'a> ScanPlan<'a> {
+impl ScanPlan {
     /// # Errors
     /// When the block to begin with is past the end.
-    pub(crate) fn new(
-        cluster: &'a Cluster,
-        table: &'a Table,
-        options: ScanOptions,
-    ) -> Result<Self> {
-        let mut plan = Self { cluster, table, options, order: options.order, joined: None };
-        let Some(files) = table.files() else { return Ok(plan) };
-        check_start(&table.relation.display_name(), files, options.order)?;
-        if options.synchronize && options.order == ScanOrder::default() {
-            plan.joined = cluster.sync_scans().join(files.path(), files.blocks());
-            if let Some(joined) = &plan.joined {
-                plan.order = ScanOrder::from_block(joined.start());
-            }
+    pub(crate) fn new(cluster: &Cluster, table: &Arc<Table>, options: ScanOptions) -> Result<Self> {
+        if let Some(files) = table.files() {
+            check_start(&table.relation.display_name(), files, options.order)?;
         }
-        Ok(plan)
+        Ok(Self { cluster: cluster.clone(), table: table.clone(), options })
+    }
+
+    pub(crate) fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    pub(crate) fn table(&self) -> &Arc<Table> {
+        &self.table
     }
 
     pub(crate) fn order(&self) -> ScanOrder {
-        self.order
+        self.options.order
     }
 
     /// All blocks that are not lost, in the order of the scan.
     pub(crate) fn ranges(&self) -> Vec<Range<u32>> {
-        self.order.arrange(self.table.present())
+        self.order().arrange(self.table.present())
     }
 
     /// The same in pieces of at most so many blocks.
     pub(crate) fn shares(&self, share_blocks: u32) -> Shares {
-        Shares::new(self.table.present(), self.order, share_blocks)
+        Shares::new(self.table.present(), self.order(), share_blocks)
     }
 
     pub(crate) fn stream_options(&self) -> ReadStreamOptions {
         self.table.reading(self.options)
-    }
-
-    /// Tells other scans of the table how far this one is.
-    #[inline]
-    pub(crate) fn report(&self, scanned: Range<u32>) {
-        if let Some(joined) = &self.joined {
-            joined.report(scanned);
-        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! sizes of the files give away as lost is reported here, once, before any block is read.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use pagemill_cluster::lost_tail::{may_have_lost_its_tail, witness_in_maps};
 use pagemill_cluster::{
@@ -18,7 +19,7 @@ use crate::count::count;
 use crate::damage::{DamageLog, OnDamage, file_damage};
 use crate::error::Result;
 use crate::list::tablespace_of;
-use crate::scan::Progress;
+use crate::progress::Progress;
 use crate::scan_plan::ScanOptions;
 
 /// A table ready to be scanned.
@@ -27,7 +28,7 @@ pub struct Table {
     /// Its columns and names.
     pub relation: Relation,
     /// The fork with its rows; `None` when it is lost, and for a partitioned table.
-    files: Option<ForkFiles>,
+    files: Option<Arc<ForkFiles>>,
     /// The blocks that are not lost: ranges in order, none of them empty.
     present: Vec<Range<u32>>,
     /// 0 for no look-ahead.
@@ -61,7 +62,7 @@ impl Table {
         }
         let present = present_ranges(&files);
         let (effective_io_concurrency, reads_around) = device_settings(database, &relation.class);
-        let files = Some(files);
+        let files = Some(Arc::new(files));
         Ok(Self { relation, files, present, effective_io_concurrency, reads_around })
     }
 
@@ -74,7 +75,12 @@ impl Table {
 
     /// The open fork with its rows; `None` when there is nothing to read.
     pub fn files(&self) -> Option<&ForkFiles> {
-        self.files.as_ref()
+        self.files.as_deref()
+    }
+
+    /// The same, shared with a scan that outlives the caller's borrow of the table.
+    pub(crate) fn shared_files(&self) -> Option<Arc<ForkFiles>> {
+        self.files.clone()
     }
 
     /// How its files are read: as the tablespace is set to.
@@ -90,7 +96,7 @@ impl Table {
 
     /// How many block numbers the table has, lost ones included.
     pub fn blocks(&self) -> u32 {
-        self.files.as_ref().map_or(0, ForkFiles::blocks)
+        self.files().map_or(0, ForkFiles::blocks)
     }
 
     /// The blocks that are not lost: ranges in ascending order, none of them empty.
@@ -294,7 +300,8 @@ fn has_long_values(database: &Database, class: &ClassRow) -> Result<bool> {
     let mut damage = DamageLog::new(OnDamage::Skip);
     let table = Table::open(database, database.relation(toast)?, &mut damage)?;
     let options = ScanOptions::default();
-    let chunks = count(database.cluster(), &table, options, &Progress::default(), &mut damage);
+    let chunks =
+        count(database.cluster(), &Arc::new(table), options, &Progress::default(), &mut damage);
     Ok(chunks.is_ok_and(|chunks| chunks > 0))
 }
 

@@ -11,7 +11,6 @@ pub mod read_stream;
 mod readahead_advice;
 pub mod scan_order;
 mod steady_write_back;
-pub mod sync_scans;
 mod write_method_choice;
 pub mod write_stream;
 mod write_windows;
@@ -23,7 +22,6 @@ pub use read_stream::{
     DEFAULT_IO_COMBINE_LIMIT, MAX_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions, Run,
 };
 pub use scan_order::ScanOrder;
-pub use sync_scans::{JoinedScan, SyncScans};
 pub use write_method_choice::open_fork;
 pub use write_stream::{
     DEFAULT_WRITE_COMBINE_LIMIT, DEFAULT_WRITES_IN_FLIGHT, WalFlush, WriteStream,

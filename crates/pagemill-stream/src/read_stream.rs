@@ -49,6 +49,7 @@
 //!    run more. A buffer in flight belongs to its read. Dropping the stream waits for them.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::time::Duration;
 
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, SEGMENT_BLOCKS};
@@ -115,10 +116,11 @@ pub struct Run<'s> {
     pub is_mapped: bool,
 }
 
-/// Reads the blocks an iterator names from one fork.
+/// Reads the blocks an iterator names from one fork, which it borrows (`&ForkFiles`) or shares
+/// (`Arc<ForkFiles>`).
 #[derive(Debug)]
-pub struct ReadStream<'f, I: Iterator<Item = BlockNumber>> {
-    files: &'f ForkFiles,
+pub struct ReadStream<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> {
+    files: F,
     blocks: BlockQueue<I>,
     io_combine_limit: u32,
     most_reads: u32,
@@ -142,6 +144,17 @@ pub struct ReadStream<'f, I: Iterator<Item = BlockNumber>> {
     faulted: Option<u32>,
     /// The blocks that were mapped since the last stretch was let go of.
     mapped_blocks: Option<(u32, u32)>,
+    /// What the last call handed out of the current run.
+    handed: Option<HandedOut>,
+}
+
+/// A stretch of the current run.
+#[derive(Debug, Clone, Copy)]
+struct HandedOut {
+    first: BlockNumber,
+    /// Where its pages begin among those of the run, and how many there are.
+    start: usize,
+    count: usize,
 }
 
 /// A run that is not current yet.
@@ -193,7 +206,7 @@ impl Current {
 }
 
 /// The share of a table that one of several threads scanned need not count as memory either.
-impl<I: Iterator<Item = BlockNumber>> Drop for ReadStream<'_, I> {
+impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> Drop for ReadStream<F, I> {
     fn drop(&mut self) {
         if let Pages::Mapped(last) = &self.current.pages {
             self.release_behind(last.first(), last.count());
@@ -205,14 +218,14 @@ impl<I: Iterator<Item = BlockNumber>> Drop for ReadStream<'_, I> {
 /// How many stretches a scan in order moves at once: one, or as many as there are threads that share the table.
 const NEAR: std::ops::RangeInclusive<u32> = 1..=256;
 
-impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
+impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F, I> {
     /// A stream over `blocks`. Reads nothing yet.
     pub fn new(
-        files: &'f ForkFiles,
+        files: F,
         blocks: impl IntoIterator<IntoIter = I>,
         options: ReadStreamOptions,
     ) -> Self {
-        let settings = files.storage().settings();
+        let settings = *files.storage().settings();
         // No run is longer than the fork, and memory never touched before is dear: most catalogs
         // are a few blocks.
         let most = files.blocks().clamp(1, MAX_IO_COMBINE_LIMIT);
@@ -222,13 +235,14 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         let most_reads = concurrency.clamp(1, pagemill_io::MAX_EFFECTIVE_IO_CONCURRENCY);
         let distances =
             if options.ramp_up { Distances::ramping_up } else { Distances::from_the_start };
+        let choice = MethodChoice::new(&files);
         Self {
             files,
             blocks: BlockQueue::new(blocks),
             io_combine_limit,
             most_reads,
             never_ahead: concurrency == 0,
-            choice: MethodChoice::new(files),
+            choice,
             distances: distances(io_combine_limit, most_reads),
             advice: ReadaheadAdvice::new(settings.readahead, settings.readahead_distance),
             planned: VecDeque::new(),
@@ -241,6 +255,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             mapped_stretch: None,
             faulted: None,
             mapped_blocks: None,
+            handed: None,
         }
     }
 
@@ -252,7 +267,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
     #[inline]
     pub fn next(&mut self) -> Option<Result<(BlockNumber, &BlockBytes), Error>> {
         match self.advance(1)? {
-            Ok((block, place, _)) => Some(Ok((block, &self.current.pages()[place]))),
+            Ok(HandedOut { first, start, .. }) => Some(Ok((first, &self.current.pages()[start]))),
             Err(error) => Some(Err(error)),
         }
     }
@@ -265,19 +280,29 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
     /// Names the block. The stream goes on with the block after it.
     pub fn next_run(&mut self) -> Option<Result<Run<'_>, Error>> {
         match self.advance(u32::MAX)? {
-            Ok((first, place, count)) => {
-                let pages = &self.current.pages()[place..place + count];
-                let is_mapped = matches!(self.current.pages, Pages::Mapped(_));
-                Some(Ok(Run { first, pages, is_mapped }))
-            }
+            Ok(handed) => Some(Ok(self.run(handed))),
             Err(error) => Some(Err(error)),
         }
     }
 
-    /// Makes the next block's page ready, and up to `most` pages if the run has them. Returns the
-    /// first block, its place among the current pages and the number of pages.
+    /// What [`next_run`](Self::next_run) or [`next`](Self::next) handed out last; `None` before the
+    /// first call, after an error and at the end. For a caller that cannot hold on to the run itself.
     #[inline]
-    fn advance(&mut self, most: u32) -> Option<Result<(BlockNumber, usize, usize), Error>> {
+    pub fn current_run(&self) -> Option<Run<'_>> {
+        self.handed.map(|handed| self.run(handed))
+    }
+
+    #[inline]
+    fn run(&self, handed: HandedOut) -> Run<'_> {
+        let pages = &self.current.pages()[handed.start..handed.start + handed.count];
+        let is_mapped = matches!(self.current.pages, Pages::Mapped(_));
+        Run { first: handed.first, pages, is_mapped }
+    }
+
+    /// Makes the next block's page ready, and up to `most` pages if the run has them.
+    #[inline]
+    fn advance(&mut self, most: u32) -> Option<Result<HandedOut, Error>> {
+        self.handed = None;
         if self.current.next == self.current.run.len {
             if let Err(error) = self.leave_current() {
                 return Some(Err(error));
@@ -287,16 +312,19 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             }
         }
         let Current { run, next, pages } = &mut self.current;
-        let (block, place) = (run.block(*next), run.place(*next) as usize);
+        let (first, start) = (run.block(*next), run.place(*next) as usize);
         if let Pages::OneByOne(buffer) = pages {
             *next += 1;
-            let page = &mut buffer.as_chunks_mut().0[place];
-            let read = self.files.read_block(block, page);
-            return Some(read.map(|()| (block, place, 1)));
+            let page = &mut buffer.as_chunks_mut().0[start];
+            if let Err(error) = self.files.read_block(first, page) {
+                return Some(Err(error));
+            }
+            return Some(Ok(*self.handed.insert(HandedOut { first, start, count: 1 })));
         }
         let count = if run.descending { 1 } else { most.min(run.len - *next) };
         *next += count;
-        Some(Ok((block, place, count as usize)))
+        let count = count as usize;
+        Some(Ok(*self.handed.insert(HandedOut { first, start, count })))
     }
 
     /// Lets the run go that was handed out whole.
@@ -308,7 +336,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             Pages::Read(buffer) | Pages::OneByOne(buffer) => self.spare.push(buffer),
             Pages::Mapped(mapped) => {
                 self.release_behind(mapped.first(), mapped.count());
-                mapped.check(self.files)?;
+                mapped.check(&self.files)?;
             }
             Pages::None => {}
         }
@@ -334,7 +362,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         let first = BlockNumber(left * STRETCH);
         let count = self.files.contiguous(first, STRETCH);
         if let Ok(mapped) = self.files.map_blocks(first, count) {
-            mapped.release(self.files);
+            mapped.release(&self.files);
         }
     }
 
@@ -343,7 +371,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         let Some((first, end)) = self.mapped_blocks.take() else { return };
         let count = self.files.contiguous(BlockNumber(first), end.saturating_sub(first));
         if let Ok(mapped) = self.files.map_blocks(BlockNumber(first), count) {
-            mapped.release(self.files);
+            mapped.release(&self.files);
         }
     }
 
@@ -353,7 +381,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         self.look_ahead();
         let Some(Planned { run, fetch }) = self.planned.pop_front() else {
             self.release_rest();
-            self.choice.ended(self.files);
+            self.choice.ended(&self.files);
             return None;
         };
         self.planned_blocks -= run.len;
@@ -382,7 +410,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             let Some(next) = self.blocks.peek(0) else { break };
             let method = match &mut self.choice {
                 MethodChoice::Fixed(method) => *method,
-                MethodChoice::Auto(auto) => auto.method_for(next, self.blocks.peek(1), self.files),
+                MethodChoice::Auto(auto) => auto.method_for(next, self.blocks.peek(1), &self.files),
             };
             match self.choice.spread() {
                 _ if self.never_ahead => {}
@@ -394,7 +422,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             if !self.planned.is_empty() && !queued && !self.advises_scattered(next) {
                 break;
             }
-            let Some(run) = self.blocks.next_run(self.files, self.most_blocks(method)) else {
+            let Some(run) = self.blocks.next_run(&self.files, self.most_blocks(method)) else {
                 break;
             };
             self.choice.begun(run.block(run.len - 1), run.len);
@@ -467,7 +495,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             return Fetch::Later(IoMethod::Pread);
         }
         if let Err(error) = self.open_queue(method) {
-            return match self.choice.instead_of(method, &error.to_string(), self.files) {
+            return match self.choice.instead_of(method, &error.to_string(), &self.files) {
                 Some(other) if other.queue().is_some() => self.begin(other, run),
                 Some(other) => Fetch::Later(other),
                 None => {
@@ -480,7 +508,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         let buffer = self.buffer(run.len);
         let reads = queue_of(&mut self.reads, method);
         let Some(reads) = reads else { return Fetch::Later(IoMethod::Pread) };
-        let source = self.choice.source(self.files);
+        let source = self.choice.source(&self.files);
         let direct = source.caching() == Caching::Direct;
         let force = !direct && (run.len >= LARGE_READ || reads.len() > MANY_IN_FLIGHT);
         let hints = ReadHints { force_async: force, lane: self.choice.lane(run.first) };
@@ -510,7 +538,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
     fn finish(&mut self, method: IoMethod, ticket: &Ticket, run: BlockRun) -> Result<Pages, Error> {
         let Some(reads) = queue_of(&mut self.reads, method) else { return Ok(Pages::None) };
         let waited = !reads.is_finished(ticket);
-        let (buffer, outcome) = reads.finish(ticket, self.files, run.first);
+        let (buffer, outcome) = reads.finish(ticket, &self.files, run.first);
         self.files.storage().method_use().record(method, run.len.into());
         self.distances.read_done(waited);
         match (buffer, outcome) {
@@ -524,7 +552,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
 
     /// Reads a run by calls of the reader itself.
     fn read(&mut self, method: IoMethod, run: BlockRun) -> Result<Pages, Error> {
-        self.advice.before_reading(run.len, &mut self.blocks, self.files);
+        self.advice.before_reading(run.len, &mut self.blocks, &self.files);
         let mut buffer = self.buffer(run.len);
         let pages = &mut buffer.as_chunks_mut().0[..run.len as usize];
         let clock = self.distances_matter().then(|| self.files.storage().now());
@@ -549,7 +577,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
 
     /// Maps a run and looks at each of its pages.
     fn map(&mut self, run: BlockRun) -> Result<Pages, Error> {
-        self.advice.before_reading(run.len, &mut self.blocks, self.files);
+        self.advice.before_reading(run.len, &mut self.blocks, &self.files);
         if self.choice.is_cached() {
             self.fault_around(run.first);
         }
@@ -557,8 +585,8 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
             match (self.choice.is_auto(), self.choice.is_cached()) {
                 // What is in the page cache was faulted in, or is by its use.
                 (true, true) => {}
-                (true, false) => drop(mapped.fetched_in_order(self.files)?),
-                (false, _) => drop(mapped.fetched(self.files)?),
+                (true, false) => drop(mapped.fetched_in_order(&self.files)?),
+                (false, _) => drop(mapped.fetched(&self.files)?),
             }
             Ok(mapped)
         });
@@ -594,7 +622,7 @@ impl<'f, I: Iterator<Item = BlockNumber>> ReadStream<'f, I> {
         let pages = &mut buffer.as_chunks_mut().0[..run.len as usize];
         self.files.read_blocks_by(IoMethod::Pread, run.first, pages)?;
         let why = refused.kind().to_string();
-        let _ = self.choice.instead_of(IoMethod::Mmap, &why, self.files);
+        let _ = self.choice.instead_of(IoMethod::Mmap, &why, &self.files);
         self.files.storage().method_use().record(IoMethod::Pread, run.len.into());
         Ok(Pages::Read(buffer))
     }

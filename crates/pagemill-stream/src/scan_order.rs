@@ -80,14 +80,21 @@ impl ScanOrder {
 
     /// The blocks of a range in the direction of the scan.
     pub fn blocks(self, range: Range<u32>) -> DirectedBlocks {
-        DirectedBlocks { left: range, backward: self.backward }
+        self.blocks_of(std::iter::once(range))
+    }
+
+    /// The blocks of several ranges, each in the direction of the scan, one range after the other.
+    pub fn blocks_of(self, ranges: impl IntoIterator<Item = Range<u32>>) -> DirectedBlocks {
+        let later: Vec<Range<u32>> = ranges.into_iter().collect();
+        DirectedBlocks { left: 0..0, later: later.into_iter(), backward: self.backward }
     }
 }
 
-/// The blocks of one range, up or down.
+/// The blocks of ranges, up or down.
 #[derive(Debug, Clone)]
 pub struct DirectedBlocks {
     left: Range<u32>,
+    later: std::vec::IntoIter<Range<u32>>,
     backward: bool,
 }
 
@@ -96,8 +103,13 @@ impl Iterator for DirectedBlocks {
 
     #[inline]
     fn next(&mut self) -> Option<BlockNumber> {
-        let next = if self.backward { self.left.next_back() } else { self.left.next() };
-        next.map(BlockNumber)
+        loop {
+            let next = if self.backward { self.left.next_back() } else { self.left.next() };
+            match next {
+                Some(block) => return Some(BlockNumber(block)),
+                None => self.left = self.later.next()?,
+            }
+        }
     }
 }
 
@@ -112,8 +124,7 @@ mod tests {
     }
 
     fn scanned(order: ScanOrder, present: &[Range<u32>]) -> Vec<u32> {
-        let ranges = order.arrange(present).into_iter();
-        ranges.flat_map(|range| order.blocks(range)).map(|block| block.0).collect()
+        order.blocks_of(order.arrange(present)).map(|block| block.0).collect()
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl Attempt {
             strategy: CopyStrategy::FileCopy,
             verify: true,
             jobs: 1,
-            progress: Arc::new(Progress::default()),
+            progress: Progress::default(),
             interrupted: || false,
         };
         let cluster = Cluster::open(storage, &self.root.join("source"), OpenOptions::default());

@@ -100,7 +100,7 @@ fn clone_one(
     if arguments.verbose {
         say(format!("\"{target}\" by {}: {}", plan.strategy, plan.reason));
     }
-    let progress = Arc::new(Progress::default());
+    let progress = Progress::default();
     let pages = is_wanted(arguments.progress).then_some(plan.bytes / BLOCK_SIZE as u64);
     let _display = ProgressDisplay::start_bytes(pages.filter(|pages| *pages > 0), &progress);
     let options = CloneOptions {

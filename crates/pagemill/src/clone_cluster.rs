@@ -4,7 +4,6 @@
 //! is looked at again at the end. Nothing of the source is changed.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -118,7 +117,7 @@ fn options(clone: &CloneCluster<'_>) -> Result<CopyClusterOptions> {
         },
         verify: arguments.verify,
         jobs: arguments.jobs.map_or_else(jobs, usize::from),
-        progress: Arc::new(Progress::default()),
+        progress: Progress::default(),
         interrupted: pagemill_io::interrupted,
     })
 }

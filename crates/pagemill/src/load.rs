@@ -3,7 +3,6 @@
 //! The right to change the cluster is taken before anything of it is read, and given back at the end.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -78,7 +77,7 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
     if cluster.control().settings.wal_level >= LOGICAL {
         warn_of_subscribers(&relation.display_name());
     }
-    let progress = Arc::new(Progress::default());
+    let progress = Progress::default();
     let pages = is_wanted(arguments.progress)
         .then(|| u64::from(expected_blocks(storage, &sources)))
         .filter(|pages| *pages > 0);

@@ -90,8 +90,6 @@ impl<'a> Session<'a> {
             io_combine_limit: self.common.reading.io_combine_limit,
             jobs: usize::from(self.common.jobs),
             order: order.scan_order(),
-            // One command scans each table once.
-            synchronize: false,
         }
     }
 

@@ -5,7 +5,6 @@
 //! were skipped are named at the end, every one.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use anyhow::Result;
 use pagemill_cluster::{Database, InUse};
@@ -49,7 +48,7 @@ impl<'a> Tables<'a> {
         session: &Session<'_>,
         mut job: impl FnMut(&RowSource<'_>, &mut Watch<'_>) -> Result<()>,
     ) -> Result<Outcome> {
-        let progress = Arc::new(Progress::default());
+        let progress = Progress::default();
         let display = ProgressDisplay::start(self.pages(session)?, &progress);
         let mut account = Account::default();
         let mut work = Work::default();

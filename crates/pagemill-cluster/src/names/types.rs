@@ -13,6 +13,7 @@ use super::path::Foremost;
 use super::rows::TypeRow;
 use super::schemas::Schemas;
 use super::texts::{OidMap, Texts};
+use pagemill_format::types::builtin::BuiltinType;
 use pagemill_format::{Oid, PgVersion};
 
 /// `array_subscript_handler` in `pg_proc.dat`.
@@ -64,27 +65,7 @@ pub(crate) fn is_true_array(row: &TypeRow) -> bool {
         && row.storage != STORAGE_PLAIN
 }
 
-/// The SQL spelling of the built-in types that have one; OIDs from `pg_type.dat`.
+/// The spelling that the grammar has for a built-in type.
 fn sql_spelling(oid: Oid, version: PgVersion) -> Option<&'static [u8]> {
-    Some(match oid.0 {
-        16 => b"boolean",
-        20 => b"bigint",
-        21 => b"smallint",
-        23 => b"integer",
-        // From 17 on `json` is a key word, and the type's name one that the grammar reserves.
-        114 if version >= PgVersion::V17 => b"json",
-        700 => b"real",
-        701 => b"double precision",
-        1042 => b"character",
-        1043 => b"character varying",
-        1083 => b"time without time zone",
-        1114 => b"timestamp without time zone",
-        1184 => b"timestamp with time zone",
-        1186 => b"interval",
-        1266 => b"time with time zone",
-        1560 => b"bit",
-        1562 => b"bit varying",
-        1700 => b"numeric",
-        _ => return None,
-    })
+    BuiltinType::by_oid(oid)?.sql_name(version).map(str::as_bytes)
 }

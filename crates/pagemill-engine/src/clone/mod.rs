@@ -21,7 +21,7 @@ use pagemill_format::wal::ImageCompression;
 use pagemill_io::{WriteMethod, WriteSettings};
 
 use crate::error::{Error, Result};
-use crate::scan::Progress;
+use crate::progress::Progress;
 
 pub use plan::{ClonePlan, CloneStrategy, TemplateFile, UnknownStrategy};
 
@@ -37,7 +37,7 @@ pub struct CloneOptions {
     /// Threads that copy files.
     pub jobs: usize,
     /// Told how many pages were copied.
-    pub progress: Arc<Progress>,
+    pub progress: Progress,
 }
 
 /// What was copied.

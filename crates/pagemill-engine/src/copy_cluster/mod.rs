@@ -29,7 +29,6 @@ mod unlogged;
 mod wal_files;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use pagemill_cluster::{Cluster, Error as ClusterError};
 use pagemill_format::BLOCK_SIZE;
@@ -46,7 +45,7 @@ use self::preconditions::Found;
 use self::survey::{PlannedFile, Survey};
 use self::tablespaces::Tablespace;
 use crate::error::Result;
-use crate::scan::Progress;
+use crate::progress::Progress;
 
 const CONTROL: &str = "global/pg_control";
 /// More than `pg_control` has.
@@ -78,7 +77,7 @@ pub struct CopyClusterOptions {
     /// Threads that copy.
     pub jobs: usize,
     /// Told of every page copied.
-    pub progress: Arc<Progress>,
+    pub progress: Progress,
     /// Asked again and again: true when the copy is to be given up.
     pub interrupted: fn() -> bool,
 }

@@ -17,7 +17,7 @@ use pagemill_io::WriteSettings;
 use super::index_plan::IndexPlan;
 use crate::encoding::{readable_name, utf8_name};
 use crate::error::{Error, Result};
-use crate::scan::Progress;
+use crate::progress::Progress;
 use crate::table::first_loss;
 
 /// How a load goes about.
@@ -36,7 +36,7 @@ pub struct LoadOptions {
     /// How new files are made longer and filled.
     pub writing: WriteSettings,
     /// Told how many pages of the table are filled.
-    pub progress: Arc<Progress>,
+    pub progress: Progress,
 }
 
 /// A column of the table, as rows are formed for it.

@@ -8,6 +8,8 @@
 //! Source: `src/include/utils/array.h`, `array_out` in `src/backend/utils/adt/arrayfuncs.c`,
 //! PostgreSQL 14 to 18.
 
+use std::sync::Arc;
+
 use super::order::stored_payload;
 use super::output::{ValueType, ValueWriter, is_space, quote_tail};
 use crate::error::{Error, Result};
@@ -20,12 +22,75 @@ const ARRAY: &str = "array";
 const MAX_DIMENSIONS: usize = 6;
 const FIXED_HEADER_BYTES: usize = 16;
 
-#[derive(Clone, Copy, Default)]
-struct Dimension {
-    len: usize,
-    lower: i32,
+/// One dimension of an array.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Dimension {
+    /// How many elements, or arrays of one dimension less.
+    pub len: usize,
+    /// The subscript of the first.
+    pub lower: i32,
 }
 
+/// An array as it lies in its payload.
+#[derive(Debug, Clone)]
+pub struct ArrayValue<'v> {
+    header: Header<'v>,
+    element: Option<&'v Arc<ValueType>>,
+}
+
+impl<'v> ArrayValue<'v> {
+    /// `element` is `None` where the array itself names its element type.
+    pub(super) fn parse(payload: &'v [u8], element: Option<&'v Arc<ValueType>>) -> Result<Self> {
+        Ok(Self { header: Header::parse(payload)?, element })
+    }
+
+    /// Its dimensions, none for an empty array.
+    pub fn dimensions(&self) -> &[Dimension] {
+        &self.header.dimensions[..self.header.ndim]
+    }
+
+    /// How many elements it has in all.
+    pub fn len(&self) -> usize {
+        self.header.items
+    }
+
+    /// True when it has none.
+    pub fn is_empty(&self) -> bool {
+        self.header.items == 0
+    }
+
+    /// The OID of the element type, as the array names it.
+    pub fn element_oid(&self) -> Oid {
+        self.header.element
+    }
+
+    /// The element type, where the array's own type tells it.
+    pub fn element_type(&self) -> Option<&'v Arc<ValueType>> {
+        self.element.filter(|element| element.oid == self.header.element)
+    }
+
+    /// Its elements in row-major order: NULL, or bytes as they lie there, found by the layout of the element type.
+    /// An error ends them.
+    pub fn elements(
+        &self,
+        layout: AttributeLayout,
+    ) -> impl Iterator<Item = Result<Option<&'v [u8]>>> + use<'v> {
+        let Header { data, .. } = self.header;
+        let header = self.header.clone();
+        let mut at = Some(0);
+        (0..header.items).map_while(move |item| {
+            let start = at?;
+            if header.is_null(item) {
+                return Some(Ok(None));
+            }
+            let located = layout.locate_at(data, layout.align_up(start));
+            at = located.as_ref().ok().map(|(_, end)| *end);
+            Some(located.map(|(start, end)| Some(&data[start..end])))
+        })
+    }
+}
+
+#[derive(Debug, Clone)]
 struct Header<'a> {
     element: Oid,
     dimensions: [Dimension; MAX_DIMENSIONS],
@@ -286,7 +351,7 @@ pub fn text_elements(payload: &[u8]) -> Result<Vec<Vec<u8>>> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::document::known::{mutation, mutations, payload};
+    use super::super::known_values::{mutation, mutations, payload};
     use super::super::output::made::{array_of_one, text};
     use super::*;
 

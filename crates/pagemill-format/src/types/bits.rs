@@ -11,12 +11,7 @@ use crate::reader::Reader;
 /// # Errors
 /// When the bit count is negative, or the bytes are too few for it.
 pub fn write_varbit(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let mut r = Reader::new("varbit", value);
-    let count = r.i32()?;
-    let Ok(count) = usize::try_from(count) else {
-        return Err(r.corrupt(format!("a length of {count} bits")));
-    };
-    let bytes = r.bytes(count.div_ceil(8))?;
+    let (count, bytes) = parse(value)?;
     let start = out.len();
     out.reserve(bytes.len() * 8);
     for byte in bytes {
@@ -24,6 +19,16 @@ pub fn write_varbit(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     }
     out.truncate(start + count);
     Ok(())
+}
+
+/// How many bits there are, and the bytes they are in.
+pub(super) fn parse(value: &[u8]) -> Result<(usize, &[u8])> {
+    let mut r = Reader::new("varbit", value);
+    let count = r.i32()?;
+    let Ok(count) = usize::try_from(count) else {
+        return Err(r.corrupt(format!("a length of {count} bits")));
+    };
+    Ok((count, r.bytes(count.div_ceil(8))?))
 }
 
 #[cfg(test)]

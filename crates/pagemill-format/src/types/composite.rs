@@ -22,7 +22,7 @@ pub(super) fn write_composite(
     out.push(b'(');
     let mut first = true;
     for (attribute, span) in attributes.iter().zip(&spans) {
-        let Some(output) = &attribute.output else { continue };
+        let Some(value_type) = &attribute.value_type else { continue };
         if !first {
             out.push(b',');
         }
@@ -32,7 +32,7 @@ pub(super) fn write_composite(
         }
         let Some(raw) = span.of(tuple.data) else { continue };
         let start = out.len();
-        writer.write(output, attribute.layout.len, raw, out)?;
+        writer.write(&value_type.output, attribute.layout.len, raw, out)?;
         quote(out, start);
     }
     out.push(b')');
@@ -51,7 +51,7 @@ fn quote(out: &mut Vec<u8>, start: usize) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::document::known::{mutation, mutations, payload};
+    use super::super::known_values::{mutation, mutations, payload};
     use super::super::output::made::{NEST, PAIR, text};
 
     /// Payloads and texts of a PostgreSQL 15 server. The second attribute was dropped after the

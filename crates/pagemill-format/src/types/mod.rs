@@ -16,6 +16,8 @@ pub type ScalarWriter = fn(&[u8], &mut Vec<u8>) -> crate::error::Result<()>;
 
 mod digits;
 mod embedded;
+#[cfg(test)]
+mod known_values;
 mod money_locale;
 mod payload;
 
@@ -23,10 +25,11 @@ pub mod acl;
 pub mod array;
 pub mod bits;
 pub mod brin;
+pub mod builtin;
 pub mod bytea;
 pub mod composite;
 pub mod datetime;
-pub mod document;
+pub mod decode;
 pub mod float;
 pub mod geometry;
 pub mod identifier;
@@ -41,11 +44,11 @@ pub mod numeric;
 pub mod order;
 pub mod output;
 pub mod range;
-pub mod scalar;
 pub mod statistics;
 pub mod text;
 pub mod tsquery;
 pub mod tsvector;
+pub mod value;
 pub mod xml;
 
 /// What a writer makes of a sound value whose text is UTF-8.

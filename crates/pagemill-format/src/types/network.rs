@@ -8,6 +8,7 @@
 use super::bytea::pair as hex_pair;
 use super::digits::push_integer;
 use crate::error::{Error, Result};
+use std::net::IpAddr;
 use std::ops::Range;
 
 /// `inet`: the address, and the netmask unless it is the whole address.
@@ -52,6 +53,18 @@ fn push_address(
         push_integer(bits, out);
     }
     Ok(())
+}
+
+/// The address and the bits of the netmask.
+pub(super) fn parse(value: &[u8]) -> Result<(IpAddr, u8)> {
+    match *value {
+        [2, bits, a, b, c, d] if bits <= 32 => Ok((IpAddr::from([a, b, c, d]), bits)),
+        [3, bits, ref address @ ..] if bits <= 128 => match <[u8; 16]>::try_from(address) {
+            Ok(address) => Ok((IpAddr::from(address), bits)),
+            Err(_) => Err(malformed("inet", value)),
+        },
+        _ => Err(malformed("inet", value)),
+    }
 }
 
 #[cold]

@@ -32,6 +32,71 @@ pub fn write_numeric(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
+/// A numeric as it lies in its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numeric<'v> {
+    /// Not a number.
+    NaN,
+    /// Larger than every other.
+    Infinity,
+    /// Smaller than every other.
+    NegativeInfinity,
+    /// A number: the sum of `digits[i] * 10000^(weight - i)`.
+    Finite {
+        /// True below zero.
+        negative: bool,
+        /// Decimal places that are printed, whether stored or not.
+        dscale: u16,
+        /// The power of 10000 that the first digit counts.
+        weight: i32,
+        /// Base-10000 digits, each a little-endian `u16` below 10000.
+        digits: &'v [[u8; 2]],
+    },
+}
+
+impl<'v> Numeric<'v> {
+    /// # Errors
+    /// When the header is cut off, a digit is 10000 or more, or half a digit is left over.
+    pub fn parse(payload: &'v [u8]) -> Result<Self> {
+        let (header, digits) = Header::split(payload)?;
+        let Layout { negative, dscale, weight } = match header {
+            Header::Special("Infinity") => return Ok(Self::Infinity),
+            Header::Special("-Infinity") => return Ok(Self::NegativeInfinity),
+            Header::Special(_) => return Ok(Self::NaN),
+            Header::Finite(layout) => layout,
+        };
+        let (digits, []) = digits.as_chunks() else {
+            return Err(Error::corrupt("numeric", payload.len(), "half a digit at the end"));
+        };
+        digits.iter().try_for_each(|digit| checked(*digit).map(drop))?;
+        Ok(Self::Finite { negative, dscale: dscale as u16, weight, digits })
+    }
+
+    /// The number times 10^`scale` as an integer, if it is one without rounding and fits.
+    pub fn scaled(&self, scale: u32) -> Option<i128> {
+        let Self::Finite { negative, weight, digits, .. } = self else { return None };
+        let mut sum: i128 = 0;
+        for (at, digit) in (0i64..).zip(*digits) {
+            let digit = i128::from(u16::from_le_bytes(*digit));
+            // The power of ten that this digit counts, once the number is scaled.
+            let power = 4 * (i64::from(*weight) - at) + i64::from(scale);
+            let part = match u32::try_from(power) {
+                _ if digit == 0 => 0,
+                Ok(power) => digit.checked_mul(10i128.checked_pow(power)?)?,
+                Err(_) => {
+                    let divisor = 10i128.checked_pow(u32::try_from(-power).ok()?)?;
+                    if digit % divisor != 0 {
+                        return None;
+                    }
+                    digit / divisor
+                }
+            };
+            sum = sum.checked_add(part)?;
+        }
+        Some(if *negative { -sum } else { sum })
+    }
+}
+
 enum Header {
     Special(&'static str),
     Finite(Layout),

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::brin::BoundTypes;
+use super::decode::Decode;
 use super::jsonb::check_text_length;
 use super::money::MoneyFormat;
 use super::{ScalarWriter, acl, array, brin, bytea, composite, money, range};
@@ -79,6 +80,8 @@ pub struct ValueType {
     pub delimiter: u8,
     /// How it prints.
     pub output: TypeOutput,
+    /// What its values are, where the output does not say it.
+    pub decode: Decode,
 }
 
 /// An attribute of a composite type; dropped ones keep their shape.
@@ -86,8 +89,8 @@ pub struct ValueType {
 pub struct CompositeAttribute {
     /// Length and alignment.
     pub layout: AttributeLayout,
-    /// The output, or `None` for a dropped attribute.
-    pub output: Option<TypeOutput>,
+    /// The type, or `None` for a dropped attribute.
+    pub value_type: Option<Arc<ValueType>>,
 }
 
 /// How values of a type are printed.
@@ -204,19 +207,7 @@ impl<'a> ValueWriter<'a> {
     /// # Errors
     /// When it is damaged or its chunks are not all there.
     pub fn detoast(&mut self, raw: &[u8], payload: &mut Vec<u8>) -> Result<()> {
-        match Varlena::parse(raw)? {
-            Varlena::Plain(bytes) => payload.extend_from_slice(bytes),
-            Varlena::Compressed { raw_bytes, method, data } => {
-                varlena::decompress(method, data, raw_bytes, payload)?;
-            }
-            Varlena::External(pointer) if pointer.compression.is_some() => {
-                let mut stored = Vec::new();
-                self.lookups.fetch_toast(&pointer, &mut stored)?;
-                varlena::decompress_stored(&pointer, &stored, payload)?;
-            }
-            Varlena::External(pointer) => self.lookups.fetch_toast(&pointer, payload)?,
-        }
-        Ok(())
+        detoast(self.lookups, raw, payload)
     }
 
     /// Appends the text of a value given its payload.
@@ -302,6 +293,23 @@ impl<'a> ValueWriter<'a> {
     }
 }
 
+/// Appends the payload of a varlena, wherever it is kept.
+pub(super) fn detoast(lookups: &mut dyn Lookups, raw: &[u8], payload: &mut Vec<u8>) -> Result<()> {
+    match Varlena::parse(raw)? {
+        Varlena::Plain(bytes) => payload.extend_from_slice(bytes),
+        Varlena::Compressed { raw_bytes, method, data } => {
+            varlena::decompress(method, data, raw_bytes, payload)?;
+        }
+        Varlena::External(pointer) if pointer.compression.is_some() => {
+            let mut stored = Vec::new();
+            lookups.fetch_toast(&pointer, &mut stored)?;
+            varlena::decompress_stored(&pointer, &stored, payload)?;
+        }
+        Varlena::External(pointer) => lookups.fetch_toast(&pointer, payload)?,
+    }
+    Ok(())
+}
+
 impl BoundTypes for ValueWriter<'_> {
     fn length(&mut self, oid: Oid) -> Result<i16> {
         Ok(self.lookups.value_type(oid)?.layout.len)
@@ -342,7 +350,8 @@ pub(super) fn is_space(byte: u8) -> bool {
 #[cfg(test)]
 pub(super) mod made {
     use super::*;
-    use crate::types::scalar::scalar_by_oid;
+    use crate::ids::PgVersion;
+    use crate::types::builtin::{BuiltinType, Print};
 
     /// `CREATE TYPE pair AS (a int4, gone int8, t text, n numeric, late text[])`, `gone` dropped.
     pub(crate) const PAIR: u32 = 0x402D;
@@ -377,7 +386,7 @@ pub(super) mod made {
         let row = |oids: &[u32]| {
             let attribute = |&oid: &u32| CompositeAttribute {
                 layout: find(oid).unwrap().layout,
-                output: Some(find(oid).unwrap().output.clone()),
+                value_type: find(oid),
             };
             oids.iter().map(attribute).collect::<Vec<_>>()
         };
@@ -399,15 +408,19 @@ pub(super) mod made {
             PAIR => {
                 let mut attributes = row(&[23, 23, 25, 1700, 1009]);
                 let layout = AttributeLayout { len: 8, align: 8 };
-                attributes[1] = CompositeAttribute { layout, output: None };
+                attributes[1] = CompositeAttribute { layout, value_type: None };
                 TypeOutput::Composite(attributes.into())
             }
             NEST => TypeOutput::Composite(row(&[23, 3906, 3907, PAIR, ROWS + PAIR]).into()),
             STATISTIC => TypeOutput::Composite(row(&[23, 2277]).into()),
             ROWS..ROWS_END => TypeOutput::Array(find(oid - ROWS)?),
             other => {
-                let scalar = scalar_by_oid(Oid(other))?;
-                TypeOutput::Scalar { write: scalar.write, plain: scalar.plain }
+                let Print::Scalar { write, plain } =
+                    BuiltinType::by_oid(Oid(other))?.print_in(PgVersion::V18)
+                else {
+                    return None;
+                };
+                TypeOutput::Scalar { write, plain }
             }
         })
     }
@@ -417,7 +430,8 @@ pub(super) mod made {
         let output = output(oid)?;
         let (len, align) = shape(oid);
         let layout = AttributeLayout::new(len, align).unwrap();
-        Some(Arc::new(ValueType { oid: Oid(oid), layout, delimiter: b',', output }))
+        let decode = BuiltinType::by_oid(Oid(oid)).map_or(Decode::Other, |one| one.decode);
+        Some(Arc::new(ValueType { oid: Oid(oid), layout, delimiter: b',', output, decode }))
     }
 
     impl Lookups for Types {

@@ -11,6 +11,8 @@
 //! Source: `src/include/utils/rangetypes.h`, `range_out` in `src/backend/utils/adt/rangetypes.c`,
 //! `multirange_get_range` in `src/backend/utils/adt/multirangetypes.c`, PostgreSQL 14 to 18.
 
+use std::sync::Arc;
+
 use super::output::{ValueType, ValueWriter, is_space, quote_tail};
 use crate::error::{Error, Result};
 use crate::reader::Reader;
@@ -31,57 +33,96 @@ pub(super) const UPPER_NULL: u8 = 0x40;
 /// without it, it is the length of the range before.
 const ITEM_IS_OFFSET: u32 = 0x8000_0000;
 
+/// A bound of a range: the bytes of its value as they lie there, and whether the range holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound<'v> {
+    /// The value.
+    pub value: &'v [u8],
+    /// True for a bound that belongs to the range.
+    pub inclusive: bool,
+}
+
+/// A range as it lies in its payload.
+#[derive(Debug, Clone, Copy)]
+pub struct RangeValue<'v> {
+    /// The type of the bounds.
+    pub subtype: &'v Arc<ValueType>,
+    /// True when nothing is in it; it has no bounds then.
+    pub is_empty: bool,
+    /// The lower bound; `None` when there is none.
+    pub lower: Option<Bound<'v>>,
+    /// The upper bound; `None` when there is none.
+    pub upper: Option<Bound<'v>>,
+    flags: u8,
+}
+
+impl<'v> RangeValue<'v> {
+    /// # Errors
+    /// When the payload is too short, or a bound runs past its end.
+    pub(super) fn parse(payload: &'v [u8], subtype: &'v Arc<ValueType>) -> Result<Self> {
+        let Some((&flags, bounds)) = payload.get(4..).and_then(|rest| rest.split_last()) else {
+            return Err(Error::corrupt(RANGE, 0, format!("{} bytes", payload.len())));
+        };
+        Ok(Self::of_bounds(subtype, flags, bounds)?.0)
+    }
+
+    /// The range of these flags whose bounds lie at the beginning of `bounds`, and how many bytes they take.
+    fn of_bounds(
+        subtype: &'v Arc<ValueType>,
+        flags: u8,
+        bounds: &'v [u8],
+    ) -> Result<(Self, usize)> {
+        let is_empty = flags & EMPTY != 0;
+        let mut range = Self { subtype, is_empty, lower: None, upper: None, flags };
+        let mut at = 0;
+        let mut next = |infinite: u8, inclusive: u8| {
+            if is_empty || flags & infinite != 0 {
+                return Ok(None);
+            }
+            let (start, end) = subtype.layout.locate(bounds, at)?;
+            at = end;
+            Ok(Some(Bound { value: &bounds[start..end], inclusive: flags & inclusive != 0 }))
+        };
+        range.lower = next(LOWER_INFINITE | LOWER_NULL, LOWER_INCLUSIVE)?;
+        range.upper = next(UPPER_INFINITE | UPPER_NULL, UPPER_INCLUSIVE)?;
+        Ok((range, at))
+    }
+
+    fn write(&self, writer: &mut ValueWriter<'_>, out: &mut Vec<u8>) -> Result<()> {
+        if self.is_empty {
+            out.extend_from_slice(b"empty");
+            return Ok(());
+        }
+        out.push(if self.flags & LOWER_INCLUSIVE != 0 { b'[' } else { b'(' });
+        write_bound(writer, self.subtype, self.lower, out)?;
+        out.push(b',');
+        write_bound(writer, self.subtype, self.upper, out)?;
+        out.push(if self.flags & UPPER_INCLUSIVE != 0 { b']' } else { b')' });
+        Ok(())
+    }
+}
+
 /// Appends a range over `element`.
 pub(super) fn write_range(
     writer: &mut ValueWriter<'_>,
-    element: &ValueType,
+    element: &Arc<ValueType>,
     payload: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let Some((&flags, bounds)) = payload.get(4..).and_then(|rest| rest.split_last()) else {
-        return Err(Error::corrupt(RANGE, 0, format!("{} bytes", payload.len())));
-    };
-    write_bounds(writer, element, flags, bounds, out)?;
-    Ok(())
-}
-
-/// Appends a range; returns how many bytes of `bounds` it has.
-fn write_bounds(
-    writer: &mut ValueWriter<'_>,
-    element: &ValueType,
-    flags: u8,
-    bounds: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<usize> {
-    if flags & EMPTY != 0 {
-        out.extend_from_slice(b"empty");
-        return Ok(0);
-    }
-    let mut at = 0;
-    out.push(if flags & LOWER_INCLUSIVE != 0 { b'[' } else { b'(' });
-    if flags & (LOWER_INFINITE | LOWER_NULL) == 0 {
-        at = write_bound(writer, element, bounds, at, out)?;
-    }
-    out.push(b',');
-    if flags & (UPPER_INFINITE | UPPER_NULL) == 0 {
-        at = write_bound(writer, element, bounds, at, out)?;
-    }
-    out.push(if flags & UPPER_INCLUSIVE != 0 { b']' } else { b')' });
-    Ok(at)
+    RangeValue::parse(payload, element)?.write(writer, out)
 }
 
 fn write_bound(
     writer: &mut ValueWriter<'_>,
     element: &ValueType,
-    bounds: &[u8],
-    at: usize,
+    bound: Option<Bound<'_>>,
     out: &mut Vec<u8>,
-) -> Result<usize> {
-    let (start, end) = element.layout.locate(bounds, at)?;
+) -> Result<()> {
+    let Some(Bound { value, .. }) = bound else { return Ok(()) };
     let text = out.len();
-    writer.write(&element.output, element.layout.len, &bounds[start..end], out)?;
+    writer.write(&element.output, element.layout.len, value, out)?;
     quote(out, text);
-    Ok(end)
+    Ok(())
 }
 
 fn quote(out: &mut Vec<u8>, start: usize) {
@@ -93,48 +134,78 @@ fn quote(out: &mut Vec<u8>, start: usize) {
     }
 }
 
+/// A multirange as it lies in its payload.
+#[derive(Debug, Clone)]
+pub struct MultirangeValue<'v> {
+    subtype: &'v Arc<ValueType>,
+    items: &'v [u8],
+    flags: &'v [u8],
+    bounds: &'v [u8],
+}
+
+impl<'v> MultirangeValue<'v> {
+    /// # Errors
+    /// When the payload is too short for its count.
+    pub(super) fn parse(payload: &'v [u8], subtype: &'v Arc<ValueType>) -> Result<Self> {
+        let mut r = Reader::new(MULTIRANGE, payload);
+        r.u32()?;
+        let count = r.u32()? as usize;
+        if count == 0 {
+            return Ok(Self { subtype, items: &[], flags: &[], bounds: &[] });
+        }
+        let items = r.bytes((count - 1).saturating_mul(4))?;
+        let flags = r.bytes(count)?;
+        let start = subtype.layout.align_up(r.pos() + VARLENA_HEADER_BYTES) - VARLENA_HEADER_BYTES;
+        Ok(Self { subtype, items, flags, bounds: payload.get(start..).unwrap_or_default() })
+    }
+
+    /// How many ranges it has.
+    pub fn len(&self) -> usize {
+        self.flags.len()
+    }
+
+    /// True when it has none.
+    pub fn is_empty(&self) -> bool {
+        self.flags.is_empty()
+    }
+
+    /// Its ranges in order. An error ends them.
+    pub fn ranges(&self) -> impl Iterator<Item = Result<RangeValue<'v>>> + use<'v> {
+        let Self { subtype, items, flags, bounds } = self.clone();
+        let (mut offset, mut end) = (0usize, Some(0usize));
+        flags.iter().enumerate().map_while(move |(i, &flags)| {
+            let before = end.take()?;
+            if i > 0 {
+                offset = next_offset(offset, &items[(i - 1) * 4..]);
+            }
+            let Some(rest) = bounds.get(offset..).filter(|_| offset >= before) else {
+                let inside = format!("{before}..{}", bounds.len());
+                let what = format!("range {i} starts at {offset}, outside of {inside}");
+                return Some(Err(Error::corrupt(MULTIRANGE, 8, what)));
+            };
+            Some(RangeValue::of_bounds(subtype, flags, rest).map(|(range, taken)| {
+                end = Some(offset + taken);
+                range
+            }))
+        })
+    }
+}
+
 /// Appends a multirange over `element`.
 pub(super) fn write_multirange(
     writer: &mut ValueWriter<'_>,
-    element: &ValueType,
+    element: &Arc<ValueType>,
     payload: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let mut r = Reader::new(MULTIRANGE, payload);
-    r.u32()?;
-    let count = r.u32()? as usize;
     out.push(b'{');
-    if count > 0 {
-        let items = r.bytes((count - 1).saturating_mul(4))?;
-        let flags = r.bytes(count)?;
-        let start = element.layout.align_up(r.pos() + VARLENA_HEADER_BYTES) - VARLENA_HEADER_BYTES;
-        let bounds = payload.get(start..).unwrap_or_default();
-        write_ranges(writer, element, items, flags, bounds, out)?;
-    }
-    out.push(b'}');
-    Ok(())
-}
-
-fn write_ranges(
-    writer: &mut ValueWriter<'_>,
-    element: &ValueType,
-    items: &[u8],
-    flags: &[u8],
-    bounds: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    let (mut offset, mut end) = (0usize, 0usize);
-    for (i, &flags) in flags.iter().enumerate() {
+    for (i, range) in MultirangeValue::parse(payload, element)?.ranges().enumerate() {
         if i > 0 {
             out.push(b',');
-            offset = next_offset(offset, &items[(i - 1) * 4..]);
         }
-        let bounds = bounds.get(offset..).filter(|_| offset >= end).ok_or_else(|| {
-            let what = format!("range {i} starts at {offset}, outside of {end}..{}", bounds.len());
-            Error::corrupt(MULTIRANGE, 8, what)
-        })?;
-        end = offset + write_bounds(writer, element, flags, bounds, out)?;
+        range?.write(writer, out)?;
     }
+    out.push(b'}');
     Ok(())
 }
 
@@ -149,7 +220,7 @@ pub(super) fn next_offset(offset: usize, item: &[u8]) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::document::known::{mutation, mutations, payload};
+    use super::super::known_values::{mutation, mutations, payload};
     use super::super::output::made::text;
 
     /// Payloads and texts of a PostgreSQL 15 server; each begins with its type's OID.

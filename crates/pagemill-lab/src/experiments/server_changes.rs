@@ -144,7 +144,7 @@ impl<'a> Changes<'a> {
             freeze: false,
             jobs,
             writing: WriteSettings::default(),
-            progress: Arc::default(),
+            progress: Progress::default(),
         };
         let compression = database.wal_compression().map_err(of_cluster)?;
         let sources = vec![InputSource::File(self.text.path.clone())];
@@ -249,7 +249,7 @@ impl<'a> Changes<'a> {
             compression: template.wal_compression().map_err(of_cluster)?,
             writing: WriteSettings::default(),
             jobs: self.jobs,
-            progress: Arc::<Progress>::default(),
+            progress: Progress::default(),
         };
         clone_database(Arc::new(lock), &template, new, &plan, &options)?;
         Ok(ended(begin, 1, &storage))

@@ -93,7 +93,7 @@ fn outcome(result: Result<(BlockNumber, &BlockBytes), Error>) -> Outcome {
     }
 }
 
-fn drain<I: Iterator<Item = BlockNumber>>(stream: &mut ReadStream<'_, I>) -> Vec<Outcome> {
+fn drain<I: Iterator<Item = BlockNumber>>(stream: &mut ReadStream<&ForkFiles, I>) -> Vec<Outcome> {
     let mut all = Vec::new();
     while let Some(result) = stream.next() {
         all.push(outcome(result));
@@ -103,7 +103,7 @@ fn drain<I: Iterator<Item = BlockNumber>>(stream: &mut ReadStream<'_, I>) -> Vec
 
 /// As `drain`, taking whole runs where `by_run` (repeated) says so.
 fn drain_mixed<I: Iterator<Item = BlockNumber>>(
-    stream: &mut ReadStream<'_, I>,
+    stream: &mut ReadStream<&ForkFiles, I>,
     by_run: &[bool],
 ) -> Vec<Outcome> {
     let mut all = Vec::new();

@@ -14,11 +14,10 @@ use crate::ids::{Oid, PgVersion};
 use crate::time_zone::Zone;
 use crate::tuple::AttributeLayout;
 use crate::types::ScalarWriter;
-use crate::types::document::document_by_oid;
+use crate::types::builtin::BuiltinType;
 use crate::types::order::{TextCollation, ValueOrder};
 use crate::types::output::NameKind;
 use crate::types::output::made;
-use crate::types::scalar::scalar_by_oid;
 
 struct NoZones;
 
@@ -136,8 +135,7 @@ fn trees() -> Vec<(u32, TypeInput)> {
 /// The documents, with what prints them.
 fn documents() -> Vec<(TypeInput, ScalarWriter)> {
     let writer = |oid: u32| {
-        let scalar = scalar_by_oid(Oid(oid)).map(|scalar| scalar.write);
-        scalar.or_else(|| document_by_oid(Oid(oid), PgVersion::V17)).unwrap()
+        BuiltinType::by_oid(Oid(oid)).and_then(|one| one.print_in(PgVersion::V17).writer()).unwrap()
     };
     let oids = [600, 601, 602, 603, 604, 628, 718, 3614, 3615, 3802, 4072];
     oids.iter().map(|oid| (scalar(*oid), writer(*oid))).collect()

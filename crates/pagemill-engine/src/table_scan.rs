@@ -1,0 +1,273 @@
+//! The visible rows of a table as values' bytes, pulled page by page: the scan for whoever wants rows and not their text.
+//!
+//! ```text
+//! TableScan ── next_batch ──► TupleBatch: one page ── rows ──► TupleRow ── raw(column) ──► bytes of a value
+//! ```
+//!
+//! A scan owns what it needs (the cluster, the table, its open files), so it can be kept in a struct and moved to another
+//! thread. A batch borrows the page where it lies: in the mapping or the buffer it was read to. Nothing is copied, and per
+//! row nothing is allocated.
+//!
+//! Invariants: the batches have every visible tuple of the scan's blocks once, in the order of the scan; what is damaged is
+//! reported, and left out where that is the policy; each span lies inside of its tuple.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pagemill_cluster::{Cluster, ClusterLog, heap};
+use pagemill_format::page::Page;
+use pagemill_format::tuple::{HeapTuple, Span};
+use pagemill_format::{BlockNumber, Tid};
+
+use crate::damage::DamageLog;
+use crate::error::Result;
+use crate::page_scan::{PageScan, PageUse, SoundPage};
+use crate::progress::Progress;
+use crate::scan_plan::{ScanOptions, ScanPlan};
+use crate::table::Table;
+
+/// A scan of a table, or of ranges of its blocks, by one thread.
+pub struct TableScan {
+    pages: Option<PageScan>,
+    log: ClusterLog,
+    table: Arc<Table>,
+    backward: bool,
+    /// Positions of the columns that are asked for, from 0.
+    columns: Box<[usize]>,
+    /// How many leading attributes of a tuple are looked at.
+    depth: usize,
+    /// Line pointers of the batch, and the spans of their first `depth` attributes, row by row.
+    numbers: Vec<u16>,
+    spans: Vec<Span>,
+    row_spans: Vec<Span>,
+}
+
+impl TableScan {
+    /// A scan of all blocks of a table, in the order of the options, for the columns at these
+    /// positions in `table.relation.columns`.
+    ///
+    /// # Errors
+    /// When the block to begin with is past the end.
+    ///
+    /// # Panics
+    /// When the table has no column at one of the positions.
+    pub fn new(
+        cluster: &Cluster,
+        table: &Arc<Table>,
+        columns: &[usize],
+        options: ScanOptions,
+        progress: &Progress,
+    ) -> Result<Self> {
+        let plan = ScanPlan::new(cluster, table, options)?;
+        Ok(Self::over(&plan, plan.ranges(), columns, progress))
+    }
+
+    /// The same of the blocks of these ranges only, which are ascending and do not overlap; blocks
+    /// that are lost or past the end are left out. For a table that several threads scan, or of which
+    /// some blocks are known not to matter.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn of_blocks(
+        cluster: &Cluster,
+        table: &Arc<Table>,
+        (columns, ranges): (&[usize], &[Range<u32>]),
+        options: ScanOptions,
+        progress: &Progress,
+    ) -> Result<Self> {
+        let plan = ScanPlan::new(cluster, table, options)?;
+        let chosen = plan.order().arrange(&common_blocks(table.present(), ranges));
+        Ok(Self::over(&plan, chosen, columns, progress))
+    }
+
+    fn over(
+        plan: &ScanPlan,
+        ranges: Vec<Range<u32>>,
+        columns: &[usize],
+        progress: &Progress,
+    ) -> Self {
+        let width = plan.table().relation.columns.len();
+        assert!(columns.iter().all(|position| *position < width), "a column past the last");
+        Self {
+            pages: PageScan::new(plan, ranges, PageUse::Tuples, progress),
+            log: ClusterLog::new(plan.cluster().clone()),
+            table: plan.table().clone(),
+            backward: plan.order().backward,
+            depth: columns.iter().map(|position| position + 1).max().unwrap_or(0),
+            columns: columns.into(),
+            numbers: Vec::new(),
+            spans: Vec::new(),
+            row_spans: Vec::new(),
+        }
+    }
+
+    /// The visible tuples of the next page that has any; `None` at the end.
+    ///
+    /// # Errors
+    /// On damage, unless it is to be skipped; when a file cannot be read; [`Error::Cancelled`] once the
+    /// progress was cancelled.
+    ///
+    /// [`Error::Cancelled`]: crate::Error::Cancelled
+    pub fn next_batch(&mut self, damage: &mut DamageLog) -> Result<Option<TupleBatch<'_>>> {
+        let Self { pages, log, table, backward, depth, numbers, spans, row_spans, .. } = self;
+        let Some(pages) = pages else { return Ok(None) };
+        let layout = &table.relation.layout;
+        loop {
+            numbers.clear();
+            spans.clear();
+            let Some(SoundPage { location, page, ahead }) = pages.next_page(damage)? else {
+                return Ok(None);
+            };
+            let each = |number, tuple: Result<HeapTuple<'_>, heap::TupleFault>| {
+                ahead.ask(number);
+                match tuple {
+                    Err(fault) => damage.report(location.tuple_damage(number, fault)?),
+                    Ok(tuple) => match layout.spans(&tuple.data(), *depth, row_spans) {
+                        Err(error) => damage.report(location.damage(number, error.to_string())),
+                        Ok(()) => {
+                            numbers.push(number);
+                            spans.extend_from_slice(&row_spans[..*depth]);
+                            Ok(())
+                        }
+                    },
+                }
+            };
+            match backward {
+                false => heap::visit_tuples(page, log, each)?,
+                true => heap::visit_tuples_backward(page, log, each)?,
+            }
+            if !numbers.is_empty() {
+                break;
+            }
+        }
+        Ok(self.batch())
+    }
+
+    /// What [`next_batch`](Self::next_batch) handed out last, for a caller that cannot hold on to it; `None` before the
+    /// first and after the last.
+    pub fn batch(&self) -> Option<TupleBatch<'_>> {
+        let SoundPage { location, page, .. } = self.pages.as_ref()?.current()?;
+        let Self { table, columns, depth, numbers, spans, .. } = self;
+        Some(TupleBatch {
+            block: location.block,
+            page,
+            table,
+            columns,
+            depth: *depth,
+            numbers,
+            spans,
+        })
+    }
+}
+
+/// The blocks that are in both lists of ascending ranges.
+fn common_blocks(present: &[Range<u32>], wanted: &[Range<u32>]) -> Vec<Range<u32>> {
+    let mut common = Vec::new();
+    for one in present {
+        let first = wanted.partition_point(|other| other.end <= one.start);
+        let overlapping = wanted[first..].iter().take_while(|other| other.start < one.end);
+        common.extend(overlapping.map(|o| o.start.max(one.start)..o.end.min(one.end)));
+    }
+    common.retain(|range: &Range<u32>| !range.is_empty());
+    common
+}
+
+/// The visible tuples of one page.
+#[derive(Clone, Copy)]
+pub struct TupleBatch<'s> {
+    block: BlockNumber,
+    page: Page<'s>,
+    table: &'s Table,
+    columns: &'s [usize],
+    depth: usize,
+    numbers: &'s [u16],
+    spans: &'s [Span],
+}
+
+impl<'s> TupleBatch<'s> {
+    /// The block they are on.
+    pub fn block(&self) -> BlockNumber {
+        self.block
+    }
+
+    /// How many there are, at least one.
+    #[expect(clippy::len_without_is_empty, reason = "a batch is never empty")]
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// The tuples in the order of the scan.
+    pub fn rows(&self) -> impl Iterator<Item = TupleRow<'s>> + use<'s> {
+        let batch = *self;
+        (0..batch.len()).map(move |at| batch.row(at))
+    }
+
+    /// The tuple at this place in the batch, from 0.
+    ///
+    /// # Panics
+    /// When the batch has no so many.
+    pub fn row(&self, at: usize) -> TupleRow<'s> {
+        let spans = &self.spans[at * self.depth..(at + 1) * self.depth];
+        let number = self.numbers[at];
+        let item =
+            self.page.line_pointer(number).map(|lp| self.page.item(lp).and_then(HeapTuple::parse));
+        let Some(Ok(tuple)) = item else {
+            unreachable!("a tuple of a batch was parsed when the batch was made")
+        };
+        TupleRow { batch: *self, number, tuple, spans }
+    }
+}
+
+/// One visible tuple.
+#[derive(Clone, Copy)]
+pub struct TupleRow<'s> {
+    batch: TupleBatch<'s>,
+    number: u16,
+    tuple: HeapTuple<'s>,
+    spans: &'s [Span],
+}
+
+impl<'s> TupleRow<'s> {
+    /// Its `ctid`.
+    pub fn tid(&self) -> Tid {
+        Tid { block: self.batch.block, line_pointer: self.number }
+    }
+
+    /// The tuple with its header.
+    pub fn tuple(&self) -> HeapTuple<'s> {
+        self.tuple
+    }
+
+    /// The value of a column that was asked for, by its place among those, as it lies in the tuple: with its
+    /// varlena header, or with its terminating zero. `None` for NULL. A column added after the row was
+    /// written has the default it was added with.
+    ///
+    /// # Panics
+    /// When fewer columns were asked for.
+    pub fn raw(&self, column: usize) -> Option<&'s [u8]> {
+        let position = self.batch.columns[column];
+        match self.spans[position] {
+            Span::MISSING => self.batch.table.relation.columns[position].missing.as_deref(),
+            span => span.of(self.tuple.data().data),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_blocks_that_are_wanted_those_that_are_there_remain() {
+        assert_eq!(common_blocks(&[0..10], &[]), []);
+        assert_eq!(common_blocks(&[0..10], &[5..20]), [5..10]);
+        assert_eq!(
+            common_blocks(&[0..4, 8..12], &[0..2, 3..9, 11..40]),
+            [0..2, 3..4, 8..9, 11..12]
+        );
+        assert_eq!(common_blocks(&[0..4, 8..12], &[4..8, 12..13]), []);
+    }
+}

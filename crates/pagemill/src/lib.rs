@@ -1,0 +1,45 @@
+//! Read PostgreSQL tables straight from their files, with no server running.
+//!
+//! A [`Cluster`] is an open data directory: one that was shut down, a file-system snapshot of such, or an unpacked base
+//! backup after its recovery. Its [`Database`]s have [`Table`]s, and these have [`Rows`], as a server started on the
+//! files would show them to its first query: committed and not deleted, TOAST values fetched, columns that were added
+//! later with their defaults. PostgreSQL 14 to 18, Linux, little-endian.
+//!
+//! ```no_run
+//! use pagemill::{Cluster, Value};
+//!
+//! fn main() -> pagemill::Result<()> {
+//!     let shop = Cluster::open("/var/lib/postgresql/15/main")?.database("shop")?;
+//!     let orders = shop.table("public.orders")?;
+//!     println!("{} rows", orders.count()?);
+//!
+//!     let mut rows = orders.rows(&["id", "state"])?;
+//!     while let Some(mut row) = rows.next_row()? {
+//!         let paid = matches!(row.value(1)?, Some(Value::Text(b"paid")));
+//!         if paid {
+//!             println!("{}", row.text(0)?.unwrap_or_default());
+//!         }
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Nothing here changes a file. Damage is an error that names file, fork, block and offset, never a shorter table. Every
+//! page is verified by its checksum where the cluster has checksums.
+//!
+//! This is the front of several crates that can be used by themselves: `pagemill-engine` (scans, COPY, loading, cloning),
+//! `pagemill-cluster` (catalogs, visibility), `pagemill-stream` and `pagemill-io` (how blocks are read), `pagemill-format`
+//! (the bytes).
+#![forbid(unsafe_code)]
+
+mod library;
+
+pub use library::{Cluster, Column, Database, Row, Rows, Table};
+pub use pagemill_cluster::OpenOptions;
+pub use pagemill_engine::{Error, Progress, Result};
+pub use pagemill_format::types::value::{
+    ArrayValue, Bound, CompositeValue, Date, Interval, MultirangeValue, Numeric, RangeValue,
+    Timestamp, Value,
+};
+pub use pagemill_format::{BlockNumber, Oid, PgVersion, Tid};
+pub use pagemill_io::Storage;
