@@ -100,6 +100,7 @@ fn group() -> impl Strategy<Value = Group> {
         .prop_map(|(name, bytes, figure, cells, baseline)| {
             let baseline = baseline.or_else(|| cells.first().map(|cell| cell.name.clone()));
             Group {
+                passes: Vec::new(),
                 title: name.clone(),
                 name,
                 bytes,
