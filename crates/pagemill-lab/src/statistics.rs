@@ -7,8 +7,8 @@
 //!
 //! Two contestants are compared by the ratios of their pairs, turn by turn, so that a drift of the machine is in both
 //! sides of each. The interval of the ratio is widened at both ends by a noise floor: what a contestant differed by from
-//! itself (`noise_floor.rs`), and [`NEGLIGIBLE`] at least. A word is given only where the whole widened interval lies on one
-//! side of 1, and where it covers the true ratio with [`LEAST_COVERAGE`]; so "no difference seen" never stands beside an
+//! itself (`noise_floor.rs`), and 2 % at least. A word is given only where the whole widened interval lies on one
+//! side of 1, and where it covers the true ratio with 94 %; so "no difference seen" never stands beside an
 //! interval that leaves 1 out.
 
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ pub fn compare(
 }
 
 impl Summary {
-    /// With both ends moved away by a noise floor, a factor; by [`NEGLIGIBLE`] at least.
+    /// With both ends moved away by a noise floor, a factor; by 2 % at least.
     #[must_use]
     pub fn widened(self, floor: f64) -> Self {
         let floor = floor.max(NEGLIGIBLE);

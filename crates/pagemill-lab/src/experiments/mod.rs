@@ -21,7 +21,7 @@ mod pace;
 mod page_log;
 pub mod postgres;
 pub mod pread;
-mod random;
+pub(crate) mod random;
 pub mod readahead;
 pub mod readiness;
 mod relation_scans;
