@@ -262,12 +262,13 @@ mod tests {
 
     #[test]
     fn of_the_blocks_that_are_wanted_those_that_are_there_remain() {
-        assert_eq!(common_blocks(&[0..10], &[]), []);
-        assert_eq!(common_blocks(&[0..10], &[5..20]), [5..10]);
-        assert_eq!(
-            common_blocks(&[0..4, 8..12], &[0..2, 3..9, 11..40]),
-            [0..2, 3..4, 8..9, 11..12]
-        );
-        assert_eq!(common_blocks(&[0..4, 8..12], &[4..8, 12..13]), []);
+        let cases: [(&[Range<u32>], &[Range<u32>], &[Range<u32>]); 3] = [
+            (&[0..4, 8..12], &[], &[]),
+            (&[0..4, 8..12], &[0..2, 3..9, 11..40], &[0..2, 3..4, 8..9, 11..12]),
+            (&[0..4, 8..12], &[4..8, 12..13], &[]),
+        ];
+        for (present, wanted, expected) in cases {
+            assert_eq!(common_blocks(present, wanted), expected);
+        }
     }
 }

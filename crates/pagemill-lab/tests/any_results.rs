@@ -102,7 +102,6 @@ fn group() -> impl Strategy<Value = Group> {
         |((name, baseline), bytes, figure, cells, passes)| {
             let baseline = baseline.or_else(|| cells.first().map(|cell| cell.name.clone()));
             Group {
-                passes: Vec::new(),
                 title: name.clone(),
                 name,
                 bytes,

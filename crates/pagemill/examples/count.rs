@@ -1,4 +1,5 @@
-//! Counts the rows of every table of a database: `cargo run --example count -- DATADIR DATABASE`.
+//! Counts the rows of every table of a database:
+//! `cargo run --example count -- DATADIR DATABASE`.
 
 use pagemill::{Cluster, Result};
 

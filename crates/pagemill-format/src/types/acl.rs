@@ -90,7 +90,7 @@ fn write_role(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::known_values::payload;
+    use crate::types::known_value_tests::payload;
     use proptest::prelude::*;
 
     fn text(value: &[u8]) -> Result<String> {

@@ -351,7 +351,7 @@ pub fn text_elements(payload: &[u8]) -> Result<Vec<Vec<u8>>> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::known_values::{mutation, mutations, payload};
+    use super::super::known_value_tests::{mutation, mutations, payload};
     use super::super::output::made::{array_of_one, text};
     use super::*;
 

@@ -153,7 +153,7 @@ fn write_array_element(element: &[u8], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::known_values::{assert_known, payload};
+    use crate::types::known_value_tests::{assert_known, payload};
     use proptest::prelude::*;
 
     /// Bounds of a fixed length as numbers, the others as they are.

@@ -51,7 +51,7 @@ fn quote(out: &mut Vec<u8>, start: usize) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::known_values::{mutation, mutations, payload};
+    use super::super::known_value_tests::{mutation, mutations, payload};
     use super::super::output::made::{NEST, PAIR, text};
 
     /// Payloads and texts of a PostgreSQL 15 server. The second attribute was dropped after the

@@ -204,7 +204,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::builtin::BuiltinType;
-    use super::super::known_values::payload as hex;
+    use super::super::known_value_tests::payload as hex;
     use super::super::output::made;
     use super::*;
 

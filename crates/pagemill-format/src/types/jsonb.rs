@@ -327,7 +327,7 @@ fn write_escape(byte: u8, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::known_values::{assert_known, mutation, mutations, payload};
+    use crate::types::known_value_tests::{assert_known, mutation, mutations, payload};
     use proptest::prelude::*;
 
     /// Payloads and texts of a PostgreSQL 15 server.

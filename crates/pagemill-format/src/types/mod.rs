@@ -17,7 +17,7 @@ pub type ScalarWriter = fn(&[u8], &mut Vec<u8>) -> crate::error::Result<()>;
 mod digits;
 mod embedded;
 #[cfg(test)]
-mod known_values;
+mod known_value_tests;
 mod money_locale;
 mod payload;
 

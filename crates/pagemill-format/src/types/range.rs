@@ -220,7 +220,7 @@ pub(super) fn next_offset(offset: usize, item: &[u8]) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::known_values::{mutation, mutations, payload};
+    use super::super::known_value_tests::{mutation, mutations, payload};
     use super::super::output::made::text;
 
     /// Payloads and texts of a PostgreSQL 15 server; each begins with its type's OID.

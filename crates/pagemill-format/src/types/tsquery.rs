@@ -195,7 +195,7 @@ impl Printer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::known_values::{assert_known, mutation, mutations, payload};
+    use crate::types::known_value_tests::{assert_known, mutation, mutations, payload};
     use proptest::prelude::*;
 
     /// Payloads and texts of a PostgreSQL 15 server.

@@ -125,7 +125,7 @@ fn write_key(value: &[u8], names_all_true: bool, out: &mut Vec<u8>) -> Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::known_values::{assert_known, mutation, mutations};
+    use crate::types::known_value_tests::{assert_known, mutation, mutations};
     use proptest::prelude::*;
 
     /// Payloads and texts of a PostgreSQL 15 server.

@@ -1,4 +1,6 @@
 //! A table of a database: its columns, how many rows it has, and the way to them.
+//!
+//! Invariant: the columns are those that have values in the files, in the order of the table.
 
 use pagemill_cluster::{Generated, Relation};
 use pagemill_engine::{DamageLog, OnDamage, Progress, Result, RowSource, ScanOptions, Selected};

@@ -1,4 +1,6 @@
 //! What servers said of patterns: taken from PostgreSQL 14 to 18, which agree.
+//!
+//! Each pattern is accepted or refused here as there, in the same words.
 
 use super::super::super::tree::InputContext;
 use super::*;

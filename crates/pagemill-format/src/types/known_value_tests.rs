@@ -1,4 +1,6 @@
 //! Known values and their texts, and damaged values made of them, for the tests of types.
+//!
+//! The texts are those of a PostgreSQL server for the same bytes.
 
 use super::ScalarWriter;
 use proptest::prelude::*;
