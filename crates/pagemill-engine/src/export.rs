@@ -14,7 +14,7 @@ use std::thread::{Builder, ScopedJoinHandle};
 use pagemill_cluster::heap::{self, TupleFault};
 use pagemill_cluster::{ClusterLog, ValueCatalog};
 use pagemill_format::tuple::HeapTuple;
-use pagemill_io::Output;
+use pagemill_io::ByteSink;
 
 use crate::copy_format::{CopyFormat, CopyOptions};
 use crate::damage::{DamageLog, OnDamage, ValueDamage, value_damage};
@@ -113,7 +113,7 @@ impl<'a> Export<'a> {
     ///
     /// # Errors
     /// When it cannot be converted or written.
-    pub fn write_header(&self, output: &mut Output) -> Result<()> {
+    pub fn write_header(&self, output: &mut dyn ByteSink) -> Result<()> {
         let mut line = Vec::new();
         self.copy.write_header(&mut line);
         if let Some(transcoder) = &self.transcoder {
@@ -130,7 +130,7 @@ impl<'a> Export<'a> {
     /// block to begin with is past the end.
     pub fn write_rows(
         &self,
-        output: &mut Output,
+        output: &mut dyn ByteSink,
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
@@ -155,7 +155,7 @@ impl<'a> Export<'a> {
     fn write_in_parallel(
         &self,
         work: &SharedWork<'_>,
-        output: &mut Output,
+        output: &mut dyn ByteSink,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
         let SharedWork { plan, shares, jobs, progress } = work;
@@ -245,7 +245,7 @@ impl Channel {
 fn write_share(
     receiver: &Receiver<Message>,
     spare: &SyncSender<Vec<u8>>,
-    output: &mut Output,
+    output: &mut dyn ByteSink,
     damage: &mut DamageLog,
     summary: &mut ExportSummary,
 ) -> Result<()> {

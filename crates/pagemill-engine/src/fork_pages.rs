@@ -5,6 +5,8 @@
 //!
 //! Invariant: a page that was handed out passed its checks since it was last read.
 
+use std::sync::Arc;
+
 use pagemill_cluster::btree_scan::TreePages;
 use pagemill_cluster::page_check::{check_page, read_again};
 use pagemill_cluster::{Cluster, Damage, Error as ClusterError};
@@ -22,35 +24,36 @@ const NEAR_PAGES: usize = 512;
 const SCATTERED: usize = 3;
 
 /// The pages of one fork, for one thread.
-pub(crate) struct ForkPages<'a> {
-    cluster: &'a Cluster,
-    files: &'a ForkFiles,
+pub(crate) struct ForkPages {
+    cluster: Cluster,
+    files: Arc<ForkFiles>,
     slots: Slots,
     /// A page for each slot; memory is taken when it is first written.
     pages: AlignedBuffer,
     checked: Vec<bool>,
     reading: ReadStreamOptions,
-    progress: &'a Progress,
+    progress: Progress,
 }
 
-impl<'a> ForkPages<'a> {
+impl ForkPages {
     /// Room for at most `capacity` pages.
     pub(crate) fn new(
-        cluster: &'a Cluster,
-        files: &'a ForkFiles,
+        cluster: &Cluster,
+        files: &Arc<ForkFiles>,
         capacity: usize,
         reading: ReadStreamOptions,
-        progress: &'a Progress,
+        progress: &Progress,
     ) -> Self {
         let slots = Slots::new(files.blocks(), capacity);
         let pages = AlignedBuffer::zeroed(slots.count() * BLOCK_SIZE);
         let checked = vec![false; slots.count()];
+        let (cluster, files, progress) = (cluster.clone(), files.clone(), progress.clone());
         Self { cluster, files, slots, pages, checked, reading, progress }
     }
 
     /// The fork.
-    pub(crate) fn files(&self) -> &'a ForkFiles {
-        self.files
+    pub(crate) fn files(&self) -> &ForkFiles {
+        &self.files
     }
 
     /// Pages asked for and found here, and pages read.
@@ -138,9 +141,9 @@ impl<'a> ForkPages<'a> {
     #[cold]
     fn check(&mut self, slot: usize, block: BlockNumber) -> Result<(), ClusterError> {
         let page = &mut self.pages.as_chunks_mut().0[slot];
-        match check_page(self.cluster, self.files, block, page) {
+        match check_page(&self.cluster, &self.files, block, page) {
             Err(_) if self.cluster.is_live() => {
-                read_again(self.cluster, self.files, block, page)?;
+                read_again(&self.cluster, &self.files, block, page)?;
             }
             checked => checked?,
         }
@@ -152,21 +155,21 @@ impl<'a> ForkPages<'a> {
 /// The pages of an index. The leaves of an index that was built in one go lie nearly one after the
 /// other: of such, a few at a time are kept. Once they turn out to lie scattered, and the whole
 /// index has room, whole groups of blocks are read and kept, because all of them will be wanted.
-pub(crate) struct IndexPages<'a> {
-    near: ForkPages<'a>,
+pub(crate) struct IndexPages {
+    near: ForkPages,
     /// What it takes to make `whole`, if there is room for it.
     capacity: Option<usize>,
-    whole: Option<Box<ForkPages<'a>>>,
+    whole: Option<Box<ForkPages>>,
 }
 
-impl<'a> IndexPages<'a> {
+impl IndexPages {
     /// Pages of an index, for which there is room for `capacity` of them.
     pub(crate) fn new(
-        cluster: &'a Cluster,
-        files: &'a ForkFiles,
+        cluster: &Cluster,
+        files: &Arc<ForkFiles>,
         capacity: usize,
         reading: ReadStreamOptions,
-        progress: &'a Progress,
+        progress: &Progress,
     ) -> Self {
         let near = ForkPages::new(cluster, files, NEAR_PAGES, reading, progress);
         let capacity = Some(capacity).filter(|pages| *pages >= files.blocks() as usize);
@@ -174,8 +177,8 @@ impl<'a> IndexPages<'a> {
     }
 
     /// The index's files.
-    pub(crate) fn files(&self) -> &'a ForkFiles {
-        self.near.files
+    pub(crate) fn files(&self) -> &ForkFiles {
+        &self.near.files
     }
 
     /// Pages asked for and found here, and pages read.
@@ -185,22 +188,22 @@ impl<'a> IndexPages<'a> {
         (hits + more_hits, read + more_read)
     }
 
-    fn store_for(&mut self, blocks: &[BlockNumber]) -> &mut ForkPages<'a> {
+    fn store_for(&mut self, blocks: &[BlockNumber]) -> &mut ForkPages {
         let bounds = blocks.iter().min().zip(blocks.iter().max());
         let span = bounds.map_or(0, |(first, last)| (last.0 - first.0) as usize);
-        let near = &mut self.near;
+        let near = &self.near;
         let make = |capacity| {
-            let ForkPages { cluster, files, reading, progress, .. } = *near;
-            Box::new(ForkPages::new(cluster, files, capacity, reading, progress))
+            let ForkPages { cluster, files, reading, progress, .. } = near;
+            Box::new(ForkPages::new(cluster, files, capacity, *reading, progress))
         };
         if let Some(capacity) = self.capacity.take_if(|_| span > SCATTERED * blocks.len()) {
             self.whole = Some(make(capacity));
         }
-        self.whole.as_deref_mut().unwrap_or(near)
+        self.whole.as_deref_mut().unwrap_or(&mut self.near)
     }
 }
 
-impl TreePages for IndexPages<'_> {
+impl TreePages for IndexPages {
     fn page(&mut self, block: BlockNumber) -> Result<&BlockBytes, ClusterError> {
         match &mut self.whole {
             Some(whole) if !self.near.holds(block) => whole.get(block),
@@ -230,7 +233,7 @@ impl TreePages for IndexPages<'_> {
     }
 
     fn damage(&self, block: BlockNumber, what: String) -> ClusterError {
-        let files = self.near.files;
+        let files = &self.near.files;
         Damage::in_block(files.locate(block).0, files.fork(), block, what).into()
     }
 }

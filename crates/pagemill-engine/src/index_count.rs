@@ -64,11 +64,7 @@ impl<'a> HeapSights<'a> {
     ///
     /// # Errors
     /// On damage, unless it is to be skipped.
-    pub(crate) fn count(
-        &mut self,
-        scan: &mut IndexScan<'_>,
-        damage: &mut DamageLog,
-    ) -> Result<u64> {
+    pub(crate) fn count(&mut self, scan: &mut IndexScan, damage: &mut DamageLog) -> Result<u64> {
         let mut rows = 0;
         loop {
             self.slots.begin_round();
@@ -86,7 +82,7 @@ impl<'a> HeapSights<'a> {
         }
     }
 
-    fn read_wanted(&mut self, scan: &mut IndexScan<'_>) {
+    fn read_wanted(&mut self, scan: &mut IndexScan) {
         let Self { cluster, files, log, slots, sights, reading, progress, .. } = self;
         let before = slots.counts().1;
         let worth = |block| scan.is_worth_reading(block);

@@ -13,7 +13,7 @@ use pagemill_cluster::hot_chain::{Member, visible_member};
 use pagemill_cluster::{ClusterLog, Damage, IndexRow, Relation};
 use pagemill_format::BlockNumber;
 use pagemill_format::page::Page;
-use pagemill_io::Output;
+use pagemill_io::ByteSink;
 
 use crate::damage::{DamageLog, ValueDamage, damage_of, value_damage};
 use crate::error::{Error, Result};
@@ -51,7 +51,7 @@ pub(crate) fn index_columns(
 
 /// What writes the rows of one table in the order of one index.
 pub(crate) struct IndexExport<'a> {
-    heap: ForkPages<'a>,
+    heap: ForkPages,
     log: ClusterLog,
     columns: &'a [PrintedColumn],
     writer: RowWriter<'a>,
@@ -68,7 +68,7 @@ impl<'a> IndexExport<'a> {
     /// `index_columns` are those of [`index_columns`], or none if the index is not asked.
     pub(crate) fn new(
         export: &'a Export<'_>,
-        heap: ForkPages<'a>,
+        heap: ForkPages,
         index_relation: &'a Relation,
         index_columns: &'a [PrintedColumn],
     ) -> Self {
@@ -105,8 +105,8 @@ impl<'a> IndexExport<'a> {
     /// On damage, unless it is to be skipped; when the output cannot be written.
     pub(crate) fn write(
         &mut self,
-        scan: &mut IndexScan<'_>,
-        output: &mut Output,
+        scan: &mut IndexScan,
+        output: &mut dyn ByteSink,
         damage: &mut DamageLog,
     ) -> Result<()> {
         loop {
@@ -141,9 +141,9 @@ impl<'a> IndexExport<'a> {
     /// memory of several rows at once, and not for that of each in turn.
     fn write_group(
         &mut self,
-        scan: &IndexScan<'_>,
+        scan: &IndexScan,
         group: &[Entry],
-        output: &mut Output,
+        output: &mut dyn ByteSink,
         damage: &mut DamageLog,
     ) -> Result<()> {
         let Self { heap, log, columns, writer, buffer, rows, .. } = self;
@@ -181,7 +181,7 @@ impl<'a> IndexExport<'a> {
 /// Writes a row from the index alone.
 fn write_key(
     writer: &mut RowWriter<'_>,
-    scan: &IndexScan<'_>,
+    scan: &IndexScan,
     key: &KeyTuple<'_>,
     buffer: &mut Vec<u8>,
 ) -> Result<(), Result<Damage>> {

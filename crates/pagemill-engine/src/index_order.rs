@@ -13,7 +13,7 @@ use pagemill_cluster::{
     RelationKind, ValueCatalog,
 };
 use pagemill_format::BLOCK_SIZE;
-use pagemill_io::{ForkFiles, Output};
+use pagemill_io::{ByteSink, ForkFiles};
 use pagemill_stream::ReadStreamOptions;
 
 use crate::damage::DamageLog;
@@ -93,12 +93,12 @@ impl IndexOrder {
         Ok(Self { row, relation: database.relation(class)?, options: options.clone() })
     }
 
-    fn direction(&self) -> Direction {
+    pub(crate) fn direction(&self) -> Direction {
         if self.options.backward { Direction::Backward } else { Direction::Forward }
     }
 
     /// The files of the index; after a crash, what an unlogged one is reset to.
-    fn files(&self, database: &Database) -> Result<ForkFiles> {
+    pub(crate) fn files(&self, database: &Database) -> Result<Arc<ForkFiles>> {
         let cluster = database.cluster();
         let fork = fork_with_rows(cluster, &self.relation.class);
         let files = cluster.fork(&self.relation.base, fork)?.ok_or_else(|| {
@@ -106,7 +106,7 @@ impl IndexOrder {
             ClusterError::from(Damage::in_file(&self.relation.base, what))
         })?;
         match files.damage().first() {
-            None => Ok(files),
+            None => Ok(Arc::new(files)),
             Some(found) => {
                 let damage = Damage::in_file(&self.relation.base, found.to_string());
                 Err(ClusterError::from(damage).into())
@@ -115,13 +115,13 @@ impl IndexOrder {
     }
 
     /// How the index is read: as its own tablespace is set to.
-    fn reading(&self, database: &Database, options: ScanOptions) -> ReadStreamOptions {
+    pub(crate) fn reading(&self, database: &Database, options: ScanOptions) -> ReadStreamOptions {
         let (effective_io_concurrency, _) = device_settings(database, &self.relation.class);
         options.reading(effective_io_concurrency)
     }
 
     /// How many pages of the index, and how many bytes of the table, are kept in memory.
-    fn memory(&self, index: &ForkFiles) -> (usize, usize) {
+    pub(crate) fn memory(&self, index: &ForkFiles) -> (usize, usize) {
         let pages = self.options.buffer_bytes / BLOCK_SIZE;
         let whole = index.blocks() as usize;
         let tree = if whole <= pages / 2 { whole } else { 0 };
@@ -313,7 +313,7 @@ impl RowSource<'_> {
         order: &IndexOrder,
         catalog: &ValueCatalog,
         options: &ExportOptions,
-        output: &mut Output,
+        output: &mut dyn ByteSink,
         (progress, damage): (&Progress, &mut DamageLog),
     ) -> Result<OrderSummary> {
         let table = Arc::new(Table::open(self.database, self.named.clone(), damage)?);
@@ -327,10 +327,12 @@ impl Export<'_> {
     fn write_rows_in_order(
         &self,
         order: &IndexOrder,
-        output: &mut Output,
+        output: &mut dyn ByteSink,
         (progress, damage): (&Progress, &mut DamageLog),
     ) -> Result<OrderSummary> {
-        let Some(heap) = self.table.files() else { return Ok(OrderSummary::default()) };
+        let Some(heap) = self.table.shared_files() else {
+            return Ok(OrderSummary::default());
+        };
         let database = self.catalog.database();
         let cluster = database.cluster();
         let files = order.files(database)?;
@@ -348,7 +350,7 @@ impl Export<'_> {
         let mut scan = scan.reading_around(self.table.reads_around());
         scan.start(cluster, damage)?;
         let heap_reading = self.table.reading(self.scan);
-        let heap = ForkPages::new(cluster, heap, heap_bytes / BLOCK_SIZE, heap_reading, progress);
+        let heap = ForkPages::new(cluster, &heap, heap_bytes / BLOCK_SIZE, heap_reading, progress);
         let columns = columns.unwrap_or_default();
         let mut rows = IndexExport::new(self, heap, &order.relation, &columns);
         rows.write(&mut scan, output, damage)?;

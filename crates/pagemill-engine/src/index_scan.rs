@@ -115,8 +115,8 @@ impl Batch {
 }
 
 /// A scan of an index, from one end to the other.
-pub(crate) struct IndexScan<'a> {
-    tree: IndexPages<'a>,
+pub(crate) struct IndexScan {
+    tree: IndexPages,
     heap_blocks: u32,
     /// `None` once the last leaf was come to.
     walk: Option<LeafWalk>,
@@ -135,10 +135,10 @@ pub(crate) struct IndexScan<'a> {
 /// Damage to an entry: where it is, and what is wrong with it.
 type EntryFault = (BlockNumber, u16, String);
 
-impl<'a> IndexScan<'a> {
+impl IndexScan {
     /// A scan over the pages of an index, whose entries lead to a heap of so many blocks.
     pub(crate) fn new(
-        tree: IndexPages<'a>,
+        tree: IndexPages,
         heap_blocks: u32,
         direction: Direction,
         (index_only, all_visible): (IndexOnly, AllVisible),
@@ -180,7 +180,7 @@ impl<'a> IndexScan<'a> {
     }
 
     /// The index's files.
-    pub(crate) fn files(&self) -> &'a ForkFiles {
+    pub(crate) fn files(&self) -> &ForkFiles {
         self.tree.files()
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use pagemill_cluster::{ClassRow, Database, Relation, RelationKind, ValueCatalog};
 use pagemill_format::{BlockNumber, Oid};
-use pagemill_io::{ForkFiles, Output};
+use pagemill_io::{ByteSink, ForkFiles};
 
 use crate::count::count;
 use crate::damage::DamageLog;
@@ -163,7 +163,7 @@ impl<'a> RowSource<'a> {
         &self,
         catalog: &ValueCatalog,
         options: &ExportOptions,
-        output: &mut Output,
+        output: &mut dyn ByteSink,
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {

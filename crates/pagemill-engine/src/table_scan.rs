@@ -96,7 +96,7 @@ impl TableScan {
             log: ClusterLog::new(plan.cluster().clone()),
             table: plan.table().clone(),
             backward: plan.order().backward,
-            depth: columns.iter().map(|position| position + 1).max().unwrap_or(0),
+            depth: depth_of(columns),
             columns: columns.into(),
             numbers: Vec::new(),
             spans: Vec::new(),
@@ -212,28 +212,45 @@ impl<'s> TupleBatch<'s> {
     pub fn row(&self, at: usize) -> TupleRow<'s> {
         let spans = &self.spans[at * self.depth..(at + 1) * self.depth];
         let number = self.numbers[at];
-        let item =
-            self.page.line_pointer(number).map(|lp| self.page.item(lp).and_then(HeapTuple::parse));
+        let item = self.page.line_pointer(number);
+        let item = item.map(|lp| self.page.item(lp).and_then(HeapTuple::parse));
         let Some(Ok(tuple)) = item else {
             unreachable!("a tuple of a batch was parsed when the batch was made")
         };
-        TupleRow { batch: *self, number, tuple, spans }
+        let tid = Tid { block: self.block, line_pointer: number };
+        TupleRow::new(tid, tuple, self.table, self.columns, spans)
     }
+}
+
+/// How many leading attributes of a tuple these columns take.
+pub(crate) fn depth_of(columns: &[usize]) -> usize {
+    columns.iter().map(|position| position + 1).max().unwrap_or(0)
 }
 
 /// One visible tuple.
 #[derive(Clone, Copy)]
 pub struct TupleRow<'s> {
-    batch: TupleBatch<'s>,
-    number: u16,
+    tid: Tid,
     tuple: HeapTuple<'s>,
+    table: &'s Table,
+    columns: &'s [usize],
     spans: &'s [Span],
 }
 
 impl<'s> TupleRow<'s> {
+    pub(crate) fn new(
+        tid: Tid,
+        tuple: HeapTuple<'s>,
+        table: &'s Table,
+        columns: &'s [usize],
+        spans: &'s [Span],
+    ) -> Self {
+        Self { tid, tuple, table, columns, spans }
+    }
+
     /// Its `ctid`.
     pub fn tid(&self) -> Tid {
-        Tid { block: self.batch.block, line_pointer: self.number }
+        self.tid
     }
 
     /// The tuple with its header.
@@ -248,9 +265,9 @@ impl<'s> TupleRow<'s> {
     /// # Panics
     /// When fewer columns were asked for.
     pub fn raw(&self, column: usize) -> Option<&'s [u8]> {
-        let position = self.batch.columns[column];
+        let position = self.columns[column];
         match self.spans[position] {
-            Span::MISSING => self.batch.table.relation.columns[position].missing.as_deref(),
+            Span::MISSING => self.table.relation.columns[position].missing.as_deref(),
             span => span.of(self.tuple.data().data),
         }
     }

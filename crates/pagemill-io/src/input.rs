@@ -132,15 +132,32 @@ pub struct InputStream {
     path: PathBuf,
 }
 
-#[derive(Debug)]
 enum Source {
     /// Read by a file position of its own: a pipe, a terminal.
     Descriptor(OwnedFd),
+    /// What the caller reads from.
+    Reader(Box<dyn io::Read + Send>),
     /// Read by offsets.
     File { file: Box<dyn File>, offset: u64, len: u64 },
 }
 
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Descriptor(_) => "Descriptor",
+            Self::Reader(_) => "Reader",
+            Self::File { .. } => "File",
+        })
+    }
+}
+
 impl InputStream {
+    /// The bytes of any reader, called `name` in messages.
+    pub fn reader(storage: &Storage, reader: impl io::Read + Send + 'static, name: &str) -> Self {
+        let source = Source::Reader(Box::new(reader));
+        Self { storage: storage.clone(), source, path: name.into() }
+    }
+
     /// The bytes of a copy of an open descriptor, such as standard input, called `name` in
     /// messages.
     ///
@@ -200,8 +217,9 @@ impl InputStream {
             if let Source::Descriptor(fd) = &self.source {
                 wait_for_bytes(fd, &self.path)?;
             }
-            let outcome = match &self.source {
+            let outcome = match &mut self.source {
                 Source::Descriptor(fd) => rustix::io::read(fd, &mut *buf).map_err(io::Error::from),
+                Source::Reader(reader) => reader.read(buf),
                 Source::File { file, offset, .. } => file.read_at(buf, *offset),
             };
             let waited = self.storage.call_took(begin);

@@ -49,7 +49,7 @@ pub use many_syncs::sync_all;
 pub use mapped_blocks::MappedBlocks;
 pub use mapped_writes::MappedWrites;
 pub use method_use::MethodUse;
-pub use output::Output;
+pub use output::{ByteSink, Output, WriterSink};
 pub use pagemill_sys::{
     MapAdvice, WriteBack, end_by, interrupted, interrupted_by, standard_input_was_closed,
     standard_output_was_closed, survive_file_size_limit, watch_interrupts,

@@ -17,6 +17,41 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::partial_file::{self, Partial};
 use crate::storage::Storage;
 
+/// Where bytes of a result go, in order: a file or descriptor ([`Output`]), or any writer ([`WriterSink`]).
+pub trait ByteSink {
+    /// Takes all of `bytes`.
+    ///
+    /// # Errors
+    /// Names the sink.
+    fn write_all(&mut self, bytes: &[u8]) -> Result<()>;
+}
+
+impl ByteSink for Output {
+    fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
+        Self::write_all(self, bytes)
+    }
+}
+
+/// Any writer as a sink. Its calls are its own and are not counted.
+#[derive(Debug)]
+pub struct WriterSink<W> {
+    writer: W,
+    name: PathBuf,
+}
+
+impl<W: io::Write> WriterSink<W> {
+    /// A sink over a writer, called `name` in messages.
+    pub fn new(writer: W, name: &str) -> Self {
+        Self { writer, name: name.into() }
+    }
+}
+
+impl<W: io::Write> ByteSink for WriterSink<W> {
+    fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
+        self.writer.write_all(bytes).map_err(|error| Error::new(error, &self.name))
+    }
+}
+
 /// An open destination for bytes.
 #[derive(Debug)]
 pub struct Output {

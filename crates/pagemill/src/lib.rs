@@ -36,7 +36,9 @@ mod library;
 
 pub use library::{Cluster, Column, Database, Row, Rows, Table};
 pub use pagemill_cluster::OpenOptions;
-pub use pagemill_engine::{Error, Progress, Result};
+pub use pagemill_engine::{
+    CopyOptions, Error, ExportOptions, ForceQuote, Format, Progress, Result, ScanOptions,
+};
 pub use pagemill_format::types::value::{
     ArrayValue, Bound, CompositeValue, Date, Interval, MultirangeValue, Numeric, RangeValue,
     Timestamp, Value,

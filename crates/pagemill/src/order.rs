@@ -9,7 +9,7 @@ use pagemill_engine::{
     ExportOptions, ExportSummary, IndexOrder, OrderOptions, OrderSummary, RowSource, ScanOptions,
 };
 use pagemill_format::BLOCK_SIZE;
-use pagemill_io::Output;
+use pagemill_io::ByteSink;
 
 use crate::arguments::{CommonArguments, OrderArguments};
 use crate::failure::UsageError;
@@ -70,7 +70,7 @@ impl Order {
         &self,
         source: &RowSource<'_>,
         (catalog, options): (&ValueCatalog, &ExportOptions),
-        output: &mut Output,
+        output: &mut dyn ByteSink,
         watch: &mut Watch<'_>,
     ) -> Result<ExportSummary> {
         let order = IndexOrder::find(source, &self.options)?;

@@ -1,11 +1,15 @@
 //! The library against the server: every row of every fixture, pulled one by one, is what COPY prints, and each value
 //! that is decoded says the same as its text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use pagemill::{Cluster, Error, Progress, Row, Value};
-use pagemill_engine::ScanOptions;
+use pagemill::{
+    BlockNumber, Cluster, Error, ExportOptions, Progress, Row, ScanOptions, Tid, Value,
+};
+use pagemill_cluster::{ClassRow, Persistence, RelationKind};
+use pagemill_engine::{DamageLog, OnDamage, RowFetch, Table as EngineTable, TableScan, TupleRow};
 use pagemill_testkit::{CopyFormat, Prepared, every_version};
 
 /// A field as COPY's text format has it.
@@ -99,7 +103,9 @@ fn compare_database(prepared: &Prepared, name: &str) -> Result<BTreeMap<String, 
     let prepared_database = prepared.database(name)?;
     let database = Cluster::open(prepared.data_dir())?.database(name)?;
     let mut with_rows = 0;
-    for expected in &prepared_database.tables {
+    // The catalogs are much the same in all of them.
+    let is_wanted = |schema: &str| name == "types" || schema != "pg_catalog";
+    for expected in prepared_database.tables.iter().filter(|table| is_wanted(&table.schema)) {
         let table = database.table(&expected.quoted())?;
         // COPY prints no generated columns.
         let generated = table.columns().len() != expected.columns.len();
@@ -111,7 +117,7 @@ fn compare_database(prepared: &Prepared, name: &str) -> Result<BTreeMap<String, 
         }
         with_rows += usize::from(count > 0);
     }
-    ensure!(with_rows > 40, "{name}: only {with_rows} tables have rows");
+    ensure!(with_rows > 10, "{name}: only {with_rows} tables have rows");
     Ok(seen)
 }
 
@@ -189,6 +195,100 @@ fn what_does_not_exist_is_an_error_with_its_name() {
         let table = database.table("pg_catalog.pg_class")?;
         let missing = table.rows(&["no_such_column"]).err().context("found")?.to_string();
         ensure!(missing.contains("no_such_column"), "{missing}");
+        Ok(())
+    });
+}
+
+#[test]
+fn rows_in_the_order_of_an_index_are_all_rows_in_that_order() {
+    every_version(|prepared| {
+        let database = Cluster::open(prepared.data_dir())?.database("mvcc")?;
+        let table = database.table("pg_catalog.pg_attribute")?;
+        let columns = ["attrelid", "attnum", "attname"];
+        let mut keys = [false, true].map(|backward| {
+            let mut rows =
+                table.rows_in_order("pg_attribute_relid_attnum_index", backward, &columns)?;
+            let mut keys = Vec::new();
+            while let Some(mut row) = rows.next_row()? {
+                let Some(Value::Oid(relation)) = row.value(0)? else { panic!("no oid") };
+                let Some(Value::Int2(number)) = row.value(1)? else { panic!("no number") };
+                keys.push((relation, number, row.tid()));
+            }
+            Ok::<_, Error>(keys)
+        });
+        let [forward, backward] = &mut keys;
+        let (forward, backward) = (forward.as_mut().unwrap(), backward.as_mut().unwrap());
+        ensure!(forward.is_sorted_by_key(|(relation, number, _)| (*relation, *number)));
+        backward.reverse();
+        ensure!(forward == backward && forward.len() as u64 == table.count()?);
+        let wrong = table.rows_in_order("pg_class_oid_index", false, &columns).err();
+        ensure!(wrong.context("found")?.to_string().contains("is an index of pg_class"));
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_copied_to_any_writer_is_what_copy_prints() {
+    every_version(|prepared| {
+        let prepared_database = prepared.database("ddl")?;
+        let database = Cluster::open(prepared.data_dir())?.database("ddl")?;
+        for expected in &prepared_database.tables {
+            let mut text = Vec::new();
+            let table = database.table(&expected.quoted())?;
+            let rows = table.copy_to(&mut text, &ExportOptions::default())?;
+            ensure!(rows == table.count()?, "{}", table.name());
+            let copied = prepared_database.expected(expected, CopyFormat::Text)?;
+            ensure!(text == copied, "{} differs", table.name());
+        }
+        Ok(())
+    });
+}
+
+/// Rows of the "mvcc" fixture have every kind of fate; each is asked for by its address, in another order than the file's.
+#[test]
+fn rows_fetched_by_address_are_those_that_a_scan_hands_out() {
+    every_version(|prepared| {
+        let storage = pagemill::Storage::real();
+        let options = pagemill::OpenOptions::default();
+        let cluster = pagemill_cluster::Cluster::open(storage, &prepared.data_dir(), options)?;
+        let database = cluster.database("mvcc")?;
+        let mut damage = DamageLog::new(OnDamage::Stop);
+        let mut fetched = 0;
+        let tables = database.classes().iter().filter(|class| class.kind == RelationKind::Table);
+        let own =
+            |class: &&ClassRow| class.oid.0 >= 16384 && class.persistence != Persistence::Temporary;
+        for class in tables.filter(own) {
+            let table = database.relation(class)?;
+            let table = Arc::new(EngineTable::open(&database, table, &mut damage)?);
+            let columns: Vec<usize> = (0..table.relation.columns.len()).collect();
+            let (options, progress) = (ScanOptions::default(), Progress::default());
+            let mut scan = TableScan::new(&cluster, &table, &columns, options, &progress)?;
+            let mut rows = Vec::new();
+            let values = |row: &TupleRow<'_>| -> Vec<_> {
+                (0..columns.len()).map(|column| row.raw(column).map(<[u8]>::to_vec)).collect()
+            };
+            while let Some(batch) = scan.next_batch(&mut damage)? {
+                rows.extend(batch.rows().map(|row| (row.tid(), values(&row))));
+            }
+            rows.sort_by_key(|(tid, _)| (tid.line_pointer, tid.block.0));
+            let mut fetch =
+                RowFetch::new(&cluster, &table, &columns, 1 << 20, (options, &progress));
+            fetch.will_want(rows.iter().map(|(tid, _)| *tid));
+            for (tid, expected) in &rows {
+                let row =
+                    fetch.fetch(*tid, &mut damage)?.context("a row that a scan saw is gone")?;
+                ensure!(values(&row) == *expected, "{} {tid}", table.relation.display_name());
+                fetched += 1;
+            }
+            let seen: HashSet<_> = rows.iter().map(|(tid, _)| *tid).collect();
+            for tid in (0..table.blocks().min(3)).flat_map(|block| {
+                (0..300).map(move |line_pointer| Tid { block: BlockNumber(block), line_pointer })
+            }) {
+                let there = fetch.fetch(tid, &mut damage)?.is_some();
+                ensure!(there == seen.contains(&tid), "{} {tid}", table.relation.display_name());
+            }
+        }
+        ensure!(fetched > 1000, "only {fetched} rows");
         Ok(())
     });
 }

@@ -1,4 +1,4 @@
-//! The rows of a table, pulled one by one, and their values.
+//! The rows of a table, pulled one by one, in the order of its file or of an index, and their values.
 //!
 //! Invariant: a row borrows the page it lies on until the next one is asked for; only values that are compressed or kept in
 //! a TOAST table are copied.
@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use pagemill_cluster::{Error as ClusterError, Relation, ValueCatalog, ValueLookups};
 use pagemill_engine::{
-    DamageLog, OnDamage, Progress, Result, ScanOptions, Table, TableScan, TupleRow, value_error,
+    DamageLog, IndexOrder, OnDamage, OrderedScan, Progress, Result, ScanOptions, Table, TableScan,
+    TupleRow, value_error,
 };
 use pagemill_format::Tid;
 use pagemill_format::types::decode;
@@ -21,16 +22,23 @@ pub struct Rows {
     types: Vec<Arc<ValueType>>,
     /// Partitions that are still to be read, or the table itself.
     parts: std::vec::IntoIter<Relation>,
-    scan: Option<TableScan>,
-    /// The next row of the scan's batch, and how many it has.
-    at: usize,
-    count: usize,
+    scan: Scan,
     options: ScanOptions,
     progress: Progress,
     lookups: ValueLookups,
     damage: DamageLog,
     /// A value that did not lie in the page.
     buffer: Vec<u8>,
+}
+
+/// Where rows come from.
+enum Scan {
+    /// Nothing was begun yet.
+    None,
+    /// The file: its next row in the scan's batch, and how many that has.
+    InFile(Box<TableScan>, usize, usize),
+    /// An index.
+    InOrder(Box<OrderedScan>),
 }
 
 impl Rows {
@@ -47,9 +55,7 @@ impl Rows {
             types: positions.iter().map(value_type).collect::<Result<_, _>>()?,
             names,
             parts: parts.into_iter(),
-            scan: None,
-            at: 0,
-            count: 0,
+            scan: Scan::None,
             options,
             progress,
             lookups: catalog.lookups(),
@@ -58,43 +64,63 @@ impl Rows {
         })
     }
 
+    /// The same in the order of an index of the only part.
+    pub(super) fn in_order(mut self, part: Relation, order: &IndexOrder) -> Result<Self> {
+        let database = self.catalog.database();
+        let columns = positions(&part, &self.names)?;
+        let table = Arc::new(Table::open(database, part, &mut self.damage)?);
+        let how = (self.options, &self.progress, &mut self.damage);
+        let scan = OrderedScan::new(database, &table, order, &columns, how)?;
+        self.scan = Scan::InOrder(Box::new(scan));
+        self.parts = Vec::new().into_iter();
+        Ok(self)
+    }
+
     /// The next row; `None` after the last.
     ///
     /// # Errors
     /// On damage, and when a file cannot be read.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {
-        while self.at == self.count {
-            if !self.next_batch()? {
+        while !self.advance()? {
+            if !self.next_part()? {
                 return Ok(None);
             }
         }
-        let Some(batch) = self.scan.as_ref().and_then(TableScan::batch) else { return Ok(None) };
-        self.at += 1;
-        let tuple = batch.row(self.at - 1);
-        Ok(Some(Row {
-            tuple,
-            types: &self.types,
-            lookups: &mut self.lookups,
-            buffer: &mut self.buffer,
-        }))
+        let tuple = match &self.scan {
+            Scan::None => None,
+            Scan::InFile(scan, next, _) => scan.batch().map(|batch| batch.row(next - 1)),
+            Scan::InOrder(scan) => scan.row(),
+        };
+        let Self { types, lookups, buffer, .. } = self;
+        Ok(tuple.map(|tuple| Row { tuple, types, lookups, buffer }))
     }
 
-    /// Goes on to the next page with rows; false at the end.
-    fn next_batch(&mut self) -> Result<bool> {
-        (self.at, self.count) = (0, 0);
-        if let Some(scan) = &mut self.scan
-            && let Some(batch) = scan.next_batch(&mut self.damage)?
-        {
-            self.count = batch.len();
-            return Ok(true);
+    /// Goes on to the next row of the scan; false when it has no more.
+    fn advance(&mut self) -> Result<bool> {
+        match &mut self.scan {
+            Scan::None => Ok(false),
+            Scan::InOrder(scan) => Ok(scan.next_row(&mut self.damage)?.is_some()),
+            Scan::InFile(scan, next, count) => {
+                if next == count {
+                    (*next, *count) = (0, 0);
+                    let Some(batch) = scan.next_batch(&mut self.damage)? else { return Ok(false) };
+                    *count = batch.len();
+                }
+                *next += 1;
+                Ok(true)
+            }
         }
+    }
+
+    /// Begins the scan of the next part; false when there is none.
+    fn next_part(&mut self) -> Result<bool> {
         let Some(part) = self.parts.next() else { return Ok(false) };
         let positions = positions(&part, &self.names)?;
         let database = self.catalog.database();
         let table = Arc::new(Table::open(database, part, &mut self.damage)?);
         let cluster = database.cluster();
-        self.scan =
-            Some(TableScan::new(cluster, &table, &positions, self.options, &self.progress)?);
+        let scan = TableScan::new(cluster, &table, &positions, self.options, &self.progress)?;
+        self.scan = Scan::InFile(Box::new(scan), 0, 0);
         Ok(true)
     }
 }

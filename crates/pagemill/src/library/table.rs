@@ -3,7 +3,13 @@
 //! Invariant: the columns are those that have values in the files, in the order of the table.
 
 use pagemill_cluster::{Generated, Relation};
-use pagemill_engine::{DamageLog, OnDamage, Progress, Result, RowSource, ScanOptions, Selected};
+use std::io::Write;
+
+use pagemill_engine::{
+    DamageLog, ExportOptions, IndexOrder, OnDamage, OrderOptions, Progress, Result, RowSource,
+    ScanOptions, Selected,
+};
+use pagemill_io::WriterSink;
 
 use super::{Database, Rows};
 
@@ -85,6 +91,37 @@ impl Table {
         };
         let parts = self.sources()?.iter().flat_map(|source| source.parts().to_vec()).collect();
         Rows::new(&self.database.catalog, (&self.named, parts), named, (options, progress.clone()))
+    }
+
+    /// Its rows in the order of a B-tree index of it, `[SCHEMA.]INDEX`, as an index scan of PostgreSQL gives them; from the
+    /// last entry to the first if `backward`.
+    ///
+    /// # Errors
+    /// When there is no such index, it has not all rows of the table, or files cannot be opened.
+    pub fn rows_in_order(&self, index: &str, backward: bool, columns: &[&str]) -> Result<Rows> {
+        let sources = self.sources()?;
+        let options = OrderOptions { index: index.to_owned(), backward, ..OrderOptions::default() };
+        let rows = self.rows(columns)?;
+        match &sources[..] {
+            [only] => rows.in_order(self.named.clone(), &IndexOrder::find(only, &options)?),
+            _ => unreachable!("a selected relation is one source of rows"),
+        }
+    }
+
+    /// Writes its rows as `COPY … TO` does. Returns how many there are.
+    ///
+    /// # Errors
+    /// On damage, when an option is wrong, or the writer fails.
+    pub fn copy_to(&self, writer: impl Write, options: &ExportOptions) -> Result<u64> {
+        let mut damage = DamageLog::new(OnDamage::Stop);
+        let mut sink = WriterSink::new(writer, "the writer");
+        let mut rows = 0;
+        for source in self.sources()? {
+            let catalog = &self.database.catalog;
+            let progress = Progress::default();
+            rows += source.export(catalog, options, &mut sink, &progress, &mut damage)?.rows;
+        }
+        Ok(rows)
     }
 
     fn sources(&self) -> Result<Vec<RowSource<'_>>> {
