@@ -36,7 +36,7 @@ use super::oid_counter::OidCounter;
 use super::pending::Unfinished;
 use super::replay::replay_images;
 use super::state_check::make_ready;
-use super::{commit_log, pending, wal_segments};
+use super::{commit_log, commit_timestamps, pending, wal_segments};
 use crate::data_directory::{Cluster, read_control};
 use crate::error::{Error, Result};
 use crate::settings::Settings;
@@ -67,6 +67,8 @@ pub(super) struct Transaction {
     is_listed: bool,
     /// Something of what is listed could not be removed.
     keeps_list: bool,
+    /// When it commits, microseconds since 2000.
+    time: i64,
 }
 
 /// What the end of a transaction depends on.
@@ -113,6 +115,7 @@ impl Transaction {
             pages: BTreeMap::new(),
             live_from: None,
             is_flipped: false,
+            time: 0,
             cluster: cluster.clone(),
         })
     }
@@ -290,9 +293,14 @@ impl Transaction {
             let page = commit_log::page_of(xid);
             self.append(&RecordBuilder::commit_log_zero_page(page, version))?;
         }
+        if self.keeps_timestamps() && commit_timestamps::begins_page(xid) {
+            let page = commit_timestamps::page_of(xid);
+            self.append(&RecordBuilder::commit_timestamp_zero_page(page, version))?;
+        }
         self.append(&RecordBuilder::next_oid(self.oids.peek()))?;
+        self.time = now_since_2000();
         let commit = Commit {
-            time: now_since_2000(),
+            time: self.time,
             had_exclusive_locks: ending.commit.had_exclusive_locks || !ending.locked.is_empty(),
             force_sync: true,
             ..ending.commit.clone()
@@ -324,6 +332,9 @@ impl Transaction {
             replay_images(&cluster, &self.wal_directory, from, end, ending.is_new)?;
         }
         commit_log::mark_committed(&cluster, self.xid())?;
+        if self.keeps_timestamps() {
+            commit_timestamps::write(&cluster, self.xid(), self.time)?;
+        }
         (ending.remove)(&cluster)?;
         self.tell_archiver(ending.settings, begin, end)?;
         self.checkpoint()?;
@@ -348,8 +359,20 @@ impl Transaction {
         Ok(())
     }
 
+    /// True where the last server kept the time of every commit.
+    fn keeps_timestamps(&self) -> bool {
+        self.cluster.control().settings.track_commit_timestamp
+    }
+
     fn checkpoint(&mut self) -> Result<()> {
         let mut control = self.cluster.control().clone();
+        if self.keeps_timestamps() {
+            let checkpoint = &mut control.checkpoint;
+            checkpoint.newest_commit_ts_xid = self.xid();
+            if checkpoint.oldest_commit_ts_xid == TransactionId::INVALID {
+                checkpoint.oldest_commit_ts_xid = self.xid();
+            }
+        }
         control.checkpoint.next_xid = self.xid.next();
         control.checkpoint.next_oid = self.oids.peek();
         control.checkpoint.time = seconds_since_1970();
