@@ -118,7 +118,8 @@ impl Database {
         Ok(leaves)
     }
 
-    fn children(&self) -> Result<HashMap<Oid, Vec<Oid>>> {
+    /// The partitions and other children of each table; one that is being detached is none.
+    pub(crate) fn children(&self) -> Result<HashMap<Oid, Vec<Oid>>> {
         let mut found: HashMap<Oid, Vec<Oid>> = HashMap::new();
         let wanted = ["inhparent", "inhrelid", "inhdetachpending"];
         self.scan(catalog::PG_INHERITS, &wanted, |row| {

@@ -17,11 +17,11 @@ use pagemill_format::types::order::{Collation as TextOrder, EnumOrder, TextColla
 use pagemill_format::{Oid, PgVersion};
 use pagemill_sys::LocaleCollation;
 
-use super::plan::column_layout;
+use super::table_plan::column_layout;
 use crate::error::Result;
 
 /// `anyenum`, which the operator class of enums is for.
-const ANY_ENUM: Oid = Oid(3500);
+pub(super) const ANY_ENUM: Oid = Oid(3500);
 
 /// One index.
 #[derive(Debug)]
@@ -190,7 +190,7 @@ fn locale_order(definition: &IndexDefinition, locale: &str) -> Result<LocaleColl
     })
 }
 
-struct LibcOrder(LocaleCollation);
+pub(super) struct LibcOrder(pub(super) LocaleCollation);
 
 impl TextOrder for LibcOrder {
     fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {

@@ -6,6 +6,7 @@
 //! Invariant: a row that fails leaves nothing on a page of the table; chunks it may have left in the TOAST table belong
 //! to no row, as after an error in a server.
 
+use pagemill_cluster::Database;
 use pagemill_cluster::change::OidCounter;
 use pagemill_cluster::value_inputs::{InputCatalog, InputNames};
 use pagemill_format::toast_builder::{ToastBuilder, ToastChunk, ToastSink};
@@ -20,6 +21,7 @@ use super::page_run::{PageFill, PageRun, Piece, Pieces};
 use super::plan::LoadPlan;
 use super::used_ids::UsedIds;
 use crate::copy_input::{CopyError, Row as CopyRow};
+use crate::encoding::readable_name;
 use crate::error::Result;
 
 /// Memory for values that grew beyond this for one large row is given back.
@@ -30,11 +32,13 @@ pub(super) type ChunkKey = (Oid, u32, Tid);
 
 /// What a load's threads share.
 pub(super) struct Shared<'a> {
+    pub(super) database: &'a Database,
     pub(super) plan: &'a LoadPlan,
     pub(super) catalog: &'a InputCatalog,
     pub(super) context: &'a InputContext,
     pub(super) oids: &'a OidCounter,
-    pub(super) used_ids: &'a UsedIds,
+    /// By table.
+    pub(super) used_ids: &'a [UsedIds],
     pub(super) chunk_form: &'a TupleForm,
     pub(super) pieces: Pieces,
     /// Rows with wrong values are put aside.
@@ -44,77 +48,117 @@ pub(super) struct Shared<'a> {
 /// What one thread keeps from batch to batch.
 pub(super) struct FormerState {
     lookups: InputNames,
-    toast: ToastBuilder,
+    /// By table, made when the first row goes there.
+    toast: Vec<Option<ToastBuilder>>,
     payloads: Vec<u8>,
     spans: Vec<Span>,
+    /// The spans in the order of the columns of a partition.
+    partition_spans: Vec<Span>,
 }
 
 impl FormerState {
-    pub(super) fn new(shared: &Shared<'_>) -> Result<Self, FormatError> {
-        let plan = shared.plan;
-        let target = plan.rules.toast_tuple_target;
-        Ok(Self {
+    pub(super) fn new(shared: &Shared<'_>) -> Self {
+        Self {
             lookups: shared.catalog.lookups(),
-            toast: ToastBuilder::new(&plan.layouts, plan.toast(), target)?,
+            toast: shared.plan.tables.iter().map(|_| None).collect(),
             payloads: Vec::new(),
             spans: Vec::new(),
-        })
+            partition_spans: Vec::new(),
+        }
     }
 }
 
 /// The rows of a batch, as pages.
 #[derive(Debug)]
 pub(super) struct FormedRows {
+    pub(super) tables: Vec<FormedTable>,
+    pub(super) rejected: Vec<CopyError>,
+    pub(super) rows: u64,
+}
+
+/// Those of one table.
+#[derive(Debug)]
+pub(super) struct FormedTable {
+    /// Its number among the tables of the plan.
+    pub(super) table: usize,
     pub(super) heap: Vec<Piece>,
     pub(super) toast: Vec<Piece>,
     pub(super) chunk_keys: Vec<ChunkKey>,
     /// The entries for each index of the table.
     pub(super) keys: Vec<KeyRun>,
-    pub(super) rejected: Vec<CopyError>,
     pub(super) rows: u64,
 }
 
 /// Forms the rows of one batch.
 pub(super) struct RowFormer<'a, 's> {
+    shared: &'s Shared<'a>,
     plan: &'a LoadPlan,
     reader: ValueReader<'s>,
-    toast: &'s mut ToastBuilder,
+    toast: &'s mut [Option<ToastBuilder>],
     payloads: &'s mut Vec<u8>,
     spans: &'s mut Vec<Span>,
-    heap: PageRun,
-    chunks: ChunkPages<'a>,
-    keys: Vec<KeyFormer<'a>>,
-    puts_aside: bool,
+    partition_spans: &'s mut Vec<Span>,
+    /// By table, made when the first row of the batch goes there.
+    tables: Vec<Option<Box<TableFormer<'a>>>>,
     rejected: Vec<CopyError>,
     rows: u64,
 }
 
-impl<'a, 's> RowFormer<'a, 's> {
-    pub(super) fn new(shared: &'s Shared<'a>, state: &'s mut FormerState) -> Result<Self> {
-        let plan = shared.plan;
-        let freeze = plan.options.freeze;
-        let fill = |fillfactor| PageFill { fillfactor, all_visible: freeze, stamp: plan.stamp };
-        let FormerState { lookups, toast, payloads, spans } = state;
-        let keys = plan.indexes.iter().map(KeyFormer::new).collect::<Result<_, _>>()?;
+/// The rows of a batch that go to one table.
+struct TableFormer<'a> {
+    heap: PageRun,
+    chunks: ChunkPages<'a>,
+    keys: Vec<KeyFormer<'a>>,
+    rows: u64,
+}
+
+impl<'a> TableFormer<'a> {
+    fn new(shared: &Shared<'a>, number: usize) -> Result<Self, FormatError> {
+        let (plan, missing) = (shared.plan, || FormatError::limit("a table that was not planned"));
+        let table = plan.tables.get(number).ok_or_else(missing)?;
+        let (all_visible, stamp) = (plan.options.freeze, table.stamp);
+        let fill = |fillfactor| PageFill { fillfactor, all_visible, stamp };
         Ok(Self {
-            plan,
-            keys,
-            reader: ValueReader::new(lookups, shared.context),
-            toast,
-            payloads,
-            spans,
-            heap: PageRun::new(shared.pieces.clone(), fill(plan.rules.fillfactor)),
+            heap: PageRun::new(shared.pieces.clone(), fill(table.rules.fillfactor)),
             chunks: ChunkPages {
                 form: shared.chunk_form,
                 run: PageRun::new(shared.pieces.clone(), fill(100)),
                 keys: Vec::new(),
                 oids: shared.oids,
-                used: shared.used_ids,
+                used: shared.used_ids.get(number).ok_or_else(missing)?,
             },
-            puts_aside: shared.puts_aside,
-            rejected: Vec::new(),
+            keys: table.indexes.iter().map(KeyFormer::new).collect::<Result<_, _>>()?,
             rows: 0,
         })
+    }
+
+    fn finish(self, table: usize) -> FormedTable {
+        FormedTable {
+            table,
+            heap: self.heap.finish(),
+            toast: self.chunks.run.finish(),
+            chunk_keys: self.chunks.keys,
+            keys: self.keys.into_iter().map(KeyFormer::finish).collect(),
+            rows: self.rows,
+        }
+    }
+}
+
+impl<'a, 's> RowFormer<'a, 's> {
+    pub(super) fn new(shared: &'s Shared<'a>, state: &'s mut FormerState) -> Self {
+        let FormerState { lookups, toast, payloads, spans, partition_spans } = state;
+        Self {
+            shared,
+            plan: shared.plan,
+            reader: ValueReader::new(lookups, shared.context),
+            toast,
+            payloads,
+            spans,
+            partition_spans,
+            tables: shared.plan.tables.iter().map(|_| None).collect(),
+            rejected: Vec::new(),
+            rows: 0,
+        }
     }
 
     /// Adds a row. One with a value that its column does not take is put aside, where that is wanted.
@@ -130,16 +174,47 @@ impl<'a, 's> RowFormer<'a, 's> {
             let text = row.value(field)?;
             if let Err(message) = self.read_value(position, text) {
                 let error = row.value_error(field, message);
-                if !self.puts_aside {
+                if !self.shared.puts_aside {
                     return Err(Box::new(error));
                 }
                 self.rejected.push(error);
                 return Ok(());
             }
         }
-        self.check_nulls().map_err(|message| row.error(message))?;
-        self.store().map_err(|error| row.error(error.to_string()))?;
+        let table = self.place().map_err(|message| row.error(message))?;
+        self.store(table).map_err(|error| row.error(error.to_string()))?;
         Ok(())
+    }
+
+    /// Fills in what the input does not have, and finds the table that the row goes to.
+    #[inline]
+    fn place(&mut self) -> Result<usize, String> {
+        let plan = self.plan;
+        let Self { payloads, spans, .. } = self;
+        plan.defaults.fill(|position, payload| {
+            let start = payloads.len() as u32;
+            payloads.extend_from_slice(payload);
+            if let Some(span) = spans.get_mut(position) {
+                *span = Span::new(start, payloads.len() as u32);
+            }
+        })?;
+        let check = |former: &Self| match &plan.check {
+            Some(check) => check.check(|position| former.value(position)),
+            None => Ok(()),
+        };
+        // A server asks for the bounds of a partition before it gives its rows to others below, else behind NOT NULL.
+        let Some(routing) = &plan.routing else {
+            self.check_nulls(0)?;
+            return check(self).map(|()| 0);
+        };
+        check(self)?;
+        let table = routing.table_of(self.shared.database, |position| self.value(position))?;
+        self.check_nulls(table)?;
+        Ok(table)
+    }
+
+    fn value(&self, position: usize) -> Option<&[u8]> {
+        self.spans.get(position)?.of(self.payloads)
     }
 
     /// Reads a value, or says in PostgreSQL's words why there is none.
@@ -161,31 +236,67 @@ impl<'a, 's> RowFormer<'a, 's> {
         Ok(())
     }
 
+    /// Puts the row in the order of the table's columns, and asks for nulls where none may be.
     #[inline]
-    fn check_nulls(&self) -> Result<(), String> {
-        let is_null = |position: &&usize| self.spans.get(**position) == Some(&Span::NULL);
-        let Some(&position) = self.plan.not_null.iter().find(is_null) else { return Ok(()) };
+    fn check_nulls(&mut self, table: usize) -> Result<(), String> {
+        let Some(table) = self.plan.tables.get(table) else { return Ok(()) };
+        if let Some(from) = &table.columns_from {
+            let span = |from: &Option<usize>| {
+                from.and_then(|from| self.spans.get(from).copied()).unwrap_or(Span::NULL)
+            };
+            self.partition_spans.clear();
+            self.partition_spans.extend(from.iter().map(span));
+        }
+        let spans = match table.columns_from {
+            Some(_) => &*self.partition_spans,
+            None => &*self.spans,
+        };
+        let is_null = |position: &&usize| spans.get(**position) == Some(&Span::NULL);
+        let Some(&position) = table.not_null.iter().find(is_null) else { return Ok(()) };
+        let column = table.relation.columns.get(position);
         Err(format!(
             "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
-            self.plan.columns.get(position).map_or("", |column| &column.name),
-            String::from_utf8_lossy(&self.plan.relation.class.name)
+            column.map_or_else(String::new, |column| {
+                readable_name(self.shared.database.row().encoding, &column.name)
+            }),
+            String::from_utf8_lossy(&table.relation.class.name)
         ))
     }
 
     /// Forms the tuple of the values read.
     #[inline]
-    fn store(&mut self) -> Result<Tid, FormatError> {
-        let row = SpannedRow { bytes: self.payloads, spans: self.spans };
-        let form = &self.plan.form;
+    fn store(&mut self, number: usize) -> Result<Tid, FormatError> {
+        let missing = || FormatError::limit("a table that was not planned");
+        let table = self.plan.tables.get(number).ok_or_else(missing)?;
+        let slot = self.tables.get_mut(number).ok_or_else(missing)?;
+        let former = match slot {
+            Some(former) => former,
+            None => slot.insert(Box::new(TableFormer::new(self.shared, number)?)),
+        };
+        let spans = match table.columns_from {
+            Some(_) => &*self.partition_spans,
+            None => &*self.spans,
+        };
+        let row = SpannedRow { bytes: self.payloads, spans };
+        let form = &table.form;
         let size = form.measure(&row)?;
         let tid = if ToastBuilder::is_due(size) {
-            let row = self.toast.toast(&row, &mut self.chunks)?;
+            let slot = self.toast.get_mut(number).ok_or_else(missing)?;
+            let toast = match slot {
+                Some(toast) => toast,
+                None => {
+                    let target = table.rules.toast_tuple_target;
+                    slot.insert(ToastBuilder::new(&table.layouts, table.toast(), target)?)
+                }
+            };
+            let row = toast.toast(&row, &mut former.chunks)?;
             let size = form.measure(&row)?;
-            self.heap.add(form, &row, size)?
+            former.heap.add(form, &row, size)?
         } else {
-            self.heap.add(form, &row, size)?
+            former.heap.add(form, &row, size)?
         };
-        self.keys.iter_mut().try_for_each(|index| index.add(&row, tid))?;
+        former.keys.iter_mut().try_for_each(|index| index.add(&row, tid))?;
+        former.rows += 1;
         if self.payloads.capacity() > KEPT_BYTES {
             *self.payloads = Vec::new();
         }
@@ -195,11 +306,9 @@ impl<'a, 's> RowFormer<'a, 's> {
 
     /// The pages.
     pub(super) fn finish(self) -> FormedRows {
+        let tables = self.tables.into_iter().enumerate();
         FormedRows {
-            heap: self.heap.finish(),
-            toast: self.chunks.run.finish(),
-            chunk_keys: self.chunks.keys,
-            keys: self.keys.into_iter().map(KeyFormer::finish).collect(),
+            tables: tables.filter_map(|(number, of)| Some(of?.finish(number))).collect(),
             rejected: self.rejected,
             rows: self.rows,
         }
