@@ -64,7 +64,9 @@ impl ColumnDefaults {
                 None => StoredDefault::Null,
             };
             let default = match default {
-                StoredDefault::Next(oid) => Some(defaults.next(database, oid, column)?),
+                StoredDefault::Next(oid) if matches!(column.layout.len, 2 | 4 | 8) => {
+                    Some(defaults.next(database, oid, column)?)
+                }
                 other => made.payload(column, other)?.map(ColumnDefault::Payload),
             };
             defaults.columns.extend(default.map(|default| (position, default)));
@@ -86,9 +88,7 @@ impl ColumnDefaults {
                 sequences.len() - 1
             }
         };
-        let bytes = usize::try_from(column.layout.len).unwrap_or(0);
-        assert!(matches!(bytes, 2 | 4 | 8), "values of sequences are integers");
-        Ok(ColumnDefault::Next(at, bytes))
+        Ok(ColumnDefault::Next(at, usize::try_from(column.layout.len).unwrap_or(0)))
     }
 
     /// True when the order of the rows decides what they get.
@@ -155,7 +155,10 @@ impl Maker<'_> {
     fn payload(&self, column: &Column, default: StoredDefault) -> Result<Option<Vec<u8>>> {
         let unknown = "has a default, which only a server can evaluate";
         let read = match default {
-            StoredDefault::Constant(payload) => return Ok(Some(payload)),
+            StoredDefault::Constant(payload) => {
+                let fits = usize::try_from(column.layout.len).is_ok_and(|len| len == payload.len());
+                (fits || column.layout.len < 0).then_some(payload)
+            }
             StoredDefault::Converted(constant) => {
                 self.text(&constant).and_then(|text| self.read(column, &text))
             }
