@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use anyhow::{Result, ensure};
@@ -51,7 +51,7 @@ impl Twin {
     }
 
     /// Loads a file, here alone.
-    pub(crate) fn try_load(&self, table: &str, file: &PathBuf, flags: &[&str]) -> Result<Output> {
+    pub(crate) fn try_load(&self, table: &str, file: &Path, flags: &[&str]) -> Result<Output> {
         let file = file.to_string_lossy();
         let args = [&["load", "-d", DATABASE, "-t", table][..], flags, &[&*file]].concat();
         Program::new(env!("CARGO_BIN_EXE_pagemill")).run(&self.cluster.data_dir(), &args)
@@ -66,7 +66,7 @@ impl Twin {
     }
 
     /// Loads a file into `ours`, and has a server copy it into `theirs`.
-    pub(crate) fn load(&mut self, file: &PathBuf, columns: &str, flags: &[&str]) -> Result<()> {
+    pub(crate) fn load(&mut self, file: &Path, columns: &str, flags: &[&str]) -> Result<()> {
         let columns_flag = [&["--columns", columns][..], flags].concat();
         let flags = if columns.is_empty() { flags } else { &columns_flag };
         let output = self.try_load("ours", file, flags)?;
