@@ -15,7 +15,7 @@ pub(crate) const DATABASE: &str = "postgres";
 /// A cluster with both tables; `{t}` in the definitions is their name.
 pub(crate) struct Twin {
     pub(crate) cluster: TestCluster,
-    dir: tempfile::TempDir,
+    pub(crate) dir: tempfile::TempDir,
 }
 
 pub(crate) fn each_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
