@@ -1,4 +1,5 @@
-//! Keys that are checked at the end, constraints that are not enforced, and commit timestamps.
+//! Keys that are checked at the end, constraints that are not enforced, and commit timestamps: what a load does not have to
+//! refuse, as a server asks for no more.
 
 use anyhow::ensure;
 use pagemill_testkit::each_of;

@@ -1,4 +1,5 @@
-//! Columns that the input does not have.
+//! Columns that the input does not have: what is filled in is what a server's COPY fills in, and sequences go on behind the
+//! values that were taken.
 
 use anyhow::ensure;
 use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};

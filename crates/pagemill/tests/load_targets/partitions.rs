@@ -1,4 +1,5 @@
-//! Rows given to partitions.
+//! Rows given to partitions: each lies where a server's COPY puts it, and one that belongs nowhere is told as a server tells
+//! it.
 
 use anyhow::{Result, ensure};
 use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};

@@ -1,4 +1,5 @@
-//! Two tables of one kind, `ours` and `theirs`: one loaded here, one by a server's COPY.
+//! Two tables of one kind, `ours` and `theirs`: one loaded here, one by a server's COPY from the same file.
+//! What is compared is what the server prints of both.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

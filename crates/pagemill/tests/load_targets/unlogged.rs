@@ -1,4 +1,5 @@
-//! Tables that a crash empties.
+//! Tables that a crash empties: their rows are there until then, and they can be used afterwards.
+//! Beside each stands a twin that a server filled.
 
 use anyhow::ensure;
 
