@@ -15,9 +15,10 @@ use pagemill_format::types::input::datetime::{
 use pagemill_format::types::input::document::document_input;
 use pagemill_format::types::input::tree::{
     Canonical, CompositeInput, InputAttribute, InputContext, InputLookups, InputType,
-    MultirangeInput, Order, RangeInput, TypeInput, ValueReader,
+    MultirangeInput, RangeInput, TypeInput, ValueReader,
 };
 use pagemill_format::types::input::{Characters, InputError, scalar_reader};
+use pagemill_format::types::order::{TextCollation, ValueOrder};
 use pagemill_format::types::output::NameKind;
 use pagemill_format::{Oid, PgVersion};
 
@@ -66,12 +67,13 @@ fn scalar(oid: u32) -> TypeInput {
 
 static INPUTS: LazyLock<Vec<TypeInput>> = LazyLock::new(|| {
     let (int4, numeric) = (known(23, 4, 4, scalar(23)), known(1700, -1, 4, scalar(1700)));
-    let range = |subtype: &Arc<InputType>, order, canonical| {
+    let range = |subtype: &Arc<InputType>, canonical| {
+        let order = ValueOrder::of_type(subtype.oid, &TextCollation::C).unwrap();
         Arc::new(RangeInput { oid: Oid(1), subtype: subtype.clone(), order, canonical })
     };
     let ranges = [
-        range(&int4, Order::Signed, Canonical::Int4),
-        range(&numeric, Order::Numeric, Canonical::None),
+        range(&int4, Canonical::Int4),
+        range(&numeric, Canonical::None),
     ];
     let attribute = |of: &Arc<InputType>| InputAttribute {
         layout: of.layout,
@@ -80,7 +82,7 @@ static INPUTS: LazyLock<Vec<TypeInput>> = LazyLock::new(|| {
         input: Some(of.input.clone()),
     };
     let attributes = vec![attribute(&int4), attribute(&numeric)];
-    let row = TypeInput::Composite(Arc::new(CompositeInput { oid: Oid(2), attributes }));
+    let row = TypeInput::Composite(Arc::new(CompositeInput { oid: Oid(2), version: None, attributes }));
     let rows = TypeInput::Array(known(2, -1, 8, row.clone()));
     let mut inputs = vec![TypeInput::Array(int4), TypeInput::Array(numeric), row, rows];
     for range in ranges {

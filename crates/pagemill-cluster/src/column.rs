@@ -103,7 +103,7 @@ impl Column {
 
     /// The name for messages.
     pub fn display_name(&self) -> String {
-        String::from_utf8_lossy(&self.name).into_owned()
+        crate::relation::printable(&self.name)
     }
 }
 

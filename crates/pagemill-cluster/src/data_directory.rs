@@ -124,7 +124,7 @@ impl Cluster {
             return Err(Error::NotShutDown { path: path.into(), state, advice });
         }
         let verify_checksums = options.verify_checksums && control.has_data_checksums();
-        let path = path.to_path_buf();
+        let (path, storage) = (path.to_path_buf(), storage.with_modes_of(path));
         let inner = Inner {
             storage,
             path,
@@ -388,6 +388,8 @@ pub(crate) struct LockFile {
 
 impl LockFile {
     pub(crate) const NAME: &str = "postmaster.pid";
+    /// What it is called until it is written: a server that finds it empty does not start.
+    pub(crate) const TEMPORARY: &str = "postmaster.pid.new";
 
     /// What the file tells of a process that lives.
     fn read(storage: &Storage, path: &Path) -> Result<Option<Self>> {
@@ -481,7 +483,18 @@ fn is_alive(pid: i32) -> bool {
     use rustix::process::{Pid, test_kill_process};
     let Some(pid) = Pid::from_raw(pid) else { return false };
     // Only "no such process" says that nobody is there; "not permitted" says somebody is.
-    test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
+    test_kill_process(pid) != Err(rustix::io::Errno::SRCH) && !has_ended(pid)
+}
+
+/// True for a process that has ended and was not reaped by its parent: it keeps its number, takes signals, and does
+/// nothing any more. Where the system cannot tell, it has not.
+fn has_ended(pid: rustix::process::Pid) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let Ok(process) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else {
+        return false;
+    };
+    let mut ended = [PollFd::new(&process, PollFlags::IN)];
+    poll(&mut ended, Some(&Timespec::default())) == Ok(1)
 }
 
 #[cfg(test)]
@@ -557,6 +570,27 @@ mod tests {
             std::fs::write(dir.path().join("postmaster.pid"), lock).unwrap();
             assert!(open(dir.path()).contains("no global/pg_control"));
         }
+    }
+
+    /// A server that was killed, and whose parent did not wait for it, was called a running one: it can still be sent
+    /// signals.
+    #[test]
+    fn a_process_that_ended_and_was_not_reaped_is_no_running_server() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("global")).unwrap();
+        std::fs::write(dir.path().join("PG_VERSION"), "15\n").unwrap();
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let lock = format!("{}\n{}\n", child.id(), dir.path().display());
+        std::fs::write(dir.path().join("postmaster.pid"), lock).unwrap();
+        assert!(open(dir.path()).contains("a server is running"));
+        child.kill().unwrap();
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        let is_told = || open(dir.path()).contains("no global/pg_control");
+        while !is_told() && std::time::Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(is_told(), "{}", open(dir.path()));
+        child.wait().unwrap();
     }
 
     const CONTROL_15: &[u8] = include_bytes!("../../pagemill-format/fixtures/pg_control/15.bin");

@@ -61,6 +61,8 @@ pub(crate) mod catalog {
     pub(crate) const PG_DEPEND: Oid = Oid(2608);
     pub(crate) const PG_SEQUENCE: Oid = Oid(2224);
 
+    // Read for the partitions of a table, and not kept.
+
     // Changed when databases are made and dropped.
     pub(crate) const PG_SHDEPEND: Oid = Oid(1214);
     pub(crate) const PG_SHDESCRIPTION: Oid = Oid(2396);
@@ -485,6 +487,16 @@ impl Database {
         let columns = self.inner.catalog_columns(oid, wanted)?;
         let table = self.inner.system_table(self.base_path(class)?, columns);
         table.scan(&mut ClusterLog::new(self.cluster().clone()), wanted, visit)
+    }
+
+    /// True when some relation has the file of this number in the tablespace: by its row of `pg_class`, or by the
+    /// relation map, where that row does not tell.
+    pub(crate) fn has_file(&self, tablespace: Oid, number: u32) -> bool {
+        let default = self.row().tablespace;
+        let lies_in = |named: Oid| if named == Oid::INVALID { default } else { named };
+        let is_it =
+            |class: &ClassRow| class.filenode == number && lies_in(class.tablespace) == tablespace;
+        self.classes().iter().any(is_it) || self.inner.maps.local.oid(number).is_some()
     }
 }
 

@@ -135,6 +135,15 @@ impl Error {
         matches!(self, Self::NotADataDirectory { .. } | Self::NotFound { .. })
     }
 
+    /// True when the work was given up because the process was asked to end. Nothing has changed then.
+    pub fn is_interruption(&self) -> bool {
+        match self {
+            Self::Io(error) => error.is_interruption(),
+            Self::Wal(pagemill_wal::Error::Io(error)) => error.is_interruption(),
+            _ => false,
+        }
+    }
+
     /// Damage to a file as a whole, or to a place in it that `error` names.
     pub fn file_damage(path: impl Into<PathBuf>, error: &pagemill_format::Error) -> Self {
         Self::Damage(Box::new(Damage::in_file(path, error.to_string())))

@@ -195,6 +195,11 @@ impl PageSight {
         sight
     }
 
+    /// True when some line pointer is sound and leads to no row.
+    pub fn has_nothing(&self) -> bool {
+        self.sound.iter().zip(self.rows).any(|(sound, rows)| sound & !rows != 0)
+    }
+
     /// What an entry finds at a line pointer.
     #[inline]
     pub fn at(&self, root: u16) -> Sight {

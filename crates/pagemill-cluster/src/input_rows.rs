@@ -3,11 +3,12 @@
 //! Source: `src/include/catalog/pg_attribute.h`, `pg_range.h`, `pg_constraint.h`, `pg_proc.h`,
 //! PostgreSQL 14 to 18.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::{Error as FormatError, Oid};
 
+use crate::check_expressions::stored_tree;
 use crate::database::{Database, catalog};
 use crate::error::Result;
 use crate::system_table::Row;
@@ -114,15 +115,27 @@ pub(crate) fn read_ranges(database: &Database) -> Result<Vec<RangeRow>> {
     Ok(found)
 }
 
-/// The domains that have a CHECK constraint.
-pub(crate) fn read_checked_domains(database: &Database) -> Result<HashSet<Oid>> {
-    let mut found = HashSet::new();
-    database.scan(catalog::PG_CONSTRAINT, &["contypid", "contype"], |row| {
-        if row.byte(1)? == b'c' {
-            found.insert(row.oid(0)?);
+/// A CHECK constraint of a domain.
+#[derive(Debug, Clone)]
+pub(crate) struct CheckRow {
+    pub(crate) name: Box<[u8]>,
+    /// Its expression, if it is kept in line.
+    pub(crate) tree: Option<Vec<u8>>,
+}
+
+/// The CHECK constraints of domains, each one's in the order in which a server checks them: by their names.
+pub(crate) fn read_domain_checks(database: &Database) -> Result<HashMap<Oid, Vec<CheckRow>>> {
+    let mut found: HashMap<Oid, Vec<CheckRow>> = HashMap::new();
+    let wanted = ["contypid", "contype", "conname", "conbin"];
+    database.scan_any(catalog::PG_CONSTRAINT, &wanted, |row| {
+        let domain = row.oid(0)?;
+        if row.byte(1)? == b'c' && domain.is_valid() {
+            let check = CheckRow { name: row.name(2)?, tree: stored_tree(row, 3)? };
+            found.entry(domain).or_default().push(check);
         }
         Ok(())
     })?;
+    found.values_mut().for_each(|checks| checks.sort_by(|a, b| a.name.cmp(&b.name)));
     Ok(found)
 }
 

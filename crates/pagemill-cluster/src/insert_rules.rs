@@ -2,7 +2,7 @@
 //!
 //! A server runs triggers, evaluates expressions and asks policies when rows come in. None of that can be done without
 //! it, so a table that needs any of it is refused before anything is written, with the object's name and the remedy.
-//! What remains is NOT NULL, unique keys and B-trees over columns.
+//! What remains is NOT NULL, checks that can be evaluated here, unique keys and B-trees over columns.
 //!
 //! Invariant: a table that [`Database::insert_rules`] lets pass gets, from rows that keep to the returned rules, the
 //! contents that COPY would have given it.
@@ -12,10 +12,12 @@
 
 use std::collections::HashSet;
 
+use pagemill_format::expression::Check;
 use pagemill_format::varlena::{Compression, Varlena};
 use pagemill_format::wal::ImageCompression;
 use pagemill_format::{Error as FormatError, Oid};
 
+use crate::check_expressions::{Subject, compile, stored_tree};
 use crate::column::{Column, Generated};
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
@@ -40,6 +42,8 @@ pub struct InsertRules {
     pub toast_tuple_target: Option<usize>,
     /// The TOAST table and its index, where the table has one.
     pub toast: Option<(ClassRow, ClassRow)>,
+    /// The CHECK constraints over its columns, by their positions, in the order in which a server checks them.
+    pub checks: Vec<Check>,
 }
 
 /// A B-tree that can be built here.
@@ -64,7 +68,7 @@ pub struct IndexDefinition {
 impl IndexDefinition {
     /// Its name, for messages.
     pub fn display_name(&self) -> String {
-        String::from_utf8_lossy(&self.class.name).into_owned()
+        crate::relation::printable(&self.class.name)
     }
 }
 
@@ -108,7 +112,7 @@ impl Database {
     ) -> Result<InsertRules> {
         check_kind(self, relation)?;
         check_columns(relation)?;
-        self.check_constraints(relation, truncate)?;
+        let checks = self.check_constraints(relation, truncate)?;
         self.check_triggers(relation, truncate, is_routed)?;
         let (options, has_policies) = self.class_options(relation.class.oid)?;
         if has_policies && !is_routed {
@@ -126,6 +130,7 @@ impl Database {
             fillfactor: number("fillfactor").map_or(100, |percent| percent.clamp(10, 100) as u8),
             toast_tuple_target: number("toast_tuple_target"),
             toast,
+            checks,
         })
     }
 
@@ -209,10 +214,11 @@ impl Database {
         }
     }
 
-    /// Constraints other than NOT NULL, PRIMARY KEY and UNIQUE.
-    fn check_constraints(&self, relation: &Relation, truncate: bool) -> Result<()> {
+    /// Constraints other than NOT NULL, PRIMARY KEY and UNIQUE: the checks that can be evaluated here.
+    fn check_constraints(&self, relation: &Relation, truncate: bool) -> Result<Vec<Check>> {
         let mut found = Vec::new();
-        let mut wanted = vec!["conrelid", "contype", "conname", "confrelid"];
+        let mut checks = Vec::new();
+        let mut wanted = vec!["conrelid", "contype", "conname", "confrelid", "conbin"];
         // From 18 on a constraint may be `NOT ENFORCED`: a server does not look at it either.
         let may_be_off = self.cluster().version() >= pagemill_format::PgVersion::V18;
         if may_be_off {
@@ -220,15 +226,17 @@ impl Database {
         }
         self.scan_any(catalog::PG_CONSTRAINT, &wanted, |row| {
             let (table, kind) = (row.oid(0)?, row.byte(1)?);
-            if may_be_off && row.byte(4)? == 0 {
+            if may_be_off && row.byte(5)? == 0 {
                 return Ok(());
             }
             if table == relation.class.oid || row.oid(3)? == relation.class.oid {
-                found.push((table, kind, row.name(2)?));
+                found.push((table, kind, row.name(2)?, stored_tree(row, 4)?));
             }
             Ok(())
         })?;
-        for (table, kind, name) in found {
+        // Checks are made in the order of their names.
+        found.sort_by(|a, b| a.2.cmp(&b.2));
+        for (table, kind, name, tree) in found {
             let name = String::from_utf8_lossy(&name).into_owned();
             let what = match kind {
                 b'f' if table != relation.class.oid && truncate => {
@@ -240,7 +248,20 @@ impl Database {
                     ));
                 }
                 b'f' if table == relation.class.oid => "the foreign key",
-                b'c' => "the check constraint",
+                b'c' => match compile(self, tree.as_deref(), Subject::Columns) {
+                    Ok(expression) => {
+                        checks.push(Check { name, expression });
+                        continue;
+                    }
+                    Err(Error::Refused(reason)) => {
+                        let why = format!(
+                            "the check constraint {name} of it cannot be checked without a server ({reason})"
+                        );
+                        let remedy = "drop it and add it again after the load, or use COPY";
+                        return Err(refused(relation, &why, remedy));
+                    }
+                    Err(other) => return Err(other),
+                },
                 b'x' => "the exclusion constraint",
                 b't' => "the constraint trigger",
                 _ => continue,
@@ -252,7 +273,7 @@ impl Database {
                 "drop it and add it again after the load, or use COPY",
             ));
         }
-        Ok(())
+        Ok(checks)
     }
 
     /// Triggers of users that would fire. Those of foreign keys are told by their constraints.
@@ -388,7 +409,7 @@ impl Database {
             }
             Some((name, _)) => {
                 let name = String::from_utf8_lossy(&name);
-                Err(Why::Reason(format!("uses the operator class {name} of an extension")))
+                Err(Why::Reason(format!("uses the operator class {name}, which is not built in")))
             }
             None => Err(Why::Reason(format!("uses operator class {oid}, which is missing"))),
         }

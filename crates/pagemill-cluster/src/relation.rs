@@ -195,7 +195,27 @@ impl Relation {
     }
 }
 
-/// `schema.name`, for messages.
+/// `schema.name`, for messages: on one line, whatever characters it has.
 pub fn display_name(schema: &[u8], name: &[u8]) -> String {
-    format!("{}.{}", String::from_utf8_lossy(schema), String::from_utf8_lossy(name))
+    format!("{}.{}", printable(schema), printable(name))
+}
+
+/// A name for messages, with its control characters escaped: it cannot break a line or move the cursor.
+pub fn printable(name: &[u8]) -> String {
+    let name = String::from_utf8_lossy(name);
+    let escaped = name.chars().map(|ch| match ch.is_control() {
+        true => ch.escape_default().to_string(),
+        false => ch.to_string(),
+    });
+    escaped.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_on_its_line() {
+        assert_eq!(display_name(b"a\nb", "größe\x1b".as_bytes()), "a\\nb.größe\\u{1b}");
+    }
 }

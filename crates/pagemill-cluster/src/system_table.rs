@@ -16,6 +16,7 @@ use pagemill_stream::{ReadStream, ReadStreamOptions};
 use crate::data_directory::Cluster;
 use crate::error::{Damage, Result};
 use crate::heap::{TupleFault, visit_tuples};
+use crate::lost_tail::witness_in_maps;
 use crate::page_check::check_or_read_again;
 use crate::transaction_log::ClusterLog;
 
@@ -194,6 +195,9 @@ fn scan_pages(
     let files = cluster.main_fork(base)?;
     if let Some(damage) = files.damage().first() {
         return Err(Damage::in_file(base, damage.to_string()).into());
+    }
+    if let Some(found) = witness_in_maps(cluster, base, files.blocks())? {
+        return Err(Damage::in_file(base, found.loss(files.blocks())).into());
     }
     let blocks = (blocks.start..blocks.end.min(files.blocks())).map(BlockNumber);
     let mut stream = ReadStream::new(&files, blocks, ReadStreamOptions::default());

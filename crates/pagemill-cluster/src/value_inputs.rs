@@ -4,38 +4,40 @@
 //! A type is told as for output ([`crate::value_types`]): by its own OID, by its kind, by its input
 //! function being `array_in`, or by sharing its input function with a built-in type. What the types
 //! themselves refuse is refused here, before any row is read, naming column and type: types of
-//! extensions, domains with CHECK constraints, ranges whose order is not known, pseudo-types.
+//! extensions, domains with CHECK constraints that cannot be evaluated here, ranges whose order is not known,
+//! pseudo-types.
 //!
 //! Source: `BeginCopyFrom` in `src/backend/commands/copyfrom.c`, `src/include/catalog/pg_type.dat`,
 //! `pg_range.h`, `pg_constraint.h`, `pg_attribute.h`, PostgreSQL 14 to 18.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use pagemill_format::expression::Check;
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::types::input::datetime::DateTimeContext;
 use pagemill_format::types::input::document::document_input;
 use pagemill_format::types::input::tree::{
     Canonical, CompositeInput, DomainInput, EnumInput, InputAttribute, InputContext, InputType,
-    MultirangeInput, Order, RangeInput, TypeInput,
+    MultirangeInput, RangeInput, TypeInput,
 };
 use pagemill_format::types::input::{Characters, scalar_reader};
 use pagemill_format::types::money::MONEY_OID;
 use pagemill_format::types::output::{MAX_DEPTH, NameKind};
 use pagemill_format::{Oid, PgVersion};
 
+use crate::check_expressions::{Subject, compile};
 use crate::database::{Database, FIRST_NORMAL_OID, catalog, load_once};
 use crate::date_settings::date_time_context;
 use crate::error::{Error, Result};
 use crate::input_rows::{
-    AttributeRow, RangeRow, read_attributes, read_checked_domains, read_internal_inputs,
+    AttributeRow, CheckRow, RangeRow, read_attributes, read_domain_checks, read_internal_inputs,
     read_ranges,
 };
 use crate::name_rows::{DatabaseNames, DatabaseRows, DatabaseSettings};
 pub use crate::name_search::InputNames;
 use crate::name_search::NameSearch;
 use crate::relation::RelationKind;
-use crate::value_lookups::TextEncoder;
 use crate::value_types::{TypeChoices, TypeRow, UnknownTypes};
 
 /// The number of UTF-8 among encodings.
@@ -44,11 +46,6 @@ const UTF8: i32 = 6;
 const ARRAY_IN: Oid = Oid(750);
 /// `TYPSTORAGE_PLAIN`.
 const STORAGE_PLAIN: u8 = b'p';
-/// The collations that order texts byte by byte: C, POSIX and ucs_basic.
-const COLLATIONS_BY_BYTES: [Oid; 3] = [Oid(950), Oid(951), Oid(12547)];
-/// text and varchar, which a collation orders.
-const COLLATED: [Oid; 2] = [Oid(25), Oid(1043)];
-
 /// A column as rows are written to it.
 #[derive(Debug, Clone)]
 pub struct InputColumn {
@@ -80,7 +77,7 @@ pub struct InputCatalog {
     built: Mutex<HashMap<Oid, Arc<InputType>>>,
     attributes: Mutex<Attributes>,
     ranges: OnceLock<Vec<RangeRow>>,
-    checked_domains: OnceLock<HashSet<Oid>>,
+    domain_checks: OnceLock<HashMap<Oid, Vec<CheckRow>>>,
     internal_inputs: OnceLock<HashMap<Oid, Oid>>,
 }
 
@@ -103,7 +100,6 @@ impl InputCatalog {
             context: InputContext {
                 version: database.cluster().version(),
                 encoding,
-                encoder: None,
                 unicode_spaces: knows_unicode(database)?,
                 date_time: date_time_context(database)?,
             },
@@ -113,7 +109,7 @@ impl InputCatalog {
             built: Mutex::default(),
             attributes: Mutex::default(),
             ranges: OnceLock::new(),
-            checked_domains: OnceLock::new(),
+            domain_checks: OnceLock::new(),
             internal_inputs: OnceLock::new(),
         })
     }
@@ -122,16 +118,6 @@ impl InputCatalog {
     #[must_use]
     pub fn with_lc_monetary(mut self, locale: &str) -> Self {
         self.choices = self.choices.with_lc_monetary(locale.to_owned());
-        self
-    }
-
-    /// Converts characters that JSON escapes, and what locales say about money, to the database's
-    /// encoding. Without, a text that has such an escape is refused where the database is not in
-    /// UTF-8.
-    #[must_use]
-    pub fn with_encoder(mut self, encoder: TextEncoder) -> Self {
-        self.choices = self.choices.with_encoder(encoder);
-        self.context.encoder = Some(encoder);
         self
     }
 
@@ -269,30 +255,40 @@ impl InputCatalog {
     }
 
     fn domain(&self, row: &TypeRow, depth: usize) -> Result<TypeInput> {
-        if self.checked_domains()?.contains(&row.oid) {
-            return Err(self.refused(
-                row,
-                "is a domain with a CHECK constraint, which only a server can check",
-            ));
-        }
         let base = self.build(row.base, depth + 1)?;
         let mut domain = DomainInput {
             name: self.type_name(row.oid)?,
             base: base.input.clone(),
             typmod: row.base_typmod,
             not_null: row.not_null,
+            checks: Vec::new(),
         };
         // A domain over a domain has its modifier from the one below, and all that any forbids.
         if let TypeInput::Domain(below) = &base.input {
             domain.not_null |= below.not_null;
             domain.typmod = below.typmod;
             domain.base = below.base.clone();
+            domain.checks = below.checks.clone();
+        }
+        let checks = load_once(&self.domain_checks, || read_domain_checks(&self.database))?;
+        for check in checks.get(&row.oid).into_iter().flatten() {
+            domain.checks.push(self.check(row, check)?);
         }
         Ok(TypeInput::Domain(Arc::new(domain)))
     }
 
-    fn checked_domains(&self) -> Result<&HashSet<Oid>> {
-        load_once(&self.checked_domains, || read_checked_domains(&self.database))
+    fn check(&self, row: &TypeRow, check: &CheckRow) -> Result<Check> {
+        let name = String::from_utf8_lossy(&check.name).into_owned();
+        match compile(&self.database, check.tree.as_deref(), Subject::Domain) {
+            Ok(expression) => Ok(Check { name, expression }),
+            Err(Error::Refused(why)) => Err(self.refused(
+                row,
+                &format!(
+                    "is a domain whose CHECK constraint {name} only a server can check ({why})"
+                ),
+            )),
+            Err(other) => Err(other),
+        }
     }
 
     fn enumeration(&self, row: &TypeRow) -> Result<TypeInput> {
@@ -330,8 +326,12 @@ impl InputCatalog {
                 return Err(self.refused(row, why));
             }
         };
-        let order = self.range_order(of).ok_or_else(|| {
-            self.refused(row, "is a range over a type whose order only a server knows")
+        let order = self.database.bound_order(&of).map_err(|error| match error {
+            Error::Refused(why) => self.refused(
+                row,
+                &format!("is a range over a type whose order only a server knows ({why})"),
+            ),
+            other => other,
         })?;
         Ok(RangeInput {
             oid: row.oid,
@@ -339,15 +339,6 @@ impl InputCatalog {
             order,
             canonical,
         })
-    }
-
-    /// How the bounds of a range compare: by one of the built-in operator classes, for texts only in
-    /// a collation that goes by bytes.
-    fn range_order(&self, of: RangeRow) -> Option<Order> {
-        let collated = COLLATED.contains(&of.subtype);
-        let by_bytes = COLLATIONS_BY_BYTES.contains(&of.collation);
-        let known = of.operators < FIRST_NORMAL_OID && (!collated || by_bytes);
-        known.then(|| Order::of(of.subtype)).flatten()
     }
 
     fn multirange(&self, row: &TypeRow, depth: usize) -> Result<TypeInput> {
@@ -391,7 +382,7 @@ impl InputCatalog {
                 Err(self.refused(row, "has no values that could be read from a text"))
             }
             None => {
-                let why = "cannot be read: its input function is part of an extension";
+                let why = "cannot be read: its input function is not built in, and only a server can run it";
                 Err(self.refused(row, why))
             }
         }

@@ -16,9 +16,6 @@ use crate::settings::SettingProblem;
 use crate::toast::ToastReader;
 use crate::value_types::{TypeChoices, UnknownTypes};
 
-/// Converts a text from UTF-8 to the encoding with this number, if it can be.
-pub type TextEncoder = fn(i32, &[u8]) -> Option<Vec<u8>>;
-
 /// Names and types as one reader of a database wants them printed; shared by its threads.
 #[derive(Debug, Clone)]
 pub struct ValueCatalog {
@@ -49,14 +46,6 @@ impl ValueCatalog {
     #[must_use]
     pub fn with_lc_monetary(mut self, locale: &str) -> Self {
         self.choices = Arc::new(self.choices.with_lc_monetary(locale.to_owned()));
-        self
-    }
-
-    /// Converts what locales say about money to the database's encoding. Without, it is printed
-    /// in UTF-8.
-    #[must_use]
-    pub fn with_encoder(mut self, encoder: TextEncoder) -> Self {
-        self.choices = Arc::new(self.choices.with_encoder(encoder));
         self
     }
 

@@ -11,6 +11,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use pagemill_format::encoding::stored_text;
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::types::document::document_by_oid;
 use pagemill_format::types::money::{MONEY_OID, MoneyFormat};
@@ -23,9 +24,8 @@ use pagemill_format::{Error as FormatError, Oid};
 use crate::column::Column;
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
-use crate::relation::RelationKind;
+use crate::relation::{RelationKind, printable};
 use crate::system_table::Row;
-use crate::value_lookups::TextEncoder;
 
 /// What to do with a type that cannot be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -175,21 +175,16 @@ pub(crate) struct TypeTable {
 pub(crate) struct TypeChoices {
     unknown: UnknownTypes,
     lc_monetary: Option<String>,
-    encoder: Option<TextEncoder>,
     built: Mutex<HashMap<Oid, Arc<ValueType>>>,
 }
 
 impl TypeChoices {
     pub(crate) fn new(unknown: UnknownTypes, lc_monetary: Option<String>) -> Self {
-        Self { unknown, lc_monetary, encoder: None, built: Mutex::default() }
+        Self { unknown, lc_monetary, built: Mutex::default() }
     }
 
     pub(crate) fn with_lc_monetary(&self, locale: String) -> Self {
-        Self { encoder: self.encoder, ..Self::new(self.unknown, Some(locale)) }
-    }
-
-    pub(crate) fn with_encoder(&self, encoder: TextEncoder) -> Self {
-        Self { encoder: Some(encoder), ..Self::new(self.unknown, self.lc_monetary.clone()) }
+        Self::new(self.unknown, Some(locale))
     }
 
     /// How money is printed in a database of this encoding. A server that was never told prints
@@ -204,9 +199,8 @@ impl TypeChoices {
         };
         let format = MoneyFormat::for_locale(locale)
             .ok_or_else(|| refused("whose way to print money is not known"))?;
-        let Some(encoder) = self.encoder else { return Ok(format) };
         format
-            .converted(|text| encoder(encoding, text))
+            .converted(|text| stored_text(encoding, text))
             .ok_or_else(|| refused("whose currency the encoding of the database does not have"))
     }
 }
@@ -364,6 +358,26 @@ pub(crate) fn internal_functions(
     Ok(own.into_iter().filter_map(stands_for).collect())
 }
 
+/// What is known of an output function that is not built in: the library whose code it is.
+fn output_code(database: &Database, function: Oid) -> Result<String> {
+    let mut found = None;
+    database.scan(catalog::PG_PROC, &["oid", "proname", "probin"], |row| {
+        if row.oid(0)? == function {
+            found = Some((row.name(1)?, row.payload(2)?));
+        }
+        Ok(())
+    })?;
+    Ok(match found {
+        Some((name, Some(library))) => format!(
+            "its output function {} is code of the library {}",
+            printable(&name),
+            printable(&library)
+        ),
+        Some((name, None)) => format!("its output function {} is not built in", printable(&name)),
+        None => format!("its output function {function} is missing in pg_proc"),
+    })
+}
+
 struct Builder<'a> {
     types: &'a TypeTable,
     database: &'a Database,
@@ -464,9 +478,9 @@ impl Builder<'_> {
             (Some(output), _) => Ok(output),
             (None, UnknownTypes::Hex) => Ok(TypeOutput::Hex),
             (None, UnknownTypes::Refuse) => Err(Error::refused(format!(
-                "type {} cannot be printed: its output function is part of an extension; \
-                 leave the column out with --columns, or print its bytes with --unknown-types hex",
-                self.name(row)
+                "type {} cannot be printed: {}",
+                self.name(row),
+                output_code(self.database, row.output)?
             ))),
         }
     }
@@ -498,8 +512,7 @@ mod tests {
 
     #[test]
     fn money_is_converted_to_the_encoding_of_the_database() {
-        let encoder: TextEncoder = |encoding, text| (encoding == UTF8).then(|| text.to_vec());
-        let euros = choices(Some("de_DE.UTF-8")).with_encoder(encoder);
+        let euros = choices(Some("de_DE.UTF-8"));
         assert!(euros.money(UTF8).is_ok());
         let error = euros.money(8).unwrap_err().to_string();
         assert!(error.contains("currency") && error.contains("--lc-monetary"), "{error}");

@@ -175,6 +175,17 @@ pub enum CopyOptionError {
         /// The server's major version.
         server_major: u32,
     },
+    /// `*` instead of a list, which the server's version does not take.
+    #[error(
+        "argument to option \"{option}\" must be a list of column names: COPY of PostgreSQL {server_major} takes no * \
+         here (17 and later do)"
+    )]
+    StarTooNew {
+        /// The option's name.
+        option: &'static str,
+        /// The server's major version.
+        server_major: u32,
+    },
     /// An option about columns names one that is not copied.
     #[error("{option} names the column {column:?}, which is not among the columns copied")]
     UnknownColumn {

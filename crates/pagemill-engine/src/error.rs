@@ -25,6 +25,16 @@ pub enum Error {
     /// A row that cannot be loaded.
     #[error(transparent)]
     Copy(#[from] Box<CopyError>),
+    /// Two rows have one key of a unique index.
+    #[error(
+        "duplicate key value violates unique constraint \"{index}\"\nDETAIL:  Key {key} already exists."
+    )]
+    DuplicateKey {
+        /// The index.
+        index: String,
+        /// Its columns and their values: `(a, b)=(1, x)`.
+        key: String,
+    },
     /// An input whose bytes are not what they should unpack as.
     #[error("{input}: damaged {format} data: {reason}")]
     Decompression {
@@ -73,14 +83,27 @@ impl Error {
             Self::Encoding(error) => error.is_usage(),
             Self::Cluster(error) => error.is_usage(),
             Self::Output(_) | Self::Input(_) | Self::Copy(_) | Self::Decompression { .. } => false,
+            Self::DuplicateKey { .. } => false,
             Self::TooManyRejected { .. } | Self::Worker | Self::Threads(_) => false,
         }
     }
 
+    /// True when the work was given up because the process was asked to end.
+    pub fn is_interruption(&self) -> bool {
+        match self {
+            Self::Cluster(error) => error.is_interruption(),
+            Self::Output(error) | Self::Input(error) => error.is_interruption(),
+            _ => false,
+        }
+    }
+
+    /// True for a message in PostgreSQL's words, with lines of its own for detail, hint and context.
+    pub fn has_lines(&self) -> bool {
+        matches!(self, Self::Copy(_) | Self::DuplicateKey { .. })
+    }
+
     /// True when whoever read the output went away.
     pub fn is_broken_pipe(&self) -> bool {
-        let Self::Output(error) = self else { return false };
-        let pagemill_io::ErrorKind::Io(error) = error.kind() else { return false };
-        error.kind() == std::io::ErrorKind::BrokenPipe
+        matches!(self, Self::Output(error) if error.is_broken_pipe())
     }
 }

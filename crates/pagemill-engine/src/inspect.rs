@@ -13,8 +13,8 @@ use pagemill_cluster::data_directory::{read_control, read_version};
 use pagemill_cluster::page_check::check_or_read_again;
 use pagemill_cluster::visibility::{deleter_committed, inserter_committed};
 use pagemill_cluster::{
-    Cluster, ClusterLog, Column, Database, Error as ClusterError, Relation, RelationKind,
-    UnknownTypes, ValueCatalog,
+    Cluster, ClusterLog, Column, Database, Error as ClusterError, Persistence, Relation,
+    RelationKind, UnknownTypes, ValueCatalog,
 };
 use pagemill_format::checksum::page_checksum;
 use pagemill_format::control::ControlFile;
@@ -29,6 +29,7 @@ use pagemill_io::{ForkFiles, Storage};
 
 use crate::encoding::readable_name;
 use crate::error::{Error, Result};
+use crate::table::tail_by_sizes_and_maps;
 
 /// Access methods whose pages have line pointers behind their header: heap, btree, gist, spgist.
 const WITH_LINE_POINTERS: [Oid; 4] = [Oid(2), Oid(403), Oid(783), Oid(4000)];
@@ -59,18 +60,33 @@ pub struct ForkReport {
 ///
 /// # Errors
 /// When directories or sizes cannot be read.
-pub fn forks(cluster: &Cluster, relation: &Relation) -> Result<Vec<ForkReport>> {
+pub fn forks(database: &Database, relation: &Relation) -> Result<Vec<ForkReport>> {
     let mut found = Vec::new();
     for fork in Fork::ALL {
-        let Some(files) = cluster.fork(&relation.base, fork)? else { continue };
-        found.push(ForkReport {
-            fork,
-            blocks: files.blocks(),
-            segments: files.segments().collect(),
-            damage: files.damage().iter().map(ToString::to_string).collect(),
-        });
+        let Some(files) = database.cluster().fork(&relation.base, fork)? else {
+            found.extend(is_lost(relation, fork).then(|| lost_fork(relation, fork)));
+            continue;
+        };
+        let tail = tail_by_sizes_and_maps(database, &relation.class, &files)?;
+        let (path, _) = files.locate(BlockNumber(files.blocks()));
+        let mut damage: Vec<_> = files.damage().iter().map(ToString::to_string).collect();
+        damage.extend(tail.map(|tail| format!("{}: {tail}", path.display())));
+        let segments = files.segments().collect();
+        found.push(ForkReport { fork, blocks: files.blocks(), segments, damage });
     }
     Ok(found)
+}
+
+/// True for a fork that a relation must have. The files of temporary tables have names of their own.
+fn is_lost(relation: &Relation, fork: Fork) -> bool {
+    let class = &relation.class;
+    fork == Fork::Main && class.kind.has_files() && class.persistence != Persistence::Temporary
+}
+
+fn lost_fork(relation: &Relation, fork: Fork) -> ForkReport {
+    let path = relation.base.clone();
+    let damage = vec![format!("{}: the file is missing", path.display())];
+    ForkReport { fork, blocks: 0, segments: vec![(path, None)], damage }
 }
 
 /// A column, with the name of its type.

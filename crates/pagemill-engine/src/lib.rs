@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod byte_scan;
 pub mod clone;
 pub mod copy_cluster;
 mod copy_csv;
@@ -10,10 +9,7 @@ pub mod copy_input;
 mod copy_text;
 pub mod count;
 pub mod damage;
-pub mod encoding;
-mod encoding_tables;
 pub mod error;
-mod euc;
 pub mod export;
 mod fork_pages;
 mod fork_slots;
@@ -45,6 +41,8 @@ pub use generate::{GenerateOptions, GenerateSummary, generate};
 pub use generated_rows::GeneratedTable;
 pub use index_order::{IndexOrder, OrderOptions, OrderSummary};
 pub use load::{LoadOptions, LoadSummary, load};
+use pagemill_format::byte_scan;
+pub use pagemill_format::encoding;
 pub use pagemill_stream::ScanOrder;
 pub use row_source::RowSource;
 pub use scan::Progress;

@@ -9,14 +9,15 @@ use std::path::Path;
 
 use pagemill_cluster::data_directory::GLOBAL_TABLESPACE;
 use pagemill_cluster::{
-    ClassRow, Cluster, Database, DatabaseRow, Error as ClusterError, RelationKind,
+    ClassRow, Cluster, Database, DatabaseRow, Error as ClusterError, Persistence, RelationKind,
 };
 use pagemill_format::{Fork, Oid};
-use pagemill_io::Storage;
+use pagemill_io::{ForkFiles, Storage};
 
 use crate::encoding::encoding_name;
 use crate::error::Result;
 use crate::select::{Selected, is_system_schema};
+use crate::table::tail_by_sizes_and_maps;
 
 /// A database of the cluster.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ pub struct DatabaseEntry {
     pub tablespace: Box<[u8]>,
     /// Bytes of its files, in all tablespaces.
     pub bytes: u64,
+    /// Its directory in its default tablespace is not there.
+    pub is_missing: bool,
 }
 
 /// A relation of a database.
@@ -42,6 +45,8 @@ pub struct RelationEntry {
     pub bytes: u64,
     /// Bytes of all forks of its TOAST table, where it has one.
     pub toast_bytes: Option<u64>,
+    /// What of its files is not there, as far as their names and sizes tell: `the file is missing`.
+    pub lost: Vec<String>,
 }
 
 impl RelationEntry {
@@ -67,10 +72,16 @@ pub fn databases(cluster: &Cluster) -> Result<Vec<DatabaseEntry>> {
             encoding: encoding_name(row.encoding).unwrap_or_default(),
             tablespace: named.unwrap_or_else(number),
             bytes: database_bytes(cluster, row.oid, tablespaces.keys())?,
+            is_missing: !has_directory(cluster, &row)?,
             row,
         })
     };
     rows.into_iter().map(entry).collect()
+}
+
+fn has_directory(cluster: &Cluster, row: &DatabaseRow) -> Result<bool> {
+    let directory = cluster.tablespace_path(row.tablespace, row.oid);
+    Ok(cluster.storage().exists(&directory).map_err(ClusterError::from)?)
 }
 
 fn database_bytes<'a>(
@@ -140,34 +151,73 @@ pub fn is_listed(class: &ClassRow) -> bool {
 }
 
 fn entry(database: &Database, relation: Selected) -> Result<RelationEntry> {
-    let (blocks, bytes) = fork_sizes(database, &relation.class)?;
+    let found = fork_sizes(database, &relation.class)?;
     let toast = database.class(relation.class.toast);
-    let toast_bytes = toast.map(|toast| fork_sizes(database, toast)).transpose()?;
-    Ok(RelationEntry { relation, blocks, bytes, toast_bytes: toast_bytes.map(|(_, bytes)| bytes) })
+    let toast = toast.map(|toast| fork_sizes(database, toast)).transpose()?;
+    let mut lost = found.lost;
+    lost.extend(
+        toast.iter().flat_map(|toast| &toast.lost).map(|what| format!("TOAST table: {what}")),
+    );
+    let toast_bytes = toast.map(|toast| toast.bytes);
+    Ok(RelationEntry { relation, blocks: found.blocks, bytes: found.bytes, toast_bytes, lost })
 }
 
-/// Blocks of the main fork, and bytes of all forks; none where the whole tablespace is gone, so
-/// that what is left can still be listed.
-fn fork_sizes(database: &Database, class: &ClassRow) -> Result<(u32, u64)> {
-    let (mut blocks, mut bytes) = (0, 0u64);
+#[derive(Debug, Default)]
+struct ForkSizes {
+    /// Blocks of the main fork.
+    blocks: u32,
+    /// Bytes of all forks.
+    bytes: u64,
+    lost: Vec<String>,
+}
+
+/// Where the whole tablespace is gone, that is what is lost, so that what is left can still be listed.
+fn fork_sizes(database: &Database, class: &ClassRow) -> Result<ForkSizes> {
+    let mut found = ForkSizes::default();
     if !class.kind.has_files() {
-        return Ok((blocks, bytes));
+        return Ok(found);
     }
-    let base = database.base_path(class)?;
+    let (cluster, base) = (database.cluster(), database.base_path(class)?);
     for fork in Fork::ALL {
-        let files = match database.cluster().fork(&base, fork) {
-            Ok(Some(files)) => files,
-            Ok(None) => continue,
-            Err(ClusterError::MissingTablespace { .. }) => break,
-            Err(ClusterError::Io(error)) if error.is_not_found() => continue,
+        let files = match cluster.fork(&base, fork) {
+            Ok(files) => files,
+            Err(ClusterError::MissingTablespace { .. }) => {
+                found.lost.push("the tablespace is missing".into());
+                return Ok(found);
+            }
+            Err(ClusterError::Io(error)) if error.is_not_found() => {
+                found.lost.push("the directory of the database is missing".into());
+                return Ok(found);
+            }
             Err(error) => return Err(error.into()),
         };
-        bytes = bytes.saturating_add(files.bytes());
-        if fork == Fork::Main {
-            blocks = files.blocks();
-        }
+        found.add(database, class, fork, files.as_ref())?;
     }
-    Ok((blocks, bytes))
+    Ok(found)
+}
+
+impl ForkSizes {
+    fn add(
+        &mut self,
+        database: &Database,
+        class: &ClassRow,
+        fork: Fork,
+        files: Option<&ForkFiles>,
+    ) -> Result<()> {
+        // The files of temporary tables have names of their own, and are nobody's any more.
+        let is_lost = fork == Fork::Main && class.persistence != Persistence::Temporary;
+        let Some(files) = files else {
+            self.lost.extend(is_lost.then(|| "the file is missing".to_owned()));
+            return Ok(());
+        };
+        self.bytes = self.bytes.saturating_add(files.bytes());
+        self.lost.extend(files.damage().iter().map(|damage| damage.finding()));
+        if fork == Fork::Main {
+            self.blocks = files.blocks();
+            self.lost.extend(tail_by_sizes_and_maps(database, class, files)?);
+        }
+        Ok(())
+    }
 }
 
 /// The tablespace a relation is in, by number.

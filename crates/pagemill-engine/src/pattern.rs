@@ -41,6 +41,20 @@ pub enum PatternError {
         /// The database being read.
         current: String,
     },
+    /// There is nothing in the pattern, or in the part for a name.
+    #[error("{pattern:?} names nothing: name a table, or * for all")]
+    Empty {
+        /// The pattern.
+        pattern: String,
+    },
+    /// A double quote is opened and not closed.
+    #[error(
+        "{pattern:?} opens a double quote and does not close it; put a shell's single quotes around the whole"
+    )]
+    UnclosedQuote {
+        /// The pattern.
+        pattern: String,
+    },
     /// The pattern's regular expression is malformed.
     #[error("{pattern:?} is not a valid pattern: {reason}; put double quotes around plain names")]
     Malformed {
@@ -253,7 +267,13 @@ fn split(text: &str, most_parts: usize) -> Result<Vec<PartText>, PatternError> {
             _ => part.push_char(ch.to_ascii_lowercase(), false),
         }
     }
+    if quoted {
+        return Err(PatternError::UnclosedQuote { pattern: text.to_owned() });
+    }
     done.push(part);
+    if done.iter().any(|part| part.spelling.is_empty()) {
+        return Err(PatternError::Empty { pattern: text.to_owned() });
+    }
     if done.len() > most_parts {
         return Err(PatternError::TooManyDots { pattern: text.to_owned() });
     }

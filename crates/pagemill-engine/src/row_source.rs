@@ -29,8 +29,11 @@ pub struct RowSource<'a> {
     pub(crate) database: &'a Database,
     selected: Selected,
     pub(crate) named: Relation,
-    /// The partitions; `None` when the relation has its own rows.
+    /// The partitions, in the order of a server's scan where that is known; `None` when the relation has its own
+    /// rows.
     pub(crate) partitions: Option<Vec<Relation>>,
+    /// The order of some partition key is not known here.
+    in_oid_order: bool,
 }
 
 impl<'a> RowSource<'a> {
@@ -46,14 +49,19 @@ impl<'a> RowSource<'a> {
     }
 
     fn new(database: &'a Database, selected: Selected, named: Relation) -> Result<Self> {
-        let partitions = match named.class.kind {
-            RelationKind::PartitionedTable => {
-                let leaves = database.leaf_partitions(&named.class)?;
-                Some(database.relations(&leaves)?)
-            }
-            _ => None,
-        };
-        Ok(Self { database, selected, named, partitions })
+        let (mut partitions, mut in_oid_order) = (None, false);
+        if named.class.kind == RelationKind::PartitionedTable {
+            let found = database.leaf_partitions(&named.class)?;
+            partitions = Some(database.relations(&found.leaves)?);
+            in_oid_order = !found.unordered.is_empty();
+        }
+        Ok(Self { database, selected, named, partitions, in_oid_order })
+    }
+
+    /// True when partitions come in the order of their OIDs, and not in that of a server's scan, as the order of
+    /// the values of some partition key is not known here.
+    pub fn is_in_oid_order(&self) -> bool {
+        self.in_oid_order
     }
 
     /// The relation that was named.

@@ -15,7 +15,7 @@ use pagemill_format::{Error as FormatError, Oid};
 
 use crate::copy_format::CopyFormat;
 use crate::encoding::{Transcoder, readable_name, utf8_name};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// `int4` in `pg_type`.
 const INT4: Oid = Oid(23);
@@ -60,7 +60,29 @@ pub(crate) fn printed_columns(
             names.iter().map(|name| position_of(relation, encoding, name)).collect::<Result<_>>()?
         }
     };
-    positions.into_iter().map(|position| printed_column(catalog, relation, position)).collect()
+    let (mut columns, mut reasons) = (Vec::new(), Vec::new());
+    for position in positions {
+        match printed_column(catalog, relation, position) {
+            Ok(column) => columns.push(column),
+            Err(pagemill_cluster::Error::Refused(reason)) => {
+                let name = relation.columns[position].display_name();
+                reasons.push(format!("column {name}: {reason}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if reasons.is_empty() { Ok(columns) } else { Err(unprintable(relation, &reasons)) }
+}
+
+/// All columns that cannot be printed are named at once, so that one look tells what to leave out.
+#[cold]
+fn unprintable(relation: &Relation, reasons: &[String]) -> Error {
+    let reason = format!(
+        "{}: {}; leave such columns out with --columns, or print their bytes with --unknown-types hex",
+        relation.display_name(),
+        reasons.join("; ")
+    );
+    pagemill_cluster::Error::refused(reason).into()
 }
 
 fn all_columns(columns: &[Column]) -> Vec<usize> {
@@ -95,16 +117,9 @@ fn printed_column(
     catalog: &ValueCatalog,
     relation: &Relation,
     position: usize,
-) -> Result<PrintedColumn> {
+) -> Result<PrintedColumn, pagemill_cluster::Error> {
     let column = &relation.columns[position];
-    let value_type = catalog.value_type(column.type_oid).map_err(|error| match error {
-        pagemill_cluster::Error::Refused(reason) => pagemill_cluster::Error::refused(format!(
-            "column {} of {}: {reason}",
-            column.display_name(),
-            relation.display_name()
-        )),
-        other => other,
-    })?;
+    let value_type = catalog.value_type(column.type_oid)?;
     Ok(PrintedColumn {
         position,
         name: column.name.clone(),

@@ -6,13 +6,13 @@
 
 use std::ops::Range;
 
-use pagemill_cluster::{Cluster, Error as ClusterError};
+use pagemill_cluster::Cluster;
 use pagemill_format::BlockNumber;
 use pagemill_io::ForkFiles;
 use pagemill_stream::sync_scans::JoinedScan;
 use pagemill_stream::{ReadStreamOptions, ScanOrder};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::table::{Shares, Table};
 
 /// How to scan.
@@ -116,7 +116,7 @@ pub(crate) fn check_start(name: &str, files: &ForkFiles, order: ScanOrder) -> Re
                 None => "it has no blocks".into(),
             };
             let reason = format!("a scan of {name} cannot begin with block {start}: {last}");
-            Err(ClusterError::refused(reason).into())
+            Err(Error::Usage(reason))
         }
         _ => Ok(()),
     }

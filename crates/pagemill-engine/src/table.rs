@@ -6,16 +6,19 @@
 
 use std::ops::Range;
 
+use pagemill_cluster::lost_tail::{may_have_lost_its_tail, witness_in_maps};
 use pagemill_cluster::{
     ClassRow, Cluster, Damage, Database, Error as ClusterError, Persistence, Relation, RelationKind,
 };
-use pagemill_format::{BlockNumber, Fork, SEGMENT_BLOCKS};
+use pagemill_format::{BlockNumber, Fork};
 use pagemill_io::{DEFAULT_EFFECTIVE_IO_CONCURRENCY, ForkFiles};
 use pagemill_stream::{ReadStreamOptions, ScanOrder};
 
-use crate::damage::{DamageLog, file_damage};
+use crate::count::count;
+use crate::damage::{DamageLog, OnDamage, file_damage};
 use crate::error::Result;
 use crate::list::tablespace_of;
+use crate::scan::Progress;
 use crate::scan_plan::ScanOptions;
 
 /// A table ready to be scanned.
@@ -207,30 +210,97 @@ pub(crate) fn refuse_unreadable(database: &Database, relation: &Relation) -> Res
     Ok(())
 }
 
-/// A lost last segment leaves no gap. But where all segments before it are full, the size noted
-/// by the last vacuum or analyze tells of it: a truncation would have corrected that.
+/// The first of what the files of a table have lost, whether that leaves a gap or not.
+///
+/// # Errors
+/// When the catalogs, a directory or the size of a file cannot be read.
+pub(crate) fn first_loss(
+    database: &Database,
+    relation: &Relation,
+    files: &ForkFiles,
+) -> Result<Option<Damage>> {
+    match file_damage(files).into_iter().next() {
+        None => missing_tail(database, relation, files),
+        found => Ok(found),
+    }
+}
+
+/// A lost last segment leaves no gap, and neither does a file that was emptied. But where all segments before it are
+/// full, the size noted by the last vacuum or analyze tells of it, as a truncation would have corrected that, and so
+/// does what is kept beside the table.
 fn missing_tail(
     database: &Database,
     relation: &Relation,
     files: &ForkFiles,
 ) -> Result<Option<Damage>> {
-    let (blocks, noted) = (files.blocks(), relation.class.pages);
-    let full = blocks > 0 && blocks % SEGMENT_BLOCKS == 0;
-    let suspicious = full && noted > blocks && files.damage().is_empty();
-    if !suspicious || !database.cluster().is_clean() {
+    let (class, blocks) = (&relation.class, files.blocks());
+    let (path, _) = files.locate(BlockNumber(blocks));
+    if let Some(found) = tail_by_sizes_and_maps(database, class, files)? {
+        return Ok(Some(Damage::in_file(path, found)));
+    }
+    if !is_trusted_end(database.cluster(), files) {
         return Ok(None);
     }
-    let (path, _) = files.locate(BlockNumber(blocks));
-    let what = format!(
-        "fork main, blocks {blocks} to {}: the segment file is missing: pg_class knows of {noted} \
-         blocks",
-        noted - 1
-    );
-    Ok(Some(Damage::in_file(path, what)))
+    if let Some(found) = database.tail_witness_in_indexes(class.oid, blocks)? {
+        return Ok(Some(Damage::in_file(path, found.loss(blocks))));
+    }
+    if blocks == 0 && has_long_values(database, class)? {
+        let what = "fork main, from block 0 on: the file is empty: its TOAST table has long values of its rows";
+        return Ok(Some(Damage::in_file(path, what)));
+    }
+    Ok(None)
+}
+
+/// What the size that `pg_class` notes and the maps tell of a lost end of a main fork, without a look at indexes.
+///
+/// # Errors
+/// When a directory or the size of a file cannot be read.
+pub(crate) fn tail_by_sizes_and_maps(
+    database: &Database,
+    class: &ClassRow,
+    files: &ForkFiles,
+) -> Result<Option<String>> {
+    let (blocks, noted) = (files.blocks(), class.pages);
+    if !is_trusted_end(database.cluster(), files) {
+        return Ok(None);
+    }
+    // A table that was truncated by the transaction that made it keeps what was noted before.
+    if blocks > 0 && noted > blocks {
+        return Ok(Some(format!(
+            "fork main, blocks {blocks} to {}: the segment file is missing: pg_class knows of {noted} \
+             blocks",
+            noted - 1
+        )));
+    }
+    if blocks == 0 && class.kind == RelationKind::Sequence {
+        return Ok(Some(
+            "fork main, block 0: the file is empty, and a sequence has one block".into(),
+        ));
+    }
+    let found = witness_in_maps(database.cluster(), &database.base_path(class)?, blocks)?;
+    Ok(found.map(|found| found.loss(blocks)))
+}
+
+/// True for a main fork that may have lost its end unseen, in a cluster where others can be asked.
+fn is_trusted_end(cluster: &Cluster, files: &ForkFiles) -> bool {
+    let is_asked = cluster.is_clean() && !cluster.is_live() && files.fork() == Fork::Main;
+    is_asked && files.damage().is_empty() && may_have_lost_its_tail(files.blocks())
+}
+
+/// True when the TOAST table of an empty table has chunks that nobody deleted: a row takes its own along when it
+/// goes. What cannot be read says nothing.
+fn has_long_values(database: &Database, class: &ClassRow) -> Result<bool> {
+    let Some(toast) = database.class(class.toast) else { return Ok(false) };
+    let mut damage = DamageLog::new(OnDamage::Skip);
+    let table = Table::open(database, database.relation(toast)?, &mut damage)?;
+    let options = ScanOptions::default();
+    let chunks = count(database.cluster(), &table, options, &Progress::default(), &mut damage);
+    Ok(chunks.is_ok_and(|chunks| chunks > 0))
 }
 
 #[cfg(test)]
 mod tests {
+    use pagemill_format::SEGMENT_BLOCKS;
     use proptest::prelude::*;
 
     use super::*;

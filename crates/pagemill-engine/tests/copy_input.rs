@@ -402,7 +402,7 @@ fn told_rows(rows: &mut Rows<'_>, table: Table) -> pagemill_engine::Result<Strin
 /// What is read here, told as the server tells it.
 fn own_answer(case: &Case, file: &Path, server_major: u32) -> String {
     let (table, columns) = (case.table, case.table.columns());
-    let target = CopyTarget { columns, encoding: UTF8, server_major };
+    let target = CopyTarget { relation: table.name(), columns, encoding: UTF8, server_major };
     let rules = match CopyRules::new(&case.options, target) {
         Ok(rules) => rules,
         Err(refused) => return format!("refused {refused}"),
@@ -425,7 +425,7 @@ fn own_answer(case: &Case, file: &Path, server_major: u32) -> String {
     match result {
         Ok(()) => told,
         Err(Error::Copy(error)) => {
-            let context = format!("COPY {}, {}", table.name(), error.context());
+            let context = error.context();
             let hint = error.hint.unwrap_or_default();
             let told = [&error.message, hint, &context].map(|part| hex(Some(part.as_bytes())));
             format!("error {}", told.join(" "))

@@ -16,8 +16,7 @@ use crate::index_tuple_builder::{
     HEADER_BYTES, Truncation, entry_key_end, entry_tid, has_nulls, key_start,
 };
 use crate::tuple::AttributeLayout;
-use crate::types::order::ValueOrder;
-use crate::varlena::{self, Varlena};
+use crate::types::order::{ValueOrder, stored_payload};
 
 /// A key column of an index.
 #[derive(Debug, Clone)]
@@ -60,27 +59,7 @@ impl KeyColumn {
     /// A value as it lies in the tuple, without its header. What cannot be read counts as empty.
     #[inline]
     fn payload<'t>(&self, value: &'t [u8]) -> Cow<'t, [u8]> {
-        match self.layout.len {
-            -1 => match value {
-                [header, payload @ ..] if header & 1 == 1 && *header != 1 => Cow::Borrowed(payload),
-                _ => varlena_payload(value),
-            },
-            -2 => Cow::Borrowed(value.split_last().map_or(value, |(_, text)| text)),
-            _ => Cow::Borrowed(value),
-        }
-    }
-}
-
-fn varlena_payload(value: &[u8]) -> Cow<'_, [u8]> {
-    match Varlena::parse(value) {
-        Ok(Varlena::Plain(payload)) => Cow::Borrowed(payload),
-        Ok(Varlena::Compressed { raw_bytes, method, data }) => {
-            let mut payload = Vec::new();
-            // On damage nothing is appended.
-            let _ = varlena::decompress(method, data, raw_bytes, &mut payload);
-            Cow::Owned(payload)
-        }
-        _ => Cow::Borrowed(&[]),
+        stored_payload(self.layout.len, value)
     }
 }
 

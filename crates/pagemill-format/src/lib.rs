@@ -3,21 +3,27 @@
 
 pub mod btree;
 pub mod btree_builder;
+pub mod byte_scan;
 pub mod checksum;
 pub mod control;
+pub mod encoding;
 pub mod encoding_names;
+mod encoding_tables;
 pub mod error;
+mod euc;
+pub mod expression;
+pub mod expression_tree;
 pub mod free_space_map_builder;
 pub mod heap_builder;
 pub mod ids;
 pub mod index_key_order;
 pub mod index_tuple_builder;
 pub mod lz4;
+pub mod node_tree;
 #[cfg(test)]
 mod noise;
 pub mod page;
 pub mod page_builder;
-pub mod partition_bound;
 pub mod partition_hash;
 pub mod pglz;
 pub mod pglz_compression;

@@ -63,13 +63,19 @@ impl Storage {
         }
     }
 
-    /// Makes a directory that its owner may enter, and the group where it may enter the one above. Syncs nothing.
+    /// Makes a directory that its owner may enter, and the group where it may enter the one above, or where the cluster
+    /// [lets it](Self::with_modes_of). Syncs nothing.
     ///
     /// # Errors
     /// Names the directory.
     pub fn create_dir(&self, path: &Path) -> Result<()> {
         let made = self.file_system().create_dir(path);
-        made.map_err(|error| Error::new(error, path))
+        made.map_err(|error| Error::new(error, path))?;
+        let Some(modes) = self.modes() else { return Ok(()) };
+        match self.file_system().set_access_like(path, &modes.data_directory) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+            set => set.map_err(|error| Error::new(error, path)),
+        }
     }
 
     /// Removes a directory with everything in it, if it is there. Syncs the directory it was in.
@@ -308,6 +314,26 @@ mod tests {
         let masked = mode("all");
         assert_eq!(mode("group"), 0o640 & (masked | 0o600));
         assert_eq!(mode("shared") & 0o040, masked & 0o040);
+    }
+
+    #[test]
+    fn what_is_made_in_a_cluster_has_the_modes_of_its_data_directory_and_not_those_of_its_parent() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (dir, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let allow = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for (number, of_data, of_parent) in [(1, 0o750, 0o700), (2, 0o700, 0o750)] {
+            allow(data.path(), of_data);
+            allow(dir.path(), of_parent);
+            let storage = Storage::real().with_modes_of(data.path());
+            let (file, directory) = (format!("file{number}"), format!("directory{number}"));
+            let (file, directory) = (dir.path().join(file), dir.path().join(directory));
+            storage.create_file(&file, &dir.path().join("temporary"), b"").unwrap();
+            storage.create_dir(&directory).unwrap();
+            assert_eq!((mode(&file), mode(&directory)), (of_data & 0o640, of_data));
+        }
     }
 
     #[test]

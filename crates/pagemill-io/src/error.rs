@@ -35,6 +35,9 @@ pub enum ErrorKind {
     /// What was named is no directory.
     #[error("not a directory: name the directory, not a file in it")]
     NotADirectory,
+    /// Symbolic links on the way lead to each other (ELOOP).
+    #[error("its symbolic links lead in a circle: correct the link")]
+    LinkLoop,
     /// The operating system refused.
     #[error("permission denied: run as the user who owns the data directory")]
     Permission,
@@ -100,6 +103,12 @@ pub enum ErrorKind {
         /// What failed first.
         reason: String,
     },
+    /// The process was asked to end (see [`crate::watch_interrupts`]), so this was not done any more.
+    #[error("interrupted")]
+    Interrupted,
+    /// The stream was closed when the process began.
+    #[error("it is closed")]
+    Closed,
     /// A way to read that the platform does not offer, and why.
     #[error("{0}")]
     Refused(String),
@@ -134,6 +143,9 @@ impl From<io::Error> for ErrorKind {
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
             io::ErrorKind::FileTooLarge => Self::FileTooLarge,
             io::ErrorKind::AlreadyExists => Self::Exists,
+            _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+                Self::LinkLoop
+            }
             // EPERM is no matter of the file's owner: it is how a sandbox forbids a call.
             io::ErrorKind::PermissionDenied
                 if error.raw_os_error() != Some(rustix::io::Errno::PERM.raw_os_error()) =>
@@ -167,6 +179,17 @@ impl fmt::Display for Place {
             (None, Some(offset)) => write!(f, ": offset {offset}"),
             (None, None) => Ok(()),
         }
+    }
+}
+
+/// Long work asks this again and again, and gives up where it is an error. `path` is what is worked on.
+///
+/// # Errors
+/// [`ErrorKind::Interrupted`] once a signal came that is [watched](crate::watch_interrupts).
+pub fn check_interrupt(path: &Path) -> Result<()> {
+    match pagemill_sys::interrupted() {
+        true => Err(Error::new(ErrorKind::Interrupted, path)),
+        false => Ok(()),
     }
 }
 
@@ -223,6 +246,16 @@ impl Error {
     /// True when there is a file of the name already.
     pub fn is_exists(&self) -> bool {
         matches!(self.kind, ErrorKind::Exists)
+    }
+
+    /// True when something was given up because the process was asked to end.
+    pub fn is_interruption(&self) -> bool {
+        matches!(self.kind, ErrorKind::Interrupted)
+    }
+
+    /// True when whoever read what is written went away.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(&self.kind, ErrorKind::Io(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
     /// True when the file is not there.

@@ -15,6 +15,8 @@
 //! `copy_file_range` may share blocks by itself (XFS, btrfs) or let a server copy (NFS): what it truly did is asked of
 //! the file system afterwards ([`CopiedFile::shared_bytes`]).
 //!
+//! Holes stay holes, by whatever method: a sparse file that is read and written gets only the bytes that take space.
+//!
 //! Invariants: the new file has all bytes that the old one had when it was opened, or there is no new file; nothing is
 //! durable before [`CopiedFile::sync`]; each piece is told to the caller once, in the order of the file.
 
@@ -168,6 +170,28 @@ impl Storage {
 }
 
 impl Storage {
+    /// How many bytes of a file take space, holes left out.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn bytes_without_holes(&self, path: &Path) -> Result<u64> {
+        let file = self.open(path)?;
+        let (mut bytes, mut offset) = (0, 0);
+        loop {
+            match file.data_from(offset) {
+                Ok(Some(data)) => {
+                    bytes += data.end - data.start;
+                    offset = data.end;
+                }
+                Ok(None) => return Ok(bytes),
+                Err(error) if is_refusal(&error) => {
+                    return file.len().map_err(|error| Error::new(error, path));
+                }
+                Err(error) => return Err(Error::new(error, path)),
+            }
+        }
+    }
+
     /// Tries whether a new file in `directory` could share the blocks of the file `from`, on a file that is gone
     /// afterwards; `None` when it can, else why not.
     ///

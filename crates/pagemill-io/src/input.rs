@@ -10,6 +10,9 @@
 //! uses its bytes asks [`MappedInput::check`] afterwards, before it believes what it saw. A file
 //! that grows is read to the size it had when it was opened.
 //!
+//! A stream that has no bytes yet is waited for with an eye on [`check_interrupt`]: whoever writes to a pipe may never do
+//! it again, and a signal has to end the work all the same.
+//!
 //! Each read call is counted, as for relations; EINTR is no failure, and a file that ends before
 //! the size it had is a short read.
 
@@ -19,11 +22,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use pagemill_sys::{MapAdvice, Mapping};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, check_interrupt};
 use crate::seam::File;
 use crate::storage::Storage;
+
+/// How long a stream is waited for before it is asked whether the process is to end, in nanoseconds.
+const ASK_EVERY: i64 = 100_000_000;
 
 /// A regular file as memory.
 #[derive(Debug)]
@@ -145,13 +152,27 @@ impl InputStream {
         Ok(Self { storage: storage.clone(), source: Source::Descriptor(fd), path })
     }
 
+    /// The bytes of standard input.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Closed`] when it was closed as the process began, and when it cannot be copied.
+    pub fn standard(storage: &Storage) -> Result<Self> {
+        let name = "standard input";
+        if pagemill_sys::standard_input_was_closed() {
+            return Err(Error::new(ErrorKind::Closed, name));
+        }
+        Self::stream(storage, io::stdin(), name)
+    }
+
     /// The bytes of a file, from its beginning; of a pipe under that name, those somebody writes to it.
     ///
     /// # Errors
     /// When it cannot be opened.
     pub fn open(storage: &Storage, path: &Path) -> Result<Self> {
         let source = if is_special(path) {
-            let open = || rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+            // Without NONBLOCK a pipe that nobody writes to yet would hold the caller where no signal is seen.
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+            let open = || rustix::fs::open(path, flags, Mode::empty());
             let opened = rustix::io::retry_on_intr(open);
             let refused = |error| Error::new(ErrorKind::Io(io::Error::from(error)), path);
             Source::Descriptor(opened.map_err(refused)?)
@@ -176,6 +197,9 @@ impl InputStream {
     pub fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
         loop {
             let begin = self.storage.call_begins();
+            if let Source::Descriptor(fd) = &self.source {
+                wait_for_bytes(fd, &self.path)?;
+            }
             let outcome = match &self.source {
                 Source::Descriptor(fd) => rustix::io::read(fd, &mut *buf).map_err(io::Error::from),
                 Source::File { file, offset, .. } => file.read_at(buf, *offset),
@@ -183,7 +207,7 @@ impl InputStream {
             let waited = self.storage.call_took(begin);
             self.storage.counters().record_read(*outcome.as_ref().unwrap_or(&0), waited);
             match outcome {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_to_be_repeated(&error) => {}
                 Err(error) => return Err(Error::new(error, &self.path)),
                 Ok(0) if !buf.is_empty() => return self.ended(),
                 Ok(count) => {
@@ -207,6 +231,23 @@ impl InputStream {
                 Err(Error::new(kind, &self.path))
             }
             _ => Ok(0),
+        }
+    }
+}
+
+/// True for a call that a signal cut short, or that found a stream without bytes after all.
+fn is_to_be_repeated(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
+}
+
+/// Waits until there is something to read, or the end. What cannot be waited for is left to the read itself.
+fn wait_for_bytes(fd: &OwnedFd, path: &Path) -> Result<()> {
+    let patience = Timespec { tv_sec: 0, tv_nsec: ASK_EVERY };
+    loop {
+        check_interrupt(path)?;
+        match poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&patience)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            _ => return Ok(()),
         }
     }
 }

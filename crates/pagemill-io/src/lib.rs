@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod counters;
+mod creation_modes;
 mod directory_changes;
 pub mod error;
 mod failed_sync;
@@ -17,6 +18,7 @@ pub mod mapped_writes;
 mod memory_limit;
 pub mod method_use;
 pub mod output;
+mod partial_file;
 pub mod place;
 pub mod probe;
 pub mod queued_reads;
@@ -37,7 +39,7 @@ pub mod write_settings;
 
 pub use counters::{Counters, CountersSnapshot};
 pub use directory_changes::HeldLock;
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Result, check_interrupt};
 pub use file_copy::{CopiedFile, CopiedPiece, CopyMethod};
 pub use file_damage::{FileDamage, FileDamageKind};
 pub use file_extension::{FileExtendMethod, FileExtension};
@@ -48,7 +50,10 @@ pub use mapped_blocks::MappedBlocks;
 pub use mapped_writes::MappedWrites;
 pub use method_use::MethodUse;
 pub use output::Output;
-pub use pagemill_sys::{MapAdvice, WriteBack, interrupted, watch_interrupts};
+pub use pagemill_sys::{
+    MapAdvice, WriteBack, end_by, interrupted, interrupted_by, standard_input_was_closed,
+    standard_output_was_closed, survive_file_size_limit, watch_interrupts,
+};
 pub use place::Place;
 pub use probe::device;
 pub use queued_reads::{QueuedReads, ReadHints, Ticket};

@@ -1,10 +1,9 @@
 //! Where results go: a file that appears under its name only when it is whole, or a stream.
 //!
-//! A file is written under a temporary name beside its target and renamed by [`Output::finish`];
-//! dropped unfinished, it is removed. So nobody ever sees half a file, and an older file of the
-//! same name stays until the new one is complete. A process that was killed leaves its file behind,
-//! under a name that later ones pass over. What is there already and is no regular file (a
-//! device, a pipe) is written to as it is: renaming would replace it.
+//! A file has no name, or a temporary one beside its target, until [`Output::finish`] (see `partial_file.rs`); dropped
+//! unfinished, it is gone. So nobody ever sees half a file, and an older file of the same name stays until the new one is
+//! complete. What a killed process left, where there are no nameless files, the next one removes. What is there already
+//! and is no regular file (a device, a pipe) is written to as it is: renaming would replace it.
 //!
 //! Each write call is counted, as every read is.
 
@@ -15,10 +14,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::partial_file::{self, Partial};
 use crate::storage::Storage;
-
-/// Files left behind by killed processes of the same id that are passed over.
-const MOST_LEFT_BEHIND: u32 = 1000;
 
 /// An open destination for bytes.
 #[derive(Debug)]
@@ -27,8 +24,8 @@ pub struct Output {
     fd: OwnedFd,
     /// The name for messages, and of the finished file.
     target: PathBuf,
-    /// What the file is called until it is finished; `None` for a stream.
-    temporary: Option<PathBuf>,
+    /// What the file is until it is finished; `None` for a stream.
+    partial: Option<Partial>,
 }
 
 impl Output {
@@ -40,7 +37,19 @@ impl Output {
     pub fn stream(storage: &Storage, fd: impl AsFd, name: &str) -> Result<Self> {
         let target = PathBuf::from(name);
         let fd = fd.as_fd().try_clone_to_owned().map_err(|error| Error::new(error, &target))?;
-        Ok(Self { storage: storage.clone(), fd, target, temporary: None })
+        Ok(Self { storage: storage.clone(), fd, target, partial: None })
+    }
+
+    /// Standard output.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Closed`] when it was closed as the process began, and when it cannot be copied.
+    pub fn standard(storage: &Storage) -> Result<Self> {
+        let name = "standard output";
+        if pagemill_sys::standard_output_was_closed() {
+            return Err(Error::new(ErrorKind::Closed, name));
+        }
+        Self::stream(storage, io::stdout(), name)
     }
 
     /// An output to the file `path`, which comes to be when the output is finished.
@@ -51,18 +60,18 @@ impl Output {
         let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let is_special = std::fs::metadata(&target).is_ok_and(|found| !found.is_file());
         let opened = if is_special {
-            open(&target, OFlags::WRONLY).map(|fd| (fd, None))
+            open(&target).map(|fd| (fd, None))
         } else {
-            create_beside(&target).map(|(fd, name)| (fd, Some(name)))
+            partial_file::create(&target).map(|(fd, partial)| (fd, Some(partial)))
         };
         // The system's own words for all but a missing directory: the remedies of reading are others.
         let kind = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => ErrorKind::NotFound,
             _ => ErrorKind::Io(error),
         };
-        let (fd, temporary) =
+        let (fd, partial) =
             opened.map_err(|error| Error::new(kind(io::Error::from(error)), path))?;
-        Ok(Self { storage: storage.clone(), fd, target, temporary })
+        Ok(Self { storage: storage.clone(), fd, target, partial })
     }
 
     /// Writes all of `bytes`; short and interrupted calls are repeated.
@@ -94,50 +103,22 @@ impl Output {
     /// # Errors
     /// When it cannot be renamed.
     pub fn finish(mut self) -> Result<()> {
-        let Some(temporary) = self.temporary.take() else { return Ok(()) };
-        std::fs::rename(&temporary, &self.target).map_err(|error| {
-            // The name could not be given; what was written is of no use to anybody.
-            let _ = std::fs::remove_file(&temporary);
-            Error::new(error, &self.target)
-        })
+        let Some(partial) = self.partial.take() else { return Ok(()) };
+        partial_file::name(&self.fd, partial, &self.target)
+            .map_err(|error| Error::new(error, &self.target))
     }
 }
 
 impl Drop for Output {
     fn drop(&mut self) {
-        if let Some(temporary) = &self.temporary {
-            // Nothing can be done about a failure, and the name says what the file is.
-            let _ = std::fs::remove_file(temporary);
+        if let Some(partial) = &self.partial {
+            partial_file::remove(partial);
         }
     }
 }
 
-fn open(path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::from_bits_truncate(0o666))
-}
-
-/// Makes a file of a name beside the target that nobody uses. The process id makes it so, unless
-/// a killed process of that id left its own behind; then a number does.
-fn create_beside(target: &Path) -> rustix::io::Result<(OwnedFd, PathBuf)> {
-    let mut attempt = 0;
-    loop {
-        let name = temporary_name(target, attempt);
-        match open(&name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
-            Err(rustix::io::Errno::EXIST) if attempt < MOST_LEFT_BEHIND => attempt += 1,
-            opened => return opened.map(|fd| (fd, name)),
-        }
-    }
-}
-
-fn temporary_name(target: &Path, attempt: u32) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(format!(".{}", std::process::id()));
-    if attempt > 0 {
-        name.push(format!(".{attempt}"));
-    }
-    name.push(".partial");
-    target.with_file_name(name)
+fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
 #[cfg(test)]
@@ -162,20 +143,6 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         let counted = storage.counters().snapshot();
         assert_eq!((counted.write_calls, counted.bytes_written), (2, 9));
-    }
-
-    #[test]
-    fn a_file_that_a_killed_process_of_the_same_id_left_behind_is_passed_over() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("t.txt");
-        let left = temporary_name(&path, 0);
-        std::fs::write(&left, b"left").unwrap();
-        let mut output = Output::file(&Storage::real(), &path).unwrap();
-        output.write_all(b"whole").unwrap();
-        output.finish().unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
-        assert_eq!(std::fs::read(&left).unwrap(), b"left");
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 
     #[test]

@@ -345,6 +345,23 @@ impl File for RealFile {
         Ok(copied as u64)
     }
 
+    fn data_from(&self, offset: u64) -> io::Result<Option<Range<u64>>> {
+        /// The unit of `st_blocks`.
+        const UNIT: i64 = 512;
+        let found = rustix::fs::fstat(&self.fd)?;
+        let len = u64::try_from(found.st_size).unwrap_or(0);
+        // What was allocated and not written yet counts as a hole below, and is none.
+        if found.st_blocks.saturating_mul(UNIT) >= found.st_size {
+            return Ok((offset < len).then_some(offset..len));
+        }
+        let _alone = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = match rustix::fs::seek(&self.fd, SeekFrom::Data(offset)) {
+            Err(rustix::io::Errno::NXIO) => return Ok(None),
+            start => start?,
+        };
+        Ok(Some(start..rustix::fs::seek(&self.fd, SeekFrom::Hole(start))?))
+    }
+
     fn extents(&self) -> io::Result<Vec<Extent>> {
         pagemill_sys::extents(&self.fd)
     }

@@ -409,6 +409,16 @@ pub trait File: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// The next bytes from `offset` on that take space; `None` when there are only holes up to the end. A file without
+    /// holes is all such bytes.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where it cannot tell.
+    fn data_from(&self, offset: u64) -> io::Result<Option<Range<u64>>> {
+        let _ = offset;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Where the file lies on its device; what is changed in the page cache is written back first.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use pagemill_format::BLOCK_SIZE;
 use pagemill_sys::ALIGNMENT;
 
 use crate::counters::Counters;
+use crate::creation_modes::CreationModes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::failed_sync::FailedSync;
 use crate::file_cache::FileCache;
@@ -30,6 +31,7 @@ use crate::seam::{Caching, DirEntry, File, FileSystem, IoQueue, Metadata, QueueK
 pub struct Storage {
     shared: Arc<Shared>,
     timed: bool,
+    modes: Option<Arc<CreationModes>>,
 }
 
 #[derive(Debug)]
@@ -79,7 +81,20 @@ impl Storage {
             idle_queues: Mutex::default(),
             failed_sync: FailedSync::default(),
         };
-        Self { shared: Arc::new(shared), timed: true }
+        Self { shared: Arc::new(shared), timed: true, modes: None }
+    }
+
+    /// The same storage, which gives the files and directories it makes the modes that a server gives them that runs
+    /// on `data_directory`, whatever the mask of this process is. Where the directory cannot be looked at, nothing changes.
+    #[must_use]
+    pub fn with_modes_of(self, data_directory: &Path) -> Self {
+        let modes = CreationModes::of(data_directory).map(Arc::new);
+        Self { modes: modes.or(self.modes), shared: self.shared, timed: self.timed }
+    }
+
+    /// The modes of what is made, where they are known.
+    pub(crate) fn modes(&self) -> Option<&CreationModes> {
+        self.modes.as_deref()
     }
 
     /// The same storage, whose calls are counted and not timed: reading the clock twice costs a call

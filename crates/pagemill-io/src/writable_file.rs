@@ -12,7 +12,7 @@ use std::sync::Arc;
 use pagemill_sys::WriteBack;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::seam::{File, OpenForWrite};
+use crate::seam::{Create, File, OpenForWrite};
 use crate::storage::Storage;
 
 /// Buffers handed to the kernel in one call at most (`IOV_MAX` of Linux).
@@ -35,6 +35,9 @@ impl Storage {
     pub fn open_for_write(&self, path: &Path, how: OpenForWrite) -> Result<WritableFile> {
         let file = self.file_system().open_for_write(path, how);
         let file = file.map_err(|error| Error::new(error, path))?;
+        if let Some(modes) = self.modes().filter(|_| how.create != Create::Existing) {
+            modes.set(&*file).map_err(|error| Error::new(error, path))?;
+        }
         Ok(WritableFile { storage: self.clone(), path: path.to_owned(), file: Arc::from(file) })
     }
 }
@@ -279,7 +282,7 @@ fn is_missing(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seam::{Caching, Create};
+    use crate::seam::Caching;
     use crate::simulated::{Disturbance, FaultyFileSystem};
 
     const NEW: OpenForWrite = OpenForWrite { create: Create::New, caching: Caching::Buffered };

@@ -28,8 +28,7 @@ pub enum Error {
     },
     /// The files would not fit.
     #[error(
-        "{}: {needed} bytes are needed and {available} are free: make room, run fewer experiments (--experiment), \
-         or choose smaller files (--quick, --size)",
+        "{}: {needed} bytes are needed and {available} are free: make room, run fewer experiments, or choose smaller files",
         path.display()
     )]
     NoSpace {

@@ -1,4 +1,11 @@
-//! A run of the lab: the experiments that were chosen, one after the other, in a directory of their own.
+//! A run of the lab: the experiments that were chosen, one after the other, in a directory of their own, all of them twice.
+//!
+//! ```text
+//! first pass    device, pread, …             half of each group's rounds
+//! second pass   device, pread, …, postgres   the other half, minutes later: what a cell differs by from itself is noise
+//! ```
+//!
+//! `postgres` comes in the last pass only, with all of its rounds: afterwards the process may have another user.
 //!
 //! Invariants: space and time are announced before anything is made; what was measured is kept, also when somebody
 //! ends the run or an experiment fails; the directory is gone at the end.
@@ -9,10 +16,11 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::cancel::Cancel;
 use crate::environment::{Environment, look_around};
 use crate::error::{Error, Result};
-use crate::experiments::{Plan, Scale, Session, chosen, postgres};
+use crate::experiments::{Course, PASSES, Plan, Scale, Session, chosen, postgres};
+use crate::limits;
 use crate::meter::MachineMeter;
 use crate::profiler::Profiler;
-use crate::results::{Experiment, FORMAT, Fact, Results, Skipped, Warning, WarningKind};
+use crate::results::{Experiment, FORMAT, Fact, Results, Warning, WarningKind};
 use crate::runner::Runner;
 use crate::server::{Found, Installation};
 use crate::watch::{Announcement, Watch};
@@ -64,18 +72,23 @@ pub fn run(options: &LabOptions, cancel: &Cancel, watch: &dyn Watch) -> Result<R
         ..Results::default()
     };
     let profiler = options.flame_graphs.then(|| Profiler::new(workspace.path()));
-    for plan in plans {
-        let (environment, profiler, server) = (&environment, profiler.as_ref(), &server);
-        let stage = Stage { options, cancel, watch, environment, profiler, server };
-        let (experiment, warnings, interrupted) = stage.run(plan, workspace.path());
-        watch.experiment_done(&experiment);
+    let (surroundings, watching, found) = (&environment, profiler.as_ref(), &server);
+    let stage = Stage {
+        options,
+        cancel,
+        watch,
+        environment: surroundings,
+        profiler: watching,
+        server: found,
+    };
+    let (courses, interrupted) = stage.run_all(&plans, workspace.path());
+    results.interrupted = interrupted.then(|| "somebody ended it".into());
+    for course in courses {
+        let (experiment, warnings) = course.finished();
         results.experiments.push(experiment);
         results.warnings.extend(warnings);
-        if interrupted {
-            results.interrupted = Some("somebody ended it".into());
-            break;
-        }
     }
+    results.warnings.extend(limits::warnings(&results));
     results.warnings.extend(privileges(&results));
     results.warnings.extend(profiler.and_then(|profiler| profiler.refusal()));
     results.verdicts = crate::verdicts(&results);
@@ -132,26 +145,63 @@ struct Stage<'r> {
 }
 
 impl Stage<'_> {
-    /// What it found, what is doubtful of it, and whether it was ended.
-    fn run(&self, plan: &Plan, workspace: &Path) -> (Experiment, Vec<Warning>, bool) {
+    /// All passes of all experiments, and whether somebody ended them.
+    fn run_all(&self, plans: &[&'static Plan], workspace: &Path) -> (Vec<Course>, bool) {
+        let mut courses: Vec<Course> = Vec::new();
+        for pass in 1..=PASSES {
+            let of_pass = plans.iter().filter(|plan| pass == PASSES || passes_of(plan) == PASSES);
+            for plan in of_pass {
+                let is_it = |course: &Course| course.experiment.name == plan.name;
+                let known = courses.iter().position(is_it);
+                let mut course = known.map_or_else(|| Course::new(plan), |at| courses.remove(at));
+                let interrupted = self.run(plan, pass, &mut course, workspace);
+                courses.insert(known.unwrap_or(courses.len()), course);
+                if interrupted {
+                    self.tell_unfinished(plans, &courses, pass);
+                    return (courses, true);
+                }
+            }
+        }
+        (courses, false)
+    }
+
+    /// What an ended run did not come to tell: all experiments whose last pass did not end.
+    fn tell_unfinished(&self, plans: &[&'static Plan], courses: &[Course], pass: u32) {
+        let done = |course: &Course| pass == PASSES && course.is_done;
+        for course in courses.iter().filter(|course| !done(course)) {
+            let Experiment { name, title, .. } = &course.experiment;
+            let time = plans.iter().find(|plan| plan.name == *name);
+            let time = time.map_or(Duration::ZERO, |plan| self.options.scale.time_of(plan));
+            if !course.is_begun {
+                self.watch.experiment_begins(name, title, time);
+            }
+            for group in course.untold_groups() {
+                self.watch.group_done(name, group);
+            }
+            self.watch.experiment_done(&course.experiment);
+        }
+    }
+
+    /// One pass of an experiment; true when somebody ended it.
+    fn run(&self, plan: &Plan, pass: u32, course: &mut Course, workspace: &Path) -> bool {
         let begin = Instant::now();
         let scale = self.options.scale;
-        let time = scale.time_of(plan);
-        self.watch.experiment_begins(plan.name, plan.title, time);
+        let passes = passes_of(plan);
+        let time = scale.time_of(plan) / passes;
+        self.watch.pass_begins(plan.name, pass, PASSES);
+        if pass == PASSES {
+            course.is_begun = true;
+            self.watch.experiment_begins(plan.name, plan.title, time);
+        }
         let meter = MachineMeter::new(&self.environment.devices);
         let directory = workspace.join(plan.name);
-        let experiment = Experiment {
-            name: plan.name.into(),
-            title: plan.title.into(),
-            question: plan.question.into(),
-            ..Experiment::default()
-        };
         let mut session = Session {
             runner: Runner {
                 meter: &meter,
                 cancel: self.cancel,
                 watch: self.watch,
-                profiler: self.profiler,
+                // One picture is enough.
+                profiler: self.profiler.filter(|_| pass == PASSES),
             },
             scale,
             directory: directory.clone(),
@@ -162,34 +212,41 @@ impl Stage<'_> {
             postgres: self.server,
             named: !self.options.experiments.is_empty(),
             time,
-            experiment,
-            warnings: Vec::new(),
+            passes,
+            course,
         };
         let made = std::fs::create_dir(&directory).map_err(Error::file(&directory));
         let outcome = made.and_then(|()| (plan.run)(&mut session));
         // What cannot be removed now goes with the workspace.
         let _ = std::fs::remove_dir_all(&directory);
-        let Session { mut experiment, warnings, .. } = session;
         let interrupted = matches!(outcome, Err(Error::Interrupted)) || self.cancel.is_cancelled();
         if let Err(error) = outcome.as_ref()
             && !matches!(error, Error::Interrupted)
         {
-            let what = "the rest of the experiment".into();
-            experiment.skipped.push(Skipped { what, why: error.to_string() });
+            session.skip("the rest of the experiment", error.to_string());
         }
-        without_directory(&mut experiment, workspace);
-        experiment.elapsed_s = begin.elapsed().as_secs_f64();
-        (experiment, warnings, interrupted)
+        without_directory(course, workspace);
+        course.experiment.elapsed_s += begin.elapsed().as_secs_f64();
+        if pass == PASSES && !interrupted {
+            course.is_done = true;
+            self.watch.experiment_done(&course.experiment);
+        }
+        interrupted
     }
 }
 
+/// In how many passes an experiment runs.
+fn passes_of(plan: &Plan) -> u32 {
+    if plan.name == postgres::PLAN.name { 1 } else { PASSES }
+}
+
 /// Takes the run's own directory out of what errors say: where it lies is nobody else's concern.
-fn without_directory(experiment: &mut Experiment, workspace: &Path) {
+fn without_directory(course: &mut Course, workspace: &Path) {
     use crate::results::Absence::{Failed, Refused, Skipped};
     let directory = format!("{}/", workspace.display());
     let shorten = |text: &mut String| *text = text.replace(&directory, "");
-    experiment.skipped.iter_mut().for_each(|part| shorten(&mut part.why));
-    let cells = experiment.groups.iter_mut().flat_map(|group| &mut group.cells);
+    course.experiment.skipped.iter_mut().for_each(|part| shorten(&mut part.why));
+    let cells = course.groups_mut().flat_map(|group| &mut group.cells);
     for cell in cells {
         if let Some(Refused(why) | Skipped(why) | Failed(why)) = &mut cell.absent {
             shorten(why);

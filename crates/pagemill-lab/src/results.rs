@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{Summary, summary};
+use crate::statistics::{Comparison, Summary, compare, summary};
 
 /// The version of this format; a reader refuses others.
 pub const FORMAT: u32 = 1;
@@ -34,7 +34,7 @@ pub struct Results {
     pub warnings: Vec<Warning>,
     /// The experiments, in the order they ran.
     pub experiments: Vec<Experiment>,
-    /// What holds of what the documents claim.
+    /// What holds of what was claimed on PostgreSQL's mailing lists.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -78,6 +78,8 @@ pub enum WarningKind {
     ProcessorSpeed,
     /// The directory lies on a network or memory file system.
     FileSystem,
+    /// The device, or who rations it, lets no more through.
+    Limited,
     /// A limit of the sandbox or of privileges kept something from being measured.
     Privileges,
     /// Too few turns for the confidence that is wanted.
@@ -128,6 +130,9 @@ pub struct Group {
     pub baseline: Option<String>,
     /// The contestants, in the order in which they took turns first.
     pub cells: Vec<Cell>,
+    /// How many rounds each pass of the run had, in their order: passes lie minutes apart. Empty where nobody kept it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<u32>,
 }
 
 /// The state of the page cache before each turn.
@@ -241,19 +246,28 @@ pub struct Moment {
     pub system: f64,
 }
 
-/// What a document claimed, and what was seen here.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What a message claimed, and what was seen here.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Stable, in kebab-case: `pread-within-noise`.
+    /// Stable, in kebab-case: `pread-within-noise`; of a verdict on a model `-model` is added.
     pub id: String,
-    /// The document: what it is and its year, "pread instead of lseek, pgsql-patches, 2005".
+    /// The message: its subject in quotes, the mailing list, and its year.
     pub document: String,
+    /// The message in the public archive of the lists, where its address is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// The model that was measured instead of this storage: "two disks of 2009".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// What it claims, in our words and with its figures.
     pub claim: String,
     /// What was measured here, with interval and cache state; empty when nothing was.
     pub measured: String,
     /// Whether it holds.
     pub outcome: Outcome,
+    /// Where it does not hold as it is, in which direction it differs; empty where that means nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub differs: String,
     /// Why it does not, or what stands in the way of saying.
     pub why: String,
     /// The groups it rests on, as `experiment/group`.
@@ -261,7 +275,7 @@ pub struct Verdict {
 }
 
 /// Whether a claim holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It holds here.
@@ -273,6 +287,7 @@ pub enum Outcome {
     /// The figures cannot tell.
     NotSeen,
     /// Its cells were not measured.
+    #[default]
     NotMeasured,
 }
 
@@ -297,6 +312,12 @@ impl Group {
     /// The figures of a cell, in the order of its turns.
     pub fn figures(&self, cell: &Cell) -> Vec<f64> {
         cell.samples.iter().map(|sample| self.figure.of(sample, self.bytes)).collect()
+    }
+
+    /// How many times as good a cell is as another, turn by turn, with the group's noise floor in the interval.
+    pub fn compare(&self, first: &Cell, other: &Cell) -> Option<Comparison> {
+        let more_is_better = self.figure.more_is_better();
+        compare(&self.figures(first), &self.figures(other), more_is_better, self.floor_within())
     }
 
     /// The measured cell with the best median, and its figure.

@@ -9,8 +9,8 @@
 //!
 //! Where flame graphs are wanted, whoever has the best median then takes one more turn under [`Profiler`]'s eyes, not counted.
 //!
-//! A group ends after enough rounds: as many as were asked for, or when its time is over, but never before
-//! [`LEAST_ROUNDS`]. Invariants: all cells of a group that were measured have a sample for each whole round; what a
+//! A group ends after enough rounds: as many as were asked for, or when its time is over, but never before the least. A
+//! group may be gone on with in a later pass of the run: its rounds there follow those it has. Invariants: all cells of a group that were measured have a sample for each whole round; what a
 //! contestant cannot do is an absence in its cell, never the end of the run; only the wish to end it is.
 
 use std::path::PathBuf;
@@ -26,10 +26,11 @@ use crate::profiler::{Profiler, Recording};
 use crate::results::{Absence, CacheState, Cell, Figure, Group, Sample, Warning};
 use crate::watch::Watch;
 
-/// Rounds that every group has, unless the run is interrupted.
-pub const LEAST_ROUNDS: u32 = 5;
+/// Rounds that every group has in all passes of a run together, unless it is interrupted: as many as an interval needs to
+/// cover the true median with 94 %.
+pub const LEAST_ROUNDS: u32 = 6;
 /// Rounds that a group of a full run has at most.
-pub const MOST_ROUNDS: u32 = 15;
+pub const MOST_ROUNDS: u32 = 16;
 
 /// What is to be compared.
 #[derive(Debug)]
@@ -140,6 +141,7 @@ impl<'a> GroupPlan<'a> {
             figure: self.figure,
             baseline: self.baseline.clone(),
             cells: self.contestants.iter().map(cell).collect(),
+            passes: Vec::new(),
         }
     }
 }
@@ -147,7 +149,9 @@ impl<'a> GroupPlan<'a> {
 /// When a group has had enough rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rounds {
-    /// At most so many; at least [`LEAST_ROUNDS`] there are anyway.
+    /// So many there are anyway.
+    pub least: u32,
+    /// At most so many.
     pub most: u32,
     /// No further one is begun when the group took this long.
     pub time: Duration,
@@ -174,27 +178,36 @@ pub struct Ran {
     pub warnings: Vec<Warning>,
     /// It ended early because somebody asked for it.
     pub interrupted: bool,
+    /// What others did meanwhile.
+    pub(crate) others: Others,
+    /// Turns whose cache was not in its state.
+    pub(crate) misses: Vec<CacheMiss>,
 }
 
 impl Runner<'_> {
-    /// Runs a group of the experiment of that name.
-    pub fn run(&self, experiment: &str, plan: GroupPlan<'_>, rounds: Rounds) -> Ran {
-        let mut match_up = Match {
-            runner: self,
-            group: plan.group(),
-            plan,
-            others: Others::default(),
-            misses: Vec::new(),
-        };
+    /// Runs a group of the experiment of that name; goes on with it where it ran in an earlier pass.
+    pub fn run(
+        &self,
+        experiment: &str,
+        plan: GroupPlan<'_>,
+        rounds: Rounds,
+        earlier: Option<Ran>,
+    ) -> Ran {
+        let begun = earlier.map(|earlier| (earlier.group, earlier.others, earlier.misses));
+        let (group, others, misses) =
+            begun.unwrap_or_else(|| (plan.group(), Others::default(), Vec::new()));
+        let mut match_up = Match { runner: self, group, plan, others, misses };
         self.watch.group_begins(&match_up.group, rounds.most);
+        let before = match_up.whole_rounds();
         let interrupted = match_up.play(rounds).is_err();
+        let played = match_up.whole_rounds().saturating_sub(before);
+        match_up.group.passes.push(played);
         let Match { group, others, misses, .. } = match_up;
         let mut warnings = noise::warnings(experiment, &group, &others, &misses);
         if group.cells.iter().all(|cell| cell.samples.is_empty()) {
             warnings.clear();
         }
-        self.watch.group_done(experiment, &group);
-        Ran { group, warnings, interrupted }
+        Ran { group, warnings, interrupted, others, misses }
     }
 }
 
@@ -214,14 +227,21 @@ impl Match<'_, '_> {
         if self.plan.warm_up {
             self.round(0)?;
         }
-        for round in 1..=rounds.most.max(LEAST_ROUNDS) {
+        for round in 1..=rounds.most.max(rounds.least) {
             let took = self.runner.meter.read().elapsed.saturating_sub(begin);
-            if round > LEAST_ROUNDS && took > rounds.time {
+            if round > rounds.least && took > rounds.time {
                 break;
             }
             self.round(round)?;
         }
         self.flame_graph()
+    }
+
+    /// Rounds in which everybody who takes part had a turn.
+    fn whole_rounds(&self) -> u32 {
+        let measured = self.group.cells.iter().filter(|cell| cell.absent.is_none());
+        let least = measured.map(|cell| cell.samples.len()).min().unwrap_or(0);
+        u32::try_from(least).unwrap_or(u32::MAX)
     }
 
     /// One more turn of the best, watched; an error only for the wish to end the run.

@@ -6,7 +6,10 @@
 //! the interval then says so.
 //!
 //! Two contestants are compared by the ratios of their pairs, turn by turn, so that a drift of the machine is in both
-//! sides of each. A word is given only where the whole interval lies on one side of "no difference".
+//! sides of each. The interval of the ratio is widened at both ends by a noise floor: what a contestant differed by from
+//! itself (`noise_floor.rs`), and [`NEGLIGIBLE`] at least. A word is given only where the whole widened interval lies on one
+//! side of 1, and where it covers the true ratio with [`LEAST_COVERAGE`]; so "no difference seen" never stands beside an
+//! interval that leaves 1 out.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +43,8 @@ pub enum Difference {
 /// Two contestants held against each other.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// How many times as good the first is: above 1 it is better. Median over the pairs, with its interval.
+    /// How many times as good the first is: above 1 it is better. Median over the pairs, with its interval, widened by the
+    /// noise floor.
     pub ratio: Summary,
     /// The word for it.
     pub difference: Difference,
@@ -48,10 +52,10 @@ pub struct Comparison {
 
 /// Coverage that is wanted of an interval.
 const WANTED_COVERAGE: f64 = 0.95;
-/// Coverage below which an interval says nothing.
-pub(crate) const LEAST_COVERAGE: f64 = 0.90;
-/// A ratio nearer to 1 than this is no difference that anybody would act on.
-pub(crate) const NEGLIGIBLE: f64 = 0.02;
+/// Coverage below which an interval says nothing: six samples reach it, five do not.
+pub(crate) const LEAST_COVERAGE: f64 = 0.94;
+/// The least noise floor, as a factor: nobody acts on a ratio nearer to 1 than this.
+pub(crate) const NEGLIGIBLE: f64 = 1.02;
 
 /// Median and interval: the narrowest symmetric one of order statistics with at least 95 % coverage, or the widest there
 /// is. `None` without samples.
@@ -70,23 +74,38 @@ pub fn summary(samples: &[f64]) -> Option<Summary> {
     })
 }
 
-/// Holds the figures of a contestant against another's, pair by pair. `None` when there is no pair.
-pub fn compare(first: &[f64], other: &[f64], more_is_better: bool) -> Option<Comparison> {
+/// Holds the figures of a contestant against another's, pair by pair, with the noise floor as a factor from 1 on. `None`
+/// when there is no pair.
+pub fn compare(
+    first: &[f64],
+    other: &[f64],
+    more_is_better: bool,
+    floor: f64,
+) -> Option<Comparison> {
     let ratio = |(first, other): (&f64, &f64)| {
         if more_is_better { first / other } else { other / first }
     };
     let ratios: Vec<f64> = first.iter().zip(other).map(ratio).filter(|r| r.is_finite()).collect();
-    let ratio = summary(&ratios)?;
-    let difference = if ratio.coverage < LEAST_COVERAGE {
-        Difference::NotSeen
-    } else if ratio.low > 1.0 && ratio.median > 1.0 + NEGLIGIBLE {
-        Difference::Faster
-    } else if ratio.high < 1.0 && ratio.median < 1.0 - NEGLIGIBLE {
-        Difference::Slower
-    } else {
-        Difference::NotSeen
-    };
-    Some(Comparison { ratio, difference })
+    let ratio = summary(&ratios)?.widened(floor);
+    Some(Comparison { ratio, difference: ratio.difference() })
+}
+
+impl Summary {
+    /// With both ends moved away by a noise floor, a factor; by [`NEGLIGIBLE`] at least.
+    #[must_use]
+    pub fn widened(self, floor: f64) -> Self {
+        let floor = floor.max(NEGLIGIBLE);
+        Self { low: self.low / floor, high: self.high * floor, ..self }
+    }
+
+    /// The word for a ratio with this interval.
+    pub fn difference(&self) -> Difference {
+        match self.coverage >= LEAST_COVERAGE {
+            true if self.low > 1.0 => Difference::Faster,
+            true if self.high < 1.0 => Difference::Slower,
+            _ => Difference::NotSeen,
+        }
+    }
 }
 
 fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
@@ -134,13 +153,32 @@ mod tests {
 
     #[test]
     fn a_word_needs_the_whole_interval_and_enough_samples() {
-        let slow = [2.0, 2.1, 2.2, 2.0, 2.1];
-        let fast = [1.0, 1.1, 1.0, 1.2, 1.0];
-        let word = |a: &[f64], b: &[f64], more| compare(a, b, more).unwrap().difference;
+        let slow = [2.0, 2.1, 2.2, 2.0, 2.1, 2.0];
+        let fast = [1.0, 1.1, 1.0, 1.2, 1.0, 1.1];
+        let word = |a: &[f64], b: &[f64], more| compare(a, b, more, 1.0).unwrap().difference;
         assert_eq!(word(&fast, &slow, false), Difference::Faster);
         assert_eq!(word(&fast, &slow, true), Difference::Slower);
-        assert_eq!(word(&fast[..2], &slow[..2], false), Difference::NotSeen);
-        assert_eq!(word(&[1.0, 2.0, 1.0, 2.0, 1.0], &[1.5; 5], false), Difference::NotSeen);
-        assert_eq!(compare(&[], &[], false), None);
+        assert_eq!(word(&fast[..5], &slow[..5], false), Difference::NotSeen);
+        assert_eq!(word(&[1.0, 2.0, 1.0, 2.0, 1.0, 2.0], &[1.5; 6], false), Difference::NotSeen);
+        assert_eq!(compare(&[], &[], false, 1.0), None);
+    }
+
+    /// A table said "no difference seen" of a ratio from 1.005 to 1.015, and the reader could not know why.
+    #[test]
+    fn no_difference_is_never_seen_beside_an_interval_without_1() {
+        let other = [1.0; 6];
+        for first in [[1.01; 6], [0.99; 6], [1.015; 6], [1.0; 6], [1.3; 6], [0.5; 6]] {
+            for floor in [1.0, 1.1, 1.4] {
+                let found = compare(&first, &other, true, floor).unwrap();
+                let has_1 = found.ratio.low <= 1.0 && found.ratio.high >= 1.0;
+                assert_eq!(found.difference == Difference::NotSeen, has_1, "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_difference_within_the_noise_floor_is_none() {
+        let word = |floor| compare(&[1.2; 6], &[1.0; 6], true, floor).unwrap().difference;
+        assert_eq!((word(1.1), word(1.25)), (Difference::Faster, Difference::NotSeen));
     }
 }

@@ -27,7 +27,12 @@ pub trait Watch {
         let _ = announcement;
     }
 
-    /// An experiment begins, with about so much time for all of it.
+    /// A pass of an experiment begins, counted from 1, of so many. Its groups are done in the last one.
+    fn pass_begins(&self, experiment: &str, pass: u32, passes: u32) {
+        let _ = (experiment, pass, passes);
+    }
+
+    /// The last pass of an experiment begins, with about so much time for it.
     fn experiment_begins(&self, name: &str, title: &str, time: Duration) {
         let _ = (name, title, time);
     }

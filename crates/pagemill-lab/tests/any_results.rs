@@ -144,6 +144,9 @@ fn results() -> impl Strategy<Value = Results> {
                 verdicts: vec![Verdict {
                     id: of(0),
                     document: of(1),
+                    link: Some(of(2)),
+                    model: Some(of(3)),
+                    differs: of(1),
                     claim: of(2),
                     measured: of(3),
                     outcome: Outcome::Holds,
@@ -206,7 +209,11 @@ proptest! {
     #[test]
     fn nothing_moves_the_cursor_and_every_row_of_the_csv_is_whole(results in results()) {
         let text = written(|out| report::text(&results, out));
-        prop_assert!(text.chars().all(|ch| ch == '\n' || !ch.is_control()));
+        let screen = written(|out| report::screen(&results, out));
+        for text in [&text, &screen] {
+            prop_assert!(text.chars().all(|ch| ch == '\n' || !ch.is_control()));
+        }
+        prop_assert!(screen.lines().count() <= 60, "{} lines", screen.lines().count());
         let csv = written(|out| report::csv(&results, out));
         let mut reader = csv::Reader::from_reader(csv.as_bytes());
         prop_assert!(reader.records().all(|row| row.is_ok()));

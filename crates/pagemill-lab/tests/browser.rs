@@ -45,7 +45,7 @@ function ground(element) {
 function flames() {
   var graphs = document.querySelectorAll("figure.flame > svg");
   graphs.forEach(function (graph) {
-    graph.closest("details").open = true;
+    for (var at = graph; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
     var whole = graph.getBoundingClientRect(), rows = {};
     Array.from(graph.children).forEach(function (frame) {
       var box = frame.querySelector("rect").getBoundingClientRect();

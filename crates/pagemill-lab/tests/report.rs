@@ -1,7 +1,7 @@
 //! What the report says of a made-up run, held against what it said when somebody last read it.
 //!
 //! `UPDATE_EXPECTED=1 cargo test -p pagemill-lab` writes the files under `expected/` anew; read the difference before it
-//! is committed. The page is too large to be read that way: it is held to be well-formed, whole, and without addresses.
+//! is committed. The page is too large to be read that way: it is held to be well-formed, whole, and to fetch nothing.
 
 mod fixture;
 
@@ -56,6 +56,7 @@ fn parse(page: &str) -> roxmltree::Document<'_> {
 #[test]
 fn the_text_says_what_it_said() {
     expect("report.txt", &written(|out| report::text(&fixture::results(), out)));
+    expect("screen.txt", &written(|out| report::screen(&fixture::results(), out)));
     expect("compare.txt", &compared(|a, b, out| compare::text(a, b, out)));
 }
 
@@ -95,6 +96,7 @@ fn every_row_of_the_csv_has_every_column() {
 fn no_line_for_a_terminal_is_too_wide() {
     let texts = [
         written(|out| report::text(&fixture::results(), out)),
+        written(|out| report::screen(&fixture::results(), out)),
         compared(|a, b, out| compare::text(a, b, out)),
     ];
     for line in texts.iter().flat_map(|text| text.lines()) {
@@ -164,8 +166,10 @@ fn links_lead_somewhere_and_names_stand_once() {
 }
 
 #[test]
-fn the_page_names_no_address_outside_itself() {
+fn the_page_fetches_nothing_and_links_to_the_archive_alone() {
     for page in [page(&fixture::results()), compared(|a, b, out| compare::html(a, b, out))] {
+        let archive = "href=\"https://www.postgresql.org/message-id/";
+        let page = page.replace(archive, "href=\"#summary-");
         for part in ["http:", "https:", "//", "@import", "<img", "<iframe", "javascript:"] {
             let found = page.find(part).map(|at| page[at..].chars().take(60).collect::<String>());
             // The comment of the script is the one place for two slashes.
@@ -203,6 +207,7 @@ fn a_run_of_nothing_is_told_in_every_form() {
     parse(&written(|out| compare::html(&run, &run, out)));
     for text in [
         written(|out| report::text(&nothing, out)),
+        written(|out| report::screen(&nothing, out)),
         written(|out| report::markdown(&nothing, out)),
         written(|out| report::csv(&nothing, out)),
         written(|out| compare::text(&run, &run, out)),
@@ -210,4 +215,35 @@ fn a_run_of_nothing_is_told_in_every_form() {
     ] {
         assert!(!text.is_empty() && !text.contains("NaN"));
     }
+}
+
+/// The terminal got 1,900 lines, and the page 73,000 pixels, before anything of use was seen.
+#[test]
+fn the_first_screen_has_six_numbers_and_the_claims_come_after_the_experiments() {
+    let results = fixture::results();
+    let screen = written(|out| report::screen(&results, out));
+    assert!(screen.lines().count() <= 50, "{} lines", screen.lines().count());
+    let page = page(&results);
+    for label in ["Random read", "Depth that pays", "Scan", "Sync", "Extension", "Copy"] {
+        assert!(screen.contains(label) && page.contains(label), "{label}");
+    }
+    for text in [page, written(|out| report::markdown(&results, out))] {
+        let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is missing"));
+        assert!(place("Random read") < place(&results.experiments[3].title));
+        assert!(place(&results.experiments[3].title) < place(&results.verdicts[0].document));
+    }
+}
+
+#[test]
+fn the_contents_tell_cached_groups_from_cold_ones() {
+    let results = fixture::results();
+    let page = page(&results);
+    let document = parse(&page);
+    let contents = document.descendants().find(|node| node.attribute("class") == Some("contents"));
+    let links = contents.unwrap().descendants().filter(|node| node.has_tag_name("a"));
+    let texts: Vec<String> = links.filter_map(|node| node.text()).map(str::to_owned).collect();
+    let unique: std::collections::BTreeSet<&String> = texts.iter().collect();
+    assert_eq!(texts.len(), unique.len(), "{texts:?}");
+    assert!(texts.iter().any(|text| text.contains("cached")), "{texts:?}");
+    assert!(texts.iter().any(|text| text.contains("cold")), "{texts:?}");
 }

@@ -21,6 +21,7 @@ pub mod ring_poll;
 pub mod ring_trial;
 pub mod select;
 mod sigbus;
+pub mod standard_streams;
 pub mod writable_mapping;
 pub mod write_back;
 
@@ -28,7 +29,10 @@ pub use aligned_buffer::{ALIGNMENT, AlignedBuffer};
 pub use cachestat::{CacheStat, cachestat};
 pub use collation::{LocaleCollation, libc_version};
 pub use extents::{Extent, extents, fragments};
-pub use interrupt::{interrupted, watch_interrupts};
+pub use interrupt::{
+    RemovedOnSignal, end_by, interrupted, interrupted_by, remove_on_signal,
+    survive_file_size_limit, watch_interrupts,
+};
 pub use mapping::{Faulted, LISTED_PAGES, MAX_MAPPINGS, MapAdvice, Mapping};
 pub use mount_namespace::{mount_memory_for_thread, own_mounts_for_thread};
 pub use parent_death::{EndSignal, end_with_parent};
@@ -40,6 +44,7 @@ pub use ring::{Completed, Ring, RingFile, RingFull};
 pub use ring_poll::RingPoll;
 pub use ring_trial::{RingOffer, try_ring};
 pub use select::{DescriptorSet, select_readable};
+pub use standard_streams::{standard_input_was_closed, standard_output_was_closed};
 pub use writable_mapping::WritableMapping;
 pub use write_back::{WriteBack, write_back};
 pub mod aligned_part;

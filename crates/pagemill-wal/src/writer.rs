@@ -173,6 +173,16 @@ impl WalWriter {
         self.files.sync()
     }
 
+    /// Has the segments there, with their space, that the next `bytes` of records lie in, and the page that shows the
+    /// end of WAL behind them. The next [`sync`](Self::sync) makes them durable.
+    ///
+    /// # Errors
+    /// A full disk, and other failures of the system.
+    pub fn reserve(&mut self, bytes: u64) -> Result<()> {
+        let begin = self.position();
+        self.files.reserve(begin, Lsn(begin.0 + bytes + PAGE_BYTES as u64))
+    }
+
     /// Copies a record to where it is written from, headers of pages in between.
     fn copy(&mut self, record: &EncodedRecord<'_>) -> Result<()> {
         let mut left = record.len();

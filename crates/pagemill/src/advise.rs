@@ -1,7 +1,7 @@
 //! `pagemill advise`: what measurements of the storage imply for the settings of PostgreSQL.
 //!
-//! The advice goes to standard output, everything else to standard error. Ctrl-C ends the measuring early: what was
-//! measured until then is advised on all the same, and the exit status is 1.
+//! The advice goes to standard output, everything else to standard error. Ctrl-C ends the measuring early: half of a run advises
+//! nothing, so nothing goes to standard output, and the process then ends by the signal.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use pagemill_lab::{Announcement, Cancel, LabOptions, Scale, Watch, advice};
 
 use crate::advise_arguments::{AdviceFormat, AdviseArguments};
 use crate::failure::{Outcome, say};
-use crate::lab::print;
+use crate::lab::{print, with_flags};
 use crate::lab_compare;
 use crate::load::default_jobs;
 use crate::text_table::pretty_size;
@@ -25,6 +25,10 @@ pub(crate) fn run(arguments: &AdviseArguments) -> Result<Outcome> {
         Some(path) => lab_compare::read(&Storage::real().untimed(), path)?,
         None => measured(arguments)?,
     };
+    if let Some(why) = results.interrupted.as_ref().filter(|_| arguments.from.is_none()) {
+        say(format!("the measuring ended early: {why}; there is no advice from a part of it"));
+        return Ok(Outcome::Incomplete);
+    }
     let advice = advice::advise(&results, arguments.pg_version);
     print(&match arguments.format {
         AdviceFormat::Text => advice::text(&advice),
@@ -32,15 +36,7 @@ pub(crate) fn run(arguments: &AdviseArguments) -> Result<Outcome> {
         AdviceFormat::Sql => advice::sql(&advice),
         AdviceFormat::Json => advice::json(&advice).context("advice as JSON")?,
     })?;
-    match results.interrupted.filter(|_| arguments.from.is_none()) {
-        None => Ok(Outcome::Done),
-        Some(why) => {
-            say(format!(
-                "the run ended early: {why}; the advice is from what was measured until then"
-            ));
-            Ok(Outcome::Incomplete)
-        }
-    }
+    Ok(Outcome::Done)
 }
 
 fn measured(arguments: &AdviseArguments) -> Result<Results> {
@@ -48,14 +44,14 @@ fn measured(arguments: &AdviseArguments) -> Result<Results> {
     let options = LabOptions {
         directory: arguments.dir.clone().unwrap_or_else(|| PathBuf::from(".")),
         experiments: EXPERIMENTS.map(str::to_owned).into(),
-        scale: Scale::new(true, None),
+        scale: Scale::new(true, arguments.size),
         seed: 0,
         flame_graphs: false,
         jobs: default_jobs(),
         mirrored: false,
         with_postgres: None,
     };
-    Ok(pagemill_lab::run(&options, &cancel, &Told)?)
+    pagemill_lab::run(&options, &cancel, &Told).map_err(|error| with_flags(error, "--size"))
 }
 
 /// Who is told of the measuring.

@@ -9,31 +9,36 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
 use crate::advise_arguments::AdviseArguments;
-use crate::clone_arguments::{CloneArguments, DropArguments};
+use crate::clone_arguments::{CleanArguments, CloneArguments, DropArguments};
 use crate::generate_arguments::GenerateArguments;
 use crate::lab_arguments::LabArguments;
 use crate::load_arguments::LoadArguments;
-use crate::option_values::shared_buffers;
+use crate::option_values::{database_name, maybe_empty, shared_buffers};
 use crate::read_arguments::ReadArguments;
 use crate::wal_arguments::WalArguments;
 
 /// Read, load and copy PostgreSQL's tables and databases in their files, with no server running
 ///
 /// Pagemill reads the data directory of a stopped PostgreSQL 14 to 18 (or a snapshot, or an
-/// unpacked backup of one) and prints what a server started on it would print. Only `load`, `clone`
-/// and `drop` change a data directory.
+/// unpacked backup of one) and prints what a server started on it would print. Only `load`, `clone`,
+/// `drop` and `clean` change a data directory.
 #[derive(Debug, Parser)]
 #[command(name = "pagemill", version, max_term_width = 100)]
 #[command(after_help = "\
 Data goes to standard output, everything else to standard error.
-Exit status: 0 done; 1 the work failed, or damage was found; 2 wrong usage.")]
+Exit status: 0 done, also when the reader of standard output went away; 1 the work failed, or damage was found;
+2 wrong usage. A signal ends the program as a signal, once what was begun is undone: shells show 130 for Ctrl-C
+(SIGINT), 143 for SIGTERM, 129 for SIGHUP. What was done before the signal could stop it gives 0.")]
 struct Arguments {
+    /// Print nothing but errors on standard error: no notices, no progress
+    #[arg(short, long, global = true)]
+    quiet: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -48,6 +53,7 @@ pub(crate) enum Command {
     Load(Box<LoadArguments>),
     Clone(Box<CloneArguments>),
     Drop(DropArguments),
+    Clean(CleanArguments),
     Generate(GenerateArguments),
     Wal(WalArguments),
     Lab(LabArguments),
@@ -61,7 +67,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct CommonArguments {
     /// The data directory: the one with PG_VERSION in it
-    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true)]
+    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true, value_parser = maybe_empty())]
     pub(crate) pgdata: Option<PathBuf>,
     /// Read although a server is running; the result is only advisory
     #[arg(long)]
@@ -149,7 +155,8 @@ pub(crate) struct DatabaseArgument {
         value_name = "DBNAME",
         env = "PGDATABASE",
         hide_env_values = true,
-        default_value = "postgres"
+        default_value = "postgres",
+        value_parser = database_name
     )]
     pub(crate) dbname: String,
 }
@@ -207,7 +214,8 @@ impl OrderArguments {
 ///
 /// Databases are listed with OID, encoding, tablespace and size. Tables are listed with their
 /// kind, blocks, estimated rows (as of the last VACUUM or ANALYZE), the size of all their forks,
-/// and that of their TOAST table. Only catalogs are read, so this is fast.
+/// and that of their TOAST table. Only catalogs are read, so this is fast. Files, segments and directories that
+/// are missing are shown beside what they belong to, and give exit status 1.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -249,14 +257,25 @@ pub(crate) struct CountArguments {
     pub(crate) selection: SelectionArguments,
     #[command(flatten)]
     pub(crate) order: OrderArguments,
+    /// Print JSON: an array with schema, name and rows of each table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Write tables as COPY TO would
 ///
-/// The bytes are those of COPY TO, with DateStyle ISO, TimeZone UTC and the client encoding of
-/// the server, in the order of the table's pages or of an index. A file appears under its name only when it is
-/// whole. Several tables go to a directory, one file each: SCHEMA.TABLE.txt or SCHEMA.TABLE.csv,
-/// with what a file name cannot hold as %XX.
+/// The bytes are those of COPY TO in a session with these settings, whatever the server's files, ALTER
+/// DATABASE and ALTER ROLE say of them: DateStyle ISO, TimeZone UTC, IntervalStyle postgres, bytea_output hex,
+/// extra_float_digits 1, client_encoding that of the database. What they say of search_path and
+/// lc_monetary counts, as for a new session of the first superuser.
+///
+/// Rows come in the order of the table's pages or of an index; those of a partitioned table partition by partition, in
+/// the order of the bounds, as a server scans them: lists by their smallest value, ranges by their bounds, hashes by
+/// modulus and remainder, the default last.
+///
+/// A file appears under its name only when it is whole. Several tables go to a directory, one file each:
+/// SCHEMA.TABLE.txt or SCHEMA.TABLE.csv, with what a file name cannot hold as %XX. A value is in memory as a whole, two
+/// to three times while it is written: one of 500 MB takes 1 to 1.5 GB, in each job.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -303,7 +322,7 @@ pub(crate) struct ExportArguments {
     /// Print money as in this locale [default: lc_monetary where the server's settings tell it, or C]
     #[arg(long, value_name = "LOCALE")]
     pub(crate) lc_monetary: Option<String>,
-    /// Types that only an extension's code can print: refuse the table, or print bytes in hex
+    /// Types that only code outside of PostgreSQL can print, such as an extension's: refuse the table, or print bytes in hex
     #[arg(long, value_enum, value_name = "WHAT", default_value = "refuse")]
     pub(crate) unknown_types: UnknownTypesChoice,
     /// Write to this file, or into this directory (DIR/) [default: standard output]
@@ -446,15 +465,18 @@ pub(crate) fn definition() -> clap::Command {
     })
 }
 
-/// Reads a command line.
-pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
+/// Reads a command line: the command, and whether it is to be quiet.
+pub(crate) fn parse(
+    words: impl IntoIterator<Item = OsString>,
+) -> Result<(Command, bool), clap::Error> {
     let words: Vec<OsString> = words.into_iter().collect();
     let at_once = definition_of_one(&words).map(|command| command.try_get_matches_from(&words));
     let matches = match at_once {
         Some(Ok(matches)) => matches,
         _ => definition().try_get_matches_from(words)?,
     };
-    Ok(Arguments::from_arg_matches(&matches)?.command)
+    let Arguments { command, quiet } = Arguments::from_arg_matches(&matches)?;
+    Ok((command, quiet))
 }
 
 /// The definition of the command that is asked for and of no other, where it is one that may be done within
@@ -467,7 +489,9 @@ fn definition_of_one(words: &[OsString]) -> Option<clap::Command> {
         "load" => LoadArguments::augment_args(clap::Command::new("load")),
         _ => return None,
     };
-    Some(clap::Command::new("pagemill").subcommand(command))
+    let quiet = Arg::new("quiet").short('q').long("quiet").global(true);
+    let quiet = quiet.action(clap::ArgAction::SetTrue);
+    Some(clap::Command::new("pagemill").arg(quiet).subcommand(command))
 }
 
 #[cfg(test)]
@@ -475,7 +499,7 @@ mod tests {
     use super::*;
 
     fn parsed(line: &str) -> Result<Command, clap::Error> {
-        parse(line.split(' ').map(OsString::from))
+        parse(line.split(' ').map(OsString::from)).map(|(command, _)| command)
     }
 
     #[test]

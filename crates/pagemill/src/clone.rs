@@ -4,26 +4,25 @@
 //! end. Each target has its own commit: when one fails, those before it are there, and it is said so.
 
 use std::ffi::OsStr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
-use pagemill_cluster::change::{NewDatabase, make_ready};
-use pagemill_cluster::{
-    Cluster, ClusterLock, Database, DatabaseRow, Error as ClusterError, OpenOptions,
-};
+use pagemill_cluster::change::NewDatabase;
+use pagemill_cluster::{Cluster, ClusterLock, Database, DatabaseRow, OpenOptions};
 use pagemill_engine::Progress;
 use pagemill_engine::clone::{CloneOptions, ClonePlan, CloneSummary, clone_database};
 use pagemill_engine::encoding::{encoding_name, stored_text};
 use pagemill_format::BLOCK_SIZE;
-use pagemill_io::Storage;
+use pagemill_io::{Storage, check_interrupt};
 
+use crate::changing::{data_directory, open, open_as_it_is, take_lock, undone};
 use crate::clone_arguments::CloneArguments;
 use crate::clone_cluster;
-use crate::failure::{Outcome, UsageError, say};
-use crate::load::{default_jobs, for_writing, image_compression};
+use crate::failure::{Outcome, UsageError, complain, say};
+use crate::load::{default_jobs, image_compression};
 use crate::progress::{ProgressDisplay, is_wanted};
+use crate::standard_output::print;
 use crate::stats::{self, Work};
 
 /// Bytes of a name at most (NAMEDATALEN without the zero).
@@ -52,11 +51,11 @@ fn clone_all(
 ) -> Result<()> {
     let directory = data_directory(arguments.pgdata.as_deref())?;
     let targets = targets(arguments)?;
-    let lock = Arc::new(ClusterLock::take(storage, directory).map_err(for_writing)?);
+    let lock = take_lock(storage, directory)?;
     for (done, target) in targets.into_iter().enumerate() {
         let cloned = clone_one(arguments, storage, &lock, target);
         if cloned.is_err() && done > 0 {
-            say(format!("\"{target}\" is not made; those named before it are there"));
+            complain(format!("\"{target}\" is not made; those named before it are there"));
         }
         if let Some(summary) = cloned? {
             add(total, &summary);
@@ -84,17 +83,17 @@ fn clone_one(
     let verify_checksums = !arguments.no_verify_checksums;
     let options = OpenOptions { verify_checksums, ..OpenOptions::default() };
     // Opened anew for each: the one before changed it.
-    let cluster = Cluster::open_locked(storage.clone(), lock, options).map_err(for_writing)?;
-    if !arguments.dry_run {
-        // What a killed run left would count as space that is taken.
-        make_ready(&cluster)?;
-    }
+    // What a killed run left would count as space that is taken, and is removed here.
+    let open = if arguments.dry_run { open_as_it_is } else { open };
+    let cluster = open(storage, lock, options)?;
+    check_interrupt(cluster.path())
+        .map_err(|error| undone(error.into(), &cluster, &format!("\"{target}\" was not made")))?;
     let template = Database::open(&cluster, database_row(&cluster, name(&arguments.source)?)?)?;
     let new = new_database(arguments, &template, target)?;
     let plan = ClonePlan::new(&template, new.tablespace, arguments.strategy.asked())?;
     if arguments.dry_run {
         pagemill_cluster::change::check_new_database(&template, &new)?;
-        tell_plan(target, &plan);
+        tell_plan(target, &plan)?;
         return Ok(None);
     }
     if arguments.verbose {
@@ -113,7 +112,9 @@ fn clone_one(
         jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
         progress,
     };
-    let summary = clone_database(lock.clone(), &template, new, &plan, &options)?;
+    let made = clone_database(lock.clone(), &template, new, &plan, &options);
+    let nothing = || format!("\"{target}\" was not made");
+    let summary = made.map_err(|error| undone(error.into(), &cluster, &nothing()))?;
     if arguments.verbose {
         tell_summary(target, &summary, start);
     }
@@ -134,11 +135,11 @@ pub(crate) fn database_row(cluster: &Cluster, name: &str) -> Result<DatabaseRow>
     }
 }
 
-fn tell_plan(target: &str, plan: &ClonePlan) {
-    println!(
-        "\"{target}\" by {} ({}): {} bytes to write, {} bytes of WAL",
+fn tell_plan(target: &str, plan: &ClonePlan) -> Result<()> {
+    print(format!(
+        "\"{target}\" by {} ({}): {} bytes to write, {} bytes of WAL\n",
         plan.strategy, plan.reason, plan.bytes, plan.wal_bytes
-    );
+    ))
 }
 
 fn tell_summary(target: &str, summary: &CloneSummary, start: Instant) {
@@ -150,12 +151,6 @@ fn tell_summary(target: &str, summary: &CloneSummary, start: Instant) {
         summary.wal_bytes,
         start.elapsed().as_secs_f64()
     ));
-}
-
-pub(crate) fn data_directory(pgdata: Option<&Path>) -> Result<&Path> {
-    pgdata.filter(|dir| !dir.as_os_str().is_empty()).ok_or_else(|| {
-        UsageError("no data directory: name it with -D, or set PGDATA".into()).into()
-    })
 }
 
 /// The names, unless something can be said against them before anything is opened.
@@ -221,7 +216,7 @@ fn stored_name(template: &Database, name: &str) -> Result<Box<[u8]>> {
             "the name has {} bytes, and a name can have {MOST_NAME_BYTES}: choose a shorter one",
             stored.len()
         );
-        return Err(ClusterError::refused(reason).into());
+        return Err(UsageError(reason).into());
     }
     Ok(stored.into())
 }

@@ -10,6 +10,7 @@ use pagemill_engine::clone::CloneStrategy;
 
 use crate::arguments::{ProgressMode, StatsForm};
 use crate::load_arguments::CompressionChoice;
+use crate::option_values::maybe_empty;
 use crate::write_arguments::WriteArguments;
 
 /// Make databases from a template in a stopped cluster, or copy a whole cluster
@@ -24,8 +25,9 @@ use crate::write_arguments::WriteArguments;
 /// (create them anew), temporary files and relations, the contents of pg_stat_tmp, pg_notify, pg_serial,
 /// pg_snapshots, pg_subtrans and pg_dynshmem, WAL before the last checkpoint, and symbolic links other than those
 /// of tablespaces and pg_wal. Unlogged tables are empty, as after a crash. The copy has the source's system
-/// identifier and settings, its port among them. When it fails or is interrupted, what it made is removed; a copy
-/// that was killed has no global/pg_control, and no server starts on it.
+/// identifier and settings, its port among them. Sparse files stay sparse. When it fails or is interrupted, what it
+/// made is removed; a copy that was killed has no global/pg_control, so no server starts on it, and the next one to the
+/// same place, or `clean`, removes it.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -36,7 +38,7 @@ Examples:
   pagemill clone -D data --dry-run --tablespace fast shop shop_copy")]
 pub(crate) struct CloneArguments {
     /// The data directory: the one with PG_VERSION in it
-    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true)]
+    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true, value_parser = maybe_empty())]
     pub(crate) pgdata: Option<PathBuf>,
     /// The database to copy; with --cluster, a data directory
     #[arg(value_name = "SOURCE")]
@@ -176,6 +178,26 @@ impl StrategyChoice {
     }
 }
 
+/// Remove what a run that was cut short left in a stopped cluster
+///
+/// A load or clone that a signal stops undoes itself; one that is killed cannot. What it made belongs to nobody: new
+/// files of tables, directories of databases, WAL behind the last checkpoint. They are listed in pagemill.pending, which
+/// servers pass over, so they are found after a server was started and stopped too. Nothing is removed that a
+/// catalog names. Every load, clone and drop begins with this; it never has to be run.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  pagemill clean -D /var/lib/postgresql/15/main
+  pagemill clean -D data --dry-run")]
+pub(crate) struct CleanArguments {
+    /// The data directory: the one with PG_VERSION in it
+    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true, value_parser = maybe_empty())]
+    pub(crate) pgdata: Option<PathBuf>,
+    /// Tell what would be removed, and do nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}
+
 /// Drop a database of a stopped cluster
 ///
 /// What DROP DATABASE does, with no server: the database is gone when the command ends with success, and a
@@ -187,7 +209,7 @@ Examples:
   pagemill drop -D /var/lib/postgresql/15/main shop_test")]
 pub(crate) struct DropArguments {
     /// The data directory: the one with PG_VERSION in it
-    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true)]
+    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true, value_parser = maybe_empty())]
     pub(crate) pgdata: Option<PathBuf>,
     /// The database
     #[arg(value_name = "DATABASE")]
@@ -196,7 +218,7 @@ pub(crate) struct DropArguments {
     #[arg(long)]
     pub(crate) if_exists: bool,
     /// Tell what would be removed, and do nothing
-    #[arg(long)]
+    #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
     /// Print what was done and how to standard error, after the work
     #[arg(

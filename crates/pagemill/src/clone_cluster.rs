@@ -3,23 +3,23 @@
 //! The source is kept from being started while it is copied, where this process may write to it; a read-only source
 //! is looked at again at the end. Nothing of the source is changed.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
 use pagemill_cluster::{Cluster, ClusterLock, Error as ClusterError, OpenOptions};
-use pagemill_engine::copy_cluster::TablespaceMapping;
+use pagemill_engine::copy_cluster::{TablespaceMapping, UnfinishedCopy};
 use pagemill_engine::{
     ClusterCopy, CopyClusterOptions, CopyClusterSummary, CopyStrategy, Progress,
 };
 use pagemill_io::{CopyMethod, ErrorKind, Storage};
 
+use crate::changing::for_writing;
 use crate::clone_arguments::{CloneArguments, StrategyChoice};
 use crate::failure::{Outcome, UsageError, say};
-use crate::load::for_writing;
 use crate::progress::{ProgressDisplay, is_wanted};
+use crate::standard_output::print;
 use crate::stats::{self, CopyWork, Work};
 use crate::text_table::{Align, pretty_size, table};
 
@@ -66,12 +66,17 @@ fn clone_with(clone: &CloneCluster<'_>, storage: &Storage) -> Result<Option<Copy
     let progress = options.progress.clone();
     // Held until the copy is whole.
     let (cluster, _lock) = open(clone, storage)?;
+    if !arguments.dry_run
+        && let Some(unfinished) = UnfinishedCopy::find(storage, clone.destination)?
+    {
+        remove_unfinished(storage, unfinished)?;
+    }
     let copy = ClusterCopy::plan(cluster, options)?;
     for what in copy.left_out() {
         say(format!("left out: {what}"));
     }
     if arguments.dry_run {
-        std::io::stdout().write_all(description(&copy).as_bytes())?;
+        print(description(&copy))?;
         return Ok(None);
     }
     // Without it an interruption ends the process, and what was made stays.
@@ -81,6 +86,14 @@ fn clone_with(clone: &CloneCluster<'_>, storage: &Storage) -> Result<Option<Copy
     let summary = copy.run()?;
     drop(display);
     Ok(Some(work(&copy, summary)))
+}
+
+/// Removes a copy that an earlier run began and did not end, and says where it was.
+fn remove_unfinished(storage: &Storage, unfinished: UnfinishedCopy) -> Result<()> {
+    for directory in unfinished.directories(storage)? {
+        say(format!("{}: an earlier copy was cut short, and is removed", directory.display()));
+    }
+    Ok(unfinished.remove(storage)?)
 }
 
 fn options(clone: &CloneCluster<'_>) -> Result<CopyClusterOptions> {

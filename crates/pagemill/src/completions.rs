@@ -1,17 +1,16 @@
 //! `pagemill completions`: a script that teaches a shell the commands and flags, made from the
 //! definitions that parse them.
 
-use std::io::Write as _;
-
 use anyhow::Result;
 
 use crate::arguments::{CompletionsArguments, definition};
 use crate::failure::Outcome;
+use crate::standard_output::print;
 
 pub(crate) fn run(arguments: &CompletionsArguments) -> Result<Outcome> {
     // Into memory first: the generator panics where writing fails.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut definition(), "pagemill", &mut script);
-    std::io::stdout().write_all(&script)?;
+    print(&script)?;
     Ok(Outcome::Done)
 }

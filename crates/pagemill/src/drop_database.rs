@@ -2,18 +2,19 @@
 //!
 //! The right to change the cluster is taken before anything of it is read, and given back at the end.
 
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
 use pagemill_cluster::change::{check_drop, drop_database};
-use pagemill_cluster::{Cluster, ClusterLock, Error as ClusterError, OpenOptions};
+use pagemill_cluster::{Error as ClusterError, OpenOptions};
 use pagemill_io::Storage;
 
-use crate::clone::{data_directory, database_row};
+use crate::changing::{data_directory, open, open_as_it_is, take_lock, undone};
+use crate::clone::database_row;
 use crate::clone_arguments::DropArguments;
 use crate::failure::{Outcome, say};
-use crate::load::for_writing;
+use crate::standard_output::print;
 use crate::stats::{self, Work};
 
 pub(crate) fn run(arguments: &DropArguments) -> Result<Outcome> {
@@ -41,16 +42,15 @@ fn is_missing(error: &anyhow::Error) -> bool {
 
 fn drop_with(arguments: &DropArguments, storage: &Storage) -> Result<()> {
     let directory = data_directory(arguments.pgdata.as_deref())?;
-    let lock = Arc::new(ClusterLock::take(storage, directory).map_err(for_writing)?);
-    let cluster = Cluster::open_locked(storage.clone(), &lock, OpenOptions::default());
-    let cluster = cluster.map_err(for_writing)?;
+    let lock = take_lock(storage, directory)?;
+    let open = if arguments.dry_run { open_as_it_is } else { open };
+    let cluster = open(storage, &lock, OpenOptions::default())?;
     let name = database_row(&cluster, &arguments.database)?.name;
     if arguments.dry_run {
         let paths = check_drop(&cluster, &name)?;
-        for path in paths {
-            println!("{} would be removed", path.display());
-        }
-        return Ok(());
+        let line = |path: PathBuf| format!("{} would be removed\n", path.display());
+        return print(paths.into_iter().map(line).collect::<String>());
     }
-    Ok(drop_database(lock, &cluster, &name)?)
+    let dropped = drop_database(lock, &cluster, &name);
+    dropped.map_err(|error| undone(error.into(), &cluster, "nothing was dropped"))
 }

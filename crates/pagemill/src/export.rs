@@ -3,20 +3,16 @@
 //! Options are judged before a page is read, and a directory is made only once it is known what
 //! goes into it.
 
-use std::path::PathBuf;
-
 use anyhow::{Result, anyhow};
-use pagemill_cluster::{Cluster, Database, UnknownTypes, ValueCatalog};
-use pagemill_engine::encoding::stored_text;
+use pagemill_cluster::{Database, UnknownTypes, ValueCatalog};
 use pagemill_engine::{
     CopyOptions, Error as EngineError, ExportOptions, ForceQuote, Format, RowSource,
 };
-use pagemill_format::Oid;
 use pagemill_io::Output;
 
 use crate::arguments::{ExportArguments, FormatChoice, UnknownTypesChoice};
 use crate::export_files::{Destination, file_name};
-use crate::failure::{Outcome, UsageError};
+use crate::failure::{Outcome, UsageError, say};
 use crate::option_values::{character, column_list, money_locale};
 use crate::order::Order;
 use crate::session::Session;
@@ -28,7 +24,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Outcome> {
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;
     let destination = Destination::of(arguments.output.as_deref());
-    destination.refuse_inside(&directories_of(database.cluster()))?;
+    destination.refuse_inside(database.cluster())?;
     let order = Order::of(&arguments.order, &arguments.common, &tables)?;
     refuse_many_in_one(&tables, &destination)?;
     let catalog = value_catalog(&database, arguments)?;
@@ -37,19 +33,6 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Outcome> {
     let format = arguments.format;
     let job = Job { session: &session, catalog, options, destination, format, order };
     tables.for_each(&session, |source, watch| job.export(source, watch))
-}
-
-/// Where a cluster's files lie: its data directory, and those of its tablespaces.
-fn directories_of(cluster: &Cluster) -> Vec<PathBuf> {
-    let links = cluster.path().join("pg_tblspc");
-    let found = cluster.storage().read_dir(&links).unwrap_or_default();
-    // Other versions may have tablespaces in the same place, and whoever made it files beside them.
-    let version = cluster.tablespace_path(Oid(1), Oid(1));
-    let version = version.iter().rev().nth(1).map(PathBuf::from).unwrap_or_default();
-    let mut directories: Vec<_> =
-        found.into_iter().map(|entry| links.join(entry.name).join(&version)).collect();
-    directories.push(cluster.path().to_path_buf());
-    directories
 }
 
 /// What is the same for every table.
@@ -65,6 +48,9 @@ struct Job<'a> {
 impl Job<'_> {
     fn export(&self, source: &RowSource<'_>, watch: &mut Watch<'_>) -> Result<()> {
         let mut output = self.output(source)?;
+        if source.is_in_oid_order() {
+            watch.display.aside(|| say(in_oid_order(source)));
+        }
         let Self { catalog, options, .. } = self;
         let done = match &self.order {
             None => source.export(catalog, options, &mut output, watch.progress, watch.damage)?,
@@ -93,6 +79,14 @@ impl Job<'_> {
     }
 }
 
+fn in_oid_order(source: &RowSource<'_>) -> String {
+    let name = source.selected().display_name();
+    format!(
+        "{name}: its partitions are in the order of their OIDs: a server may scan them in another one, which depends \
+         on an order of values that is not known here (ICU, an extension, or a type that is not simple)"
+    )
+}
+
 fn refuse_many_in_one(tables: &Tables<'_>, destination: &Destination) -> Result<()> {
     let count = tables.sources.len();
     if count > 1 && !matches!(destination, Destination::Directory(_)) {
@@ -107,7 +101,7 @@ fn value_catalog(database: &Database, arguments: &ExportArguments) -> Result<Val
         UnknownTypesChoice::Refuse => UnknownTypes::Refuse,
         UnknownTypesChoice::Hex => UnknownTypes::Hex,
     };
-    let catalog = ValueCatalog::new(database, unknown)?.with_encoder(stored_text);
+    let catalog = ValueCatalog::new(database, unknown)?;
     Ok(match arguments.lc_monetary.as_deref() {
         Some(locale) => catalog.with_lc_monetary(money_locale(locale)?),
         None => catalog,

@@ -9,10 +9,11 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use pagemill_cluster::Cluster;
 use pagemill_engine::Selected;
 
 use crate::arguments::FormatChoice;
-use crate::failure::UsageError;
+use crate::output_paths::refuse_in_cluster;
 
 /// Where an export goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,25 +38,14 @@ impl Destination {
         }
     }
 
-    /// Refuses a place in one of these directories: that of a cluster, or of one of its tablespaces. A file
-    /// written there could take the place of one of the cluster's own.
+    /// Refuses a place in a cluster. A file written there could take the place of one of the cluster's own.
     ///
     /// # Errors
     /// Names the directory.
-    pub(crate) fn refuse_inside(&self, directories: &[PathBuf]) -> Result<()> {
-        let (Self::File(path) | Self::Directory(path)) = self else { return Ok(()) };
-        let Some(place) = existing_part(path) else { return Ok(()) };
-        let inside = |directory: &&PathBuf| {
-            directory.canonicalize().is_ok_and(|directory| place.starts_with(directory))
-        };
-        match directories.iter().find(inside) {
-            None => Ok(()),
-            Some(directory) => Err(UsageError(format!(
-                "-o {} lies within {}, where only the server may write: name another place",
-                path.display(),
-                directory.display()
-            ))
-            .into()),
+    pub(crate) fn refuse_inside(&self, cluster: &Cluster) -> Result<()> {
+        match self {
+            Self::Standard => Ok(()),
+            Self::File(path) | Self::Directory(path) => refuse_in_cluster("-o", path, cluster),
         }
     }
 
@@ -68,12 +58,6 @@ impl Destination {
             _ => Ok(()),
         }
     }
-}
-
-/// What there is of a path, links followed.
-fn existing_part(path: &Path) -> Option<PathBuf> {
-    let absolute = std::path::absolute(path).ok()?;
-    absolute.ancestors().find_map(|part| part.canonicalize().ok())
 }
 
 /// The name of a table's file in a directory.

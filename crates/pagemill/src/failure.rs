@@ -1,15 +1,31 @@
 //! From a result to an exit status, and to one line on standard error.
 //!
-//! 0: done. 1: the work failed, or damage was found. 2: the command line cannot be followed. When
-//! the reader of standard output went away, nothing is said: that is how pipelines end.
+//! | status | when |
+//! | --- | --- |
+//! | 0 | all was done, and a signal that came later did not change that; or the reader of standard output went away, as `head` does |
+//! | 1 | the work failed, or damage was found |
+//! | 2 | the command line cannot be followed |
+//! | the signal | SIGINT, SIGTERM or SIGHUP ended the work, which undid itself: shells show 130, 143, 129 |
+//!
+//! A reader that went away knows why it did, so nothing is said, as ripgrep does it. The process ends by the signal
+//! itself, so that a shell's loop ends with it.
+//!
+//! Invariant: whoever is told that the work was interrupted finds nothing changed; a change that a server has to finish
+//! is a failure.
 
 use std::fmt;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::error::ErrorKind;
 use pagemill_cluster::Error as ClusterError;
 use pagemill_engine::Error as EngineError;
+use pagemill_io::Error as IoError;
 use pagemill_lab::Error as LabError;
+
+use crate::standard_output::print;
+use crate::text_table::printable;
 
 const FAILED: u8 = 1;
 const WRONG_USAGE: u8 = 2;
@@ -35,26 +51,95 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// Says something on standard error, on one line.
+/// Only errors are wanted on standard error.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing but errors is said.
+pub(crate) fn set_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// True when nothing but errors is to be said.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Says something that is no error on standard error, on one line, unless that is not wanted.
 pub(crate) fn say(message: impl fmt::Display) {
+    if !is_quiet() {
+        complain(message);
+    }
+}
+
+/// Says an error on standard error, on one line.
+pub(crate) fn complain(message: impl fmt::Display) {
     use std::io::Write as _;
-    let line = format!("pagemill: {}\n", message.to_string().replace('\n', " "));
+    // Paths and patterns may have line feeds in them, and more.
+    let line = format!("pagemill: {}\n", printable(message.to_string().as_bytes()));
     // A reader of standard error that went away cannot be told.
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// The exit status of a command, its error said.
+/// Says an error of PostgreSQL's on standard error, with the lines of detail, hint and context that it has.
+fn complain_in_lines(message: impl fmt::Display) {
+    use std::io::Write as _;
+    let message = message.to_string();
+    // A row in a context keeps its tabs, as a server shows it.
+    let shown = |line: &str| {
+        let cells: Vec<_> = line.split('\t').map(|cell| printable(cell.as_bytes())).collect();
+        cells.join("\t")
+    };
+    let lines: Vec<String> = message.lines().map(shown).collect();
+    // A reader of standard error that went away cannot be told.
+    let _ = std::io::stderr().write_all(format!("pagemill: {}\n", lines.join("\n")).as_bytes());
+}
+
+/// The exit status of a command, its error said. Does not return where a signal ended the work.
 pub(crate) fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
-    match result {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Incomplete) => ExitCode::from(FAILED),
+    let is_undone = match &result {
+        Ok(outcome) => *outcome == Outcome::Incomplete,
+        Err(error) => !is_broken_pipe(error) && !is_for_a_server(error),
+    };
+    let status = match result {
+        Ok(Outcome::Done) => return ExitCode::SUCCESS,
+        Ok(Outcome::Incomplete) => FAILED,
+        Err(error) if is_broken_pipe(&error) => return ExitCode::SUCCESS,
         Err(error) => {
-            if !is_broken_pipe(&error) {
-                say(format!("{error:#}"));
+            match error.downcast_ref::<EngineError>() {
+                Some(found) if found.has_lines() => complain_in_lines(found),
+                _ => complain(text_of(&error)),
             }
-            ExitCode::from(if is_usage(&error) { WRONG_USAGE } else { FAILED })
+            if is_usage(&error) { WRONG_USAGE } else { FAILED }
         }
+    };
+    match pagemill_io::interrupted_by() {
+        Some(signal) if is_undone => pagemill_io::end_by(signal),
+        _ => ExitCode::from(status),
     }
+}
+
+/// An error with what it led to; of an interruption what it led to says all.
+fn text_of(error: &anyhow::Error) -> String {
+    match is_interruption(error) && error.chain().count() > 1 {
+        true => format!("interrupted: {error}"),
+        false => format!("{error:#}"),
+    }
+}
+
+/// True when work was given up because a signal asked for it.
+pub(crate) fn is_interruption(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<EngineError>().is_some_and(EngineError::is_interruption)
+        || error.downcast_ref::<ClusterError>().is_some_and(ClusterError::is_interruption)
+        || error.downcast_ref::<IoError>().is_some_and(IoError::is_interruption)
+}
+
+/// True when a change was decided and only the start of a server finishes it, or nobody knows.
+fn is_for_a_server(error: &anyhow::Error) -> bool {
+    let cluster = match error.downcast_ref() {
+        Some(EngineError::Cluster(cluster)) => Some(cluster),
+        _ => error.downcast_ref(),
+    };
+    matches!(cluster, Some(ClusterError::Unfinished { .. } | ClusterError::Undecided { .. }))
 }
 
 /// True when the request was wrong, and not the data or the system.
@@ -70,25 +155,28 @@ pub(crate) fn is_output_error(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(EngineError::Output(_))) || is_broken_pipe(error)
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.downcast_ref::<std::io::Error>();
     io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
         || error.downcast_ref::<EngineError>().is_some_and(EngineError::is_broken_pipe)
+        || error.downcast_ref::<IoError>().is_some_and(IoError::is_broken_pipe)
 }
 
 /// The exit status of a command line that asks for help, or is wrong.
 pub(crate) fn of_command_line(error: &clap::Error) -> ExitCode {
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::from(FAILED),
-        },
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let is_colored = std::io::stdout().is_terminal();
+            let text = error.render();
+            let text = if is_colored { text.ansi().to_string() } else { text.to_string() };
+            exit_code(print(text).map(|()| Outcome::Done))
+        }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
             ExitCode::from(WRONG_USAGE)
         }
         _ => {
-            say(on_one_line(&error.render().to_string()));
+            complain(on_one_line(&error.render().to_string()));
             ExitCode::from(WRONG_USAGE)
         }
     }

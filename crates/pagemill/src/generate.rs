@@ -11,10 +11,11 @@ use pagemill_io::Storage;
 use crate::failure::Outcome;
 use crate::generate_arguments::{GenerateArguments, TableChoice};
 use crate::load::default_jobs;
+use crate::output_paths::refuse_in_any_cluster;
+use crate::standard_output::print;
 use crate::stats::{self, Work};
 
 pub(crate) fn run(arguments: &GenerateArguments) -> Result<Outcome> {
-    use std::io::Write as _;
     let start = Instant::now();
     let storage = Storage::real();
     let options = GenerateOptions {
@@ -29,19 +30,19 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<Outcome> {
         jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
         writing: arguments.writing.settings()?,
     };
+    refuse_in_any_cluster("the directory", &arguments.dir)?;
     let made = generate(&storage, &arguments.dir, &options)?;
     let elapsed = start.elapsed();
     if let Some(form) = arguments.stats {
         let work = Work { rows: made.rows, pages: made.blocks.into(), ..Work::default() };
         stats::print(form, elapsed, &storage, &work);
     }
-    writeln!(
-        std::io::stdout(),
-        "{}: {} rows in {} blocks, {:.3} s",
+    print(format!(
+        "{}: {} rows in {} blocks, {:.3} s\n",
         made.path.display(),
         made.rows,
         made.blocks,
         elapsed.as_secs_f64()
-    )?;
+    ))?;
     Ok(Outcome::Done)
 }

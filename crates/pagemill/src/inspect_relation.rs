@@ -25,7 +25,7 @@ pub(crate) fn view(database: &Database, relation: &Relation, json: bool) -> Resu
         tablespace: tablespace_name(database, relation)?,
         settings: tablespace_settings(database, relation),
         toast: toast_name(database, relation)?,
-        forks: forks(database.cluster(), relation)?,
+        forks: forks(database, relation)?,
         columns: columns(database, relation)?,
     };
     let is_damaged = report.forks.iter().any(|fork| !fork.damage.is_empty());

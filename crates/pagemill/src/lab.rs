@@ -1,7 +1,9 @@
 //! `pagemill lab`: the experiments, run on this storage.
 //!
-//! Each group of contestants is told on standard output when it is done, the environment and all doubts at the end.
-//! Ctrl-C ends the run early: what was measured is told and written all the same, and the exit status is 1.
+//! At the end standard output gets a screen of what matters; with `--details` also the table of each group when it is done,
+//! and all claims and warnings.
+//! Ctrl-C ends the run early: what was measured is told and written all the same, and the process then
+//! ends by the signal.
 
 use std::path::PathBuf;
 
@@ -32,18 +34,27 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
     };
     let documents = LabDocuments::open(arguments)?;
     let display = LabDisplay::new(arguments, cancel.clone());
-    let results = pagemill_lab::run(&options, &cancel, &display)?;
+    let flags =
+        if arguments.quick { "--experiment, --size" } else { "--experiment, --quick, --size" };
+    let ran = pagemill_lab::run(&options, &cancel, &display);
+    let results = ran.map_err(|error| with_flags(error, flags))?;
     display.finish();
     let page = documents.page.clone();
     documents.write(&results)?;
     let mut ending = Vec::new();
-    report::text_ending(&results, &mut ending)?;
+    if arguments.details {
+        report::text_ending(&results, &mut ending)?;
+        ending.push(b'\n');
+    }
+    report::screen(&results, &mut ending)?;
     print(&String::from_utf8_lossy(&ending))?;
     if let Some(failure) = display.failure.take() {
         return Err(failure);
     }
-    if let Some(page) = page {
-        say(format!("charts: {}", page.display()));
+    match page {
+        Some(page) => say(format!("charts, tables and all claims: {}", page.display())),
+        None if !arguments.details => say("for all tables and claims as text add --details"),
+        None => {}
     }
     match &results.interrupted {
         None => Ok(Outcome::Done),
@@ -54,10 +65,15 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
     }
 }
 
+/// An error of the lab with the flags that help.
+pub(crate) fn with_flags(error: pagemill_lab::Error, flags: &str) -> anyhow::Error {
+    match error {
+        pagemill_lab::Error::NoSpace { .. } => anyhow::anyhow!("{error} ({flags})"),
+        error => error.into(),
+    }
+}
+
 /// Writes a text to standard output.
 pub(crate) fn print(text: &str) -> Result<()> {
-    use std::io::Write as _;
-    let mut out = std::io::stdout();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    crate::standard_output::print(text)
 }

@@ -7,15 +7,16 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::arguments::ProgressMode;
-use crate::option_values::byte_size;
+use crate::option_values::lab_size;
 
 /// Run the experiments on this storage: old calls beside today's
 ///
 /// Contestants take turns, so that what disturbs one disturbs its neighbours too; before each turn the page cache is
-/// brought to the state that is wanted, and looked at. Each group of contestants is told when it is done. The files are made
+/// brought to the state that is wanted, and looked at. At the end a screen of what matters is printed, and a page with
+/// charts is written; files that exist are not replaced without --force. The files are made
 /// in a directory pagemill-lab.N in DIR, which is removed at the end, or after a kill by the next run; nothing else is
-/// touched. What the kernel or a sandbox refuses is a row that says so. Space and time are announced first: a full run takes up
-/// to 20 minutes, a quick one up to 90 seconds.
+/// touched. What the kernel or a sandbox refuses is a row that says so. All experiments run twice, minutes apart, and what a
+/// contestant differs by from itself widens every interval. Space and time are announced first, from the turns that are planned.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Experiments:
@@ -43,24 +44,30 @@ pub(crate) struct LabArguments {
     /// Only these experiments, separated by commas; repeatable [default: all]
     #[arg(short, long = "experiment", value_name = "NAME", value_delimiter = ',')]
     pub(crate) experiments: Vec<String>,
-    /// Small files and five rounds: rough figures within 90 seconds
+    /// Small files and six rounds: rough figures in some minutes
     #[arg(long)]
     pub(crate) quick: bool,
     /// Size of each experiment's main file: kB, MB, GB, or bytes, at least 1MB [default: 1GB, with --quick 64MB]
-    #[arg(long, value_name = "SIZE", value_parser = byte_size)]
+    #[arg(long, value_name = "SIZE", value_parser = lab_size)]
     pub(crate) size: Option<u64>,
-    /// Write all that was measured to this file, as JSON
+    /// Write all that was measured to this new file, as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write a row for each contestant to this file, as CSV
+    /// Write a row for each contestant to this new file, as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
-    /// Write the tables to this file, as Markdown
+    /// Write the tables to this new file, as Markdown
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
-    /// Write the page with charts to this file [default: report.html in the current directory]
+    /// Write the page with charts to this new file [default: report.html in the current directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Replace files named by --html, --json, --csv and --markdown, and report.html, if they exist
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print the table of each group when it is done, and all claims and warnings at the end
+    #[arg(long, conflicts_with = "compare")]
+    pub(crate) details: bool,
     /// Write no page
     #[arg(long, conflicts_with = "html")]
     pub(crate) no_html: bool,

@@ -14,7 +14,7 @@ use pagemill_lab::results::Results;
 use crate::failure::Outcome;
 use crate::lab::print;
 use crate::lab_arguments::LabArguments;
-use crate::lab_documents::{finish, output};
+use crate::lab_documents::{finish, new_outputs};
 
 /// More than any run writes.
 const LARGEST: u64 = 1 << 30;
@@ -32,10 +32,10 @@ pub(crate) fn run(arguments: &LabArguments, first: &Path, second: &Path) -> Resu
         (arguments.markdown.as_ref(), compare::markdown),
         (arguments.html.as_ref(), compare::html),
     ];
-    for (path, form) in forms {
-        if let Some(path) = path {
-            finish(output(&storage, path)?, |bytes| form(&one, &other, bytes))?;
-        }
+    let named = forms.into_iter().filter_map(|(path, form)| Some((path?.as_path(), form)));
+    for (output, form) in new_outputs(&storage, named.collect(), arguments.force, &[first, second])?
+    {
+        finish(output, |bytes| form(&one, &other, bytes))?;
     }
     let mut text = Vec::new();
     compare::text(&one, &other, &mut text)?;

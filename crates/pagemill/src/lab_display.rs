@@ -1,4 +1,5 @@
-//! What a terminal shows of a run of the lab: what it takes, which turn it is, and each group when it is done.
+//! What a terminal shows of a run of the lab: what it takes, which turn it is, and with `--details` each group when it is
+//! done.
 //!
 //! Invariant: nothing is drawn while a turn is measured: the bar moves between turns, and has no thread of its own.
 
@@ -22,10 +23,13 @@ pub(crate) struct LabDisplay {
     bar: ProgressBar,
     begin: Instant,
     verbose: bool,
+    /// Tables are wanted as they come.
+    details: bool,
     expected: Cell<Duration>,
     /// Experiment and group.
     place: RefCell<(String, String)>,
     rounds: Cell<u32>,
+    pass: Cell<u32>,
     /// The run ends when nobody reads what it tells.
     cancel: Cancel,
     /// The first failure to write.
@@ -46,9 +50,11 @@ impl LabDisplay {
             bar,
             begin: Instant::now(),
             verbose: arguments.verbose,
+            details: arguments.details,
             expected: Cell::default(),
             place: RefCell::default(),
             rounds: Cell::default(),
+            pass: Cell::default(),
             cancel,
             failure: RefCell::default(),
         }
@@ -60,6 +66,9 @@ impl LabDisplay {
     }
 
     fn tell(&self, text: &str) {
+        if !self.details {
+            return;
+        }
         if let Err(error) = self.bar.suspend(|| print(text)) {
             self.failure.borrow_mut().get_or_insert(error);
             self.cancel.cancel();
@@ -97,6 +106,16 @@ impl Watch for LabDisplay {
                 pretty_size(announcement.bytes_free),
             ));
         });
+    }
+
+    fn pass_begins(&self, experiment: &str, pass: u32, passes: u32) {
+        experiment.clone_into(&mut self.place.borrow_mut().0);
+        // The first pass knows best how long the others take.
+        if pass > self.pass.replace(pass) && pass > 1 {
+            let expected = self.begin.elapsed() / (pass - 1) * passes;
+            self.expected.set(expected);
+            self.bar.set_length(expected.as_secs());
+        }
     }
 
     fn experiment_begins(&self, name: &str, title: &str, _time: Duration) {

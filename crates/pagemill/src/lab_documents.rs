@@ -2,22 +2,21 @@
 //!
 //! They are opened before the run, so that twenty minutes are not lost to a wrong path, and appear when they are whole.
 //!
-//! Invariant: without having been named, no file is replaced but a page that the lab made.
+//! Invariants: no file is replaced without `--force`, and none that is read; no two documents share a file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use pagemill_io::{Output, Storage};
 use pagemill_lab::report;
 use pagemill_lab::results::Results;
 
 use crate::lab_arguments::LabArguments;
+use crate::output_paths::refuse_in_any_cluster;
 
 /// Where the page goes if nobody says otherwise.
 const USUAL_PAGE: &str = "report.html";
-/// Where in a page stands what made it, at the latest.
-const HEAD: usize = 4096;
 
 /// Writes results in one form.
 type Form = fn(&Results, &mut dyn Write) -> report::Result<()>;
@@ -33,16 +32,16 @@ impl LabDocuments {
     /// Those that the flags ask for.
     pub(crate) fn open(arguments: &LabArguments) -> Result<Self> {
         let storage = Storage::real().untimed();
-        let page = page(arguments)?;
+        let usual = PathBuf::from(USUAL_PAGE);
+        let page = arguments.html.clone().or((!arguments.no_html).then_some(usual));
         let forms: [(Option<&PathBuf>, Form); 4] = [
             (arguments.json.as_ref(), report::json),
             (arguments.csv.as_ref(), report::csv),
             (arguments.markdown.as_ref(), report::markdown),
             (page.as_ref(), report::html),
         ];
-        let named = forms.into_iter().filter_map(|(path, form)| Some((path?, form)));
-        let open = named.map(|(path, form)| Ok((output(&storage, path)?, form)));
-        Ok(Self { open: open.collect::<Result<_>>()?, page })
+        let named = forms.into_iter().filter_map(|(path, form)| Some((path?.as_path(), form)));
+        Ok(Self { open: new_outputs(&storage, named.collect(), arguments.force, &[])?, page })
     }
 
     /// Writes them.
@@ -53,9 +52,47 @@ impl LabDocuments {
     }
 }
 
-/// A file to be.
-pub(crate) fn output(storage: &Storage, path: &Path) -> Result<Output> {
-    Ok(Output::file(storage, path).map_err(pagemill_engine::Error::Output)?)
+/// Files to be, each with what goes with it. Refuses files that exist, unless they may be replaced; those that are read, and
+/// one file for two documents, in any case.
+pub(crate) fn new_outputs<T>(
+    storage: &Storage,
+    named: Vec<(&Path, T)>,
+    replace: bool,
+    inputs: &[&Path],
+) -> Result<Vec<(Output, T)>> {
+    let mut taken: Vec<PathBuf> = inputs.iter().map(|path| resolved(path)).collect();
+    for (path, _) in &named {
+        refuse_in_any_cluster("the output", path)?;
+        // Terminals, pipes and /dev/null are not replaced by being written to.
+        let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+        if is_file && !replace {
+            bail!("{} exists: {}", path.display(), remedy(path));
+        }
+        let resolved = resolved(path);
+        if taken.contains(&resolved) && (is_file || !path.exists()) {
+            bail!("{} is named twice: name another file", path.display());
+        }
+        taken.push(resolved);
+    }
+    let opened = named.into_iter().map(|(path, with)| {
+        let output = Output::file(storage, path).map_err(pagemill_engine::Error::Output)?;
+        Ok((output, with))
+    });
+    opened.collect()
+}
+
+fn remedy(path: &Path) -> &'static str {
+    if path == Path::new(USUAL_PAGE) {
+        "name another file with --html, replace it with --force, or write no page with --no-html"
+    } else {
+        "name another file, or replace it with --force"
+    }
+}
+
+/// The path with its directory resolved, so that two ways to one file are seen to be one.
+fn resolved(path: &Path) -> PathBuf {
+    let whole = std::fs::canonicalize(path);
+    whole.or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Makes a document in memory and gives its file the name.
@@ -67,31 +104,4 @@ pub(crate) fn finish(
     form(&mut bytes)?;
     let written = output.write_all(&bytes).and_then(|()| output.finish());
     Ok(written.map_err(pagemill_engine::Error::Output)?)
-}
-
-/// Where the page goes, if it is wanted.
-fn page(arguments: &LabArguments) -> Result<Option<PathBuf>> {
-    if arguments.no_html {
-        return Ok(None);
-    }
-    if arguments.html.is_some() {
-        return Ok(arguments.html.clone());
-    }
-    let usual = PathBuf::from(USUAL_PAGE);
-    if usual.exists() && !is_ours(&usual)? {
-        bail!(
-            "{USUAL_PAGE} is there and was not made by the lab: name another file with --html, or --no-html"
-        );
-    }
-    Ok(Some(usual))
-}
-
-/// True for a page that says so.
-fn is_ours(path: &Path) -> Result<bool> {
-    use std::io::Read as _;
-    let mut head = Vec::new();
-    let file = std::fs::File::open(path).with_context(|| path.display().to_string())?;
-    file.take(HEAD as u64).read_to_end(&mut head).with_context(|| path.display().to_string())?;
-    let mark = format!("name=\"generator\" content=\"{}\"", report::GENERATOR);
-    Ok(String::from_utf8_lossy(&head).contains(&mark))
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow};
-use pagemill_cluster::{Cluster, ClusterLock, Error as ClusterError, OpenOptions, Persistence};
+use anyhow::Result;
+use pagemill_cluster::{Cluster, OpenOptions, Persistence};
 use pagemill_engine::copy_input::{
     CopyFromOptions, ForcedColumns, Header, InputSource, RejectLog, RejectSettings,
 };
@@ -17,9 +17,11 @@ use pagemill_format::wal::ImageCompression;
 use pagemill_io::{InputStream, Output, Storage};
 
 use crate::arguments::FormatChoice;
-use crate::failure::{Outcome, UsageError, say};
+use crate::changing::{data_directory, open, take_lock, undone};
+use crate::failure::{Outcome, say};
 use crate::load_arguments::{CompressionChoice, HeaderChoice, LoadArguments};
 use crate::option_values::{character, column_list};
+use crate::output_paths::{refuse_existing, refuse_in_cluster, refuse_input};
 use crate::progress::{ProgressDisplay, is_wanted};
 use crate::stats::{self, Work};
 
@@ -66,9 +68,9 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
         arguments.columns.as_deref().map(|list| column_list("columns", list)).transpose()?;
     let sources: Vec<_> =
         arguments.files.iter().map(|file| source(storage, file)).collect::<Result<_>>()?;
-    let lock = ClusterLock::take(storage, directory(arguments)?).map_err(for_writing)?;
-    let cluster = Cluster::open_locked(storage.clone(), &lock, OpenOptions::default());
-    let cluster = cluster.map_err(for_writing)?;
+    let lock = take_lock(storage, data_directory(arguments.pgdata.as_deref())?)?;
+    let cluster = open(storage, &lock, OpenOptions::default())?;
+    let rejects = reject_log(arguments, storage, &cluster)?;
     let database = cluster.database(&arguments.database.dbname)?;
     let selected = pagemill_engine::select::find_one(&database, &arguments.table)?;
     let relation = database.relation(&selected.class)?;
@@ -99,31 +101,9 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
         Some(choice) => image_compression(choice),
         None => database.wal_compression()?,
     };
-    let rejects = reject_log(arguments, storage)?;
-    Ok(load(lock, &database, relation, sources, (&copy, options), compression, rejects)?)
-}
-
-/// What reading allows with a flag, writing never does.
-pub(crate) fn for_writing(error: ClusterError) -> anyhow::Error {
-    match error {
-        ClusterError::Running { path, pid } => {
-            anyhow!("{}: a server is running here (process {pid}): stop it first", path.display())
-        }
-        ClusterError::NotShutDown { path, state, advice } => {
-            anyhow!(
-                "{}: the cluster's state is \"{state}\", not \"shut down\": {advice}",
-                path.display()
-            )
-        }
-        other => other.into(),
-    }
-}
-
-fn directory(arguments: &LoadArguments) -> Result<&Path> {
-    let named = arguments.pgdata.as_deref().filter(|dir| !dir.as_os_str().is_empty());
-    named.ok_or_else(|| {
-        UsageError("no data directory: name it with -D, or set PGDATA".into()).into()
-    })
+    let how = (&copy, options);
+    let loaded = load(lock, &database, relation, sources, how, compression, rejects);
+    loaded.map_err(|error| undone(error.into(), &cluster, "nothing was loaded"))
 }
 
 /// A thread for each processor, within reason.
@@ -133,7 +113,7 @@ pub(crate) fn default_jobs() -> usize {
 
 fn source(storage: &Storage, file: &Path) -> Result<InputSource> {
     if file == Path::new("-") {
-        let input = InputStream::stream(storage, std::io::stdin(), "standard input");
+        let input = InputStream::standard(storage);
         return Ok(InputSource::Stream(input.map_err(pagemill_cluster::Error::from)?));
     }
     Ok(InputSource::File(file.to_owned()))
@@ -171,8 +151,17 @@ pub(crate) fn image_compression(choice: CompressionChoice) -> ImageCompression {
     }
 }
 
-fn reject_log(arguments: &LoadArguments, storage: &Storage) -> Result<Option<RejectLog>> {
+/// Where rejected rows go. The file may be none of those that are read or that a server reads.
+fn reject_log(
+    arguments: &LoadArguments,
+    storage: &Storage,
+    cluster: &Cluster,
+) -> Result<Option<RejectLog>> {
+    const FLAG: &str = "--log-errors";
     let Some(path) = &arguments.log_errors else { return Ok(None) };
+    refuse_in_cluster(FLAG, path, cluster)?;
+    refuse_input(FLAG, path, &arguments.files)?;
+    refuse_existing(FLAG, path, arguments.force)?;
     let output = Output::file(storage, path).map_err(EngineError::Output)?;
     let settings = RejectSettings {
         format: format(arguments.format),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::{DatabaseArgument, FormatChoice, ProgressMode, StatsForm};
+use crate::option_values::maybe_empty;
 use crate::write_arguments::WriteArguments;
 
 /// Load files into a table of a stopped cluster
@@ -15,8 +16,13 @@ use crate::write_arguments::WriteArguments;
 /// kill or a power cut, finds all of them or none. The cluster must have been shut down; while the command
 /// runs, no server starts on it. Rows are appended in the order of the files; those of a partitioned table go to
 /// its partitions. Columns that the files do not have get their defaults: constants, the present moment, values of
-/// sequences. What only a server can do (triggers, foreign keys, check constraints, expressions) is refused before
+/// sequences. What only a server can do (triggers, foreign keys, expressions but simple checks) is refused before
 /// anything is written. An unlogged table is emptied by a crash, also one in the last moment of its load.
+///
+/// Standbys that replay the load take ACCESS EXCLUSIVE locks until its commit: on the indexes of the table, and
+/// on the table itself if it was empty, or --truncate or --no-wal was given; in a database of very many relations
+/// on the indexes of pg_class too. Queries there that use the table wait meanwhile, and those that already run
+/// are canceled after max_standby_streaming_delay (max_standby_archive_delay).
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -25,7 +31,7 @@ Examples:
   pagemill load -D data -t big --truncate --freeze --no-wal --format csv big-1.csv big-2.csv.zst")]
 pub(crate) struct LoadArguments {
     /// The data directory: the one with PG_VERSION in it
-    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true)]
+    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true, value_parser = maybe_empty())]
     pub(crate) pgdata: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) database: DatabaseArgument,
@@ -75,10 +81,10 @@ pub(crate) struct LoadArguments {
     /// The encoding of the files [default: that of the database]
     #[arg(long, value_name = "NAME", help_heading = "Format")]
     pub(crate) encoding: Option<String>,
-    /// Columns in which a quoted null string is null too; * for all
+    /// Columns in which a quoted null string is null too; * for all (17 and later)
     #[arg(long, value_name = "LIST", help_heading = "Format")]
     pub(crate) force_null: Option<String>,
-    /// Columns in which the null string is a value; * for all
+    /// Columns in which the null string is a value; * for all (17 and later)
     #[arg(long, value_name = "LIST", help_heading = "Format")]
     pub(crate) force_not_null: Option<String>,
 
@@ -116,9 +122,12 @@ pub(crate) struct LoadArguments {
     #[command(flatten)]
     pub(crate) writing: WriteArguments,
 
-    /// Put rows whose values are not what their columns take into this file, and go on
+    /// Put rows whose values are not what their columns take into this new file, and go on
     #[arg(long, value_name = "FILE", help_heading = "Errors")]
     pub(crate) log_errors: Option<PathBuf>,
+    /// Replace the file of --log-errors where it is there already
+    #[arg(long, requires = "log_errors", help_heading = "Errors")]
+    pub(crate) force: bool,
     /// How many rows may be put aside
     #[arg(long, value_name = "N", requires = "log_errors", help_heading = "Errors")]
     pub(crate) max_errors: Option<u64>,

@@ -1,6 +1,7 @@
 //! `pagemill ls`: the databases of a cluster, or the tables of a database.
 //!
-//! As text for people, sizes rounded; as JSON for programs, sizes in bytes.
+//! As text for people, sizes rounded; as JSON for programs, sizes in bytes. What of the files is lost, as far as their
+//! names and sizes tell, stands beside them, and gives exit status 1.
 
 use anyhow::Result;
 use pagemill_engine::list::{DatabaseEntry, RelationEntry, databases, is_listed, relations, sizes};
@@ -18,13 +19,21 @@ const NONE: &str = "-";
 
 pub(crate) fn run(arguments: &LsArguments) -> Result<Outcome> {
     let session = Session::new(&arguments.common)?;
-    let text = match &arguments.dbname {
-        None => database_text(&databases(&session.cluster()?)?, arguments.json),
-        Some(name) => relation_text(&chosen(&session, name, arguments)?, arguments.json),
+    let (text, is_whole) = match &arguments.dbname {
+        None => {
+            let found = databases(&session.cluster()?)?;
+            let is_whole = !found.iter().any(|entry| entry.is_missing);
+            (database_text(&found, arguments.json), is_whole)
+        }
+        Some(name) => {
+            let found = chosen(&session, name, arguments)?;
+            let is_whole = found.iter().all(|entry| entry.lost.is_empty());
+            (relation_text(&found, arguments.json), is_whole)
+        }
     };
     session.print(&text)?;
     session.finish(&Work::default());
-    Ok(Outcome::Done)
+    Ok(if is_whole { Outcome::Done } else { Outcome::Incomplete })
 }
 
 fn chosen(
@@ -71,6 +80,9 @@ fn database_row(entry: &DatabaseEntry) -> Vec<String> {
     if entry.row.is_invalid() {
         flags.push("invalid");
     }
+    if entry.is_missing {
+        flags.push("damaged: the directory is missing");
+    }
     vec![
         printable(&entry.row.name),
         entry.row.oid.to_string(),
@@ -82,7 +94,7 @@ fn database_row(entry: &DatabaseEntry) -> Vec<String> {
 }
 
 fn database_json(entry: &DatabaseEntry) -> Value {
-    json!({
+    let mut row = json!({
         "name": String::from_utf8_lossy(&entry.row.name),
         "oid": entry.row.oid.0,
         "encoding": entry.encoding,
@@ -91,14 +103,18 @@ fn database_json(entry: &DatabaseEntry) -> Value {
         "is_template": entry.row.is_template,
         "allows_connections": entry.row.allows_connections,
         "is_invalid": entry.row.is_invalid(),
-    })
+    });
+    if entry.is_missing {
+        row["damage"] = json!(["the directory is missing"]);
+    }
+    row
 }
 
 fn relation_text(entries: &[RelationEntry], json: bool) -> String {
     if json {
         return json_text(entries.iter().map(relation_json).collect());
     }
-    let header = [
+    let mut header = vec![
         ("Schema", Align::Left),
         ("Name", Align::Left),
         ("Kind", Align::Left),
@@ -107,6 +123,9 @@ fn relation_text(entries: &[RelationEntry], json: bool) -> String {
         ("Size", Align::Right),
         ("TOAST size", Align::Right),
     ];
+    if entries.iter().any(|entry| !entry.lost.is_empty()) {
+        header.push(("Damage", Align::Left));
+    }
     table(&header, &entries.iter().map(relation_row).collect::<Vec<_>>())
 }
 
@@ -122,13 +141,14 @@ fn relation_row(entry: &RelationEntry) -> Vec<String> {
         or_none(entry.estimated_rows().map(|rows| format!("{rows:.0}"))),
         in_files(pretty_size(entry.bytes)),
         or_none(entry.toast_bytes.map(pretty_size)),
+        entry.lost.join("; "),
     ]
 }
 
 fn relation_json(entry: &RelationEntry) -> Value {
     let class = &entry.relation.class;
     let files = class.kind.has_files();
-    json!({
+    let mut row = json!({
         "schema": String::from_utf8_lossy(&entry.relation.schema_utf8()),
         "name": String::from_utf8_lossy(&entry.relation.name_utf8()),
         "oid": class.oid.0,
@@ -137,5 +157,9 @@ fn relation_json(entry: &RelationEntry) -> Value {
         "estimated_rows": entry.estimated_rows().map(|rows| rows as u64),
         "bytes": files.then_some(entry.bytes),
         "toast_bytes": entry.toast_bytes,
-    })
+    });
+    if !entry.lost.is_empty() {
+        row["damage"] = json!(entry.lost);
+    }
+    row
 }

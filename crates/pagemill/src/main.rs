@@ -7,6 +7,8 @@
 mod advise;
 mod advise_arguments;
 mod arguments;
+mod changing;
+mod clean;
 mod clone;
 mod clone_arguments;
 mod clone_cluster;
@@ -32,12 +34,14 @@ mod ls;
 mod man_page;
 mod option_values;
 mod order;
+mod output_paths;
 mod probe;
 mod probe_json;
 mod probe_text;
 mod progress;
 mod read_arguments;
 mod session;
+mod standard_output;
 mod stats;
 mod tables;
 mod text_table;
@@ -52,10 +56,12 @@ use std::process::ExitCode;
 use arguments::Command;
 
 fn main() -> ExitCode {
-    let command = match arguments::parse(std::env::args_os()) {
-        Ok(command) => command,
+    pagemill_io::survive_file_size_limit();
+    let (command, quiet) = match arguments::parse(std::env::args_os()) {
+        Ok(parsed) => parsed,
         Err(error) => return failure::of_command_line(&error),
     };
+    failure::set_quiet(quiet);
     failure::exit_code(match &command {
         Command::Ls(arguments) => ls::run(arguments),
         Command::Count(arguments) => count::run(arguments),
@@ -64,6 +70,7 @@ fn main() -> ExitCode {
         Command::Load(arguments) => load::run(arguments),
         Command::Clone(arguments) => clone::run(arguments),
         Command::Drop(arguments) => drop_database::run(arguments),
+        Command::Clean(arguments) => clean::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Wal(arguments) => wal::run(arguments),
         Command::Lab(arguments) => lab::run(arguments),

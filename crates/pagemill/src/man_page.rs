@@ -10,14 +10,17 @@ use clap_mangen::Man;
 
 use crate::arguments::{ManArguments, definition};
 use crate::failure::Outcome;
+use crate::output_paths::refuse_in_any_cluster;
+use crate::standard_output::print;
 
 pub(crate) fn run(arguments: &ManArguments) -> Result<Outcome> {
     match &arguments.dir {
         Some(dir) => {
+            refuse_in_any_cluster("--dir", dir)?;
             clap_mangen::generate_to(definition(), dir)
                 .with_context(|| dir.display().to_string())?;
         }
-        None => std::io::stdout().write_all(&page()?)?,
+        None => print(&page()?)?,
     }
     Ok(Outcome::Done)
 }
@@ -77,6 +80,7 @@ mod tests {
             "EXPORT",
             "INSPECT",
             "LOAD",
+            "CLEAN",
             "GENERATE",
             "WAL",
             "WAL SHOW",

@@ -2,12 +2,16 @@
 //!
 //! Whatever is typed is a value or an error that shows it; names are spelled as in SQL.
 
+use std::convert::Infallible;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use pagemill_engine::copy_format::single_byte;
 use pagemill_format::BLOCK_SIZE;
 use pagemill_format::types::money::MoneyFormat;
+use pagemill_lab::experiments::LEAST_SIZE;
 use pagemill_stream::buffer_pool::MIN_SHARED_BUFFERS;
 
 use crate::failure::UsageError;
@@ -75,6 +79,14 @@ fn blocks(text: &str) -> Option<usize> {
     let number: f64 = number.parse().ok()?;
     // A number beyond all sizes becomes the largest there is.
     Some((number * bytes / BLOCK_SIZE as f64).round_ties_even() as usize)
+}
+
+/// A size of the lab's files.
+pub(crate) fn lab_size(text: &str) -> Result<u64, String> {
+    match byte_size(text)? {
+        size if size < LEAST_SIZE => Err("1MB is the least".into()),
+        size => Ok(size),
+    }
 }
 
 /// Bytes of a size: a number of bytes, or of B, kB, MB, GB or TB, fractions and blanks allowed.
@@ -150,6 +162,16 @@ fn quoted_name(text: &str) -> Option<(String, &str)> {
             None => return (!name.is_empty()).then_some((name, after)),
         }
     }
+}
+
+/// A path that may be empty, as one out of the environment is that stands for none.
+pub(crate) fn maybe_empty() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
+
+/// A database; an empty name, as out of the environment, is the usual one.
+pub(crate) fn database_name(name: &str) -> Result<String, Infallible> {
+    Ok(if name.is_empty() { "postgres" } else { name }.to_owned())
 }
 
 #[cfg(test)]

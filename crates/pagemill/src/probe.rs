@@ -6,10 +6,11 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use pagemill_io::{Output, Storage, probe};
+use pagemill_io::probe;
 
 use crate::arguments::ProbeArguments;
 use crate::failure::Outcome;
+use crate::standard_output::print;
 use crate::{probe_json, probe_text};
 
 pub(crate) fn run(arguments: &ProbeArguments) -> Result<Outcome> {
@@ -18,9 +19,7 @@ pub(crate) fn run(arguments: &ProbeArguments) -> Result<Outcome> {
         true => format!("{:#}\n", probe_json::report(&report)),
         false => probe_text::report(&report),
     };
-    let output = Output::stream(&Storage::real().untimed(), std::io::stdout(), "standard output");
-    let written = output.and_then(|mut output| output.write_all(text.as_bytes()));
-    written.map_err(pagemill_engine::Error::Output)?;
+    print(text)?;
     Ok(Outcome::Done)
 }
 

@@ -15,6 +15,7 @@ use pagemill_engine::Progress;
 use pagemill_format::BLOCK_SIZE;
 
 use crate::arguments::ProgressMode;
+use crate::failure::is_quiet;
 
 const ASK_EVERY: Duration = Duration::from_millis(100);
 const TEMPLATE: &str = "{bar:30} {percent:>3}% {human_pos}/{human_len} pages, \
@@ -37,7 +38,7 @@ struct Shown {
 
 /// True when a bar is to be shown.
 pub(crate) fn is_wanted(mode: ProgressMode) -> bool {
-    mode == ProgressMode::Auto && std::io::stderr().is_terminal()
+    mode == ProgressMode::Auto && !is_quiet() && std::io::stderr().is_terminal()
 }
 
 impl ProgressDisplay {

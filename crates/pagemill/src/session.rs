@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
+use pagemill_cluster::change::has_leftovers;
 use pagemill_cluster::{Cluster, Database, OpenOptions};
 use pagemill_engine::{DamageLog, OnDamage, ScanOptions};
 use pagemill_io::{Output, Storage};
@@ -63,6 +64,7 @@ impl<'a> Session<'a> {
         };
         let cluster = Cluster::open(self.storage.clone(), self.directory()?, options)?;
         warn_of_advisory_results(&cluster);
+        warn_of_leftovers(&cluster)?;
         self.tell(|| {
             let checksums = if cluster.verify_checksums() { "verified" } else { "not verified" };
             let path = cluster.path().display();
@@ -103,8 +105,7 @@ impl<'a> Session<'a> {
 
     /// Standard output, with its calls counted.
     pub(crate) fn standard_output(&self) -> Result<Output> {
-        let output = Output::stream(&self.storage, std::io::stdout(), "standard output");
-        Ok(output.map_err(pagemill_engine::Error::Output)?)
+        Ok(Output::standard(&self.storage).map_err(pagemill_engine::Error::Output)?)
     }
 
     /// Writes a text to standard output.
@@ -139,6 +140,18 @@ fn refuse_few_buffers(common: &CommonArguments) -> Result<()> {
     let jobs = common.jobs;
     let reason = format!("--jobs {jobs} needs --shared-buffers of at least {least} blocks of 8 kB");
     Err(UsageError(reason).into())
+}
+
+/// Files that nobody needs take space, and a server does not know of them.
+fn warn_of_leftovers(cluster: &Cluster) -> Result<()> {
+    // Beside whoever is changing it, there is always a list.
+    if !cluster.is_live() && cluster.is_clean() && has_leftovers(cluster)? {
+        say(format!(
+            "{0}: a load or clone was cut short here, and files of it may be left: pagemill clean -D {0} removes them",
+            cluster.path().display()
+        ));
+    }
+    Ok(())
 }
 
 fn warn_of_advisory_results(cluster: &Cluster) {

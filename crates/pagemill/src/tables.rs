@@ -14,7 +14,7 @@ use pagemill_engine::{DamageLog, PatternTexts, Patterns, Progress, RowSource, Se
 use pagemill_io::Spool;
 
 use crate::arguments::SelectionArguments;
-use crate::failure::{Outcome, is_output_error, is_usage, say};
+use crate::failure::{Outcome, complain, is_broken_pipe, is_output_error, is_usage, say};
 use crate::progress::{ProgressDisplay, is_wanted};
 use crate::session::Session;
 use crate::stats::Work;
@@ -81,8 +81,13 @@ impl<'a> Tables<'a> {
             }
         }
         drop(display);
-        let outcome = account.report();
-        stopped_by.map_or(outcome, Err)
+        match (account.report(), stopped_by) {
+            // What was found damaged until the reader went away stays found.
+            (Ok(Outcome::Incomplete), Some(error)) if is_broken_pipe(&error) => {
+                Ok(Outcome::Incomplete)
+            }
+            (outcome, stopped_by) => stopped_by.map_or(outcome, Err),
+        }
     }
 
     fn is_for_all(&self, error: &anyhow::Error) -> bool {
@@ -199,7 +204,7 @@ impl Account {
 
     fn report(self) -> Result<Outcome> {
         for line in self.lines.lines()? {
-            say(line?);
+            complain(line?);
         }
         Ok(if self.lines.is_empty() { Outcome::Done } else { Outcome::Incomplete })
     }

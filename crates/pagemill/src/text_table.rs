@@ -2,6 +2,8 @@
 //!
 //! Invariant: a name cannot break a line or move the cursor: control characters are escaped.
 
+pub(crate) use pagemill_cluster::relation::printable;
+
 /// On which side a column is filled up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -41,16 +43,6 @@ pub(crate) fn fields(fields: &[(&str, String)]) -> String {
         .iter()
         .map(|(label, value)| format!("{:<width$} {value}\n", format!("{label}:")))
         .collect()
-}
-
-/// A name from a catalog.
-pub(crate) fn printable(name: &[u8]) -> String {
-    let name = String::from_utf8_lossy(name);
-    let escaped = name.chars().map(|ch| match ch.is_control() {
-        true => ch.escape_default().to_string(),
-        false => ch.to_string(),
-    });
-    escaped.collect()
 }
 
 /// A size as `pg_size_pretty` prints it.

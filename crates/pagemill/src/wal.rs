@@ -11,7 +11,7 @@ use pagemill_format::wal::{LONG_HEADER_BYTES, PAGE_BYTES, Record};
 use pagemill_format::{Lsn, PgVersion, TransactionId};
 use pagemill_wal::{Damage, EndOfWal, Error, WalDirectory, WalReader};
 
-use crate::failure::{Outcome, UsageError, say};
+use crate::failure::{Outcome, UsageError, complain};
 use crate::session::Session;
 use crate::stats::Work;
 use crate::wal_arguments::{ShowArguments, WalArguments, WalCommand, lsn};
@@ -86,7 +86,7 @@ impl Shown<'_> {
         }
         match reader.end() {
             Some(end) if stretch.lacks(end) => {
-                say(end);
+                complain(end);
                 Ok(Outcome::Incomplete)
             }
             end => {

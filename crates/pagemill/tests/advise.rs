@@ -79,6 +79,12 @@ fn read(method: &str, block: u64, depth: u64, rate: f64) -> Cell {
     )
 }
 
+fn workers(count: u64, rate: f64) -> Cell {
+    let mut cell = read("worker", 8 << 10, count, rate);
+    cell.parameters.insert("workers".into(), count.to_string());
+    cell
+}
+
 fn named(name: &str, rate: f64) -> Cell {
     cell(&[], name, name, rate)
 }
@@ -91,7 +97,7 @@ fn group(name: &str, figure: Figure, cells: Vec<Cell>) -> Group {
 fn everything_pays() -> Results {
     const KB: u64 = 1 << 10;
     let syncs = || {
-        ["open_datasync", "fdatasync", "fsync", "open_sync"]
+        ["open_datasync buffered", "fdatasync", "fsync", "open_sync buffered"]
             .into_iter()
             .zip([900.0, 500.0, 400.0, 800.0])
     };
@@ -119,7 +125,8 @@ fn everything_pays() -> Results {
             Figure::Rate,
             vec![
                 read("pread", 8 * KB, 1, 10e3),
-                read("worker", 8 * KB, 4, 30e3),
+                workers(4, 30e3),
+                workers(16, 90e3),
                 read("io_uring", 8 * KB, 1, 11e3),
                 read("io_uring", 8 * KB, 4, 40e3),
                 read("io_uring", 8 * KB, 16, 150e3),
@@ -400,11 +407,40 @@ fn check_values(cluster: &TestCluster, setting: &serde_json::Value, version: &st
     assert!(told, "{version}: {name}: {takes}, and the server has {kind} {range}");
 }
 
+/// An interrupted run printed a table in which nothing was measured as if it had been.
+#[test]
+fn an_interrupted_run_advises_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pagemill"));
+    let run = command.args(["advise", text(dir.path())]);
+    let run = run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let run = run.spawn().unwrap();
+    let has_files = || {
+        let mut entries = std::fs::read_dir(dir.path()).unwrap().flatten();
+        entries.any(|entry| entry.path().join("device/segment").exists())
+    };
+    let begin = std::time::Instant::now();
+    while !has_files() {
+        assert!(begin.elapsed().as_secs() < 60, "it does not begin");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let sent = std::process::Command::new("kill").args(["-TERM", &run.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    let output = run.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && output.stdout.is_empty(), "{said}");
+    assert!(said.contains("no advice"), "{said}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn without_results_it_measures_first() {
     let dir = tempfile::tempdir().unwrap();
-    let output =
-        pagemill(&[text(dir.path()), "--format", "json"]).assert().success().get_output().clone();
+    let output = pagemill(&[text(dir.path()), "--size", "1MB", "--format", "json"])
+        .assert()
+        .success()
+        .get_output()
+        .clone();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.starts_with("pagemill: measuring device") && said.contains("extend"), "{said}");
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -411,7 +412,7 @@ fn an_interrupted_copy_is_removed_and_a_killed_one_is_no_cluster() -> Result<()>
             fs::remove_dir_all(&to)?;
             continue;
         }
-        assert_eq!(status.code(), Some(1), "{message}");
+        assert_eq!(status.signal(), Some(15), "{message}");
         assert_eq!(message, "pagemill: interrupted: what was copied so far is removed");
         assert!(!to.exists() && !from.join("postmaster.pid").exists());
         caught = true;
@@ -421,11 +422,31 @@ fn an_interrupted_copy_is_removed_and_a_killed_one_is_no_cluster() -> Result<()>
     let (status, _) = signalled(&from, &to, "-KILL")?;
     if !status.success() {
         assert!(!to.join("global/pg_control").exists());
+        // Something that was put beside it stays, and stands in the way.
+        fs::write(to.join("notes"), "mine")?;
         let message = error_of(&clone(&[], &from, &to)?);
-        assert!(message.contains("it looks like a copy that was not finished"), "{message}");
+        assert!(message.contains("an earlier copy was cut short, and is removed"), "{message}");
+        assert!(message.contains("not empty"), "{message}");
+        assert_eq!(names(&to), BTreeSet::from([to.join("notes")]));
     }
     fs::remove_dir_all(&to)?;
+    let (status, _) = signalled(&from, &to, "-KILL")?;
+    if !status.success() {
+        let mut clean = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+        let output = clean.arg("clean").arg("-D").arg(&to).output()?;
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && told.ends_with("removed\n"), "{told}");
+        assert!(names(&to).is_empty());
+        fs::remove_dir(&to)?;
+    } else {
+        fs::remove_dir_all(&to)?;
+    }
+    let (status, _) = signalled(&from, &to, "-KILL")?;
+    if status.success() {
+        fs::remove_dir_all(&to)?;
+    }
     cloned(&[], &from, &to)?;
+    assert!(!to.join("pagemill.copy").exists());
     assert!(to.join("global/pg_control").exists());
     Ok(())
 }
@@ -440,4 +461,68 @@ fn signalled(from: &Path, to: &Path, signal: &str) -> Result<(std::process::Exit
     Command::new("kill").arg(signal).arg(child.id().to_string()).output()?;
     let output = child.wait_with_output()?;
     Ok((output.status, error_of(&output)))
+}
+
+/// Holes became zeros on the disk, and a file larger than the disk could not be copied at all.
+#[test]
+fn a_sparse_file_stays_sparse_and_has_the_same_bytes() -> Result<()> {
+    let install = installed();
+    let (source, copy) = stopped(&install)?;
+    let (from, to) = (source.data_dir(), copy.data_dir());
+    let sizes = [(3 << 20) + 5000, 100 << 20, 1 << 40];
+    for (number, len) in sizes.into_iter().enumerate() {
+        let file = fs::File::create(from.join(format!("sparse{number}")))?;
+        file.set_len(len)?;
+        for offset in [4096, 1_000_000, len - 100] {
+            file.write_all_at(b"some bytes", offset)?;
+        }
+    }
+    for strategy in ["file_copy", "auto"] {
+        cloned(&["--verify", "--strategy", strategy], &from, &to)?;
+        for number in 0..sizes.len() {
+            let name = format!("sparse{number}");
+            let (old, new) = (from.join(&name), to.join(&name));
+            let (old_blocks, new_blocks) =
+                (fs::metadata(&old)?.blocks(), fs::metadata(&new)?.blocks());
+            assert!(new_blocks <= old_blocks + 48, "{name}: {old_blocks} became {new_blocks}");
+            if number < 2 {
+                assert!(fs::read(&old)? == fs::read(&new)?, "{name}");
+            }
+        }
+        fs::remove_dir_all(&to)?;
+    }
+    Ok(())
+}
+
+/// A copy into a tablespace of its source was made, and became part of what it was a copy of.
+#[test]
+fn a_target_within_a_tablespace_of_the_source_is_refused() -> Result<()> {
+    let install = installed();
+    let (mut source, copy) = stopped(&install)?;
+    source.start()?;
+    let place = source.tablespace_dir("far")?;
+    source.psql(DATABASE, &format!("CREATE TABLESPACE far LOCATION '{}'", place.display()))?;
+    source.stop()?;
+    let (from, to) = (source.data_dir(), copy.data_dir());
+    let mapping =
+        |new: &Path| format!("--tablespace-mapping={}={}", place.display(), new.display());
+    let elsewhere = to.with_file_name("far");
+    let link = elsewhere.with_file_name("link");
+    std::os::unix::fs::symlink(&place, &link)?;
+    for inside in [place.join("copy"), link.join("copy")] {
+        let output = clone(&[&mapping(&elsewhere)], &from, &inside)?;
+        assert!(
+            !output.status.success() && error_of(&output).contains(": lies in "),
+            "{}",
+            error_of(&output)
+        );
+        let output = clone(&[&mapping(&inside)], &from, &to)?;
+        assert!(
+            !output.status.success() && error_of(&output).contains(": lies in "),
+            "{}",
+            error_of(&output)
+        );
+        assert!(!inside.exists() && !to.exists());
+    }
+    Ok(())
 }

@@ -37,7 +37,7 @@ fn small_run(experiment: &str) -> (Output, Results) {
     let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::write(dir.path().join("mine"), "x").unwrap();
     let words = format!(
-        "--quick --size 1MB --experiment {experiment} --json results.json --csv cells.csv --markdown tables.md"
+        "--quick --size 1MB --experiment {experiment} --details --json results.json --csv cells.csv --markdown tables.md"
     );
     let output = lab(dir.path(), &words).current_dir(kept.path()).output().unwrap();
     assert!(output.status.success(), "{}: {}", output.status, said(&output));
@@ -307,7 +307,7 @@ fn a_run_that_ends_while_perf_watches_leaves_neither_perf_nor_files() {
 #[test]
 fn a_run_whose_reader_went_away_ends_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let mut run = lab(dir.path(), "--experiment extend --size 1MB --no-html");
+    let mut run = lab(dir.path(), "--experiment extend --size 1MB --no-html --details");
     let mut run = run.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     drop(run.stdout.take());
     assert_eq!(run.wait().unwrap().code(), Some(1));
@@ -345,6 +345,12 @@ fn what_cannot_be_done_is_told_before_anything_is_made() {
     refused(&dir.path().join("absent"), quick, 2, "not a directory");
     refused(dir.path(), "--experiment tea", 2, "there is no experiment tea: there are device, ");
     refused(dir.path(), "--quick --size 900000TB", 1, "make room");
+    // It measured files of 1 MB and said nothing; and told one who had passed --quick to pass it.
+    refused(dir.path(), "--size 1kB", 2, "1MB is the least");
+    let refusal = |words| said(&lab(dir.path(), words).output().unwrap());
+    let after_quick = refusal("--quick --size 900000TB --no-html");
+    assert!(!after_quick.contains("--quick"), "{after_quick}");
+    assert!(refusal("--size 900000TB --no-html").contains("--quick"));
     refused(dir.path(), "--quick --size little", 2, "a size is a number of bytes");
     let missing = dir.path().join("absent/results.json");
     let words = format!("{quick} --json {}", missing.display());
@@ -352,27 +358,47 @@ fn what_cannot_be_done_is_told_before_anything_is_made() {
     assert_eq!(names(dir.path()), [""; 0]);
 }
 
+/// A second run wrote over the page of the first, and `--json` over whatever file it was given.
 #[test]
-fn a_page_of_somebody_else_is_not_replaced_and_one_of_the_lab_is() {
+fn no_file_is_replaced_without_force() {
     let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let page = kept.path().join("report.html");
     let run = |more: &str| {
         let words = format!("--quick --size 1MB --experiment extend{more}");
         lab(dir.path(), &words).current_dir(kept.path()).output().unwrap()
     };
-    fs::write(&page, "<html>mine</html>").unwrap();
-    let output = run("");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("report.html is there and was not made by the lab"));
-    assert_eq!(fs::read_to_string(&page).unwrap(), "<html>mine</html>");
-    fs::remove_file(&page).unwrap();
+    for (name, flag) in [
+        ("report.html", ""),
+        ("mine.html", " --html mine.html"),
+        ("mine.json", " --no-html --json mine.json"),
+        ("mine.csv", " --no-html --csv mine.csv"),
+        ("mine.md", " --no-html --markdown mine.md"),
+    ] {
+        let path = kept.path().join(name);
+        fs::write(&path, "mine").unwrap();
+        let output = run(flag);
+        assert_eq!(output.status.code(), Some(1), "{flag}: {}", said(&output));
+        let message = said(&output);
+        assert!(message.contains(&format!("{name} exists: name another file")), "{message}");
+        assert!(message.contains("--force"), "{message}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+        fs::remove_file(&path).unwrap();
+    }
+    let output = run(" --no-html --json both --csv both");
+    assert!(said(&output).contains("both is named twice"), "{}", said(&output));
+    assert_eq!(names(kept.path()), [""; 0]);
     assert!(run(" --json one.json").status.success());
-    let output = run(" --json two.json");
+    let output = run(" --json two.json --force");
     assert!(output.status.success(), "{}", said(&output));
-    assert!(fs::read_to_string(&page).unwrap().contains("<svg"));
-    let mut compare = Command::new(env!("CARGO_BIN_EXE_pagemill"));
-    compare.current_dir(kept.path()).args(["lab", "--compare", "one.json", "two.json"]);
-    let output = compare.args(["--html", "both.html"]).output().unwrap();
+    assert!(fs::read_to_string(kept.path().join("report.html")).unwrap().contains("<svg"));
+    let compare = |html: &str, more: &[&str]| {
+        let mut compare = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+        compare.current_dir(kept.path()).args(["lab", "--compare", "one.json", "two.json"]);
+        compare.args(["--html", html]).args(more).output().unwrap()
+    };
+    assert_eq!(compare("report.html", &[]).status.code(), Some(1));
+    let output = compare("two.json", &["--force"]);
+    assert!(said(&output).contains("two.json is named twice"), "{}", said(&output));
+    let output = compare("both.html", &[]);
     assert!(output.status.success(), "{}", said(&output));
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
@@ -380,4 +406,19 @@ fn a_page_of_somebody_else_is_not_replaced_and_one_of_the_lab_is() {
         "{told}"
     );
     assert_eq!(names(kept.path()), ["both.html", "one.json", "report.html", "two.json"]);
+}
+
+/// A quick run printed 1,900 lines.
+#[test]
+fn a_terminal_gets_one_screen_and_the_rest_with_details() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = |more: &str| {
+        let words = format!("--quick --size 1MB --experiment extend,readiness --no-html{more}");
+        let output = lab(dir.path(), &words).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        String::from_utf8(output.stdout).unwrap().lines().count()
+    };
+    let (screen, details) = (lines(""), lines(" --details"));
+    assert!((12..=50).contains(&screen), "{screen} lines");
+    assert!(details > 3 * screen, "{details} lines with --details, {screen} without");
 }

@@ -4,8 +4,10 @@
 use std::fs;
 use std::io::Write as _;
 use std::process::Stdio;
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use pagemill_format::control::{ControlFile, FullTransactionId};
 use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
 use pagemill_testkit::prepared::empty_cluster;
 use pagemill_testkit::scratch::cluster_root;
@@ -54,13 +56,17 @@ fn follower(cluster: &TestCluster, wal_of: &TestCluster, more: &str) -> Result<T
     Ok(follower)
 }
 
-/// Starts a follower and waits for the end of its recovery: it answers queries before.
+/// Starts a follower and waits for the end of its recovery: it answers queries before, or takes none without
+/// `hot_standby`.
 fn start_and_promote(follower: &mut TestCluster) -> Result<()> {
     follower.start()?;
-    while follower.psql(DATABASE, "SELECT pg_is_in_recovery()")? != "f" {
-        std::thread::yield_now();
+    for _ in 0..1000 {
+        match follower.psql(DATABASE, "SELECT pg_is_in_recovery()") {
+            Ok(answer) if answer == "f" => return Ok(()),
+            _ => std::thread::sleep(Duration::from_millis(30)),
+        }
     }
-    Ok(())
+    bail!("the recovery does not end")
 }
 
 fn copy(cluster: &TestCluster) -> Result<TestCluster> {
@@ -252,4 +258,86 @@ fn a_column_left_out_whose_type_has_a_default_is_refused() {
     cluster.stop().unwrap();
     let refused = load(&cluster, "fives", b"1\n", &["--columns", "a"]).unwrap_err().to_string();
     assert!(refused.contains("column b of public.fives has the default of its type"), "{refused}");
+}
+
+fn next_xid(cluster: &TestCluster) -> Result<u64> {
+    let control = fs::read(cluster.data_dir().join("global/pg_control"))?;
+    Ok(ControlFile::parse(&control, None)?.checkpoint.next_xid.0)
+}
+
+/// Sets the next transaction in the control file, as `pg_resetwal -x` does it.
+fn set_next_xid(cluster: &TestCluster, xid: u64) -> Result<()> {
+    let path = cluster.data_dir().join("global/pg_control");
+    let mut control = ControlFile::parse(&fs::read(&path)?, None)?;
+    control.checkpoint.next_xid = FullTransactionId(xid);
+    fs::write(&path, control.encode()?)?;
+    Ok(())
+}
+
+/// A stopped cluster with an empty table.
+fn with_a_table(install: &PgInstall) -> Result<TestCluster> {
+    let mut cluster = empty_cluster(install)?;
+    cluster.start()?;
+    cluster.psql(DATABASE, "CREATE TABLE t (a int PRIMARY KEY); CREATE EXTENSION amcheck")?;
+    cluster.stop()?;
+    Ok(cluster)
+}
+
+/// After `pg_resetwal -x 1048575` a load ended with "committed, but its last steps failed", as its page of the commit log
+/// was not there, and no server could start any more.
+#[test]
+fn a_load_whose_page_of_the_commit_log_is_missing_is_refused_before_anything_has_changed() {
+    each_version(|install| {
+        let mut cluster = with_a_table(install)?;
+        let next_xid = next_xid(&cluster)?;
+        for (xid, file) in [(1_048_575, "0000"), (1_048_577, "0001")] {
+            set_next_xid(&cluster, xid)?;
+            let path = cluster.data_dir().join("global/pg_control");
+            let control = fs::read(&path)?;
+            let refused = load(&cluster, "t", b"1\n2\n", &[]).unwrap_err().to_string();
+            let what = format!(
+                "pg_xact/{file}: the commit log has no page for the next transaction, {xid}"
+            );
+            ensure!(refused.contains(&what), "{refused}");
+            ensure!(control == fs::read(&path)?, "the control file has changed");
+        }
+        ensure!(cluster.start().is_err(), "a server starts without that page");
+        set_next_xid(&cluster, next_xid)?;
+        cluster.start()?;
+        ensure!(cluster.psql(DATABASE, "SELECT count(*) FROM t")? == "0", "rows are there");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_load_at_the_border_of_a_page_of_the_commit_log_is_seen_by_a_server_and_by_a_replay() {
+    each_version(|install| {
+        let original = with_a_table(install)?;
+        // The first and the last transaction of a page, and of a segment.
+        for (xid, bytes) in
+            [(32_768, 8_192), (65_535, 16_384), (1_048_575, 262_144), (1_048_576, 0)]
+        {
+            let mut cluster = copy(&original)?;
+            set_next_xid(&cluster, xid)?;
+            if bytes > 0 {
+                let log = cluster.data_dir().join("pg_xact/0000");
+                fs::OpenOptions::new().write(true).open(log)?.set_len(bytes)?;
+            }
+            let before = copy(&cluster)?;
+            load(&cluster, "t", b"1\n2\n", &[])?;
+            load(&cluster, "t", b"3\n", &[])?;
+            // Sessions in a recovery would have to know of all transactions between.
+            let mut replayed = follower(&before, &cluster, "hot_standby = off")?;
+            start_and_promote(&mut replayed)?;
+            cluster.start()?;
+            for server in [&cluster, &replayed] {
+                server.psql(DATABASE, CHECK_INDEXES)?;
+                let seen =
+                    server.psql(DATABASE, "SELECT min(xmin::text::int8), count(*) FROM t")?;
+                ensure!(seen == format!("{xid}|3"), "{seen} after {xid}");
+                server.psql(DATABASE, "INSERT INTO t VALUES (4); CHECKPOINT; VACUUM FREEZE t")?;
+            }
+        }
+        Ok(())
+    });
 }

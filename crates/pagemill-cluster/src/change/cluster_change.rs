@@ -45,11 +45,11 @@ impl ClusterChange {
     /// When the cluster is in no state to be changed: not shut down, with prepared transactions, about to be recovered
     /// or restored, short of transaction numbers.
     pub fn begin(
-        lock: ClusterLock,
+        lock: Arc<ClusterLock>,
         database: Database,
         compression: ImageCompression,
     ) -> Result<Self> {
-        let transaction = Transaction::begin(Arc::new(lock), database.cluster(), compression)?;
+        let transaction = Transaction::begin(lock, database.cluster(), compression)?;
         Ok(Self {
             database,
             transaction,

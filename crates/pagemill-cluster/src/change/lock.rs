@@ -22,8 +22,6 @@ use pagemill_io::{ErrorKind, HeldLock, Storage};
 use crate::data_directory::{LockFile, read_version};
 use crate::error::{Error, Result};
 
-/// What `postmaster.pid` is called until it is written: a server that finds it empty does not start.
-const TEMPORARY: &str = "postmaster.pid.new";
 /// How often a stale file is removed before it is taken for something else.
 const TRIES: usize = 3;
 
@@ -53,7 +51,8 @@ impl ClusterLock {
         let held = storage.try_lock(&directory.join("PG_VERSION"))?;
         let Some(held) = held else { return Err(Error::BeingChanged { path: directory.into() }) };
         be_seen_by_owner(directory)?;
-        let temporary = directory.join(TEMPORARY);
+        let temporary = directory.join(LockFile::TEMPORARY);
+        let storage = &storage.clone().with_modes_of(directory);
         for _ in 0..TRIES {
             match storage.create_file(&file, &temporary, contents(directory).as_bytes()) {
                 Ok(()) => {

@@ -30,4 +30,5 @@ pub use database_removal::{check_drop, drop_database};
 pub use database_row::NewDatabase;
 pub use lock::ClusterLock;
 pub use oid_counter::OidCounter;
-pub use state_check::make_ready;
+pub use pending::Leftover;
+pub use state_check::{has_leftovers, leftovers, make_ready};

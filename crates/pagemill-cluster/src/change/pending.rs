@@ -10,21 +10,22 @@
 //!                    wal 1 37            timeline, number: the segments behind that one
 //! ```
 //!
-//! Whoever changes the cluster next finds the list. A number that some row of the database's `pg_class`, or of
-//! `pg_database`, has was committed, possibly by the server's own recovery; files of the others belong to nobody and
-//! are removed.
+//! Whoever changes the cluster next finds the list. A number that some row of the database's `pg_class`, its relation
+//! map, or `pg_database` has was committed, possibly by the server's own recovery, or given out again by a server, which
+//! does not know of numbers without files; files of the others belong to nobody and are removed.
 //!
-//! Invariant: nothing is made under a number before the list that has it is durable, and no list is removed while
-//! there can be such a file.
+//! Invariants: nothing is made under a number before the list that has it is durable, and no list is removed while
+//! there can be such a file; no file or directory is removed that a catalog names.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{Fork, Oid};
-use pagemill_io::Storage;
+use pagemill_io::{Node, Storage};
 
 use super::wal_segments;
-use crate::data_directory::Cluster;
+use crate::data_directory::{Cluster, LockFile};
 use crate::database::Database;
 use crate::error::{Damage, Result};
 
@@ -32,6 +33,8 @@ const NAME: &str = "pagemill.pending";
 const TEMPORARY: &str = "pagemill.pending.new";
 const TITLE: &str = "relation files of a change that was not finished";
 const LIMIT: u64 = 1 << 20;
+/// How files without a name are called for a moment, in the data directory.
+const NAMELESS: &str = "pagemill_tmp.";
 
 /// What may be left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,31 +85,137 @@ pub(super) fn forget(storage: &Storage, directory: &Path) -> Result<()> {
     Ok(storage.sync_dir(directory)?)
 }
 
-/// Removes what an unfinished change left, if one did.
-pub(super) fn remove_leftovers(cluster: &Cluster) -> Result<()> {
+/// Something that an unfinished change had left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// A directory of a database, the files of a relation without fork and segment, or the directory of the WAL.
+    pub path: PathBuf,
+    /// How many files.
+    pub files: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+    /// What it is.
+    kind: Unfinished,
+}
+
+impl fmt::Display for Leftover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind {
+            Unfinished::Files(_) => "files of a relation",
+            Unfinished::Database { .. } => "directory of a database",
+            Unfinished::Wal { .. } => "WAL segments",
+        };
+        let files = if self.files == 1 { "file" } else { "files" };
+        let Self { path, files: count, bytes, .. } = self;
+        write!(f, "{}: {what}, {count} {files}, {bytes} bytes", path.display())
+    }
+}
+
+/// True when an unfinished change left its list, and possibly files.
+pub(super) fn is_there(cluster: &Cluster) -> Result<bool> {
+    Ok(cluster.storage().exists(&cluster.path().join(NAME))?)
+}
+
+/// What an unfinished change left, if one did: nothing of it is named by a catalog.
+pub(super) fn find(cluster: &Cluster) -> Result<Vec<Leftover>> {
     let path = cluster.path().join(NAME);
     let text = match cluster.storage().read_file(&path, LIMIT) {
         Ok(text) => text,
-        Err(error) if error.is_not_found() => return Ok(()),
+        Err(error) if error.is_not_found() => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
     };
     let list = parse(&text).map_err(|line| {
         let what = format!("line {line} names no relation file: remove this file by hand");
         Damage::in_file(&path, what)
     })?;
-    for each in list {
-        match each {
-            Unfinished::Files(file) if !is_in_use(cluster, file)? => remove_files(cluster, file)?,
+    let mut found = Vec::new();
+    for kind in list {
+        let (path, files) = match kind {
+            Unfinished::Files(file) if !is_in_use(cluster, file)? => {
+                (base(cluster, file), files_of(cluster, file)?)
+            }
             Unfinished::Database { tablespace, database } if !has_database(cluster, database)? => {
+                let path = cluster.tablespace_path(tablespace, database);
+                // It may have nothing in it. What is no directory is not what was made here.
+                if is_directory(cluster.storage(), &path)? {
+                    let files = files_in(cluster.storage(), &path)?;
+                    found.push(leftover(cluster.storage(), path, &files, kind)?);
+                }
+                continue;
+            }
+            Unfinished::Wal { timeline, last } => wal_segments::behind(cluster, timeline, last)?,
+            _ => continue,
+        };
+        if !files.is_empty() {
+            found.push(leftover(cluster.storage(), path, &files, kind)?);
+        }
+    }
+    Ok(found)
+}
+
+fn is_directory(storage: &Storage, path: &Path) -> Result<bool> {
+    match storage.node(path) {
+        Err(error) if error.is_not_found() => Ok(false),
+        node => Ok(node? == Node::Directory),
+    }
+}
+
+fn leftover(
+    storage: &Storage,
+    path: PathBuf,
+    files: &[PathBuf],
+    kind: Unfinished,
+) -> Result<Leftover> {
+    let mut bytes = 0;
+    for file in files {
+        if let Node::File { len } = storage.node(file)? {
+            bytes += len;
+        }
+    }
+    Ok(Leftover { path, files: files.len() as u64, bytes, kind })
+}
+
+/// Removes what an unfinished change left, if one did, and tells what that was.
+pub(super) fn remove_leftovers(cluster: &Cluster) -> Result<Vec<Leftover>> {
+    remove_nameless(cluster)?;
+    let found = find(cluster)?;
+    for each in &found {
+        match each.kind {
+            Unfinished::Files(file) => remove_files(cluster, file)?,
+            Unfinished::Database { tablespace, database } => {
                 remove_database(cluster, tablespace, database)?;
             }
             Unfinished::Wal { timeline, last } => {
                 wal_segments::remove_behind(cluster, timeline, last)?;
             }
-            _ => {}
         }
     }
-    forget(cluster.storage(), cluster.path())
+    if is_there(cluster)? {
+        forget(cluster.storage(), cluster.path())?;
+    }
+    Ok(found)
+}
+
+/// Removes files that a process was killed between making them and taking their names away, and those beside the list
+/// and the lock that were to become them. They are empty, or were not yet believed by anybody.
+fn remove_nameless(cluster: &Cluster) -> Result<()> {
+    let storage = cluster.storage();
+    for entry in storage.read_dir(cluster.path())? {
+        let Some(name) = entry.name.to_str() else { continue };
+        if name.starts_with(NAMELESS) || name == TEMPORARY || name == LockFile::TEMPORARY {
+            storage.remove_if_there(&cluster.path().join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// The files in a directory and none below it; none when it is not there.
+fn files_in(storage: &Storage, directory: &Path) -> Result<Vec<PathBuf>> {
+    match storage.read_dir(directory) {
+        Ok(entries) => Ok(entries.into_iter().map(|entry| directory.join(entry.name)).collect()),
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// What is listed, or the number of a line that lists nothing.
@@ -144,37 +253,36 @@ pub(super) fn remove_database(cluster: &Cluster, tablespace: Oid, database: Oid)
     Ok(cluster.storage().remove_tree(&cluster.tablespace_path(tablespace, database))?)
 }
 
-/// True when a row of `pg_class` has these files.
+/// True when a relation has these files. Of a database that cannot be read nothing is known: an error.
 fn is_in_use(cluster: &Cluster, file: RelFileLocator) -> Result<bool> {
     let row = cluster.databases()?.into_iter().find(|row| row.oid == file.database);
     let Some(row) = row else { return Ok(false) };
-    let default = row.tablespace;
-    let database = Database::open(cluster, row)?;
-    let lies_in = |tablespace| if tablespace == Oid::INVALID { default } else { tablespace };
-    let mut classes = database.classes().iter();
-    Ok(classes.any(|c| c.filenode == file.number.0 && lies_in(c.tablespace) == file.tablespace))
+    Ok(Database::open(cluster, row)?.has_file(file.tablespace, file.number.0))
+}
+
+/// Every fork and segment with this number.
+fn files_of(cluster: &Cluster, file: RelFileLocator) -> Result<Vec<PathBuf>> {
+    let directory = cluster.tablespace_path(file.tablespace, file.database);
+    let number = file.number.to_string();
+    let mut files = files_in(cluster.storage(), &directory)?;
+    files.retain(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| is_file_of(name, &number))
+    });
+    Ok(files)
 }
 
 /// Removes every fork and segment with this number. Syncs the directory.
 pub(super) fn remove_files(cluster: &Cluster, file: RelFileLocator) -> Result<()> {
     let storage = cluster.storage();
-    let directory = cluster.tablespace_path(file.tablespace, file.database);
-    if !storage.exists(&directory)? {
-        return Ok(());
+    let files = files_of(cluster, file)?;
+    for path in &files {
+        storage.remove_if_there(path)?;
     }
-    let number = file.number.to_string();
-    let mut removed = false;
-    for entry in storage.read_dir(&directory)? {
-        let Some(name) = entry.name.to_str() else { continue };
-        if is_file_of(name, &number) {
-            storage.remove_if_there(&directory.join(name))?;
-            removed = true;
-        }
+    match files.is_empty() {
+        true => Ok(()),
+        false => Ok(storage.sync_dir(&cluster.tablespace_path(file.tablespace, file.database))?),
     }
-    if removed {
-        storage.sync_dir(&directory)?;
-    }
-    Ok(())
 }
 
 /// True for `16390`, `16390.1`, `16390_fsm`, `16390_fsm.1`.

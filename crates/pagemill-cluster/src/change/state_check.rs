@@ -6,21 +6,38 @@ use std::path::PathBuf;
 
 use pagemill_format::control::ClusterState;
 
-use super::pending;
+use super::pending::{self, Leftover};
 use crate::data_directory::Cluster;
 use crate::error::{Error, Result};
 
 /// Transactions that are left before wraparound when no more are given out (`xidStopLimit`).
 const RESERVED_TRANSACTIONS: u32 = 3_000_000;
 
-/// Makes a cluster, which was opened under a lock, ready for a change: what an earlier one left is removed. Every change
-/// begins so; whoever asks beforehand how much space there is does it before that.
+/// Makes a cluster, which was opened under a lock, ready for a change: what an earlier one left is removed, and returned.
+/// Every change begins so; whoever asks beforehand how much space there is does it before that.
 ///
 /// # Errors
 /// When the cluster is in no state to be changed, or what was left cannot be removed.
-pub fn make_ready(cluster: &Cluster) -> Result<()> {
+pub fn make_ready(cluster: &Cluster) -> Result<Vec<Leftover>> {
     check_state(cluster)?;
     pending::remove_leftovers(cluster)
+}
+
+/// What a change that was not finished left: [`make_ready`] would remove it.
+///
+/// # Errors
+/// When the cluster is in no state to be changed, or the list of what was left cannot be read.
+pub fn leftovers(cluster: &Cluster) -> Result<Vec<Leftover>> {
+    check_state(cluster)?;
+    pending::find(cluster)
+}
+
+/// True when a change was not finished, and may have left files. Looks for no more than its list, at any cluster.
+///
+/// # Errors
+/// When the data directory cannot be read.
+pub fn has_leftovers(cluster: &Cluster) -> Result<bool> {
+    pending::is_there(cluster)
 }
 
 /// Refuses a cluster that a change could damage or that would not keep it.

@@ -28,7 +28,7 @@ use pagemill_format::wal::{
     Commit, ExclusiveLock, ImageCompression, RecordBuilder, RelFileLocator,
 };
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Lsn, Oid, TransactionId};
-use pagemill_io::{Create, OpenForWrite, WritableFork};
+use pagemill_io::{Create, OpenForWrite, WritableFork, check_interrupt};
 use pagemill_wal::{WalDirectory, WalWriter, WriterOptions};
 
 use super::lock::ClusterLock;
@@ -38,11 +38,16 @@ use super::replay::replay_images;
 use super::state_check::make_ready;
 use super::{commit_log, commit_timestamps, pending, wal_segments};
 use crate::data_directory::{Cluster, read_control};
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::settings::Settings;
 
 /// Seconds between 1970 and 2000, from where transactions count their time.
 const EPOCH_SECONDS: u64 = 946_684_800;
+
+/// More than a shutdown checkpoint's record takes, headers of pages included.
+const CHECKPOINT_ROOM: u64 = 8192;
+/// Where the archiver is told of full segments, in the directory of the WAL.
+const ARCHIVE_STATUS: &str = "archive_status";
 
 /// A page of a live file.
 type PageKey = (RelFileLocator, Fork, BlockNumber);
@@ -96,7 +101,8 @@ impl Transaction {
         cluster: &Cluster,
         compression: ImageCompression,
     ) -> Result<Self> {
-        make_ready(cluster)?;
+        // Whoever wants to tell of them asked before.
+        let _removed = make_ready(cluster)?;
         let control = cluster.control();
         let wal_directory = WalDirectory::of_cluster(cluster.path(), control)?;
         let options = WriterOptions { compression };
@@ -157,8 +163,10 @@ impl Transaction {
         self.keeps_list = true;
     }
 
-    /// The WAL, once it is listed.
+    /// The WAL, once it is listed. A wish to stop is seen here: everything that is written in bulk is logged, or written
+    /// between records.
     fn writer(&mut self) -> Result<&mut WalWriter> {
+        check_interrupt(self.cluster.path())?;
         if !self.is_listed {
             self.list(&[])?;
         }
@@ -279,12 +287,31 @@ impl Transaction {
     pub(super) fn commit(&mut self, ending: Ending<'_>) -> Result<()> {
         self.log_pages(&ending.locked)?;
         self.log_commit(&ending)?;
+        self.make_room_for_last_steps(ending.settings)?;
         self.wal.sync()?;
+        // The last moment at which everything can be undone.
+        check_interrupt(self.cluster.path())?;
         self.flip()?;
         self.finish(&ending).map_err(|error| Error::Unfinished {
             path: self.cluster.path().into(),
             reason: Box::new(error),
         })
+    }
+
+    /// Has all there that the steps after the decision need: the pages of the commit log and of commit times, WAL for the
+    /// checkpoint, the directory of the archiver's notes. Live files were opened and got their space when their pages were logged.
+    fn make_room_for_last_steps(&mut self, settings: &Settings) -> Result<()> {
+        commit_log::make_page(&self.cluster, self.xid())?;
+        if self.keeps_timestamps() {
+            commit_timestamps::make_page(&self.cluster, self.xid())?;
+        }
+        self.wal.reserve(CHECKPOINT_ROOM)?;
+        let notes = self.wal_directory.path.join(ARCHIVE_STATUS);
+        if settings.archives_wal() && !self.cluster.storage().exists(&notes)? {
+            let what = "the directory is missing, in which the archiver is told of full segments";
+            return Err(Damage::in_file(notes, what).into());
+        }
+        Ok(())
     }
 
     fn log_commit(&mut self, ending: &Ending<'_>) -> Result<()> {
@@ -351,7 +378,7 @@ impl Transaction {
         let storage = self.cluster.storage();
         let mut segment = self.wal_directory.segment_of(begin);
         while segment.end() <= end {
-            let note = format!("archive_status/{segment}.ready");
+            let note = format!("{ARCHIVE_STATUS}/{segment}.ready");
             let how = OpenForWrite { create: Create::OrNew, ..OpenForWrite::default() };
             storage.open_for_write(&self.wal_directory.path.join(note), how)?;
             segment = self.wal_directory.segment_of(segment.end());

@@ -6,6 +6,8 @@
 //! Invariants: only segments behind the last shutdown checkpoint are removed, which no start reads; those that were there
 //! before the change stay, as servers make some ready.
 
+use std::path::PathBuf;
+
 use pagemill_format::Lsn;
 use pagemill_format::wal::SegmentName;
 use pagemill_wal::WalDirectory;
@@ -25,22 +27,35 @@ pub(super) fn last(cluster: &Cluster, directory: &WalDirectory) -> Result<u64> {
     Ok(numbers.max().unwrap_or(0).max(end_segment(cluster, directory)))
 }
 
-/// Removes the segments of a timeline behind one of them, durably.
-pub(super) fn remove_behind(cluster: &Cluster, timeline: u32, last: u64) -> Result<()> {
+/// The segments of a timeline behind one of them, and those that were being made, with their directory.
+pub(super) fn behind(
+    cluster: &Cluster,
+    timeline: u32,
+    last: u64,
+) -> Result<(PathBuf, Vec<PathBuf>)> {
     let directory = WalDirectory::of_cluster(cluster.path(), cluster.control())?;
-    let storage = cluster.storage();
     let last = last.max(end_segment(cluster, &directory));
-    let mut removed = false;
-    for entry in storage.read_dir(&directory.path)? {
-        let Some(name) = entry.name.to_str() else { continue };
-        let is_behind = directory.timeline == timeline
-            && number_of(name, &directory).is_some_and(|number| number > last);
-        if is_behind || name.starts_with(UNNAMED) {
-            storage.remove_if_there(&directory.path.join(name))?;
-            removed = true;
+    let is_behind = |name: &str| {
+        let number = number_of(name, &directory).filter(|_| directory.timeline == timeline);
+        name.starts_with(UNNAMED) || number.is_some_and(|number| number > last)
+    };
+    let mut files = Vec::new();
+    for entry in cluster.storage().read_dir(&directory.path)? {
+        if entry.name.to_str().is_some_and(is_behind) {
+            files.push(directory.path.join(&entry.name));
         }
     }
-    if removed { Ok(storage.sync_dir(&directory.path)?) } else { Ok(()) }
+    Ok((directory.path, files))
+}
+
+/// Removes the segments of a timeline behind one of them, durably.
+pub(super) fn remove_behind(cluster: &Cluster, timeline: u32, last: u64) -> Result<()> {
+    let storage = cluster.storage();
+    let (directory, files) = behind(cluster, timeline, last)?;
+    for path in &files {
+        storage.remove_if_there(path)?;
+    }
+    if files.is_empty() { Ok(()) } else { Ok(storage.sync_dir(&directory)?) }
 }
 
 /// The segment that the record of the last checkpoint ends in, or the one behind it.

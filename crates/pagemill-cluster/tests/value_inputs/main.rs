@@ -201,7 +201,13 @@ fn types_that_only_a_server_can_read_are_refused_by_column_and_name() {
     cluster.start().unwrap();
     cluster.psql("postgres", SETUP).unwrap();
     cluster
-        .psql("postgres", "CREATE TABLE odd (a int, \"Checked\" positive, w words, t tree)")
+        .psql(
+            "postgres",
+            "CREATE DOMAIN odd_number AS int CONSTRAINT is_odd CHECK (abs(VALUE) % 2 = 1);
+             CREATE COLLATION blind (provider = icu, locale = 'und', deterministic = false);
+             CREATE TYPE blind_words AS RANGE (subtype = text, collation = blind);
+             CREATE TABLE odd (a int, \"Checked\" odd_number, w blind_words, t tree)",
+        )
         .unwrap();
     cluster.stop().unwrap();
     let refused = |path: &Path, wanted: &[u8]| {
@@ -214,12 +220,13 @@ fn types_that_only_a_server_can_read_are_refused_by_column_and_name() {
     let path = cluster.data_dir();
     assert_eq!(
         refused(&path, b"Checked"),
-        "column \"Checked\": type positive is a domain with a CHECK constraint, which only a \
-         server can check"
+        "column \"Checked\": type odd_number is a domain whose CHECK constraint is_odd only a server \
+         can check (it calls the function abs)"
     );
     assert_eq!(
         refused(&path, b"w"),
-        "column \"w\": type words is a range over a type whose order only a server knows"
+        "column \"w\": type blind_words is a range over a type whose order only a server knows \
+         (uses a collation of ICU, whose order is not followed here)"
     );
     assert_eq!(
         refused(&path, b"t"),

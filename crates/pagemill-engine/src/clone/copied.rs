@@ -18,7 +18,7 @@ use pagemill_cluster::change::{DatabaseCreation, DatabaseDirectory};
 use pagemill_cluster::page_check::find_fault;
 use pagemill_cluster::{Damage, Database};
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork, Oid, SEGMENT_BLOCKS};
-use pagemill_io::{CopiedFile, CopiedPiece, CopyMethod, sync_all};
+use pagemill_io::{CopiedFile, CopiedPiece, CopyMethod, check_interrupt, sync_all};
 
 use super::plan::TemplateFile;
 use super::{CloneOptions, ClonePlan, CloneStrategy, CloneSummary, cluster_error};
@@ -162,6 +162,7 @@ impl Copying<'_> {
         let checked = relation_file(&name).filter(|_| self.options.verify_checksums);
         let has_checksums = cluster.control().has_data_checksums();
         let mut watch = |piece: CopiedPiece<'_>| -> Result<(), pagemill_cluster::Error> {
+            check_interrupt(cluster.path())?;
             if let Some((fork, segment)) = checked
                 && let Some(bytes) = piece.bytes
             {

@@ -17,7 +17,7 @@ use pagemill_cluster::{ClassRow, Persistence};
 use pagemill_format::page_builder::set_lsn;
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, checksum};
-use pagemill_io::{Create, ForkFiles, OpenForWrite, WritableFork, sync_all};
+use pagemill_io::{Create, ForkFiles, OpenForWrite, WritableFork, check_interrupt, sync_all};
 use pagemill_stream::{MAX_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions, Run, WriteStream};
 use pagemill_sys::{AlignedBuffer, WriteBack};
 
@@ -211,6 +211,7 @@ fn take(
     pages: &mut [BlockBytes],
     is_logged: bool,
 ) -> Result<()> {
+    check_interrupt(creation.template().cluster().path()).map_err(cluster_error)?;
     for (block, page) in (first.0..).map(BlockNumber).zip(&*pages) {
         guard.check(source, block, page)?;
     }

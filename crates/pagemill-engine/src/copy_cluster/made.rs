@@ -17,6 +17,8 @@ use super::survey::Survey;
 pub(super) struct Made {
     directories: Vec<PathBuf>,
     links: Vec<PathBuf>,
+    /// What says that the copy is not finished.
+    marks: Vec<PathBuf>,
     control: Option<PathBuf>,
     /// By their number in the survey.
     files: Mutex<Vec<usize>>,
@@ -48,6 +50,29 @@ impl Made {
     pub(super) fn link(&mut self, storage: &Storage, target: &Path, path: &Path) -> Result<()> {
         storage.make_symlink(target, path)?;
         self.links.push(path.to_owned());
+        Ok(())
+    }
+
+    /// Says in a directory that the copy is not finished.
+    pub(super) fn mark(
+        &mut self,
+        storage: &Storage,
+        directory: &Path,
+        (name, temporary): (&str, &str),
+        contents: &str,
+    ) -> Result<()> {
+        let path = directory.join(name);
+        storage.create_file(&path, &directory.join(temporary), contents.as_bytes())?;
+        self.marks.push(path);
+        Ok(())
+    }
+
+    /// Removes what says that the copy is not finished, durably.
+    pub(super) fn remove_marks(&mut self, storage: &Storage) -> Result<()> {
+        for mark in std::mem::take(&mut self.marks) {
+            storage.remove_if_there(&mark)?;
+            storage.sync_dir_of(&mark)?;
+        }
         Ok(())
     }
 
@@ -84,6 +109,7 @@ impl Made {
             note(storage.remove_if_there(&file));
         }
         files.chain(self.links).for_each(|file| note(storage.remove(&file)));
+        self.marks.iter().for_each(|mark| note(storage.remove_if_there(mark)));
         for directory in self.directories.iter().rev() {
             note(storage.remove_dir(directory));
         }

@@ -10,6 +10,8 @@
 //! last checkpoint on are all there is to copy (`wal_files.rs`), and unlogged relations come empty, as after a crash
 //! (`unlogged.rs`).
 //!
+//! A copy that a kill cuts short is marked (`unfinished.rs`), and the next one to the same place removes it.
+//!
 //! Invariants: `global/pg_control` is made last, when everything else is durable, so that no server starts on a copy that
 //! was cut short; nothing that was there before is changed or removed, but for the permissions of a directory that was
 //! named and empty.
@@ -22,6 +24,7 @@ mod page_check;
 mod preconditions;
 mod survey;
 mod tablespaces;
+mod unfinished;
 mod unlogged;
 mod wal_files;
 
@@ -30,11 +33,12 @@ use std::sync::Arc;
 
 use pagemill_cluster::{Cluster, Error as ClusterError};
 use pagemill_format::BLOCK_SIZE;
-use pagemill_io::{CopyMethod, Storage};
+use pagemill_io::{CopyMethod, HeldLock, Storage};
 
 pub use mapping::{MappingError, TablespaceMapping};
 pub use preconditions::Space;
 pub use survey::Part;
+pub use unfinished::UnfinishedCopy;
 
 use self::files::CopyFiles;
 use self::made::Made;
@@ -124,9 +128,11 @@ impl ClusterCopy {
     pub fn plan(cluster: Cluster, options: CopyClusterOptions) -> Result<Self> {
         let storage = cluster.storage();
         let (source, destination) = (cluster.path(), options.destination.as_path());
-        let own = preconditions::check_directory(storage, destination, &[source])?;
         let spaces = tablespaces::find(&cluster, &options.mappings)?;
-        let others = [source, destination];
+        let mut others = vec![source];
+        others.extend(spaces.iter().map(|space| space.old.as_path()));
+        let own = preconditions::check_directory(storage, destination, &others)?;
+        others.push(destination);
         let found = (own, preconditions::check_tablespaces(storage, &spaces, &others)?);
         let survey = survey::survey(&cluster, destination, &spaces)?;
         let methods = methods(storage, &survey, (&cluster.path().join(CONTROL), options.strategy))?;
@@ -180,21 +186,24 @@ impl ClusterCopy {
     }
 
     fn make(&self, made: &mut Made) -> Result<CopyClusterSummary> {
-        self.make_directories(made)?;
+        // Held until the copy is whole or given up.
+        let _held = self.make_directories(made)?;
         let (cluster, survey) = (&self.cluster, &self.survey);
         let (methods, options) = (self.methods.as_slice(), &self.options);
         let summary = CopyFiles { cluster, survey, methods, options, made }.run()?;
         self.sync_directories()?;
+        made.remove_marks(self.cluster.storage())?;
         self.make_control(made)?;
         Ok(summary)
     }
 
-    fn make_directories(&self, made: &mut Made) -> pagemill_cluster::Result<()> {
+    fn make_directories(&self, made: &mut Made) -> pagemill_cluster::Result<Option<HeldLock>> {
         let (storage, destination) = (self.cluster.storage(), self.options.destination.as_path());
         made.root(storage, (destination, self.cluster.path()), self.found.0)?;
         for (space, found) in self.spaces.iter().zip(&self.found.1) {
             made.root(storage, (&space.new, &space.old), *found)?;
         }
+        let held = unfinished::mark(storage, destination, (&self.spaces, &self.survey), made)?;
         for (part, path) in &self.survey.directories {
             let Some(root) = self.survey.parts.get(*part) else { continue };
             let own = path.as_os_str().is_empty() && root.tablespace.is_none();
@@ -205,7 +214,7 @@ impl ClusterCopy {
         for space in &self.spaces {
             made.link(storage, &space.new, &destination.join("pg_tblspc").join(&space.link))?;
         }
-        Ok(())
+        Ok(held)
     }
 
     /// Waits until the device has every name, from the inmost to the outmost.

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use pagemill_cluster::{Error, Result};
 use pagemill_io::Storage;
 
-use super::survey::{Part, Survey};
+use super::survey::{Part, PlannedFile, Survey};
 use super::tablespaces::Tablespace;
 
 /// What a file takes is a multiple of this many bytes, on most file systems.
 const UNIT: u64 = 4096;
+/// Files from this size on are asked for holes, in bytes.
+const MAY_HAVE_HOLES: u64 = 1 << 20;
 
 /// Whether a directory of the copy is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +103,13 @@ pub(super) fn check_tablespaces(
     spaces: &[Tablespace],
     outside: &[&Path],
 ) -> Result<Vec<Found>> {
-    spaces.iter().map(|space| check_directory(storage, &space.new, outside)).collect()
+    let check = |(number, space): (usize, &Tablespace)| {
+        let others = spaces.iter().enumerate().filter(|(other, _)| *other != number);
+        let others = others.map(|(_, other)| other.new.as_path());
+        let outside: Vec<_> = outside.iter().copied().chain(others).collect();
+        check_directory(storage, &space.new, &outside)
+    };
+    spaces.iter().enumerate().map(check).collect()
 }
 
 /// The directory that is there, of one that may be missing.
@@ -125,13 +133,24 @@ pub(super) fn space(
         let directory = existing(storage, &part.to);
         let Some(left) = storage.space_left(&directory)? else { continue };
         let files = survey.files.iter().filter(|file| file.part == number);
-        let needed: u64 = files.map(|file| file.len.next_multiple_of(UNIT)).sum();
+        let mut needed = 0;
+        for file in files {
+            needed += space_of(storage, survey, file)?.next_multiple_of(UNIT);
+        }
         let directories = survey.directories.iter().filter(|(part, _)| *part == number).count();
         let new = || Space { directory: part.to.clone(), needed: 0, free: left.bytes };
         systems.entry(left.file_system).or_insert_with(new).needed +=
             needed + directories as u64 * UNIT;
     }
     Ok(systems.into_values().collect())
+}
+
+/// What a file takes, holes left out. Nobody looks for them in a small one.
+fn space_of(storage: &Storage, survey: &Survey, file: &PlannedFile) -> Result<u64> {
+    match survey.source_of(file).filter(|_| file.len >= MAY_HAVE_HOLES) {
+        Some(path) => Ok(storage.bytes_without_holes(&path)?),
+        None => Ok(file.len),
+    }
 }
 
 /// Refuses what does not fit.

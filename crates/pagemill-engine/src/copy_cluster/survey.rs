@@ -54,6 +54,22 @@ pub(super) struct Survey {
     pub(super) left_out: Vec<String>,
 }
 
+impl Survey {
+    /// What there will be in the directory of the copy itself.
+    pub(super) fn top_entries(&self) -> Vec<String> {
+        let of_data_directory = self.directories.iter().filter(|(part, _)| *part == 0);
+        let files = self.files.iter().filter(|file| file.part == 0).map(|file| &file.path);
+        let paths = of_data_directory.map(|(_, path)| path).chain(files);
+        let mut names: Vec<_> = paths
+            .filter(|path| path.components().count() == 1)
+            .filter_map(|path| path.to_str().filter(|name| !name.contains('\n')))
+            .map(str::to_owned)
+            .collect();
+        names.sort_unstable();
+        names
+    }
+}
+
 /// What of a directory is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Contents {

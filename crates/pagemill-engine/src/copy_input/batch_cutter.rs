@@ -180,18 +180,20 @@ impl Current {
                 return Ok(found);
             }
             if length >= MOST_WINDOW_BYTES {
-                return Err(self.row_too_long());
+                return Err(self.row_too_long(rules));
             }
             length = (length * 2).min(MOST_WINDOW_BYTES);
         }
     }
 
-    fn row_too_long(&self) -> Error {
+    fn row_too_long(&self, rules: &CopyRules) -> Error {
         Error::Copy(Box::new(CopyError {
             input: Arc::clone(&self.name),
+            relation: Arc::clone(&rules.relation),
             line: self.line + 1,
             place: ErrorPlace::Line,
             message: format!("the row is longer than {MOST_WINDOW_BYTES} bytes"),
+            detail: None,
             hint: Some("Look for a quote that is opened and never closed."),
         }))
     }

@@ -28,6 +28,8 @@ const COMPRESSED_READ: usize = 256 << 10;
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const LONGEST_MAGIC: usize = 4;
+/// What a frame of Zstandard that holds no data begins with, its lowest four bits aside: pzstd writes one first.
+const SKIPPABLE_MAGIC: u32 = 0x184D_2A50;
 
 /// What rows are read from.
 #[derive(Debug)]
@@ -51,7 +53,7 @@ impl Packing {
     fn of(path: &Path, first: &[u8]) -> Result<Self> {
         let found = match first {
             _ if first.starts_with(GZIP_MAGIC) => Self::Gzip,
-            _ if first.starts_with(ZSTD_MAGIC) => Self::Zstd,
+            _ if first.starts_with(ZSTD_MAGIC) || is_skippable(first) => Self::Zstd,
             _ => Self::Plain,
         };
         let named = match path.extension().and_then(|extension| extension.to_str()) {
@@ -59,6 +61,9 @@ impl Packing {
             Some("zst") => Self::Zstd,
             _ => Self::Plain,
         };
+        if first.is_empty() && named != Self::Plain {
+            return Err(packing_error(path, named, "unexpected end of file: it has 0 bytes"));
+        }
         if found == Self::Plain && named != Self::Plain {
             let reason = "it does not begin as such data does; if it is not compressed, rename it";
             return Err(packing_error(path, named, reason));
@@ -73,6 +78,11 @@ impl Packing {
             Self::Zstd => "zstd",
         }
     }
+}
+
+fn is_skippable(first: &[u8]) -> bool {
+    let magic = first.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+    magic.is_some_and(|magic| magic & !0xF == SKIPPABLE_MAGIC)
 }
 
 fn packing_error(path: &Path, packing: Packing, reason: impl ToString) -> Error {
@@ -235,8 +245,7 @@ impl StreamFeed {
             }
         }
         let first = first.get(..got).unwrap_or_default();
-        // Nothing at all is no rows, whatever the name says.
-        let packing = if got == 0 { Packing::Plain } else { Packing::of(&path, first)? };
+        let packing = Packing::of(&path, first)?;
         let all = Cursor::new(first.to_vec()).chain(StreamReader(stream));
         let buffered = |all| io::BufReader::with_capacity(COMPRESSED_READ, all);
         let reader: Box<dyn Read + Send> = match packing {

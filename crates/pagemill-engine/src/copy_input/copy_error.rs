@@ -19,12 +19,16 @@ pub(super) const EXTRA_DATA: &str = "extra data after last expected column";
 pub struct CopyError {
     /// The name of the input.
     pub input: Arc<str>,
+    /// The table's name, as messages have it.
+    pub relation: Arc<str>,
     /// The line, from 1.
     pub line: u64,
     /// What of that line.
     pub place: ErrorPlace,
     /// PostgreSQL's message.
     pub message: String,
+    /// PostgreSQL's detail: the row that violates a constraint.
+    pub detail: Option<String>,
     /// PostgreSQL's hint.
     pub hint: Option<&'static str>,
 }
@@ -54,8 +58,12 @@ impl CopyError {
         matches!(self.place, ErrorPlace::Value { .. })
     }
 
-    /// The place as COPY says it: `line 3, column a: "x"`.
+    /// The place as COPY says it: `COPY t, line 3, column a: "x"`.
     pub fn context(&self) -> String {
+        format!("COPY {}, {}", self.relation, self.line_context())
+    }
+
+    fn line_context(&self) -> String {
         let line = self.line;
         match &self.place {
             ErrorPlace::Line => format!("line {line}"),
@@ -70,8 +78,14 @@ impl CopyError {
 
 impl fmt::Display for CopyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}: {}", self.input, self.context(), self.message)?;
-        self.hint.map_or(Ok(()), |hint| write!(f, ": {hint}"))
+        write!(f, "{}: {}", self.input, self.message)?;
+        if let Some(detail) = &self.detail {
+            write!(f, "\nDETAIL:  {detail}")?;
+        }
+        if let Some(hint) = self.hint {
+            write!(f, "\nHINT:  {hint}")?;
+        }
+        write!(f, "\nCONTEXT:  {}", self.context())
     }
 }
 
@@ -130,23 +144,30 @@ mod tests {
             value: value.map(Into::into),
             shown: value.map(Into::into),
         };
+        let message = "invalid input syntax for type integer: \"x\"";
         let mut error = CopyError {
             input: "t.csv".into(),
+            relation: "t".into(),
             line: 3,
             place: value(Some("x")),
-            message: "invalid input syntax for type integer: \"x\"".into(),
+            message: message.into(),
+            detail: None,
             hint: None,
         };
-        let message = "invalid input syntax for type integer: \"x\"";
-        assert_eq!(error.to_string(), format!("t.csv, line 3, column a: \"x\": {message}"));
+        let context = "COPY t, line 3, column a: \"x\"";
+        assert_eq!(error.to_string(), format!("t.csv: {message}\nCONTEXT:  {context}"));
         assert!(error.is_soft());
         error.place = value(None);
-        assert_eq!(error.context(), "line 3, column a: null input");
+        assert_eq!(error.context(), "COPY t, line 3, column a: null input");
         error.place = ErrorPlace::Row("1,2".into());
-        assert_eq!(error.context(), "line 3: \"1,2\"");
+        error.detail = Some("Failing row contains (1, 2).".into());
+        assert_eq!(error.context(), "COPY t, line 3: \"1,2\"");
+        assert!(error.to_string().contains("\nDETAIL:  Failing row contains (1, 2).\nCONTEXT:  "));
         error.place = ErrorPlace::Line;
         error.hint = Some("Use \"\\n\" to represent newline.");
-        assert!(error.to_string().ends_with(": Use \"\\n\" to represent newline."));
+        assert!(
+            error.to_string().contains("\nHINT:  Use \"\\n\" to represent newline.\nCONTEXT:  ")
+        );
         assert!(!error.is_soft());
     }
 }

@@ -4,6 +4,8 @@
 //! `copyfrom.c` (PostgreSQL 14 to 18). Stricter than those of 14 to 16 in one case: QUOTE and
 //! ESCAPE cannot be the end of a line.
 
+use std::sync::Arc;
+
 use crate::copy_format::{
     CopyOptionError, ForceQuote, Format, check_delimiter, check_null, forced_flags,
     quote_and_escape,
@@ -18,6 +20,8 @@ use super::input_encoding::InputEncoding;
 const MARKER_IS_DATA_SINCE: u32 = 18;
 /// The first version whose COPY takes HEADER in text format, and `HEADER MATCH`.
 const TEXT_HEADER_SINCE: u32 = 15;
+/// The first version whose `FORCE_NULL` and `FORCE_NOT_NULL` take `*`; `FORCE_QUOTE` always did.
+const FORCED_STAR_SINCE: u32 = 17;
 
 /// The columns of a FORCE option of COPY FROM, named as those of FORCE_QUOTE are.
 pub type ForcedColumns = ForceQuote;
@@ -60,6 +64,8 @@ pub struct CopyFromOptions {
 /// The database that rows are for, as far as reading them depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyTarget<'a> {
+    /// The table's name, for messages.
+    pub relation: &'a str,
     /// The names of the columns that values are given for, in their order, as they are stored.
     pub columns: &'a [&'a [u8]],
     /// The number of the database's encoding (`pg_database.encoding`).
@@ -71,6 +77,8 @@ pub struct CopyTarget<'a> {
 /// How the rows of an input are read: options that were checked for a table.
 #[derive(Clone, Debug)]
 pub struct CopyRules {
+    /// The table's name, for messages.
+    pub(super) relation: Arc<str>,
     pub(super) format: Format,
     pub(super) delimiter: u8,
     pub(super) null: Vec<u8>,
@@ -116,8 +124,10 @@ impl CopyRules {
             refuse_csv_options(options)?;
             [b'\\'; 2]
         };
+        check_stars(options, target.server_major)?;
         check_ascii(&encoding, [delimiter, quote, escape])?;
         Ok(Self {
+            relation: target.relation.into(),
             format: options.format,
             delimiter,
             null,
@@ -159,6 +169,16 @@ fn check_header(options: &CopyFromOptions, server_major: u32) -> Result<(), Copy
         return Err(CopyOptionError::TextHeader { server_major });
     }
     Ok(())
+}
+
+fn check_stars(options: &CopyFromOptions, server_major: u32) -> Result<(), CopyOptionError> {
+    let given = [("force_not_null", &options.force_not_null), ("force_null", &options.force_null)];
+    match given.into_iter().find(|(_, columns)| **columns == ForcedColumns::All) {
+        Some((option, _)) if server_major < FORCED_STAR_SINCE => {
+            Err(CopyOptionError::StarTooNew { option, server_major })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_line_ends([quote, escape]: [u8; 2]) -> Result<[u8; 2], CopyOptionError> {
@@ -216,7 +236,10 @@ mod tests {
     const UTF8: i32 = 6;
 
     fn rules(options: &CopyFromOptions, encoding: i32) -> Result<CopyRules> {
-        CopyRules::new(options, CopyTarget { columns: &COLUMNS, encoding, server_major: 15 })
+        CopyRules::new(
+            options,
+            CopyTarget { relation: "t", columns: &COLUMNS, encoding, server_major: 15 },
+        )
     }
 
     fn refusal(options: &CopyFromOptions, encoding: i32) -> CopyOptionError {
@@ -248,6 +271,23 @@ mod tests {
         assert_eq!(refusal(&null, UTF8), refused);
     }
 
+    /// `*` was taken for servers up to 16, whose COPY refuses it.
+    #[test]
+    fn all_columns_can_be_forced_from_17_on() {
+        let options = CopyFromOptions { force_null: ForcedColumns::All, ..csv() };
+        let of = |server_major| {
+            let columns = &COLUMNS;
+            CopyRules::new(
+                &options,
+                CopyTarget { relation: "t", columns, encoding: UTF8, server_major },
+            )
+        };
+        assert!(of(17).is_ok());
+        let refused = of(16).unwrap_err().to_string();
+        let words = "argument to option \"force_null\" must be a list of column names";
+        assert!(refused.starts_with(words), "{refused}");
+    }
+
     #[test]
     fn columns_and_null_string_are_named_in_utf8() {
         let names = ForcedColumns::Columns(vec!["größe".into()]);
@@ -275,7 +315,8 @@ mod tests {
     #[test]
     fn a_header_in_text_format_came_with_version_15() {
         let options = CopyFromOptions { header: Header::Skip, ..CopyFromOptions::default() };
-        let target = CopyTarget { columns: &COLUMNS, encoding: LATIN1, server_major: 14 };
+        let target =
+            CopyTarget { relation: "t", columns: &COLUMNS, encoding: LATIN1, server_major: 14 };
         assert!(CopyRules::new(&options, target).is_err());
         assert!(CopyRules::new(&options, CopyTarget { server_major: 15, ..target }).is_ok());
     }

@@ -126,6 +126,7 @@ mod tests {
     fn rejected(line: u64, value: Option<&str>) -> CopyError {
         CopyError {
             input: "t,1.csv".into(),
+            relation: "t".into(),
             line,
             place: ErrorPlace::Value {
                 column: "a".into(),
@@ -133,6 +134,7 @@ mod tests {
                 shown: value.map(Into::into),
             },
             message: "bad \"x\"".into(),
+            detail: None,
             hint: None,
         }
     }

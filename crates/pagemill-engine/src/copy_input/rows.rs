@@ -140,7 +140,8 @@ impl Rows<'_> {
         let FaultParts { message, hint, row } = fault.into_parts();
         let place = row.map_or(ErrorPlace::Line, |row| ErrorPlace::Row(self.shown(row)));
         let (input, line) = (Arc::clone(self.input), self.reader.line);
-        Box::new(CopyError { input, line, place, message, hint })
+        let relation = Arc::clone(&self.reader.rules.relation);
+        Box::new(CopyError { input, relation, line, place, message, detail: None, hint })
     }
 
     fn shown(&self, row: Range<usize>) -> String {
@@ -197,6 +198,12 @@ impl<'r> Row<'r> {
         self.rows.error(RowFault::row(message, self.text.clone()))
     }
 
+    /// A text in the database's encoding as messages show it: in UTF-8, and of a long one its beginning.
+    #[cold]
+    pub fn excerpt(&self, text: &[u8], most_bytes: usize) -> String {
+        self.rows.reader.rules.encoding.excerpt(text, most_bytes)
+    }
+
     /// The error of a value that its column's type does not take: what can be set aside.
     #[cold]
     pub fn value_error(&self, column: usize, message: impl Into<String>) -> CopyError {
@@ -209,6 +216,7 @@ impl<'r> Row<'r> {
             shown: value.map(|value| encoding.excerpt(value, MOST_BYTES_SHOWN)),
         };
         let (input, message) = (Arc::clone(input), message.into());
-        CopyError { input, line: reader.line, place, message, hint: None }
+        let relation = Arc::clone(&reader.rules.relation);
+        CopyError { input, relation, line: reader.line, place, message, detail: None, hint: None }
     }
 }

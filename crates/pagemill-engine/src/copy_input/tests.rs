@@ -18,7 +18,8 @@ use crate::error::{Error, Result};
 const UTF8: i32 = 6;
 
 fn rules(options: &CopyFromOptions, columns: &[&[u8]], server_major: u32) -> CopyRules {
-    CopyRules::new(options, CopyTarget { columns, encoding: UTF8, server_major }).unwrap()
+    CopyRules::new(options, CopyTarget { relation: "t", columns, encoding: UTF8, server_major })
+        .unwrap()
 }
 
 fn owned(row: &Row<'_>, columns: usize) -> Result<ReferenceRow> {
@@ -226,7 +227,17 @@ fn compressed_files_are_told_by_their_first_bytes() {
     };
     let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 1).unwrap();
     // Several members, one after the other, are one text.
-    for packed in [[gzip(head), gzip(tail)].concat(), [zstd(head), zstd(tail)].concat()] {
+    // As pzstd writes it: the length of each frame in a frame without data before it.
+    let pzstd = |bytes: &[u8]| {
+        let frame = zstd(bytes);
+        let len = (frame.len() as u32).to_le_bytes();
+        [&[0x50, 0x2A, 0x4D, 0x18, 4, 0, 0, 0][..], &len, &frame].concat()
+    };
+    for packed in [
+        [gzip(head), gzip(tail)].concat(),
+        [zstd(head), zstd(tail)].concat(),
+        [pzstd(head), pzstd(tail)].concat(),
+    ] {
         for sources in [mapped, streamed] {
             let (rows, error) = read(&rules, sources(&file_of(&packed)), 1 << 20, 2);
             assert_eq!((rows.len(), error), (100_000, None));
@@ -255,6 +266,13 @@ fn damaged_and_misnamed_compressed_files_are_errors() {
     std::fs::write(&path, &packed[..packed.len() - 3]).unwrap();
     let error = failure(&rules, &path);
     assert!(error.ends_with("cut.csv.zst: damaged zstd data: it ends in the middle"), "{error}");
+    // With --truncate, an empty file took all rows away.
+    for name in ["empty.csv.gz", "empty.csv.zst"] {
+        let path = dir.path().join(name);
+        std::fs::write(&path, b"").unwrap();
+        let error = failure(&rules, &path);
+        assert!(error.contains("unexpected end of file"), "{error}");
+    }
     let path = dir.path().join("plain.csv.gz");
     std::fs::write(&path, "1\n2\n").unwrap();
     assert!(failure(&rules, &path).contains("damaged gzip data: it does not begin as"));
@@ -365,6 +383,6 @@ fn an_error_shows_the_row_or_the_value_cut_after_a_hundred_bytes() {
         }
     };
     let shown = "é".repeat(50);
-    assert_eq!(message(true), format!("line 1, column größe: \"{shown}...\""));
-    assert_eq!(message(false), format!("line 1: \"1,{}...\"", "é".repeat(49)));
+    assert_eq!(message(true), format!("COPY t, line 1, column größe: \"{shown}...\""));
+    assert_eq!(message(false), format!("COPY t, line 1: \"1,{}...\"", "é".repeat(49)));
 }

@@ -10,7 +10,7 @@ use pagemill_format::heap_builder::assign_blocks;
 use pagemill_format::page_builder::set_lsn;
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
-use pagemill_io::{WriteMethod, WriteSettings};
+use pagemill_io::{WriteMethod, WriteSettings, check_interrupt};
 use pagemill_stream::WriteStream;
 
 use super::new_fork::{NewFork, end_of};
@@ -116,6 +116,7 @@ impl ForkWriter {
         mut piece: Piece,
         store: &Pieces,
     ) -> Result<()> {
+        check_interrupt(change.database().cluster().path()).map_err(cluster_error)?;
         let first = BlockNumber(self.next);
         self.next = end_of(self.next, piece.pages).ok_or_else(|| {
             pagemill_cluster::Error::refused(
@@ -160,6 +161,7 @@ impl ForkWriter {
         if pages.is_empty() {
             return Ok(());
         }
+        check_interrupt(change.database().cluster().path()).map_err(cluster_error)?;
         if self.is_logged {
             let images: Vec<_> = pages.iter().map(|(block, page)| (*block, &**page)).collect();
             let lsn = change.log_images(self.file, self.fork, &images)?;

@@ -12,6 +12,7 @@ use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Tid};
 use pagemill_io::{ForkFiles, WriteMethod};
 use pagemill_sys::AlignedBuffer;
 
+use super::dead_rows::DeadRows;
 use super::fork_writer::{ForkWriter, Writing};
 use super::heap_maps::{free_space_pages, room_category, visibility_pages};
 use super::index_keys::Places;
@@ -199,6 +200,15 @@ impl HeapTarget {
         let (buffer, pages) = open.finish();
         let run = vec![Piece { buffer, pages }];
         self.add(change, run, 0, pieces).map(|_| ())
+    }
+
+    /// The rows among those that stay which nobody sees any more.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub(super) fn dead_rows(&self, change: &ClusterChange) -> Result<Option<DeadRows>> {
+        let Some(old) = &self.old else { return Ok(None) };
+        DeadRows::find(change.database(), &self.class, old).map(Some)
     }
 
     /// `reltuples` afterwards: what was estimated of the old rows, at their density then, and the new ones. `None`

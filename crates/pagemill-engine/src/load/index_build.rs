@@ -1,7 +1,7 @@
 //! Indexes built anew: the entries of the new rows, and those of the old index, merged into one B-tree.
 //!
-//! The old index is one more run in order. What of it leads to rows that nobody sees any more is carried over, as a
-//! server would find it; only for a unique key it is asked whether the row is still there.
+//! The old index is one more run in order. What of it leads to rows that nobody sees any more is left out, where that is
+//! known; for a unique key it is asked again whether the row is still there.
 //!
 //! Invariants: entries reach the builder in strictly ascending order; of a unique index no two live rows have one key.
 //!
@@ -13,6 +13,7 @@ use pagemill_format::Fork;
 use pagemill_format::btree_builder::BtreeBuilder;
 use pagemill_io::ForkFiles;
 
+use super::dead_rows::DeadRows;
 use super::fork_writer::ForkWriter;
 use super::index_keys::{KeyRun, Places};
 use super::index_plan::IndexPlan;
@@ -61,20 +62,21 @@ impl<'p> IndexTarget<'p> {
         self,
         change: &mut ClusterChange,
         (load, table): (&LoadPlan, &TablePlan),
-        heap: Option<&ForkFiles>,
+        heap: Option<(&ForkFiles, &DeadRows)>,
         entries: Option<f32>,
     ) -> Result<()> {
         let plan = self.plan;
         let database = change.database().clone();
         let old = match heap {
-            Some(_) => Some(OldEntries::open(&database, plan)?),
+            Some((_, dead)) => Some(OldEntries::open(&database, plan, dead)?),
             None => None,
         };
         let file = new_files(change, &plan.class, table.is_unlogged, &load.options)?;
         let writing = writing(table.is_unlogged, &load.options, PIECE_BLOCKS);
         let mut writer = ForkWriter::new_file(change, (file, Fork::Main), 0, writing)?;
         let mut builder = BtreeBuilder::new(&plan.order, plan.options());
-        let mut unique = plan.unique.then(|| UniqueKeys::new(plan, &database, heap));
+        let mut unique =
+            plan.unique.then(|| UniqueKeys::new(plan, &database, heap.map(|(heap, _)| heap)));
         let mut sources = self.runs.into_sources();
         sources.extend(old.map(|old| KeySource::Index(Box::new(old))));
         merge(&plan.order, sources, load.options.jobs, |run| {

@@ -4,8 +4,6 @@
 //!
 //! Source: `src/include/catalog/pg_opclass.dat`, PostgreSQL 14 to 18.
 
-use std::sync::Arc;
-
 use pagemill_cluster::insert_rules::{Collation, IndexDefinition, KeyColumn as DefinedColumn};
 use pagemill_cluster::{ClassRow, Database, Relation};
 use pagemill_format::btree_builder::BtreeOptions;
@@ -13,15 +11,19 @@ use pagemill_format::index_key_order::{KeyColumn, KeyOrder};
 use pagemill_format::index_tuple_builder::IndexForm;
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
-use pagemill_format::types::order::{Collation as TextOrder, EnumOrder, TextCollation, ValueOrder};
+use pagemill_format::types::order::{TextCollation, ValueOrder};
 use pagemill_format::{Oid, PgVersion};
 use pagemill_sys::LocaleCollation;
 
 use super::table_plan::column_layout;
 use crate::error::Result;
 
-/// `anyenum`, which the operator class of enums is for.
+/// The types that operator classes for many types are for.
 pub(super) const ANY_ENUM: Oid = Oid(3500);
+const ANY_ARRAY: Oid = Oid(2277);
+const ANY_RANGE: Oid = Oid(3831);
+const ANY_MULTIRANGE: Oid = Oid(4537);
+const RECORD: Oid = Oid(2249);
 
 /// One index.
 #[derive(Debug)]
@@ -153,22 +155,31 @@ fn value_order(
     key: &DefinedColumn,
     column_type: Oid,
 ) -> Result<ValueOrder> {
-    if key.operator_class_type == ANY_ENUM {
-        let labels = database.enum_labels_in_order(column_type)?;
-        return Ok(ValueOrder::Enum(Arc::new(EnumOrder::new(labels))));
-    }
     // The operator classes for LIKE compare bytes, whatever the collation.
     let by_bytes = key.operator_class.ends_with("_pattern_ops");
-    let collation = match &key.collation {
-        Some(Collation::Libc(locale)) if !by_bytes => {
-            TextCollation::Other(Arc::new(LibcOrder(locale_order(definition, locale)?)))
-        }
-        _ => TextCollation::C,
+    let collation = if by_bytes { Some(&Collation::Bytes) } else { key.collation.as_ref() };
+    let (index, class) = (definition.display_name(), &key.operator_class);
+    if let Some(Collation::Libc(locale)) = collation {
+        check_locale(&index, locale)?;
+    }
+    // Some are for many types, whose order is that of the column's own.
+    let of = match key.operator_class_type {
+        ANY_ENUM | ANY_ARRAY | ANY_RANGE | ANY_MULTIRANGE => column_type,
+        RECORD if class == "record_ops" => column_type,
+        one => one,
     };
-    let known = ValueOrder::of_type(key.operator_class_type, &collation);
-    known.ok_or_else(|| {
-        let (index, class) = (definition.display_name(), &key.operator_class);
-        refused(&format!("the index {index}, whose operator class {class} orders values in a way"))
+    let unknown = |why: &str| {
+        refused(&format!(
+            "the index {index}, whose operator class {class} orders values in a way{why}"
+        ))
+    };
+    // Operator classes that are no type's default, but for bytes.
+    if class == "record_image_ops" {
+        return Err(unknown(""));
+    }
+    database.value_order(of, collation).map_err(|error| match error {
+        pagemill_cluster::Error::Refused(why) => unknown(&format!(" ({why})")),
+        other => other.into(),
     })
 }
 
@@ -179,21 +190,12 @@ fn refused(what: &str) -> crate::error::Error {
     .into()
 }
 
-fn locale_order(definition: &IndexDefinition, locale: &str) -> Result<LocaleCollation> {
-    LocaleCollation::new(locale.as_bytes()).map_err(|error| {
-        let index = definition.display_name();
+fn check_locale(index: &str, locale: &str) -> Result<()> {
+    LocaleCollation::new(locale.as_bytes()).map(drop).map_err(|error| {
         pagemill_cluster::Error::refused(format!(
             "the index {index} is in the order of the locale {locale}, which this system does not have ({error}): \
              install it (locale-gen), or drop the index and create it again after the load"
         ))
         .into()
     })
-}
-
-pub(super) struct LibcOrder(pub(super) LocaleCollation);
-
-impl TextOrder for LibcOrder {
-    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
-        self.0.compare(a, b)
-    }
 }

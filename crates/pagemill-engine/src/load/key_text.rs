@@ -2,16 +2,24 @@
 //!
 //! For messages only, so what cannot be printed is a question mark and no error.
 
+use pagemill_cluster::names::quote_identifier;
 use pagemill_cluster::{Database, UnknownTypes, ValueCatalog};
 use pagemill_format::btree::IndexTuple;
 use pagemill_format::tuple::{Span, TupleData, TupleLayout};
 use pagemill_format::types::output::ValueWriter;
 
 use super::index_plan::IndexPlan;
+use crate::encoding::readable_name;
 
 /// Names and values; what cannot be printed is a question mark.
 pub(super) fn key_text(database: &Database, plan: &IndexPlan, entry: &[u8]) -> String {
-    let names = plan.key_names.join(", ");
+    let version = database.cluster().version();
+    let quoted = |name: &String| {
+        let mut quoted = Vec::new();
+        quote_identifier(name.as_bytes(), version, &mut quoted);
+        String::from_utf8_lossy(&quoted).into_owned()
+    };
+    let names = plan.key_names.iter().map(quoted).collect::<Vec<_>>().join(", ");
     let values =
         values(database, plan, entry).unwrap_or_else(|| vec!["?".into(); plan.key_names.len()]);
     format!("({names})=({})", values.join(", "))
@@ -32,7 +40,7 @@ fn values(database: &Database, plan: &IndexPlan, entry: &[u8]) -> Option<Vec<Str
         let mut text = Vec::new();
         let len = plan.layouts.get(at)?.layout.len;
         ValueWriter::new(&mut lookups).write(&of.output, len, raw, &mut text).ok()?;
-        Some(String::from_utf8_lossy(&text).into_owned())
+        Some(readable_name(database.row().encoding, &text))
     };
     spans.iter().enumerate().map(&mut value).collect()
 }

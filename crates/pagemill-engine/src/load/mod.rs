@@ -18,6 +18,7 @@
 //! a server looks at.
 
 mod column_defaults;
+mod dead_rows;
 mod fork_writer;
 pub(crate) mod heap_maps;
 mod heap_target;
@@ -37,10 +38,13 @@ mod plan;
 mod relation_files;
 mod routing;
 mod row_former;
+mod row_text;
 mod table_plan;
 mod targets;
 mod unique_keys;
 mod used_ids;
+
+use std::sync::Arc;
 
 use pagemill_cluster::change::{ClusterChange, ClusterLock};
 use pagemill_cluster::value_inputs::InputCatalog;
@@ -48,11 +52,12 @@ use pagemill_cluster::{Database, Persistence, Relation};
 use pagemill_format::toast_builder::chunk_form;
 use pagemill_format::wal::ImageCompression;
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork};
-use pagemill_io::{Storage, WriteMethod};
+use pagemill_io::{Storage, WriteMethod, check_interrupt};
 
 use crate::copy_input::{
     self, CopyFromOptions, CopyRules, CopyTarget, Input, InputSource, RejectLog, Rows,
 };
+use crate::encoding::readable_name;
 use crate::error::{Error, Result};
 
 use fork_writer::ForkWriter;
@@ -85,7 +90,7 @@ pub struct LoadSummary {
 /// When the table, the options or a row stand in the way, or the system fails: nothing has changed then. Only
 /// [`pagemill_cluster::Error::Unfinished`] and [`pagemill_cluster::Error::Undecided`] say otherwise.
 pub fn load(
-    lock: ClusterLock,
+    lock: impl Into<Arc<ClusterLock>>,
     database: &Database,
     relation: Relation,
     sources: Vec<InputSource>,
@@ -93,7 +98,7 @@ pub fn load(
     compression: ImageCompression,
     mut rejects: Option<RejectLog>,
 ) -> Result<LoadSummary> {
-    let mut change = ClusterChange::begin(lock, database.clone(), compression)?;
+    let mut change = ClusterChange::begin(lock.into(), database.clone(), compression)?;
     let catalog = InputCatalog::new(database)?;
     let mut plan = LoadPlan::new(database, relation, &catalog, options, change.xid())?;
     plan.expected_blocks = expected_blocks(database.cluster().storage(), &sources);
@@ -117,6 +122,12 @@ pub fn load(
     let input = Input { storage, rules: &rules, sources };
     let mut summary = LoadSummary::default();
     let read = take_rows(&shared, input, &mut targets, &mut change, (&mut rejects, &mut summary));
+    if let Err(error) = &read
+        && error.is_interruption()
+    {
+        // Nothing is left behind, the log of rejected rows neither.
+        return read.map(|()| summary);
+    }
     if let Some(log) = rejects {
         summary.rejected = log.count();
         // It tells why too many rows were too many.
@@ -146,6 +157,8 @@ fn take_rows(
         || FormerState::new(shared),
         |state, rows| form_rows(shared, state, rows),
         |formed: FormedRows| {
+            check_interrupt(change.database().cluster().path())
+                .map_err(pagemill_cluster::Error::from)?;
             summary.rows += formed.rows;
             for error in &formed.rejected {
                 match rejects {
@@ -168,9 +181,15 @@ fn copy_rules(copy: &CopyFromOptions, plan: &LoadPlan, database: &Database) -> R
         .map(|c| &*c.name)
         .collect();
     let server_major = database.cluster().version().major();
+    let encoding = database.row().encoding;
     CopyRules::new(
         copy,
-        CopyTarget { columns: &names, encoding: database.row().encoding, server_major },
+        CopyTarget {
+            relation: &readable_name(encoding, &plan.relation.class.name),
+            columns: &names,
+            encoding,
+            server_major,
+        },
     )
 }
 

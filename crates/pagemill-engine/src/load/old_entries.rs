@@ -1,6 +1,7 @@
 //! The entries of an index as it is, one for each row, in its order.
 //!
-//! Invariant: posting lists come apart into entries of one row each; entries known to be dead are left out.
+//! Invariant: posting lists come apart into entries of one row each; entries known to be dead are left out, and those of
+//! rows that were found dead.
 
 use pagemill_cluster::Database;
 use pagemill_cluster::btree_scan::{Direction, LeafWalk, TreePages, leaf_entries};
@@ -10,6 +11,7 @@ use pagemill_format::index_tuple_builder::copy_entry;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Error as FormatError};
 use pagemill_io::ForkFiles;
 
+use super::dead_rows::DeadRows;
 use super::index_keys::KeyRun;
 use super::index_plan::IndexPlan;
 use crate::error::Result;
@@ -18,6 +20,7 @@ use crate::error::Result;
 #[derive(Debug)]
 pub(super) struct OldEntries<'p> {
     order: &'p KeyOrder,
+    dead: &'p DeadRows,
     pages: Pages,
     walk: LeafWalk,
 }
@@ -27,13 +30,17 @@ impl<'p> OldEntries<'p> {
     ///
     /// # Errors
     /// When the index is damaged or cannot be read.
-    pub(super) fn open(database: &Database, plan: &'p IndexPlan) -> Result<Self> {
+    pub(super) fn open(
+        database: &Database,
+        plan: &'p IndexPlan,
+        dead: &'p DeadRows,
+    ) -> Result<Self> {
         let cluster = database.cluster().clone();
         let files = cluster.main_fork(&database.base_path(&plan.class)?)?;
         let page = (None, Box::new([0; BLOCK_SIZE]));
         let mut pages = Pages { cluster, files, page };
         let walk = LeafWalk::start(&mut pages, Direction::Forward, true)?;
-        Ok(Self { order: &plan.order, pages, walk })
+        Ok(Self { order: &plan.order, dead, pages, walk })
     }
 
     /// The entries of the next leaf that has any; nothing behind the last.
@@ -41,12 +48,12 @@ impl<'p> OldEntries<'p> {
     /// # Errors
     /// When the index is damaged or cannot be read.
     pub(super) fn next_leaf(&mut self) -> Result<Option<KeyRun>> {
-        let Self { order, pages, walk } = self;
+        let Self { order, dead, pages, walk } = self;
         while let Some((block, leaf)) = walk.next(pages)? {
             let mut run = KeyRun::default();
             let visited = leaf_entries(&leaf, Direction::Forward, |_, tuple| {
                 let tuple = tuple?;
-                for tid in tuple.heap_tids() {
+                for tid in tuple.heap_tids().filter(|tid| !dead.contains(*tid)) {
                     let start = run.bytes.len();
                     copy_entry(&tuple, tid, &mut run.bytes);
                     run.end_entry(start, order)?;

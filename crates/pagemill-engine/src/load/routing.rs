@@ -14,20 +14,19 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use pagemill_cluster::insert_rules::Collation;
-use pagemill_cluster::partitions::{Partition, PartitionKey};
-use pagemill_cluster::{ClassRow, Database, Relation, RelationKind, UnknownTypes, ValueCatalog};
-use pagemill_format::partition_bound::{PartitionBound, RangeLimit};
+use pagemill_cluster::partition_bounds::{PartitionBound, RangeDatum, RangeLimit};
+use pagemill_cluster::partition_routing::{Partition, RoutingColumn};
+use pagemill_cluster::value_orders::text_collation;
+use pagemill_cluster::{ClassRow, Database, Relation, RelationKind};
 use pagemill_format::partition_hash::{ValueHash, partition_hash};
-use pagemill_format::types::order::{EnumOrder, TextCollation, ValueOrder};
-use pagemill_format::types::output::ValueWriter;
-use pagemill_format::{Oid, PgVersion};
-use pagemill_sys::LocaleCollation;
+use pagemill_format::types::order::{EnumOrder, ValueOrder};
+use pagemill_format::{Error as FormatError, Oid, PgVersion};
 
-use super::index_plan::{ANY_ENUM, LibcOrder};
+use super::index_plan::ANY_ENUM;
+use super::row_text::value_texts;
+use crate::copy_input::Row as CopyRow;
+use crate::encoding::readable_name;
 use crate::error::Result;
-
-/// Bytes of a value that a message shows at most.
-const MOST_BYTES_SHOWN: usize = 64;
 
 /// The partitioned tables of a load, the one at the top first.
 #[derive(Debug)]
@@ -59,8 +58,8 @@ struct RoutingNode {
 struct RoutingKey {
     /// Its position in the row.
     position: usize,
-    type_oid: Oid,
-    name: String,
+    /// Its position in the partitioned table.
+    own_position: usize,
     order: ValueOrder,
     hash: Option<ValueHash>,
 }
@@ -103,8 +102,7 @@ impl<'a> RoutingPlanner<'a> {
     fn add(&mut self, table: Relation) -> Result<Destination> {
         let number = self.nodes.len();
         self.nodes.push(None);
-        let key = self.database.partition_key(&table)?;
-        let keys = self.keys(&table, &key)?;
+        let keys = self.keys(&table)?;
         let mut default = None;
         let mut placed = Vec::new();
         for Partition { class, bound } in self.database.partitions(&table)? {
@@ -114,7 +112,7 @@ impl<'a> RoutingPlanner<'a> {
                 bound => placed.push((bound, destination)),
             }
         }
-        let bounds = bounds_of(&keys, placed);
+        let bounds = bounds_of(&keys, placed).map_err(|error| bad_bound(&table, &error))?;
         self.nodes[number] = Some(RoutingNode { relation: table, keys, bounds, default });
         Ok(Destination::Node(number))
     }
@@ -134,14 +132,15 @@ impl<'a> RoutingPlanner<'a> {
         }
     }
 
-    fn keys(&self, table: &Relation, key: &PartitionKey) -> Result<Vec<RoutingKey>> {
+    fn keys(&self, table: &Relation) -> Result<Vec<RoutingKey>> {
+        let key = self.database.routing_key(table)?;
         let refused = |why: String| {
             pagemill_cluster::Error::refused(format!(
                 "{} cannot be loaded: its partition key {why}: load its partitions one by one, or use COPY",
                 table.display_name()
             ))
         };
-        let routing_key = |column: &pagemill_cluster::partitions::PartitionKeyColumn| {
+        let routing_key = |column: &RoutingColumn| {
             let of = table.columns.get(column.position);
             let of =
                 of.ok_or_else(|| refused("has a column that the table does not have".into()))?;
@@ -163,8 +162,7 @@ impl<'a> RoutingPlanner<'a> {
             Ok(RoutingKey {
                 position: position
                     .ok_or_else(|| refused("has a column that the target does not have".into()))?,
-                type_oid: of.type_oid,
-                name: of.display_name(),
+                own_position: column.position,
                 // Values that are hashed are not compared.
                 order: order.unwrap_or(ValueOrder::Text(Default::default())),
                 hash,
@@ -187,64 +185,72 @@ fn order_of(
         return Ok(Some(ValueOrder::Enum(Arc::new(EnumOrder::new(labels)))));
     }
     // The operator classes for LIKE compare bytes, whatever the collation.
-    let by_bytes = operator_class.ends_with("_pattern_ops");
-    let collation = match collation {
-        Some(Collation::Libc(locale)) if !by_bytes => {
-            let locale = LocaleCollation::new(locale.as_bytes()).map_err(|error| {
-                pagemill_cluster::Error::refused(format!(
-                    "rows are given to partitions in the order of the locale {locale}, which this system does not have \
-                     ({error}): install it (locale-gen), or use COPY"
-                ))
-            })?;
-            TextCollation::Other(Arc::new(LibcOrder(locale)))
-        }
-        _ => TextCollation::C,
-    };
+    let collation = collation.filter(|_| !operator_class.ends_with("_pattern_ops"));
+    let collation = text_collation(collation).map_err(|error| {
+        let locale = match collation {
+            Some(Collation::Libc(locale)) => locale,
+            Some(Collation::Bytes) | None => "C",
+        };
+        pagemill_cluster::Error::refused(format!(
+            "rows are given to partitions in the order of the locale {locale}, which this system does not have \
+             ({error}): install it (locale-gen), or use COPY"
+        ))
+    })?;
     Ok(ValueOrder::of_type(class_type, &collation))
 }
 
-fn bounds_of(keys: &[RoutingKey], placed: Vec<(PartitionBound, Destination)>) -> Bounds {
+fn bad_bound(table: &Relation, error: &FormatError) -> crate::error::Error {
+    let table = table.display_name();
+    pagemill_cluster::Error::refused(format!(
+        "{table} has a partition whose bound cannot be read: {error}: use COPY"
+    ))
+    .into()
+}
+
+fn bounds_of(
+    keys: &[RoutingKey],
+    placed: Vec<(PartitionBound, Destination)>,
+) -> Result<Bounds, FormatError> {
     let (mut values, mut null) = (Vec::new(), None);
     let (mut ranges, mut hashes) = (Vec::new(), Vec::new());
     for (bound, to) in placed {
         match bound {
             PartitionBound::List(of) => {
                 for value in of {
-                    match value {
-                        Some(value) => values.push((value, to)),
+                    match value.payload()? {
+                        Some(value) => values.push((value.into_owned(), to)),
                         None => null = Some(to),
                     }
                 }
             }
-            PartitionBound::Range(lower, upper) => ranges.push((lower, upper, to)),
-            PartitionBound::Hash { modulus, remainder } => hashes.push((modulus, remainder, to)),
+            PartitionBound::Range { lower, upper } => {
+                let limits = |data: Vec<RangeDatum>| {
+                    data.iter().map(RangeDatum::limit).collect::<Result<Vec<_>, _>>()
+                };
+                ranges.push((limits(lower)?, limits(upper)?, to));
+            }
+            PartitionBound::Hash { modulus, remainder } => {
+                hashes.push((u64::from(modulus), u64::from(remainder), to));
+            }
             // It was taken out before.
             PartitionBound::Default => {}
         }
     }
     if !hashes.is_empty() {
-        return Bounds::Hash(hashes);
+        return Ok(Bounds::Hash(hashes));
     }
     if !ranges.is_empty() {
         ranges.sort_by(|a, b| compare_limits(keys, &a.0, &b.0));
-        return Bounds::Range(ranges);
+        return Ok(Bounds::Range(ranges));
     }
     if let Some(key) = keys.first() {
         values.sort_by(|a, b| key.order.compare(&a.0, &b.0));
     }
-    Bounds::List(values, null)
+    Ok(Bounds::List(values, null))
 }
 
 fn compare_limits(keys: &[RoutingKey], a: &[RangeLimit], b: &[RangeLimit]) -> Ordering {
-    let rank = |limit: &RangeLimit| match limit {
-        RangeLimit::Least => 0,
-        RangeLimit::Value(_) => 1,
-        RangeLimit::Most => 2,
-    };
-    let one = |((key, a), b): ((&RoutingKey, &RangeLimit), &RangeLimit)| match (a, b) {
-        (RangeLimit::Value(a), RangeLimit::Value(b)) => key.order.compare(a, b),
-        _ => rank(a).cmp(&rank(b)),
-    };
+    let one = |((key, a), b): ((&RoutingKey, &RangeLimit), &RangeLimit)| a.compare(b, &key.order);
     let mut orders = keys.iter().zip(a).zip(b).map(one);
     orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
@@ -252,8 +258,8 @@ fn compare_limits(keys: &[RoutingKey], a: &[RangeLimit], b: &[RangeLimit]) -> Or
 /// Where a row lies, seen from an end of a range. The key has no nulls.
 fn compare_row(keys: &[RoutingKey], row: &[&[u8]], limit: &[RangeLimit]) -> Ordering {
     let one = |((key, value), limit): ((&RoutingKey, &&[u8]), &RangeLimit)| match limit {
-        RangeLimit::Least => Ordering::Greater,
-        RangeLimit::Most => Ordering::Less,
+        RangeLimit::MinValue => Ordering::Greater,
+        RangeLimit::MaxValue => Ordering::Less,
         RangeLimit::Value(limit) => key.order.compare(value, limit),
     };
     let mut orders = keys.iter().zip(row).zip(limit).map(one);
@@ -299,28 +305,6 @@ impl RoutingNode {
         let (_, upper, to) = ranges.get(begun.checked_sub(1)?)?;
         compare_row(&self.keys, row, upper).is_lt().then_some(*to)
     }
-
-    /// That a row belongs nowhere, in the server's words.
-    #[cold]
-    fn no_partition<'r>(
-        &self,
-        database: &Database,
-        value: impl Fn(usize) -> Option<&'r [u8]>,
-    ) -> String {
-        let version = database.cluster().version();
-        let names: Vec<_> = self.keys.iter().map(|key| quoted(&key.name, version)).collect();
-        let shown = |key: &RoutingKey| match value(key.position) {
-            None => "null".to_owned(),
-            Some(payload) => value_text(database, key.type_oid, payload).unwrap_or("?".into()),
-        };
-        let values: Vec<_> = self.keys.iter().map(shown).collect();
-        format!(
-            "no partition of relation \"{}\" found for row: Partition key of the failing row contains ({}) = ({}).",
-            String::from_utf8_lossy(&self.relation.class.name),
-            names.join(", "),
-            values.join(", ")
-        )
-    }
 }
 
 /// A column's name as `pg_get_partkeydef` prints it.
@@ -330,50 +314,91 @@ fn quoted(name: &str, version: PgVersion) -> String {
     String::from_utf8_lossy(&quoted).into_owned()
 }
 
-/// The text of a value, cut off where it is long.
-fn value_text(database: &Database, type_oid: Oid, payload: &[u8]) -> Option<String> {
-    let catalog = ValueCatalog::new(database, UnknownTypes::Hex).ok()?;
-    let of = catalog.value_type(type_oid).ok()?;
-    let mut lookups = catalog.lookups();
-    let mut text = Vec::new();
-    ValueWriter::new(&mut lookups).write_payload(&of.output, payload, &mut text).ok()?;
-    let text = String::from_utf8_lossy(&text).into_owned();
-    if text.len() <= MOST_BYTES_SHOWN {
-        return Some(text);
-    }
-    let end = (0..=MOST_BYTES_SHOWN).rev().find(|&end| text.is_char_boundary(end))?;
-    Some(format!("{}...", text.get(..end)?))
+/// Why a row goes to no table.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Homeless {
+    /// The partitioned table of this number has no partition for it.
+    NoPartition(usize),
+    /// It belongs to this foreign table.
+    Foreign(Oid),
 }
 
 impl Routing {
     /// The table that a row goes to.
     ///
     /// # Errors
-    /// In the server's words, when there is none.
+    /// When there is none.
     #[inline]
     pub(super) fn table_of<'r>(
         &self,
-        database: &Database,
         value: impl Fn(usize) -> Option<&'r [u8]>,
-    ) -> Result<usize, String> {
-        let mut node = self.nodes.first();
-        while let Some(of) = node {
+    ) -> Result<usize, Homeless> {
+        let mut number = 0;
+        while let Some(of) = self.nodes.get(number) {
             match of.find(&value) {
                 Some(Destination::Table(table)) => return Ok(table),
-                Some(Destination::Node(next)) => node = self.nodes.get(next),
-                Some(Destination::Foreign(oid)) => {
-                    let class = database.class(oid);
-                    let name = class.map_or_else(String::new, |class| {
-                        String::from_utf8_lossy(&class.name).into_owned()
-                    });
-                    return Err(format!(
-                        "the row belongs to the foreign table \"{name}\", which only a server can write to"
-                    ));
-                }
-                None => return Err(of.no_partition(database, &value)),
+                Some(Destination::Node(next)) => number = next,
+                Some(Destination::Foreign(oid)) => return Err(Homeless::Foreign(oid)),
+                None => return Err(Homeless::NoPartition(number)),
             }
         }
         panic!("a row came to a partitioned table that was not planned"); // infallible: destinations are planned nodes
+    }
+
+    /// That a row goes to no table: the message and its detail, in the server's words.
+    #[cold]
+    pub(super) fn complaint<'r>(
+        &self,
+        database: &Database,
+        homeless: Homeless,
+        value: impl Fn(usize) -> Option<&'r [u8]>,
+        row: &CopyRow<'_>,
+    ) -> (String, Option<String>) {
+        let name = |class: &ClassRow| readable_name(database.row().encoding, &class.name);
+        match homeless {
+            Homeless::Foreign(oid) => {
+                let name = database.class(oid).map_or_else(String::new, name);
+                let what = format!(
+                    "the row belongs to the foreign table \"{name}\", which only a server can write to"
+                );
+                (what, None)
+            }
+            Homeless::NoPartition(number) => {
+                let node = self.nodes.get(number).expect("it was asked for a partition"); // infallible: table_of came there
+                let what = format!(
+                    "no partition of relation \"{}\" found for row",
+                    name(&node.relation.class)
+                );
+                (what, Some(node.key_text(database, value, row)))
+            }
+        }
+    }
+}
+
+impl RoutingNode {
+    /// The key of a row that belongs to no partition.
+    ///
+    /// Source: `ExecBuildSlotPartitionKeyDescription` in `src/backend/executor/execPartition.c`, PostgreSQL 14 to 18.
+    fn key_text<'r>(
+        &self,
+        database: &Database,
+        value: impl Fn(usize) -> Option<&'r [u8]>,
+        row: &CopyRow<'_>,
+    ) -> String {
+        let version = database.cluster().version();
+        let columns = || {
+            self.keys
+                .iter()
+                .filter_map(|key| Some((key, self.relation.columns.get(key.own_position)?)))
+        };
+        let names: Vec<_> =
+            columns().map(|(_, column)| quoted(&column.display_name(), version)).collect();
+        let values = columns().map(|(key, column)| (column, value(key.position)));
+        format!(
+            "Partition key of the failing row contains ({}) = {}.",
+            names.join(", "),
+            value_texts(database, values, row)
+        )
     }
 }
 
@@ -382,7 +407,6 @@ impl Routing {
 pub(super) struct PartitionCheck {
     /// Each table above, and which of its partitions is on the way to the target.
     levels: Vec<(RoutingNode, Oid)>,
-    name: String,
 }
 
 impl PartitionCheck {
@@ -399,7 +423,7 @@ impl PartitionCheck {
         let mut below = target.class.oid;
         for class in database.partition_ancestors(below)? {
             let relation = database.relation(&class)?;
-            let keys = planner.keys(&relation, &database.partition_key(&relation)?)?;
+            let keys = planner.keys(&relation)?;
             let mut default = None;
             let mut placed = Vec::new();
             for Partition { class, bound } in database.partitions(&relation)? {
@@ -409,30 +433,18 @@ impl PartitionCheck {
                     bound => placed.push((bound, to)),
                 }
             }
-            let bounds = bounds_of(&keys, placed);
+            let bounds = bounds_of(&keys, placed).map_err(|error| bad_bound(&relation, &error))?;
             levels.push((RoutingNode { relation, keys, bounds, default }, below));
             below = class.oid;
         }
-        let name = String::from_utf8_lossy(&target.class.name).into_owned();
-        Ok(Some(Self { levels, name }))
+        Ok(Some(Self { levels }))
     }
 
-    /// Asks whether a row may be in the target.
-    ///
-    /// # Errors
-    /// In the server's words, when it may not.
+    /// True for a row that may be in the target.
     #[inline]
-    pub(super) fn check<'r>(
-        &self,
-        value: impl Fn(usize) -> Option<&'r [u8]>,
-    ) -> Result<(), String> {
+    pub(super) fn admits<'r>(&self, value: impl Fn(usize) -> Option<&'r [u8]>) -> bool {
         let belongs =
             |(node, to): &(RoutingNode, Oid)| node.find(&value) == Some(Destination::Foreign(*to));
-        match self.levels.iter().all(belongs) {
-            true => Ok(()),
-            false => {
-                Err(format!("new row for relation \"{}\" violates partition constraint", self.name))
-            }
-        }
+        self.levels.iter().all(belongs)
     }
 }

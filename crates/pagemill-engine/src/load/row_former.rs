@@ -9,6 +9,7 @@
 use pagemill_cluster::Database;
 use pagemill_cluster::change::OidCounter;
 use pagemill_cluster::value_inputs::{InputCatalog, InputNames};
+use pagemill_format::expression::Inputs;
 use pagemill_format::toast_builder::{ToastBuilder, ToastChunk, ToastSink};
 use pagemill_format::tuple::Span;
 use pagemill_format::tuple_builder::TupleForm;
@@ -19,6 +20,9 @@ use pagemill_format::{Error as FormatError, Oid, Tid};
 use super::index_keys::{KeyFormer, KeyRun};
 use super::page_run::{PageFill, PageRun, Piece, Pieces};
 use super::plan::LoadPlan;
+use super::routing::Homeless;
+use super::row_text::row_text;
+use super::table_plan::TablePlan;
 use super::used_ids::UsedIds;
 use crate::copy_input::{CopyError, Row as CopyRow};
 use crate::encoding::readable_name;
@@ -181,35 +185,41 @@ impl<'a, 's> RowFormer<'a, 's> {
                 return Ok(());
             }
         }
-        let table = self.place().map_err(|message| row.error(message))?;
+        let table = self.place().map_err(|violation| self.violation(violation, row))?;
         self.store(table).map_err(|error| row.error(error.to_string()))?;
         Ok(())
     }
 
     /// Fills in what the input does not have, and finds the table that the row goes to.
     #[inline]
-    fn place(&mut self) -> Result<usize, String> {
+    fn place(&mut self) -> Result<usize, Violation> {
         let plan = self.plan;
         let Self { payloads, spans, .. } = self;
-        plan.defaults.fill(|position, payload| {
-            let start = payloads.len() as u32;
-            payloads.extend_from_slice(payload);
-            if let Some(span) = spans.get_mut(position) {
-                *span = Span::new(start, payloads.len() as u32);
+        plan.defaults
+            .fill(|position, payload| {
+                let start = payloads.len() as u32;
+                payloads.extend_from_slice(payload);
+                if let Some(span) = spans.get_mut(position) {
+                    *span = Span::new(start, payloads.len() as u32);
+                }
+            })
+            .map_err(Violation::Other)?;
+        let keeps_bounds = |former: &Self| match &plan.check {
+            Some(check) if !check.admits(|position| former.value(position)) => {
+                Err(Violation::Bounds)
             }
-        })?;
-        let check = |former: &Self| match &plan.check {
-            Some(check) => check.check(|position| former.value(position)),
-            None => Ok(()),
+            _ => Ok(()),
         };
-        // A server asks for the bounds of a partition before it gives its rows to others below, else behind NOT NULL.
+        // A server asks for the bounds of a partition before it gives its rows to others below, else behind the
+        // constraints.
         let Some(routing) = &plan.routing else {
-            self.check_nulls(0)?;
-            return check(self).map(|()| 0);
+            self.check_row(0)?;
+            return keeps_bounds(self).map(|()| 0);
         };
-        check(self)?;
-        let table = routing.table_of(self.shared.database, |position| self.value(position))?;
-        self.check_nulls(table)?;
+        keeps_bounds(self)?;
+        let table = routing.table_of(|position| self.value(position));
+        let table = table.map_err(Violation::Homeless)?;
+        self.check_row(table)?;
         Ok(table)
     }
 
@@ -236,10 +246,11 @@ impl<'a, 's> RowFormer<'a, 's> {
         Ok(())
     }
 
-    /// Puts the row in the order of the table's columns, and asks for nulls where none may be.
+    /// Puts the row in the order of the table's columns, and asks for what the table itself wants of it, in the order in
+    /// which a server does.
     #[inline]
-    fn check_nulls(&mut self, table: usize) -> Result<(), String> {
-        let Some(table) = self.plan.tables.get(table) else { return Ok(()) };
+    fn check_row(&mut self, number: usize) -> Result<(), Violation> {
+        let Some(table) = self.plan.tables.get(number) else { return Ok(()) };
         if let Some(from) = &table.columns_from {
             let span = |from: &Option<usize>| {
                 from.and_then(|from| self.spans.get(from).copied()).unwrap_or(Span::NULL)
@@ -252,15 +263,62 @@ impl<'a, 's> RowFormer<'a, 's> {
             None => &*self.spans,
         };
         let is_null = |position: &&usize| spans.get(**position) == Some(&Span::NULL);
-        let Some(&position) = table.not_null.iter().find(is_null) else { return Ok(()) };
-        let column = table.relation.columns.get(position);
-        Err(format!(
-            "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
-            column.map_or_else(String::new, |column| {
-                readable_name(self.shared.database.row().encoding, &column.name)
-            }),
-            String::from_utf8_lossy(&table.relation.class.name)
-        ))
+        if let Some(&position) = table.not_null.iter().find(is_null) {
+            return Err(Violation::Null { table: number, position });
+        }
+        let values = RowValues { payloads: self.payloads, spans };
+        for (at, check) in table.rules.checks.iter().enumerate() {
+            match check.expression.is_satisfied(&values) {
+                Ok(true) => {}
+                Ok(false) => return Err(Violation::Check { table: number, at }),
+                Err(error) => return Err(Violation::Other(error.message)),
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a row, in the server's words. A row that was given to a partition is shown as it came.
+    #[cold]
+    fn violation(&self, violation: Violation, row: &CopyRow<'_>) -> Box<CopyError> {
+        let (database, plan) = (self.shared.database, self.plan);
+        let name = |name: &[u8]| readable_name(database.row().encoding, name);
+        let table = |number: usize| &plan.tables[number];
+        let message = match violation {
+            Violation::Null { table: number, position } => {
+                let of = &table(number).relation;
+                format!(
+                    "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
+                    of.columns.get(position).map_or_else(String::new, |column| name(&column.name)),
+                    name(&of.class.name),
+                )
+            }
+            Violation::Check { table: number, at } => {
+                let TablePlan { relation, rules, .. } = table(number);
+                format!(
+                    "new row for relation \"{}\" violates check constraint \"{}\"",
+                    name(&relation.class.name),
+                    rules.checks.get(at).map_or("", |check| &check.name),
+                )
+            }
+            Violation::Bounds => {
+                let relation = name(&plan.relation.class.name);
+                format!("new row for relation \"{relation}\" violates partition constraint")
+            }
+            Violation::Homeless(homeless) => {
+                let routing = plan.routing.as_ref().expect("only routed rows find no table"); // infallible
+                let value = |position| self.value(position);
+                let (message, detail) = routing.complaint(database, homeless, value, row);
+                let mut error = row.error(message);
+                error.detail = detail;
+                return error;
+            }
+            Violation::Other(message) => return row.error(message),
+        };
+        let values = (&self.payloads[..], &self.spans[..]);
+        let text = row_text(database, &plan.relation.columns, values, row);
+        let mut error = row.error(message);
+        error.detail = Some(format!("Failing row contains {text}."));
+        error
     }
 
     /// Forms the tuple of the values read.
@@ -312,6 +370,32 @@ impl<'a, 's> RowFormer<'a, 's> {
             rejected: self.rejected,
             rows: self.rows,
         }
+    }
+}
+
+/// What a row does not keep to. Tables are numbers of those of the plan.
+enum Violation {
+    /// A column that may not be is null.
+    Null { table: usize, position: usize },
+    /// The CHECK constraint at this position among those of the table.
+    Check { table: usize, at: usize },
+    /// The bounds of the partition that rows are loaded into.
+    Bounds,
+    /// It goes to no table.
+    Homeless(Homeless),
+    /// What an expression, a default or a sequence raised.
+    Other(String),
+}
+
+/// The values of a row, by the positions of their columns.
+struct RowValues<'a> {
+    payloads: &'a [u8],
+    spans: &'a [Span],
+}
+
+impl Inputs for RowValues<'_> {
+    fn value(&self, position: usize) -> Option<&[u8]> {
+        self.spans.get(position)?.of(self.payloads)
     }
 }
 

@@ -12,6 +12,7 @@ use pagemill_format::{Oid, TransactionId};
 use super::index_plan::IndexPlan;
 use super::plan::LoadOptions;
 use crate::error::Result;
+use crate::table::first_loss;
 
 /// One table with files.
 #[derive(Debug)]
@@ -49,7 +50,13 @@ impl TablePlan {
         xid: TransactionId,
     ) -> Result<Self> {
         let rules = database.insert_rules(&relation, options.truncate, top.is_some())?;
-        let blocks = database.cluster().main_fork(&relation.base)?.blocks();
+        let files = database.cluster().main_fork(&relation.base)?;
+        let blocks = files.blocks();
+        if let Some(found) = first_loss(database, &relation, &files)?.filter(|_| !options.truncate)
+        {
+            // Rows behind what is lost would take its place for good.
+            return Err(pagemill_cluster::Error::from(found).into());
+        }
         let is_fresh = options.truncate || blocks == 0;
         if options.freeze && !is_fresh {
             return Err(pagemill_cluster::Error::refused(format!(

@@ -5,8 +5,10 @@
 use pagemill_cluster::Database;
 use pagemill_cluster::change::ClusterChange;
 use pagemill_format::Oid;
+use pagemill_io::check_interrupt;
 
 use super::LoadSummary;
+use super::dead_rows::DeadRows;
 use super::heap_target::HeapTarget;
 use super::index_build::IndexTarget;
 use super::index_keys::{KeyFormer, KeyRun, Places};
@@ -121,9 +123,12 @@ fn used_ids_of(database: &Database, table: &TablePlan) -> Result<UsedIds> {
     if database.cluster().main_fork(&database.base_path(class)?)?.blocks() == 0 {
         return Ok(UsedIds::default());
     }
-    let mut old = OldEntries::open(database, index)?;
+    // A number counts as used also by a value that is dead, and there still.
+    let none = DeadRows::default();
+    let mut old = OldEntries::open(database, index, &none)?;
     let mut ids = Vec::new();
     while let Some(leaf) = old.next_leaf()? {
+        check_interrupt(database.cluster().path()).map_err(pagemill_cluster::Error::from)?;
         for &entry in &leaf.entries {
             // `chunk_id` is the first of the key, behind a header of eight bytes.
             let id = leaf.entry(entry).get(8..).and_then(<[u8]>::first_chunk);
@@ -193,14 +198,21 @@ impl<'p> TableTarget<'p> {
         self.heap.close(change, pieces)?;
         summary.write_method = self.heap.write_method().or(summary.write_method);
         summary.blocks += u64::from(self.heap.new_blocks());
+        let dead = match self.indexes.is_empty() {
+            true => None,
+            false => self.heap.dead_rows(change)?,
+        };
         for index in self.indexes {
-            index.build(change, (plan, table), self.heap.old(), self.heap.tuples())?;
+            let old = self.heap.old().zip(dead.as_ref());
+            index.build(change, (plan, table), old, self.heap.tuples())?;
         }
         self.heap.finish(change, (plan, table))?;
         let Some((mut heap, index)) = self.toast else { return Ok(()) };
         heap.close(change, pieces)?;
         if table.has_new_files || heap.new_blocks() > 0 {
-            index.build(change, (plan, table), heap.old(), heap.tuples())?;
+            let dead = heap.dead_rows(change)?;
+            let old = heap.old().zip(dead.as_ref());
+            index.build(change, (plan, table), old, heap.tuples())?;
             heap.finish(change, (plan, table))?;
         }
         Ok(())

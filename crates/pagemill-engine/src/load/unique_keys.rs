@@ -95,10 +95,6 @@ impl<'a> UniqueKeys<'a> {
     #[cold]
     fn duplicate(&self, entry: &[u8]) -> Error {
         let key = super::key_text::key_text(self.database, self.plan, entry);
-        pagemill_cluster::Error::refused(format!(
-            "duplicate key value violates unique constraint \"{}\": Key {key} is there twice: nothing was loaded",
-            self.plan.name()
-        ))
-        .into()
+        Error::DuplicateKey { index: self.plan.name(), key }
     }
 }

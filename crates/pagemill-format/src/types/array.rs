@@ -8,6 +8,7 @@
 //! Source: `src/include/utils/array.h`, `array_out` in `src/backend/utils/adt/arrayfuncs.c`,
 //! PostgreSQL 14 to 18.
 
+use super::order::stored_payload;
 use super::output::{ValueType, ValueWriter, is_space, quote_tail};
 use crate::error::{Error, Result};
 use crate::ids::Oid;
@@ -69,6 +70,63 @@ impl<'a> Header<'a> {
 
     fn is_null(&self, item: usize) -> bool {
         self.nulls.is_some_and(|bits| bits[item / 8] & (1 << (item % 8)) == 0)
+    }
+}
+
+/// The elements of an array one by one, null or as they are stored. A damaged one ends them.
+pub(super) struct Elements<'a> {
+    header: Header<'a>,
+    layout: AttributeLayout,
+    item: usize,
+    at: usize,
+}
+
+impl<'a> Elements<'a> {
+    /// The elements of this array, whose type is laid out so.
+    ///
+    /// # Errors
+    /// When the array's header is damaged.
+    pub(super) fn open(payload: &'a [u8], layout: AttributeLayout) -> Result<Self> {
+        Ok(Self { header: Header::parse(payload)?, layout, item: 0, at: 0 })
+    }
+
+    /// The length and the lower bound of each dimension.
+    pub(super) fn dimensions(&self) -> impl Iterator<Item = (usize, i32)> + '_ {
+        self.header.dimensions.iter().take(self.header.ndim).map(|d| (d.len, d.lower))
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Option<&'a [u8]>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.item >= self.header.items {
+            return None;
+        }
+        let item = self.item;
+        self.item += 1;
+        if self.header.is_null(item) {
+            return Some(None);
+        }
+        let located =
+            self.layout.locate_at(self.header.data, self.layout.align_up(self.at)).ok()?;
+        self.at = located.1;
+        self.header.data.get(located.0..located.1).map(Some)
+    }
+}
+
+/// The payloads of all elements of an array whose elements are laid out so.
+///
+/// # Errors
+/// When the array is damaged.
+pub fn element_payloads(payload: &[u8], layout: AttributeLayout) -> Result<Vec<Option<Vec<u8>>>> {
+    let elements = Elements::open(payload, layout)?;
+    let count = elements.header.items;
+    let plain = |stored: &[u8]| stored_payload(layout.len, stored).into_owned();
+    let found: Vec<_> = elements.map(|element| element.map(plain)).collect();
+    match found.len() == count {
+        true => Ok(found),
+        false => Err(Error::corrupt(ARRAY, 12, "an element outside of the array")),
     }
 }
 

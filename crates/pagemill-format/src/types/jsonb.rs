@@ -81,7 +81,7 @@ fn write_scalar(value: &[u8], mut root: Container, out: &mut Vec<u8>) -> Result<
 
 /// What a container is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+pub(super) enum Shape {
     Array,
     Object,
     Scalar,
@@ -97,41 +97,41 @@ impl Shape {
     }
 }
 
-/// One container while it is printed.
+/// One container while it is walked through.
 #[derive(Debug, Clone, Copy)]
-struct Container {
-    shape: Shape,
+pub(super) struct Container {
+    pub(super) shape: Shape,
     /// True until a child was printed: no comma yet.
     first: bool,
-    /// Elements or pairs still to be printed.
-    left: usize,
+    /// Elements or pairs still to come.
+    pub(super) left: usize,
     /// Where the children's bytes begin.
     base: usize,
     /// Where the container ends.
     end: usize,
     /// The next key of an object.
-    keys: Cursor,
+    pub(super) keys: Cursor,
     /// The next element of an array, or value of an object.
-    values: Cursor,
+    pub(super) values: Cursor,
 }
 
 /// A position both among the JEntrys and among the bytes they describe.
 #[derive(Debug, Clone, Copy)]
-struct Cursor {
+pub(super) struct Cursor {
     entry: usize,
     at: usize,
 }
 
 /// A child: its type, and where its bytes lie.
-struct Child {
-    kind: u32,
+pub(super) struct Child {
+    pub(super) kind: u32,
     start: usize,
-    end: usize,
+    pub(super) end: usize,
 }
 
 impl Container {
     /// The container in `value[start..end]`.
-    fn open(value: &[u8], start: usize, end: usize) -> Result<Self> {
+    pub(super) fn open(value: &[u8], start: usize, end: usize) -> Result<Self> {
         let header = word(value, start, end)?;
         let left = (header & COUNT_MASK) as usize;
         let (shape, entries) = match header & !COUNT_MASK {
@@ -162,7 +162,7 @@ impl Container {
     }
 
     /// The child under `cursor`, which moves on.
-    fn child(&self, value: &[u8], cursor: &mut Cursor) -> Result<Child> {
+    pub(super) fn child(&self, value: &[u8], cursor: &mut Cursor) -> Result<Child> {
         let entry = word(value, cursor.entry, self.base)?;
         let field = (entry & ENTRY_END_OR_LENGTH) as usize;
         let from = if entry & ENTRY_HAS_END != 0 { self.base } else { cursor.at };
@@ -199,12 +199,12 @@ impl Container {
 }
 
 impl Child {
-    fn bytes<'a>(&self, value: &'a [u8]) -> &'a [u8] {
+    pub(super) fn bytes<'a>(&self, value: &'a [u8]) -> &'a [u8] {
         value.get(self.start..self.end).unwrap_or_default()
     }
 
     /// Where the child's data begin, for the kinds that are aligned.
-    fn aligned(&self) -> usize {
+    pub(super) fn aligned(&self) -> usize {
         self.start.saturating_add(3) & !3
     }
 

@@ -10,17 +10,24 @@
 //! Sources: `src/backend/access/nbtree/nbtcompare.c` and the `…_cmp` functions in
 //! `src/backend/utils/adt/`, `src/include/catalog/pg_amproc.dat`, PostgreSQL 14 to 18.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::ids::Oid;
+use crate::varlena::{self, Varlena};
 
 mod binary;
 mod inet;
+mod jsonb;
+mod nested;
 mod numeric;
+mod text_search;
 mod time;
+
+pub use nested::{InnerOrder, RecordOrder};
 
 /// The order of texts in a collation that is not C: the caller's, as it comes from the system.
 pub trait Collation: Send + Sync {
@@ -76,6 +83,16 @@ pub enum ValueOrder {
     PaddedText(TextCollation),
     /// An enum type.
     Enum(Arc<EnumOrder>),
+    /// Arrays of such elements.
+    Array(Arc<InnerOrder>),
+    /// Ranges between such bounds.
+    Range(Arc<InnerOrder>),
+    /// Multiranges between such bounds.
+    Multirange(Arc<InnerOrder>),
+    /// Rows.
+    Record(Arc<RecordOrder>),
+    /// jsonb, whose strings are in the order of the database.
+    Jsonb(TextCollation),
 }
 
 /// How values of a type are compared.
@@ -125,6 +142,11 @@ impl ValueOrder {
             Self::Text(collation) => collation.compare(a, b),
             Self::PaddedText(collation) => collation.compare(unpadded(a), unpadded(b)),
             Self::Enum(order) => order.rank(a).cmp(&order.rank(b)),
+            Self::Array(element) => nested::compare_arrays(element, a, b),
+            Self::Range(bound) => nested::compare_ranges(bound, a, b),
+            Self::Multirange(bound) => nested::compare_multiranges(bound, a, b),
+            Self::Record(record) => record.compare(a, b),
+            Self::Jsonb(strings) => jsonb::compare(strings, a, b),
         }
     }
 
@@ -139,6 +161,8 @@ impl ValueOrder {
                 let (rank, label) = order.rank(payload);
                 u64::from(rank) << 32 | u64::from(label)
             }
+            Self::Array(_) | Self::Range(_) | Self::Multirange(_) => 0,
+            Self::Record(_) | Self::Jsonb(_) => 0,
         }
     }
 
@@ -147,7 +171,8 @@ impl ValueOrder {
         match self {
             Self::Scalar(order) => order.is_decided_by_abbreviation,
             Self::Enum(_) => true,
-            Self::Text(_) | Self::PaddedText(_) => false,
+            Self::Text(_) | Self::PaddedText(_) | Self::Array(_) | Self::Range(_) => false,
+            Self::Multirange(_) | Self::Record(_) | Self::Jsonb(_) => false,
         }
     }
 
@@ -160,7 +185,37 @@ impl ValueOrder {
             // contemporaries overlooked that; not to rely on it is sound for all.
             Self::PaddedText(_) => false,
             Self::Text(_) | Self::Enum(_) => true,
+            // The operator classes of these have no such function.
+            Self::Array(_) | Self::Range(_) | Self::Multirange(_) => false,
+            Self::Record(_) | Self::Jsonb(_) => false,
         }
+    }
+}
+
+/// The payload of a value of a type of this `typlen`, as it lies in a tuple or in another value. What cannot be read
+/// counts as empty.
+#[inline]
+pub(crate) fn stored_payload(len: i16, stored: &[u8]) -> Cow<'_, [u8]> {
+    match len {
+        -1 => match stored {
+            [header, payload @ ..] if header & 1 == 1 && *header != 1 => Cow::Borrowed(payload),
+            _ => varlena_payload(stored),
+        },
+        -2 => Cow::Borrowed(stored.split_last().map_or(stored, |(_, text)| text)),
+        _ => Cow::Borrowed(stored),
+    }
+}
+
+fn varlena_payload(stored: &[u8]) -> Cow<'_, [u8]> {
+    match Varlena::parse(stored) {
+        Ok(Varlena::Plain(payload)) => Cow::Borrowed(payload),
+        Ok(Varlena::Compressed { raw_bytes, method, data }) => {
+            let mut payload = Vec::new();
+            // On damage nothing is appended.
+            let _ = varlena::decompress(method, data, raw_bytes, &mut payload);
+            Cow::Owned(payload)
+        }
+        _ => Cow::Borrowed(&[]),
     }
 }
 
@@ -189,6 +244,8 @@ fn scalar(oid: u32) -> Option<&'static ScalarOrder> {
         1266 => &TIME_WITH_ZONE,
         1560 | 1562 => &BITS,
         1700 => &NUMERIC,
+        3614 => &TS_VECTOR,
+        3615 => &TS_QUERY,
         _ => return None,
     })
 }
@@ -219,6 +276,8 @@ orders! {
     INET = inet::compare, abbreviate, true, false;
     NUMERIC = numeric::compare, abbreviate, false, false;
     INTERVAL = time::compare_intervals, abbreviate_interval, false, false;
+    TS_VECTOR = text_search::compare_vectors, no_abbreviation, false, false;
+    TS_QUERY = text_search::compare_queries, no_abbreviation, false, false;
     TIME_WITH_ZONE = time::compare_times_with_zone, abbreviate_time_with_zone, true, false;
 }
 

@@ -19,13 +19,13 @@ use crate::varlena::VARLENA_HEADER_BYTES;
 const RANGE: &str = "range";
 const MULTIRANGE: &str = "multirange";
 
-const EMPTY: u8 = 0x01;
-const LOWER_INCLUSIVE: u8 = 0x02;
-const UPPER_INCLUSIVE: u8 = 0x04;
-const LOWER_INFINITE: u8 = 0x08;
-const UPPER_INFINITE: u8 = 0x10;
-const LOWER_NULL: u8 = 0x20;
-const UPPER_NULL: u8 = 0x40;
+pub(super) const EMPTY: u8 = 0x01;
+pub(super) const LOWER_INCLUSIVE: u8 = 0x02;
+pub(super) const UPPER_INCLUSIVE: u8 = 0x04;
+pub(super) const LOWER_INFINITE: u8 = 0x08;
+pub(super) const UPPER_INFINITE: u8 = 0x10;
+pub(super) const LOWER_NULL: u8 = 0x20;
+pub(super) const UPPER_NULL: u8 = 0x40;
 
 /// The top bit of a multirange item says that it is an offset from the first range's bounds;
 /// without it, it is the length of the range before.
@@ -138,7 +138,8 @@ fn write_ranges(
     Ok(())
 }
 
-fn next_offset(offset: usize, item: &[u8]) -> usize {
+/// Where the bounds of the range behind this one begin, among those of all.
+pub(super) fn next_offset(offset: usize, item: &[u8]) -> usize {
     let item = item.first_chunk::<4>().map_or(0, |b| u32::from_le_bytes(*b));
     let value = (item & !ITEM_IS_OFFSET) as usize;
     if item & ITEM_IS_OFFSET != 0 { value } else { offset.saturating_add(value) }

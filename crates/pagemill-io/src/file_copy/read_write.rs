@@ -8,9 +8,11 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use pagemill_format::BLOCK_SIZE;
 use pagemill_sys::{ALIGNMENT, AlignedBuffer, WriteBack};
 
 use super::{CopiedPiece, CopyMethod, FileCopy};
@@ -51,10 +53,54 @@ impl FileCopy<'_> {
         watch: Watch<'_, E>,
     ) -> std::result::Result<CopyMethod, E> {
         match self.caching {
+            _ if start == 0 && self.is_sparse()? => self.without_holes(watch)?,
             Caching::Buffered => self.through_cache(start, watch)?,
             Caching::Direct => self.past_cache(watch)?,
         }
         Ok(CopyMethod::ReadWrite)
+    }
+
+    /// True when the file has holes, as far as the file system tells.
+    fn is_sparse(&self) -> Result<bool> {
+        Ok(self.len > 0 && self.next_data(0)? != (0..self.len))
+    }
+
+    /// The next bytes that take space, within the file, in whole blocks: whoever checks pages gets whole ones, and what is
+    /// written past the cache is aligned.
+    fn next_data(&self, offset: u64) -> Result<Range<u64>> {
+        const UNIT: u64 = BLOCK_SIZE as u64;
+        const { assert!(BLOCK_SIZE.is_multiple_of(ALIGNMENT)) };
+        match self.source.data_from(offset) {
+            Ok(Some(data)) => {
+                let (start, end) = (data.start / UNIT * UNIT, data.end.next_multiple_of(UNIT));
+                Ok(start.max(offset).min(self.len)..end.min(self.len))
+            }
+            Ok(None) => Ok(self.len..self.len),
+            Err(error) if super::is_refusal(&error) => Ok(offset..self.len),
+            Err(error) => Err(Error::new(error, self.from).with_offset(offset)),
+        }
+    }
+
+    /// Copies what takes space, and leaves the rest a hole.
+    fn without_holes<E: From<Error>>(&self, watch: Watch<'_, E>) -> std::result::Result<(), E> {
+        self.target.set_len(self.len)?;
+        let mut buffer = AlignedBuffer::zeroed(PIECE);
+        let mut offset = 0;
+        while offset < self.len {
+            let data = self.next_data(offset)?;
+            if data.start > offset {
+                watch(CopiedPiece { offset, len: data.start - offset, bytes: None })?;
+            }
+            offset = data.start;
+            while offset < data.end {
+                let most = usize::try_from(data.end - offset).map_or(PIECE, |len| len.min(PIECE));
+                let bytes = self.read_part(&*self.source, buffer.get_mut(..most), offset)?;
+                watch(CopiedPiece { offset, len: most as u64, bytes: Some(bytes) })?;
+                self.target.write_all_at(bytes, offset)?;
+                offset += most as u64;
+            }
+        }
+        Ok(())
     }
 
     fn through_cache<E: From<Error>>(
@@ -130,7 +176,17 @@ impl FileCopy<'_> {
         offset: u64,
     ) -> Result<&'b [u8]> {
         let left = usize::try_from(self.len - offset).unwrap_or(usize::MAX).min(buffer.len());
-        let part = buffer.get_mut(..left).unwrap_or_default();
+        self.read_part(source, buffer.get_mut(..left), offset)
+    }
+
+    /// Fills a part of a buffer.
+    fn read_part<'b>(
+        &self,
+        source: &dyn File,
+        part: Option<&'b mut [u8]>,
+        offset: u64,
+    ) -> Result<&'b [u8]> {
+        let part = part.unwrap_or_default();
         let got = self.storage.read_fully_at(source, part, offset);
         let got = got.map_err(|error| Error::new(error, self.from).with_offset(offset))?;
         if got < part.len() {

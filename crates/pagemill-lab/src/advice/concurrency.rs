@@ -1,14 +1,16 @@
 //! How many reads at once, and by whom: `io_method`, `io_workers`, `effective_io_concurrency`,
 //! `maintenance_io_concurrency`.
 //!
-//! All four follow from the depth at which random reads of 8 kB, past the page cache, stop growing. From 18 on scans in
-//! order also read ahead by that many, so that the depth at which reads of 1 MB in order stop growing counts as well.
-//! Invariant: the answer is a depth that was measured.
+//! They follow from the depth up to which random reads of 8 kB, past the page cache, grow, and `io_workers` from the number of
+//! workers. From 18 on scans in order also read ahead by that many, so that the depth up to which reads of 1 MB in order grow
+//! counts as well. Invariants: a value above the default is one that was measured; one below it stands only where no deeper
+//! level was seen to be better, however little.
 
 use crate::advice::ladder::{Ladder, Step};
 use crate::advice::sight::{Pair, Sight};
 use crate::advice::version::Version;
 use crate::advice::{Evidence, Ruling};
+use crate::limits::Limit;
 
 const BLOCK: u64 = 8 << 10;
 const LARGE: u64 = 1 << 20;
@@ -17,6 +19,8 @@ const LARGE: u64 = 1 << 20;
 const MOST_WORKERS: u64 = 32;
 /// The default number of workers (18).
 const WORKERS: u64 = 3;
+/// The default is divided by no more than this.
+const LARGEST_CUT: u64 = 4;
 
 /// Rule: `io_uring` where the ring was faster than threads by the threshold with as many in flight as there are threads, here
 /// and there or in order, and slower in none of the comparisons; else the default. Deeper queues are no comparison, as more
@@ -58,32 +62,31 @@ pub(super) fn io_method(sight: &Sight<'_>, _version: Version) -> Ruling {
     .only_where(condition)
 }
 
-/// Rule: a worker does one read at a time, so as many as random reads gain from being in flight, 32 at most; never fewer
-/// than the default, as idle workers cost next to nothing.
+/// Rule: a worker does one read at a time, so as many as random reads by workers gain from, beginning at the default; never
+/// fewer, as idle workers cost next to nothing.
 pub(super) fn io_workers(sight: &Sight<'_>, _version: Version) -> Ruling {
-    let ladder = match random_reads(sight) {
-        Ok(ladder) => ladder,
+    let ladder = match sight.group("device/random-read") {
+        Ok(place) => Ladder::by_workers(place),
         Err(reason) => return Ruling::not_measured(reason),
     };
-    let Some(stop) = ladder.stop() else { return too_little(&ladder) };
-    let reference = ladder.up_to(WORKERS).unwrap_or(stop);
-    let gained = ladder.pair(&stop, &reference).filter(Pair::is_faster);
-    let evidence = grown(&ladder, &stop);
-    match gained {
-        Some(pair) if stop.value > WORKERS => {
-            let value = stop.value.min(MOST_WORKERS);
-            let why = format!(
-                "a worker has one read in flight, and random reads grow up to {}",
-                stop.value
-            );
-            Ruling::set(value.to_string(), why)
-                .evidence([pair.evidence])
-                .evidence(evidence)
-                .caution("it has an effect with io_method = worker only; each worker is a process")
-        }
-        _ => Ruling::keep("random reads do not gain from more than three in flight")
-            .evidence(evidence),
-    }
+    let start = ladder.nearest(WORKERS);
+    let Some((start, top)) = start.and_then(|start| Some((start, ladder.climb(start)?))) else {
+        return Ruling::not_measured("reads by several numbers of workers were not measured");
+    };
+    let last = ladder.from(u64::MAX);
+    let beyond = last.and_then(|last| ladder.evidence(&last, &top));
+    let Some(gain) = ladder.evidence(&top, &start).filter(|_| top.value > start.value) else {
+        let why =
+            format!("random reads by more than {} workers were not clearly faster", start.value);
+        return Ruling::keep(why).evidence(beyond);
+    };
+    let value = top.value.min(MOST_WORKERS);
+    let why =
+        format!("a worker has one read in flight, and random reads grow up to {value} workers");
+    Ruling::set(value.to_string(), why)
+        .evidence([gain])
+        .evidence(beyond)
+        .caution("it has an effect with io_method = worker only; each worker is a process")
 }
 
 pub(super) fn effective_io_concurrency(sight: &Sight<'_>, version: Version) -> Ruling {
@@ -99,74 +102,88 @@ pub(super) fn maintenance_io_concurrency(sight: &Sight<'_>, version: Version) ->
     concurrency(sight, version, if version.major() >= 18 { 16 } else { 10 })
 }
 
-/// Rule: the depth at which throughput stops growing. Raised only when that depth is faster than the default's by the
-/// threshold; lowered only when the default's was seen not to be, since what is in flight in vain makes all others wait.
+/// A ladder, the step of the default, and how far up from there it pays to go.
+struct Climb<'r> {
+    ladder: Ladder<'r>,
+    start: Step<'r>,
+    top: Step<'r>,
+}
+
+impl<'r> Climb<'r> {
+    fn new(ladder: Ladder<'r>, default: u64) -> Option<Self> {
+        let start = ladder.nearest(default)?;
+        let top = ladder.climb(start)?;
+        Some(Self { ladder, start, top })
+    }
+
+    /// What the top is worth against the default, or the default against one read at a time; and what more is worth.
+    fn evidence(&self) -> Vec<Evidence> {
+        let Self { ladder, start, top } = self;
+        let (first, last) = (ladder.from(0), ladder.from(u64::MAX));
+        let gained = ladder
+            .evidence(top, start)
+            .or_else(|| first.and_then(|first| ladder.evidence(start, &first)));
+        let beyond = last.and_then(|last| ladder.evidence(&last, top));
+        gained.into_iter().chain(beyond).collect()
+    }
+}
+
+/// Rule: the depth up to which throughput grows, beginning at the default. Lowered only where the device is limited and no
+/// deeper level was better, not even by an interval above 1; and to a quarter at a time, as what is in flight in vain costs
+/// less than what is missing.
 fn concurrency(sight: &Sight<'_>, version: Version, default: u64) -> Ruling {
     let random = match random_reads(sight) {
         Ok(ladder) => ladder,
         Err(reason) => return Ruling::not_measured(reason),
     };
-    let Some(stop) = random.stop() else { return too_little(&random) };
-    let mut climbs = vec![(random, stop)];
+    let too_little = too_little(&random);
+    let Some(random) = Climb::new(random, default) else { return too_little };
+    let mut climbs = vec![random];
     if version.major() >= 18
         && let Ok(place) = sight.group("device/sequential-read")
     {
-        let ladder = Ladder::by_depth(place, LARGE);
-        climbs.extend(ladder.stop().map(|stop| (ladder, stop)));
+        climbs.extend(Climb::new(Ladder::by_depth(place, LARGE), default));
     }
-    let deepest = climbs.iter().max_by_key(|(_, stop)| stop.value);
-    let Some((ladder, stop)) = deepest else { return Ruling::not_measured("nothing was measured") };
-    let value = stop.value;
-    let evidence: Vec<Evidence> =
-        climbs.iter().flat_map(|(ladder, stop)| grown(ladder, stop)).collect();
-    let ruling = match value.cmp(&default) {
-        std::cmp::Ordering::Greater => raised(ladder, stop, default),
-        std::cmp::Ordering::Less => lowered(&climbs, value, default),
-        std::cmp::Ordering::Equal => {
-            Ruling::keep(format!("throughput was not seen to grow beyond {value} reads in flight"))
-        }
-    };
-    let caution = climbs.iter().find_map(|(ladder, _)| ladder.caution.clone());
-    let ruling = ruling.evidence(evidence);
-    match caution {
-        Some(caution) if ruling.value.is_some() => ruling.caution(caution),
-        _ => ruling,
+    let evidence: Vec<Evidence> = climbs.iter().flat_map(Climb::evidence).collect();
+    let raised = climbs.iter().filter(|climb| climb.top.value > climb.start.value);
+    if let Some(climb) = raised.max_by_key(|climb| climb.top.value) {
+        return raise(climb, default).evidence(evidence);
     }
-}
-
-fn raised(ladder: &Ladder<'_>, stop: &Step<'_>, default: u64) -> Ruling {
-    let reference = ladder.up_to(default);
-    let pair = reference.and_then(|reference| ladder.pair(stop, &reference));
-    let Some(pair) = pair.filter(Pair::is_faster) else {
-        return Ruling::keep(
-            "more reads in flight were not seen to be clearly faster than the default",
+    if let Some((value, limit)) = lower(sight, &climbs, default) {
+        let why = format!(
+            "random reads are {limit}: more than {value} in flight gain nothing, and make every read wait for longer"
         );
-    };
-    let why = format!("{} grow up to {} in flight", what(ladder), stop.value);
-    let ruling = Ruling::set(stop.value.to_string(), why).evidence([pair.evidence]);
-    match ladder.is_last(stop.value) {
-        true => ruling.caution("that is the most that was tried: more may be worth a try"),
-        false => ruling,
+        return Ruling::set(value.to_string(), why).evidence(evidence);
+    }
+    Ruling::keep("more reads in flight than by default were not clearly faster, nor fewer as fast")
+        .evidence(evidence)
+}
+
+fn raise(climb: &Climb<'_>, default: u64) -> Ruling {
+    let Climb { ladder, top, .. } = climb;
+    if top.value <= default {
+        return Ruling::keep("more reads in flight than by default were not clearly faster");
+    }
+    let why = format!("{} grow up to {} in flight", what(ladder), top.value);
+    let ruling = Ruling::set(top.value.to_string(), why);
+    let most = "that is the most that was tried: more may be worth a try";
+    let ruling = if ladder.is_last(top.value) { ruling.caution(most) } else { ruling };
+    match &ladder.caution {
+        Some(caution) => ruling.caution(caution.clone()),
+        None => ruling,
     }
 }
 
-fn lowered(climbs: &[(Ladder<'_>, Step<'_>)], value: u64, default: u64) -> Ruling {
-    let mut evidence = Vec::new();
-    for (ladder, stop) in climbs {
-        let reference = ladder.from(default);
-        let pair = reference.and_then(|reference| ladder.pair(&reference, stop));
-        match pair.filter(Pair::is_no_faster) {
-            Some(pair) => evidence.push(pair.evidence),
-            None => {
-                let why = "fewer reads in flight may do, but the figures cannot tell";
-                return Ruling::keep(why);
-            }
-        }
-    }
-    let why = format!(
-        "more than {value} in flight gains nothing here, and makes every read wait for longer"
-    );
-    Ruling::set(value.to_string(), why).evidence(evidence)
+/// A lower value and the limit it follows from; `None` where the default is right.
+fn lower(sight: &Sight<'_>, climbs: &[Climb<'_>], default: u64) -> Option<(u64, Limit)> {
+    let limit = sight.limit("random-read")?;
+    let least = default / LARGEST_CUT;
+    let value = climbs.first()?.ladder.from(least)?.value;
+    let enough = |climb: &Climb<'_>| {
+        let step = climb.ladder.from(value);
+        step.is_some_and(|step| climb.ladder.is_flat_above(&step))
+    };
+    (least > 0 && value < default && climbs.iter().all(enough)).then_some((value, limit))
 }
 
 fn random_reads<'r>(sight: &Sight<'r>) -> Result<Ladder<'r>, String> {
@@ -176,15 +193,6 @@ fn random_reads<'r>(sight: &Sight<'r>) -> Result<Ladder<'r>, String> {
 fn too_little(ladder: &Ladder<'_>) -> Ruling {
     let name = ladder.place().name();
     Ruling::not_measured(format!("{name} has too few depths or turns to choose from"))
-}
-
-/// What the depth at which it stops is worth against one read at a time.
-fn grown(ladder: &Ladder<'_>, stop: &Step<'_>) -> Vec<Evidence> {
-    let first = ladder.from(0);
-    let last = ladder.from(u64::MAX);
-    let against_first = first.and_then(|first| ladder.evidence(stop, &first));
-    let last_against = last.and_then(|last| ladder.evidence(&last, stop));
-    against_first.into_iter().chain(last_against).collect()
 }
 
 fn what(ladder: &Ladder<'_>) -> &'static str {

@@ -68,6 +68,11 @@ pub(super) fn file_copy_method(sight: &Sight<'_>, _version: Version) -> Ruling {
             .caution(
                 "for CREATE DATABASE with STRATEGY = FILE_COPY, which is not its default, and for \
                  ALTER DATABASE SET TABLESPACE",
+            )
+            // `clone_file` in src/backend/storage/file/copydir.c.
+            .caution(
+                "where copy_file_range fails, as it may between tablespaces on different file systems, PostgreSQL 18 \
+                 raises an error and does not fall back to copy: try both commands once",
             ),
         false => Ruling::keep("copies by the kernel were not seen to be faster").evidence(evidence),
     }
@@ -105,7 +110,8 @@ pub(super) fn backend_flush_after(sight: &Sight<'_>, _version: Version) -> Rulin
 }
 
 /// Rule: the value beside which transactions wait less than beside the default by the threshold, and with which the writing
-/// itself was not seen to take longer by it; the one with the best lower bound where there are several.
+/// itself was not seen to take longer by it; of several the nearest to the default, and one further off only where that is
+/// better by the threshold again.
 fn flush_after(sight: &Sight<'_>, group: &str, default: u64) -> Ruling {
     let place = match sight.group(group) {
         Ok(place) => place,
@@ -121,24 +127,44 @@ fn flush_after(sight: &Sight<'_>, group: &str, default: u64) -> Ruling {
         Some((bytes, place.pair(cell, usual)?, longer))
     };
     let pairs: Vec<(u64, Pair, bool)> = place.cells().filter_map(pair).collect();
-    let low = |(_, pair, _): &&(u64, Pair, bool)| pair.ratio().low;
-    let by_low =
-        |one: &&(u64, Pair, bool), other: &&(u64, Pair, bool)| low(one).total_cmp(&low(other));
-    let better = pairs.iter().filter(|(_, pair, longer)| pair.is_faster() && !longer);
-    if let Some((bytes, pair, _)) = better.max_by(by_low) {
+    let mut better: Vec<_> =
+        pairs.iter().filter(|(_, pair, longer)| pair.is_faster() && !longer).collect();
+    better.sort_by(|(one, ..), (other, ..)| {
+        steps_between(default, *one).total_cmp(&steps_between(default, *other))
+    });
+    let cell = |bytes: u64| place.cells().find(|cell| value(cell) == Some(bytes));
+    let beats = |one: u64, other: u64| {
+        let cells = cell(one).zip(cell(other));
+        cells.and_then(|(one, other)| place.pair(one, other)).is_some_and(|pair| pair.is_faster())
+    };
+    let further =
+        |stand: &&'_ (u64, Pair, bool), next: &&'_ (u64, Pair, bool)| beats(next.0, stand.0);
+    let chosen = better.iter().copied().reduce(
+        |stand, next| {
+            if further(&stand, &next) { next } else { stand }
+        },
+    );
+    if let Some((bytes, pair, _)) = chosen {
         let why = match bytes {
             0 => "transactions wait less where the kernel decides when to write".to_owned(),
             bytes => format!("transactions wait less where {} kB are sent at a time", bytes >> 10),
         };
         return Ruling::set(size(*bytes), why).evidence([pair.evidence.clone()]);
     }
-    match pairs.iter().max_by(by_low) {
+    let low = |(_, pair, _): &(u64, Pair, bool)| pair.ratio().low;
+    match pairs.iter().max_by(|one, other| low(one).total_cmp(&low(other))) {
         Some((_, pair, _)) => Ruling::keep(
             "with no other value were transactions seen to wait less without the writing taking longer",
         )
         .evidence([pair.evidence.clone()]),
         None => Ruling::not_measured(format!("{group} has too few values or turns to choose from")),
     }
+}
+
+/// How many times two values have to be doubled to be the same; never to send early is next to the most.
+fn steps_between(one: u64, other: u64) -> f64 {
+    let size = |bytes: u64| if bytes == 0 { 2 * MOST_FLUSH_AFTER } else { bytes } as f64;
+    (size(one) / size(other)).log2().abs()
 }
 
 /// True for whole blocks within what servers take.

@@ -1,7 +1,9 @@
-//! Cells that differ in one number, such as the depth, from small to large; and where more of it gains nothing.
+//! Cells that differ in one number, such as the depth, from small to large; and how far up from the default it pays to go.
 //!
-//! Invariant: a step is called beaten only by an interval beyond the threshold, so noise can make the answer too small, never
-//! too large.
+//! The climb begins at the default, so that noise leaves the default as it is: a step up is taken only where it is faster than
+//! the step stood on by more than the threshold, in an interval and in each pass of the run.
+//!
+//! Invariant: what is reached from a step is that step or a larger one.
 
 use crate::advice::Evidence;
 use crate::advice::sight::{Pair, Place, is_of, number};
@@ -55,6 +57,13 @@ impl<'r> Ladder<'r> {
         Self { caution, ..Self::of(place, steps) }
     }
 
+    /// Random reads by so many workers, each with one in flight.
+    pub(super) fn by_workers(place: Place<'r>) -> Self {
+        let step = |cell: &'r Cell| Some(Step { value: number(cell, "workers")?, cell });
+        let steps = place.cells().filter_map(step).collect();
+        Self::of(place, steps)
+    }
+
     /// Reads by one `pread` after the other, by their size in bytes, up to a limit: whole blocks of 8 kB.
     pub(super) fn by_size(place: Place<'r>, limit: u64) -> Self {
         let step = |cell: &'r Cell| {
@@ -92,19 +101,38 @@ impl<'r> Ladder<'r> {
         Self { place, steps, caution: None }
     }
 
-    /// The first step that no later one is better than by the threshold; `None` when there is nothing to choose from.
-    pub(super) fn stop(&self) -> Option<Step<'r>> {
-        let is_beaten = |at: usize, step: &Step<'r>| {
-            let later = self.steps.get(at + 1..).unwrap_or_default();
-            later.iter().any(|later| self.pair(later, step).is_some_and(|pair| pair.is_faster()))
-        };
+    /// How far up it pays to go from a step; `None` when there is nothing to choose from.
+    pub(super) fn climb(&self, from: Step<'r>) -> Option<Step<'r>> {
         let comparable = |pair: &[Step<'r>]| match pair {
             [one, next] => self.pair(next, one).is_some(),
             _ => false,
         };
         let usable = self.steps.len() > 1 && self.steps.windows(2).all(comparable);
-        let mut steps = self.steps.iter().enumerate();
-        usable.then(|| steps.find(|(at, step)| !is_beaten(*at, step)).map(|(_, step)| *step))?
+        let further = |stand: Step<'r>, next: &Step<'r>| {
+            let pays = self.pair(next, &stand).is_some_and(|pair| pair.is_faster());
+            if pays { *next } else { stand }
+        };
+        usable.then(|| self.above(from.value).fold(from, further))
+    }
+
+    /// The steps above a value.
+    pub(super) fn above(&self, value: u64) -> impl Iterator<Item = &Step<'r>> {
+        self.steps.iter().filter(move |step| step.value > value)
+    }
+
+    /// The step that is the fewest times as large or as small as a value.
+    pub(super) fn nearest(&self, value: u64) -> Option<Step<'r>> {
+        let distance =
+            |step: &Step<'_>| (step.value.max(1) as f64 / value.max(1) as f64).ln().abs();
+        let nearer = |one: &&Step<'r>, other: &&Step<'r>| distance(one).total_cmp(&distance(other));
+        self.steps.iter().min_by(nearer).copied()
+    }
+
+    /// True where no step above one is better, neither by the threshold nor with its interval above 1.
+    pub(super) fn is_flat_above(&self, step: &Step<'r>) -> bool {
+        self.above(step.value).all(|above| {
+            self.pair(above, step).is_some_and(|pair| pair.is_no_faster() && !pair.is_above())
+        })
     }
 
     /// The largest step up to a value.

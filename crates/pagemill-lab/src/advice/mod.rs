@@ -250,7 +250,7 @@ fn cautions(results: &Results) -> Vec<String> {
     let mut cautions = Vec::new();
     if results.quick {
         cautions.push(
-            "a quick run: five rounds on small files, which a cache below may hold; a full run says more".into(),
+            "a quick run: six rounds on small files, which a cache below may hold; a full run says more".into(),
         );
     }
     if let Some(why) = &results.interrupted {
@@ -260,6 +260,11 @@ fn cautions(results: &Results) -> Vec<String> {
         warning.group.is_none()
             && matches!(warning.kind, WarningKind::BusyMachine | WarningKind::FileSystem)
     });
+    let limits = results.warnings.iter().filter(|warning| warning.kind == WarningKind::Limited);
+    cautions.extend(limits.map(|warning| {
+        let group = warning.group.as_deref().unwrap_or_default();
+        report::printable(&format!("{group}: {}", warning.message))
+    }));
     cautions.extend(whole_run.map(|warning| report::printable(&warning.message)));
     cautions
 }

@@ -2,10 +2,11 @@
 //!
 //! Invariant: sizes are sizes that were measured, within what the version takes.
 
-use crate::advice::ladder::Ladder;
+use crate::advice::ladder::{Ladder, Step};
 use crate::advice::sight::{Pair, Place, Sight};
 use crate::advice::version::Version;
 use crate::advice::{Evidence, Measure, Ruling};
+use crate::results::Cell;
 
 const KB: u64 = 1 << 10;
 const BLOCK: u64 = 8 * KB;
@@ -14,8 +15,8 @@ const USUAL: u64 = 128 * KB;
 /// The most that readahead is advised to be, in kB.
 const MOST_READ_AHEAD_KB: u64 = 4096;
 
-/// Rule: the size at which reads in order, one after the other and past the page cache, stop growing; only beyond the
-/// default, only when faster than that by the threshold, and not where reads through the page cache, as servers read, have
+/// Rule: the size up to which reads in order, one after the other and past the page cache, grow, beginning at the default;
+/// only when faster than that by the threshold, and not where reads through the page cache, as servers read, have
 /// both sizes and show no such gain, or were not measured and the kernel reads ahead as much. Smaller than the default is never advised: it was never seen to help.
 pub(super) fn io_combine_limit(sight: &Sight<'_>, version: Version) -> Ruling {
     let place = match sight.group("device/sequential-read") {
@@ -26,7 +27,7 @@ pub(super) fn io_combine_limit(sight: &Sight<'_>, version: Version) -> Ruling {
     let limit = if version.major() >= 18 { 128 * BLOCK } else { 32 * BLOCK };
     let ladder = Ladder::by_size(place, limit);
     let usual = ladder.up_to(USUAL).filter(|step| step.value == USUAL);
-    let (Some(usual), Some(stop)) = (usual, ladder.stop()) else {
+    let Some((usual, stop)) = usual.and_then(|usual| Some((usual, ladder.climb(usual)?))) else {
         return Ruling::not_measured("too few block sizes or turns to choose from");
     };
     if ladder.is_last(USUAL) {
@@ -97,16 +98,15 @@ pub(super) fn size(bytes: u64) -> String {
 /// The documentation of `random_page_cost` long explained the default of 4 by random reads that take 40 times as long as
 /// sequential ones and are found cached in 90 of 100 cases; it says the same without figures today. This is the share that is read.
 const READ_SHARE: f64 = 0.1;
-/// No lower: a plan that reads here and there is never as cheap as one that does not.
-const LEAST_COST: f64 = 1.1;
+/// The costs that are advised, each for what costs no more than it: plans do not depend on the digits between, and the same
+/// storage shall be told the same on the next day. No less, as a random read is never as cheap as the next one.
+const COSTS: [f64; 2] = [1.1, 2.0];
 /// The default.
 const DEFAULT_COST: f64 = 4.0;
-/// The whole interval has to be below the default by a fifth: costs are no finer.
-const CLEARLY_LESS: f64 = 0.8;
 
 /// Rule: how many times as long a random read of 8 kB takes, one at a time and past the page cache, as 8 kB of a scan with
-/// the kernel's readahead; a tenth of that, as nine reads of ten are found cached. Between 1.1 and the default: more than
-/// that is left to those who know that little is cached.
+/// the kernel's readahead; a tenth of that, as nine reads of ten are found cached; rounded up to 1.1 or 2, with the whole
+/// interval. What is above that is left at the default, and more to those who know that little is cached.
 pub(super) fn random_page_cost(sight: &Sight<'_>, _version: Version) -> Ruling {
     let random =
         sight.group("device/random-read").map(|place| figure_of(&place, BLOCK, Measure::PerSecond));
@@ -125,21 +125,21 @@ pub(super) fn random_page_cost(sight: &Sight<'_>, _version: Version) -> Ruling {
     let block = BLOCK as f64;
     let ratio = sequential.figure.median / block / random.figure.median;
     let high = sequential.figure.high / block / random.figure.low;
-    let cost = (ratio * READ_SHARE).max(LEAST_COST);
+    let advised = COSTS.into_iter().find(|cost| high * READ_SHARE <= *cost);
     let evidence = [random, sequential];
     let ratio = format!(
         "a random read takes {ratio:.1} times as long as 8 kB of a scan; the default is made for 40 times"
     );
-    if high * READ_SHARE >= DEFAULT_COST * CLEARLY_LESS {
-        let why = format!("{ratio}: not clearly less");
+    let Some(cost) = advised else {
+        let why = format!("{ratio}: not clearly less than half of that");
         let ruling = Ruling::keep(why).evidence(evidence);
         return match high * READ_SHARE > 2.0 * DEFAULT_COST {
             true => ruling
                 .caution("more than the default may be right where little of the data is cached"),
             false => ruling,
         };
-    }
-    Ruling::set(format!("{cost:.1}"), ratio)
+    };
+    Ruling::set(cost.to_string(), ratio)
         .evidence(evidence)
         .caution("it is what the planner believes, and no speed: compare plans before and after, with EXPLAIN")
 }
@@ -161,7 +161,7 @@ pub(super) fn read_ahead_now(sight: &Sight<'_>) -> Option<u64> {
 
 /// Rule: where reads in order by `pread`, for which the kernel looks ahead, are slower by the threshold than those of a
 /// queue that keeps several in flight: as many kB as that queue has in flight, if that is more than now. Of several queues it
-/// is the one with the fewest in flight that none with more is faster than by the threshold.
+/// is the one with the fewest in flight, and one with more only where that is faster by the threshold again.
 pub(super) fn read_ahead_kb(sight: &Sight<'_>, _version: Version) -> Ruling {
     let place = match sight.group("device/sequential-read-cold") {
         Ok(place) => place,
@@ -172,9 +172,15 @@ pub(super) fn read_ahead_kb(sight: &Sight<'_>, _version: Version) -> Ruling {
     };
     let plain = place.cell("pread", USUAL, 1);
     let queues = Ladder::by_bytes_in_flight(place.clone(), USUAL);
-    let best = queues.stop().or_else(|| queues.up_to(u64::MAX));
-    let pair = best.zip(plain).and_then(|(best, plain)| place.pair(best.cell, plain));
-    let Some((best, pair)) = best.zip(pair) else {
+    let first = queues
+        .above(0)
+        .filter_map(|step| gain(&place, *step, plain))
+        .find(|(_, pair)| pair.is_faster());
+    let best = match first {
+        Some((first, _)) => queues.climb(first).or(Some(first)),
+        None => queues.from(u64::MAX),
+    };
+    let Some((best, pair)) = best.and_then(|best| gain(&place, best, plain)) else {
         return Ruling::not_measured(
             "reads in order by pread and by a queue were not both measured",
         );
@@ -195,4 +201,9 @@ pub(super) fn read_ahead_kb(sight: &Sight<'_>, _version: Version) -> Ruling {
         "for scans by plain reads: PostgreSQL 14 to 17, and 18 with io_method = sync; it is the device's, not one \
          partition's; measure again with it set",
     )
+}
+
+/// What a step is worth against reads by plain calls.
+fn gain<'r>(place: &Place<'r>, step: Step<'r>, plain: Option<&Cell>) -> Option<(Step<'r>, Pair)> {
+    place.pair(step.cell, plain?).map(|pair| (step, pair))
 }

@@ -1,10 +1,13 @@
 //! What may be believed of a run's figures: groups and cells by name, held against each other, and doubts.
 //!
+//! A factor counts only where both passes of the run, which lie minutes apart, show it by themselves.
+//!
 //! Invariants: nothing is said of a group whose files are in memory, or whose page cache was not in the state that was
 //! asked for; a group that was disturbed needs a larger factor before anything is said; an interval that covers too little says nothing.
 
 use crate::advice::{Evidence, Measure};
 use crate::environment::MEMORY;
+use crate::limits::Limit;
 use crate::report::printable;
 use crate::results::{Cell, Figure, Group, Results, Warning, WarningKind};
 use crate::statistics::{LEAST_COVERAGE, Summary, compare};
@@ -12,8 +15,8 @@ use crate::statistics::{LEAST_COVERAGE, Summary, compare};
 /// The factor that the whole interval has to be beyond before a setting is changed for it: a tenth. Less is not worth a
 /// change to a server, and not seen again on the next day.
 pub(super) const GAIN: f64 = 1.10;
-/// The same for a group during which others used the machine, or whose figures drifted.
-pub(super) const GAIN_IF_DISTURBED: f64 = 1.25;
+/// The same for a group during which others used the machine, or whose figures drifted, and for all of a quick run.
+pub(super) const GAIN_IF_ROUGH: f64 = 1.25;
 
 /// A run's figures.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +36,8 @@ pub(super) struct Place<'r> {
 #[derive(Debug, Clone)]
 pub(super) struct Pair {
     pub(super) evidence: Evidence,
+    /// The medians of the two passes.
+    passes: [f64; 2],
     gain: f64,
 }
 
@@ -61,8 +66,14 @@ impl<'r> Sight<'r> {
                 "in {name} the page cache was not in the state that was asked for"
             ));
         }
-        let gain = if self.has(name, DISTURBED) { GAIN_IF_DISTURBED } else { GAIN };
+        let is_rough = self.results.quick || self.has(name, DISTURBED);
+        let gain = if is_rough { GAIN_IF_ROUGH } else { GAIN };
         Ok(Place { name: name.into(), group, gain })
+    }
+
+    /// The limit of the device that a group of `device` shows.
+    pub(super) fn limit(&self, group: &str) -> Option<Limit> {
+        Limit::of(self.results, group)
     }
 
     /// All groups of an experiment.
@@ -125,12 +136,25 @@ impl<'r> Place<'r> {
     pub(super) fn pair(&self, first: &Cell, other: &Cell) -> Option<Pair> {
         let figures = |cell| self.group.figures(cell);
         let more_is_better = self.group.figure.more_is_better();
-        let ratio = compare(&figures(first), &figures(other), more_is_better)?.ratio;
-        self.told(first, other, ratio)
+        self.compared((first, &figures(first)), (other, &figures(other)), more_is_better)
     }
 
     /// A factor as evidence, where its interval says something.
-    fn told(&self, first: &Cell, other: &Cell, ratio: Summary) -> Option<Pair> {
+    fn compared(
+        &self,
+        (first, of_first): (&Cell, &[f64]),
+        (other, of_other): (&Cell, &[f64]),
+        more_is_better: bool,
+    ) -> Option<Pair> {
+        let floor = self.group.floor_within();
+        let ratio = compare(of_first, of_other, more_is_better, floor)?.ratio;
+        let pass = |first: &[f64], other: &[f64]| {
+            compare(first, other, more_is_better, 1.0).map(|found| found.ratio.median)
+        };
+        let at = self.group.first_pass(first);
+        let (first_pass, later) = of_first.split_at_checked(at)?;
+        let (other_pass, other_later) = of_other.split_at_checked(at)?;
+        let passes = [pass(first_pass, other_pass)?, pass(later, other_later)?];
         let evidence = Evidence {
             group: self.name.clone(),
             cell: first.name.clone(),
@@ -138,15 +162,14 @@ impl<'r> Place<'r> {
             measure: Measure::Factor,
             figure: ratio,
         };
-        (ratio.coverage >= LEAST_COVERAGE).then_some(Pair { evidence, gain: self.gain })
+        (ratio.coverage >= LEAST_COVERAGE).then_some(Pair { evidence, passes, gain: self.gain })
     }
 
     /// How many times as quickly the turns of the first were over, whatever the figure of the group is.
     pub(super) fn elapsed_pair(&self, first: &Cell, other: &Cell) -> Option<Pair> {
         let times =
             |cell: &Cell| cell.samples.iter().map(|each| each.elapsed_s).collect::<Vec<_>>();
-        let ratio = compare(&times(first), &times(other), false)?.ratio;
-        self.told(first, other, ratio)
+        self.compared((first, &times(first)), (other, &times(other)), false)
     }
 
     /// A pair of cells by name.
@@ -177,14 +200,20 @@ impl<'r> Place<'r> {
 }
 
 impl Pair {
-    /// The first is better, by more than the threshold.
+    /// The first is better by more than the threshold, and was so in each pass.
     pub(super) fn is_faster(&self) -> bool {
-        self.ratio().low > self.gain
+        self.ratio().low > self.gain && self.passes.iter().all(|ratio| *ratio > self.gain)
     }
 
-    /// The first is worse, by more than the threshold.
+    /// The first is worse by more than the threshold, and was so in each pass.
     pub(super) fn is_slower(&self) -> bool {
-        self.ratio().high < 1.0 / self.gain
+        let limit = 1.0 / self.gain;
+        self.ratio().high < limit && self.passes.iter().all(|ratio| *ratio < limit)
+    }
+
+    /// The first may be better, by however little: the interval lies above 1.
+    pub(super) fn is_above(&self) -> bool {
+        self.ratio().low > 1.0
     }
 
     /// The first was seen not to be better by the threshold; not the same as being in the dark.

@@ -34,14 +34,14 @@ fn a_fast_drive_wants_depth_large_reads_and_cheap_random_pages() {
         "io_workers=32",
         "effective_io_concurrency=64",
         "maintenance_io_concurrency=64",
-        "random_page_cost=1.6",
+        "random_page_cost=2",
         "read_ahead_kb=512",
     ];
     assert_eq!(changed(&machines::nvme(), "18"), expected);
     let expected = [
         "effective_io_concurrency=64",
         "maintenance_io_concurrency=64",
-        "random_page_cost=1.6",
+        "random_page_cost=2",
         "read_ahead_kb=512",
     ];
     for version in ["14", "15", "16", "17"] {
@@ -87,28 +87,117 @@ fn large_reads_are_combined_where_the_page_cache_gains_from_them_too() {
 }
 
 #[test]
-fn a_throttled_disk_wants_one_read_at_a_time() {
+fn a_throttled_disk_wants_fewer_reads_at_a_time() {
     let expected =
-        ["effective_io_concurrency=1", "maintenance_io_concurrency=1", "random_page_cost=1.2"];
+        ["effective_io_concurrency=4", "maintenance_io_concurrency=4", "random_page_cost=2"];
     assert_eq!(changed(&machines::slow(), "18"), expected);
-    assert_eq!(
-        changed(&machines::slow(), "17"),
-        ["maintenance_io_concurrency=1", "random_page_cost=1.2"]
-    );
+    let expected = ["maintenance_io_concurrency=2", "random_page_cost=2"];
+    assert_eq!(changed(&machines::slow(), "17"), expected);
     let advice = advised(&machines::slow().results(), "18");
     let depth = setting(&advice, "effective_io_concurrency");
     assert!(depth.evidence.iter().all(|each| each.figure.high < 1.1), "{depth:?}");
-    assert!(depth.why.contains("gains nothing"));
+    assert!(depth.why.contains("limited to 2,0") && depth.why.contains(" reads/s"), "{depth:?}");
+}
+
+/// Two runs said 4 and 16 beside a table in which depth 64 was 1.31 times (1.20 to 1.46) as fast as depth 4.
+#[test]
+fn nothing_below_a_default_is_advised_while_a_deeper_level_may_be_better() {
+    let growing = [1.0, 1.02, 1.05, 1.1, 1.16, 1.24, 1.31];
+    for noise in [0.001, 0.02, 0.05, 0.1] {
+        for seed in 0..40 {
+            let machine = Machine { noise, seed, ..machines::slow() };
+            let mut results = machine.results();
+            for (depth, factor) in [1_u64, 2, 4, 8, 16, 32, 64].into_iter().zip(growing) {
+                quicken(&mut results, "io_uring", depth, factor);
+            }
+            let advice = advised(&results, "18");
+            for name in ["effective_io_concurrency", "maintenance_io_concurrency"] {
+                let found = setting(&advice, name);
+                let value: u64 = found.value.as_deref().unwrap_or("16").parse().unwrap();
+                assert!(value >= 16, "{noise} {seed}: {found:?}");
+            }
+        }
+    }
+}
+
+/// Makes a cell of random reads so many times as fast.
+fn quicken(results: &mut Results, method: &str, depth: u64, factor: f64) {
+    let groups = results.experiments.iter_mut().flat_map(|each| &mut each.groups);
+    let cells =
+        groups.filter(|group| group.name == "random-read").flat_map(|group| &mut group.cells);
+    let is_it = |cell: &&mut crate::results::Cell| {
+        cell.parameters["method"] == method && cell.parameters["depth"] == depth.to_string()
+    };
+    for sample in cells.filter(is_it).flat_map(|cell| &mut cell.samples) {
+        sample.elapsed_s /= factor;
+    }
+}
+
+/// Two quick runs in a row advised different values of six settings.
+#[test]
+fn five_runs_of_one_machine_are_advised_the_same() {
+    let machines =
+        [machines::nvme(), machines::slow(), machines::cloud(), machines::copy_on_write()];
+    for machine in machines {
+        for (quick, turns) in [(true, 6), (false, 16)] {
+            for noise in [0.005, 0.01, 0.03] {
+                let run = |seed| {
+                    let machine = Machine { quick, turns, noise, seed, ..machine.clone() };
+                    changed(&machine, "18")
+                };
+                let first = run(100);
+                for seed in 101..105 {
+                    assert_eq!(run(seed), first, "{machine:?}, quick {quick}, noise {noise}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_only_one_pass_shows_changes_nothing() {
+    let machine = Machine { turns: 6, ..machines::nvme() };
+    let mut results = machine.results();
+    assert_eq!(
+        setting(&advised(&results, "18"), "effective_io_concurrency").value.as_deref(),
+        Some("64")
+    );
+    for group in results.experiments.iter_mut().flat_map(|each| &mut each.groups) {
+        group.passes = vec![3, 3];
+        let deep = group.cells.iter_mut().filter(|cell| cell.name.ends_with("depth 64"));
+        for sample in deep.flat_map(|cell| cell.samples.iter_mut().skip(3)) {
+            sample.elapsed_s *= 4.0;
+        }
+    }
+    let value = setting(&advised(&results, "18"), "effective_io_concurrency").value.clone();
+    assert_ne!(value.as_deref(), Some("64"));
+}
+
+/// `io_workers` followed from what the ring did.
+#[test]
+fn workers_follow_from_workers() {
+    let mut results = machines::nvme().results();
+    for workers in [8_u64, 16, 32] {
+        // As fast as four.
+        quicken(&mut results, "worker", workers, 4.0 / workers as f64);
+    }
+    let advice = advised(&results, "18");
+    assert_eq!(setting(&advice, "io_workers").decision, Decision::LeaveDefault);
+    assert_eq!(setting(&advice, "effective_io_concurrency").value.as_deref(), Some("64"));
+    for group in results.experiments.iter_mut().flat_map(|each| &mut each.groups) {
+        group.cells.iter_mut().for_each(|cell| drop(cell.parameters.remove("workers")));
+    }
+    assert_eq!(setting(&advised(&results, "18"), "io_workers").decision, Decision::NotMeasured);
 }
 
 #[test]
 fn a_volume_behind_a_network_wants_as_many_reads_as_it_takes() {
-    let expected = ["io_workers=16", "random_page_cost=1.6", "read_ahead_kb=512"];
+    let expected = ["io_workers=16", "random_page_cost=2", "read_ahead_kb=512"];
     assert_eq!(changed(&machines::cloud(), "18"), expected);
     let expected = [
         "effective_io_concurrency=16",
         "maintenance_io_concurrency=16",
-        "random_page_cost=1.6",
+        "random_page_cost=2",
         "read_ahead_kb=512",
     ];
     assert_eq!(changed(&machines::cloud(), "17"), expected);
@@ -203,14 +292,20 @@ fn a_sync_method_is_changed_for_a_clear_gain_only() {
         (found.value.as_deref(), found.takes_effect),
         (Some("open_datasync"), TakesEffect::Reload)
     );
-    assert!(found.cautions.iter().any(|caution| caution.contains("debug_io_direct")), "{found:?}");
-    let older = advised(&clear.results(), "15");
-    assert!(
-        setting(&older, "wal_sync_method")
-            .cautions
-            .iter()
-            .any(|caution| caution.contains("wal_level"))
-    );
+    assert_eq!(found.evidence[0].cell, "open_datasync buffered");
+    assert!(found.cautions.iter().any(|caution| caution.contains("page cache")), "{found:?}");
+    // What was written past the page cache says nothing of servers.
+    let mut direct = clear.results();
+    for cell in direct
+        .experiments
+        .iter_mut()
+        .flat_map(|each| &mut each.groups)
+        .flat_map(|group| &mut group.cells)
+    {
+        cell.name = cell.name.replace(" buffered", "");
+    }
+    let kept = advised(&direct, "17");
+    assert_eq!(setting(&kept, "wal_sync_method").decision, Decision::LeaveDefault);
     let within_noise = Machine { syncs: [5_300.0, 5_000.0, 4_000.0, 4_500.0], ..clear };
     let kept = advised(&within_noise.results(), "17");
     assert_eq!(setting(&kept, "wal_sync_method").decision, Decision::LeaveDefault);
@@ -328,7 +423,9 @@ fn copies_by_the_kernel_are_advised_where_they_were_seen_to_be_faster() {
     });
     let advice = advised(&results, "18");
     assert_eq!(setting(&advice, "file_copy_method").value.as_deref(), Some("clone"));
-    assert_eq!(setting(&advice, "file_copy_method").evidence[0].group, "copy/files-cold");
+    let found = setting(&advice, "file_copy_method");
+    assert_eq!(found.evidence[0].group, "copy/files-cold");
+    assert!(found.cautions.iter().any(|caution| caution.contains("raises an error")), "{found:?}");
 }
 
 #[test]

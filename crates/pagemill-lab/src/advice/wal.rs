@@ -23,12 +23,18 @@ pub(super) fn has_mount_option(sight: &Sight<'_>, name: &str) -> bool {
 
 /// The default on Linux.
 const DEFAULT_SYNC: &str = "fdatasync";
-/// Others that last as well, and exist on Linux; whether they write past the page cache here.
-const DURABLE: [(&str, bool); 3] = [("open_datasync", true), ("fsync", false), ("open_sync", true)];
+/// Others that last as well, and exist on Linux, with the cells that write as servers do: through the page cache.
+const DURABLE: [(&str, &str); 3] = [
+    ("open_datasync", "open_datasync buffered"),
+    ("fsync", "fsync"),
+    ("open_sync", "open_sync buffered"),
+];
 
 /// Rule: the durable method that is faster than `fdatasync` by the threshold both with one write and with two, as a commit
-/// may have either; the one with the best lower bound where there are several.
-pub(super) fn wal_sync_method(sight: &Sight<'_>, version: Version) -> Ruling {
+/// may have either; the one with the best lower bound where there are several. Only writes through the page cache count:
+/// servers open WAL past it with `wal_level = minimal` or `debug_io_direct = wal` only (`get_sync_bit` in
+/// src/backend/access/transam/xlog.c, 14 to 18).
+pub(super) fn wal_sync_method(sight: &Sight<'_>, _version: Version) -> Ruling {
     let mut candidates = Vec::new();
     let mut measured = Vec::new();
     let groups = ["device/sync-one-write", "device/sync-two-writes"].map(|name| sight.group(name));
@@ -36,34 +42,26 @@ pub(super) fn wal_sync_method(sight: &Sight<'_>, version: Version) -> Ruling {
         [Ok(one), Ok(two)] => [one, two],
         [Err(reason), _] | [_, Err(reason)] => return Ruling::not_measured(reason),
     };
-    for (method, direct) in DURABLE {
-        let pairs = one.pair_named(method, DEFAULT_SYNC).zip(two.pair_named(method, DEFAULT_SYNC));
+    for (method, cell) in DURABLE {
+        let pairs = one.pair_named(cell, DEFAULT_SYNC).zip(two.pair_named(cell, DEFAULT_SYNC));
         let Some((one, two)) = pairs else { continue };
         measured.extend([one.evidence.clone(), two.evidence.clone()]);
         if one.is_faster() && two.is_faster() {
-            candidates.push((one.ratio().low.min(two.ratio().low), method, direct, [one, two]));
+            candidates.push((one.ratio().low.min(two.ratio().low), method, [one, two]));
         }
     }
     if measured.is_empty() {
         return Ruling::not_measured("fdatasync and the others were not measured often enough");
     }
     let best = candidates.into_iter().max_by(|one, other| one.0.total_cmp(&other.0));
-    let Some((_, method, direct, pairs)) = best else {
+    let Some((_, method, pairs)) = best else {
         let why = "no other durable method was faster than fdatasync with one write and with two, beyond the noise";
         return Ruling::keep(why).evidence(measured);
     };
     let why = format!("{method} makes writes last sooner than fdatasync");
-    let ruling = Ruling::set(method, why).evidence(pairs.map(|pair| pair.evidence));
-    let ruling = ruling.caution("check it with pg_test_fsync on the device of pg_wal");
-    // `get_sync_bit` in src/backend/access/transam/xlog.c.
-    let past_cache =
-        if version.major() >= 16 { "debug_io_direct = wal" } else { "wal_level = minimal" };
-    match direct {
-        true => ruling.caution(format!(
-            "measured with O_DIRECT, as pg_test_fsync does; the server writes WAL so with {past_cache} only"
-        )),
-        false => ruling,
-    }
+    Ruling::set(method, why).evidence(pairs.map(|pair| pair.evidence)).caution(
+        "measured through the page cache, as servers write WAL; pg_test_fsync writes past it with the open_ methods",
+    )
 }
 
 /// Rule: `off` on a file system that copies on write, where making a segment by its last byte is faster by the threshold and

@@ -1,6 +1,7 @@
-//! `copy`: the files of a database copied, with and without WAL (S3 of the documents: "read streams in CREATE DATABASE", 2024).
+//! `copy`: the files of a database copied, with and without WAL ("Use read streams in CREATE DATABASE command
+//! when the strategy is wal_log", pgsql-hackers, 2024).
 //!
-//! The document let CREATE DATABASE with the strategy `wal_log` read by a stream: one sixteenth of the read calls, and the same
+//! The message let CREATE DATABASE with the strategy `wal_log` read by a stream: one sixteenth of the read calls, and the same
 //! time, as writing and WAL take most of it. Here the same, what batches of WAL and a stream that writes add, and the ways
 //! without WAL. No server's buffers lie in between; pages go from the file to the file.
 

@@ -1,6 +1,6 @@
-//! `extend`: making files longer (S4 of the documents: "extending relations more efficiently", 2012).
+//! `extend`: making files longer ("extending relations more efficiently", pgsql-hackers, 2012).
 //!
-//! The document wrote a gigabyte, 1 to 64 blocks at a time, and synced it once: written zeros against posix_fallocate. Here
+//! The message wrote a gigabyte, 1 to 64 blocks at a time, and synced it once: written zeros against posix_fallocate. Here
 //! also ftruncate, blocks that are filled afterwards, four writers, WAL segments, and what a full device says.
 
 use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
-//! `mmap`: mapped files against read and written ones (S2 of the documents: "mmap and friends", 2003).
+//! `mmap`: mapped files against read and written ones (pgsql-performance, 2003).
 //!
-//! The document read a file of 72 kB over and over and wrote it to `/dev/null`, by a buffer as large as the file, by one of 64 kB,
+//! The message read a file of 72 kB over and over and wrote it to `/dev/null`, by a buffer as large as the file, by one of 64 kB,
 //! mapped each time, and mapped once. Asked whether the mapped bytes were read at all, it went on to a directory tree. Both are
 //! here, once as it was done and once with every byte looked at; and what it only supposed: that loading and writing gain the
 //! same, and that holes filled through a mapping end in many pieces.

@@ -17,6 +17,7 @@ mod late_enospc;
 mod mapped_writing;
 mod mirrored_disks;
 pub mod mmap;
+mod pace;
 mod page_log;
 pub mod postgres;
 pub mod pread;
@@ -42,8 +43,8 @@ use std::time::Duration;
 use crate::cancel::Cancel;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::results::{Experiment, Skipped, Warning};
-use crate::runner::{GroupPlan, LEAST_ROUNDS, MOST_ROUNDS, Rounds, Runner};
+use crate::results::{Experiment, Group, Skipped, Warning};
+use crate::runner::{GroupPlan, LEAST_ROUNDS, MOST_ROUNDS, Ran, Rounds, Runner};
 use crate::server::Found;
 
 /// One of the arguments, as it can be run.
@@ -57,7 +58,7 @@ pub struct Plan {
     pub question: &'static str,
     /// Bytes of files that it has at once, at most.
     pub bytes_needed: fn(&Scale) -> u64,
-    /// Its share of the time, where a whole run without PostgreSQL has a hundred.
+    /// Its share of [`Scale::time`] in hundredths; `device`, whose turns have a length, takes what they take.
     pub share: u32,
     /// Runs it.
     pub run: fn(&mut Session<'_>) -> Result<()>,
@@ -83,8 +84,11 @@ pub struct Scale {
     pub quick: bool,
     /// Size of an experiment's main file, in bytes: a multiple of 8 kB, at least [`LEAST_SIZE`].
     pub size: u64,
-    /// Time for the whole run, were all experiments in it but `postgres`.
+    /// Time of which the experiments but `device` have their shares.
     pub time: Duration,
+    /// The least time of a turn that measures the device: a limit of the device, such as that of a cloud volume or a control
+    /// group, lets more through in the first tenths of a second.
+    pub device_turn: Duration,
 }
 
 /// The shortest turn of those that last a time.
@@ -96,20 +100,34 @@ pub const LEAST_SIZE: u64 = 1 << 20;
 pub const QUICK_SIZE: u64 = 64 << 20;
 /// Size of files in a full run.
 pub const FULL_SIZE: u64 = 1 << 30;
+/// The least time of a turn that measures the device.
+const DEVICE_TURN: Duration = Duration::from_millis(500);
+/// Files below this size say nothing of a device, so their turns need not last.
+const TRIAL_SIZE: u64 = 16 << 20;
+/// Passes of a run: minutes apart, so that they tell how far a figure is from itself.
+pub(crate) const PASSES: u32 = 2;
 
 impl Scale {
     /// The usual one; `size` replaces the usual size of files.
     pub fn new(quick: bool, size: Option<u64>) -> Self {
         let usual = if quick { QUICK_SIZE } else { FULL_SIZE };
         let size = size.unwrap_or(usual).max(LEAST_SIZE) / 8192 * 8192;
-        // Less than the promise, for what is made ready and for slow devices.
-        let time = if quick { Duration::from_secs(60) } else { Duration::from_secs(15 * 60) };
-        Self { quick, size, time }
+        let time = if quick { Duration::from_secs(75) } else { Duration::from_secs(20 * 60) };
+        let device_turn = if size < TRIAL_SIZE { SHORTEST_TURN } else { DEVICE_TURN };
+        Self { quick, size, time, device_turn }
     }
 
-    /// The time for an experiment.
+    /// The time for an experiment, in all passes together.
     pub fn time_of(&self, plan: &Plan) -> Duration {
-        self.time * plan.share / 100
+        match plan.name == device::PLAN.name {
+            true => device::planned_time(self),
+            false => self.time * plan.share / 100,
+        }
+    }
+
+    /// Rounds of a group at most, in all passes together.
+    pub(crate) fn most_rounds(&self) -> u32 {
+        if self.quick { LEAST_ROUNDS } else { MOST_ROUNDS }
     }
 }
 
@@ -124,9 +142,73 @@ pub struct Session<'s> {
     pub(crate) environment: &'s Environment,
     pub(crate) postgres: &'s Found,
     pub(crate) named: bool,
+    /// Of this pass.
     pub(crate) time: Duration,
+    /// In how many passes the experiment runs.
+    pub(crate) passes: u32,
+    pub(crate) course: &'s mut Course,
+}
+
+/// What an experiment has found so far, pass by pass.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    /// Without its groups.
     pub(crate) experiment: Experiment,
-    pub(crate) warnings: Vec<Warning>,
+    /// The groups, in the order in which they ran first.
+    groups: Vec<Option<Ran>>,
+    /// Names of those that a watcher was told of.
+    told: Vec<String>,
+    /// Its last pass has begun.
+    pub(crate) is_begun: bool,
+    /// Its last pass has ended.
+    pub(crate) is_done: bool,
+}
+
+impl Course {
+    /// Nothing yet.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let experiment = Experiment {
+            name: plan.name.into(),
+            title: plan.title.into(),
+            question: plan.question.into(),
+            ..Experiment::default()
+        };
+        Self { experiment, ..Self::default() }
+    }
+
+    /// The experiment with all of its groups, and what is doubtful about them.
+    pub(crate) fn finished(self) -> (Experiment, Vec<Warning>) {
+        let mut experiment = self.experiment;
+        let mut warnings = Vec::new();
+        for ran in self.groups.into_iter().flatten() {
+            experiment.groups.push(ran.group);
+            warnings.extend(ran.warnings);
+        }
+        (experiment, warnings)
+    }
+
+    /// The groups so far.
+    pub(crate) fn groups_mut(&mut self) -> impl Iterator<Item = &mut Group> {
+        self.groups.iter_mut().flatten().map(|ran| &mut ran.group)
+    }
+
+    /// Those that a watcher was not told of, as the run ended before their last pass did.
+    pub(crate) fn untold_groups(&self) -> impl Iterator<Item = &Group> {
+        let untold = |ran: &&Ran| !self.told.contains(&ran.group.name);
+        self.groups.iter().flatten().filter(untold).map(|ran| &ran.group)
+    }
+
+    /// Where the group of that name stands, and what it found in earlier passes.
+    fn take(&mut self, name: &str) -> (usize, Option<Ran>) {
+        let is_it = |ran: &Option<Ran>| ran.as_ref().is_some_and(|ran| ran.group.name == name);
+        match self.groups.iter().position(is_it) {
+            Some(at) => (at, self.groups.get_mut(at).and_then(Option::take)),
+            None => {
+                self.groups.push(None);
+                (self.groups.len() - 1, None)
+            }
+        }
+    }
 }
 
 impl<'s> Session<'s> {
@@ -182,7 +264,11 @@ impl<'s> Session<'s> {
 
     /// Notes that a part is left out.
     pub fn skip(&mut self, what: impl Into<String>, why: impl Into<String>) {
-        self.experiment.skipped.push(Skipped { what: what.into(), why: why.into() });
+        let part = Skipped { what: what.into(), why: why.into() };
+        // Each pass finds the same reasons.
+        if !self.course.experiment.skipped.contains(&part) {
+            self.course.experiment.skipped.push(part);
+        }
     }
 
     /// The time of a group that has so many hundredths of the experiment's.
@@ -193,23 +279,35 @@ impl<'s> Session<'s> {
     /// The time of a turn that may last as long as it likes, so that a group of so many contestants fits into its
     /// hundredths of the experiment's time.
     pub fn turn_time(&self, percent: u32, contestants: usize) -> Duration {
-        let rounds = if self.scale.quick { LEAST_ROUNDS } else { MOST_ROUNDS };
+        let rounds = self.scale.most_rounds() / self.passes;
         let turns = u32::try_from(contestants).unwrap_or(u32::MAX).saturating_mul(rounds + 1);
         (self.share_of_time(percent) / turns.max(1)).max(SHORTEST_TURN)
     }
 
-    /// Runs a group, for about so many hundredths of the experiment's time: five rounds in a quick run, up to fifteen in
-    /// a full one.
+    /// Runs a group, for about so many hundredths of the experiment's time: six rounds in a quick run, up to sixteen in
+    /// a full one, in its passes together.
     ///
     /// # Errors
     /// [`Error::Interrupted`]; what was measured until then is kept.
     pub fn group(&mut self, plan: GroupPlan<'_>, percent: u32) -> Result<()> {
-        let most = if self.scale.quick { LEAST_ROUNDS } else { MOST_ROUNDS };
-        let rounds = Rounds { most, time: self.share_of_time(percent) };
-        let ran = self.runner.run(&self.experiment.name, plan, rounds);
-        self.experiment.groups.push(ran.group);
-        self.warnings.extend(ran.warnings);
-        if ran.interrupted { Err(Error::Interrupted) } else { Ok(()) }
+        let rounds = Rounds {
+            least: LEAST_ROUNDS / self.passes,
+            most: self.scale.most_rounds() / self.passes,
+            time: self.share_of_time(percent),
+        };
+        let (at, earlier) = self.course.take(&plan.name);
+        let passes_before =
+            earlier.as_ref().map_or(0, |ran| u32::try_from(ran.group.passes.len()).unwrap_or(0));
+        let name = &self.course.experiment.name;
+        let ran = self.runner.run(name, plan, rounds, earlier);
+        let interrupted = ran.interrupted;
+        if passes_before + 1 == self.passes && !interrupted {
+            self.runner.watch.group_done(name, &ran.group);
+            self.course.told.push(ran.group.name.clone());
+        }
+        assert!(at < self.course.groups.len(), "a group has its place before it runs");
+        self.course.groups[at] = Some(ran);
+        if interrupted { Err(Error::Interrupted) } else { Ok(()) }
     }
 }
 

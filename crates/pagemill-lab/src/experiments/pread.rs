@@ -1,7 +1,7 @@
-//! `pread`: positional reads against lseek and read, and what has come since (S0 of the documents: "pread instead of
-//! lseek", 2005).
+//! `pread`: positional reads against lseek and read, and what has come since ("[PATCH] Using pread instead of
+//! lseek (with analysis)", pgsql-patches, 2005).
 //!
-//! The document's two workloads on its table, `bigtable` of three random integers: `count(*)`, and all rows in the order of an
+//! That message's two workloads on its table, `bigtable` of three random integers: `count(*)`, and all rows in the order of an
 //! index on the three. As there, with the table smaller than memory and larger. The old calls read one block at a time
 //! and look ahead at nothing; today's go through the project's read stream.
 //!

@@ -1,8 +1,9 @@
-//! `readahead`: telling the kernel of blocks far ahead (S1 of the documents: "seq scan readahead", 2009).
+//! `readahead`: telling the kernel of blocks far ahead ("Patch : seq scan readahead (WIP)", pgsql-hackers,
+//! 2009).
 //!
-//! The document's four strategies and the project's own, over a table from its first block to its last and back, over two tables at
+//! That message's four strategies and the project's own, over a table from its first block to its last and back, over two tables at
 //! once, over a file with holes, over a compressed one where the file system compresses, and over mirrored disks: real ones that are
-//! made slow where that is asked for and allowed (`--mirrored`), and the document's as a model.
+//! made slow where that is asked for and allowed (`--mirrored`), and those of 2009 as a model.
 
 use std::path::{Path, PathBuf};
 
@@ -202,7 +203,7 @@ fn simulated(session: &mut Session<'_>) -> Result<()> {
     let mirror = SimulatedMirror::new(blocks);
     let plan = GroupPlan::new(
         "simulated-mirror",
-        "Simulated: a table of 1 GB on the document's RAID1, in the model's time",
+        "Simulated: a table of 1 GB on the RAID1 of 2009, in the model's time",
     )
     .bytes(u64::from(blocks) * 8192)
     .baseline("0 none")

@@ -1,6 +1,6 @@
-//! `readiness`: select, poll, epoll and io_uring (S2 of the documents, 2003).
+//! `readiness`: select, poll, epoll and io_uring (pgsql-performance, 2003).
 //!
-//! The document says that kqueue beats select and poll five times on few descriptors and more on many, and is answered that
+//! The message says that kqueue beats select and poll five times on few descriptors and more on many, and is answered that
 //! PostgreSQL never waits for many. Linux has no kqueue; what came in its stead are epoll and, later, io_uring. Here with 2
 //! to 10,000 descriptors, of which one or half are ready, and with everything made ready for a single wait, as it is where a
 //! wait is not part of a loop.

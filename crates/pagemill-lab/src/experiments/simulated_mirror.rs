@@ -1,6 +1,6 @@
-//! The document's machine as a model: two SATA disks of 2008, mirrored by Linux 2.6.30, in virtual time.
+//! The machine of "Patch : seq scan readahead (WIP)" (2009) as a model: two SATA disks of 2008, mirrored by Linux 2.6.30, in virtual time.
 //!
-//! For where no mirror can be had, and to hold the document's own figures against: what is told is the model's time, in which nothing of this
+//! For where no mirror can be had, and to hold the message's own figures against: what is told is the model's time, in which nothing of this
 //! machine plays a part. A scan of the model takes the same virtual time however often it is run, so it is run once.
 
 use std::cell::OnceCell;

@@ -70,12 +70,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         make_file(&path, 1 << 20).unwrap();
-        let time = Duration::from_secs(5);
+        let time = Duration::from_millis(20);
         let of = |words: &str| turn(&path, &words.split(' ').collect::<Vec<_>>(), time, 1);
         let read = of("read pread 128 buffered 1 once").unwrap().unwrap();
-        assert_eq!((read.operations, read.bytes), (8, Some(1 << 20)));
+        assert!(
+            read.operations > 0 && read.bytes == Some(read.operations * (128 << 10)),
+            "{read:?}"
+        );
         let written = of("write pwrite 8 buffered 1 once").unwrap().unwrap();
-        assert_eq!((written.calls["pwrite"], written.calls["fdatasync"]), (128, 1));
+        assert_eq!(written.calls["pwrite"], written.operations);
+        assert!(written.calls["fdatasync"] >= 1);
         for words in
             ["read pread", "read tea 8 direct 1 once", "sync tea", "write pwrite x direct 1 once"]
         {

@@ -83,7 +83,8 @@ impl TextFile {
     ) -> Result<Work> {
         let storage = Storage::real().untimed();
         let columns: [&[u8]; 3] = [b"a", b"b", b"c"];
-        let target = CopyTarget { columns: &columns, encoding: UTF8, server_major: 18 };
+        let target =
+            CopyTarget { relation: "t", columns: &columns, encoding: UTF8, server_major: 18 };
         let rules = CopyRules::new(&CopyFromOptions::default(), target)?;
         let input = Input { storage: &storage, rules: &rules, sources: vec![source(&storage)?] };
         let mut found = 0;

@@ -73,11 +73,17 @@ impl Ground {
     }
 
     /// One contestant for each number of bytes after which dirty pages are sent; 0 for never.
-    pub(crate) fn contestants(&self, writer: Writer, bytes: &[u64]) -> Vec<Contestant<'_>> {
+    /// Turns last at least so long: the same blocks are written again.
+    pub(crate) fn contestants(
+        &self,
+        writer: Writer,
+        bytes: &[u64],
+        least: Duration,
+    ) -> Vec<Contestant<'_>> {
         let contestant = |bytes: &u64| {
             let blocks = usize::try_from(*bytes).unwrap_or(usize::MAX) / BLOCK;
             let stretch = Stretch { ground: self, writer, every: blocks };
-            Contestant::new(name(*bytes), move |cancel| stretch.perform(cancel))
+            Contestant::new(name(*bytes), move |cancel| stretch.perform(least, cancel))
                 .parameter("method", "sync_file_range")
                 .parameter("flush_after", bytes)
         };
@@ -120,24 +126,26 @@ struct Written {
 }
 
 impl Stretch<'_> {
-    fn perform(&self, cancel: &Cancel) -> Result<Work> {
+    fn perform(&self, least: Duration, cancel: &Cancel) -> Result<Work> {
         let file = self.ground.open_dirty()?;
         let transactions = Transactions::open(self.ground)?;
         let over = AtomicBool::new(false);
         let (written, latencies) = std::thread::scope(|scope| {
             let others = scope.spawn(|| transactions.run(&over));
-            let written = self.write(&file, cancel);
+            let written = self.write_for(least, &file, cancel);
             over.store(true, Ordering::Relaxed);
             (written, others.join())
         });
         let ended = |_| Error::system("transactions")(std::io::Error::other("their thread ended"));
         let latencies = latencies.map_err(ended)??;
-        let written = written?;
-        let (blocks, count) = (self.ground.places.len() as u64, latencies.len() as u64);
+        let (written, times) = written?;
+        let blocks = self.ground.places.len() as u64 * u64::from(times);
+        let count = latencies.len() as u64;
         let slowest = latencies.iter().max().copied().unwrap_or_default();
         let work = Work {
-            bytes: Some(blocks * BLOCK as u64),
-            elapsed: Some(written.writing + written.sync),
+            bytes: Some(blocks * BLOCK as u64 / u64::from(times)),
+            // Of writing the blocks once, however often they were.
+            elapsed: Some((written.writing + written.sync) / times),
             latency: Some(met(&latencies)),
             ..Work::operations(count)
         };
@@ -146,9 +154,24 @@ impl Stretch<'_> {
             .with_part("fsync", written.sync)
             .with_calls("pwrite", blocks + count)
             .with_calls("sync_file_range", written.sent)
-            .with_calls("fsync", 1)
+            .with_calls("fsync", times.into())
             .with_calls("pread", count)
             .with_calls("fdatasync", count))
+    }
+
+    /// All blocks again and again for a time: what that took together, and how often they were written.
+    fn write_for(&self, least: Duration, file: &File, cancel: &Cancel) -> Result<(Written, u32)> {
+        let mut all = Written::default();
+        for times in 1.. {
+            let written = self.write(file, cancel)?;
+            all.writing += written.writing;
+            all.sync += written.sync;
+            all.sent += written.sent;
+            if all.writing + all.sync >= least {
+                return Ok((all, times));
+            }
+        }
+        Ok((all, u32::MAX))
     }
 
     fn write(&self, file: &File, cancel: &Cancel) -> Result<Written> {
@@ -294,7 +317,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let ground = ground(dir.path());
         let stretch = Stretch { ground: &ground, writer: Writer::Session, every: 0 };
-        match stretch.perform(&Cancel::default()) {
+        match stretch.perform(Duration::ZERO, &Cancel::default()) {
             Ok(work) => {
                 assert!(work.operations > 0 && work.latency > Some(Duration::ZERO), "{work:?}");
                 assert_eq!(work.calls["pwrite"], 32 + work.operations);

@@ -4,7 +4,7 @@
 //! are named with it; where it cannot be told from the baseline, or from any other, no cell is called best at all.
 
 use crate::results::{Cell, Experiment, Group, Results};
-use crate::statistics::{Comparison, Difference, LEAST_COVERAGE, compare};
+use crate::statistics::{Comparison, Difference, LEAST_COVERAGE};
 
 use super::rows::scale;
 use super::units::{digits, range};
@@ -13,8 +13,6 @@ use super::wording;
 /// What one group answers.
 #[derive(Debug)]
 pub(super) struct Best<'a> {
-    /// Place of the experiment and of the group in the results.
-    pub(super) place: (usize, usize),
     pub(super) experiment: &'a Experiment,
     pub(super) group: &'a Group,
     /// The cell with the best median.
@@ -57,19 +55,15 @@ impl Best<'_> {
 
 /// The answers of all groups of which anything was measured.
 pub(super) fn all(results: &Results) -> Vec<Best<'_>> {
-    let experiments = results.experiments.iter().enumerate();
-    let groups = experiments.flat_map(|(e, experiment)| {
-        experiment.groups.iter().enumerate().map(move |(g, group)| ((e, g), experiment, group))
-    });
-    groups.filter_map(|(place, experiment, group)| of_group(place, experiment, group)).collect()
+    let groups = results
+        .experiments
+        .iter()
+        .flat_map(|experiment| experiment.groups.iter().map(move |group| (experiment, group)));
+    groups.filter_map(|(experiment, group)| of_group(experiment, group)).collect()
 }
 
 /// The answer of one group.
-pub(super) fn of_group<'a>(
-    place: (usize, usize),
-    experiment: &'a Experiment,
-    group: &'a Group,
-) -> Option<Best<'a>> {
+pub(super) fn of_group<'a>(experiment: &'a Experiment, group: &'a Group) -> Option<Best<'a>> {
     let (cell, found) = group.leader()?;
     let others: Vec<&Cell> = others(group, cell);
     let equals: Vec<&str> = equals(group, cell, &others);
@@ -80,7 +74,7 @@ pub(super) fn of_group<'a>(
         Standing::Open => format!("{} leads with {figure}; {told}", cell.name),
         Standing::Alone | Standing::Shared => told,
     };
-    Some(Best { place, experiment, group, cell, figure, remark, standing })
+    Some(Best { experiment, group, cell, figure, remark, standing })
 }
 
 fn standing(group: &Group, best: &Cell, others: &[&Cell], equals: &[&str]) -> Standing {
@@ -107,7 +101,7 @@ fn equals<'a>(group: &Group, best: &Cell, others: &[&'a Cell]) -> Vec<&'a str> {
 }
 
 fn against(group: &Group, cell: &Cell, other: &Cell) -> Option<Comparison> {
-    compare(&group.figures(cell), &group.figures(other), group.figure.more_is_better())
+    group.compare(cell, other)
 }
 
 fn remark(group: &Group, best: &Cell, others: &[&Cell], equals: &[&str]) -> String {
@@ -150,7 +144,7 @@ mod tests {
     fn answer(baseline: &str, cells: Vec<Cell>) -> Option<(String, String, Standing)> {
         let group = Group { baseline: Some(baseline.into()), cells, ..Group::default() };
         let experiment = Experiment::default();
-        let best = of_group((0, 0), &experiment, &group)?;
+        let best = of_group(&experiment, &group)?;
         Some((best.cell.name.clone(), best.remark.clone(), best.standing))
     }
 
@@ -158,7 +152,7 @@ mod tests {
     fn the_best_is_told_with_its_lead_and_its_equals() {
         let cells = || vec![cell("old", &[2.0; 6]), cell("new", &[1.0; 6])];
         let expected =
-            ("new".to_owned(), "2.00× faster than old (2.00–2.00)".to_owned(), Standing::Alone);
+            ("new".to_owned(), "2.00× faster than old (1.96–2.04)".to_owned(), Standing::Alone);
         assert_eq!(answer("old", cells()), Some(expected));
         let mut three = cells();
         three.push(cell("near", &[1.01, 0.99, 1.02, 1.0, 1.03, 1.0]));

@@ -1,30 +1,32 @@
-//! The report as Markdown, fit for a pull request: environment, claims, and a table per group.
+//! The report as Markdown, fit for a pull request: the numbers, the settings that matter, then a table per group, folded
+//! away, the claims, the warnings and the machine.
 //!
 //! Invariant: text from the results is data: what Markdown or HTML would take as markup is escaped, and line breaks
 //! become spaces, so that it stays within its table cell.
 
 use std::io::Write;
 
-use crate::results::{Experiment, Group, Results};
+use crate::results::{Experiment, Group, Results, Verdict};
 
 use super::best;
 use super::error::Result;
+use super::headline::{self, Change, Number};
 use super::rows::{Against, Row, call_names, rows, scale};
-use super::text::tally;
 use super::units::{NOTHING, Scale, count, digits, duration, range};
 use super::wording;
 
 /// Writes the document.
 pub fn markdown(results: &Results, out: &mut dyn Write) -> Result<()> {
     head(results, out)?;
-    environment(results, out)?;
+    numbers(results, out)?;
+    changes(results, out)?;
     answers(results, out)?;
-    verdicts(results, out)?;
-    warnings(results, out)?;
     for each in &results.experiments {
         experiment(each, out)?;
     }
-    Ok(())
+    verdicts(results, out)?;
+    warnings(results, out)?;
+    environment(results, out)
 }
 
 /// Text as it is to be read, with its markup taken away.
@@ -92,12 +94,50 @@ fn environment(results: &Results, out: &mut dyn Write) -> Result<()> {
     table(&[column("what", false), column("value", false)], &rows, out)
 }
 
+fn numbers(results: &Results, out: &mut dyn Write) -> Result<()> {
+    writeln!(out, "\n## This storage")?;
+    let row = |number: &Number| {
+        let value = format!("**{}**", escape(&number.value));
+        vec![number.label.to_owned(), value, number.span.clone(), escape(&number.remark)]
+    };
+    let rows: Vec<Vec<String>> = headline::numbers(results).iter().map(row).collect();
+    let columns =
+        [column("", false), column("figure", true), column("interval", true), column("of", false)];
+    table(&columns, &rows, out)?;
+    writeln!(out, "\n**Trust:** {}", escape(&headline::trust(results)))?;
+    Ok(())
+}
+
+fn changes(results: &Results, out: &mut dyn Write) -> Result<()> {
+    let changes = headline::changes(results);
+    writeln!(out, "\n## Settings of PostgreSQL {} that matter here", changes.version)?;
+    if !changes.first.is_empty() {
+        let row = |change: &Change| {
+            let fields = [&change.line, &change.default, &change.factor, &change.why];
+            fields.map(|text| escape(text)).into()
+        };
+        let rows: Vec<Vec<String>> = changes.first.iter().map(row).collect();
+        let columns = [
+            column("setting", false),
+            column("default", false),
+            column("factor", true),
+            column("why", false),
+        ];
+        table(&columns, &rows, out)?;
+    }
+    if !changes.rest.is_empty() {
+        writeln!(out, "\n{}", changes.rest)?;
+    }
+    Ok(())
+}
+
 fn answers(results: &Results, out: &mut dyn Write) -> Result<()> {
     let best = best::all(results);
     if best.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n## Best")?;
+    unfold("The best of each group", out)?;
     let row = |best: &best::Best<'_>| {
         let place = format!("{}/{}", best.experiment.name, best.group.name);
         let (name, figure) = best.headline();
@@ -110,36 +150,61 @@ fn answers(results: &Results, out: &mut dyn Write) -> Result<()> {
         column("figure", true),
         column("how sure", false),
     ];
-    table(&columns, &rows, out)
+    table(&columns, &rows, out)?;
+    fold_end(out)
 }
 
 fn verdicts(results: &Results, out: &mut dyn Write) -> Result<()> {
     if results.verdicts.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n## Claims\n\n{}.", tally(&results.verdicts))?;
-    let row = |verdict: &crate::results::Verdict| {
-        let (mark, word) = wording::outcome(verdict.outcome);
-        let claim = format!("{} *({})*", escape(&verdict.claim), escape(&verdict.document));
-        vec![claim, escape(&verdict.measured), format!("{mark} {word}"), escape(&verdict.why)]
+    writeln!(out, "\n## Claims")?;
+    for (model, part) in wording::by_model(&results.verdicts) {
+        let tally = wording::tally(part.iter().map(|(_, verdict)| *verdict));
+        writeln!(out, "\n### {}\n\n{tally}", escape(&wording::measured_on(model)))?;
+        let rows: Vec<Vec<String>> = part.iter().map(|(_, verdict)| claim(verdict)).collect();
+        let columns = ["the claim", "measured", "it", "why"].map(|title| column(title, false));
+        table(&columns, &rows, out)?;
+    }
+    Ok(())
+}
+
+fn claim(verdict: &Verdict) -> Vec<String> {
+    let (mark, words) = wording::verdict(verdict);
+    let message = match wording::link(verdict) {
+        Some(link) => format!("[{}]({link})", escape(&verdict.document)),
+        None => escape(&verdict.document),
     };
-    let rows: Vec<Vec<String>> = results.verdicts.iter().map(row).collect();
-    let columns = ["the claim", "measured here", "it", "why"].map(|title| column(title, false));
-    table(&columns, &rows, out)
+    let claim = format!("{} *({message})*", escape(&verdict.claim));
+    let words = format!("{mark} {}", escape(&words));
+    vec![claim, escape(&verdict.measured), words, escape(&verdict.why)]
 }
 
 fn warnings(results: &Results, out: &mut dyn Write) -> Result<()> {
     if results.warnings.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n## Warnings\n")?;
-    for warning in &results.warnings {
-        let place =
-            warning.group.as_ref().map_or(String::new(), |group| format!(" ({})", escape(group)));
-        let (kind, message) = (wording::warning(warning.kind), escape(&warning.message));
-        writeln!(out, "- **{kind}**{place}: {message} *Remedy:* {}", escape(&warning.remedy))?;
+    writeln!(out, "\n## Warnings")?;
+    for doubts in wording::doubts(&results.warnings) {
+        unfold(&format!("{}. Remedy: {}", doubts.title(), doubts.remedies().join("; ")), out)?;
+        writeln!(out)?;
+        for warning in &doubts.warnings {
+            let place = warning.group.as_ref();
+            let place = place.map_or(String::new(), |group| format!("{}: ", escape(group)));
+            writeln!(out, "- {place}{}", escape(&warning.message))?;
+        }
+        fold_end(out)?;
     }
     Ok(())
+}
+
+/// Begins what is folded away below a line.
+fn unfold(title: &str, out: &mut dyn Write) -> Result<()> {
+    Ok(writeln!(out, "\n<details><summary>{}</summary>", escape(title))?)
+}
+
+fn fold_end(out: &mut dyn Write) -> Result<()> {
+    Ok(writeln!(out, "\n</details>")?)
 }
 
 fn experiment(experiment: &Experiment, out: &mut dyn Write) -> Result<()> {
@@ -159,7 +224,7 @@ fn experiment(experiment: &Experiment, out: &mut dyn Write) -> Result<()> {
 fn write_group(group: &Group, out: &mut dyn Write) -> Result<()> {
     let work = wording::work(group);
     let work = if work.is_empty() { work } else { format!(" ({work})") };
-    writeln!(out, "\n### {}: {}{work}", escape(&group.name), escape(&group.title))?;
+    unfold(&format!("{}: {}{work}", group.name, group.title), out)?;
     let baseline =
         group.baseline.as_ref().map_or("ratio".to_owned(), |name| format!("vs {}", escape(name)));
     let columns = [
@@ -180,7 +245,8 @@ fn write_group(group: &Group, out: &mut dyn Write) -> Result<()> {
     let lines: Vec<Vec<String>> =
         rows.iter().map(|row| line(group, row, &call_names(&rows))).collect();
     table(&columns, &lines, out)?;
-    notes(&rows, out)
+    notes(&rows, out)?;
+    fold_end(out)
 }
 
 fn notes(rows: &[Row<'_>], out: &mut dyn Write) -> Result<()> {

@@ -8,10 +8,12 @@ mod best;
 pub mod compare;
 mod csv_table;
 mod error;
+mod headline;
 mod html;
 mod json;
 mod markdown;
 mod rows;
+mod screen;
 mod text;
 mod text_layout;
 mod units;
@@ -22,6 +24,7 @@ pub use error::{Error, Result};
 pub use html::html;
 pub use json::{json, read_json};
 pub use markdown::markdown;
+pub use screen::screen;
 pub use text::{text, text_ending, text_group};
 
 /// What a page says that it was made by.

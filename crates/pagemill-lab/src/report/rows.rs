@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::results::{Cell, Group, Sample};
-use crate::statistics::{Comparison, Summary, compare, summary};
+use crate::statistics::{Comparison, Summary, summary};
 
 use super::units::Scale;
 
@@ -96,9 +96,7 @@ fn against(group: &Group, cell: &Cell) -> Against {
     if *name == cell.name {
         return Against::Baseline;
     }
-    let compared = group.cell(name).and_then(|baseline| {
-        compare(&group.figures(cell), &group.figures(baseline), group.figure.more_is_better())
-    });
+    let compared = group.cell(name).and_then(|baseline| group.compare(cell, baseline));
     compared.map_or(Against::Nothing, Against::Compared)
 }
 

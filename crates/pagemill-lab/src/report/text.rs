@@ -1,4 +1,4 @@
-//! The report for a terminal: a table per group, then the answers, the claims and what disturbed the run.
+//! The whole report for a terminal: a table per group, then the answers, the claims and what disturbed the run.
 //!
 //! Invariant: [`text_group`] says of a group what [`text`] says of it, so that what scrolled by while the lab ran can be
 //! printed again from the results.
@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use crate::results::{Experiment, Group, Outcome, Results, Verdict, Warning};
+use crate::results::{Experiment, Group, Results, Verdict, Warning};
 use crate::statistics::LEAST_COVERAGE;
 
 use super::best;
@@ -224,48 +224,58 @@ fn answers(results: &Results, out: &mut dyn Write) -> Result<()> {
 }
 
 fn verdicts(verdicts: &[Verdict], out: &mut dyn Write) -> Result<()> {
-    if verdicts.is_empty() {
-        return Ok(());
-    }
-    write!(out, "\nclaims: {}\n", tally(verdicts))?;
-    for verdict in verdicts {
-        let (mark, word) = wording::outcome(verdict.outcome);
-        write!(out, "\n{}", paragraph(&format!("{mark} {word}: {}", verdict.claim), 2, 4))?;
-        let evidence = verdict.evidence.join(", ");
-        let parts = [
-            ("claimed by", &verdict.document),
-            ("measured", &verdict.measured),
-            ("why", &verdict.why),
-            ("see", &evidence),
-        ];
-        for (label, value) in parts.iter().filter(|(_, value)| !value.is_empty()) {
-            write!(out, "{}", paragraph(&format!("{label:<10}  {value}"), 4, 16))?;
+    for (model, part) in wording::by_model(verdicts) {
+        let tally = wording::tally(part.iter().map(|(_, verdict)| *verdict));
+        write!(out, "\n{}", paragraph(&format!("claims, {}: {tally}", in_sentence(model)), 0, 2))?;
+        for (_, verdict) in part {
+            write_verdict(verdict, out)?;
         }
     }
     Ok(())
 }
 
-/// How many claims came out which way.
-pub(super) fn tally(verdicts: &[Verdict]) -> String {
-    let count =
-        |outcome: Outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
-    let counted =
-        wording::OUTCOMES.iter().map(|outcome| (count(*outcome), wording::outcome(*outcome).1));
-    let told =
-        counted.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
-    told.collect::<Vec<_>>().join(", ")
+/// As [`wording::measured_on`], within a sentence.
+fn in_sentence(model: Option<&str>) -> String {
+    let place = wording::measured_on(model);
+    let mut letters = place.chars();
+    letters
+        .next()
+        .map_or(String::new(), |first| first.to_lowercase().to_string() + letters.as_str())
+}
+
+fn write_verdict(verdict: &Verdict, out: &mut dyn Write) -> Result<()> {
+    let (mark, words) = wording::verdict(verdict);
+    write!(out, "\n{}", paragraph(&format!("{mark} {}", verdict.claim), 2, 4))?;
+    let evidence = verdict.evidence.join(", ");
+    let link = wording::link(verdict).unwrap_or_default().to_owned();
+    let parts = [
+        ("this", &words),
+        ("claimed in", &verdict.document),
+        ("", &link),
+        ("measured", &verdict.measured),
+        ("why", &verdict.why),
+        ("see", &evidence),
+    ];
+    for (label, value) in parts.iter().filter(|(_, value)| !value.is_empty()) {
+        write!(out, "{}", paragraph(&format!("{label:<10}  {value}"), 4, 16))?;
+    }
+    Ok(())
 }
 
 fn warnings(warnings: &[Warning], out: &mut dyn Write) -> Result<()> {
     if warnings.is_empty() {
         return Ok(());
     }
-    write!(out, "\nwarnings: {}\n", warnings.len())?;
-    for warning in warnings {
-        let place = warning.group.as_ref().map_or(String::new(), |group| format!(" in {group}"));
-        let first = format!("! {}{place}: {}", wording::warning(warning.kind), warning.message);
-        write!(out, "\n{}", paragraph(&first, 2, 4))?;
-        write!(out, "{}", paragraph(&format!("remedy      {}", warning.remedy), 4, 16))?;
+    writeln!(out, "\nwarnings")?;
+    for doubts in wording::doubts(warnings) {
+        write!(out, "\n{}", paragraph(&format!("! {}", doubts.title()), 2, 4))?;
+        for warning in &doubts.warnings {
+            let place = warning.group.as_ref().map_or(String::new(), |group| format!("{group}: "));
+            write!(out, "{}", paragraph(&format!("{place}{}", warning.message), 4, 6))?;
+        }
+        for remedy in doubts.remedies() {
+            write!(out, "{}", paragraph(&format!("remedy: {remedy}"), 4, 6))?;
+        }
     }
     Ok(())
 }

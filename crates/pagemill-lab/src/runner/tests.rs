@@ -30,7 +30,7 @@ impl Meter for FakeMeter {
 }
 
 const SECOND: Duration = Duration::from_secs(1);
-const ROUNDS: Rounds = Rounds { most: 8, time: Duration::from_secs(3600) };
+const ROUNDS: Rounds = Rounds { least: 6, most: 8, time: Duration::from_secs(3600) };
 
 struct Scene {
     meter: FakeMeter,
@@ -61,7 +61,7 @@ impl Scene {
     fn run(&self, plan: GroupPlan<'_>, rounds: Rounds) -> Ran {
         let (meter, cancel, profiler) = (&self.meter, &self.cancel, self.profiler.as_ref());
         let runner = Runner { meter, cancel, watch: &Nobody, profiler };
-        runner.run("experiment", plan, rounds)
+        runner.run("experiment", plan, rounds, None)
     }
 }
 
@@ -88,13 +88,33 @@ fn everybody_has_a_turn_in_each_round_after_a_warm_up_that_does_not_count() {
 }
 
 #[test]
-fn when_the_time_is_over_the_rounds_end_but_not_before_there_are_five() {
+fn when_the_time_is_over_the_rounds_end_but_not_before_there_are_six() {
     let scene = Scene::new();
     let plan = || GroupPlan::new("g", "G").contestant(scene.worker("a", SECOND));
-    let time = |seconds| Rounds { most: 15, time: SECOND * seconds };
-    assert_eq!(samples(&scene.run(plan(), time(1))), [5]);
+    let time = |seconds| Rounds { least: 6, most: 15, time: SECOND * seconds };
+    assert_eq!(samples(&scene.run(plan(), time(1))), [6]);
     assert_eq!(samples(&scene.run(plan(), time(9))), [9]);
     assert_eq!(samples(&scene.run(plan(), time(100))), [15]);
+}
+
+#[test]
+fn a_later_pass_goes_on_where_the_one_before_ended() {
+    let scene = Scene::new();
+    let plan = || {
+        let absent = Absence::Skipped("no such call here".into());
+        GroupPlan::new("g", "G")
+            .contestant(scene.worker("a", SECOND))
+            .contestant(Contestant::absent("b", absent))
+    };
+    let (meter, cancel) = (&scene.meter, &scene.cancel);
+    let runner = Runner { meter, cancel, watch: &Nobody, profiler: None };
+    let rounds = Rounds { least: 3, most: 3, time: SECOND };
+    let first = runner.run("experiment", plan(), rounds, None);
+    assert_eq!((samples(&first), &*first.group.passes), (vec![3, 0], &[3][..]));
+    let both = runner.run("experiment", plan(), Rounds { most: 4, ..rounds }, Some(first));
+    assert_eq!(samples(&both)[1], 0);
+    assert_eq!(both.group.passes.iter().sum::<u32>() as usize, samples(&both)[0]);
+    assert_eq!(both.group.passes.len(), 2);
 }
 
 #[test]

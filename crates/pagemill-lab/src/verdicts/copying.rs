@@ -1,12 +1,15 @@
-//! Claims of "use read streams in CREATE DATABASE" (pgsql-hackers, 2024).
+//! Claims of "Use read streams in CREATE DATABASE command when the strategy is wal_log" (pgsql-hackers, 2024).
 //!
-//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the document's.
+//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the message's.
 
 use super::judge::Measure::{Figure, System};
 use super::{Claim, Document};
 
 pub(super) const DOCUMENT: Document = Document {
-    name: "read streams in CREATE DATABASE, pgsql-hackers, 2024",
+    name: "\"Use read streams in CREATE DATABASE command when the strategy is wal_log\", pgsql-hackers, 2024",
+    link: Some(
+        "https://www.postgresql.org/message-id/CAN55FZ0JKL6vk1xQp6rfOXiNFV1u1H0tJDPPGHWoiO3ea2Wc%3DA%40mail.gmail.com",
+    ),
     parts: &[("copy", CLAIMS)],
 };
 

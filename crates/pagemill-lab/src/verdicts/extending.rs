@@ -1,12 +1,15 @@
 //! Claims of "extending relations more efficiently" (pgsql-hackers, 1 May 2012).
 //!
-//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the document's.
+//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the message's.
 
 use super::judge::Measure::{Figure, Part};
 use super::{Claim, Document};
 
 pub(super) const DOCUMENT: Document = Document {
-    name: "extending relations more efficiently, pgsql-hackers, 2012",
+    name: "\"extending relations more efficiently\", pgsql-hackers, 2012",
+    link: Some(
+        "https://www.postgresql.org/message-id/CA%2BTgmobZ60z7%3DXspRDHUx2W1jOUjVhPUQj4tSKgq55UVuCZjnw%40mail.gmail.com",
+    ),
     parts: &[("extend", CLAIMS)],
 };
 

@@ -27,19 +27,24 @@ pub(super) struct Finding {
     pub(super) text: String,
     /// The group, as `experiment/group`.
     pub(super) group: String,
+    /// In which direction it is not as claimed; empty where that means nothing.
+    pub(super) differs: String,
+    /// What was measured is a model, not this storage.
+    pub(super) is_of_model: bool,
 }
 
 /// What a verdict says beside the claim.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Summed {
     pub(super) outcome: Outcome,
+    pub(super) differs: String,
     pub(super) measured: String,
     pub(super) why: String,
     pub(super) evidence: Vec<String>,
 }
 
 /// Puts findings together; `otherwise` is said where the claim does not hold as it is.
-pub(super) fn tell(findings: Vec<Finding>, otherwise: &str) -> Told {
+pub(super) fn sum_up(findings: Vec<Finding>, otherwise: &str) -> Summed {
     let (missing, seen): (Vec<_>, Vec<_>) =
         findings.into_iter().partition(|finding| finding.grade == Grade::Missing);
     let outcome = outcome(&seen);
@@ -57,13 +62,20 @@ pub(super) fn tell(findings: Vec<Finding>, otherwise: &str) -> Told {
         let not = if why.is_empty() { "" } else { ". " };
         why = format!("{why}{not}Not measured: {}", texts(&missing));
     }
-    let mut evidence: Vec<String> = Vec::new();
-    for finding in &seen {
-        if !evidence.contains(&finding.group) {
-            evidence.push(finding.group.clone());
+    let evidence = each_once(seen.iter().map(|finding| &finding.group));
+    let differing = seen.iter().map(|finding| &finding.differs).filter(|text| !text.is_empty());
+    let differs = each_once(differing).join("; ");
+    Summed { outcome, differs, measured: texts(&seen), why, evidence }
+}
+
+fn each_once<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut once: Vec<String> = Vec::new();
+    for text in texts {
+        if !once.contains(text) {
+            once.push(text.clone());
         }
     }
-    Told { outcome, measured: texts(&seen), why, evidence }
+    once
 }
 
 fn outcome(seen: &[Finding]) -> Outcome {
@@ -86,13 +98,15 @@ fn outcome(seen: &[Finding]) -> Outcome {
 mod tests {
     use super::*;
 
-    fn of(grades: &[Grade]) -> Told {
+    fn of(grades: &[Grade]) -> Summed {
         let finding = |grade: &Grade| Finding {
             grade: *grade,
             text: format!("{grade:?}"),
             group: "copy/files".into(),
+            differs: if *grade == Grade::Fails { "a gains more".into() } else { String::new() },
+            is_of_model: false,
         };
-        tell(grades.iter().map(finding).collect(), "otherwise")
+        sum_up(grades.iter().map(finding).collect(), "otherwise")
     }
 
     #[test]
@@ -113,6 +127,7 @@ mod tests {
         let told = of(&[Grade::Fails, Grade::Fails, Grade::Missing]);
         assert_eq!(told.why, "otherwise. Not measured: Missing");
         assert_eq!((told.measured.as_str(), told.evidence.len()), ("Fails; Fails", 1));
+        assert_eq!(told.differs, "a gains more");
         let told = of(&[Grade::Missing]);
         assert_eq!((told.measured.as_str(), told.why.as_str()), ("", "Not measured: Missing"));
         assert_eq!(of(&[Grade::Holds]).why, "");

@@ -11,6 +11,10 @@ use crate::statistics::{Comparison, Difference, compare};
 const NEAR_ENOUGH: f64 = 0.8;
 /// A difference that nobody notices, and an interval within which one is excluded.
 const UNNOTICED: f64 = 1.10;
+/// How the names of groups begin that are not this storage but a model.
+const MODELS: &str = "simulated-";
+/// Processor time of a turn, in seconds, below which ratios are ratios to next to nothing.
+const LEAST_PROCESSOR_S: f64 = 0.005;
 /// An interval wider than this says nothing of "no difference".
 const ROUGH: f64 = 1.25;
 
@@ -43,6 +47,10 @@ impl Measure {
 
     fn more_is_better(self, group: &Group) -> bool {
         matches!(self, Self::Figure) && group.figure.more_is_better()
+    }
+
+    fn is_processor_time(self) -> bool {
+        matches!(self, Self::User | Self::System | Self::Processor)
     }
 
     fn words(self) -> String {
@@ -105,17 +113,18 @@ impl<'r> Judge<'r> {
     }
 
     fn pair(&self, group: &str, first: &str, other: &str) -> Result<Pair<'r>, Finding> {
-        let missing = |text| Finding { grade: Grade::Missing, text, group: self.named(group) };
+        let missing = |text| self.missing(group, text);
         let (found, first) = self.cell(group, first).map_err(missing)?;
         let (_, other) = self.cell(group, other).map_err(missing)?;
         Ok(Pair { group: found, first, other })
     }
 
-    /// Compares, and has the ratio graded.
+    /// Compares, and has the ratio graded; `claimed` is the factor that was claimed, 1 for no difference.
     fn graded(
         &self,
         (group, first, other): (&str, &str, &str),
         measure: Measure,
+        claimed: f64,
         grade: impl Fn(&Comparison) -> Grade,
     ) -> Finding {
         let pair = match self.pair(group, first, other) {
@@ -123,17 +132,27 @@ impl<'r> Judge<'r> {
             Err(missing) => return missing,
         };
         match pair.compare(measure) {
-            Some(comparison) => Finding {
-                grade: grade(&comparison),
-                text: pair.text(measure, &comparison),
-                group: self.named(group),
-            },
+            Some(comparison) => {
+                let grade = grade(&comparison);
+                let text = pair.text(measure, &comparison);
+                let differs = pair.differs(grade, &comparison, claimed);
+                Finding { differs, ..self.finding(group, grade, text) }
+            }
             None => {
                 let text =
                     format!("{first} and {other} in {}: nothing to compare", self.named(group));
-                Finding { grade: Grade::Missing, text, group: self.named(group) }
+                self.missing(group, text)
             }
         }
+    }
+
+    fn finding(&self, group: &str, grade: Grade, text: String) -> Finding {
+        let is_of_model = group.starts_with(MODELS);
+        Finding { grade, text, group: self.named(group), differs: String::new(), is_of_model }
+    }
+
+    fn missing(&self, group: &str, text: String) -> Finding {
+        self.finding(group, Grade::Missing, text)
     }
 
     /// The claim: the first is so many times as good, at least about.
@@ -143,12 +162,12 @@ impl<'r> Judge<'r> {
         measure: Measure,
         factor: f64,
     ) -> Finding {
-        self.graded(cells, measure, |found| better(found, factor))
+        self.graded(cells, measure, factor, |found| better(found, factor))
     }
 
     /// The claim: nobody notices a difference.
     pub(super) fn same(&self, cells: (&str, &str, &str), measure: Measure) -> Finding {
-        self.graded(cells, measure, same)
+        self.graded(cells, measure, 1.0, same)
     }
 
     /// The claim: whatever the first gains, it is less than this.
@@ -158,7 +177,7 @@ impl<'r> Judge<'r> {
         measure: Measure,
         factor: f64,
     ) -> Finding {
-        self.graded(cells, measure, |found| match found.ratio {
+        self.graded(cells, measure, factor, |found| match found.ratio {
             ratio if ratio.high < factor => Grade::Holds,
             ratio if ratio.low > factor => Grade::Fails,
             _ => Grade::Unclear,
@@ -187,7 +206,11 @@ impl<'r> Judge<'r> {
             "{first} makes {few:.0} calls ({}) and {other} {many:.0}, {ratio:.1} times as many",
             names.join(", ")
         );
-        Finding { grade, text, group: self.named(group) }
+        let differs = match grade {
+            Grade::Partly | Grade::Fails => format!("{first} saves fewer calls than claimed"),
+            _ => String::new(),
+        };
+        Finding { differs, ..self.finding(group, grade, text) }
     }
 
     /// The claim: the first counts something, and the others nothing.
@@ -200,7 +223,7 @@ impl<'r> Judge<'r> {
             [first].iter().chain(others).map(|name| median(name)).collect();
         let all = match all {
             Ok(all) => all,
-            Err(text) => return Finding { grade: Grade::Missing, text, group: self.named(group) },
+            Err(text) => return self.missing(group, text),
         };
         let alone = all.first().is_some_and(|first| *first > 0.0)
             && all.iter().skip(1).all(|other| *other == 0.0);
@@ -208,7 +231,7 @@ impl<'r> Judge<'r> {
         let texts: Vec<_> =
             names.zip(&all).map(|(name, count)| format!("{name} {count:.0}")).collect();
         let grade = if alone { Grade::Holds } else { Grade::Fails };
-        Finding { grade, text: texts.join(", "), group: self.named(group) }
+        self.finding(group, grade, texts.join(", "))
     }
 }
 
@@ -248,7 +271,35 @@ impl Pair<'_> {
             cell.samples.iter().map(|sample| measure.of(self.group, sample)).collect()
         };
         let more = measure.more_is_better(self.group);
-        compare(&figures(self.first), &figures(self.other), more)
+        if measure.is_processor_time() && self.has_hardly_any(measure) {
+            return None;
+        }
+        compare(&figures(self.first), &figures(self.other), more, self.group.floor_within())
+    }
+
+    /// True when one of the two used so little that its ratio to anything is chance.
+    fn has_hardly_any(&self, measure: Measure) -> bool {
+        let of_turn =
+            |sample: &Sample| measure.of(self.group, sample) * sample.operations.max(1) as f64;
+        [self.first, self.other].into_iter().any(|cell| {
+            let times: Vec<f64> = cell.samples.iter().map(of_turn).collect();
+            crate::statistics::summary(&times).is_some_and(|time| time.median < LEAST_PROCESSOR_S)
+        })
+    }
+
+    /// In which direction the ratio is not the one that was claimed.
+    fn differs(&self, grade: Grade, found: &Comparison, claimed: f64) -> String {
+        if !matches!(grade, Grade::Partly | Grade::Fails) {
+            return String::new();
+        }
+        let (first, other) = (&self.first.name, &self.other.name);
+        match found.difference {
+            Difference::Slower => format!("{first} is worse than {other}"),
+            _ if found.ratio.median > claimed => {
+                format!("{first} gains more over {other} than claimed")
+            }
+            _ => format!("{first} gains less over {other} than claimed"),
+        }
     }
 
     fn text(&self, measure: Measure, comparison: &Comparison) -> String {

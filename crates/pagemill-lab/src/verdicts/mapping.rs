@@ -1,17 +1,19 @@
-//! Claims of the thread on mmap and kqueue (pgsql-performance, 6 and 7 March 2003).
+//! Claims of the thread "Re: [COMMITTERS] pgsql-server/ /configure /configure.in rc/incl ...", on mmap and kqueue
+//! (pgsql-performance, 6 and 7 March 2003).
 //!
-//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the document's.
+//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the message's.
 
 use super::judge::Measure::Figure;
 use super::{Claim, Document};
 
 pub(super) const DOCUMENT: Document = Document {
-    name: "mmap and kqueue, pgsql-performance, 2003",
+    name: "\"Re: [COMMITTERS] pgsql-server/ /configure /configure.in rc/incl ...\", pgsql-performance, 2003",
+    link: None,
     parts: &[("mmap", MAPPING), ("readiness", READINESS)],
 };
 
 const READ: &str = "read 64 kB";
-/// The document's program wrote to `/dev/null`; the second looks at the bytes.
+/// The program of 2003 wrote to `/dev/null`; the second looks at the bytes.
 const SMALL: [&str; 2] = ["small-file-to-null", "small-file"];
 
 const MAPPING: &[Claim] = &[

@@ -1,4 +1,4 @@
-//! What holds of what the documents claim, by the figures of one run.
+//! What holds of what was claimed on PostgreSQL's mailing lists, by the figures of one run.
 //!
 //! Each claim names the cells it is about, what it says of them, and its figure; whether it holds comes from the intervals
 //! of [`compare`](crate::statistics::compare), never from one number.
@@ -11,8 +11,9 @@
 //! | not seen | the intervals are too wide to say |
 //! | not measured | the cells were refused, left out, or the run ended before them |
 //!
-//! Invariants: verdicts read [`Results`] and nothing else, so that results that were kept give the same; there is one for each
-//! claim about an experiment of the run, in the order of the documents.
+//! Invariants: verdicts read [`Results`] and nothing else, so that results that were kept give the same; a verdict on this
+//! storage never rests on a model, and one on a model names it; there is a verdict for each claim about an experiment of the
+//! run, or two where both were measured, in the order of the messages.
 
 mod copying;
 mod extending;
@@ -28,7 +29,7 @@ use crate::results::{Results, Verdict};
 use finding::Finding;
 use judge::Judge;
 
-/// Something that a document says.
+/// Something that a message says.
 struct Claim {
     /// As [`Verdict::id`].
     id: &'static str,
@@ -40,15 +41,17 @@ struct Claim {
     judge: fn(&Judge<'_>) -> Vec<Finding>,
 }
 
-/// A document with its claims, all about one or several experiments.
+/// A message with its claims, all about one or several experiments.
 struct Document {
     /// As [`Verdict::document`].
     name: &'static str,
+    /// As [`Verdict::link`].
+    link: Option<&'static str>,
     /// The experiments, each with the claims about it.
     parts: &'static [(&'static str, &'static [Claim])],
 }
 
-/// All documents, oldest numbers first.
+/// All messages, in the order in which their claims are listed.
 const DOCUMENTS: [&Document; 5] = [
     &positional_reads::DOCUMENT,
     &read_ahead::DOCUMENT,
@@ -56,6 +59,9 @@ const DOCUMENTS: [&Document; 5] = [
     &copying::DOCUMENT,
     &extending::DOCUMENT,
 ];
+
+/// As [`Verdict::model`], of the one model there is.
+const MODEL: &str = "two disks of 2009";
 
 /// The verdicts on all claims about experiments that were run.
 pub fn verdicts(results: &Results) -> Vec<Verdict> {
@@ -66,23 +72,36 @@ pub fn verdicts(results: &Results) -> Vec<Verdict> {
                 continue;
             }
             let judge = Judge { results, experiment };
-            verdicts.extend(claims.iter().map(|claim| claim.verdict(document.name, &judge)));
+            verdicts.extend(claims.iter().flat_map(|claim| claim.verdicts(document, &judge)));
         }
     }
     verdicts
 }
 
 impl Claim {
-    fn verdict(&self, document: &str, judge: &Judge<'_>) -> Verdict {
-        let told = finding::tell((self.judge)(judge), self.otherwise);
+    /// The verdict on this storage, and the one on a model where that was measured.
+    fn verdicts(&self, document: &Document, judge: &Judge<'_>) -> Vec<Verdict> {
+        let (modeled, real): (Vec<_>, Vec<_>) =
+            (self.judge)(judge).into_iter().partition(|finding| finding.is_of_model);
+        let model = (!modeled.is_empty()).then(|| self.verdict(document, modeled, true));
+        let real =
+            (!real.is_empty() || model.is_none()).then(|| self.verdict(document, real, false));
+        real.into_iter().chain(model).collect()
+    }
+
+    fn verdict(&self, document: &Document, findings: Vec<Finding>, is_of_model: bool) -> Verdict {
+        let summed = finding::sum_up(findings, self.otherwise);
         Verdict {
-            id: self.id.into(),
-            document: document.into(),
+            id: if is_of_model { format!("{}-model", self.id) } else { self.id.into() },
+            document: document.name.into(),
+            link: document.link.map(str::to_owned),
+            model: is_of_model.then(|| MODEL.to_owned()),
             claim: self.claim.into(),
-            measured: told.measured,
-            outcome: told.outcome,
-            why: told.why,
-            evidence: told.evidence,
+            measured: summed.measured,
+            outcome: summed.outcome,
+            differs: summed.differs,
+            why: summed.why,
+            evidence: summed.evidence,
         }
     }
 }

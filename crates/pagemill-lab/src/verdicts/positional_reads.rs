@@ -1,12 +1,15 @@
-//! Claims of "pread instead of lseek" (pgsql-patches, 8 October 2005).
+//! Claims of "[PATCH] Using pread instead of lseek (with analysis)" (pgsql-patches, 8 October 2005).
 //!
-//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the document's.
+//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the message's.
 
 use super::judge::Measure::{Figure, Processor, User};
 use super::{Claim, Document};
 
-pub(super) const DOCUMENT: Document =
-    Document { name: "pread instead of lseek, pgsql-patches, 2005", parts: &[("pread", CLAIMS)] };
+pub(super) const DOCUMENT: Document = Document {
+    name: "\"[PATCH] Using pread instead of lseek (with analysis)\", pgsql-patches, 2005",
+    link: Some("https://www.postgresql.org/message-id/20051008154852.GC30988@svana.org"),
+    parts: &[("pread", CLAIMS)],
+};
 
 /// The cells: what is held against what.
 const NEW: &str = "pread 8 kB";
@@ -15,8 +18,9 @@ const OLD: &str = "seek";
 const CLAIMS: &[Claim] = &[
     Claim {
         id: "pread-within-noise",
-        claim: "An index scan over a table takes as long with pread as with lseek and read (98 s and 60 s, each within 1 s): \
-                the gain cannot be told from the noise",
+        claim: "An index scan takes as long with pread as with lseek and read: the gain cannot be told from the noise (either \
+                way 98 s where half of the reads miss the page cache and 60 s where all of the table is in it, each \
+                within 1 s)",
         otherwise: "a system call costs more, next to the read it goes with, than it did in 2005",
         judge: |judge| {
             let groups =
@@ -26,8 +30,9 @@ const CLAIMS: &[Claim] = &[
     },
     Claim {
         id: "pread-scan-same",
-        claim: "A sequential scan takes 1.21 s with pread and 1.26 s with lseek and read: no difference worth having",
-        otherwise: "here each block is sought, where the document's server sought 40 times in 5950 reads",
+        claim: "A sequential scan of a cached table takes 1.21 s with pread and 1.26 s with lseek and read: no difference worth \
+                having",
+        otherwise: "here there is an lseek before each block, where the server of 2005 made 40 in 5,950 reads",
         judge: |judge| {
             let groups = ["sequential-cached", "sequential-cold"];
             groups.map(|group| judge.same((group, NEW, OLD), Figure)).into()

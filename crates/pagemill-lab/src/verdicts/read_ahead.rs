@@ -1,17 +1,18 @@
-//! Claims of "seq scan readahead" (pgsql-hackers, 8 August 2009).
+//! Claims of "Patch : seq scan readahead (WIP)" (pgsql-hackers, 8 August 2009).
 //!
-//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the document's.
+//! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the message's.
 
 use super::judge::Measure::Figure;
 use super::{Claim, Document};
 
 pub(super) const DOCUMENT: Document = Document {
-    name: "readahead in sequential scans, pgsql-hackers, 2009",
+    name: "\"Patch : seq scan readahead (WIP)\", pgsql-hackers, 2009",
+    link: None,
     parts: &[("readahead", CLAIMS)],
 };
 
 const NONE: &str = "0 none";
-/// Groups of mirrored disks: real ones where there may be any, and those of the document as a model.
+/// Groups of mirrored disks: real ones where there may be any, and those of the message as a model.
 const MIRRORS: [&str; 2] = ["mirrored-forward-cold", "simulated-mirror"];
 
 const CLAIMS: &[Claim] = &[
@@ -36,7 +37,7 @@ const CLAIMS: &[Claim] = &[
         id: "readahead-strategies-1-and-3",
         claim: "Strategy 1, each block 4096 ahead, and strategy 3, in turns one window and two ahead, gain only 6 % on a RAID1 \
                 (152.9 s and 152.3 s of 162.8 s)",
-        otherwise: "strategy 3 was held back by the block maps of the document's file system, which extents do without",
+        otherwise: "the file system of 2009 held strategy 3 back with its block maps, which extents do without",
         judge: |judge| {
             let cells = |group| ["1 every-page", "3 double-window"].map(|cell| (group, cell, NONE));
             let cells = MIRRORS.into_iter().flat_map(cells);

@@ -178,3 +178,57 @@ fn only_experiments_of_the_run_are_judged_and_no_claim_twice() {
     assert_eq!(documents.len(), 5);
     assert!(verdicts(&run_of("copy", vec![])).iter().all(|each| each.document.contains("2024")));
 }
+
+fn readahead(group: &str, factor: f64) -> Vec<Verdict> {
+    let cells = vec![cell("0 none", &STEADY, 0), cell("2 window", &times(1.0 / factor), 0)];
+    verdicts(&run_of("readahead", vec![group_of(group, cells)]))
+}
+
+fn group_of(name: &str, cells: Vec<Cell>) -> Group {
+    group(name, Figure::Elapsed, cells)
+}
+
+/// Claims about mirrored disks stood under "holds" of a storage that has no mirror: a model had been measured.
+#[test]
+fn what_a_model_shows_is_a_verdict_of_its_own() {
+    let all = readahead("simulated-mirror", 1.6);
+    let of = |id: &str| all.iter().find(|each| each.id == id).unwrap();
+    let here = of("readahead-strategy-2");
+    assert_eq!((here.outcome, &here.model), (Outcome::NotMeasured, &None));
+    let model = of("readahead-strategy-2-model");
+    assert_eq!(model.outcome, Outcome::Holds);
+    assert_eq!(model.model.as_deref(), Some("two disks of 2009"));
+    assert_eq!(model.evidence, ["readahead/simulated-mirror"]);
+    let of_model = |each: &&Verdict| each.evidence.iter().any(|group| group.contains("simulated"));
+    assert!(all.iter().filter(of_model).all(|each| each.model.is_some()));
+    assert!(all.iter().all(|each| each.id != "readahead-mirror-idle"), "there is no real one");
+}
+
+/// "Does not hold" was said where pread saves more than was claimed, as where it saves nothing.
+#[test]
+fn a_claim_that_does_not_hold_says_which_way_it_differs() {
+    let of = |factor: f64| {
+        let found = verdict(&copy(1.0 / factor, 100), "stream-no-time");
+        (found.outcome, found.differs)
+    };
+    let (stream, blocks) = ("read stream, single records", "block by block, single records");
+    let more = format!("{stream} gains more over {blocks} than claimed");
+    assert_eq!(of(1.6), (Outcome::DoesNotHold, more));
+    assert_eq!(of(0.6), (Outcome::DoesNotHold, format!("{stream} is worse than {blocks}")));
+    assert_eq!(of(1.0), (Outcome::Holds, String::new()));
+    let less = "posix_fallocate 64 gains less over write_zeros 64 than claimed";
+    assert_eq!(verdict(&extend(3.0), "fallocate-ten-times").differs, less);
+}
+
+/// 98 s and 60 s were taken for lseek and pread; both are either's time, on a table that misses the cache and one in it.
+#[test]
+fn every_claim_names_its_message_and_the_archive_where_that_has_it() {
+    let results = run_of("pread", vec![]);
+    let noise = verdict(&results, "pread-within-noise");
+    assert!(noise.claim.contains("98 s where half of the reads miss the page cache"));
+    for document in DOCUMENTS {
+        assert!(document.name.starts_with('"') && document.name.contains("\", pgsql-"));
+        let archive = "https://www.postgresql.org/message-id/";
+        assert!(document.link.is_none_or(|link| link.starts_with(archive)));
+    }
+}

@@ -79,6 +79,19 @@ impl SegmentFiles {
         queue.start(&file, self.directory.offset_of(at), (buffer, len))
     }
 
+    /// Makes the segments from that of `begin` to that of `end` where they are missing. Those that are there keep their
+    /// bytes; where they have holes, space is taken if the file system can.
+    pub(super) fn reserve(&mut self, begin: Lsn, end: Lsn) -> Result<()> {
+        let mut segment = self.directory.segment_of(begin);
+        while segment.start() < end {
+            let range = begin.0.max(segment.start().0)..end.0.min(segment.end().0);
+            let from_start = |lsn: u64| lsn - segment.start().0;
+            self.file(segment)?.reserve(from_start(range.start)..from_start(range.end))?;
+            segment = self.directory.segment_of(segment.end());
+        }
+        Ok(())
+    }
+
     /// Waits until the device holds all that was written, and the names of the files.
     pub(super) fn sync(&mut self) -> Result<()> {
         self.sync_files()?;

@@ -192,12 +192,12 @@ fn a_row_without_a_partition_is_told_as_a_server_tells_it() {
         (
             "ours",
             "1\tx\n10\t\\N\n",
-            "no partition of relation \"ours\" found for row: Partition key of the failing row contains (a, \"B b\") = (10, null).",
+            "no partition of relation \"ours\" found for row\nDETAIL:  Partition key of the failing row contains (a, \"B b\") = (10, null).",
         ),
         (
             "ours",
             "1\ty\n",
-            "no partition of relation \"ours_1\" found for row: Partition key of the failing row contains (\"B b\") = (y).",
+            "no partition of relation \"ours_1\" found for row\nDETAIL:  Partition key of the failing row contains (\"B b\") = (y).",
         ),
         (
             "ours_by_sum",
@@ -211,6 +211,61 @@ fn a_row_without_a_partition_is_told_as_a_server_tells_it() {
     }
     let loaded = twin.try_load("ours_mixed", &twin.file(b"1\n").unwrap(), &[]).unwrap();
     assert!(loaded.status.success(), "{}", String::from_utf8_lossy(&loaded.stderr));
+}
+
+/// A partition has its columns in its own order, and checks of its own; a server shows the row that fails as it came to
+/// the table above.
+#[test]
+fn what_a_partition_does_not_take_is_told_as_a_server_tells_it() {
+    let definition = "
+        CREATE TABLE {t} (a int, b text, c int CHECK (c < 100)) PARTITION BY LIST (a);
+        CREATE TABLE {t}_1 (c int NOT NULL CHECK (c > 0), gone int, b text, a int);
+        ALTER TABLE {t}_1 DROP COLUMN gone, ADD CONSTRAINT {t}_c_check CHECK (c < 100);
+        ALTER TABLE {t} ATTACH PARTITION {t}_1 FOR VALUES IN (1);
+        ALTER TABLE {t}_1 ADD CONSTRAINT late CHECK (b <> 'late') NOT VALID;
+        CREATE TABLE {t}_2 PARTITION OF {t} (b NOT NULL) FOR VALUES IN (2) PARTITION BY RANGE (b, c);
+        CREATE TABLE {t}_3 PARTITION OF {t}_2 FOR VALUES FROM ('a', 1) TO ('m', 9);";
+    let long = format!("1\t{}\t0\n", "é".repeat(40));
+    let nowhere = format!("2\t{}\t7\n", "z".repeat(70));
+    let rows = [
+        ("", "1\tx\t0\n"),
+        ("", "1\tx\t100\n"),
+        ("", "1\tlate\t5\n"),
+        ("", "1\tx\t\\N\n"),
+        ("", long.as_str()),
+        ("", "3\tx\t1\n"),
+        ("", "\\N\tx\t1\n"),
+        ("", nowhere.as_str()),
+        ("", "2\ta\t0\n"),
+        ("", "2\t\\N\t0\n"),
+        ("_1", "0\tx\t1\n"),
+        ("_1", "5\tx\t2\n"),
+        ("_2", "5\tx\t1\n"),
+        ("_2", "b\t2\t500\n"),
+        ("_3", "2\tn\t5\n"),
+    ];
+    each_version(|install| {
+        let mut twin = Twin::new(install, definition)?;
+        let told = |said: &str| {
+            let lines = said.lines().filter(|line| !line.starts_with("CONTEXT:"));
+            let last = lines.map(|line| line.split_once("ERROR:  ").map_or(line, |(_, told)| told));
+            last.collect::<Vec<_>>().join("\n")
+        };
+        let mut ours = Vec::new();
+        for (table, row) in rows {
+            let said = twin.refusal(&format!("ours{table}"), row.as_bytes(), &[])?;
+            ours.push(told(&said));
+        }
+        twin.cluster.start()?;
+        for ((table, row), ours) in rows.iter().zip(ours) {
+            let copy =
+                format!("\\copy theirs{table} FROM '{}'", twin.file(row.as_bytes())?.display());
+            let output = twin.cluster.psql_command(DATABASE).args(["-c", &copy]).output()?;
+            let theirs = told(&String::from_utf8_lossy(&output.stderr)).replace("theirs", "ours");
+            ensure!(!output.status.success() && ours.ends_with(&theirs), "{row}{ours}\n{theirs}");
+        }
+        Ok(())
+    });
 }
 
 #[test]

@@ -34,6 +34,28 @@ impl Characters {
             _ => None,
         }
     }
+
+    /// The bytes of the character that starts with `first`.
+    pub fn width(self, first: u8) -> usize {
+        match self {
+            Self::Single => Single::width(first),
+            Self::Utf8 => Utf8::width(first),
+            Self::Euc => Euc::width(first),
+            Self::EucTw => EucTw::width(first),
+            Self::Mule => Mule::width(first),
+        }
+    }
+
+    /// The characters in a text.
+    pub fn count(self, text: &[u8]) -> usize {
+        match self {
+            Self::Single => Single::count(text),
+            Self::Utf8 => Utf8::count(text),
+            Self::Euc => Euc::count(text),
+            Self::EucTw => EucTw::count(text),
+            Self::Mule => Mule::count(text),
+        }
+    }
 }
 
 /// A way to make characters of bytes, as a type, so that the functions that count are compiled for

@@ -29,6 +29,10 @@ pub(super) trait JsonSink {
     fn end(&mut self) -> Result<(), InputError>;
     /// A string or a key, its quotes taken off, its escapes as written.
     fn string(&mut self, raw: &[u8]) -> Result<(), InputError>;
+    /// What there is of a string before a place that is wrong; what is wrong before that place is told instead.
+    fn broken_string(&mut self, _raw: &[u8]) -> Result<(), InputError> {
+        Ok(())
+    }
     fn number(&mut self, digits: &[u8]) -> Result<(), InputError>;
     /// `true`, `false` or, for `None`, `null`.
     fn word(&mut self, value: Option<bool>) -> Result<(), InputError>;
@@ -81,11 +85,14 @@ enum Token<'a> {
 
 /// Tells `sink` what a JSON text says.
 pub(super) fn parse(text: &[u8], sink: &mut dyn JsonSink) -> Result<(), InputError> {
-    let mut lexer = Lexer { rest: text };
+    let mut lexer = Lexer { rest: text, broken: &[] };
     let mut around: Vec<bool> = Vec::new();
     let mut expected = Expected::Value;
     loop {
-        let token = lexer.next().ok_or_else(refused)?;
+        let Some(token) = lexer.next() else {
+            sink.broken_string(lexer.broken)?;
+            return Err(refused());
+        };
         expected = match (token, expected) {
             (Token::Open(is_object), Expected::Value | Expected::ValueOrEnd) => {
                 if around.len() >= MAX_JSON_DEPTH {
@@ -143,6 +150,8 @@ pub(super) fn refused() -> InputError {
 
 struct Lexer<'a> {
     rest: &'a [u8],
+    /// Of a string that is none, what is before the place that is wrong.
+    broken: &'a [u8],
 }
 
 impl<'a> Lexer<'a> {
@@ -172,12 +181,14 @@ impl<'a> Lexer<'a> {
         loop {
             let plain = |byte: &&u8| !matches!(byte, b'"' | b'\\' | 0..b' ');
             at += text.get(at..)?.iter().take_while(plain).count();
+            self.broken = text.get(..at)?;
             match text.get(at)? {
                 b'"' => break,
                 b'\\' => at += escape_bytes(text.get(at..)?)?,
                 _ => return None,
             }
         }
+        self.broken = &[];
         self.rest = text.get(at + 1..)?;
         Some(Token::String(text.get(..at)?))
     }

@@ -17,6 +17,8 @@ use super::InputError;
 use super::json::{JsonSink, parse, refused};
 use super::numeric::read_numeric;
 use super::tree::InputContext;
+use crate::encoding::{EncodingError, stored_character};
+use crate::ids::PgVersion;
 
 const SCALAR: u32 = 0x1000_0000;
 const OBJECT: u32 = 0x2000_0000;
@@ -156,6 +158,10 @@ impl JsonSink for Tree<'_> {
         Ok(())
     }
 
+    fn broken_string(&mut self, raw: &[u8]) -> Result<(), InputError> {
+        unescape(raw, self.context, &mut Vec::new())
+    }
+
     fn number(&mut self, digits: &[u8]) -> Result<(), InputError> {
         let first = self.bytes.len();
         read_numeric(digits, -1, &mut self.bytes)?;
@@ -204,7 +210,7 @@ fn unescape_unicode<'a>(
     let mut rest = text.get(6..).unwrap_or_default();
     let mut code = first;
     match first {
-        0 => return Err(untranslatable()),
+        0 => return Err(InputError::new(UNSUPPORTED)),
         0xD800..=0xDBFF => {
             let second = unit(rest).filter(|unit| (0xDC00..=0xDFFF).contains(unit));
             let second = second.ok_or_else(refused)?;
@@ -215,7 +221,9 @@ fn unescape_unicode<'a>(
     }
     // A lone second half is no character.
     let character = char::from_u32(code).ok_or_else(refused)?;
-    push_character(character, context, out)?;
+    // Before 16, the conversion itself complained.
+    let words = (context.version >= PgVersion::V16).then_some(UNSUPPORTED);
+    push_character(character, context, words, out)?;
     Ok(rest)
 }
 
@@ -225,27 +233,39 @@ fn unit(text: &[u8]) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-#[cold]
-fn untranslatable() -> InputError {
-    InputError::new("unsupported Unicode escape sequence")
-}
+const UNSUPPORTED: &str = "unsupported Unicode escape sequence";
 
-/// Appends a character in the database's encoding.
+/// Appends a character in the database's encoding. `words` are what the server says when the encoding does not have it,
+/// where these are not those of the conversion.
 pub(super) fn push_character(
     character: char,
     context: &InputContext,
+    words: Option<&str>,
     out: &mut Vec<u8>,
 ) -> Result<(), InputError> {
+    const SQL_ASCII: i32 = 0;
     const UTF8: i32 = 6;
-    let mut utf8 = [0; 4];
-    let utf8 = character.encode_utf8(&mut utf8).as_bytes();
     if character.is_ascii() || context.encoding == UTF8 {
-        out.extend_from_slice(utf8);
+        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
         return Ok(());
     }
-    let encoded = context.encoder.and_then(|encoder| encoder(context.encoding, utf8));
-    out.extend(encoded.ok_or_else(untranslatable)?);
-    Ok(())
+    let message = match stored_character(context.encoding, character) {
+        Ok(bytes) => {
+            out.extend_from_slice(&bytes);
+            return Ok(());
+        }
+        Err(EncodingError::Unsupported { to, .. }) if context.encoding != SQL_ASCII => {
+            format!("the character {character:?} is not converted to {to} here")
+        }
+        Err(error) => match (words, error) {
+            (Some(words), _) => words.to_owned(),
+            (None, EncodingError::NoEquivalent { from, to, bytes }) => format!(
+                "character with byte sequence {bytes} in encoding \"{from}\" has no equivalent in encoding \"{to}\""
+            ),
+            (None, _) => "conversion between UTF8 and SQL_ASCII is not supported".to_owned(),
+        },
+    };
+    Err(InputError::new(message))
 }
 
 /// A container while it is written.

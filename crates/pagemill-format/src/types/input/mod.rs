@@ -41,7 +41,6 @@ pub mod jsonpath;
 pub mod money;
 pub mod network;
 pub mod numeric;
-pub mod order;
 pub mod text;
 pub mod tree;
 pub mod tsquery;

@@ -13,9 +13,9 @@ use std::cmp::Ordering;
 
 use super::InputError;
 use super::datum::{align, is_space, malformed};
-use super::order::Order;
 use super::range::{Bounds, EMPTY_WORD, read_bounds, starts_with_empty};
 use super::tree::{MultirangeInput, ValueReader};
+use crate::types::order::ValueOrder;
 
 /// Every fourth item is an offset from the first range's bounds, the others are lengths.
 const OFFSET_STRIDE: usize = 4;
@@ -128,7 +128,7 @@ fn merged(
     mut ranges: Vec<Bounds>,
     multirange: &MultirangeInput,
 ) -> Result<Vec<Bounds>, InputError> {
-    let order = multirange.range.order;
+    let order = &multirange.range.order;
     ranges.sort_by(|a, b| compare(a, b, order));
     let mut merged: Vec<Bounds> = Vec::with_capacity(ranges.len());
     for range in ranges {
@@ -145,17 +145,17 @@ fn merged(
     Ok(merged)
 }
 
-fn compare(a: &Bounds, b: &Bounds, order: Order) -> Ordering {
+fn compare(a: &Bounds, b: &Bounds, order: &ValueOrder) -> Ordering {
     a.lower.compare(&b.lower, order).then_with(|| a.upper.compare(&b.upper, order))
 }
 
 /// True unless there is a gap before the second range, which does not begin before the first.
-fn joins(a: &Bounds, b: &Bounds, order: Order) -> bool {
+fn joins(a: &Bounds, b: &Bounds, order: &ValueOrder) -> bool {
     a.upper.meets(&b.lower, order) || a.upper.compare(&b.lower, order) != Ordering::Less
 }
 
 /// The smallest range that holds both. Of bounds that are equal, the second one's stay.
-fn union(a: &Bounds, b: &Bounds, order: Order) -> Bounds {
+fn union(a: &Bounds, b: &Bounds, order: &ValueOrder) -> Bounds {
     let lower = if a.lower.compare(&b.lower, order).is_lt() { &a.lower } else { &b.lower };
     let upper = if a.upper.compare(&b.upper, order).is_gt() { &a.upper } else { &b.upper };
     Bounds { lower: lower.clone(), upper: upper.clone() }

@@ -15,8 +15,8 @@ use std::cmp::Ordering;
 use super::InputError;
 use super::composite::unquoted;
 use super::datum::{malformed, push_datum, skip_space};
-use super::order::Order;
 use super::tree::{Canonical, RangeInput, ValueReader};
+use crate::types::order::ValueOrder;
 
 const EMPTY: u8 = 0x01;
 const LOWER_INCLUSIVE: u8 = 0x02;
@@ -40,7 +40,7 @@ pub(super) struct Bound {
 
 impl Bound {
     /// Compares two bounds as positions on the line of values.
-    pub(super) fn compare(&self, other: &Self, order: Order) -> Ordering {
+    pub(super) fn compare(&self, other: &Self, order: &ValueOrder) -> Ordering {
         let (Some(a), Some(b)) = (&self.value, &other.value) else {
             let place = |bound: &Self| match (&bound.value, bound.is_lower) {
                 (Some(_), _) => 0,
@@ -61,7 +61,7 @@ impl Bound {
 
     /// True when this upper bound ends just where that lower one begins: the value is in exactly
     /// one of them.
-    pub(super) fn meets(&self, lower: &Self, order: Order) -> bool {
+    pub(super) fn meets(&self, lower: &Self, order: &ValueOrder) -> bool {
         let (Some(a), Some(b)) = (&self.value, &lower.value) else { return false };
         order.compare(a, b) == Ordering::Equal && self.inclusive != lower.inclusive
     }
@@ -76,7 +76,7 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// Checks the ends against each other: `None` when no value lies between them.
-    fn checked(self, order: Order) -> Result<Option<Self>, InputError> {
+    fn checked(self, order: &ValueOrder) -> Result<Option<Self>, InputError> {
         let (Some(a), Some(b)) = (&self.lower.value, &self.upper.value) else {
             return Ok(Some(self));
         };
@@ -92,7 +92,7 @@ impl Bounds {
 
     /// The range in its type's canonical form.
     pub(super) fn made(self, range: &RangeInput) -> Result<Option<Self>, InputError> {
-        let Some(mut bounds) = self.checked(range.order)? else { return Ok(None) };
+        let Some(mut bounds) = self.checked(&range.order)? else { return Ok(None) };
         if range.canonical == Canonical::None {
             return Ok(Some(bounds));
         }
@@ -102,7 +102,7 @@ impl Bounds {
         if let Some(value) = bounds.upper.value.as_mut().filter(|_| bounds.upper.inclusive) {
             bounds.upper.inclusive = !range.canonical.step(value)?;
         }
-        bounds.checked(range.order)
+        bounds.checked(&range.order)
     }
 
     pub(super) fn flags(&self) -> u8 {

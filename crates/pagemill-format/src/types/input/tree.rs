@@ -7,7 +7,8 @@
 //!
 //! Invariants: nesting follows the type tree, and [`MAX_DEPTH`] bounds the stack; a datum inside of
 //! another is laid out as `heap_form_tuple`, `array_in` and `range_serialize` lay it out, byte for
-//! byte. A checked domain is no [`TypeInput`]: whoever builds the tree refuses it.
+//! byte. A domain with a check that cannot be evaluated is no [`TypeInput`]: whoever builds the tree
+//! refuses it.
 //!
 //! Source: `src/backend/utils/adt/enum.c` (`enum_in`), `domains.c` (`domain_in`),
 //! PostgreSQL 14 to 18.
@@ -16,16 +17,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::datetime::{DateTimeContext, DateTimeReader};
+use super::identifier::read_u32;
 use super::{InputError, ScalarReader, acl, array, composite, money, multirange, range};
+use crate::expression::Check;
 use crate::ids::{Oid, PgVersion};
 use crate::tuple::AttributeLayout;
 use crate::types::money::MoneyFormat;
+use crate::types::order::ValueOrder;
 use crate::types::output::{MAX_DEPTH, NameKind};
-
-pub use super::order::Order;
-
-/// Converts a text from UTF-8 to the encoding with this number, if it can be.
-pub type Encoder = fn(i32, &[u8]) -> Option<Vec<u8>>;
 
 /// What reading a text may depend on beside the text and the type.
 #[derive(Debug, Clone)]
@@ -34,8 +33,6 @@ pub struct InputContext {
     pub version: PgVersion,
     /// The number of the database's encoding (`pg_database.encoding`), which the texts are in.
     pub encoding: i32,
-    /// What JSON's escapes need where the database is not in UTF-8.
-    pub encoder: Option<Encoder>,
     /// Whether the database's character classification (`LC_CTYPE`) knows spaces beyond ASCII: it is
     /// in UTF-8, and of no C locale.
     pub unicode_spaces: bool,
@@ -118,7 +115,7 @@ pub struct RangeInput {
     /// The type of its bounds.
     pub subtype: Arc<InputType>,
     /// How the bounds compare.
-    pub order: Order,
+    pub order: ValueOrder,
     /// What brings its values to their one form.
     pub canonical: Canonical,
 }
@@ -145,7 +142,7 @@ pub enum Canonical {
     Date,
 }
 
-/// A domain without CHECK constraints.
+/// A domain.
 #[derive(Debug)]
 pub struct DomainInput {
     /// The type's name, as `format_type` prints it.
@@ -156,6 +153,23 @@ pub struct DomainInput {
     pub typmod: i32,
     /// Whether it, or a domain it is over, is NOT NULL.
     pub not_null: bool,
+    /// The CHECK constraints of the domains it is over, then its own.
+    pub checks: Vec<Check>,
+}
+
+impl DomainInput {
+    /// Checks that the value of this payload, or null, is one of the domain.
+    fn check(&self, value: Option<&[u8]>) -> Result<(), InputError> {
+        for check in &self.checks {
+            if !check.expression.is_satisfied(&value)? {
+                return Err(InputError::new(format!(
+                    "value for domain {} violates check constraint \"{}\"",
+                    self.name, check.name
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// How texts of a type are read.
@@ -238,6 +252,7 @@ impl<'a> ValueReader<'a> {
             TypeInput::Domain(domain) if domain.not_null => {
                 Err(InputError::new(format!("domain {} does not allow null values", domain.name)))
             }
+            TypeInput::Domain(domain) => domain.check(None),
             _ => Ok(()),
         }
     }
@@ -265,7 +280,11 @@ impl<'a> ValueReader<'a> {
             TypeInput::Composite(row) => composite::read_composite(self, row, text, out),
             TypeInput::Range(range) => range::read_range(self, range, text, out),
             TypeInput::Multirange(ranges) => multirange::read_multirange(self, ranges, text, out),
-            TypeInput::Domain(domain) => self.read(&domain.base, domain.typmod, text, out),
+            TypeInput::Domain(domain) => {
+                let start = out.len();
+                let read = self.read(&domain.base, domain.typmod, text, out);
+                read.and_then(|()| domain.check(out.get(start..)))
+            }
         };
         self.depth -= 1;
         done
@@ -277,7 +296,7 @@ impl<'a> ValueReader<'a> {
         text: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), InputError> {
-        let oid = match numeric_name(kind, text)? {
+        let oid = match numeric_name(self.context.version, kind, text)? {
             Some(oid) => oid,
             None => self.lookups.find_name(kind, text)?,
         };
@@ -298,18 +317,20 @@ impl<'a> ValueReader<'a> {
 /// What the `reg…` types read without a catalog: numbers, and `-` for none unless that is the name
 /// of an operator.
 /// Source: `parseNumericOid` and `parseDashOrOid` in `src/backend/utils/adt/regproc.c`.
-fn numeric_name(kind: NameKind, text: &[u8]) -> Result<Option<Oid>, InputError> {
+fn numeric_name(
+    version: PgVersion,
+    kind: NameKind,
+    text: &[u8],
+) -> Result<Option<Oid>, InputError> {
     if text == b"-" && !matches!(kind, NameKind::Oper | NameKind::Operator) {
         return Ok(Some(Oid::INVALID));
     }
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return Ok(None);
     }
-    let digits = std::str::from_utf8(text).ok();
-    match digits.and_then(|digits| digits.parse::<u32>().ok()) {
-        Some(oid) => Ok(Some(Oid(oid))),
-        None => Err(InputError::out_of_range("oid", text)),
-    }
+    // As a value of type oid: a zero in front means octal, from 16 on.
+    let base = if version < PgVersion::V16 { 10 } else { 0 };
+    Ok(Some(Oid(read_u32(text, "oid", base)?)))
 }
 
 fn read_enum(labels: &EnumInput, text: &[u8], out: &mut Vec<u8>) -> Result<(), InputError> {

@@ -15,6 +15,7 @@ use crate::time_zone::Zone;
 use crate::tuple::AttributeLayout;
 use crate::types::ScalarWriter;
 use crate::types::document::document_by_oid;
+use crate::types::order::{TextCollation, ValueOrder};
 use crate::types::output::NameKind;
 use crate::types::output::made;
 use crate::types::scalar::scalar_by_oid;
@@ -40,11 +41,10 @@ impl InputLookups for OneRole {
     }
 }
 
-fn context(version: PgVersion) -> InputContext {
+pub(super) fn context(version: PgVersion) -> InputContext {
     InputContext {
         version,
         encoding: 6,
-        encoder: None,
         unicode_spaces: true,
         date_time: DateTimeContext {
             version,
@@ -84,7 +84,7 @@ fn known(oid: u32, input: TypeInput) -> Arc<InputType> {
 }
 
 fn range(oid: u32, subtype: u32, canonical: Canonical) -> Arc<RangeInput> {
-    let order = Order::of(Oid(subtype)).unwrap();
+    let order = ValueOrder::of_type(Oid(subtype), &TextCollation::C).unwrap();
     let subtype = known(subtype, scalar(subtype));
     Arc::new(RangeInput { oid: Oid(oid), subtype, order, canonical })
 }
@@ -146,8 +146,13 @@ fn documents() -> Vec<(TypeInput, ScalarWriter)> {
 fn all_inputs() -> Vec<TypeInput> {
     let labels = HashMap::from([(Box::from(b"sad".as_slice()), Oid(1))]);
     let mood = TypeInput::Enum(Arc::new(EnumInput { name: "mood".to_owned(), labels }));
-    let domain =
-        DomainInput { name: "filled".to_owned(), base: mood.clone(), typmod: -1, not_null: true };
+    let domain = DomainInput {
+        name: "filled".to_owned(),
+        base: mood.clone(),
+        typmod: -1,
+        not_null: true,
+        checks: Vec::new(),
+    };
     let domain = TypeInput::Domain(Arc::new(domain));
     let others = [mood, domain, TypeInput::AclItem, TypeInput::Name(NameKind::Class)];
     let others = others.into_iter().chain([scalar(114), scalar(142)]);
@@ -162,31 +167,58 @@ fn a_domain_says_no_to_null_where_it_is_not_null() {
     let mut reader = ValueReader::new(&mut lookups, &context);
     let domain = |not_null| {
         let (name, base) = ("d".to_owned(), scalar(23));
-        TypeInput::Domain(Arc::new(DomainInput { name, base, typmod: -1, not_null }))
+        TypeInput::Domain(Arc::new(DomainInput {
+            name,
+            base,
+            typmod: -1,
+            not_null,
+            checks: Vec::new(),
+        }))
     };
     assert!(reader.read_null(&domain(false)).is_ok());
     let error = reader.read_null(&domain(true)).unwrap_err();
     assert_eq!(error.message, "domain d does not allow null values");
 }
 
+/// `0010` was 10 for every version.
+#[test]
+fn a_number_for_a_name_is_octal_with_a_zero_in_front_from_16_on() {
+    let class = TypeInput::Name(NameKind::Class);
+    let oid = |version, text: &str| read(version, &class, text.as_bytes());
+    for version in [PgVersion::V14, PgVersion::V15] {
+        assert_eq!(oid(version, "0010"), Ok(10u32.to_le_bytes().to_vec()));
+        assert_eq!(oid(version, "099"), Ok(99u32.to_le_bytes().to_vec()));
+    }
+    for version in [PgVersion::V16, PgVersion::V18] {
+        assert_eq!(oid(version, "0010"), Ok(8u32.to_le_bytes().to_vec()));
+        let refused = oid(version, "099").unwrap_err().message;
+        assert_eq!(refused, "invalid input syntax for type oid: \"099\"");
+        let refused = oid(version, "99999999999").unwrap_err().message;
+        assert_eq!(refused, "value \"99999999999\" is out of range for type oid");
+    }
+}
+
 #[test]
 fn escapes_of_json_are_converted_to_the_encoding_of_the_database() {
+    const SQL_ASCII: i32 = 0;
+    const EUC_KR: i32 = 3;
+    const EUC_TW: i32 = 4;
     const LATIN1: i32 = 8;
-    let encoder: Encoder = |encoding, text| {
-        let text = std::str::from_utf8(text).ok().filter(|_| encoding == LATIN1)?;
-        text.chars().map(|letter| u8::try_from(u32::from(letter)).ok()).collect()
-    };
-    let latin = |encoder, text: &str| {
-        let context = InputContext { encoding: LATIN1, encoder, ..context(PgVersion::V15) };
+    let stored = |encoding, text: &str| {
+        let context = InputContext { encoding, ..context(PgVersion::V18) };
         let mut out = Vec::new();
         let read = super::jsonb::read_jsonb(text.as_bytes(), &context, &mut out);
         read.map(|()| out.split_off(8)).map_err(|error| error.message)
     };
-    assert_eq!(latin(Some(encoder), r#""\u00e9""#), Ok(vec![0xE9]));
+    assert_eq!(stored(LATIN1, r#""\u00e9""#), Ok(vec![0xE9]));
+    assert_eq!(stored(EUC_KR, r#""\uAC00""#), Ok(vec![0xB0, 0xA1]));
     let refused = Err("unsupported Unicode escape sequence".to_owned());
-    assert_eq!(latin(Some(encoder), r#""\u6f22""#), refused);
-    assert_eq!(latin(None, r#""\u00e9""#), refused);
-    assert_eq!(latin(None, r#""\u0041""#), Ok(vec![b'A']));
+    assert_eq!(stored(LATIN1, r#""\u6f22""#), refused);
+    assert_eq!(stored(SQL_ASCII, r#""\u00e9""#), refused);
+    assert_eq!(stored(SQL_ASCII, r#""\u0041""#), Ok(vec![b'A']));
+    // What a string that has no end says before is told first.
+    assert_eq!(stored(LATIN1, r#"["a\u0000"#), refused);
+    assert!(stored(EUC_TW, r#""\u00e9""#).unwrap_err().contains("not converted to EUC_TW here"));
 }
 
 #[test]

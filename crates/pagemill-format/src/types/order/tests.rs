@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::tuple::AttributeLayout;
 
 const TYPES: &[u32] = &[
     16, 17, 18, 19, 20, 21, 23, 24, 25, 26, 27, 30, 650, 700, 701, 774, 790, 829, 869, 1042, 1043,
@@ -31,6 +32,7 @@ fn assert_equal(oid: u32, a: &[u8], b: &[u8]) {
 
 #[test]
 fn types_without_an_order_here_have_none() {
+    // Those made of others are for whoever knows what they are made of.
     for oid in [114, 600, 1009, 3802, 3904, 16_384] {
         assert!(ValueOrder::of_type(Oid(oid), &TextCollation::C).is_none());
     }
@@ -188,6 +190,49 @@ proptest! {
         // Four digits fit the 53 bits of a float, if not exactly.
         if (x - y).abs() > (x.abs() + y.abs()) * 1e-12 {
             prop_assert_eq!(order(1700).compare(&bytes(&a), &bytes(&b)), x.partial_cmp(&y).unwrap());
+        }
+    }
+}
+
+/// The orders of values made of others, over types that are themselves ordered in many ways.
+fn nested() -> Vec<ValueOrder> {
+    let inner =
+        |oid, len, align| InnerOrder { layout: AttributeLayout { len, align }, order: order(oid) };
+    let (int, numeric) = (inner(23, 4, 4), inner(1700, -1, 4));
+    let attributes = vec![
+        (int.layout, Some(int.order.clone())),
+        (numeric.layout, None),
+        (numeric.layout, Some(numeric.order.clone())),
+    ];
+    let mut orders = vec![
+        ValueOrder::Jsonb(TextCollation::C),
+        ValueOrder::Record(Arc::new(RecordOrder::new(attributes))),
+        order(3614),
+        order(3615),
+    ];
+    for inner in [Arc::new(int), Arc::new(numeric)] {
+        orders.push(ValueOrder::Array(inner.clone()));
+        orders.push(ValueOrder::Range(inner.clone()));
+        orders.push(ValueOrder::Multirange(inner));
+    }
+    orders
+}
+
+/// Bytes in which counts and flags are often small.
+fn few_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop_oneof![Just(0_u8), 0..4_u8, any::<u8>()];
+    proptest::collection::vec(byte, 0..80)
+}
+
+proptest! {
+    #[test]
+    fn nested_orders_are_total_whatever_the_bytes(a in few_bytes(), b in few_bytes(), c in few_bytes()) {
+        for order in nested() {
+            prop_assert_eq!(order.compare(&a, &a), Ordering::Equal);
+            prop_assert_eq!(order.compare(&a, &b), order.compare(&b, &a).reverse());
+            let mut values = [&a, &b, &c];
+            values.sort_by(|a, b| order.compare(a, b));
+            prop_assert!(order.compare(values[0], values[2]).is_le());
         }
     }
 }

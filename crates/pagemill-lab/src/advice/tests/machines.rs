@@ -30,7 +30,13 @@ pub(super) struct Machine {
     pub(super) noise: f64,
     /// How many times as fast the ring reads in order as threads do.
     pub(super) ring: f64,
-    /// Operations per second: open_datasync, fdatasync, fsync, open_sync.
+    /// Turns of each cell, the first half of them in the first pass.
+    pub(super) turns: u64,
+    /// It is a quick run, with the cells of such.
+    pub(super) quick: bool,
+    /// What the noise depends on.
+    pub(super) seed: u64,
+    /// Operations per second: open_datasync, fdatasync, fsync, open_sync, through the page cache but for fdatasync and fsync.
     pub(super) syncs: [f64; 4],
     /// Seconds for a segment: written zeros, last byte.
     pub(super) segments: [f64; 2],
@@ -53,6 +59,9 @@ pub(super) fn nvme() -> Machine {
         read_ahead_kb: 128,
         noise: 0.02,
         ring: 1.0,
+        turns: 11,
+        quick: false,
+        seed: 7,
         syncs: [21_000.0, 20_500.0, 20_000.0, 20_400.0],
         segments: [0.012, 0.002],
         commits: [20_000.0, 9_000.0, 20_100.0],
@@ -97,6 +106,7 @@ impl Machine {
             format: FORMAT,
             pagemill: "0.1.0".into(),
             started: "2026-01-02T03:04:05Z".into(),
+            quick: self.quick,
             environment: vec![
                 fact("file_system", self.file_system.into()),
                 fact("mount_options", self.mount_options.into()),
@@ -122,7 +132,11 @@ impl Machine {
         let depths = [1, 2, 4, 8, 16, 32, 64];
         let block = 8 << 10;
         let mut random = vec![self.rate("pread", block, 1)];
-        random.extend([4, 16, 64].map(|depth| self.rate("worker", block, depth)));
+        random.extend([4, 8, 16, 32].map(|workers| {
+            let mut cell = self.rate("worker", block, workers);
+            cell.parameters.insert("workers".into(), workers.to_string());
+            cell
+        }));
         random.extend(depths.map(|depth| self.rate("io_uring", block, depth)));
         let sizes = [8_u64, 16, 32, 64, 128, 256, 512, 1024].map(|kilobytes| kilobytes << 10);
         let mut sequential: Vec<Cell> =
@@ -138,8 +152,8 @@ impl Machine {
         cold.push(self.stream("worker", 128 << 10, 16, 512 << 10));
         cold.push(self.stream("io_uring", 128 << 10, 16, 2 << 20));
         vec![
-            group("random-read", Figure::Rate, random),
-            group("sequential-read", Figure::Throughput, sequential),
+            group("random-read", Figure::Rate, self.of_run(random, &QUICK_RANDOM)),
+            group("sequential-read", Figure::Throughput, self.of_run(sequential, &QUICK_IN_ORDER)),
             Group {
                 cache: CacheState::Cold,
                 ..group("sequential-read-cold", Figure::Throughput, cold)
@@ -149,6 +163,12 @@ impl Machine {
             group("checkpoint-flush-after", Figure::Latency, self.beside(0)),
             group("backend-flush-after", Figure::Latency, self.beside(1)),
         ]
+    }
+
+    /// The cells that such a run has.
+    fn of_run(&self, cells: Vec<Cell>, quick: &[&str]) -> Vec<Cell> {
+        let has = |cell: &Cell| !self.quick || quick.contains(&&*cell.name);
+        cells.into_iter().filter(has).collect()
     }
 
     fn beside(&self, writer: usize) -> Vec<Cell> {
@@ -204,7 +224,7 @@ impl Machine {
     }
 
     fn sync_cells(&self, share: f64) -> Vec<Cell> {
-        let names = ["open_datasync", "fdatasync", "fsync", "open_sync"];
+        let names = ["open_datasync buffered", "fdatasync", "fsync", "open_sync buffered"];
         let cell = |(name, rate): (&str, f64)| {
             self.cell(
                 name,
@@ -216,10 +236,9 @@ impl Machine {
         names.into_iter().zip(self.syncs).map(cell).collect()
     }
 
-    /// Random reads with so many in flight: of threads, as many as there are.
+    /// Random reads with so many in flight.
     fn rate(&self, method: &str, block: u64, depth: u64) -> Cell {
-        let in_flight = if method == "worker" { depth.min(4) } else { depth };
-        let rate = (in_flight as f64 / self.latency).min(self.limit);
+        let rate = (depth as f64 / self.latency).min(self.limit);
         self.cell(
             &name(method, block, depth),
             &parameters(method, block, depth),
@@ -243,10 +262,11 @@ impl Machine {
         )
     }
 
-    /// Eleven turns of one operation of so many bytes each, of which so many are done in a second.
+    /// Turns of one operation of so many bytes each, of which so many are done in a second.
     fn cell(&self, name: &str, parameters: &[(&str, String)], rate: f64, bytes: f64) -> Cell {
-        let seed =
-            name.bytes().fold(7_u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
+        let seed = name
+            .bytes()
+            .fold(self.seed, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
         let sample = |turn: u64| {
             let noise = self.noise * (2.0 * share(seed.wrapping_add(turn)) - 1.0);
             Sample {
@@ -261,11 +281,23 @@ impl Machine {
         Cell {
             name: name.into(),
             parameters,
-            samples: (0..11).map(sample).collect(),
+            samples: (0..self.turns).map(sample).collect(),
             ..Cell::default()
         }
     }
 }
+
+/// The cells of a quick run.
+const QUICK_RANDOM: [&str; 6] = [
+    "pread 8 kB",
+    "worker 8 kB depth 4",
+    "worker 8 kB depth 16",
+    "io_uring 8 kB depth 4",
+    "io_uring 8 kB depth 16",
+    "io_uring 8 kB depth 64",
+];
+const QUICK_IN_ORDER: [&str; 4] =
+    ["pread 128 kB", "pread 256 kB", "pread 1 MB", "io_uring 1 MB depth 4"];
 
 /// A number from 0 to 1 that depends on another in no way that can be seen (the finish of splitmix64).
 fn share(number: u64) -> f64 {

@@ -1,8 +1,8 @@
 //! Two runs side by side: two machines, or one before and after a change.
 //!
 //! Turns of different runs were not taken next to each other, so they make no pairs. A word is given only where the
-//! intervals of the two medians do not overlap at all (see `shift`), which is stricter than a test at the same level:
-//! where it stands it can be relied on, where it does not there may be a difference all the same. Invariants: what only
+//! intervals of the two medians lie further apart than the noise floor (see `shift`), which is stricter than a test at the
+//! same level: where it stands it can be relied on, where it does not there may be a difference all the same. Invariants: what only
 //! one run has is listed, never dropped; a ratio of times stands only where both did work of the same size.
 
 mod html;
@@ -10,8 +10,8 @@ mod markdown;
 mod shift;
 mod text;
 
-use crate::results::{Cell, Fact, Figure, Group, Outcome, Results};
-use crate::statistics::Summary;
+use crate::results::{Cell, Experiment, Fact, Figure, Group, Outcome, Results};
+use crate::statistics::{NEGLIGIBLE, Summary};
 
 use super::units::{Scale, size_of};
 use super::wording;
@@ -53,6 +53,8 @@ struct GroupPair<'a> {
     name: String,
     title: &'a str,
     figure: Figure,
+    /// What a cell of it may differ by from itself, as a factor: the larger of the two runs'.
+    floor: f64,
     /// What keeps the two from being the same work.
     doubt: Option<String>,
     scale: Scale,
@@ -102,8 +104,19 @@ impl<'a> Sides<'a> {
         let [first, second] = self.labels;
         format!(
             "Against {first}, {second} is better in {better} cells and worse in {worse}; in {open} no difference was \
-             seen, or turns were too few."
+             seen, or turns were too few. Intervals are widened by the noise floor, by which the passes of the same cell \
+             differed within a run: {}.",
+            self.floors()
         )
+    }
+
+    /// The noise floors of the groups, from the least to the most.
+    fn floors(&self) -> String {
+        let percent = |floor: f64| (floor - 1.0) * 100.0;
+        let floors = || self.groups.iter().map(|group| percent(group.floor));
+        let least = floors().fold(f64::INFINITY, f64::min);
+        let most = floors().fold(0.0, f64::max);
+        if least.is_finite() { format!("{least:.0} to {most:.0} %") } else { "none".into() }
     }
 
     /// How many facts differ, in a sentence.
@@ -154,8 +167,10 @@ fn groups<'a>(first: &'a Results, second: &'a Results) -> Vec<GroupPair<'a>> {
         .iter()
         .flat_map(|experiment| experiment.groups.iter().map(move |group| (experiment, group)));
     let both = all.filter_map(|(experiment, group)| {
+        let other_experiment = second.experiment(&experiment.name)?;
         let other = second.group(&experiment.name, &group.name)?;
-        Some(pair(format!("{}/{}", experiment.name, group.name), group, other))
+        let name = format!("{}/{}", experiment.name, group.name);
+        Some(pair(name, (experiment, group), (other_experiment, other)))
     });
     both.collect()
 }
@@ -170,23 +185,31 @@ fn lone(of: &Results, other: &Results, side: usize) -> impl Iterator<Item = (Str
     lone.map(move |(experiment, group)| (format!("{}/{}", experiment.name, group.name), side))
 }
 
-fn pair<'a>(name: String, first: &'a Group, second: &'a Group) -> GroupPair<'a> {
+fn pair<'a>(
+    name: String,
+    (one, first): (&Experiment, &'a Group),
+    (two, second): (&Experiment, &'a Group),
+) -> GroupPair<'a> {
+    let floors = [one.floor_between_runs(first), two.floor_between_runs(second), NEGLIGIBLE];
+    let floor = floors.into_iter().fold(1.0, f64::max);
     let new = second.cells.iter().filter(|cell| first.cell(&cell.name).is_none());
     let names = first.cells.iter().chain(new).map(|cell| cell.name.as_str());
-    let cells: Vec<CellPair<'_>> = names.map(|name| cell_pair(name, first, second)).collect();
+    let cells: Vec<CellPair<'_>> =
+        names.map(|name| cell_pair(name, [first, second], floor)).collect();
     let medians = cells.iter().flat_map(|cell| cell.found).flatten().map(|found| found.median);
     let scale = Scale::fitting(first.figure, medians);
     GroupPair {
         name,
         title: &first.title,
         figure: first.figure,
+        floor,
         doubt: doubt(first, second),
         scale,
         cells,
     }
 }
 
-fn cell_pair<'a>(name: &'a str, first: &'a Group, second: &'a Group) -> CellPair<'a> {
+fn cell_pair<'a>(name: &'a str, [first, second]: [&'a Group; 2], floor: f64) -> CellPair<'a> {
     let sides = [first.cell(name), second.cell(name)];
     let same_figure = first.figure == second.figure;
     let found = [
@@ -196,7 +219,7 @@ fn cell_pair<'a>(name: &'a str, first: &'a Group, second: &'a Group) -> CellPair
     let comparable = first.bytes == second.bytes
         || matches!(first.figure, Figure::Throughput | Figure::Rate | Figure::Latency);
     let shift = match found {
-        [Some(a), Some(b)] if comparable => shift(&a, &b, first.figure.more_is_better()),
+        [Some(a), Some(b)] if comparable => shift(&a, &b, first.figure.more_is_better(), floor),
         _ => None,
     };
     CellPair { name, sides, found, shift }

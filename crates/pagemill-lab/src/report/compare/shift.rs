@@ -1,18 +1,19 @@
 //! How far the second of two runs lies from the first, from two medians with their intervals.
 //!
-//! Invariant: a word needs intervals that do not touch, each with enough coverage, and a ratio that anybody would act on.
+//! Invariant: a word needs intervals that do not touch, each with enough coverage, and further apart than the larger noise
+//! floor of the two runs: what their own two passes differed by.
 
 use crate::report::units::{digits, range};
 use crate::report::wording;
 use crate::results::Figure;
-use crate::statistics::{Difference, LEAST_COVERAGE, NEGLIGIBLE, Summary};
+use crate::statistics::{Difference, LEAST_COVERAGE, Summary};
 
 /// The second run against the first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Shift {
     /// How many times as good the second is: above 1 it is better. Ratio of the medians.
     pub(super) ratio: f64,
-    /// The least and the most that the ends of the intervals allow.
+    /// The least and the most that the ends of the intervals allow, widened by the noise floor.
     pub(super) low: f64,
     pub(super) high: f64,
     /// The word for the second run.
@@ -21,22 +22,26 @@ pub(super) struct Shift {
     pub(super) trusted: bool,
 }
 
-/// Holds the second against the first. `None` where a ratio means nothing.
-pub(super) fn shift(first: &Summary, second: &Summary, more_is_better: bool) -> Option<Shift> {
+/// Holds the second against the first, with a noise floor as a factor. `None` where a ratio means nothing.
+pub(super) fn shift(
+    first: &Summary,
+    second: &Summary,
+    more_is_better: bool,
+    floor: f64,
+) -> Option<Shift> {
     let (better, worse) = if more_is_better { (second, first) } else { (first, second) };
-    let ratio = better.median / worse.median;
+    let coverage = first.coverage.min(second.coverage);
+    let samples = first.samples.min(second.samples);
     let (low, high) = (better.low / worse.high, better.high / worse.low);
+    let found = Summary { median: better.median / worse.median, low, high, coverage, samples };
+    let found = found.widened(floor);
+    let Summary { median: ratio, low, high, .. } = found;
     let is_ratio = |value: f64| value.is_finite() && value > 0.0;
     if ![ratio, low, high].into_iter().all(is_ratio) {
         return None;
     }
-    let trusted = first.coverage.min(second.coverage) >= LEAST_COVERAGE;
-    let difference = match trusted {
-        true if low > 1.0 && ratio > 1.0 + NEGLIGIBLE => Difference::Faster,
-        true if high < 1.0 && ratio < 1.0 - NEGLIGIBLE => Difference::Slower,
-        _ => Difference::NotSeen,
-    };
-    Some(Shift { ratio, low, high, difference, trusted })
+    let trusted = coverage >= LEAST_COVERAGE;
+    Some(Shift { ratio, low, high, difference: found.difference(), trusted })
 }
 
 impl Shift {
@@ -60,7 +65,7 @@ mod tests {
     }
 
     fn word(first: Summary, second: Summary, more: bool) -> Difference {
-        shift(&first, &second, more).unwrap().difference
+        shift(&first, &second, more, 1.0).unwrap().difference
     }
 
     #[test]
@@ -84,10 +89,15 @@ mod tests {
 
     #[test]
     fn no_ratio_with_nothing() {
-        assert_eq!(shift(&summary(0.0, 0.0, 0.0), &summary(1.0, 1.0, 1.0), true), None);
-        assert_eq!(
-            shift(&summary(f64::NAN, f64::NAN, f64::NAN), &summary(1.0, 1.0, 1.0), true),
-            None
-        );
+        let one = summary(1.0, 1.0, 1.0);
+        assert_eq!(shift(&summary(0.0, 0.0, 0.0), &one, true, 1.0), None);
+        assert_eq!(shift(&summary(f64::NAN, f64::NAN, f64::NAN), &one, true, 1.0), None);
+    }
+
+    #[test]
+    fn what_the_runs_differ_by_within_themselves_is_no_shift() {
+        let (low, high) = (summary(1.0, 1.1, 1.2), summary(1.3, 1.4, 1.5));
+        let word = |floor| shift(&low, &high, true, floor).unwrap().difference;
+        assert_eq!((word(1.05), word(1.1)), (Difference::Faster, Difference::NotSeen));
     }
 }

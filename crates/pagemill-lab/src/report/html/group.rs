@@ -1,6 +1,6 @@
-//! One group on the page: its answer, its bars, lines over a parameter, time lines, and all figures as tables.
+//! One group on the page: a line with its answer; below it its charts, and all figures as tables.
 //!
-//! Invariant: the bars show every cell, also those without figures, unless there are so many that lines tell it
+//! The first group of an experiment is open, the others are folded away. Invariant: the bars show every cell, also those without figures, unless there are so many that lines tell it
 //! better; then they are folded away and still there.
 
 use std::collections::BTreeSet;
@@ -31,10 +31,12 @@ pub(super) fn write(
     page: &mut Markup,
 ) {
     let id = group_id(place);
-    page.tag("section", &[("class", "group"), ("id", &id)], |page| {
-        page.leaf("h3", &[], &group.title);
+    let open = [("class", "item group"), ("id", id.as_str()), ("open", "open")];
+    let attributes = if place.1 == 0 { &open[..] } else { &open[..2] };
+    page.tag("details", attributes, |page| {
+        let best = best::of_group(experiment, group);
+        page.tag("summary", &[], |page| head(group, best.as_ref(), page));
         page.leaf("p", &[("class", "work")], &subtitle(experiment, group));
-        let best = best::of_group(place, experiment, group);
         if let Some(best) = &best {
             answer(best, page);
         }
@@ -48,6 +50,23 @@ pub(super) fn write(
             fold(page, "Calls of a turn", |page| calls(&rows, page));
         }
         flames(group, page);
+    });
+}
+
+/// Title and state of the cache, and the answer in short.
+fn head(group: &Group, best: Option<&best::Best<'_>>, page: &mut Markup) {
+    page.tag("h3", &[], |page| {
+        page.text(&group.title);
+        if let Some(state) = wording::state(group) {
+            page.text(" ");
+            page.leaf("span", &[("class", "state")], state);
+        }
+    });
+    page.tag("span", &[("class", "short")], |page| {
+        let (name, figure) = best.map_or(("no figures", ""), best::Best::headline);
+        page.leaf("b", &[], name);
+        page.text(" ");
+        page.leaf("span", &[("class", "figure")], figure);
     });
 }
 

@@ -1,9 +1,11 @@
 //! The report as one page: no network, no script needed to read it, light and dark, phone and paper.
 //!
-//! The order is that of a reader in a hurry: what to know, the claims, then each experiment with its charts, last the
-//! machine. Invariants: the page is well-formed XML as well as HTML (`markup` closes what it opens and escapes what it
-//! is given), it names no address outside itself, and its policy forbids the browser to fetch any; each chart has its
-//! figures beside it as text or in a table below it.
+//! The order is that of a reader in a hurry: six numbers, the settings that matter and how far to trust them; then each
+//! experiment, a line per group with its charts folded below it; then the claims, the warnings, the machine. What is folded
+//! away is not printed either. Invariants: the page is well-formed XML as well as HTML (`markup` closes what it opens and
+//! escapes what it is given); it fetches nothing, which its policy forbids the browser too, and the one address outside itself
+//! that it links to is the public archive of PostgreSQL's mailing lists; each chart has its figures beside it as text or
+//! in a table below it.
 
 pub(super) mod axis;
 pub(super) mod bars;
@@ -20,9 +22,10 @@ pub(super) mod verdicts;
 
 use std::io::Write;
 
-use crate::results::{Experiment, Results};
+use crate::results::{Experiment, Group, Results};
 
 use super::error::Result;
+use super::wording;
 use markup::Markup;
 
 /// Writes the page.
@@ -39,13 +42,13 @@ pub fn html(results: &Results, out: &mut dyn Write) -> Result<()> {
 /// Links of the table of contents: target, text, depth.
 fn entries(results: &Results) -> Vec<(String, String, usize)> {
     let mut entries = vec![("summary".to_owned(), "What to know".to_owned(), 0)];
+    for (e, experiment) in results.experiments.iter().enumerate() {
+        entries.push((experiment_id(e), experiment.name.clone(), 0));
+        let groups = experiment.groups.iter().enumerate();
+        entries.extend(groups.map(|(g, group)| (group_id((e, g)), entry(group), 1)));
+    }
     if !results.verdicts.is_empty() {
         entries.push(("claims".to_owned(), "The claims".to_owned(), 0));
-    }
-    for (e, experiment) in results.experiments.iter().enumerate() {
-        entries.push((experiment_id(e), experiment.title.clone(), 0));
-        let groups = experiment.groups.iter().enumerate();
-        entries.extend(groups.map(|(g, group)| (group_id((e, g)), group.title.clone(), 1)));
     }
     if !results.warnings.is_empty() {
         entries.push(("warnings".to_owned(), "Warnings".to_owned(), 0));
@@ -54,12 +57,21 @@ fn entries(results: &Results) -> Vec<(String, String, usize)> {
     entries
 }
 
+/// The name of a group for the contents: short, and with the state of the page cache.
+fn entry(group: &Group) -> String {
+    let name = group.name.replace('-', " ");
+    match wording::state(group) {
+        Some(state) if !name.contains(state) => format!("{name}, {state}"),
+        _ => name,
+    }
+}
+
 fn body(results: &Results, page: &mut Markup) {
     summary::write(results, page);
-    verdicts::write(results, page);
     for (e, experiment) in results.experiments.iter().enumerate() {
         write_experiment(e, experiment, page);
     }
+    verdicts::write(results, page);
     summary::warnings(results, page);
     summary::environment(results, page);
 }
@@ -84,10 +96,10 @@ fn skipped(experiment: &Experiment, page: &mut Markup) {
     if experiment.skipped.is_empty() {
         return;
     }
-    page.leaf("h3", &[], "Not run");
     page.tag("ul", &[("class", "skipped")], |page| {
         for part in &experiment.skipped {
             page.tag("li", &[], |page| {
+                page.text("Not run: ");
                 page.leaf("b", &[], &part.what);
                 page.text(": ");
                 page.text(&part.why);

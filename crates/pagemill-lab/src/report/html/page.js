@@ -1,23 +1,15 @@
 "use strict";
-// Folds away what is long and makes tables sortable. The page is complete without it.
+// Folds away the contents on a phone, opens what a link leads to, makes tables sortable. The page is complete without it.
 (function () {
-  var folds = Array.from(document.querySelectorAll("details[data-fold]"));
-  var narrow = window.matchMedia("(max-width: 60rem)").matches;
-  folds.forEach(function (each) {
-    if (each.dataset.fold === "always" || narrow) each.open = false;
-  });
-  var opened = [];
-  window.addEventListener("beforeprint", function () {
-    opened = folds.filter(function (each) { return each.open === false; });
-    opened.forEach(function (each) { each.open = true; });
-  });
-  window.addEventListener("afterprint", function () {
-    opened.forEach(function (each) { each.open = false; });
-  });
+  if (window.matchMedia("(max-width: 60rem)").matches) {
+    document.querySelectorAll("details[data-fold]").forEach(function (each) { each.open = false; });
+  }
   function reveal() {
     var target = document.getElementById(location.hash.slice(1));
-    var fold = target ? target.closest("details") : null;
-    if (fold) fold.open = true;
+    for (var at = target; at; at = at.parentElement) {
+      if (at.tagName === "DETAILS") at.open = true;
+    }
+    if (target) target.scrollIntoView();
   }
   window.addEventListener("hashchange", reveal);
   reveal();

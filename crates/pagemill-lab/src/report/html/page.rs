@@ -1,7 +1,7 @@
 //! The frame of a page: its head with style and policy, the marks that charts use, the table of contents, the script.
 //!
-//! Invariant: the policy allows the style and the script within the page and nothing else; the script only sorts
-//! tables and folds away what is long, so that without it everything is there.
+//! Invariant: the policy allows the style and the script within the page and nothing else; the script only sorts tables and
+//! opens and closes folds, so that without it everything is there.
 
 use super::markup::Markup;
 use crate::report::GENERATOR;
@@ -74,9 +74,9 @@ pub(in crate::report) fn contents(page: &mut Markup, entries: &[(String, String,
     });
 }
 
-/// Something long, folded away by the script until it is wanted; open without it and on paper.
+/// Something long, folded away until it is wanted, also on paper.
 pub(in crate::report) fn fold(page: &mut Markup, title: &str, inside: impl FnOnce(&mut Markup)) {
-    page.tag("details", &[("open", "open"), ("data-fold", "always")], |page| {
+    page.tag("details", &[("class", "fold")], |page| {
         page.leaf("summary", &[], title);
         inside(page);
     });

@@ -1,15 +1,14 @@
-//! What a reader should know first, and what stands last: the answers, what disturbed the run, the machine.
+//! What a reader should know first, and what stands last: the numbers, the settings, how far to trust them; then what
+//! disturbed the run, and the machine.
 //!
-//! Invariant: a disturbed run says so at the top, before any figure.
+//! Invariant: a disturbed run says so on the first screen.
 
-use crate::report::best::{self, Best};
-use crate::report::text::tally;
+use crate::report::headline;
 use crate::report::units::duration;
 use crate::report::wording;
 use crate::results::{Results, Warning};
 
 use super::markup::Markup;
-use super::{experiment_id, group_id};
 
 /// Writes the head of the page.
 pub(super) fn write(results: &Results, page: &mut Markup) {
@@ -18,9 +17,67 @@ pub(super) fn write(results: &Results, page: &mut Markup) {
         page.leaf("h1", &[], "What this storage does");
         page.leaf("p", &[("class", "work")], &line(results));
         interrupted(results, page);
-        disturbed(results, page);
-        claims(results, page);
-        answers(results, page);
+        numbers(results, page);
+        changes(results, page);
+        trust(results, page);
+    });
+}
+
+/// The six numbers as tiles, each a link to its group.
+fn numbers(results: &Results, page: &mut Markup) {
+    page.tag("ul", &[("class", "numbers")], |page| {
+        for number in headline::numbers(results) {
+            page.tag("li", &[], |page| {
+                page.tag("p", &[("class", "label")], |page| {
+                    super::verdicts::link(results, number.group, number.label, page);
+                });
+                page.tag("p", &[("class", "value")], |page| {
+                    page.leaf("b", &[], &number.value);
+                    if !number.span.is_empty() {
+                        page.text(" ");
+                        page.leaf("small", &[], &number.span);
+                    }
+                });
+                page.leaf("p", &[("class", "remark")], &number.remark);
+            });
+        }
+    });
+}
+
+fn changes(results: &Results, page: &mut Markup) {
+    let changes = headline::changes(results);
+    page.leaf("h2", &[], &format!("Settings of PostgreSQL {} that matter here", changes.version));
+    if !changes.first.is_empty() {
+        page.tag("ul", &[("class", "changes")], |page| {
+            for change in &changes.first {
+                page.tag("li", &[], |page| {
+                    page.leaf("b", &[("class", "factor")], &change.factor);
+                    page.tag("span", &[], |page| {
+                        page.leaf("code", &[], &change.line);
+                        page.leaf(
+                            "small",
+                            &[],
+                            &format!("{}; default {}", change.why, change.default),
+                        );
+                    });
+                });
+            }
+        });
+    }
+    if !changes.rest.is_empty() {
+        page.leaf("p", &[("class", "note")], &changes.rest);
+    }
+}
+
+fn trust(results: &Results, page: &mut Markup) {
+    let class = if results.warnings.is_empty() { "calm" } else { "alert" };
+    page.tag("p", &[("class", class)], |page| {
+        page.leaf("b", &[], "Trust: ");
+        page.text(&headline::trust(results));
+        if !results.warnings.is_empty() {
+            page.text(" ");
+            page.leaf("a", &[("href", "#warnings")], "Warnings");
+        }
     });
 }
 
@@ -39,90 +96,6 @@ fn interrupted(results: &Results, page: &mut Markup) {
     }
 }
 
-fn disturbed(results: &Results, page: &mut Markup) {
-    if results.warnings.is_empty() {
-        page.leaf("p", &[("class", "calm")], "Nothing was seen to disturb the figures.");
-        return;
-    }
-    page.tag("p", &[("class", "alert")], |page| {
-        page.leaf("b", &[], "Read with care. ");
-        let mut kinds: Vec<&str> = Vec::new();
-        for kind in results.warnings.iter().map(|warning| wording::warning(warning.kind)) {
-            if !kinds.contains(&kind) {
-                kinds.push(kind);
-            }
-        }
-        let number = wording::number_of(results.warnings.len(), "warning");
-        page.text(&format!("{}: ", kinds.join(", ")));
-        page.leaf("a", &[("href", "#warnings")], &number);
-        page.text(".");
-    });
-}
-
-fn claims(results: &Results, page: &mut Markup) {
-    if results.verdicts.is_empty() {
-        return;
-    }
-    page.leaf("h2", &[], "The claims");
-    page.leaf(
-        "p",
-        &[("class", "lead")],
-        &format!(
-            "Of {}: {}.",
-            wording::number_of(results.verdicts.len(), "claim"),
-            tally(&results.verdicts)
-        ),
-    );
-    page.tag("ul", &[("class", "claims")], |page| {
-        for (at, verdict) in results.verdicts.iter().enumerate() {
-            let (mark, word) = wording::outcome(verdict.outcome);
-            page.tag("li", &[("class", super::verdicts::class(verdict.outcome))], |page| {
-                page.tag("span", &[("class", "outcome")], |page| {
-                    page.leaf("span", &[("aria-hidden", "true")], mark);
-                    page.text(&format!(" {word}"));
-                });
-                page.leaf("a", &[("href", &format!("#v{at}"))], &verdict.claim);
-            });
-        }
-    });
-}
-
-/// The best of each group, under the question of its experiment.
-fn answers(results: &Results, page: &mut Markup) {
-    let best = best::all(results);
-    if best.is_empty() {
-        return;
-    }
-    page.leaf("h2", &[], "The best, question by question");
-    for (e, experiment) in results.experiments.iter().enumerate() {
-        let of_this: Vec<&Best<'_>> = best.iter().filter(|best| best.place.0 == e).collect();
-        if of_this.is_empty() {
-            continue;
-        }
-        page.tag("h3", &[("class", "ask")], |page| {
-            page.leaf("a", &[("href", &format!("#{}", experiment_id(e)))], &experiment.title)
-        });
-        page.tag("dl", &[("class", "best")], |page| {
-            of_this.iter().for_each(|best| answer(best, page))
-        });
-    }
-}
-
-fn answer(best: &Best<'_>, page: &mut Markup) {
-    page.tag("div", &[], |page| {
-        page.tag("dt", &[], |page| {
-            page.leaf("a", &[("href", &format!("#{}", group_id(best.place)))], &best.group.title)
-        });
-        page.tag("dd", &[], |page| {
-            let (name, figure) = best.headline();
-            page.leaf("b", &[], name);
-            page.text(" ");
-            page.leaf("span", &[("class", "figure")], figure);
-            page.leaf("small", &[], &best.remark);
-        });
-    });
-}
-
 /// Writes the warnings with their remedies.
 pub(super) fn warnings(results: &Results, page: &mut Markup) {
     if results.warnings.is_empty() {
@@ -130,27 +103,28 @@ pub(super) fn warnings(results: &Results, page: &mut Markup) {
     }
     page.tag("section", &[("id", "warnings"), ("aria-labelledby", "warnings-title")], |page| {
         page.leaf("h2", &[("id", "warnings-title")], "Warnings");
-        page.tag("ul", &[("class", "warnings")], |page| {
-            for warning in &results.warnings {
-                page.tag("li", &[], |page| write_warning(results, warning, page));
-            }
-        });
+        for doubts in wording::doubts(&results.warnings) {
+            page.tag("details", &[("class", "item doubt")], |page| {
+                page.tag("summary", &[], |page| {
+                    page.leaf("b", &[], &doubts.title());
+                    page.leaf("span", &[("class", "remedy")], &doubts.remedies().join("; "));
+                });
+                page.tag("ul", &[("class", "warnings")], |page| {
+                    for warning in &doubts.warnings {
+                        page.tag("li", &[], |page| write_warning(results, warning, page));
+                    }
+                });
+            });
+        }
     });
 }
 
 fn write_warning(results: &Results, warning: &Warning, page: &mut Markup) {
-    page.tag("p", &[], |page| {
-        page.leaf("b", &[], wording::warning(warning.kind));
-        page.text(" ");
-        if let Some(group) = &warning.group {
-            super::verdicts::evidence(results, group, page);
-        }
-    });
-    page.leaf("p", &[], &warning.message);
-    page.tag("p", &[("class", "remedy")], |page| {
-        page.leaf("b", &[], "Remedy: ");
-        page.text(&warning.remedy);
-    });
+    if let Some(group) = &warning.group {
+        super::verdicts::link(results, group, group, page);
+        page.text(": ");
+    }
+    page.text(&warning.message);
 }
 
 /// Writes what the run was made on.
@@ -164,6 +138,7 @@ pub(super) fn environment(results: &Results, page: &mut Markup) {
                 page.leaf("p", &[], "Nothing was recorded.");
                 return;
             }
+            how(page);
             page.tag("dl", &[("class", "facts")], |page| {
                 for fact in &results.environment {
                     page.tag("div", &[], |page| {
@@ -172,7 +147,6 @@ pub(super) fn environment(results: &Results, page: &mut Markup) {
                     });
                 }
             });
-            how(page);
         },
     );
 }
@@ -183,9 +157,10 @@ fn how(page: &mut Markup) {
     page.leaf(
         "p",
         &[("class", "question")],
-        "Contestants of a group did the same work in turns. A figure is the median over the turns; the line over a bar \
-         is an interval that encloses the true median with 95 %, where there were turns enough, and the dots are the \
-         turns. A contestant is called faster or slower only where the interval of the ratios of neighbouring turns \
-         lies wholly on one side of 1; else no difference was seen, which is not the same as none.",
+        "All rows of a group did the same work, in turns. A figure is the median of the turns. The line over a bar is \
+         the interval of the true median, at 95 % confidence where there were enough turns; the dots are the turns. A \
+         row is called faster or slower only where the whole interval of the ratios between turns side by side is on \
+         one side of 1. Otherwise no difference was seen, which does not prove that there is none. Cached: all of the \
+         files in the page cache; cold: none of them. To print a table or chart that is folded away, open it first.",
     );
 }

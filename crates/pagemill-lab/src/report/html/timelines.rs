@@ -33,12 +33,13 @@ pub(super) fn write(group: &Group, page: &mut Markup) {
         return;
     }
     let scales = scales(&followed);
-    page.leaf("h4", &[], "Device and processors over one turn");
-    key(page);
-    page.tag("div", &[("class", "timelines")], |page| {
-        for (cell, moments) in &followed {
-            picture(&cell.name, moments, &scales, page);
-        }
+    super::page::fold(page, "Device and processors over one turn", |page| {
+        key(page);
+        page.tag("div", &[("class", "timelines")], |page| {
+            for (cell, moments) in &followed {
+                picture(&cell.name, moments, &scales, page);
+            }
+        });
     });
     let rows: Vec<Vec<Field>> = followed.iter().map(|(cell, moments)| row(cell, moments)).collect();
     let header = [

@@ -1,6 +1,7 @@
-//! The claims of the documents as cards: what was claimed, what was measured here, whether it holds, and why.
+//! The claims of the messages, a line each: whether it holds, what was claimed; below it, folded away, what was measured.
 //!
-//! Invariant: the outcome is told by a mark and words, the colour only repeats it.
+//! Invariants: the outcome is told by a mark and words, the color only repeats it; what a model showed stands apart from what
+//! was seen on this storage.
 
 use crate::report::wording;
 use crate::results::{Outcome, Results, Verdict};
@@ -8,43 +9,73 @@ use crate::results::{Outcome, Results, Verdict};
 use super::group_id;
 use super::markup::Markup;
 
-/// Writes the cards.
+/// Writes the claims.
 pub(super) fn write(results: &Results, page: &mut Markup) {
     if results.verdicts.is_empty() {
         return;
     }
     page.tag("section", &[("id", "claims"), ("aria-labelledby", "claims-title")], |page| {
-        page.leaf("h2", &[("id", "claims-title")], "The claims, one by one");
-        page.tag("div", &[("class", "cards")], |page| {
-            for (at, verdict) in results.verdicts.iter().enumerate() {
-                card(results, at, verdict, page);
+        page.leaf("h2", &[("id", "claims-title")], "The claims");
+        page.leaf(
+            "p",
+            &[("class", "question")],
+            "What was said about these calls on PostgreSQL's mailing lists, and whether this run confirms it.",
+        );
+        for (model, part) in wording::by_model(&results.verdicts) {
+            page.leaf("h3", &[], &wording::measured_on(model));
+            let tally = wording::tally(part.iter().map(|(_, verdict)| *verdict));
+            let apart = if model.is_some() { " These say nothing about this storage." } else { "" };
+            page.leaf("p", &[("class", "lead")], &format!("{tally}{apart}"));
+            for (at, verdict) in part {
+                claim(results, at, verdict, page);
             }
-        });
+        }
     });
 }
 
-fn card(results: &Results, at: usize, verdict: &Verdict, page: &mut Markup) {
+fn claim(results: &Results, at: usize, verdict: &Verdict, page: &mut Markup) {
     let (mark, word) = wording::outcome(verdict.outcome);
-    let class = format!("card {}", class(verdict.outcome));
-    page.tag("article", &[("class", &class), ("id", &format!("v{at}"))], |page| {
-        page.tag("p", &[("class", "outcome")], |page| {
-            page.leaf("span", &[("aria-hidden", "true")], mark);
-            page.text(&format!(" {word}"));
-        });
-        page.leaf("h3", &[], &verdict.claim);
-        page.leaf("p", &[("class", "document")], &verdict.document);
-        page.tag("dl", &[], |page| {
-            part("Measured here", &verdict.measured, page);
-            part("Why", &verdict.why, page);
-        });
-        if !verdict.evidence.is_empty() {
-            page.tag("p", &[("class", "evidence")], |page| {
-                page.text("See ");
-                for (at, place) in verdict.evidence.iter().enumerate() {
-                    page.text(if at > 0 { ", " } else { "" });
-                    evidence(results, place, page);
+    let class = format!("item claim {}", class(verdict.outcome));
+    page.tag("details", &[("class", &class), ("id", &format!("v{at}"))], |page| {
+        page.tag("summary", &[], |page| {
+            page.tag("span", &[("class", "outcome")], |page| {
+                page.leaf("span", &[("aria-hidden", "true")], mark);
+                page.text(&format!(" {word}"));
+            });
+            page.tag("span", &[("class", "text")], |page| {
+                page.text(&verdict.claim);
+                if !verdict.differs.is_empty() {
+                    page.leaf("small", &[], &verdict.differs);
                 }
             });
+        });
+        page.tag("dl", &[], |page| {
+            part("Measured", &verdict.measured, page);
+            part("Why", &verdict.why, page);
+            page.leaf("dt", &[], "Claimed in");
+            page.tag("dd", &[], |page| message(verdict, page));
+        });
+        evidence(results, verdict, page);
+    });
+}
+
+/// The message, as a link where the archive has it.
+fn message(verdict: &Verdict, page: &mut Markup) {
+    match wording::link(verdict) {
+        Some(link) => page.leaf("a", &[("href", link), ("rel", "noreferrer")], &verdict.document),
+        None => page.text(&verdict.document),
+    }
+}
+
+fn evidence(results: &Results, verdict: &Verdict, page: &mut Markup) {
+    if verdict.evidence.is_empty() {
+        return;
+    }
+    page.tag("p", &[("class", "evidence")], |page| {
+        page.text("See ");
+        for (at, place) in verdict.evidence.iter().enumerate() {
+            page.text(if at > 0 { ", " } else { "" });
+            link(results, place, place, page);
         }
     });
 }
@@ -56,11 +87,11 @@ fn part(label: &str, text: &str, page: &mut Markup) {
     }
 }
 
-/// A group by its `experiment/group`, as a link where it is on the page.
-pub(super) fn evidence(results: &Results, place: &str, page: &mut Markup) {
+/// A text that leads to a group, named as `experiment/group`, where it is on the page.
+pub(super) fn link(results: &Results, place: &str, text: &str, page: &mut Markup) {
     match find(results, place) {
-        Some(found) => page.leaf("a", &[("href", &format!("#{}", group_id(found)))], place),
-        None => page.text(place),
+        Some(found) => page.leaf("a", &[("href", &format!("#{}", group_id(found)))], text),
+        None => page.text(text),
     }
 }
 

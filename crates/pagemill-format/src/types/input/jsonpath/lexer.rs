@@ -303,7 +303,7 @@ impl<'a> Lexer<'a> {
         }
         let character = char::from_u32(code);
         let character = character.ok_or_else(|| InputError::new("invalid Unicode code point"))?;
-        push_character(character, self.context, out)
+        push_character(character, self.context, None, out)
     }
 }
 

@@ -4,9 +4,8 @@
 //! another (see [`crate::types::jsonpath`] for the layout). What is an expression and what a
 //! predicate is kept apart as in the server's grammar, so that each may stand only where it may there.
 //!
-//! Two things differ. Nesting is limited to [`MAX_NESTING`], where the server's limit is its stack, some
-//! thousands of levels. And the pattern of `like_regex` is not looked at, as it takes the server's own
-//! library to say whether it is one: the server would, and complains when such a path is used.
+//! One thing differs: nesting is limited to [`MAX_NESTING`], where the server's limit is its stack, some thousands of
+//! levels. The pattern of `like_regex` is checked as the server does it, and refused where only a server can judge it.
 //!
 //! Source: `src/backend/utils/adt/jsonpath_gram.y`, `flattenJsonPathParseItem` in `jsonpath.c`,
 //! PostgreSQL 14 to 18.
@@ -17,6 +16,9 @@ mod keyword;
 mod lexer;
 mod number;
 mod parser;
+mod pattern;
+mod pattern_lexer;
+mod pattern_size;
 mod writer;
 
 use super::InputError;

@@ -12,6 +12,7 @@ use super::MAX_NESTING;
 use super::item::{Chain, Item, kind};
 use super::keyword::Keyword;
 use super::lexer::{Lexer, Token};
+use super::pattern::{self, QUOTE};
 use crate::ids::PgVersion;
 
 /// A path.
@@ -225,6 +226,7 @@ impl Parser<'_> {
             self.advance()?;
             flags = regex_flags(&self.require_string()?)?;
         }
+        pattern::check(&pattern, flags, self.lexer.context())?;
         Ok(Item::LikeRegex { operand, pattern, flags })
     }
 
@@ -339,7 +341,6 @@ fn negate(payload: &mut [u8]) {
 
 fn regex_flags(text: &[u8]) -> Result<u32, InputError> {
     const WHITE_SPACE: u32 = 8;
-    const QUOTE: u32 = 16;
     let mut flags = 0;
     for letter in text {
         flags |= match letter {

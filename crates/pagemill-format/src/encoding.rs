@@ -14,11 +14,13 @@
 //! Invariants: every target is ASCII-safe, so a whole row can be converted after COPY escaped it
 //! as long as delimiter, quote and NULL string are ASCII; a failed conversion leaves the output as it was.
 
-use pagemill_format::encoding_names::ENCODING_NAMES;
+use crate::encoding_names::ENCODING_NAMES;
 use std::fmt::Write as _;
 
 use memchr::memchr;
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use thiserror::Error;
 
@@ -171,6 +173,41 @@ pub fn stored_text(id: i32, text: &[u8]) -> Option<Vec<u8>> {
         None => stored.extend_from_slice(text),
     }
     Some(stored)
+}
+
+/// A character as a database of the encoding with this number stores it.
+///
+/// # Errors
+/// [`EncodingError::NoEquivalent`] when the encoding does not have it, [`EncodingError::Unsupported`] when nothing is
+/// known here of the characters of that encoding.
+pub fn stored_character(id: i32, character: char) -> Result<Vec<u8>, EncodingError> {
+    static STORED: [OnceLock<Option<StoredCharacters>>; LAST_SERVER_ENCODING + 1] =
+        [const { OnceLock::new() }; LAST_SERVER_ENCODING + 1];
+    let utf8 = || character.encode_utf8(&mut [0; 4]).as_bytes().to_vec();
+    let to = encoding_name(id).ok_or(EncodingError::UnknownNumber { id })?;
+    if character.is_ascii() || to == "UTF8" {
+        return Ok(utf8());
+    }
+    let number = usize::try_from(id).ok().and_then(|number| STORED.get(number));
+    let table = number.and_then(|table| table.get_or_init(|| stored_characters(to)).as_ref());
+    let table = table.ok_or(EncodingError::Unsupported { from: "UTF8", to })?;
+    table.get(&u32::from(character)).cloned().ok_or_else(|| EncodingError::NoEquivalent {
+        from: "UTF8",
+        to,
+        bytes: hexadecimal(&utf8()),
+    })
+}
+
+/// The bytes of each character beyond ASCII, by its number.
+type StoredCharacters = HashMap<u32, Vec<u8>>;
+
+fn stored_characters(name: &str) -> Option<StoredCharacters> {
+    if let Some(planes) = EucPlanes::of(name) {
+        return Some(planes.all().map(|(unit, bytes)| (unit.into(), bytes)).collect());
+    }
+    let upper = encoding_tables::upper_half(name)?;
+    let units = upper.iter().zip(0x80..=u8::MAX).filter(|&(&unit, _)| unit != 0);
+    Some(units.map(|(&unit, byte)| (unit.into(), vec![byte])).collect())
 }
 
 /// The name of the encoding with this number, client-only ones included.
@@ -508,7 +545,7 @@ fn invalid(encoding: &'static str, bytes: &[u8]) -> EncodingError {
 }
 
 /// Bytes as an error message of PostgreSQL shows them.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+pub fn hexadecimal(bytes: &[u8]) -> String {
     let mut text = String::new();
     for (place, byte) in bytes.iter().take(MOST_BYTES_SHOWN).enumerate() {
         let space = if place == 0 { "" } else { " " };

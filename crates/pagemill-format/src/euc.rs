@@ -60,12 +60,25 @@ impl EucPlanes {
     }
 
     fn sequence(&self, unit: u16) -> Option<Vec<u8>> {
-        let pairs = || EUC_BYTES.flat_map(|row| EUC_BYTES.map(move |column| [row, column]));
-        let katakana = EUC_BYTES.map(|byte| vec![0x8e, byte]);
-        let long = pairs().map(|[row, column]| vec![0x8f, row, column]);
-        let mut all = pairs().map(Vec::from).chain(katakana).chain(long);
-        all.find(|sequence| unit != 0 && self.character(sequence) == Some(unit))
+        sequences().find(|sequence| unit != 0 && self.character(sequence) == Some(unit))
     }
+
+    /// All characters with their sequences; where one has several, the shorter ones come last.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u16, Vec<u8>)> {
+        let all: Vec<_> = sequences().collect();
+        all.into_iter().rev().filter_map(|sequence| match self.character(&sequence)? {
+            0 => None,
+            unit => Some((unit, sequence)),
+        })
+    }
+}
+
+/// All that may be sequences of one encoding or another, the shorter ones first.
+fn sequences() -> impl Iterator<Item = Vec<u8>> {
+    let pairs = || EUC_BYTES.flat_map(|row| EUC_BYTES.map(move |column| [row, column]));
+    let katakana = EUC_BYTES.map(|byte| vec![0x8e, byte]);
+    let long = pairs().map(|[row, column]| vec![0x8f, row, column]);
+    pairs().map(Vec::from).chain(katakana).chain(long)
 }
 
 fn well_formed(plane: &Plane, row: u8, column: u8) -> Option<u16> {

@@ -16,21 +16,22 @@ const BLOCK: usize = 64;
 const SMALL_BLOCK: usize = 16;
 
 /// The question asked of each byte; implementations must be branch-free to be turned into vectors.
-pub(crate) trait ByteTest: Copy {
+pub trait ByteTest: Copy {
     /// Whether the format treats this byte specially.
     fn is_special(self, byte: u8) -> bool;
 }
 
 /// A byte test, its table for short values, and what the processor can do.
 #[derive(Clone, Debug)]
-pub(crate) struct ByteScan<T> {
+pub struct ByteScan<T> {
     test: T,
     table: Box<[bool; 256]>,
     arch: Arch,
 }
 
 impl<T: ByteTest> ByteScan<T> {
-    pub(crate) fn new(test: T) -> Self {
+    /// A scan for the bytes of a test.
+    pub fn new(test: T) -> Self {
         let mut table = Box::new([false; 256]);
         for (byte, special) in (0..=u8::MAX).zip(table.iter_mut()) {
             *special = test.is_special(byte);
@@ -40,13 +41,13 @@ impl<T: ByteTest> ByteScan<T> {
 
     /// Whether this byte is special.
     #[inline]
-    pub(crate) fn is_special(&self, byte: u8) -> bool {
+    pub fn is_special(&self, byte: u8) -> bool {
         self.table[usize::from(byte)]
     }
 
     /// Whether no byte is special.
     #[inline]
-    pub(crate) fn is_clean(&self, bytes: &[u8]) -> bool {
+    pub fn is_clean(&self, bytes: &[u8]) -> bool {
         if bytes.len() < SMALL_BLOCK {
             return !bytes.iter().fold(false, |hit, &byte| hit | self.is_special(byte));
         }
@@ -54,7 +55,7 @@ impl<T: ByteTest> ByteScan<T> {
     }
 
     /// How many bytes are special.
-    pub(crate) fn count(&self, bytes: &[u8]) -> usize {
+    pub fn count(&self, bytes: &[u8]) -> usize {
         // Counting in bytes keeps the loop narrow; a block is too short to overflow one.
         let in_block = |block: &[u8]| {
             block.iter().fold(0u8, |count, &byte| count + u8::from(self.test.is_special(byte)))
@@ -64,7 +65,7 @@ impl<T: ByteTest> ByteScan<T> {
 
     /// Length of the longest prefix without a special byte.
     #[inline]
-    pub(crate) fn clean_prefix(&self, bytes: &[u8]) -> usize {
+    pub fn clean_prefix(&self, bytes: &[u8]) -> usize {
         let skipped = if bytes.len() < SMALL_BLOCK { 0 } else { self.first_hit_block(bytes) };
         let rest = bytes.get(skipped..).unwrap_or_default();
         let found = rest.iter().position(|&byte| self.is_special(byte));
@@ -72,7 +73,7 @@ impl<T: ByteTest> ByteScan<T> {
     }
 
     /// Length of the longest suffix without a special byte.
-    pub(crate) fn clean_suffix(&self, bytes: &[u8]) -> usize {
+    pub fn clean_suffix(&self, bytes: &[u8]) -> usize {
         let dirty = |block: &&[u8]| any_special(self.test, block);
         let clean = BLOCK * bytes.rchunks_exact(BLOCK).take_while(|block| !dirty(block)).count();
         let rest = bytes.get(..bytes.len() - clean).unwrap_or_default();
