@@ -86,7 +86,12 @@ pub fn complain(message: impl fmt::Display) {
 fn complain_in_lines(message: impl fmt::Display) {
     use std::io::Write as _;
     let message = message.to_string();
-    let lines: Vec<String> = message.lines().map(|line| printable(line.as_bytes())).collect();
+    // A row in a context keeps its tabs, as a server shows it.
+    let shown = |line: &str| {
+        let cells: Vec<_> = line.split('\t').map(|cell| printable(cell.as_bytes())).collect();
+        cells.join("\t")
+    };
+    let lines: Vec<String> = message.lines().map(shown).collect();
     // A reader of standard error that went away cannot be told.
     let _ = std::io::stderr().write_all(format!("pagemill: {}\n", lines.join("\n")).as_bytes());
 }

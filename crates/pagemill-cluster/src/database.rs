@@ -56,9 +56,12 @@ pub(crate) mod catalog {
     // Read when rows are to be loaded, and not kept.
     pub(crate) const PG_OPCLASS: Oid = Oid(2616);
     pub(crate) const PG_TRIGGER: Oid = Oid(2620);
+    pub(crate) const PG_PARTITIONED_TABLE: Oid = Oid(3350);
+    pub(crate) const PG_ATTRDEF: Oid = Oid(2604);
+    pub(crate) const PG_DEPEND: Oid = Oid(2608);
+    pub(crate) const PG_SEQUENCE: Oid = Oid(2224);
 
     // Read for the partitions of a table, and not kept.
-    pub(crate) const PG_PARTITIONED_TABLE: Oid = Oid(3350);
 
     // Changed when databases are made and dropped.
     pub(crate) const PG_SHDEPEND: Oid = Oid(1214);

@@ -23,7 +23,8 @@ use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
 use crate::relation::{ClassRow, Persistence, Relation, RelationKind};
 
-/// `TRIGGER_TYPE_INSERT` and `TRIGGER_TYPE_TRUNCATE` of `tgtype`.
+/// `TRIGGER_TYPE_ROW`, `TRIGGER_TYPE_INSERT` and `TRIGGER_TYPE_TRUNCATE` of `tgtype`.
+const FOR_EACH_ROW: i16 = 1;
 const ON_INSERT: i16 = 1 << 2;
 const ON_TRUNCATE: i16 = 1 << 5;
 /// `INDOPTION_DESC` and `INDOPTION_NULLS_FIRST`.
@@ -98,17 +99,23 @@ pub enum Collation {
 }
 
 impl Database {
-    /// What new rows of a table have to keep to; with `truncate`, old ones are removed first.
+    /// What new rows of a table have to keep to; with `truncate`, old ones are removed first. Of a partition that gets
+    /// its rows from the table above (`is_routed`), triggers for statements and policies do not matter.
     ///
     /// # Errors
     /// [`Error::Refused`] for a table that rows cannot be loaded into, with what stands in the way and what to do.
-    pub fn insert_rules(&self, relation: &Relation, truncate: bool) -> Result<InsertRules> {
+    pub fn insert_rules(
+        &self,
+        relation: &Relation,
+        truncate: bool,
+        is_routed: bool,
+    ) -> Result<InsertRules> {
         check_kind(self, relation)?;
         check_columns(relation)?;
         let checks = self.check_constraints(relation, truncate)?;
-        self.check_triggers(relation, truncate)?;
+        self.check_triggers(relation, truncate, is_routed)?;
         let (options, has_policies) = self.class_options(relation.class.oid)?;
-        if has_policies {
+        if has_policies && !is_routed {
             return Err(refused(relation, "row security is enabled for it", "use COPY"));
         }
         let number = |name: &str| -> Option<usize> {
@@ -125,6 +132,25 @@ impl Database {
             toast,
             checks,
         })
+    }
+
+    /// Asks whether rows can be given to the partitions of a table without a server.
+    ///
+    /// # Errors
+    /// As [`insert_rules`](Self::insert_rules).
+    pub fn check_partitioned(
+        &self,
+        relation: &Relation,
+        truncate: bool,
+        is_routed: bool,
+    ) -> Result<()> {
+        check_columns(relation)?;
+        self.check_constraints(relation, truncate)?;
+        self.check_triggers(relation, truncate, is_routed)?;
+        if !is_routed && self.class_options(relation.class.oid)?.1 {
+            return Err(refused(relation, "row security is enabled for it", "use COPY"));
+        }
+        Ok(())
     }
 
     /// What compresses values of columns that do not say it (`default_toast_compression`).
@@ -192,9 +218,17 @@ impl Database {
     fn check_constraints(&self, relation: &Relation, truncate: bool) -> Result<Vec<Check>> {
         let mut found = Vec::new();
         let mut checks = Vec::new();
-        let wanted = ["conrelid", "contype", "conname", "confrelid", "conbin"];
+        let mut wanted = vec!["conrelid", "contype", "conname", "confrelid", "conbin"];
+        // From 18 on a constraint may be `NOT ENFORCED`: a server does not look at it either.
+        let may_be_off = self.cluster().version() >= pagemill_format::PgVersion::V18;
+        if may_be_off {
+            wanted.push("conenforced");
+        }
         self.scan_any(catalog::PG_CONSTRAINT, &wanted, |row| {
             let (table, kind) = (row.oid(0)?, row.byte(1)?);
+            if may_be_off && row.byte(5)? == 0 {
+                return Ok(());
+            }
             if table == relation.class.oid || row.oid(3)? == relation.class.oid {
                 found.push((table, kind, row.name(2)?, stored_tree(row, 4)?));
             }
@@ -243,12 +277,15 @@ impl Database {
     }
 
     /// Triggers of users that would fire. Those of foreign keys are told by their constraints.
-    fn check_triggers(&self, relation: &Relation, truncate: bool) -> Result<()> {
-        let events = if truncate { ON_INSERT | ON_TRUNCATE } else { ON_INSERT };
+    fn check_triggers(&self, relation: &Relation, truncate: bool, is_routed: bool) -> Result<()> {
+        let on_truncate = if truncate { ON_TRUNCATE } else { 0 };
         let mut found = None;
         let wanted = ["tgrelid", "tgname", "tgtype", "tgenabled", "tgisinternal"];
         self.scan_any(catalog::PG_TRIGGER, &wanted, |row| {
-            let fires = row.byte(3)? != b'D' && row.i16(2)? & events != 0 && row.byte(4)? == 0;
+            let events = row.i16(2)?;
+            let on_insert = events & ON_INSERT != 0 && (!is_routed || events & FOR_EACH_ROW != 0);
+            let is_on = row.byte(3)? != b'D' && row.byte(4)? == 0;
+            let fires = is_on && (on_insert || events & on_truncate != 0);
             if row.oid(0)? == relation.class.oid && fires {
                 found = Some(row.name(1)?);
             }
@@ -317,9 +354,6 @@ impl Database {
                 true => "is over an expression, which only a server can evaluate",
             }));
         }
-        if !row.is_immediate {
-            return Err(no("is deferrable"));
-        }
         let keys = (0..row.key_count).map(|at| {
             self.key_column(row, at).map_err(|why| match why {
                 Why::Reason(reason) => no(&reason),
@@ -361,7 +395,7 @@ impl Database {
     }
 
     /// A built-in operator class and the type it is for.
-    fn operator_class(&self, oid: Oid) -> Result<(String, Oid), Why> {
+    pub(crate) fn operator_class(&self, oid: Oid) -> Result<(String, Oid), Why> {
         let mut found = None;
         self.scan_any(catalog::PG_OPCLASS, &["oid", "opcname", "opcintype"], |row| {
             if row.oid(0)? == oid {
@@ -392,7 +426,7 @@ impl Database {
         })
     }
 
-    fn collation(&self, oid: Oid) -> Result<Collation, Why> {
+    pub(crate) fn collation(&self, oid: Oid) -> Result<Collation, Why> {
         /// `default`, `C` and `POSIX` of `pg_collation`.
         const DEFAULT: Oid = Oid(100);
         const BYTES: [Oid; 2] = [Oid(950), Oid(951)];
@@ -458,7 +492,7 @@ impl Database {
 }
 
 /// Why an index cannot be built: something about it, or a failure on the way.
-enum Why {
+pub(crate) enum Why {
     Reason(String),
     Failure(Error),
 }
@@ -495,7 +529,6 @@ struct BuildRow {
     key_count: usize,
     is_unique: bool,
     is_valid: bool,
-    is_immediate: bool,
     has_expression: bool,
     has_predicate: bool,
     nulls_not_distinct: bool,
@@ -505,14 +538,13 @@ struct BuildRow {
 }
 
 impl BuildRow {
-    const SOURCE: [&'static str; 14] = [
+    const SOURCE: [&'static str; 13] = [
         "indexrelid",
         "indrelid",
         "indisunique",
         "indisvalid",
         "indisready",
         "indislive",
-        "indimmediate",
         "indnkeyatts",
         "indkey",
         "indcollation",
@@ -528,21 +560,20 @@ impl BuildRow {
             oid: row.oid(0)?,
             is_unique: row.byte(2)? != 0,
             is_valid: valid,
-            is_immediate: row.byte(6)? != 0,
-            key_count: usize::try_from(row.i16(7)?).unwrap_or(0),
-            columns: crate::index::vector(row.raw(8))?,
-            collations: crate::index::oid_vector(row.raw(9))?,
-            operator_classes: crate::index::oid_vector(row.raw(10))?,
-            options: crate::index::vector(row.raw(11))?,
-            has_expression: row.raw(12).is_some(),
-            has_predicate: row.raw(13).is_some(),
-            nulls_not_distinct: since_15 && row.byte(14)? != 0,
+            key_count: usize::try_from(row.i16(6)?).unwrap_or(0),
+            columns: crate::index::vector(row.raw(7))?,
+            collations: crate::index::oid_vector(row.raw(8))?,
+            operator_classes: crate::index::oid_vector(row.raw(9))?,
+            options: crate::index::vector(row.raw(10))?,
+            has_expression: row.raw(11).is_some(),
+            has_predicate: row.raw(12).is_some(),
+            nulls_not_distinct: since_15 && row.byte(13)? != 0,
         })
     }
 }
 
 /// The position of a column by its number; one of the system's (never a key here) has none.
-fn position(number: i16) -> usize {
+pub(crate) fn position(number: i16) -> usize {
     usize::try_from(number).map_or(usize::MAX, |number| number.wrapping_sub(1))
 }
 
@@ -551,35 +582,22 @@ fn check_kind(database: &Database, relation: &Relation) -> Result<()> {
     let server = "use COPY on a running server";
     match class.kind {
         RelationKind::Table => {}
-        RelationKind::PartitionedTable => {
-            let why =
-                "it is partitioned, and which partition a row belongs to is for a server to say";
-            return Err(refused(relation, why, "detach the partitions and load each, or use COPY"));
-        }
         kind => {
             let article = if kind.name().starts_with('i') { "an" } else { "a" };
             return Err(refused(relation, &format!("it is {article} {}", kind.name()), server));
         }
     }
-    if class.is_partition {
-        let why = "it is a partition, whose bounds cannot be checked without a server";
-        return Err(refused(relation, why, "detach it, load, and attach it again, or use COPY"));
-    }
     if class.oid < FIRST_NORMAL_OID || class.shared {
         return Err(refused(relation, "it is a table of the system", "load your own tables only"));
     }
     match class.persistence {
-        Persistence::Permanent => {}
+        Persistence::Permanent | Persistence::Unlogged => {}
         Persistence::Temporary => {
             return Err(refused(
                 relation,
                 "it is temporary, left over from a session",
                 "create a table",
             ));
-        }
-        Persistence::Unlogged => {
-            let why = "it is unlogged, and an interrupted load would end in a crash recovery that empties it";
-            return Err(refused(relation, why, "ALTER TABLE … SET LOGGED first, or use COPY"));
         }
     }
     match database.is_heap(class.access_method)? {
@@ -592,7 +610,6 @@ fn check_columns(relation: &Relation) -> Result<()> {
     for column in relation.columns.iter().filter(|column| !column.dropped) {
         let what = match column {
             Column { generated: Generated::Stored | Generated::Virtual, .. } => "generated",
-            Column { is_identity: true, .. } => "an identity column",
             _ => continue,
         };
         let why = format!(

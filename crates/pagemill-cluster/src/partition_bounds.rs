@@ -2,7 +2,10 @@
 //!
 //! Sources: `PartitionBoundSpec` and `PartitionRangeDatum` in `src/include/nodes/parsenodes.h`, PostgreSQL 14 to 18.
 
+use std::cmp::Ordering;
+
 use pagemill_format::node_tree::{Const, Node, NodeStruct};
+use pagemill_format::types::order::ValueOrder;
 use pagemill_format::{Error as FormatError, Oid};
 
 /// The bound of a partition.
@@ -21,10 +24,10 @@ pub enum PartitionBound {
     },
     /// `WITH (MODULUS …, REMAINDER …)`.
     Hash {
-        /// By how much the hash is divided.
-        modulus: i32,
+        /// By how much the hash is divided, never 0.
+        modulus: u32,
         /// What is left over.
-        remainder: i32,
+        remainder: u32,
     },
 }
 
@@ -37,6 +40,52 @@ pub enum RangeDatum {
     Value(Const),
     /// `MAXVALUE`
     MaxValue,
+}
+
+/// One column of an end of a range, ready to be compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RangeLimit {
+    /// `MINVALUE`: before all values.
+    MinValue,
+    /// A value without its header.
+    Value(Vec<u8>),
+    /// `MAXVALUE`: behind all values.
+    MaxValue,
+}
+
+impl RangeDatum {
+    /// The value as it is compared.
+    ///
+    /// # Errors
+    /// When the value is null, or stored as no value can be.
+    pub fn limit(&self) -> Result<RangeLimit, FormatError> {
+        Ok(match self {
+            Self::MinValue => RangeLimit::MinValue,
+            Self::MaxValue => RangeLimit::MaxValue,
+            Self::Value(value) => match value.payload()? {
+                Some(payload) => RangeLimit::Value(payload.into_owned()),
+                None => return Err(corrupt("a null in a range")),
+            },
+        })
+    }
+}
+
+impl RangeLimit {
+    /// Which of two comes first, values by the order of the key's column.
+    pub fn compare(&self, other: &Self, order: &ValueOrder) -> Ordering {
+        match (self, other) {
+            (Self::Value(a), Self::Value(b)) => order.compare(a, b),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::MinValue => 0,
+            Self::Value(_) => 1,
+            Self::MaxValue => 2,
+        }
+    }
 }
 
 impl PartitionBound {
@@ -59,10 +108,10 @@ impl PartitionBound {
                 lower: range_data(spec, "lowerdatums")?,
                 upper: range_data(spec, "upperdatums")?,
             }),
-            Some(b'h') => Ok(Self::Hash {
-                modulus: spec.number("modulus")?,
-                remainder: spec.number("remainder")?,
-            }),
+            Some(b'h') => match (spec.number("modulus")?, spec.number("remainder")?) {
+                (0, _) => Err(corrupt("a modulus of 0")),
+                (modulus, remainder) => Ok(Self::Hash { modulus, remainder }),
+            },
             _ => Err(corrupt("a strategy that is none of l, r and h")),
         }
     }
@@ -142,6 +191,16 @@ mod tests {
         assert_eq!(bound, PartitionBound::Range { lower, upper });
         let text = spec(":strategy l :is_default true :modulus 0 :remainder 0");
         assert_eq!(PartitionBound::parse(text.as_bytes()).unwrap(), PartitionBound::Default);
+    }
+
+    #[test]
+    fn a_hash_has_a_modulus_that_can_divide() {
+        let hash = |modulus| {
+            let fields = format!(":strategy h :is_default false :modulus {modulus} :remainder 3");
+            PartitionBound::parse(spec(&fields).as_bytes())
+        };
+        assert_eq!(hash(4).unwrap(), PartitionBound::Hash { modulus: 4, remainder: 3 });
+        assert!(hash(0).is_err() && hash(-4).is_err());
     }
 
     #[test]

@@ -16,16 +16,15 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use pagemill_format::types::order::{Collation as TextOrder, EnumOrder, TextCollation, ValueOrder};
+use pagemill_format::types::order::{EnumOrder, TextCollation, ValueOrder};
 use pagemill_format::{Error as FormatError, Oid};
-use pagemill_sys::LocaleCollation;
 
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Damage, Error, Result};
-use crate::insert_rules::Collation;
-use crate::partition_bounds::{PartitionBound, RangeDatum};
+use crate::partition_bounds::{PartitionBound, RangeDatum, RangeLimit};
 use crate::relation::{ClassRow, RelationKind};
 use crate::system_table::Row;
+use crate::value_orders::text_collation;
 
 /// `anyenum`, which the operator class of enums is for.
 const ANY_ENUM: Oid = Oid(3500);
@@ -151,10 +150,7 @@ impl Database {
 
     fn text_order(&self, collation: Oid) -> Result<Option<TextCollation>> {
         match self.collation_of(collation) {
-            Ok(Collation::Bytes) => Ok(Some(TextCollation::C)),
-            Ok(Collation::Libc(locale)) => Ok(LocaleCollation::new(locale.as_bytes())
-                .ok()
-                .map(|order| TextCollation::Other(Arc::new(LibcOrder(order))))),
+            Ok(collation) => Ok(text_collation(Some(&collation)).ok()),
             Err(Error::Refused(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -224,7 +220,7 @@ impl Database {
     }
 
     /// The children of each parent, by OID; those that are being detached left out.
-    fn children(&self) -> Result<HashMap<Oid, Vec<Oid>>> {
+    pub(crate) fn children(&self) -> Result<HashMap<Oid, Vec<Oid>>> {
         let mut found: HashMap<Oid, Vec<Oid>> = HashMap::new();
         let wanted = ["inhparent", "inhrelid", "inhdetachpending"];
         self.scan(catalog::PG_INHERITS, &wanted, |row| {
@@ -339,19 +335,12 @@ fn sort_by_bounds(
 /// Where a partition stands among those of its table.
 enum Place {
     /// By the smallest value of a list, or by the lower bound of a range.
-    Values(Vec<Position>),
+    Values(Vec<RangeLimit>),
     /// By modulus and remainder.
-    Hash(i32, i32),
+    Hash(u32, u32),
     /// A list of nothing but null.
     Null,
     Default,
-}
-
-/// A value of a key's column, without its header.
-enum Position {
-    MinValue,
-    Value(Vec<u8>),
-    MaxValue,
 }
 
 impl Place {
@@ -360,7 +349,7 @@ impl Place {
             PartitionBound::Default => Ok(Self::Default),
             PartitionBound::Hash { modulus, remainder } => Ok(Self::Hash(*modulus, *remainder)),
             PartitionBound::Range { lower, .. } => {
-                Ok(Self::Values(lower.iter().map(Position::of).collect::<Result<_, _>>()?))
+                Ok(Self::Values(lower.iter().map(RangeDatum::limit).collect::<Result<_, _>>()?))
             }
             PartitionBound::List(values) => {
                 let mut payloads = Vec::with_capacity(values.len());
@@ -371,7 +360,8 @@ impl Place {
                     orders.first().map_or(Ordering::Equal, |order| order.compare(a, b))
                 };
                 let smallest = payloads.into_iter().min_by(compare);
-                Ok(smallest.map_or(Self::Null, |value| Self::Values(vec![Position::Value(value)])))
+                Ok(smallest
+                    .map_or(Self::Null, |value| Self::Values(vec![RangeLimit::Value(value)])))
             }
         }
     }
@@ -396,44 +386,6 @@ impl Place {
             Self::Null => 1,
             Self::Default => 2,
         }
-    }
-}
-
-impl Position {
-    fn of(datum: &RangeDatum) -> Result<Self, FormatError> {
-        Ok(match datum {
-            RangeDatum::MinValue => Self::MinValue,
-            RangeDatum::MaxValue => Self::MaxValue,
-            RangeDatum::Value(value) => match value.payload()? {
-                Some(payload) => Self::Value(payload.into_owned()),
-                None => {
-                    return Err(FormatError::corrupt("partition bound", 0, "a null in a range"));
-                }
-            },
-        })
-    }
-
-    fn compare(&self, other: &Self, order: &ValueOrder) -> Ordering {
-        match (self, other) {
-            (Self::Value(a), Self::Value(b)) => order.compare(a, b),
-            _ => self.rank().cmp(&other.rank()),
-        }
-    }
-
-    fn rank(&self) -> u8 {
-        match self {
-            Self::MinValue => 0,
-            Self::Value(_) => 1,
-            Self::MaxValue => 2,
-        }
-    }
-}
-
-struct LibcOrder(LocaleCollation);
-
-impl TextOrder for LibcOrder {
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        self.0.compare(a, b)
     }
 }
 

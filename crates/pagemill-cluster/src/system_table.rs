@@ -56,6 +56,10 @@ impl<'a> Row<'a> {
         Ok(i32::from_le_bytes(self.fixed(column)?))
     }
 
+    pub(crate) fn i64(&self, column: usize) -> Result<i64, FormatError> {
+        Ok(i64::from_le_bytes(self.fixed(column)?))
+    }
+
     pub(crate) fn f32(&self, column: usize) -> Result<f32, FormatError> {
         Ok(f32::from_le_bytes(self.fixed(column)?))
     }

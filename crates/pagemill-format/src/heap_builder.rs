@@ -13,8 +13,8 @@
 use crate::error::Result;
 use crate::ids::{BLOCK_SIZE, BlockBytes, BlockNumber, Tid};
 use crate::page::{LinePointerState, Page};
-use crate::page_builder::PageBuilder;
-use crate::tuple_builder::{CTID, TupleForm, TupleSize, TupleStamp, block_halves};
+use crate::page_builder::{PageBuilder, max_align};
+use crate::tuple_builder::{CTID, TupleForm, TupleSize, TupleStamp, block_halves, tid_bytes};
 use crate::tuple_data_builder::Row;
 
 /// What a heap is filled to, in percent, unless its `fillfactor` says otherwise.
@@ -76,6 +76,23 @@ impl<B: AsMut<[u8]>> HeapBuilder<B> {
         let tid = Tid { block, line_pointer };
         form.write(row, size, stamp, tid, room);
         Ok(Some(tid))
+    }
+
+    /// Adds a tuple that was formed before, as it is but for its place, which [`assign_blocks`] and this correct. `None` when
+    /// the buffer is full, and nothing was added.
+    pub fn add_formed(&mut self, tuple: &[u8]) -> Option<Tid> {
+        let needed = max_align(tuple.len()) + self.kept_free;
+        if self.last_page().is_none_or(|page| page.heap_free_space() < needed) && !self.begin_page()
+        {
+            return None;
+        }
+        let block = BlockNumber((self.pages - 1) as u32);
+        let mut page = self.last_page()?;
+        let (line_pointer, room) = page.reserve(tuple.len())?;
+        room.copy_from_slice(tuple);
+        let tid = Tid { block, line_pointer };
+        room.get_mut(CTID..CTID + 6)?.copy_from_slice(&tid_bytes(tid));
+        Some(tid)
     }
 
     #[inline]

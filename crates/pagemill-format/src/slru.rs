@@ -92,6 +92,21 @@ pub fn clog_position(xid: TransactionId) -> SlruPosition {
     SlruPosition { page: xid.0 / STATUSES_PER_PAGE, byte: (xid.0 % STATUSES_PER_PAGE / 4) as usize }
 }
 
+/// Bytes of a commit timestamp: the time, and the replication origin.
+pub const COMMIT_TIMESTAMP_BYTES: usize = 10;
+/// Transactions whose commit timestamps are on one page.
+pub const COMMIT_TIMESTAMPS_PER_PAGE: u32 = (BLOCK_SIZE / COMMIT_TIMESTAMP_BYTES) as u32;
+
+/// Where the commit timestamp of `xid` is, in `pg_commit_ts`.
+///
+/// Source: `src/backend/access/transam/commit_ts.c`, PostgreSQL 14 to 18.
+pub fn commit_timestamp_position(xid: TransactionId) -> SlruPosition {
+    SlruPosition {
+        page: xid.0 / COMMIT_TIMESTAMPS_PER_PAGE,
+        byte: (xid.0 % COMMIT_TIMESTAMPS_PER_PAGE) as usize * COMMIT_TIMESTAMP_BYTES,
+    }
+}
+
 /// The status of `xid` on `page`, the one [`clog_position`] names.
 #[inline]
 pub fn status_in_page(page: &BlockBytes, xid: TransactionId) -> TransactionStatus {

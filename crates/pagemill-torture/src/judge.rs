@@ -154,21 +154,24 @@ impl<'a> Judge<'a> {
     }
 
     fn printed(&self, cluster: &TestCluster) -> Result<Vec<u8>> {
-        cluster.copy_out(DATABASE, &format!("COPY {} TO STDOUT", self.kind.name))
+        cluster.copy_out(DATABASE, &format!("COPY (TABLE {}) TO STDOUT", self.kind.name))
     }
 
     /// Heaps, TOAST and indexes of the table and of `pg_class`, as `amcheck` sees them.
     fn check(&self, cluster: &TestCluster) -> Result<()> {
         let name = self.kind.name;
-        for table in [name, "pg_class"] {
-            let sql = format!("SELECT * FROM verify_heapam('{table}') LIMIT 3");
-            let found = cluster.psql(DATABASE, &sql)?;
-            ensure!(found.is_empty(), "{table}: {found}");
-        }
+        // Partitions are called as their table is, with a number behind.
+        let tables = format!(
+            "SELECT oid FROM pg_class WHERE relkind = 'r' AND (relname ~ '^{name}(_p[0-9])?$' OR oid = 'pg_class'::regclass)"
+        );
+        let heaps = format!(
+            "SELECT c.oid::regclass, h FROM ({tables}) c, LATERAL verify_heapam(c.oid::regclass) h LIMIT 3"
+        );
+        let found = cluster.psql(DATABASE, &heaps)?;
+        ensure!(found.is_empty(), "{found}");
         let indexes = format!(
-            "SELECT bt_index_parent_check(indexrelid, true) FROM pg_index WHERE indrelid IN \
-             ('pg_class'::regclass, '{name}'::regclass, \
-              (SELECT reltoastrelid FROM pg_class WHERE oid = '{name}'::regclass))"
+            "SELECT bt_index_parent_check(indexrelid, true) FROM pg_index WHERE indrelid IN ({tables}) \
+             OR indrelid IN (SELECT reltoastrelid FROM pg_class WHERE oid IN ({tables}) AND reltoastrelid <> 0)"
         );
         cluster.psql(DATABASE, &indexes).map(|_| ())
     }

@@ -17,6 +17,8 @@ enum Shape {
     Toasted,
     /// Both.
     All,
+    /// Partitions by range and by list, one below the other, with an index.
+    Partitioned,
 }
 
 /// One kind of load.
@@ -40,7 +42,7 @@ const fn kind(name: &'static str, shape: Shape, rows: (u32, u32), wal: bool) -> 
 }
 
 /// All of them.
-pub const KINDS: [Kind; 15] = [
+pub const KINDS: [Kind; 17] = [
     kind("logged_empty", Shape::Plain, (0, 900), true),
     kind("logged_filled", Shape::Plain, (700, 900), true),
     kind("logged_long", Shape::Plain, (300, 24_000), true),
@@ -54,6 +56,8 @@ pub const KINDS: [Kind; 15] = [
     kind("toasted_filled", Shape::Toasted, (40, 60), true),
     kind("toasted_no_wal_empty", Shape::Toasted, (0, 60), false),
     kind("toasted_no_wal_filled", Shape::Toasted, (40, 60), false),
+    kind("partitioned_filled", Shape::Partitioned, (700, 900), true),
+    kind("partitioned_no_wal_empty", Shape::Partitioned, (0, 900), false),
     Kind { truncate: true, ..kind("truncated", Shape::All, (80, 60), true) },
     Kind {
         truncate: true,
@@ -71,19 +75,38 @@ impl Kind {
     /// SQL that makes the table, with its old rows.
     pub fn setup(&self) -> String {
         let Self { name, .. } = self;
+        if self.shape == Shape::Partitioned {
+            return self.partitioned_setup();
+        }
         let columns = match self.shape {
             Shape::Plain => "(a int, b text)",
             Shape::Indexed => "(a int PRIMARY KEY, b text COLLATE \"C\", c timestamptz)",
             Shape::Toasted => "(a int, b text)",
-            Shape::All => "(a int PRIMARY KEY, b text, c numeric)",
+            Shape::All | Shape::Partitioned => "(a int PRIMARY KEY, b text, c numeric)",
         };
         let indexes = match self.shape {
             Shape::Indexed => format!("CREATE INDEX ON {name} (b); CREATE INDEX ON {name} (c, a);"),
             Shape::All => format!("CREATE INDEX ON {name} (c);"),
-            Shape::Plain | Shape::Toasted => String::new(),
+            Shape::Plain | Shape::Toasted | Shape::Partitioned => String::new(),
         };
         let rows = self.rows(1, self.old);
         format!("CREATE TABLE {name} {columns}; {indexes} INSERT INTO {name} {rows};")
+    }
+
+    /// Rows in ascending order are in the order of the partitions, so that one behind the other they are the table.
+    fn partitioned_setup(&self) -> String {
+        let Self { name, .. } = self;
+        let rows = self.rows(1, self.old);
+        format!(
+            "CREATE TABLE {name} (a int PRIMARY KEY, b text) PARTITION BY RANGE (a); \
+             CREATE TABLE {name}_p1 PARTITION OF {name} FOR VALUES FROM (MINVALUE) TO (400); \
+             CREATE TABLE {name}_p2 (b text, a int NOT NULL); \
+             ALTER TABLE {name} ATTACH PARTITION {name}_p2 FOR VALUES FROM (400) TO (1000); \
+             CREATE TABLE {name}_p3 PARTITION OF {name} FOR VALUES FROM (1000) TO (1300) PARTITION BY RANGE (a); \
+             CREATE TABLE {name}_p4 PARTITION OF {name}_p3 FOR VALUES FROM (1000) TO (1200); \
+             CREATE TABLE {name}_p5 PARTITION OF {name}_p3 FOR VALUES FROM (1200) TO (1300); \
+             CREATE TABLE {name}_p6 PARTITION OF {name} DEFAULT; INSERT INTO {name} {rows};"
+        )
     }
 
     /// The query of the rows with these numbers.
@@ -91,7 +114,7 @@ impl Kind {
         let moved = "CASE WHEN i % 3 = 0 THEN (SELECT string_agg(md5((i * 1000 + j)::text), '') \
                      FROM generate_series(1, 100) j) ELSE 'short ' || i END";
         let columns = match self.shape {
-            Shape::Plain => "i, 'row ' || i || repeat('x', i % 50)".into(),
+            Shape::Plain | Shape::Partitioned => "i, 'row ' || i || repeat('x', i % 50)".into(),
             Shape::Indexed => {
                 "i, md5(i::text), timestamptz '2020-02-29 12:00+00' + i % 70 * interval '1 hour'"
                     .into()

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use pagemill_cli::sizes::default_jobs;
-use pagemill_cluster::{Cluster, OpenOptions};
+use pagemill_cluster::{Cluster, OpenOptions, Persistence};
 use pagemill_engine::copy_input::{
     CopyFromOptions, ForcedColumns, Header, InputSource, RejectLog, RejectSettings,
 };
@@ -74,6 +74,9 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
     if arguments.no_wal {
         warn_of_no_wal(&cluster, &relation.display_name());
     }
+    if relation.class.persistence == Persistence::Unlogged {
+        warn_of_unlogged(&relation.display_name());
+    }
     if cluster.control().settings.wal_level >= LOGICAL {
         warn_of_subscribers(&relation.display_name());
     }
@@ -117,6 +120,12 @@ fn warn_of_no_wal(cluster: &Cluster, table: &str) {
         }
     };
     say(format!("--no-wal: the rows of {table} are in its new files only{follows}"));
+}
+
+fn warn_of_unlogged(table: &str) {
+    say(format!(
+        "{table} is unlogged: a crash empties it, also one between the decision and the end of this load"
+    ));
 }
 
 fn warn_of_subscribers(table: &str) {

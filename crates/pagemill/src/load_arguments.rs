@@ -14,8 +14,10 @@ use crate::write_arguments::WriteArguments;
 ///
 /// The rows are there when the command ends with success, and a server started at any moment, also after a
 /// kill or a power cut, finds all of them or none. The cluster must have been shut down; while the command
-/// runs, no server starts on it. Rows are appended in the order of the files. What only a server can do
-/// (triggers, foreign keys, expressions but simple checks) is refused before anything is written.
+/// runs, no server starts on it. Rows are appended in the order of the files; those of a partitioned table go to
+/// its partitions. Columns that the files do not have get their defaults: constants, the present moment, values of
+/// sequences. What only a server can do (triggers, foreign keys, expressions but simple checks) is refused before
+/// anything is written. An unlogged table is emptied by a crash, also one in the last moment of its load.
 ///
 /// Standbys that replay the load take ACCESS EXCLUSIVE locks until its commit: on the indexes of the table, and
 /// on the table itself if it was empty, or --truncate or --no-wal was given; in a database of very many relations
@@ -38,7 +40,7 @@ pub(crate) struct LoadArguments {
     /// The table ([SCHEMA.]TABLE, quotes as in SQL)
     #[arg(short, long, value_name = "TABLE")]
     pub(crate) table: String,
-    /// The columns that the input has, in its order, separated by commas; the others become null
+    /// The columns that the input has, in its order, separated by commas; the others get their defaults
     #[arg(long, value_name = "LIST")]
     pub(crate) columns: Option<String>,
     /// The files, .gz and .zst among them; - for standard input

@@ -285,11 +285,8 @@ fn a_table_that_needs_a_server_is_refused_with_the_reason() {
              CREATE TABLE child (a int REFERENCES parent);
              CREATE TABLE checked (a int CONSTRAINT positive CHECK (abs(a) > 0));
              CREATE TABLE generated (a int, b int GENERATED ALWAYS AS (a + 1) STORED);
-             CREATE TABLE numbered (a int GENERATED ALWAYS AS IDENTITY);
              CREATE TABLE guarded (a int); ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
-             CREATE TABLE parted (a int) PARTITION BY RANGE (a);
-             CREATE TABLE part PARTITION OF parted FOR VALUES FROM (0) TO (9);
-             CREATE UNLOGGED TABLE unlogged (a int);
+             CREATE TABLE parted (a int) PARTITION BY RANGE ((a + 1));
              CREATE VIEW seen AS SELECT 1 AS a;
              CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
              CREATE TABLE triggered (a int);
@@ -298,7 +295,7 @@ fn a_table_that_needs_a_server_is_refused_with_the_reason() {
              CREATE TABLE hashed (a int); CREATE INDEX by_hash ON hashed USING hash (a);
              CREATE TABLE computed (a int); CREATE INDEX by_sum ON computed ((a + 1));
              CREATE TABLE partial (a int); CREATE INDEX by_some ON partial (a) WHERE a > 3;
-             CREATE TABLE defaulted (a int, b int DEFAULT 3);",
+             CREATE TABLE defaulted (a int, b int DEFAULT 3 * random());",
         )
         .unwrap();
     cluster.stop().unwrap();
@@ -310,11 +307,8 @@ fn a_table_that_needs_a_server_is_refused_with_the_reason() {
         ("parent", &["--truncate"], "foreign key child_a_fkey"),
         ("checked", &[], "check constraint positive"),
         ("generated", &["--columns", "a"], "column b is generated"),
-        ("numbered", &[], "identity column"),
         ("guarded", &[], "row security"),
-        ("parted", &[], "it is partitioned"),
-        ("part", &[], "it is a partition"),
-        ("unlogged", &[], "it is unlogged"),
+        ("parted", &[], "its partition key has an expression"),
         ("seen", &[], "it is a view"),
         ("triggered", &[], "its trigger watch"),
         ("excluded", &[], "exclusion constraint"),

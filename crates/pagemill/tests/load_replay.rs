@@ -4,8 +4,9 @@
 use std::fs;
 use std::io::Write as _;
 use std::process::Stdio;
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use pagemill_format::control::{ControlFile, FullTransactionId};
 use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
 use pagemill_testkit::prepared::empty_cluster;
@@ -55,13 +56,17 @@ fn follower(cluster: &TestCluster, wal_of: &TestCluster, more: &str) -> Result<T
     Ok(follower)
 }
 
-/// Starts a follower and waits for the end of its recovery: it answers queries before.
+/// Starts a follower and waits for the end of its recovery: it answers queries before, or takes none without
+/// `hot_standby`.
 fn start_and_promote(follower: &mut TestCluster) -> Result<()> {
     follower.start()?;
-    while follower.psql(DATABASE, "SELECT pg_is_in_recovery()")? != "f" {
-        std::thread::yield_now();
+    for _ in 0..1000 {
+        match follower.psql(DATABASE, "SELECT pg_is_in_recovery()") {
+            Ok(answer) if answer == "f" => return Ok(()),
+            _ => std::thread::sleep(Duration::from_millis(30)),
+        }
     }
-    Ok(())
+    bail!("the recovery does not end")
 }
 
 fn copy(cluster: &TestCluster) -> Result<TestCluster> {

@@ -104,9 +104,7 @@ impl ClusterChange {
         for &tablespace in tablespaces {
             files.push(self.unused_file(tablespace)?);
         }
-        self.new_files.extend(&files);
-        let unfinished: Vec<_> = self.new_files.iter().copied().map(Unfinished::Files).collect();
-        self.transaction.list(&unfinished)?;
+        self.list_files(&files)?;
         // A file that gets no page, or none that is logged, has to be there on standbys too.
         let xid = self.xid();
         for &locator in &files {
@@ -114,6 +112,25 @@ impl ClusterChange {
             self.transaction.append(&made.record(xid))?;
         }
         Ok(files)
+    }
+
+    /// The same for a relation that is not logged: standbys get its init fork alone.
+    ///
+    /// # Errors
+    /// As [`new_files`](Self::new_files).
+    pub fn new_unlogged_files(&mut self, tablespace: Oid) -> Result<RelFileLocator> {
+        let locator = self.unused_file(tablespace)?;
+        self.list_files(&[locator])?;
+        let made = StorageFile { locator, fork: Fork::Init };
+        self.transaction.append(&made.record(self.xid()))?;
+        Ok(locator)
+    }
+
+    /// Lists files before they are made.
+    fn list_files(&mut self, files: &[RelFileLocator]) -> Result<()> {
+        self.new_files.extend(files);
+        let unfinished: Vec<_> = self.new_files.iter().copied().map(Unfinished::Files).collect();
+        self.transaction.list(&unfinished)
     }
 
     fn unused_file(&self, tablespace: Oid) -> Result<RelFileLocator> {

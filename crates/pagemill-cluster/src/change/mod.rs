@@ -8,6 +8,7 @@ mod catalog_table;
 mod class_rows;
 mod cluster_change;
 mod commit_log;
+mod commit_timestamps;
 mod database_creation;
 mod database_removal;
 mod database_row;

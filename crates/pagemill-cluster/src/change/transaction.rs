@@ -36,7 +36,7 @@ use super::oid_counter::OidCounter;
 use super::pending::Unfinished;
 use super::replay::replay_images;
 use super::state_check::make_ready;
-use super::{commit_log, pending, wal_segments};
+use super::{commit_log, commit_timestamps, pending, wal_segments};
 use crate::data_directory::{Cluster, read_control};
 use crate::error::{Damage, Error, Result};
 use crate::settings::Settings;
@@ -72,6 +72,8 @@ pub(super) struct Transaction {
     is_listed: bool,
     /// Something of what is listed could not be removed.
     keeps_list: bool,
+    /// When it commits, microseconds since 2000.
+    time: i64,
 }
 
 /// What the end of a transaction depends on.
@@ -119,6 +121,7 @@ impl Transaction {
             pages: BTreeMap::new(),
             live_from: None,
             is_flipped: false,
+            time: 0,
             cluster: cluster.clone(),
         })
     }
@@ -295,10 +298,13 @@ impl Transaction {
         })
     }
 
-    /// Has all there that the steps after the decision need: the page of the commit log, WAL for the checkpoint, the
-    /// directory of the archiver's notes. Live files were opened and got their space when their pages were logged.
+    /// Has all there that the steps after the decision need: the pages of the commit log and of commit times, WAL for the
+    /// checkpoint, the directory of the archiver's notes. Live files were opened and got their space when their pages were logged.
     fn make_room_for_last_steps(&mut self, settings: &Settings) -> Result<()> {
         commit_log::make_page(&self.cluster, self.xid())?;
+        if self.keeps_timestamps() {
+            commit_timestamps::make_page(&self.cluster, self.xid())?;
+        }
         self.wal.reserve(CHECKPOINT_ROOM)?;
         let notes = self.wal_directory.path.join(ARCHIVE_STATUS);
         if settings.archives_wal() && !self.cluster.storage().exists(&notes)? {
@@ -314,9 +320,14 @@ impl Transaction {
             let page = commit_log::page_of(xid);
             self.append(&RecordBuilder::commit_log_zero_page(page, version))?;
         }
+        if self.keeps_timestamps() && commit_timestamps::begins_page(xid) {
+            let page = commit_timestamps::page_of(xid);
+            self.append(&RecordBuilder::commit_timestamp_zero_page(page, version))?;
+        }
         self.append(&RecordBuilder::next_oid(self.oids.peek()))?;
+        self.time = now_since_2000();
         let commit = Commit {
-            time: now_since_2000(),
+            time: self.time,
             had_exclusive_locks: ending.commit.had_exclusive_locks || !ending.locked.is_empty(),
             force_sync: true,
             ..ending.commit.clone()
@@ -348,6 +359,9 @@ impl Transaction {
             replay_images(&cluster, &self.wal_directory, from, end, ending.is_new)?;
         }
         commit_log::mark_committed(&cluster, self.xid())?;
+        if self.keeps_timestamps() {
+            commit_timestamps::write(&cluster, self.xid(), self.time)?;
+        }
         (ending.remove)(&cluster)?;
         self.tell_archiver(ending.settings, begin, end)?;
         self.checkpoint()?;
@@ -372,8 +386,20 @@ impl Transaction {
         Ok(())
     }
 
+    /// True where the last server kept the time of every commit.
+    fn keeps_timestamps(&self) -> bool {
+        self.cluster.control().settings.track_commit_timestamp
+    }
+
     fn checkpoint(&mut self) -> Result<()> {
         let mut control = self.cluster.control().clone();
+        if self.keeps_timestamps() {
+            let checkpoint = &mut control.checkpoint;
+            checkpoint.newest_commit_ts_xid = self.xid();
+            if checkpoint.oldest_commit_ts_xid == TransactionId::INVALID {
+                checkpoint.oldest_commit_ts_xid = self.xid();
+            }
+        }
         control.checkpoint.next_xid = self.xid.next();
         control.checkpoint.next_oid = self.oids.peek();
         control.checkpoint.time = seconds_since_1970();

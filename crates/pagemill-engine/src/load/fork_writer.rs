@@ -10,16 +10,25 @@ use pagemill_format::heap_builder::assign_blocks;
 use pagemill_format::page_builder::set_lsn;
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
-use pagemill_io::{WriteMethod, check_interrupt};
+use pagemill_io::{WriteMethod, WriteSettings, check_interrupt};
 use pagemill_stream::WriteStream;
 
 use super::new_fork::{NewFork, end_of};
 use super::page_run::{Piece, Pieces};
-use super::plan::LoadOptions;
 use crate::error::Result;
 
 /// Images in one record.
 const IMAGES_PER_RECORD: usize = 32;
+
+/// How the new files of a relation are written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Writing {
+    /// Their pages are logged.
+    pub(super) wal: bool,
+    pub(super) settings: WriteSettings,
+    /// Blocks of the pieces that runs come in.
+    pub(super) piece_blocks: usize,
+}
 
 /// Where the pages of a fork go.
 #[derive(Debug)]
@@ -43,14 +52,15 @@ impl ForkWriter {
         change: &ClusterChange,
         (file, fork): (RelFileLocator, Fork),
         expected: u32,
-        how: &LoadOptions,
+        how: Writing,
     ) -> Result<Self> {
         let cluster = change.database().cluster();
         let base = cluster.tablespace_path(file.tablespace, file.database);
         let base = base.join(file.number.to_string());
         let checksums = cluster.control().has_data_checksums();
-        let new = NewFork { fork, writing: how.writing, checksums, expected };
-        let stream = new.create(cluster.storage(), &base).map_err(cluster_error)?;
+        let new = NewFork { fork, writing: how.settings, checksums, expected };
+        let window = u32::try_from(how.piece_blocks).unwrap_or(u32::MAX);
+        let stream = new.create_for(cluster.storage(), &base, window).map_err(cluster_error)?;
         // Servers do not log free-space maps either.
         let is_logged = how.wal && fork != Fork::Fsm;
         Ok(Self { file, fork, stream: Some(stream), is_logged, next: 0, waiting: Vec::new() })

@@ -5,15 +5,21 @@
 
 use pagemill_cluster::ClassRow;
 use pagemill_cluster::change::{ClassChange, ClusterChange};
+use pagemill_format::heap_builder::HeapBuilder;
+use pagemill_format::page::Page;
 use pagemill_format::wal::RelFileLocator;
-use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Tid};
 use pagemill_io::{ForkFiles, WriteMethod};
+use pagemill_sys::AlignedBuffer;
 
 use super::dead_rows::DeadRows;
-use super::fork_writer::ForkWriter;
+use super::fork_writer::{ForkWriter, Writing};
 use super::heap_maps::{free_space_pages, room_category, visibility_pages};
+use super::index_keys::Places;
 use super::page_run::{PIECE_BLOCKS, Piece, Pieces};
 use super::plan::LoadPlan;
+use super::relation_files::{new_files, writing};
+use super::table_plan::TablePlan;
 use crate::error::Result;
 
 /// One relation with rows.
@@ -27,6 +33,9 @@ pub(super) struct HeapTarget {
     /// How much room each page has, for the free-space map of a new file.
     categories: Vec<u8>,
     rows: u64,
+    fill: (u8, bool),
+    /// Rows that come in small runs are packed onto these pages.
+    open: Option<HeapBuilder<AlignedBuffer>>,
 }
 
 impl HeapTarget {
@@ -37,16 +46,18 @@ impl HeapTarget {
     /// When it cannot be made.
     pub(super) fn new(
         change: &mut ClusterChange,
-        plan: &LoadPlan,
+        (plan, table): (&LoadPlan, &TablePlan),
         (class, expected): (&ClassRow, u32),
         pieces: &Pieces,
     ) -> Result<Self> {
         let old_file = change.files_of(class.oid)?;
         let base = change.database().base_path(class)?;
-        let old = match plan.is_fresh {
+        let old = match table.is_fresh {
             true => None,
             false => Some(change.database().cluster().main_fork(&base)?),
         };
+        let is_toast = class.oid != table.relation.class.oid;
+        let fillfactor = if is_toast { 100 } else { table.rules.fillfactor };
         let mut target = Self {
             class: class.clone(),
             main: ForkWriter::behind(
@@ -58,12 +69,14 @@ impl HeapTarget {
             new_file: None,
             categories: Vec::new(),
             rows: 0,
+            fill: (fillfactor, plan.options.freeze),
+            open: None,
         };
-        if plan.is_fresh || !plan.options.wal {
-            let new =
-                change.new_files(&[old_file.tablespace])?.first().copied().unwrap_or_default();
+        if table.has_new_files {
+            let new = new_files(change, class, table.is_unlogged, &plan.options)?;
             let blocks = target.old.as_ref().map_or(0, ForkFiles::blocks).saturating_add(expected);
-            target.main = ForkWriter::new_file(change, (new, Fork::Main), blocks, &plan.options)?;
+            let writing = writing(table.is_unlogged, &plan.options, pieces.blocks());
+            target.main = ForkWriter::new_file(change, (new, Fork::Main), blocks, writing)?;
             target.new_file = Some(new);
             target.copy_old(change, pieces)?;
         }
@@ -75,7 +88,7 @@ impl HeapTarget {
         let Some(old) = self.old.take() else { return Ok(()) };
         let mut first = 0;
         while first < old.blocks() {
-            let pages = (old.blocks() - first).min(PIECE_BLOCKS as u32);
+            let pages = (old.blocks() - first).min(pieces.blocks() as u32);
             let mut buffer = pieces.take();
             let blocks = buffer.as_chunks_mut::<BLOCK_SIZE>().0;
             let blocks = blocks.get_mut(..pages as usize).unwrap_or_default();
@@ -128,6 +141,67 @@ impl HeapTarget {
         self.main.add_heap(change, run, pieces)
     }
 
+    /// Adds the rows of a batch to those on the last page so far, and tells where each came to lie: a batch brings a
+    /// partition few rows at a time, and a page for each batch would be mostly empty.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub(super) fn pack(
+        &mut self,
+        change: &mut ClusterChange,
+        run: Vec<Piece>,
+        rows: u64,
+        pieces: &Pieces,
+    ) -> Result<Places> {
+        self.rows += rows;
+        let mut places = Vec::new();
+        for piece in run {
+            let pages = piece.buffer.as_chunks::<BLOCK_SIZE>().0;
+            for page in pages.get(..piece.pages).unwrap_or_default() {
+                let pointers = 1..=Page::new(page).line_pointer_count();
+                let pointers = pointers.filter_map(|number| Page::new(page).line_pointer(number));
+                let tuples = pointers.filter_map(|pointer| {
+                    page.get(pointer.offset()..pointer.offset() + pointer.len())
+                });
+                let placed = tuples.map(|tuple| self.pack_tuple(change, tuple, pieces));
+                places.push(placed.collect::<Result<_>>()?);
+            }
+            pieces.put(piece.buffer);
+        }
+        Ok(Places::Packed(places))
+    }
+
+    fn pack_tuple(
+        &mut self,
+        change: &mut ClusterChange,
+        tuple: &[u8],
+        pieces: &Pieces,
+    ) -> Result<Tid> {
+        loop {
+            let (fillfactor, all_visible) = self.fill;
+            let is_empty = self.open.is_none();
+            let open = self
+                .open
+                .get_or_insert_with(|| HeapBuilder::new(pieces.take(), fillfactor, all_visible));
+            if let Some(tid) = open.add_formed(tuple) {
+                return Ok(Tid { block: BlockNumber(self.main.blocks() + tid.block.0), ..tid });
+            }
+            assert!(!is_empty, "a tuple that lay on a page fits on an empty one");
+            self.close(change, pieces)?;
+        }
+    }
+
+    /// Writes the pages that rows are being packed onto.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub(super) fn close(&mut self, change: &mut ClusterChange, pieces: &Pieces) -> Result<()> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let (buffer, pages) = open.finish();
+        let run = vec![Piece { buffer, pages }];
+        self.add(change, run, 0, pieces).map(|_| ())
+    }
+
     /// The rows among those that stay which nobody sees any more.
     ///
     /// # Errors
@@ -154,13 +228,19 @@ impl HeapTarget {
     ///
     /// # Errors
     /// When something cannot be written.
-    pub(super) fn finish(self, change: &mut ClusterChange, plan: &LoadPlan) -> Result<()> {
+    pub(super) fn finish(
+        self,
+        change: &mut ClusterChange,
+        (plan, table): (&LoadPlan, &TablePlan),
+    ) -> Result<()> {
+        assert!(self.open.is_none(), "pages were closed before");
+        let writing = writing(table.is_unlogged, &plan.options, PIECE_BLOCKS);
         let (blocks, tuples) = (self.main.blocks(), self.tuples());
         let seen = if plan.options.freeze { blocks } else { 0 };
         if let Some(new) = self.new_file {
-            write_free_space(change, plan, new, &self.categories)?;
+            write_free_space(change, writing, new, &self.categories)?;
             if plan.options.freeze {
-                write_visibility(change, plan, new, blocks)?;
+                write_visibility(change, writing, new, blocks)?;
             }
             change.replace_files(self.class.oid, new)?;
         } else if self.new_blocks() > 0 {
@@ -183,14 +263,14 @@ impl HeapTarget {
 /// The free-space map is a hint that servers do not log either.
 fn write_free_space(
     change: &mut ClusterChange,
-    plan: &LoadPlan,
+    writing: Writing,
     file: RelFileLocator,
     categories: &[u8],
 ) -> Result<()> {
     if categories.is_empty() {
         return Ok(());
     }
-    let mut map = ForkWriter::new_file(change, (file, Fork::Fsm), 0, &plan.options)?;
+    let mut map = ForkWriter::new_file(change, (file, Fork::Fsm), 0, writing)?;
     free_space_pages(categories, |block, page| map.add_page(change, block, page))?;
     map.flush(change)?;
     map.finish()
@@ -198,14 +278,14 @@ fn write_free_space(
 
 fn write_visibility(
     change: &mut ClusterChange,
-    plan: &LoadPlan,
+    writing: Writing,
     file: RelFileLocator,
     blocks: u32,
 ) -> Result<()> {
     if blocks == 0 {
         return Ok(());
     }
-    let mut map = ForkWriter::new_file(change, (file, Fork::Vm), 0, &plan.options)?;
+    let mut map = ForkWriter::new_file(change, (file, Fork::Vm), 0, writing)?;
     visibility_pages(blocks, |block, page| map.add_page(change, block, page))?;
     map.flush(change)?;
     map.finish()

@@ -9,19 +9,22 @@
 
 use pagemill_cluster::Cluster;
 use pagemill_cluster::change::{ClassChange, ClusterChange};
+use pagemill_format::Fork;
 use pagemill_format::btree_builder::BtreeBuilder;
-use pagemill_format::{BlockNumber, Fork};
 use pagemill_io::ForkFiles;
 
 use super::dead_rows::DeadRows;
 use super::fork_writer::ForkWriter;
-use super::index_keys::KeyRun;
+use super::index_keys::{KeyRun, Places};
 use super::index_plan::IndexPlan;
 use super::key_merge::merge;
 use super::key_runs::KeyRuns;
 use super::key_sources::KeySource;
 use super::old_entries::OldEntries;
+use super::page_run::PIECE_BLOCKS;
 use super::plan::LoadPlan;
+use super::relation_files::{new_files, writing};
+use super::table_plan::TablePlan;
 use super::unique_keys::UniqueKeys;
 use crate::error::{Error, Result};
 
@@ -42,12 +45,12 @@ impl<'p> IndexTarget<'p> {
         Self { plan, runs: KeyRuns::new(cluster.storage(), cluster.path(), (indexes, jobs)) }
     }
 
-    /// Takes the entries of a batch whose rows begin at this block.
+    /// Takes the entries of a batch whose rows came to lie there.
     ///
     /// # Errors
     /// When they are more than memory holds, and cannot be written aside.
-    pub(super) fn take(&mut self, mut run: KeyRun, first: BlockNumber) -> Result<()> {
-        run.assign(first);
+    pub(super) fn take(&mut self, mut run: KeyRun, places: &Places) -> Result<()> {
+        run.place(places);
         self.runs.push(run, &self.plan.order)
     }
 
@@ -58,7 +61,7 @@ impl<'p> IndexTarget<'p> {
     pub(super) fn build(
         self,
         change: &mut ClusterChange,
-        load: &LoadPlan,
+        (load, table): (&LoadPlan, &TablePlan),
         heap: Option<(&ForkFiles, &DeadRows)>,
         entries: Option<f32>,
     ) -> Result<()> {
@@ -68,9 +71,9 @@ impl<'p> IndexTarget<'p> {
             Some((_, dead)) => Some(OldEntries::open(&database, plan, dead)?),
             None => None,
         };
-        let file = change.files_of(plan.class.oid)?;
-        let file = change.new_files(&[file.tablespace])?.first().copied().unwrap_or_default();
-        let mut writer = ForkWriter::new_file(change, (file, Fork::Main), 0, &load.options)?;
+        let file = new_files(change, &plan.class, table.is_unlogged, &load.options)?;
+        let writing = writing(table.is_unlogged, &load.options, PIECE_BLOCKS);
+        let mut writer = ForkWriter::new_file(change, (file, Fork::Main), 0, writing)?;
         let mut builder = BtreeBuilder::new(&plan.order, plan.options());
         let mut unique =
             plan.unique.then(|| UniqueKeys::new(plan, &database, heap.map(|(heap, _)| heap)));

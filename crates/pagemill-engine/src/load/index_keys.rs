@@ -28,6 +28,15 @@ pub(super) struct KeyRun {
     pub(super) entries: Vec<Entry>,
 }
 
+/// Where the tuples of a run came to lie.
+#[derive(Debug)]
+pub(super) enum Places {
+    /// As in the run, from this block on.
+    From(BlockNumber),
+    /// By page of the run, and by line pointer on it.
+    Packed(Vec<Vec<Tid>>),
+}
+
 /// Which of two entries, given with their abbreviations, comes first.
 #[inline]
 pub(super) fn compare(order: &KeyOrder, a: (u64, &[u8]), b: (u64, &[u8])) -> Ordering {
@@ -72,6 +81,25 @@ impl KeyRun {
     pub(super) fn entry(&self, entry: Entry) -> &[u8] {
         let start = entry.start as usize;
         self.bytes.get(start..start + usize::from(entry.len)).unwrap_or_default()
+    }
+
+    /// Tells the entries where their rows came to lie.
+    pub(super) fn place(&mut self, places: &Places) {
+        let Places::Packed(pages) = places else {
+            let Places::From(first) = places else { return };
+            return self.assign(*first);
+        };
+        let Self { bytes, entries } = self;
+        for entry in entries {
+            let start = entry.start as usize;
+            let tuple = bytes.get_mut(start..start + usize::from(entry.len));
+            let tuple = tuple.expect("an entry lies within its run"); // infallible: it was pushed there
+            let tid = entry_tid(tuple);
+            let page = pages.get(tid.block.0 as usize);
+            let number = usize::from(tid.line_pointer).checked_sub(1);
+            let place = page.zip(number).and_then(|(page, number)| page.get(number));
+            set_tid(tuple, *place.expect("every row of a run was packed")); // infallible: so it was
+        }
     }
 
     /// Tells the entries that their rows' first block is this one.

@@ -15,11 +15,11 @@ use pagemill_format::types::order::{TextCollation, ValueOrder};
 use pagemill_format::{Oid, PgVersion};
 use pagemill_sys::LocaleCollation;
 
-use super::plan::column_layout;
+use super::table_plan::column_layout;
 use crate::error::Result;
 
 /// The types that operator classes for many types are for.
-const ANY_ENUM: Oid = Oid(3500);
+pub(super) const ANY_ENUM: Oid = Oid(3500);
 const ANY_ARRAY: Oid = Oid(2277);
 const ANY_RANGE: Oid = Oid(3831);
 const ANY_MULTIRANGE: Oid = Oid(4537);

@@ -19,6 +19,9 @@ use crate::error::Result;
 /// Bytes of entries that all indexes keep in memory, and one at least.
 const MOST_BYTES: usize = 96 << 20;
 const LEAST_BYTES: usize = 8 << 20;
+/// The least of each where there are many, as those of many partitions.
+const LEAST_OF_MANY: usize = 1 << 20;
+const MANY: usize = 64;
 /// Runs of one index kept in memory: the cost of cutting a part grows with them.
 const MOST_RUNS: usize = 4096;
 /// Written at once.
@@ -53,7 +56,11 @@ impl KeyRuns {
             jobs,
             in_memory: Vec::new(),
             bytes: 0,
-            most_bytes: (MOST_BYTES / indexes.max(1)).max(LEAST_BYTES),
+            most_bytes: (MOST_BYTES / indexes.max(1)).max(if indexes > MANY {
+                LEAST_OF_MANY
+            } else {
+                LEAST_BYTES
+            }),
             file: None,
             written: 0,
             aside: Vec::new(),

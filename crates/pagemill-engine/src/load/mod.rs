@@ -10,11 +10,14 @@
 //! | --- | --- | --- |
 //! | has no blocks, or `--truncate` | in new files, logged or not | new files |
 //! | has rows, logged | in the WAL; into the old files after the commit | new files |
-//! | has rows, `--no-wal` | in new files, behind a copy of the old ones | new files |
+//! | has rows, `--no-wal` or unlogged | in new files, behind a copy of the old ones | new files |
+//!
+//! Rows of a partitioned table are given to its leaves, each of which is such a table.
 //!
 //! Invariants: rows keep the order of the input; memory does not grow with it; until the commit nothing is changed that
 //! a server looks at.
 
+mod column_defaults;
 mod dead_rows;
 mod fork_writer;
 pub(crate) mod heap_maps;
@@ -32,8 +35,11 @@ pub(crate) mod new_fork;
 mod old_entries;
 pub(crate) mod page_run;
 mod plan;
+mod relation_files;
+mod routing;
 mod row_former;
 mod row_text;
+mod table_plan;
 mod targets;
 mod unique_keys;
 mod used_ids;
@@ -42,10 +48,10 @@ use std::sync::Arc;
 
 use pagemill_cluster::change::{ClusterChange, ClusterLock};
 use pagemill_cluster::value_inputs::InputCatalog;
-use pagemill_cluster::{Database, Relation};
-use pagemill_format::BLOCK_SIZE;
+use pagemill_cluster::{Database, Persistence, Relation};
 use pagemill_format::toast_builder::chunk_form;
 use pagemill_format::wal::ImageCompression;
+use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork};
 use pagemill_io::{Storage, WriteMethod, check_interrupt};
 
 use crate::copy_input::{
@@ -54,7 +60,10 @@ use crate::copy_input::{
 use crate::encoding::readable_name;
 use crate::error::{Error, Result};
 
+use fork_writer::ForkWriter;
+use page_run::PIECE_BLOCKS;
 use plan::LoadPlan;
+use relation_files::{new_files, writing};
 use row_former::{FormedRows, FormerState, RowFormer, Shared};
 use targets::Targets;
 
@@ -95,12 +104,12 @@ pub fn load(
     plan.expected_blocks = expected_blocks(database.cluster().storage(), &sources);
     let rules = copy_rules(copy, &plan, database)?;
     let mut targets = Targets::new(&mut change, &plan)?;
-    let used_ids = targets.used_ids(&change)?;
+    let used_ids = targets::used_ids(database, &plan)?;
     let oids = change.oids().clone();
     let form = chunk_form()?;
     let shared = Shared {
-        plan: &plan,
         database,
+        plan: &plan,
         catalog: &catalog,
         context: catalog.context(),
         oids: &oids,
@@ -126,6 +135,7 @@ pub fn load(
     }
     read?;
     targets.finish(&mut change, &mut summary)?;
+    advance_sequences(&mut change, &plan)?;
     let wal = (change.wal().start_lsn(), change.wal().position());
     summary.wal_bytes = wal.1.0 - wal.0.0;
     change.commit()?;
@@ -143,7 +153,7 @@ fn take_rows(
     let options = &shared.plan.options;
     copy_input::run(
         input,
-        options.jobs,
+        shared.plan.reading_jobs(),
         || FormerState::new(shared),
         |state, rows| form_rows(shared, state, rows),
         |formed: FormedRows| {
@@ -156,7 +166,8 @@ fn take_rows(
                     None => return Err(Error::Copy(Box::new(error.clone()))),
                 }
             }
-            options.progress.add_pages(formed.heap.iter().map(|piece| piece.pages as u64).sum());
+            let pieces = formed.tables.iter().flat_map(|table| &table.heap);
+            options.progress.add_pages(pieces.map(|piece| piece.pages as u64).sum());
             targets.take(change, formed)
         },
     )
@@ -193,17 +204,34 @@ pub fn expected_blocks(storage: &Storage, sources: &[InputSource]) -> u32 {
     u32::try_from(bytes / (BLOCK_SIZE as u64) * 9 / 8).unwrap_or(u32::MAX)
 }
 
+/// Writes down which values were taken from sequences.
+fn advance_sequences(change: &mut ClusterChange, plan: &LoadPlan) -> Result<()> {
+    for sequence in plan.defaults.sequences() {
+        let Some(page) = sequence.changed_page() else { continue };
+        let class = &sequence.class;
+        if class.persistence != Persistence::Unlogged {
+            let file = change.files_of(class.oid)?;
+            change.set_page(file, Fork::Main, BlockNumber(0), page);
+            continue;
+        }
+        let file = new_files(change, class, true, &plan.options)?;
+        let how = writing(true, &plan.options, PIECE_BLOCKS);
+        let mut writer = ForkWriter::new_file(change, (file, Fork::Main), 1, how)?;
+        writer.add_page(change, BlockNumber(0), &page)?;
+        writer.flush(change)?;
+        writer.finish()?;
+        change.replace_files(class.oid, file)?;
+    }
+    Ok(())
+}
+
 /// The work of a thread on one batch.
 fn form_rows(
     shared: &Shared<'_>,
-    state: &mut Result<FormerState, pagemill_format::Error>,
+    state: &mut FormerState,
     rows: &mut Rows<'_>,
 ) -> Result<FormedRows> {
-    let state = match state {
-        Ok(state) => state,
-        Err(error) => return Err(pagemill_cluster::Error::refused(error.to_string()).into()),
-    };
-    let mut former = RowFormer::new(shared, state)?;
+    let mut former = RowFormer::new(shared, state);
     while let Some(row) = rows.next_row()? {
         former.add(&row)?;
     }

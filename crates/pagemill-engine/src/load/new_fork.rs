@@ -31,6 +31,19 @@ impl NewFork {
     /// # Errors
     /// When the file is there already, or cannot be made.
     pub(crate) fn create(self, storage: &Storage, base: &Path) -> Result<WriteStream> {
+        self.create_for(storage, base, WriteStreamOptions::default().io_combine_limit)
+    }
+
+    /// The same for runs of at most so many blocks.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub(crate) fn create_for(
+        self,
+        storage: &Storage,
+        base: &Path,
+        io_combine_limit: u32,
+    ) -> Result<WriteStream> {
         let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
         let files = match self.writing {
             WriteSettings { io_method: None, direct: false, .. } => {
@@ -47,6 +60,7 @@ impl NewFork {
         let options = WriteStreamOptions {
             io_method: self.writing.io_method,
             checksums: self.checksums,
+            io_combine_limit,
             ..WriteStreamOptions::default()
         };
         WriteStream::new(space, options, None)

@@ -19,22 +19,40 @@ pub(crate) const PIECE_BLOCKS: usize = 128;
 const KEPT_PIECES: usize = 32;
 
 /// Pieces of memory, shared by those who fill them and those who empty them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Pieces {
     free: Arc<Mutex<Vec<AlignedBuffer>>>,
+    blocks: usize,
+}
+
+impl Default for Pieces {
+    fn default() -> Self {
+        Self::of_blocks(PIECE_BLOCKS)
+    }
 }
 
 impl Pieces {
+    /// Of so many blocks each, for a load that fills many tables side by side.
+    pub(crate) fn of_blocks(blocks: usize) -> Self {
+        assert!((1..=PIECE_BLOCKS).contains(&blocks), "a piece has 1 to {PIECE_BLOCKS} blocks");
+        Self { free: Arc::default(), blocks }
+    }
+
+    /// Blocks of each.
+    pub(crate) fn blocks(&self) -> usize {
+        self.blocks
+    }
+
     /// One to be filled, with whatever was in it before.
     pub(crate) fn take(&self) -> AlignedBuffer {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        free.unwrap_or_else(|| AlignedBuffer::zeroed(PIECE_BLOCKS * BLOCK_SIZE))
+        free.unwrap_or_else(|| AlignedBuffer::zeroed(self.blocks * BLOCK_SIZE))
     }
 
     /// Gives one back.
     pub(crate) fn put(&self, buffer: AlignedBuffer) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.len() < KEPT_PIECES && buffer.len() == PIECE_BLOCKS * BLOCK_SIZE {
+        if free.len() < KEPT_PIECES && buffer.len() == self.blocks * BLOCK_SIZE {
             free.push(buffer);
         }
     }
@@ -98,7 +116,7 @@ impl PageRun {
             .open
             .get_or_insert_with(|| HeapBuilder::new(self.pieces.take(), fillfactor, all_visible));
         let added = open.add_measured(form, row, size, stamp)?;
-        let before = (self.full.len() * PIECE_BLOCKS) as u32;
+        let before = (self.full.len() * self.pieces.blocks()) as u32;
         Ok(added.map(|tid| Tid { block: BlockNumber(tid.block.0 + before), ..tid }))
     }
 

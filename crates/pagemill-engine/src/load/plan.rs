@@ -4,21 +4,18 @@
 
 use std::sync::Arc;
 
-use pagemill_cluster::insert_rules::InsertRules;
 use pagemill_cluster::value_inputs::{InputCatalog, InputColumn};
-use pagemill_cluster::{Database, Relation};
-use pagemill_format::tuple_builder::{TupleForm, TupleStamp};
-use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
+use pagemill_cluster::{Database, Relation, RelationKind};
+use pagemill_format::TransactionId;
 use pagemill_format::types::input::tree::InputType;
-use pagemill_format::varlena::Compression;
-use pagemill_format::{Oid, TransactionId};
 use pagemill_io::WriteSettings;
 
-use super::index_plan::IndexPlan;
+use super::column_defaults::ColumnDefaults;
+use super::routing::{PartitionCheck, Routing, RoutingPlanner};
+use super::table_plan::TablePlan;
 use crate::encoding::{readable_name, utf8_name};
 use crate::error::{Error, Result};
 use crate::progress::Progress;
-use crate::table::first_loss;
 
 /// How a load goes about.
 #[derive(Debug, Clone)]
@@ -42,7 +39,6 @@ pub struct LoadOptions {
 /// A column of the table, as rows are formed for it.
 #[derive(Debug)]
 pub(super) struct LoadColumn {
-    pub(super) name: String,
     /// How its texts are read; `None` for a column that the input does not have.
     pub(super) value_type: Option<Arc<InputType>>,
     pub(super) type_modifier: i32,
@@ -51,22 +47,20 @@ pub(super) struct LoadColumn {
 /// The plan.
 #[derive(Debug)]
 pub(super) struct LoadPlan {
+    /// The target, whose columns the rows have.
     pub(super) relation: Relation,
-    pub(super) rules: InsertRules,
-    pub(super) indexes: Vec<IndexPlan>,
-    /// The index of the TOAST table.
-    pub(super) toast_index: Option<IndexPlan>,
-    /// The table's columns, dropped ones included.
+    /// The tables that rows go to: the target, or the leaves below it.
+    pub(super) tables: Vec<TablePlan>,
+    /// Which of them a row goes to, where there is a choice.
+    pub(super) routing: Option<Routing>,
+    /// What rows of a partition have to keep to.
+    pub(super) check: Option<PartitionCheck>,
+    /// The target's columns, dropped ones included.
     pub(super) columns: Vec<LoadColumn>,
-    /// The columns that may not be null.
-    pub(super) not_null: Vec<usize>,
     /// For each field of the input, the column it goes into.
     pub(super) fields: Vec<usize>,
-    pub(super) layouts: Vec<ColumnLayout>,
-    pub(super) form: TupleForm,
-    /// The table has no blocks, or loses them: everything goes into new files.
-    pub(super) is_fresh: bool,
-    pub(super) stamp: TupleStamp,
+    /// What the other columns get.
+    pub(super) defaults: ColumnDefaults,
     pub(super) options: LoadOptions,
     /// Blocks that the input will about fill, as far as its size is known.
     pub(super) expected_blocks: u32,
@@ -80,78 +74,54 @@ impl LoadPlan {
         options: LoadOptions,
         xid: TransactionId,
     ) -> Result<Self> {
-        let rules = database.insert_rules(&relation, options.truncate)?;
-        let files = database.cluster().main_fork(&relation.base)?;
-        let blocks = files.blocks();
-        if let Some(found) = first_loss(database, &relation, &files)?.filter(|_| !options.truncate)
-        {
-            // Rows behind what is lost would take its place for good.
-            return Err(pagemill_cluster::Error::from(found).into());
-        }
-        let is_fresh = options.truncate || blocks == 0;
-        if options.freeze && !is_fresh {
-            return Err(pagemill_cluster::Error::refused(format!(
-                "{} has {blocks} blocks, and rows can only be frozen in a table that was empty: load without \
-                 --freeze, or with --truncate",
-                relation.display_name()
-            ))
-            .into());
-        }
+        let (tables, routing) = tables_of(database, &relation, &options, xid)?;
+        let check = PartitionCheck::new(database, &relation)?;
         let fields = fields_of(&relation, database.row().encoding, options.columns.as_deref())?;
-        check_defaults(database, &relation, &fields)?;
+        let defaults = ColumnDefaults::new(database, &relation, &fields, catalog)?;
         let given: Vec<&[u8]> =
             fields.iter().map(|&field| &*relation.columns[field].name).collect();
         let inputs = catalog.columns(relation.class.oid, |name| given.contains(&name))?;
-        let layouts = layouts_of(database, &relation)?;
-        let version = database.cluster().version();
-        let plan_of = |definition| IndexPlan::new(database, definition, &relation);
-        let indexes = rules.indexes.iter().map(plan_of).collect::<Result<_>>()?;
-        let toast_index =
-            rules.toast.as_ref().map(|(_, index)| IndexPlan::of_toast(index, version));
         Ok(Self {
-            not_null: (0..)
-                .zip(&inputs)
-                .filter(|(_, input)| input.not_null)
-                .map(|(at, _)| at)
-                .collect(),
-            columns: inputs.into_iter().map(|input| column_of(database, input)).collect(),
-            form: TupleForm::new(&layouts)?,
-            layouts,
+            columns: inputs.into_iter().map(column_of).collect(),
             fields,
-            is_fresh,
-            stamp: stamp(&options, is_fresh, xid),
-            toast_index: toast_index.transpose()?,
-            indexes,
+            defaults,
             expected_blocks: 0,
+            tables,
+            routing,
+            check,
             relation,
-            rules,
             options,
         })
     }
 
-    /// The TOAST table's OID, where the table has one.
-    pub(super) fn toast(&self) -> Option<Oid> {
-        self.rules.toast.as_ref().map(|(table, _)| table.oid)
+    /// Threads that read rows: one, where what a row gets depends on how many came before it.
+    pub(super) fn reading_jobs(&self) -> usize {
+        if self.defaults.depend_on_order() { 1 } else { self.options.jobs }
     }
 }
 
-/// Rows in new files are seen only once the commit says where those are. Rows behind others in the file that stays are
-/// there for everybody as soon as their WAL is replayed, possibly by a standby that never gets the commit: only the
-/// commit log may then say what became of them.
-fn stamp(options: &LoadOptions, is_fresh: bool, xid: TransactionId) -> TupleStamp {
-    match options {
-        LoadOptions { freeze: true, .. } => TupleStamp::frozen(xid, 0),
-        LoadOptions { wal: true, .. } if !is_fresh => TupleStamp::inserted(xid, 0),
-        _ => TupleStamp::committed(xid, 0),
+/// The tables that rows of a target go to, and how they are found.
+fn tables_of(
+    database: &Database,
+    relation: &Relation,
+    options: &LoadOptions,
+    xid: TransactionId,
+) -> Result<(Vec<TablePlan>, Option<Routing>)> {
+    if relation.class.kind != RelationKind::PartitionedTable {
+        let plan = TablePlan::new(database, relation.clone(), None, options, xid)?;
+        return Ok((vec![plan], None));
     }
+    database.check_partitioned(relation, options.truncate, false)?;
+    let mut planner = RoutingPlanner::new(database, relation, options.truncate);
+    let routing = planner.plan(relation.clone())?;
+    let leaves: Vec<_> = planner.leaves.iter().collect();
+    let leaves = database.relations(&leaves)?.into_iter();
+    let plan = |leaf| TablePlan::new(database, leaf, Some(relation), options, xid);
+    Ok((leaves.map(plan).collect::<Result<_>>()?, Some(routing)))
 }
 
-fn column_of(database: &Database, input: InputColumn) -> LoadColumn {
-    LoadColumn {
-        name: readable_name(database.row().encoding, &input.name),
-        value_type: input.value_type,
-        type_modifier: input.typmod,
-    }
+fn column_of(input: InputColumn) -> LoadColumn {
+    LoadColumn { value_type: input.value_type, type_modifier: input.typmod }
 }
 
 /// The columns the input has: those named, or all that are not dropped.
@@ -180,49 +150,6 @@ fn fields_of(
         fields.push(position);
     }
     Ok(fields)
-}
-
-/// A column that the input leaves out becomes null: one with a default would not.
-fn check_defaults(database: &Database, relation: &Relation, fields: &[usize]) -> Result<()> {
-    let types_with_default = database.types_with_default()?;
-    let left_out =
-        relation.columns.iter().enumerate().filter(|(position, _)| !fields.contains(position));
-    for (_, column) in left_out.filter(|(_, column)| !column.dropped) {
-        let what = match column {
-            column if column.has_default => "has a default, which only a server can evaluate",
-            column if types_with_default.contains(&column.type_oid) => {
-                "has the default of its type, which only a server can evaluate"
-            }
-            column if column.not_null => "may not be null",
-            _ => continue,
-        };
-        let (name, table) = (column.display_name(), relation.display_name());
-        let reason = format!(
-            "column {name} of {table} {what}: put it among --columns, with a value for each row in the input"
-        );
-        return Err(pagemill_cluster::Error::refused(reason).into());
-    }
-    Ok(())
-}
-
-fn layouts_of(database: &Database, relation: &Relation) -> Result<Vec<ColumnLayout>> {
-    let unset = database.default_toast_compression()?;
-    relation.columns.iter().map(|column| column_layout(column, unset)).collect()
-}
-
-/// How values of a column are stored; `unset` compresses those of columns that do not say it.
-pub(super) fn column_layout(
-    column: &pagemill_cluster::Column,
-    unset: Compression,
-) -> Result<ColumnLayout> {
-    let compression = match column.compression {
-        b'l' => Compression::Lz4,
-        b'p' => Compression::Pglz,
-        _ => unset,
-    };
-    let (layout, dropped) = (column.layout, column.dropped);
-    let storage = AttributeStorage::from_byte(column.storage)?;
-    Ok(ColumnLayout { layout, storage, compression, dropped })
 }
 
 impl From<pagemill_format::Error> for Error {

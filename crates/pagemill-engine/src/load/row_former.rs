@@ -20,9 +20,12 @@ use pagemill_format::{Error as FormatError, Oid, Tid};
 use super::index_keys::{KeyFormer, KeyRun};
 use super::page_run::{PageFill, PageRun, Piece, Pieces};
 use super::plan::LoadPlan;
+use super::routing::Homeless;
 use super::row_text::row_text;
+use super::table_plan::TablePlan;
 use super::used_ids::UsedIds;
 use crate::copy_input::{CopyError, Row as CopyRow};
+use crate::encoding::readable_name;
 use crate::error::Result;
 
 /// Memory for values that grew beyond this for one large row is given back.
@@ -33,12 +36,13 @@ pub(super) type ChunkKey = (Oid, u32, Tid);
 
 /// What a load's threads share.
 pub(super) struct Shared<'a> {
-    pub(super) plan: &'a LoadPlan,
     pub(super) database: &'a Database,
+    pub(super) plan: &'a LoadPlan,
     pub(super) catalog: &'a InputCatalog,
     pub(super) context: &'a InputContext,
     pub(super) oids: &'a OidCounter,
-    pub(super) used_ids: &'a UsedIds,
+    /// By table.
+    pub(super) used_ids: &'a [UsedIds],
     pub(super) chunk_form: &'a TupleForm,
     pub(super) pieces: Pieces,
     /// Rows with wrong values are put aside.
@@ -48,79 +52,117 @@ pub(super) struct Shared<'a> {
 /// What one thread keeps from batch to batch.
 pub(super) struct FormerState {
     lookups: InputNames,
-    toast: ToastBuilder,
+    /// By table, made when the first row goes there.
+    toast: Vec<Option<ToastBuilder>>,
     payloads: Vec<u8>,
     spans: Vec<Span>,
+    /// The spans in the order of the columns of a partition.
+    partition_spans: Vec<Span>,
 }
 
 impl FormerState {
-    pub(super) fn new(shared: &Shared<'_>) -> Result<Self, FormatError> {
-        let plan = shared.plan;
-        let target = plan.rules.toast_tuple_target;
-        Ok(Self {
+    pub(super) fn new(shared: &Shared<'_>) -> Self {
+        Self {
             lookups: shared.catalog.lookups(),
-            toast: ToastBuilder::new(&plan.layouts, plan.toast(), target)?,
+            toast: shared.plan.tables.iter().map(|_| None).collect(),
             payloads: Vec::new(),
             spans: Vec::new(),
-        })
+            partition_spans: Vec::new(),
+        }
     }
 }
 
 /// The rows of a batch, as pages.
 #[derive(Debug)]
 pub(super) struct FormedRows {
+    pub(super) tables: Vec<FormedTable>,
+    pub(super) rejected: Vec<CopyError>,
+    pub(super) rows: u64,
+}
+
+/// Those of one table.
+#[derive(Debug)]
+pub(super) struct FormedTable {
+    /// Its number among the tables of the plan.
+    pub(super) table: usize,
     pub(super) heap: Vec<Piece>,
     pub(super) toast: Vec<Piece>,
     pub(super) chunk_keys: Vec<ChunkKey>,
     /// The entries for each index of the table.
     pub(super) keys: Vec<KeyRun>,
-    pub(super) rejected: Vec<CopyError>,
     pub(super) rows: u64,
 }
 
 /// Forms the rows of one batch.
 pub(super) struct RowFormer<'a, 's> {
+    shared: &'s Shared<'a>,
     plan: &'a LoadPlan,
-    database: &'a Database,
     reader: ValueReader<'s>,
-    toast: &'s mut ToastBuilder,
+    toast: &'s mut [Option<ToastBuilder>],
     payloads: &'s mut Vec<u8>,
     spans: &'s mut Vec<Span>,
-    heap: PageRun,
-    chunks: ChunkPages<'a>,
-    keys: Vec<KeyFormer<'a>>,
-    puts_aside: bool,
+    partition_spans: &'s mut Vec<Span>,
+    /// By table, made when the first row of the batch goes there.
+    tables: Vec<Option<Box<TableFormer<'a>>>>,
     rejected: Vec<CopyError>,
     rows: u64,
 }
 
-impl<'a, 's> RowFormer<'a, 's> {
-    pub(super) fn new(shared: &'s Shared<'a>, state: &'s mut FormerState) -> Result<Self> {
-        let plan = shared.plan;
-        let freeze = plan.options.freeze;
-        let fill = |fillfactor| PageFill { fillfactor, all_visible: freeze, stamp: plan.stamp };
-        let FormerState { lookups, toast, payloads, spans } = state;
-        let keys = plan.indexes.iter().map(KeyFormer::new).collect::<Result<_, _>>()?;
+/// The rows of a batch that go to one table.
+struct TableFormer<'a> {
+    heap: PageRun,
+    chunks: ChunkPages<'a>,
+    keys: Vec<KeyFormer<'a>>,
+    rows: u64,
+}
+
+impl<'a> TableFormer<'a> {
+    fn new(shared: &Shared<'a>, number: usize) -> Result<Self, FormatError> {
+        let (plan, missing) = (shared.plan, || FormatError::limit("a table that was not planned"));
+        let table = plan.tables.get(number).ok_or_else(missing)?;
+        let (all_visible, stamp) = (plan.options.freeze, table.stamp);
+        let fill = |fillfactor| PageFill { fillfactor, all_visible, stamp };
         Ok(Self {
-            plan,
-            database: shared.database,
-            keys,
-            reader: ValueReader::new(lookups, shared.context),
-            toast,
-            payloads,
-            spans,
-            heap: PageRun::new(shared.pieces.clone(), fill(plan.rules.fillfactor)),
+            heap: PageRun::new(shared.pieces.clone(), fill(table.rules.fillfactor)),
             chunks: ChunkPages {
                 form: shared.chunk_form,
                 run: PageRun::new(shared.pieces.clone(), fill(100)),
                 keys: Vec::new(),
                 oids: shared.oids,
-                used: shared.used_ids,
+                used: shared.used_ids.get(number).ok_or_else(missing)?,
             },
-            puts_aside: shared.puts_aside,
-            rejected: Vec::new(),
+            keys: table.indexes.iter().map(KeyFormer::new).collect::<Result<_, _>>()?,
             rows: 0,
         })
+    }
+
+    fn finish(self, table: usize) -> FormedTable {
+        FormedTable {
+            table,
+            heap: self.heap.finish(),
+            toast: self.chunks.run.finish(),
+            chunk_keys: self.chunks.keys,
+            keys: self.keys.into_iter().map(KeyFormer::finish).collect(),
+            rows: self.rows,
+        }
+    }
+}
+
+impl<'a, 's> RowFormer<'a, 's> {
+    pub(super) fn new(shared: &'s Shared<'a>, state: &'s mut FormerState) -> Self {
+        let FormerState { lookups, toast, payloads, spans, partition_spans } = state;
+        Self {
+            shared,
+            plan: shared.plan,
+            reader: ValueReader::new(lookups, shared.context),
+            toast,
+            payloads,
+            spans,
+            partition_spans,
+            tables: shared.plan.tables.iter().map(|_| None).collect(),
+            rejected: Vec::new(),
+            rows: 0,
+        }
     }
 
     /// Adds a row. One with a value that its column does not take is put aside, where that is wanted.
@@ -136,16 +178,53 @@ impl<'a, 's> RowFormer<'a, 's> {
             let text = row.value(field)?;
             if let Err(message) = self.read_value(position, text) {
                 let error = row.value_error(field, message);
-                if !self.puts_aside {
+                if !self.shared.puts_aside {
                     return Err(Box::new(error));
                 }
                 self.rejected.push(error);
                 return Ok(());
             }
         }
-        self.check_row().map_err(|violation| self.violation(violation, row))?;
-        self.store().map_err(|error| row.error(error.to_string()))?;
+        let table = self.place().map_err(|violation| self.violation(violation, row))?;
+        self.store(table).map_err(|error| row.error(error.to_string()))?;
         Ok(())
+    }
+
+    /// Fills in what the input does not have, and finds the table that the row goes to.
+    #[inline]
+    fn place(&mut self) -> Result<usize, Violation> {
+        let plan = self.plan;
+        let Self { payloads, spans, .. } = self;
+        plan.defaults
+            .fill(|position, payload| {
+                let start = payloads.len() as u32;
+                payloads.extend_from_slice(payload);
+                if let Some(span) = spans.get_mut(position) {
+                    *span = Span::new(start, payloads.len() as u32);
+                }
+            })
+            .map_err(Violation::Other)?;
+        let keeps_bounds = |former: &Self| match &plan.check {
+            Some(check) if !check.admits(|position| former.value(position)) => {
+                Err(Violation::Bounds)
+            }
+            _ => Ok(()),
+        };
+        // A server asks for the bounds of a partition before it gives its rows to others below, else behind the
+        // constraints.
+        let Some(routing) = &plan.routing else {
+            self.check_row(0)?;
+            return keeps_bounds(self).map(|()| 0);
+        };
+        keeps_bounds(self)?;
+        let table = routing.table_of(|position| self.value(position));
+        let table = table.map_err(Violation::Homeless)?;
+        self.check_row(table)?;
+        Ok(table)
+    }
+
+    fn value(&self, position: usize) -> Option<&[u8]> {
+        self.spans.get(position)?.of(self.payloads)
     }
 
     /// Reads a value, or says in PostgreSQL's words why there is none.
@@ -167,39 +246,76 @@ impl<'a, 's> RowFormer<'a, 's> {
         Ok(())
     }
 
-    /// Checks the row against the table's constraints, in the order in which a server does.
+    /// Puts the row in the order of the table's columns, and asks for what the table itself wants of it, in the order in
+    /// which a server does.
     #[inline]
-    fn check_row(&self) -> Result<(), Violation> {
-        let is_null = |position: &&usize| self.spans.get(**position) == Some(&Span::NULL);
-        if let Some(&position) = self.plan.not_null.iter().find(is_null) {
-            return Err(Violation::Null(position));
+    fn check_row(&mut self, number: usize) -> Result<(), Violation> {
+        let Some(table) = self.plan.tables.get(number) else { return Ok(()) };
+        if let Some(from) = &table.columns_from {
+            let span = |from: &Option<usize>| {
+                from.and_then(|from| self.spans.get(from).copied()).unwrap_or(Span::NULL)
+            };
+            self.partition_spans.clear();
+            self.partition_spans.extend(from.iter().map(span));
         }
-        let values = RowValues { payloads: self.payloads, spans: self.spans };
-        for check in &self.plan.rules.checks {
+        let spans = match table.columns_from {
+            Some(_) => &*self.partition_spans,
+            None => &*self.spans,
+        };
+        let is_null = |position: &&usize| spans.get(**position) == Some(&Span::NULL);
+        if let Some(&position) = table.not_null.iter().find(is_null) {
+            return Err(Violation::Null { table: number, position });
+        }
+        let values = RowValues { payloads: self.payloads, spans };
+        for (at, check) in table.rules.checks.iter().enumerate() {
             match check.expression.is_satisfied(&values) {
                 Ok(true) => {}
-                Ok(false) => return Err(Violation::Check(check.name.clone())),
-                Err(error) => return Err(Violation::Expression(error.message)),
+                Ok(false) => return Err(Violation::Check { table: number, at }),
+                Err(error) => return Err(Violation::Other(error.message)),
             }
         }
         Ok(())
     }
 
+    /// What is wrong with a row, in the server's words. A row that was given to a partition is shown as it came.
     #[cold]
     fn violation(&self, violation: Violation, row: &CopyRow<'_>) -> Box<CopyError> {
-        let relation = String::from_utf8_lossy(&self.plan.relation.class.name);
+        let (database, plan) = (self.shared.database, self.plan);
+        let name = |name: &[u8]| readable_name(database.row().encoding, name);
+        let table = |number: usize| &plan.tables[number];
         let message = match violation {
-            Violation::Null(position) => format!(
-                "null value in column \"{}\" of relation \"{relation}\" violates not-null constraint",
-                self.plan.columns.get(position).map_or("", |column| &column.name),
-            ),
-            Violation::Check(name) => {
-                format!("new row for relation \"{relation}\" violates check constraint \"{name}\"")
+            Violation::Null { table: number, position } => {
+                let of = &table(number).relation;
+                format!(
+                    "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
+                    of.columns.get(position).map_or_else(String::new, |column| name(&column.name)),
+                    name(&of.class.name),
+                )
             }
-            Violation::Expression(message) => return row.error(message),
+            Violation::Check { table: number, at } => {
+                let TablePlan { relation, rules, .. } = table(number);
+                format!(
+                    "new row for relation \"{}\" violates check constraint \"{}\"",
+                    name(&relation.class.name),
+                    rules.checks.get(at).map_or("", |check| &check.name),
+                )
+            }
+            Violation::Bounds => {
+                let relation = name(&plan.relation.class.name);
+                format!("new row for relation \"{relation}\" violates partition constraint")
+            }
+            Violation::Homeless(homeless) => {
+                let routing = plan.routing.as_ref().expect("only routed rows find no table"); // infallible
+                let value = |position| self.value(position);
+                let (message, detail) = routing.complaint(database, homeless, value, row);
+                let mut error = row.error(message);
+                error.detail = detail;
+                return error;
+            }
+            Violation::Other(message) => return row.error(message),
         };
         let values = (&self.payloads[..], &self.spans[..]);
-        let text = row_text(self.database, &self.plan.relation.columns, values, row);
+        let text = row_text(database, &plan.relation.columns, values, row);
         let mut error = row.error(message);
         error.detail = Some(format!("Failing row contains {text}."));
         error
@@ -207,18 +323,38 @@ impl<'a, 's> RowFormer<'a, 's> {
 
     /// Forms the tuple of the values read.
     #[inline]
-    fn store(&mut self) -> Result<Tid, FormatError> {
-        let row = SpannedRow { bytes: self.payloads, spans: self.spans };
-        let form = &self.plan.form;
+    fn store(&mut self, number: usize) -> Result<Tid, FormatError> {
+        let missing = || FormatError::limit("a table that was not planned");
+        let table = self.plan.tables.get(number).ok_or_else(missing)?;
+        let slot = self.tables.get_mut(number).ok_or_else(missing)?;
+        let former = match slot {
+            Some(former) => former,
+            None => slot.insert(Box::new(TableFormer::new(self.shared, number)?)),
+        };
+        let spans = match table.columns_from {
+            Some(_) => &*self.partition_spans,
+            None => &*self.spans,
+        };
+        let row = SpannedRow { bytes: self.payloads, spans };
+        let form = &table.form;
         let size = form.measure(&row)?;
         let tid = if ToastBuilder::is_due(size) {
-            let row = self.toast.toast(&row, &mut self.chunks)?;
+            let slot = self.toast.get_mut(number).ok_or_else(missing)?;
+            let toast = match slot {
+                Some(toast) => toast,
+                None => {
+                    let target = table.rules.toast_tuple_target;
+                    slot.insert(ToastBuilder::new(&table.layouts, table.toast(), target)?)
+                }
+            };
+            let row = toast.toast(&row, &mut former.chunks)?;
             let size = form.measure(&row)?;
-            self.heap.add(form, &row, size)?
+            former.heap.add(form, &row, size)?
         } else {
-            self.heap.add(form, &row, size)?
+            former.heap.add(form, &row, size)?
         };
-        self.keys.iter_mut().try_for_each(|index| index.add(&row, tid))?;
+        former.keys.iter_mut().try_for_each(|index| index.add(&row, tid))?;
+        former.rows += 1;
         if self.payloads.capacity() > KEPT_BYTES {
             *self.payloads = Vec::new();
         }
@@ -228,25 +364,27 @@ impl<'a, 's> RowFormer<'a, 's> {
 
     /// The pages.
     pub(super) fn finish(self) -> FormedRows {
+        let tables = self.tables.into_iter().enumerate();
         FormedRows {
-            heap: self.heap.finish(),
-            toast: self.chunks.run.finish(),
-            chunk_keys: self.chunks.keys,
-            keys: self.keys.into_iter().map(KeyFormer::finish).collect(),
+            tables: tables.filter_map(|(number, of)| Some(of?.finish(number))).collect(),
             rejected: self.rejected,
             rows: self.rows,
         }
     }
 }
 
-/// What a row does not keep to.
+/// What a row does not keep to. Tables are numbers of those of the plan.
 enum Violation {
-    /// The column at this position is null.
-    Null(usize),
-    /// The CHECK constraint of this name.
-    Check(String),
-    /// A CHECK constraint raised this.
-    Expression(String),
+    /// A column that may not be is null.
+    Null { table: usize, position: usize },
+    /// The CHECK constraint at this position among those of the table.
+    Check { table: usize, at: usize },
+    /// The bounds of the partition that rows are loaded into.
+    Bounds,
+    /// It goes to no table.
+    Homeless(Homeless),
+    /// What an expression, a default or a sequence raised.
+    Other(String),
 }
 
 /// The values of a row, by the positions of their columns.

@@ -21,14 +21,23 @@ pub(super) fn row_text(
     (payloads, spans): (&[u8], &[Span]),
     row: &CopyRow<'_>,
 ) -> String {
-    let catalog = ValueCatalog::new(database, UnknownTypes::Hex).ok();
     let live = columns.iter().zip(spans).filter(|(column, _)| !column.dropped);
-    let values = live.map(|(column, span)| {
-        let Some(payload) = span.of(payloads) else { return "null".to_owned() };
+    value_texts(database, live.map(|(column, span)| (column, span.of(payloads))), row)
+}
+
+/// Values of these columns, `None` for a null.
+pub(super) fn value_texts<'r>(
+    database: &Database,
+    values: impl Iterator<Item = (&'r Column, Option<&'r [u8]>)>,
+    row: &CopyRow<'_>,
+) -> String {
+    let catalog = ValueCatalog::new(database, UnknownTypes::Hex).ok();
+    let texts = values.map(|(column, payload)| {
+        let Some(payload) = payload else { return "null".to_owned() };
         let text = catalog.as_ref().and_then(|catalog| value_text(catalog, column, payload));
         text.map_or_else(|| "?".to_owned(), |text| row.excerpt(&text, MOST_BYTES))
     });
-    format!("({})", values.collect::<Vec<_>>().join(", "))
+    format!("({})", texts.collect::<Vec<_>>().join(", "))
 }
 
 fn value_text(catalog: &ValueCatalog, column: &Column, payload: &[u8]) -> Option<Vec<u8>> {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: batches are taken in the order of the input.
 
+use pagemill_cluster::Database;
 use pagemill_cluster::change::ClusterChange;
 use pagemill_format::Oid;
 use pagemill_io::check_interrupt;
@@ -10,22 +11,34 @@ use super::LoadSummary;
 use super::dead_rows::DeadRows;
 use super::heap_target::HeapTarget;
 use super::index_build::IndexTarget;
-use super::index_keys::{KeyFormer, KeyRun};
+use super::index_keys::{KeyFormer, KeyRun, Places};
 use super::old_entries::OldEntries;
-use super::page_run::Pieces;
+use super::page_run::{PIECE_BLOCKS, Pieces};
 use super::plan::LoadPlan;
-use super::row_former::{ChunkKey, FormedRows};
+use super::row_former::{ChunkKey, FormedRows, FormedTable};
+use super::table_plan::TablePlan;
 use super::used_ids::UsedIds;
 use crate::error::Result;
+
+/// Blocks of memory that the tables of a load have together, in each thread.
+const MOST_BLOCKS: usize = 512;
 
 /// Where everything goes.
 #[derive(Debug)]
 pub(super) struct Targets<'p> {
     plan: &'p LoadPlan,
+    /// By table of the plan; one that is one of many is made when its first row comes.
+    tables: Vec<Option<TableTarget<'p>>>,
+    pieces: Pieces,
+}
+
+/// Where everything of one table goes.
+#[derive(Debug)]
+struct TableTarget<'p> {
+    table: &'p TablePlan,
     heap: HeapTarget,
     indexes: Vec<IndexTarget<'p>>,
     toast: Option<(HeapTarget, IndexTarget<'p>)>,
-    pieces: Pieces,
 }
 
 impl<'p> Targets<'p> {
@@ -34,54 +47,35 @@ impl<'p> Targets<'p> {
     /// # Errors
     /// When they cannot be made.
     pub(super) fn new(change: &mut ClusterChange, plan: &'p LoadPlan) -> Result<Self> {
-        let cluster = change.database().cluster().clone();
-        let pieces = Pieces::default();
-        let count = plan.indexes.len() + usize::from(plan.toast_index.is_some());
-        let shares = (count, plan.options.jobs);
-        let heap =
-            HeapTarget::new(change, plan, (&plan.relation.class, plan.expected_blocks), &pieces)?;
-        let toast = match plan.rules.toast.as_ref().zip(plan.toast_index.as_ref()) {
-            Some(((table, _), index)) => {
-                let heap = HeapTarget::new(change, plan, (table, 0), &pieces)?;
-                Some((heap, IndexTarget::new(index, &cluster, shares)))
-            }
-            None => None,
+        let tables: Vec<_> = plan.tables.iter().map(|_| None).collect();
+        let share = (MOST_BLOCKS / tables.len().max(1)).clamp(1, PIECE_BLOCKS);
+        let pieces = match plan.routing {
+            Some(_) => Pieces::of_blocks(1 << share.ilog2()),
+            None => Pieces::default(),
         };
-        let indexes =
-            plan.indexes.iter().map(|index| IndexTarget::new(index, &cluster, shares)).collect();
-        Ok(Self { plan, heap, indexes, toast, pieces })
+        let mut targets = Self { plan, tables, pieces };
+        if plan.routing.is_none() || plan.options.truncate {
+            for number in 0..plan.tables.len() {
+                targets.table(change, number)?;
+            }
+        }
+        Ok(targets)
+    }
+
+    /// The table of this number, made if need be.
+    fn table(&mut self, change: &mut ClusterChange, number: usize) -> Result<&mut TableTarget<'p>> {
+        let slot = self.tables.get_mut(number).expect("a row goes to a table of the plan"); // infallible: it was routed by it
+        match slot {
+            Some(target) => Ok(target),
+            None => {
+                let table = &self.plan.tables[number];
+                Ok(slot.insert(TableTarget::new(change, self.plan, table, &self.pieces)?))
+            }
+        }
     }
 
     pub(super) fn pieces(&self) -> &Pieces {
         &self.pieces
-    }
-
-    /// The values that the TOAST table has and keeps.
-    ///
-    /// # Errors
-    /// When its index cannot be read.
-    pub(super) fn used_ids(&self, change: &ClusterChange) -> Result<UsedIds> {
-        let Some((heap, index)) = &self.toast else { return Ok(UsedIds::default()) };
-        if heap.old().is_none_or(|old| old.blocks() == 0) {
-            return Ok(UsedIds::default());
-        }
-        // A number counts as used also by a value that is dead, and there still.
-        let none = DeadRows::default();
-        let mut old = OldEntries::open(change.database(), index.plan, &none)?;
-        let mut ids = Vec::new();
-        while let Some(leaf) = old.next_leaf()? {
-            check_interrupt(change.database().cluster().path())
-                .map_err(pagemill_cluster::Error::from)?;
-            for &entry in &leaf.entries {
-                // `chunk_id` is the first of the key, behind a header of eight bytes.
-                let id = leaf.entry(entry).get(8..).and_then(<[u8]>::first_chunk);
-                let id = id.map(|id| Oid(u32::from_le_bytes(*id)));
-                if ids.last() != id.as_ref() {
-                    ids.extend(id);
-                }
-            }
-        }
-        Ok(UsedIds::new(ids))
     }
 
     /// Takes the rows of a batch, in their turn.
@@ -89,14 +83,10 @@ impl<'p> Targets<'p> {
     /// # Errors
     /// When they cannot be written.
     pub(super) fn take(&mut self, change: &mut ClusterChange, formed: FormedRows) -> Result<()> {
-        let first = self.heap.add(change, formed.heap, formed.rows, &self.pieces)?;
-        for (index, run) in self.indexes.iter_mut().zip(formed.keys) {
-            index.take(run, first)?;
-        }
-        if let Some((heap, index)) = &mut self.toast {
-            let first =
-                heap.add(change, formed.toast, formed.chunk_keys.len() as u64, &self.pieces)?;
-            index.take(chunk_run(index, &formed.chunk_keys)?, first)?;
+        let (pieces, packs) = (self.pieces.clone(), self.plan.routing.is_some());
+        for formed in formed.tables {
+            let target = self.table(change, formed.table)?;
+            target.take(change, formed, packs, &pieces)?;
         }
         Ok(())
     }
@@ -110,23 +100,120 @@ impl<'p> Targets<'p> {
         change: &mut ClusterChange,
         summary: &mut LoadSummary,
     ) -> Result<()> {
-        summary.write_method = self.heap.write_method();
-        summary.blocks = u64::from(self.heap.new_blocks());
-        let plan = self.plan;
+        for target in self.tables.into_iter().flatten() {
+            target.finish(change, (self.plan, &self.pieces), summary)?;
+        }
+        Ok(())
+    }
+}
+
+/// The values that the TOAST table of each table has and keeps.
+///
+/// # Errors
+/// When an index cannot be read.
+pub(super) fn used_ids(database: &Database, plan: &LoadPlan) -> Result<Vec<UsedIds>> {
+    plan.tables.iter().map(|table| used_ids_of(database, table)).collect()
+}
+
+fn used_ids_of(database: &Database, table: &TablePlan) -> Result<UsedIds> {
+    let toast = table.rules.toast.as_ref().zip(table.toast_index.as_ref());
+    let Some(((class, _), index)) = toast.filter(|_| !table.is_fresh) else {
+        return Ok(UsedIds::default());
+    };
+    if database.cluster().main_fork(&database.base_path(class)?)?.blocks() == 0 {
+        return Ok(UsedIds::default());
+    }
+    // A number counts as used also by a value that is dead, and there still.
+    let none = DeadRows::default();
+    let mut old = OldEntries::open(database, index, &none)?;
+    let mut ids = Vec::new();
+    while let Some(leaf) = old.next_leaf()? {
+        check_interrupt(database.cluster().path()).map_err(pagemill_cluster::Error::from)?;
+        for &entry in &leaf.entries {
+            // `chunk_id` is the first of the key, behind a header of eight bytes.
+            let id = leaf.entry(entry).get(8..).and_then(<[u8]>::first_chunk);
+            let id = id.map(|id| Oid(u32::from_le_bytes(*id)));
+            if ids.last() != id.as_ref() {
+                ids.extend(id);
+            }
+        }
+    }
+    Ok(UsedIds::new(ids))
+}
+
+impl<'p> TableTarget<'p> {
+    fn new(
+        change: &mut ClusterChange,
+        plan: &'p LoadPlan,
+        table: &'p TablePlan,
+        pieces: &Pieces,
+    ) -> Result<Self> {
+        let cluster = change.database().cluster().clone();
+        let count = |of: &TablePlan| of.indexes.len() + usize::from(of.toast_index.is_some());
+        let shares = (plan.tables.iter().map(count).sum(), plan.options.jobs);
+        let expected = if plan.routing.is_some() { 0 } else { plan.expected_blocks };
+        let class = (&table.relation.class, expected);
+        let heap = HeapTarget::new(change, (plan, table), class, pieces)?;
+        let toast = match table.rules.toast.as_ref().zip(table.toast_index.as_ref()) {
+            Some(((class, _), index)) => {
+                let heap = HeapTarget::new(change, (plan, table), (class, 0), pieces)?;
+                Some((heap, IndexTarget::new(index, &cluster, shares)))
+            }
+            None => None,
+        };
+        let indexes =
+            table.indexes.iter().map(|index| IndexTarget::new(index, &cluster, shares)).collect();
+        Ok(Self { table, heap, indexes, toast })
+    }
+
+    fn take(
+        &mut self,
+        change: &mut ClusterChange,
+        formed: FormedTable,
+        packs: bool,
+        pieces: &Pieces,
+    ) -> Result<()> {
+        let mut add = |heap: &mut HeapTarget, run, rows| match packs {
+            true => heap.pack(change, run, rows, pieces),
+            false => heap.add(change, run, rows, pieces).map(Places::From),
+        };
+        let places = add(&mut self.heap, formed.heap, formed.rows)?;
+        for (index, run) in self.indexes.iter_mut().zip(formed.keys) {
+            index.take(run, &places)?;
+        }
+        if let Some((heap, index)) = &mut self.toast {
+            let places = add(heap, formed.toast, formed.chunk_keys.len() as u64)?;
+            index.take(chunk_run(index, &formed.chunk_keys)?, &places)?;
+        }
+        Ok(())
+    }
+
+    fn finish(
+        mut self,
+        change: &mut ClusterChange,
+        (plan, pieces): (&LoadPlan, &Pieces),
+        summary: &mut LoadSummary,
+    ) -> Result<()> {
+        let table = self.table;
+        self.heap.close(change, pieces)?;
+        summary.write_method = self.heap.write_method().or(summary.write_method);
+        summary.blocks += u64::from(self.heap.new_blocks());
         let dead = match self.indexes.is_empty() {
             true => None,
             false => self.heap.dead_rows(change)?,
         };
         for index in self.indexes {
-            index.build(change, plan, self.heap.old().zip(dead.as_ref()), self.heap.tuples())?;
+            let old = self.heap.old().zip(dead.as_ref());
+            index.build(change, (plan, table), old, self.heap.tuples())?;
         }
-        self.heap.finish(change, plan)?;
-        if let Some((heap, index)) = self.toast
-            && (plan.is_fresh || !plan.options.wal || heap.new_blocks() > 0)
-        {
+        self.heap.finish(change, (plan, table))?;
+        let Some((mut heap, index)) = self.toast else { return Ok(()) };
+        heap.close(change, pieces)?;
+        if table.has_new_files || heap.new_blocks() > 0 {
             let dead = heap.dead_rows(change)?;
-            index.build(change, plan, heap.old().zip(dead.as_ref()), heap.tuples())?;
-            heap.finish(change, plan)?;
+            let old = heap.old().zip(dead.as_ref());
+            index.build(change, (plan, table), old, heap.tuples())?;
+            heap.finish(change, (plan, table))?;
         }
         Ok(())
     }

@@ -208,9 +208,18 @@ impl RecordBuilder<'static> {
 
     /// A page of the commit log begins as zeros (`CLOG_ZEROPAGE`).
     pub fn commit_log_zero_page(page: u64, version: PgVersion) -> Self {
+        Self::zero_page(ResourceManager::CLOG, page, version)
+    }
+
+    /// A page of commit timestamps begins as zeros (`COMMIT_TS_ZEROPAGE`, which has the number of `CLOG_ZEROPAGE`).
+    pub fn commit_timestamp_zero_page(page: u64, version: PgVersion) -> Self {
+        Self::zero_page(ResourceManager::COMMIT_TS, page, version)
+    }
+
+    fn zero_page(of: ResourceManager, page: u64, version: PgVersion) -> Self {
         let bytes = page.to_le_bytes();
         let page = if version >= PgVersion::V17 { &bytes[..] } else { &bytes[..4] };
-        Self::new(ResourceManager::CLOG, ResourceManager::CLOG_ZEROPAGE, TransactionId::INVALID)
+        Self::new(of, ResourceManager::CLOG_ZEROPAGE, TransactionId::INVALID)
             .main_data(page.to_vec())
     }
 }

@@ -71,6 +71,8 @@ impl ResourceManager {
     pub const SEQUENCE: Self = Self(15);
     /// BRIN indexes.
     pub const BRIN: Self = Self(17);
+    /// Commit timestamps.
+    pub const COMMIT_TS: Self = Self(18);
 
     /// [`XLOG`](Self::XLOG): a checkpoint with no server running after it.
     pub const XLOG_CHECKPOINT_SHUTDOWN: u8 = 0x00;

@@ -1,0 +1,59 @@
+//! New files for a relation, in place of those it has.
+//!
+//! A relation that is not logged has an init fork beside: what a server copies over the main fork after a crash. It is an
+//! empty table or index, the same in every file, so that of the old files is copied. It alone of such a relation is logged,
+//! as standbys need it, and never the main fork, whose being there would keep a standby from being promoted.
+//!
+//! Source: `heapam_relation_set_new_filelocator` in `src/backend/access/heap/heapam_handler.c`, `btbuildempty` in
+//! `src/backend/access/nbtree/nbtree.c`, `src/backend/storage/file/reinit.c`, PostgreSQL 14 to 18.
+
+use pagemill_cluster::ClassRow;
+use pagemill_cluster::change::ClusterChange;
+use pagemill_format::wal::RelFileLocator;
+use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork};
+
+use super::fork_writer::{ForkWriter, Writing};
+use super::page_run::PIECE_BLOCKS;
+use super::plan::LoadOptions;
+use crate::error::Result;
+
+/// How new files are written in pieces of so many blocks.
+pub(super) fn writing(is_unlogged: bool, options: &LoadOptions, piece_blocks: usize) -> Writing {
+    Writing { wal: options.wal && !is_unlogged, settings: options.writing, piece_blocks }
+}
+
+/// A number for new files of a relation, and its init fork, where it has one.
+///
+/// # Errors
+/// When they cannot be made, or an init fork that should be there is missing.
+pub(super) fn new_files(
+    change: &mut ClusterChange,
+    class: &ClassRow,
+    is_unlogged: bool,
+    options: &LoadOptions,
+) -> Result<RelFileLocator> {
+    let tablespace = change.files_of(class.oid)?.tablespace;
+    if !is_unlogged {
+        return Ok(change.new_files(&[tablespace])?.first().copied().unwrap_or_default());
+    }
+    let file = change.new_unlogged_files(tablespace)?;
+    let base = change.database().base_path(class)?;
+    let Some(init) = change.database().cluster().fork(&base, Fork::Init)? else {
+        return Err(pagemill_cluster::Error::refused(format!(
+            "{} has no init fork, though {} is unlogged: rebuild it",
+            base.display(),
+            String::from_utf8_lossy(&class.name)
+        ))
+        .into());
+    };
+    let how = Writing { wal: true, settings: options.writing, piece_blocks: PIECE_BLOCKS };
+    let mut writer = ForkWriter::new_file(change, (file, Fork::Init), 0, how)?;
+    let mut page = Box::new([0; BLOCK_SIZE]);
+    for block in (0..init.blocks()).map(BlockNumber) {
+        init.read_block(block, &mut page).map_err(pagemill_cluster::Error::from)?;
+        writer.add_page(change, block, &page)?;
+    }
+    writer.flush(change)?;
+    writer.finish()?;
+    Ok(file)
+}
