@@ -305,7 +305,8 @@ impl<'a, 's> RowFormer<'a, 's> {
                 format!("new row for relation \"{relation}\" violates partition constraint")
             }
             Violation::Homeless(homeless) => {
-                let routing = plan.routing.as_ref().expect("only routed rows find no table"); // infallible
+                let routing = plan.routing.as_ref();
+                let routing = routing.expect("routed"); // infallible: only routed rows find no table
                 let value = |position| self.value(position);
                 let (message, detail) = routing.complaint(database, homeless, value, row);
                 let mut error = row.error(message);
