@@ -362,7 +362,8 @@ impl WriteStream {
 
     fn finished(&mut self, write: pagemill_io::FinishedWrite) -> Result<()> {
         let place = self.in_flight.iter().position(|(id, _)| *id == write.id);
-        let blocks = place.map(|place| self.in_flight.swap_remove(place).1).unwrap_or_default();
+        let Some(place) = place else { unreachable!("a write that ends was begun") };
+        let (_, blocks) = self.in_flight.swap_remove(place);
         self.give_back(write.buffer);
         write.outcome.map_err(|error| self.fork.at(error, BlockNumber(blocks.start)))?;
         self.write_back.written(blocks)

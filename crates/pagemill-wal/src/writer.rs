@@ -196,6 +196,7 @@ impl WalWriter {
                 slice = later;
             }
         }
+        assert!(left == 0, "a record is written whole, over however many pages");
         let end = self.position().0.next_multiple_of(RECORD_ALIGNMENT);
         self.pending.extend_zeros((end - self.pending_start.0) as usize);
         self.write_whole_pieces()

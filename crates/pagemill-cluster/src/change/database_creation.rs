@@ -293,7 +293,10 @@ pub fn check_new_database(template: &Database, new: &NewDatabase) -> Result<()> 
 /// The row of the template, but for its privileges.
 fn template_row(databases: &CatalogTable, template: &Database) -> Result<Payloads> {
     let oid = template.row().oid.0.to_le_bytes();
-    let at = databases.position("oid").unwrap_or_default();
+    // Without it the wrong column would be compared, and perhaps the wrong row copied.
+    let Some(at) = databases.position("oid") else {
+        return Err(databases.damage("it has no column oid"));
+    };
     let mut found = None;
     databases.for_each_row(|_, tuple| {
         let row = databases.payloads(tuple, |column| &*column.name != b"datacl")?;

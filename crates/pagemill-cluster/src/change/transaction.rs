@@ -285,9 +285,14 @@ impl Transaction {
     /// When something fails before the decision, nothing has changed. [`Error::Unfinished`] when it is after that, and
     /// [`Error::Undecided`] when it is the decision itself that fails.
     pub(super) fn commit(&mut self, ending: Ending<'_>) -> Result<()> {
+        assert!(!self.is_flipped, "a change is decided once");
         self.log_pages(&ending.locked)?;
+        assert!(self.pages.is_empty(), "every changed page is logged before the commit record");
+        // Last, as a recovery that stops before it must see none of what the records before it did.
         self.log_commit(&ending)?;
+        // Before the sync: what it makes is synced with it, and a full disk still undoes everything.
         self.make_room_for_last_steps(ending.settings)?;
+        // Before the decision: a server that starts after it replays what is durable, and nothing else.
         self.wal.sync()?;
         // The last moment at which everything can be undone.
         check_interrupt(self.cluster.path())?;
@@ -339,6 +344,7 @@ impl Transaction {
     /// Decides: `pg_control` says "in production". When that fails, and the file does not still say "shut down", nobody
     /// knows what the device will have, and everything that a recovery would need has to stay.
     fn flip(&mut self) -> Result<()> {
+        // Before the write, not after: once it was tried, undoing could take away what a recovery needs.
         self.is_flipped = true;
         let Err(error) = self.write_control(ClusterState::InProduction) else { return Ok(()) };
         let cluster = &self.cluster;
@@ -354,7 +360,9 @@ impl Transaction {
     /// What follows the decision: live files, the commit log, the checkpoint.
     fn finish(&mut self, ending: &Ending<'_>) -> Result<()> {
         let cluster = self.cluster.clone();
+        assert!(self.is_flipped, "live files change only after the decision");
         let (begin, end) = (self.wal.start_lsn(), self.wal.position());
+        // Pages first: a commit that is marked while its pages are missing would show rows that are not there.
         if let Some(from) = self.live_from {
             replay_images(&cluster, &self.wal_directory, from, end, ending.is_new)?;
         }
@@ -362,9 +370,11 @@ impl Transaction {
         if self.keeps_timestamps() {
             commit_timestamps::write(&cluster, self.xid(), self.time)?;
         }
+        // After the commit is marked: until then the rows that count name the old files.
         (ending.remove)(&cluster)?;
         self.tell_archiver(ending.settings, begin, end)?;
         self.checkpoint()?;
+        // Last: as long as the list stands, the next run looks after what it names.
         pending::forget(cluster.storage(), cluster.path())
     }
 

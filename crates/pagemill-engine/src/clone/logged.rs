@@ -160,7 +160,11 @@ impl Copying<'_> {
             let mut block = first;
             while !pages.is_empty() {
                 let taken = piece.fill(block, pages);
-                pages = pages.get(taken..).unwrap_or_default();
+                assert!(
+                    (1..=pages.len()).contains(&taken),
+                    "a piece that is not full takes a page"
+                );
+                pages = &pages[taken..];
                 block.0 += taken as u32;
                 if piece.is_full() {
                     self.write(&mut target, &mut piece, (source, file), is_logged)?;
@@ -251,7 +255,8 @@ impl Piece {
             self.first = block;
         }
         let room = self.buffer.as_chunks_mut::<BLOCK_SIZE>().0;
-        let room = room.get_mut(self.pages..).unwrap_or_default();
+        assert!(self.pages <= room.len(), "a piece has no more pages than its buffer has room for");
+        let room = &mut room[self.pages..];
         let taken = room.len().min(pages.len());
         for (to, from) in room.iter_mut().zip(pages) {
             *to = *from;
@@ -265,7 +270,8 @@ impl Piece {
     }
 
     fn filled(&mut self) -> &mut [BlockBytes] {
-        let pages = self.buffer.as_chunks_mut::<BLOCK_SIZE>().0;
-        pages.get_mut(..self.pages).unwrap_or_default()
+        let room = self.buffer.as_chunks_mut::<BLOCK_SIZE>().0;
+        assert!(self.pages <= room.len(), "a piece has no more pages than its buffer has room for");
+        &mut room[..self.pages]
     }
 }

@@ -9,7 +9,7 @@ use pagemill_cluster::change::ClusterChange;
 use pagemill_format::heap_builder::assign_blocks;
 use pagemill_format::page_builder::set_lsn;
 use pagemill_format::wal::RelFileLocator;
-use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
+use pagemill_format::{BlockBytes, BlockNumber, Fork};
 use pagemill_io::{WriteMethod, WriteSettings, check_interrupt};
 use pagemill_stream::WriteStream;
 
@@ -99,8 +99,7 @@ impl ForkWriter {
         let first = self.next;
         for mut piece in pieces {
             let block = BlockNumber(self.next);
-            let pages = piece.buffer.as_chunks_mut::<BLOCK_SIZE>().0;
-            assign_blocks(pages.get_mut(..piece.pages).unwrap_or_default(), block);
+            assign_blocks(piece.filled_mut(), block);
             self.add(change, piece, store)?;
         }
         Ok(BlockNumber(first))
@@ -124,8 +123,8 @@ impl ForkWriter {
             )
         })?;
         if self.is_logged {
-            let pages = piece.buffer.as_chunks_mut::<BLOCK_SIZE>().0;
-            self.log(change, first, pages.get_mut(..piece.pages).unwrap_or_default())?;
+            // WAL before data: the page goes to the file with the LSN of the record that has its image.
+            self.log(change, first, piece.filled_mut())?;
         }
         match &mut self.stream {
             Some(stream) => {

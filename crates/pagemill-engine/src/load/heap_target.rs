@@ -91,7 +91,11 @@ impl HeapTarget {
             let pages = (old.blocks() - first).min(pieces.blocks() as u32);
             let mut buffer = pieces.take();
             let blocks = buffer.as_chunks_mut::<BLOCK_SIZE>().0;
-            let blocks = blocks.get_mut(..pages as usize).unwrap_or_default();
+            assert!(
+                blocks.len() >= pages as usize,
+                "a buffer holds as many pages as are asked for"
+            );
+            let blocks = &mut blocks[..pages as usize];
             old.read_blocks(BlockNumber(first), blocks).map_err(pagemill_cluster::Error::from)?;
             self.note_room(blocks);
             self.main.add(change, Piece { buffer, pages: pages as usize }, pieces)?;
@@ -135,8 +139,7 @@ impl HeapTarget {
     ) -> Result<BlockNumber> {
         self.rows += rows;
         for piece in &run {
-            let pages = piece.buffer.as_chunks::<BLOCK_SIZE>().0;
-            self.note_room(pages.get(..piece.pages).unwrap_or_default());
+            self.note_room(piece.filled());
         }
         self.main.add_heap(change, run, pieces)
     }
@@ -156,8 +159,7 @@ impl HeapTarget {
         self.rows += rows;
         let mut places = Vec::new();
         for piece in run {
-            let pages = piece.buffer.as_chunks::<BLOCK_SIZE>().0;
-            for page in pages.get(..piece.pages).unwrap_or_default() {
+            for page in piece.filled() {
                 let pointers = 1..=Page::new(page).line_pointer_count();
                 let pointers = pointers.filter_map(|number| Page::new(page).line_pointer(number));
                 let tuples = pointers.filter_map(|pointer| {

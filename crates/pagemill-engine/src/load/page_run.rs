@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pagemill_format::heap_builder::HeapBuilder;
 use pagemill_format::tuple_builder::{TupleForm, TupleSize, TupleStamp};
 use pagemill_format::tuple_data_builder::Row;
-use pagemill_format::{BLOCK_SIZE, BlockNumber, Error as FormatError, Result, Tid};
+use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Error as FormatError, Result, Tid};
 use pagemill_sys::AlignedBuffer;
 
 /// Blocks in a piece.
@@ -63,6 +63,22 @@ impl Pieces {
 pub(crate) struct Piece {
     pub(crate) buffer: AlignedBuffer,
     pub(crate) pages: usize,
+}
+
+impl Piece {
+    /// Its pages.
+    pub(crate) fn filled(&self) -> &[BlockBytes] {
+        let room = self.buffer.as_chunks::<BLOCK_SIZE>().0;
+        assert!(self.pages <= room.len(), "a piece has no more pages than its buffer has room for");
+        &room[..self.pages]
+    }
+
+    /// Its pages, to be changed.
+    pub(crate) fn filled_mut(&mut self) -> &mut [BlockBytes] {
+        let room = self.buffer.as_chunks_mut::<BLOCK_SIZE>().0;
+        assert!(self.pages <= room.len(), "a piece has no more pages than its buffer has room for");
+        &mut room[..self.pages]
+    }
 }
 
 /// How a relation's pages are filled.

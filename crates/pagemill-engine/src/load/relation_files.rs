@@ -34,7 +34,10 @@ pub(super) fn new_files(
 ) -> Result<RelFileLocator> {
     let tablespace = change.files_of(class.oid)?.tablespace;
     if !is_unlogged {
-        return Ok(change.new_files(&[tablespace])?.first().copied().unwrap_or_default());
+        let [file] = change.new_files(&[tablespace])?[..] else {
+            unreachable!("one tablespace gets one new file")
+        };
+        return Ok(file);
     }
     let file = change.new_unlogged_files(tablespace)?;
     let base = change.database().base_path(class)?;
