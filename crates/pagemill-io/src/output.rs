@@ -17,6 +17,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::partial_file::{self, Partial};
 use crate::storage::Storage;
 
+/// How much a pipe may hold that results are written to: what Linux lets anybody ask for
+/// (`/proc/sys/fs/pipe-max-size`).
+const PIPE_BYTES: usize = 1 << 20;
+
 /// Where bytes of a result go, in order: a file or descriptor ([`Output`]), or any writer ([`WriterSink`]).
 pub trait ByteSink {
     /// Takes all of `bytes`.
@@ -72,6 +76,8 @@ impl Output {
     pub fn stream(storage: &Storage, fd: impl AsFd, name: &str) -> Result<Self> {
         let target = PathBuf::from(name);
         let fd = fd.as_fd().try_clone_to_owned().map_err(|error| Error::new(error, &target))?;
+        // A pipe of the usual 64 kB has writer and reader take turns. What is no pipe, or may not grow, stays as it is.
+        let _ = rustix::pipe::fcntl_setpipe_size(&fd, PIPE_BYTES);
         Ok(Self { storage: storage.clone(), fd, target, partial: None })
     }
 
