@@ -219,7 +219,12 @@ fn a_lost_tablespace_is_named_with_where_its_link_leads() {
     let says = [&*name, &shown, "which is not there", "mount"];
     export(&cluster, "t").fails_saying(&says);
     run(&cluster.data_dir(), &["ls", "-d", "there"]).fails_saying(&says);
-    run(&cluster.data_dir(), &["ls", "-d", "postgres"]).prints(&["here", "t "]);
+    let listed = run(&cluster.data_dir(), &["ls", "-d", "postgres"]);
+    assert_eq!(listed.status, 1, "{listed:?}");
+    let is_marked = |line: &str| line.ends_with("the tablespace is missing");
+    let marked: Vec<_> = listed.printed.lines().filter(|line| is_marked(line)).collect();
+    assert!(matches!(&marked[..], [only] if only.contains(" t ")), "{listed:?}");
+    assert!(listed.printed.contains("here"), "{listed:?}");
     export(&cluster, "here").prints(&["8\n"]);
 
     fs::create_dir(&place).unwrap();
