@@ -4,20 +4,25 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_format::expression_tree::{Node, Value, parse};
+use pagemill_format::node_tree::{Const, Node, NodeStruct};
 
 /// Asks every field for everything that it could be.
-fn ask(node: &Node) {
-    for field in &node.fields {
-        let _ = (node.datum(&field.name), node.truth(&field.name), node.number::<u32>(&field.name));
-        for inner in node.nodes(&field.name).into_iter().flatten() {
+fn ask(node: &NodeStruct<'_>) {
+    let _ = Const::of(node).and_then(|constant| constant.payload().map(drop));
+    for (label, _) in &node.fields {
+        let Ok(label) = std::str::from_utf8(label) else { continue };
+        let _ = (node.boolean(label), node.number::<u32>(label), node.character(label));
+        if let Ok(inner) = node.node(label) {
+            ask(inner);
+        }
+        for inner in node.nodes(label).unwrap_or_default() {
             ask(inner);
         }
     }
 }
 
 fuzz_target!(|text: &[u8]| {
-    if let Ok(Value::Node(node)) = parse(text) {
+    if let Ok(Node::Struct(node)) = Node::parse(text) {
         ask(&node);
     }
 });

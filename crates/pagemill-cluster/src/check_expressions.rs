@@ -9,6 +9,7 @@
 //!
 //! Source: `src/include/nodes/primnodes.h`, `src/include/catalog/pg_operator.dat`, `pg_proc.dat`, PostgreSQL 14 to 18.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -16,12 +17,12 @@ use pagemill_format::expression::function::{Arithmetic, Width};
 use pagemill_format::expression::{
     Comparison, Expression, Function, LikePattern, Pattern, RegularPattern,
 };
-use pagemill_format::expression_tree::{self, Node, Value};
+use pagemill_format::node_tree::{Const, Node, NodeStruct};
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::types::array::element_payloads;
 use pagemill_format::types::input::Characters;
 use pagemill_format::types::order::ValueOrder;
-use pagemill_format::varlena::{self, Varlena};
+use pagemill_format::varlena::Varlena;
 use pagemill_format::{Error as FormatError, Oid};
 
 use crate::database::{Database, FIRST_NORMAL_OID, catalog, load_once};
@@ -66,10 +67,8 @@ pub(crate) fn stored_tree(row: &Row<'_>, column: usize) -> Result<Option<Vec<u8>
 /// [`Error::Refused`] for one that cannot be evaluated here, with the reason.
 pub(crate) fn compile(database: &Database, tree: Option<&[u8]>, of: Subject) -> Result<Expression> {
     let tree = tree.ok_or_else(|| Error::refused("it is stored out of line"))?;
-    let tree = expression_tree::parse(tree).map_err(|error| Error::refused(error.to_string()))?;
-    let Value::Node(node) = &tree else {
-        return Err(Error::refused("it is no expression"));
-    };
+    let tree = Node::parse(tree).map_err(|error| Error::refused(error.to_string()))?;
+    let node = tree.structure().ok_or_else(|| Error::refused("it is no expression"))?;
     let encoding = database.row().encoding;
     let characters = Characters::of_encoding(encoding)
         .ok_or_else(|| Error::refused(format!("the encoding has the unknown number {encoding}")))?;
@@ -104,50 +103,54 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn node(&self, node: &Node) -> Result<Typed> {
-        match node.tag.as_str() {
-            "VAR" => self.column(node),
-            "COERCETODOMAINVALUE" if self.of == Subject::Domain => {
+    fn node(&self, node: &NodeStruct<'_>) -> Result<Typed> {
+        match node.name {
+            b"VAR" => self.column(node),
+            b"COERCETODOMAINVALUE" if self.of == Subject::Domain => {
                 Ok(Typed { expression: Expression::Input(0), of: oid(node, "typeId")? })
             }
-            "CONST" => self.constant(node),
-            "OPEXPR" => self.operator(node),
-            "DISTINCTEXPR" => self.distinct(node),
-            "SCALARARRAYOPEXPR" => self.list(node),
-            "BOOLEXPR" => self.logic(node),
-            "NULLTEST" => self.null_test(node),
-            "BOOLEANTEST" => self.truth_test(node),
-            "RELABELTYPE" => {
+            b"CONST" => self.constant(node),
+            b"OPEXPR" => self.operator(node),
+            b"DISTINCTEXPR" => self.distinct(node),
+            b"SCALARARRAYOPEXPR" => self.list(node),
+            b"BOOLEXPR" => self.logic(node),
+            b"NULLTEST" => self.null_test(node),
+            b"BOOLEANTEST" => self.truth_test(node),
+            b"RELABELTYPE" => {
                 Ok(Typed { of: oid(node, "resulttype")?, ..self.argument(node, "arg")? })
             }
-            "COLLATEEXPR" | "COLLATE" => self.argument(node, "arg"),
-            "FUNCEXPR" => self.function(node),
-            "COALESCEEXPR" | "COALESCE" => {
+            b"COLLATEEXPR" | b"COLLATE" => self.argument(node, "arg"),
+            b"FUNCEXPR" => self.function(node),
+            b"COALESCEEXPR" | b"COALESCE" => {
                 let parts = self.arguments(node, "args")?.into_iter().map(|part| part.expression);
                 let of = oid(node, "coalescetype")?;
                 Ok(Typed { expression: Expression::Coalesce(parts.collect()), of })
             }
-            "CASEEXPR" | "CASE" => self.case(node),
-            other => Err(Error::refused(format!("it has a node {other}"))),
+            b"CASEEXPR" | b"CASE" => self.case(node),
+            other => {
+                let other = String::from_utf8_lossy(other);
+                Err(Error::refused(format!("it has a node {other}")))
+            }
         }
     }
 
-    fn argument(&self, node: &Node, field: &str) -> Result<Typed> {
-        self.node(node.node(field).ok_or_else(|| odd(node))?)
+    fn argument(&self, node: &NodeStruct<'_>, field: &str) -> Result<Typed> {
+        self.node(node.node(field).map_err(|_| odd(node))?)
     }
 
-    fn arguments(&self, node: &Node, field: &str) -> Result<Vec<Typed>> {
-        let nodes = node.nodes(field).ok_or_else(|| odd(node))?;
+    fn arguments(&self, node: &NodeStruct<'_>, field: &str) -> Result<Vec<Typed>> {
+        let nodes = node.nodes(field).map_err(|_| odd(node))?;
         nodes.into_iter().map(|node| self.node(node)).collect()
     }
 
-    fn pair(&self, node: &Node) -> Result<[Typed; 2]> {
+    fn pair(&self, node: &NodeStruct<'_>) -> Result<[Typed; 2]> {
         self.arguments(node, "args")?.try_into().map_err(|_| odd(node))
     }
 
-    fn column(&self, node: &Node) -> Result<Typed> {
-        let is_own = node.number("varno") == Some(1) && node.number("varlevelsup") == Some(0);
-        let number = node.number::<i16>("varattno").filter(|number| *number > 0 && is_own);
+    fn column(&self, node: &NodeStruct<'_>) -> Result<Typed> {
+        let is_own =
+            node.number("varno").ok() == Some(1) && node.number("varlevelsup").ok() == Some(0);
+        let number = node.number::<i16>("varattno").ok().filter(|number| *number > 0 && is_own);
         match number {
             Some(number) if self.of == Subject::Columns => Ok(Typed {
                 expression: Expression::Input(usize::from(number.unsigned_abs()) - 1),
@@ -157,29 +160,21 @@ impl Compiler<'_> {
         }
     }
 
-    fn constant(&self, node: &Node) -> Result<Typed> {
+    fn constant(&self, node: &NodeStruct<'_>) -> Result<Typed> {
         let of = oid(node, "consttype")?;
-        if node.truth("constisnull") == Some(true) {
-            return Ok(Typed { expression: Expression::Constant(None), of });
-        }
-        let datum = node.datum("constvalue").ok_or_else(|| odd(node))?;
-        let len: i16 = node.number("constlen").ok_or_else(|| odd(node))?;
-        let payload = match len {
-            1.. => Some(datum).filter(|datum| datum.len() == usize::from(len.unsigned_abs())),
-            -1 => varlena_payload(&datum),
-            _ => None,
-        };
-        let payload = payload.ok_or_else(|| odd(node))?;
-        Ok(Typed { expression: Expression::Constant(Some(payload)), of })
+        let constant = Const::of(node).ok().filter(|constant| constant.len >= -1);
+        let constant = constant.ok_or_else(|| odd(node))?;
+        let payload = constant.payload().map_err(|_| odd(node))?.map(Cow::into_owned);
+        Ok(Typed { expression: Expression::Constant(payload), of })
     }
 
-    fn operator(&self, node: &Node) -> Result<Typed> {
+    fn operator(&self, node: &NodeStruct<'_>) -> Result<Typed> {
         let [left, right] = self.pair(node)?;
         self.apply(node, left, right)
     }
 
     /// An operator of two sides.
-    fn apply(&self, node: &Node, left: Typed, right: Typed) -> Result<Typed> {
+    fn apply(&self, node: &NodeStruct<'_>, left: Typed, right: Typed) -> Result<Typed> {
         let operator = self.builtin_operator(node)?;
         if let Some(comparison) = Comparison::of_operator(&operator.name) {
             let order = self.order(node, operator, left.of, comparison)?;
@@ -204,7 +199,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn distinct(&self, node: &Node) -> Result<Typed> {
+    fn distinct(&self, node: &NodeStruct<'_>) -> Result<Typed> {
         let [left, right] = self.pair(node)?;
         let order = self.order(node, self.builtin_operator(node)?, left.of, Comparison::Equal)?;
         let sides = Box::new([left.expression, right.expression]);
@@ -215,7 +210,7 @@ impl Compiler<'_> {
     /// deterministic.
     fn order(
         &self,
-        node: &Node,
+        node: &NodeStruct<'_>,
         operator: &Operator,
         operand: Oid,
         comparison: Comparison,
@@ -236,7 +231,7 @@ impl Compiler<'_> {
 
     fn matching(
         &self,
-        node: &Node,
+        node: &NodeStruct<'_>,
         operator: &Operator,
         text: Typed,
         pattern: &Typed,
@@ -272,8 +267,8 @@ impl Compiler<'_> {
     }
 
     /// `IN` and its kin: one comparison for each element, of which any or all have to hold.
-    fn list(&self, node: &Node) -> Result<Typed> {
-        let nodes = node.nodes("args").ok_or_else(|| odd(node))?;
+    fn list(&self, node: &NodeStruct<'_>) -> Result<Typed> {
+        let nodes = node.nodes("args").map_err(|_| odd(node))?;
         let &[left, list] = &nodes[..] else { return Err(odd(node)) };
         let Some(elements) = self.elements(list)? else {
             return Ok(Typed::truth(Expression::Constant(None)));
@@ -283,7 +278,7 @@ impl Compiler<'_> {
             Ok(self.apply(node, left, element)?.expression)
         });
         let parts = parts.collect::<Result<_>>()?;
-        Ok(Typed::truth(match node.truth("useOr") {
+        Ok(Typed::truth(match node.boolean("useOr").ok() {
             Some(true) => Expression::Or(parts),
             Some(false) => Expression::And(parts),
             None => return Err(odd(node)),
@@ -291,28 +286,28 @@ impl Compiler<'_> {
     }
 
     /// The elements of an array; nothing for an array that is null.
-    fn elements(&self, node: &Node) -> Result<Option<Vec<Typed>>> {
-        let inner = || node.node("arg").ok_or_else(|| odd(node));
-        match node.tag.as_str() {
-            "ARRAYEXPR" | "ARRAY" if node.truth("multidims") == Some(false) => {
+    fn elements(&self, node: &NodeStruct<'_>) -> Result<Option<Vec<Typed>>> {
+        let inner = || node.node("arg").map_err(|_| odd(node));
+        match node.name {
+            b"ARRAYEXPR" | b"ARRAY" if node.boolean("multidims").is_ok_and(|is| !is) => {
                 self.arguments(node, "elements").map(Some)
             }
-            "RELABELTYPE" => self.elements(inner()?),
-            "ARRAYCOERCEEXPR" => {
+            b"RELABELTYPE" => self.elements(inner()?),
+            b"ARRAYCOERCEEXPR" => {
                 // Elements that only change their type's name.
-                let per_element = node.node("elemexpr").filter(|of| of.tag == "RELABELTYPE");
-                let element = per_element.and_then(|of| of.node("arg"));
+                let per_element = node.node("elemexpr").ok().filter(|of| of.name == b"RELABELTYPE");
+                let element = per_element.and_then(|of| of.node("arg").ok());
                 match element {
-                    Some(element) if element.tag == "CASETESTEXPR" => self.elements(inner()?),
+                    Some(element) if element.name == b"CASETESTEXPR" => self.elements(inner()?),
                     _ => Err(Error::refused("it casts the elements of an array")),
                 }
             }
-            "CONST" => self.constant_elements(node),
+            b"CONST" => self.constant_elements(node),
             _ => Err(Error::refused("it has a list that is no constant")),
         }
     }
 
-    fn constant_elements(&self, node: &Node) -> Result<Option<Vec<Typed>>> {
+    fn constant_elements(&self, node: &NodeStruct<'_>) -> Result<Option<Vec<Typed>>> {
         let constant = self.constant(node)?;
         let Expression::Constant(Some(array)) = constant.expression else { return Ok(None) };
         let types = self.database.types()?;
@@ -325,56 +320,58 @@ impl Compiler<'_> {
         Ok(Some(payloads.into_iter().map(typed).collect()))
     }
 
-    fn logic(&self, node: &Node) -> Result<Typed> {
+    fn logic(&self, node: &NodeStruct<'_>) -> Result<Typed> {
         let parts = self.arguments(node, "args")?.into_iter().map(|part| part.expression);
         let mut parts: Vec<_> = parts.collect();
-        Ok(Typed::truth(match node.word("boolop") {
-            Some("and") => Expression::And(parts),
-            Some("or") => Expression::Or(parts),
-            Some("not") if parts.len() == 1 => Expression::Not(Box::new(parts.remove(0))),
+        Ok(Typed::truth(match node.value("boolop") {
+            Ok(Node::Token(b"and")) => Expression::And(parts),
+            Ok(Node::Token(b"or")) => Expression::Or(parts),
+            Ok(Node::Token(b"not")) if parts.len() == 1 => {
+                Expression::Not(Box::new(parts.remove(0)))
+            }
             _ => return Err(odd(node)),
         }))
     }
 
-    fn null_test(&self, node: &Node) -> Result<Typed> {
-        if node.truth("argisrow") != Some(false) {
+    fn null_test(&self, node: &NodeStruct<'_>) -> Result<Typed> {
+        if node.boolean("argisrow").ok() != Some(false) {
             return Err(Error::refused("it asks whether a row is null"));
         }
         let is_null = Expression::IsNull(Box::new(self.argument(node, "arg")?.expression));
-        Ok(Typed::truth(match node.number("nulltesttype") {
+        Ok(Typed::truth(match node.number("nulltesttype").ok() {
             Some(0) => is_null,
             Some(1) => Expression::Not(Box::new(is_null)),
             _ => return Err(odd(node)),
         }))
     }
 
-    fn truth_test(&self, node: &Node) -> Result<Typed> {
-        let kind = node.number::<u8>("booltesttype").filter(|kind| *kind < 6);
+    fn truth_test(&self, node: &NodeStruct<'_>) -> Result<Typed> {
+        let kind = node.number::<u8>("booltesttype").ok().filter(|kind| *kind < 6);
         let kind = kind.ok_or_else(|| odd(node))?;
         let wanted = [Some(true), Some(false), None][usize::from(kind / 2)];
         let is = Expression::Is(wanted, Box::new(self.argument(node, "arg")?.expression));
         Ok(Typed::truth(if kind % 2 == 0 { is } else { Expression::Not(Box::new(is)) }))
     }
 
-    fn case(&self, node: &Node) -> Result<Typed> {
-        if node.value("arg") != Some(&Value::Null) {
+    fn case(&self, node: &NodeStruct<'_>) -> Result<Typed> {
+        if node.value("arg").ok() != Some(&Node::Null) {
             return Err(Error::refused("it has a CASE with a value"));
         }
-        let branches = node.nodes("args").ok_or_else(|| odd(node))?.into_iter().map(|when| {
+        let branches = node.nodes("args").map_err(|_| odd(node))?.into_iter().map(|when| {
             let (condition, result) =
                 (self.argument(when, "expr")?, self.argument(when, "result")?);
             Ok((condition.expression, result.expression))
         });
         let branches = branches.collect::<Result<_>>()?;
         let otherwise = match node.value("defresult") {
-            Some(Value::Null) => Expression::Constant(None),
+            Ok(Node::Null) => Expression::Constant(None),
             _ => self.argument(node, "defresult")?.expression,
         };
         let of = oid(node, "casetype")?;
         Ok(Typed { expression: Expression::Case(branches, Box::new(otherwise)), of })
     }
 
-    fn function(&self, node: &Node) -> Result<Typed> {
+    fn function(&self, node: &NodeStruct<'_>) -> Result<Typed> {
         let number = oid(node, "funcid")?;
         let Some(function) = self.known_function(number) else {
             return Err(Error::refused(format!("it calls the function {}", self.name_of(number)?)));
@@ -421,7 +418,7 @@ impl Compiler<'_> {
         Ok(name)
     }
 
-    fn builtin_operator(&self, node: &Node) -> Result<&Operator> {
+    fn builtin_operator(&self, node: &NodeStruct<'_>) -> Result<&Operator> {
         let number = oid(node, "opno")?;
         let operators = load_once(&self.operators, || read_operators(self.database))?;
         let found = operators.get(&number);
@@ -476,23 +473,12 @@ fn integer_of(width: Width) -> Oid {
     })
 }
 
-fn varlena_payload(datum: &[u8]) -> Option<Vec<u8>> {
-    match Varlena::parse(datum).ok()? {
-        Varlena::Plain(payload) => Some(payload.to_vec()),
-        Varlena::Compressed { raw_bytes, method, data } => {
-            let mut payload = Vec::new();
-            varlena::decompress(method, data, raw_bytes, &mut payload).ok()?;
-            Some(payload)
-        }
-        Varlena::External(_) => None,
-    }
-}
-
-fn oid(node: &Node, field: &str) -> Result<Oid> {
-    node.number(field).map(Oid).ok_or_else(|| odd(node))
+fn oid(node: &NodeStruct<'_>, field: &str) -> Result<Oid> {
+    node.oid(field).map_err(|_| odd(node))
 }
 
 /// A node that is not as the source says.
-fn odd(node: &Node) -> Error {
-    Error::refused(format!("it has a node {} that is not understood", node.tag))
+fn odd(node: &NodeStruct<'_>) -> Error {
+    let name = String::from_utf8_lossy(node.name);
+    Error::refused(format!("it has a node {name} that is not understood"))
 }

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use pagemill_format::stored_tree::{Constant, Node, Tree};
+use pagemill_format::node_tree::{Const, Node};
 use pagemill_format::{Oid, PgVersion};
 
 use crate::database::{Database, catalog};
@@ -44,7 +44,7 @@ pub enum StoredDefault {
     /// This payload.
     Constant(Vec<u8>),
     /// What the text of this constant reads as.
-    Converted(Constant),
+    Converted(Const),
     /// What `now` reads as.
     Now,
     /// The next value of a sequence.
@@ -64,8 +64,9 @@ impl Database {
             if row.oid(0)? == table.class.oid {
                 let position = crate::insert_rules::position(row.i16(1)?);
                 // One so long that it lies in the TOAST table is none of those known here.
-                let tree = row.payload(2).ok().flatten().and_then(|text| Tree::parse(&text).ok());
-                found.insert(position, tree.as_ref().and_then(evaluate));
+                let text = row.payload(2).ok().flatten();
+                let default = text.as_deref().and_then(|text| evaluate(&Node::parse(text).ok()?));
+                found.insert(position, default);
             }
             Ok(())
         })?;
@@ -124,39 +125,39 @@ impl Database {
 }
 
 /// What an expression is; `None` for one that is not known here.
-fn evaluate(tree: &Tree) -> Option<StoredDefault> {
-    let node = tree.node()?;
-    match node.name.as_str() {
-        "CONST" => Some(match node.constant()?.payload {
-            Some(payload) => StoredDefault::Constant(payload),
+fn evaluate(tree: &Node<'_>) -> Option<StoredDefault> {
+    let node = tree.structure()?;
+    match node.name {
+        b"CONST" => Some(match Const::of(node).ok()?.payload().ok()? {
+            Some(payload) => StoredDefault::Constant(payload.into_owned()),
             None => StoredDefault::Null,
         }),
         // Types that are the same bytes.
-        "RELABELTYPE" => evaluate(node.field("arg")?),
+        b"RELABELTYPE" => evaluate(node.value("arg").ok()?),
         // What a domain asks of its values is asked by its input.
-        "COERCETODOMAIN" => match evaluate(node.field("arg")?)? {
+        b"COERCETODOMAIN" => match evaluate(node.value("arg").ok()?)? {
             StoredDefault::Constant(_) | StoredDefault::Converted(_) => {
                 Some(StoredDefault::Converted(innermost(tree)?))
             }
             StoredDefault::Now => Some(StoredDefault::Now),
             _ => None,
         },
-        "SQLVALUEFUNCTION" => {
-            NOW_KEYWORDS.contains(&node.number("op")?).then_some(StoredDefault::Now)
+        b"SQLVALUEFUNCTION" => {
+            NOW_KEYWORDS.contains(&node.number("op").ok()?).then_some(StoredDefault::Now)
         }
-        "FUNCEXPR" => call(node.oid("funcid")?.0, node.field("args")?.elements()),
+        b"FUNCEXPR" => call(node.oid("funcid").ok()?.0, node.value("args").ok()?.as_list().ok()?),
         _ => None,
     }
 }
 
-fn call(function: u32, arguments: &[Tree]) -> Option<StoredDefault> {
+fn call(function: u32, arguments: &[Node<'_>]) -> Option<StoredDefault> {
     if NOW.contains(&function) {
         return Some(StoredDefault::Now);
     }
     let argument = arguments.first()?;
     if function == NEXTVAL {
-        let sequence = argument.node()?.constant().filter(|of| of.type_oid == REGCLASS)?;
-        let oid = sequence.payload?.first_chunk().map(|oid| Oid(u32::from_le_bytes(*oid)))?;
+        let sequence = Const::read(argument).ok().filter(|of| of.type_oid == REGCLASS)?;
+        let oid = sequence.value?.first_chunk().map(|oid| Oid(u32::from_le_bytes(*oid)))?;
         return Some(StoredDefault::Next(oid));
     }
     match evaluate(argument)? {
@@ -173,17 +174,17 @@ fn call(function: u32, arguments: &[Tree]) -> Option<StoredDefault> {
 }
 
 /// True for a cast that somebody wrote, which cuts a value to its length where an assignment would be an error.
-fn cuts(arguments: &[Tree]) -> bool {
-    let is_explicit = arguments.get(2).and_then(Tree::node).and_then(Node::constant);
-    is_explicit.is_some_and(|flag| flag.payload.is_none_or(|bytes| bytes != [0]))
+fn cuts(arguments: &[Node<'_>]) -> bool {
+    let is_explicit = arguments.get(2).and_then(|flag| Const::read(flag).ok());
+    is_explicit.is_some_and(|flag| flag.value.is_none_or(|bytes| bytes != [0]))
 }
 
 /// The constant below all conversions.
-fn innermost(tree: &Tree) -> Option<Constant> {
-    let node = tree.node()?;
-    match node.name.as_str() {
-        "CONST" => node.constant(),
-        "RELABELTYPE" | "COERCETODOMAIN" => innermost(node.field("arg")?),
-        _ => innermost(node.field("args")?.elements().first()?),
+fn innermost(tree: &Node<'_>) -> Option<Const> {
+    let node = tree.structure()?;
+    match node.name {
+        b"CONST" => Const::of(node).ok(),
+        b"RELABELTYPE" | b"COERCETODOMAIN" => innermost(node.value("arg").ok()?),
+        _ => innermost(node.value("args").ok()?.as_list().ok()?.first()?),
     }
 }

@@ -88,6 +88,14 @@ impl<'t> Node<'t> {
         }
     }
 
+    /// The node in braces, whatever its name; `None` for anything else.
+    pub fn structure(&self) -> Option<&NodeStruct<'t>> {
+        match self {
+            Self::Struct(found) => Some(found),
+            _ => None,
+        }
+    }
+
     /// The members of a list; none for `<>`.
     ///
     /// # Errors
@@ -124,6 +132,27 @@ impl<'t> NodeStruct<'t> {
             Some([only]) => Ok(only),
             _ => Err(self.corrupt(label)),
         }
+    }
+
+    /// A field that is one node in braces.
+    ///
+    /// # Errors
+    /// When it is anything else.
+    pub fn node(&self, label: &str) -> Result<&NodeStruct<'t>> {
+        match self.value(label)? {
+            Node::Struct(found) => Ok(found),
+            _ => Err(self.corrupt(label)),
+        }
+    }
+
+    /// A field that is a list of nodes in braces; none for `<>`.
+    ///
+    /// # Errors
+    /// When it is anything else.
+    pub fn nodes(&self, label: &str) -> Result<Vec<&NodeStruct<'t>>> {
+        let members = self.value(label)?.as_list()?.iter();
+        let found: Option<_> = members.map(Node::structure).collect();
+        found.ok_or_else(|| self.corrupt(label))
     }
 
     /// A field that is a number.
@@ -180,13 +209,27 @@ impl Const {
     /// # Errors
     /// When the node is none, or its value is not as long as it says.
     pub fn read(node: &Node<'_>) -> Result<Self> {
-        let node = node.as_struct("CONST")?;
+        Self::of(node.as_struct("CONST")?)
+    }
+
+    /// Reads a constant from what is in its braces.
+    ///
+    /// # Errors
+    /// When the node is none, or its value is not as long as it says.
+    pub fn of(node: &NodeStruct<'_>) -> Result<Self> {
+        if node.name != b"CONST" {
+            return Err(Error::corrupt(STRUCTURE, 0, "no CONST where one must be"));
+        }
         let len: i16 = node.number("constlen")?;
         let by_value = node.boolean("constbyval")?;
         let value = match node.boolean("constisnull")? {
             true => None,
             false => Some(datum(node, by_value.then_some(len))?),
         };
+        let is_short = |value: &Vec<u8>| usize::try_from(len).is_ok_and(|len| len != value.len());
+        if value.as_ref().is_some_and(is_short) {
+            return Err(node.corrupt("constvalue"));
+        }
         Ok(Self {
             type_oid: node.oid("consttype")?,
             type_modifier: node.number("consttypmod")?,
@@ -391,6 +434,23 @@ mod tests {
         assert_eq!(&*text_of(text), b"x y");
         assert_eq!(numbers.as_list().unwrap().len(), 3);
         assert!(node.value("last").unwrap().as_struct("B").unwrap().fields.is_empty());
+    }
+
+    /// `CHECK (a > -2)` as a PostgreSQL 15 server stores it.
+    #[test]
+    fn a_stored_expression_is_read_field_by_field() {
+        let text = "{OPEXPR :opno 521 :opfuncid 147 :opresulttype 16 :opretset false :opcollid 0 :inputcollid 0 \
+            :args ({VAR :varno 1 :varattno 1 :vartype 23 :vartypmod -1 :varcollid 0 :varlevelsup 0 :varnosyn 1 \
+            :varattnosyn 1 :location 31} {CONST :consttype 23 :consttypmod -1 :constcollid 0 :constlen 4 \
+            :constbyval true :constisnull false :location 35 :constvalue 4 [ -2 -1 -1 -1 -1 -1 -1 -1 ]}) :location 33}";
+        let node = Node::parse(text.as_bytes()).unwrap();
+        let check = node.structure().unwrap();
+        assert_eq!((check.name, check.oid("opno").unwrap()), (&b"OPEXPR"[..], Oid(521)));
+        assert!(!check.boolean("opretset").unwrap() && check.node("args").is_err());
+        let args = check.nodes("args").unwrap();
+        assert_eq!((args[0].name, args[0].number("vartypmod").unwrap()), (&b"VAR"[..], -1));
+        assert_eq!(Const::of(args[1]).unwrap().value, Some((-2_i32).to_le_bytes().to_vec()));
+        assert!(check.nodes("opno").is_err() && Const::of(args[0]).is_err());
     }
 
     #[test]

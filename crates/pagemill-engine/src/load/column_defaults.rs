@@ -11,7 +11,7 @@ use pagemill_cluster::sequences::Sequence;
 use pagemill_cluster::stored_defaults::StoredDefault;
 use pagemill_cluster::value_inputs::InputCatalog;
 use pagemill_cluster::{Column, Database, Relation, UnknownTypes, ValueCatalog};
-use pagemill_format::stored_tree::Constant;
+use pagemill_format::node_tree::Const;
 use pagemill_format::types::input::tree::ValueReader;
 use pagemill_format::types::output::ValueWriter;
 
@@ -173,12 +173,13 @@ impl Maker<'_> {
     }
 
     /// The text of a constant.
-    fn text(&self, constant: &Constant) -> Option<Vec<u8>> {
+    fn text(&self, constant: &Const) -> Option<Vec<u8>> {
         let catalog = ValueCatalog::new(self.database, UnknownTypes::Refuse).ok()?;
         let of = catalog.value_type(constant.type_oid).ok()?;
         let mut lookups = catalog.lookups();
         let mut text = Vec::new();
-        let payload = constant.payload.as_deref()?;
+        let payload = constant.payload().ok()??;
+        let payload = &*payload;
         ValueWriter::new(&mut lookups).write_payload(&of.output, payload, &mut text).ok()?;
         Some(text)
     }
