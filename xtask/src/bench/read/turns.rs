@@ -112,7 +112,7 @@ impl Stand<'_> {
         let mut outcomes: Vec<Outcome> =
             race.contestants.iter().map(|contestant| course.enter(contestant)).collect();
         let warm_up = usize::from(race.state != State::Cold);
-        for turn in 0..self.options.repetitions + warm_up {
+        for turn in 0..self.options.run.repetitions + warm_up {
             for (contestant, outcome) in race.contestants.iter().zip(&mut outcomes) {
                 course.turn(contestant, outcome, turn >= warm_up);
             }
@@ -265,7 +265,7 @@ impl Course<'_> {
     fn serve(&self, statement: &str, off: &[&str], plan: Option<&str>) -> Result<(f64, Vec<u64>)> {
         let options = self.stand.options;
         let core = self.race.one_core.then_some(options.core);
-        let shared_buffers = &options.shared_buffers;
+        let shared_buffers = &options.sides.shared_buffers;
         let conduct = Conduct { core, shared_buffers, group: self.group, settings: "" };
         let server = self.stand.ground.cluster.start(conduct)?;
         let off: Vec<String> = off.iter().map(|name| format!("set {name} = off")).collect();

@@ -5,7 +5,8 @@
 
 use super::rows::Claim;
 use super::turns::{Absence, Outcome, Raced};
-use crate::bench::statistics::{Interval, median, median_interval};
+use crate::bench::figures::verdict;
+use crate::bench::statistics::median;
 
 /// A claim with its figure.
 pub(super) struct Judged<'a> {
@@ -36,23 +37,16 @@ impl<'a> Judged<'a> {
         Some(Self { claim, subject, reference, ratios })
     }
 
-    /// The median ratio with its interval.
-    pub(super) fn figure(&self) -> Option<(f64, Interval)> {
-        Some((median(&self.ratios)?, median_interval(&self.ratios)?))
-    }
-
     pub(super) fn verdict(&self, others: &[&Outcome]) -> String {
         if let Some(absence) = &self.subject.absence {
             return words(absence);
         }
-        let Some((figure, interval)) = self.figure() else {
+        if self.ratios.is_empty() {
             let absence = others.iter().find_map(|outcome| outcome.absence.as_ref());
             return absence.map_or_else(|| "not run".to_owned(), words);
-        };
+        }
         let Some(target) = self.claim.target else { return "told".to_owned() };
-        let word = if figure >= target { "met" } else { "missed" };
-        let certain = (interval.low >= target) == (interval.high >= target);
-        if certain { word.to_owned() } else { format!("{word}, within noise") }
+        verdict(&self.ratios, |ratio| ratio >= target).to_owned()
     }
 }
 
@@ -85,7 +79,7 @@ mod tests {
     fn the_subject_is_held_against_the_fastest() {
         let raced = raced(&[&[10.0; 5], &[20.0; 5], &[8.0; 5]]);
         let judged = Judged::new(&raced, &raced.race.claims[0]).unwrap();
-        assert_eq!(judged.figure().unwrap().0, 0.8);
+        assert_eq!(median(&judged.ratios).unwrap(), 0.8);
         assert_eq!(judged.verdict(&[]), "missed");
     }
 
@@ -94,7 +88,7 @@ mod tests {
         let mut raced = raced(&[&[10.0; 5], &[20.0; 5], &[8.0; 2]]);
         raced.outcomes[2].absence = Some(Absence::Failed("x".into()));
         let judged = Judged::new(&raced, &raced.race.claims[0]).unwrap();
-        assert_eq!(judged.figure().unwrap().0, 2.0);
+        assert_eq!(median(&judged.ratios).unwrap(), 2.0);
         raced.outcomes[0].absence = Some(Absence::NotBuilt("unexpected argument".into()));
         let judged = Judged::new(&raced, &raced.race.claims[0]).unwrap();
         assert_eq!(judged.verdict(&[]), "not built yet: unexpected argument");

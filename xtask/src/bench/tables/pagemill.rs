@@ -37,7 +37,7 @@ impl Pagemill {
     /// The given binary, or a release build of this tree.
     pub(super) fn find(options: &Options, twins: &Twins, root: &Path) -> Result<Self> {
         Ok(Self {
-            binary: binary(options.pagemill.as_deref(), root)?,
+            binary: binary(options.sides.pagemill.as_deref(), root)?,
             data: if options.same_directory { twins.cluster.data() } else { twins.twin() },
             data_word: if options.same_directory { "DATA" } else { "TWIN" },
             export: twins.exports().join("pagemill"),

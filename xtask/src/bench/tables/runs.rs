@@ -12,8 +12,8 @@ use anyhow::{Context, Result, bail};
 use super::options::Options;
 use super::pagemill::Pagemill;
 use super::rows::{Format, Row, Table, Work};
-use super::statistics::{Interval, median, median_interval};
 use super::twins::Host;
+use crate::bench::figures::verdict;
 use crate::bench::settling::settle;
 
 /// Starts are short: more of them cost nothing.
@@ -47,23 +47,19 @@ impl Measured {
         pairs.map(|(server, pagemill)| server / pagemill).collect()
     }
 
-    /// The figure the target is about, with its interval.
-    pub(super) fn figure(&self) -> Option<(f64, Interval)> {
-        let samples = match self.row.work {
+    /// What the target is about.
+    pub(super) fn samples(&self) -> Vec<f64> {
+        match self.row.work {
             Work::Startup => self.pagemill_ms.clone(),
             _ => self.ratios(),
-        };
-        Some((median(&samples)?, median_interval(&samples)?))
+        }
     }
 
     pub(super) fn verdict(&self) -> String {
         if let Some(fault) = &self.fault {
             return if fault.starts_with(DIFFERS) { DIFFERS } else { "failed" }.to_owned();
         }
-        let Some((figure, interval)) = self.figure() else { return "not run".to_owned() };
-        let word = if self.reaches(figure) { "met" } else { "missed" };
-        let certain = self.reaches(interval.low) == self.reaches(interval.high);
-        if certain { word.to_owned() } else { format!("{word}, within noise") }
+        verdict(&self.samples(), |figure| self.reaches(figure)).to_owned()
     }
 
     fn reaches(&self, figure: f64) -> bool {
@@ -184,8 +180,8 @@ impl Side<'_, '_> {
 
     fn turn_count(&self, options: &Options) -> usize {
         match self.row.work {
-            Work::Startup => options.repetitions * STARTS_PER_REPETITION,
-            _ => options.repetitions,
+            Work::Startup => options.run.repetitions * STARTS_PER_REPETITION,
+            _ => options.run.repetitions,
         }
     }
 
