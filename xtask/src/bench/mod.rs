@@ -17,6 +17,7 @@ pub(crate) mod environment;
 mod extend;
 mod figures;
 mod fio_writes;
+mod floor;
 mod kept;
 mod load;
 mod options;
@@ -25,6 +26,7 @@ mod read;
 mod server;
 mod settling;
 mod tables;
+mod targets;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -16,6 +16,7 @@ use crate::bench::fio_writes;
 use crate::bench::kept::named;
 use crate::bench::server;
 use crate::bench::statistics::median;
+use crate::bench::targets::Target;
 
 const MIB: f64 = (1_u64 << 20) as f64;
 
@@ -27,7 +28,9 @@ turn and stopped after it; its time is psql's `\\timing` of one statement with `
 Every answer is checked. Page cache: *as-written*, as the server left it when it wrote the table; *reread*, every file \
 of the table dropped and read once from front to back; *cold*, dropped before each run (on the machine's own disk read once before that, as \
 memory that a virtual machine's host took back is dear to get again), and asked of the kernel whether all of it is out. Rows in warm states run on one core unless they compare methods; cold ones may use all. *Little \
-memory* is a control group with a quarter of the table and 16 MiB; *reread* there leaves what fits.";
+memory* is a control group with a quarter of the table and 16 MiB; *reread* there leaves what fits. The floor is a program \
+that maps the table's files and touches one byte of each page, its own start left out; a count's ratio to it is the \
+count's time over the floor's.";
 
 /// The page.
 pub(super) fn markdown(bench: &Bench) -> String {
@@ -71,7 +74,7 @@ fn claims(bench: &Bench) -> String {
                 }),
                 spread(&judged.subject.times_ms),
                 ratio(&judged.ratios),
-                claim.target.map_or("—".to_owned(), |target| format!("≥ {target:.2}×")),
+                claim.target.map_or("—".to_owned(), |target| target.to_string()),
                 judged.verdict(&others),
             );
         }
@@ -216,7 +219,8 @@ fn raw_claim(judged: &Judged<'_>) -> Value {
         "against": judged.reference.map(|reference| &reference.label),
         "ratios": judged.ratios,
         "figure": figures::raw(&judged.ratios),
-        "target": judged.claim.target,
+        "target": judged.claim.target.map(Target::bound),
+        "of_floor": judged.claim.target.is_some_and(Target::is_of_floor),
         "verdict": judged.verdict(&[]),
     })
 }
