@@ -13,29 +13,45 @@ mod workspace;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask COMMAND
+use clap::{Parser, Subcommand};
 
-commands:
-  tidy    check the house rules; each finding names file:line, the rule and the remedy
-  ci      fmt, clippy, tidy, tests, documentation: everything a change must pass
-  bench   measure pagemill: `bench tables` (the default) whole commands against PostgreSQL 15,
-          `bench read` every way to read, `bench extend` how files grow,
-          `bench load` load against COPY, `bench clone` clone against CREATE DATABASE,
-          `bench device` the lab's device against fio and pg_test_fsync (each with --help)
-  torture loads cut short at every call and judged by servers: hours, kept under runs/ (--help)";
+/// The project's chores.
+#[derive(Debug, Parser)]
+#[command(
+    bin_name = "cargo xtask",
+    max_term_width = 100,
+    args_override_self = true,
+    disable_help_subcommand = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+/// A chore by name.
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Check the house rules; each finding names file:line, the rule and the remedy
+    Tidy,
+    /// Run fmt, clippy, tidy, tests, documentation: everything a change must pass
+    Ci,
+    /// Measure pagemill against PostgreSQL, against the device, and against itself
+    Bench(Box<bench::Arguments>),
+    /// Cut loads short at every call, and have servers judge them: hours, kept under runs/
+    #[command(disable_help_flag = true)]
+    Torture {
+        /// The flags of the program pagemill-torture, --help among them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+        arguments: Vec<String>,
+    },
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let rest = arguments.get(1..).unwrap_or_default();
-    let outcome = match arguments.first().map(String::as_str) {
-        Some("tidy") => tidy::run(),
-        Some("ci") => ci::run(),
-        Some("bench") => bench::run(rest),
-        Some("torture") => torture::run(rest),
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
+    let outcome = match Arguments::parse().chore {
+        Chore::Tidy => tidy::run(),
+        Chore::Ci => ci::run(),
+        Chore::Bench(arguments) => bench::run(*arguments),
+        Chore::Torture { arguments } => torture::run(&arguments),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -43,6 +59,48 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("xtask: {error:#}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn parse(line: &str) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(std::iter::once("xtask").chain(line.split_whitespace()))
+    }
+
+    #[test]
+    fn the_commands_are_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_benchmark_without_a_name_is_that_of_tables() {
+        for line in ["bench", "bench --quick count-t", "bench tables --quick", "bench read --list"]
+        {
+            parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        assert!(parse("bench --quick read --list").is_err());
+    }
+
+    #[test]
+    fn what_torture_is_asked_goes_to_its_program() {
+        let Ok(Arguments { chore: Chore::Torture { arguments } }) =
+            parse("torture --call 3 --help --loss torn:7")
+        else {
+            panic!("refused")
+        };
+        assert_eq!(arguments, ["--call", "3", "--help", "--loss", "torn:7"]);
+    }
+
+    #[test]
+    fn no_chore_and_an_unknown_one_are_refused() {
+        for line in ["", "sweep", "tidy now", "bench --nonsense"] {
+            assert!(parse(line).is_err(), "{line}");
         }
     }
 }

@@ -23,8 +23,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool> {
     let built = workspace::target_directory(&root).join("debug");
     let mut torture = Command::new(built.join("pagemill-torture"));
     torture.arg("--program").arg(built.join("pagemill")).args(arguments);
-    let given = |option: &str| arguments.iter().any(|argument| argument == option);
-    if given("--call") || given("--out") || given("--help") {
+    let given = |option: &str| {
+        let mut words = arguments.iter().map(|argument| argument.split('=').next());
+        words.any(|word| word == Some(option))
+    };
+    if ["--call", "--out", "--help", "-h"].into_iter().any(given) {
         return Ok(torture.status()?.success());
     }
     let account = tempfile::NamedTempFile::new()?;

@@ -26,7 +26,6 @@ pub mod report;
 pub mod results;
 pub mod runner;
 mod server;
-pub mod statistics;
 pub mod verdicts;
 pub mod watch;
 pub mod workspace;
@@ -44,4 +43,5 @@ pub use verdicts::verdicts;
 pub use watch::{Announcement, Nobody, Watch};
 pub use workspace::Workspace;
 
+pub use pagemill_statistics as statistics;
 pub use pagemill_sys::watch_interrupts;

@@ -7,17 +7,13 @@
 //!
 //! ```text
 //! key → partition (a lock) ─┬─ Resident: frame {key, page, usage count} ⇄ pins: clones of the page
-//!                           └─ Loading: one Claim owns the memory; others wait
+//!                           └─ Loading: one claim owns the memory; others wait
 //! free memory, memory not yet taken                     → memory of the next claim
 //! ```
 //!
 //! **One block, one piece of memory.** A read that combines 16 blocks could be kept whole and its
 //! pages be parts of it; but then one page in use would hold the memory of 16, and a pool of 128 MB
-//! could come to hold 2 GB. So memory is counted, given away and taken back a page at a time. A
-//! combined read goes without a copy nevertheless: each [`Claim`] owns the memory of its block, is
-//! `Send`, and can be handed to an operation in flight, which scatters one read over the memory of
-//! many (`preadv`). The kernel then writes to where the page stays. [`Claim::complete_with`] copies,
-//! and is for bytes that can come only in some other buffer.
+//! could come to hold 2 GB. So memory is counted, given away and taken back a page at a time.
 //!
 //! Invariants:
 //! - no lock is held during a load, and no thread ever holds two of the pool's locks, so they
@@ -49,10 +45,10 @@ use std::sync::Arc;
 
 use pagemill_format::{BlockBytes, BlockNumber};
 
-pub use claim::{Claim, Claimed, Elsewhere};
 pub use page_memory::PinnedPage;
 pub use strategy::{BULK_READ_RING_PAGES, Ring, Strategy};
 
+use claim::Claim;
 use page_memory::{MemorySource, PageMemory};
 use partition::{Found, Partition, Passed};
 use sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock};
@@ -77,11 +73,6 @@ pub struct PageKey {
 }
 
 impl PageKey {
-    /// The block that many blocks further on; `None` when there is no such number.
-    fn further(self, blocks: u32) -> Option<Self> {
-        Some(Self { block: BlockNumber(self.block.0.checked_add(blocks)?), ..self })
-    }
-
     /// All bits of the key, mixed into all bits of a number.
     fn mixed(self) -> u64 {
         let spread = self.file.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
@@ -149,8 +140,7 @@ impl BufferPool {
     /// The page of a block, pinned. On a miss, `load` fills it; it finds arbitrary bytes there, and must
     /// overwrite them all. While another thread loads the same block, waits for it.
     ///
-    /// The thread must not hold an unfinished [`Claim`] of this block: it would wait for itself. For
-    /// the same reason `load` must not ask for it.
+    /// `load` must not ask for the same block: it would wait for itself.
     ///
     /// # Errors
     /// That of `load`: nothing is kept then, and the next who wants the block, or is waiting for it,
@@ -182,38 +172,6 @@ impl BufferPool {
     #[inline]
     pub fn find(&self, key: PageKey, strategy: Strategy<'_>) -> Option<PinnedPage> {
         self.in_partition(key, |partition| partition.find(key, &strategy))
-    }
-
-    /// Claims up to `count` consecutive blocks, so that what is missing of them can be read
-    /// together. Never waits. The answer has one entry for each block from the first on; it is shorter
-    /// than asked for when no more pages can give way, or block numbers end.
-    ///
-    /// Who holds claims must complete or drop them before waiting for anybody ([`Elsewhere::wait`],
-    /// [`get`](Self::get)): two threads that wait for each other's claims would wait forever.
-    ///
-    /// # Errors
-    /// When there is no memory for even the first block.
-    pub fn claim(
-        self: &Arc<Self>,
-        first: PageKey,
-        count: u32,
-        mut strategy: Strategy<'_>,
-    ) -> Result<Vec<Claimed>, NoUnpinnedBuffers> {
-        let mut claimed = Vec::with_capacity(count.min(128) as usize);
-        for key in (0..count).map_while(|index| first.further(index)) {
-            claimed.push(match self.find_or_begin(key, &strategy) {
-                Found::Here(page) => Claimed::Here(page),
-                Found::Elsewhere(pending) => {
-                    Claimed::Elsewhere(Elsewhere::new(self.clone(), pending))
-                }
-                Found::Missing => match Claim::begin(self.clone(), key, &mut strategy) {
-                    Ok(claim) => Claimed::Missing(claim),
-                    Err(error) if claimed.is_empty() => return Err(error),
-                    Err(_) => break,
-                },
-            });
-        }
-        Ok(claimed)
     }
 
     /// True when the page is here now. Neither a hit nor a miss, and no use of the page.

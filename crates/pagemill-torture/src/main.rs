@@ -4,60 +4,146 @@
 
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser};
+use pagemill_sim::{Loss, WriteFault};
 use pagemill_testkit::PgInstall;
 use pagemill_torture::campaign::{self, Plan};
 use pagemill_torture::case::{Event, parse_fault, parse_loss};
 use pagemill_torture::database_ground::DatabaseGround;
 use pagemill_torture::database_judge::DatabaseJudge;
-use pagemill_torture::database_kind::{DATABASE_KINDS, DatabaseKind};
+use pagemill_torture::database_kind::DATABASE_KINDS;
 use pagemill_torture::ground::Ground;
 use pagemill_torture::judge::Judge;
-use pagemill_torture::kind::{KINDS, Kind};
+use pagemill_torture::kind::KINDS;
 use pagemill_torture::power_cuts::PowerCuts;
 use pagemill_torture::trial::Trial;
 use pagemill_torture::write_faults::judge_fault;
 
-const USAGE: &str = "usage: cargo xtask torture [OPTION]...
-
-The long run; with --call, one case of it.
-
-  --major N         only this version of PostgreSQL [default: 15 and 18]
-  --kind NAME       only this kind of load, or of what is done to databases; `databases` for all of these
-  --servers N       images that a server judges, for each version [default: 300]
-  --load-again N    change one of N images again that the reader judged [default: 4]
-  --cut-stride N    cut the power before one call of N [default: 1]; before each from the decision on
-  --fault-stride N  let one call of N fail [default: 1]
-  --served-faults N faults that a server judges, for each version [default: 60]
-  --kills N         changes killed, for each version [default: 100]
-  --jobs N          threads [default: 4]
-  --seed N          where chance begins [default: 1]
-  --program FILE    the program that is killed [default: a build of this tree]
-  --out FILE        where the account goes [default: under runs/]
-  --call N          one case: the call,
-  --loss LOSS         before which the power is cut (all, none, torn:SEED, ordered:SEED)
-  --fault FAULT       or which fails (no-space, no-space-from-here, failed, read-only-from-here),
-  --server            judged by a server, too
-  --keep DIR          and the directory left as it was before it was judged";
-
-#[derive(Debug, Default)]
+/// The long run; with --call, one case of it
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask torture", max_term_width = 100, args_override_self = true)]
 struct Options {
-    plan: Plan,
+    #[command(flatten)]
+    scale: Scale,
+    /// Where the account goes [default: under runs/]
+    #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    case: Case,
+}
+
+/// How much is tried, and of what.
+#[derive(Debug, Args)]
+struct Scale {
+    /// Only this version of PostgreSQL [default: 15 and 18]
+    #[arg(long, value_name = "N")]
+    major: Option<u32>,
+    /// Only this kind of load, or of what is done to databases; `databases` for all of these
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(kind_names()))]
+    kind: Option<String>,
+    /// Images that a server judges, for each version
+    #[arg(long, value_name = "N", default_value = "300")]
+    servers: u64,
+    /// Change one of N images again that the reader judged
+    #[arg(long, value_name = "N", default_value = "4")]
+    load_again: u64,
+    /// Cut the power before one call of N; from the decision on, before each
+    #[arg(long, value_name = "N", default_value = "1")]
+    cut_stride: usize,
+    /// Let one call of N fail
+    #[arg(long, value_name = "N", default_value = "1")]
+    fault_stride: usize,
+    /// Faults that a server judges, for each version
+    #[arg(long, value_name = "N", default_value = "60")]
+    served_faults: u64,
+    /// Changes killed, for each version
+    #[arg(long, value_name = "N", default_value = "100")]
+    kills: u64,
+    /// Threads
+    #[arg(long, value_name = "N", default_value = "4")]
+    jobs: usize,
+    /// Where chance begins
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: u64,
+    /// The program that is killed [default: a build of this tree]
+    #[arg(long, value_name = "FILE", default_value = "pagemill", hide_default_value = true)]
+    program: PathBuf,
+}
+
+/// One case of the long run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "One case")]
+struct Case {
+    /// The call before which the power is cut, or which fails
+    #[arg(long, value_name = "N", requires_all = ["major", "kind", "event"])]
     call: Option<usize>,
-    event: Option<Event>,
+    /// Cut the power: all, none, torn:SEED, ordered:SEED
+    #[arg(long, group = "event", value_parser = parse_loss)]
+    loss: Option<Loss>,
+    /// Let the call fail: no-space, no-space-from-here, failed, read-only-from-here
+    #[arg(long, group = "event", value_parser = parse_fault)]
+    fault: Option<WriteFault>,
+    /// Have a server judge it, too
+    #[arg(long)]
     server: bool,
+    /// Leave the directory here as it was before it was judged
+    #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }
 
+impl Scale {
+    fn plan(&self) -> Plan {
+        let every = Plan::default();
+        let is_wanted = |database: bool, name: &str| match self.kind.as_deref() {
+            None => true,
+            Some(DATABASES) => database,
+            Some(wanted) => wanted == name,
+        };
+        let kinds = every.kinds.into_iter().filter(|kind| is_wanted(false, kind.name));
+        let databases = every.databases.into_iter().filter(|kind| is_wanted(true, kind.name));
+        Plan {
+            majors: self.major.map_or(every.majors, |major| vec![major]),
+            kinds: kinds.collect(),
+            databases: databases.collect(),
+            cut_stride: self.cut_stride,
+            servers: self.servers,
+            load_again: self.load_again,
+            fault_stride: self.fault_stride,
+            served_faults: self.served_faults,
+            kills: self.kills,
+            program: self.program.clone(),
+            seed: self.seed,
+            jobs: self.jobs,
+        }
+    }
+}
+
+impl Case {
+    fn event(&self) -> Option<Event> {
+        self.loss.map(Event::PowerCut).or(self.fault.map(Event::Fault))
+    }
+}
+
+/// What stands for every kind of what is done to databases.
+const DATABASES: &str = "databases";
+
+fn kind_names() -> Vec<&'static str> {
+    let databases = DATABASE_KINDS.iter().map(|kind| kind.name);
+    KINDS.iter().map(|kind| kind.name).chain(databases).chain([DATABASES]).collect()
+}
+
 fn main() -> ExitCode {
-    let outcome = options(std::env::args().skip(1)).and_then(|options| match options.call {
-        Some(call) => one(&options, call),
-        None => long(&options),
-    });
+    let options = Options::parse();
+    let plan = options.scale.plan();
+    let outcome = match options.case.call {
+        Some(call) => one(&plan, &options.case, call),
+        None => long(&plan, options.out.as_deref()),
+    };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -68,82 +154,33 @@ fn main() -> ExitCode {
     }
 }
 
-fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
-    let mut options = Options::default();
-    while let Some(option) = arguments.next() {
-        if option == "--server" {
-            options.server = true;
-            continue;
-        }
-        if option == "--help" {
-            bail!("{USAGE}");
-        }
-        let value =
-            arguments.next().with_context(|| format!("{option} wants a value\n\n{USAGE}"))?;
-        take(&mut options, &option, &value).with_context(|| format!("{option} {value}"))?;
-    }
-    Ok(options)
-}
-
-fn take(options: &mut Options, option: &str, value: &str) -> Result<()> {
-    let plan = &mut options.plan;
-    match option {
-        "--major" => plan.majors = vec![value.parse()?],
-        "--kind" => {
-            plan.kinds = Kind::find(value).into_iter().collect();
-            let is_wanted = |kind: &DatabaseKind| value == "databases" || kind.name == value;
-            plan.databases = DATABASE_KINDS.into_iter().filter(is_wanted).collect();
-            if plan.kinds.is_empty() && plan.databases.is_empty() {
-                let databases = DATABASE_KINDS.map(|kind| kind.name).join(", ");
-                bail!("one of {}, {databases}", KINDS.map(|kind| kind.name).join(", "));
-            }
-        }
-        "--servers" => plan.servers = value.parse()?,
-        "--load-again" => plan.load_again = value.parse()?,
-        "--cut-stride" => plan.cut_stride = value.parse()?,
-        "--fault-stride" => plan.fault_stride = value.parse()?,
-        "--served-faults" => plan.served_faults = value.parse()?,
-        "--kills" => plan.kills = value.parse()?,
-        "--jobs" => plan.jobs = value.parse()?,
-        "--seed" => plan.seed = value.parse()?,
-        "--program" => plan.program = value.into(),
-        "--out" => options.out = Some(value.into()),
-        "--call" => options.call = Some(value.parse()?),
-        "--loss" => options.event = Some(Event::PowerCut(parse_loss(value)?)),
-        "--fault" => options.event = Some(Event::Fault(parse_fault(value)?)),
-        "--keep" => options.keep = Some(value.into()),
-        _ => bail!("no such option\n\n{USAGE}"),
-    }
-    Ok(())
-}
-
-fn one(options: &Options, call: usize) -> Result<bool> {
-    let Some(&major) = options.plan.majors.first() else { bail!("--call wants --major") };
+fn one(plan: &Plan, case: &Case, call: usize) -> Result<bool> {
+    let Some(&major) = plan.majors.first() else { bail!("--call wants --major") };
     let install = PgInstall::find(major).with_context(|| format!("PostgreSQL {major}"))?;
-    match (options.plan.kinds.as_slice(), options.plan.databases.as_slice()) {
+    match (plan.kinds.as_slice(), plan.databases.as_slice()) {
         (&[kind], []) => {
             let ground = Ground::new(&install)?;
-            judge_one(options, call, Judge::new(&ground, kind)?)
+            judge_one(case, call, Judge::new(&ground, kind)?)
         }
         ([], &[kind]) => {
             let ground = DatabaseGround::new(&install)?;
-            judge_one(options, call, DatabaseJudge::new(&ground, kind))
+            judge_one(case, call, DatabaseJudge::new(&ground, kind))
         }
         _ => bail!("--call wants one --kind"),
     }
 }
 
-fn judge_one(options: &Options, call: usize, trial: impl Trial) -> Result<bool> {
-    let found = match options.event.context("--call wants --loss or --fault")? {
+fn judge_one(case: &Case, call: usize, trial: impl Trial) -> Result<bool> {
+    let found = match case.event().context("--call wants --loss or --fault")? {
         Event::Fault(fault) => {
-            format!("{:?}", judge_fault(&trial, (call, fault), options.server)?)
+            format!("{:?}", judge_fault(&trial, (call, fault), case.server)?)
         }
         Event::PowerCut(loss) => {
             let cuts = PowerCuts::new(trial)?;
-            if let Some(directory) = &options.keep {
+            if let Some(directory) = &case.keep {
                 cuts.keep(call, loss, directory)?;
             }
-            match options.server {
+            match case.server {
                 true => format!("{:?}", cuts.serve(call, loss)?),
                 false => format!("{:?}", cuts.read(call, loss, true)?),
             }
@@ -153,15 +190,47 @@ fn judge_one(options: &Options, call: usize, trial: impl Trial) -> Result<bool> 
     Ok(true)
 }
 
-fn long(options: &Options) -> Result<bool> {
-    let account = campaign::run(&options.plan)?;
+fn long(plan: &Plan, out: Option<&Path>) -> Result<bool> {
+    let account = campaign::run(plan)?;
     let mut page = format!("{}\n{} failures\n", account.table(), account.failures.len());
     for failure in &account.failures {
         page += &format!("\n```\n{failure}\n```\n");
     }
-    match &options.out {
+    match out {
         Some(path) => std::fs::write(path, page).with_context(|| path.display().to_string())?,
         None => print!("{page}"),
     }
     Ok(account.failures.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, clap::Error> {
+        Options::try_parse_from(std::iter::once("torture").chain(line.split_whitespace()))
+    }
+
+    #[test]
+    fn a_kind_is_taken_alone_and_databases_are_taken_together() {
+        let plan = |line: &str| parse(line).unwrap().scale.plan();
+        let counts = |plan: &Plan| (plan.majors.len(), plan.kinds.len(), plan.databases.len());
+        assert_eq!(counts(&plan("")), (2, KINDS.len(), DATABASE_KINDS.len()));
+        assert_eq!(counts(&plan("--kind databases")), (2, 0, DATABASE_KINDS.len()));
+        let one = plan(&format!("--major 15 --kind {} --kills 0", KINDS[0].name));
+        assert_eq!((counts(&one), one.kills, one.servers), ((1, 1, 0), 0, 300));
+    }
+
+    #[test]
+    fn a_case_wants_its_version_its_kind_and_what_happens_at_the_call() {
+        let line = format!("--major 15 --kind {} --call 12", KINDS[0].name);
+        let case =
+            |rest: &str| parse(&format!("{line} {rest}")).map(|options| options.case.event());
+        assert_eq!(case("--loss torn:7 --server").unwrap(), Some(Event::PowerCut(Loss::Torn(7))));
+        assert!(case("").is_err() && case("--loss some").is_err() && case("--fault x").is_err());
+        assert!(case("--loss all --fault no-space").is_err());
+        for line in ["--call 1 --loss all", "--kind nothing", "--kills", "--kills x", "--what"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
 }

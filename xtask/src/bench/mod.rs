@@ -15,33 +15,67 @@ mod clone;
 mod device;
 pub(crate) mod environment;
 mod extend;
+mod figures;
 mod fio_writes;
+mod floor;
 mod kept;
 mod load;
+mod options;
 mod process;
 mod read;
 mod server;
 mod settling;
-mod statistics;
 mod tables;
+mod targets;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
 
 use crate::workspace;
+use pagemill_statistics as statistics;
 
-/// Runs the benchmark that the first argument names, `tables` without one.
-pub(crate) fn run(arguments: &[String]) -> Result<bool> {
-    match arguments.split_first() {
-        Some((word, rest)) if word == "read" => read::run(rest),
-        Some((word, rest)) if word == "extend" => extend::run(rest),
-        Some((word, rest)) if word == "clone" => clone::run(rest),
-        Some((word, rest)) if word == "device" => device::run(rest),
-        Some((word, rest)) if word == "load" => load::run(rest),
-        Some((word, rest)) if word == "tables" => tables::run(rest),
-        _ => tables::run(arguments),
+const NOTE: &str = "Without the name of a benchmark, `tables`. `cargo xtask bench NAME --help` lists the flags of the
+others.
+
+";
+
+/// Which benchmark, with its flags; `tables` unless another is named.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    after_help = [NOTE, options::PG15].concat()
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    benchmark: Option<Benchmark>,
+    #[command(flatten)]
+    tables: tables::Options,
+}
+
+/// A benchmark by name.
+#[derive(Debug, Subcommand)]
+enum Benchmark {
+    Tables(tables::Options),
+    Read(read::Options),
+    Extend(extend::Options),
+    Load(load::Options),
+    Clone(clone::Options),
+    Device(device::Options),
+}
+
+/// Runs the benchmark that was asked for; false when something in it failed.
+pub(crate) fn run(arguments: Arguments) -> Result<bool> {
+    match arguments.benchmark.unwrap_or(Benchmark::Tables(arguments.tables)) {
+        Benchmark::Tables(options) => tables::run(options),
+        Benchmark::Read(options) => read::run(options),
+        Benchmark::Extend(options) => extend::run(&options),
+        Benchmark::Load(options) => load::run(options),
+        Benchmark::Clone(options) => clone::run(options),
+        Benchmark::Device(options) => device::run(&options),
     }
 }
 

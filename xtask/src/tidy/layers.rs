@@ -9,7 +9,8 @@ use crate::workspace::{Dependency, Package};
 const RULE: &str = "layers";
 
 /// From the bytes down to the command line; a crate imports from the rows above its own.
-const ROWS: [&str; 10] = [
+const ROWS: [&str; 11] = [
+    "pagemill-statistics",
     "pagemill-format",
     "pagemill-sys",
     "pagemill-io",

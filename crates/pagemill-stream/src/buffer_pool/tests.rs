@@ -57,11 +57,11 @@ fn normal(pool: &BufferPool, block: u32) -> PinnedPage {
     get(pool, key(1, block), Strategy::Normal).unwrap()
 }
 
-/// Every page is in a frame, free, or one of `claims`.
-fn assert_all_accounted_for(pool: &BufferPool, claims: usize) {
+/// Every page is in a frame or free.
+fn assert_all_accounted_for(pool: &BufferPool) {
     let resident: usize = pool.each_partition(|partition| partition.resident()).sum();
     let (free, taken) = pool.memory.counts();
-    assert_eq!(resident + free + claims, taken);
+    assert_eq!(resident + free, taken);
     assert!(taken <= pool.capacity().get());
 }
 
@@ -96,7 +96,7 @@ fn a_pinned_page_stays_and_the_pool_says_when_all_are() {
     normal(&pool, 3);
     assert_eq!(load_of(&one, key(1, 1)), 0);
     assert!(pool.contains(key(1, 1)) && !pool.contains(key(1, 2)));
-    assert_all_accounted_for(&pool, 0);
+    assert_all_accounted_for(&pool);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_failed_load_leaves_nothing_behind() {
     assert!(!pool.contains(key(1, 2)));
     normal(&pool, 2);
     assert_eq!((pool.hits(), pool.misses()), (0, 2));
-    assert_all_accounted_for(&pool, 0);
+    assert_all_accounted_for(&pool);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_load_that_panics_leaves_nothing_behind() {
         move || loader.get(key(1, 2), Strategy::Normal, |_| -> Result<(), Refusal> { panic!() });
     assert!(thread::spawn(load).join().is_err());
     normal(&pool, 2);
-    assert_all_accounted_for(&pool, 0);
+    assert_all_accounted_for(&pool);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_scan_with_a_ring_leaves_the_pages_of_others_alone() {
     assert!((0..400).all(|block| pool.contains(key(1, block))));
     let left = (0..10_000).filter(|block| pool.contains(key(2, *block))).count();
     assert_eq!(left, 32);
-    assert_all_accounted_for(&pool, 0);
+    assert_all_accounted_for(&pool);
 }
 
 #[test]
@@ -178,44 +178,6 @@ fn a_ring_is_at_most_an_eighth_of_the_pool() {
         (0..200).filter(|block| pool.contains(key(2, *block))).count()
     };
     assert_eq!((ring_of(1), ring_of(16), ring_of(256), ring_of(1024)), (1, 2, 32, 32));
-}
-
-#[test]
-fn what_is_claimed_is_loaded_by_the_claimant_only() {
-    let pool = BufferPool::new(size(16));
-    normal(&pool, 11);
-    let claimed = pool.claim(key(1, 10), 3, Strategy::Normal).unwrap();
-    let again = pool.claim(key(1, 10), 1, Strategy::Normal).unwrap().pop();
-    let Some(Claimed::Elsewhere(waiting)) = again else { panic!("{again:?}") };
-    let waiter = thread::spawn(move || load_of(&waiting.wait().unwrap(), key(1, 10)));
-    let mut number = 0;
-    for claimed in claimed {
-        number += 1;
-        match claimed {
-            Claimed::Here(page) => assert_eq!((load_of(&page, key(1, 11)), number), (0, 2)),
-            Claimed::Missing(mut claim) => {
-                let key = key(1, claim.block().0);
-                stamp(&mut claim, key, 5);
-                assert_eq!(load_of(&claim.complete(), key), 5);
-            }
-            Claimed::Elsewhere(_) => panic!("nobody else loads"),
-        }
-    }
-    assert_eq!((waiter.join().unwrap(), number), (5, 3));
-    assert_eq!((pool.hits(), pool.misses()), (2, 3));
-    assert_all_accounted_for(&pool, 0);
-}
-
-#[test]
-fn claims_end_with_the_memory_and_with_the_block_numbers() {
-    let pool = BufferPool::new(size(4));
-    let claimed = pool.claim(key(1, 0), 16, Strategy::Normal).unwrap();
-    assert_eq!(claimed.len(), 4);
-    assert!(pool.claim(key(1, 4), 1, Strategy::Normal).is_err());
-    drop(claimed);
-    assert_eq!(pool.claim(key(1, u32::MAX - 1), 16, Strategy::Normal).unwrap().len(), 2);
-    assert_eq!(pool.claim(key(1, 0), 0, Strategy::Normal).unwrap().len(), 0);
-    assert_all_accounted_for(&pool, 0);
 }
 
 #[test]
@@ -255,7 +217,6 @@ fn keys_of_neighbours_go_to_all_partitions_alike() {
 #[derive(Debug, Clone)]
 enum Step {
     Get { key: PageKey, ring: bool, fails: bool, keep: bool },
-    Claim { first: PageKey, count: u32, ring: bool, fates: u32 },
     Release { which: prop::sample::Index },
 }
 
@@ -264,8 +225,6 @@ fn any_step() -> impl proptest::strategy::Strategy<Value = Step> {
     prop_oneof![
         5 => (any_key(), any::<bool>(), prop::bool::weighted(0.1), prop::bool::weighted(0.3))
             .prop_map(|(key, ring, fails, keep)| Step::Get { key, ring, fails, keep }),
-        2 => (any_key(), 0_u32..5, any::<bool>(), any::<u32>())
-            .prop_map(|(first, count, ring, fates)| Step::Claim { first, count, ring, fates }),
         3 => any::<prop::sample::Index>().prop_map(|which| Step::Release { which }),
     ]
 }
@@ -299,7 +258,6 @@ impl Modelled {
     fn take(&mut self, step: &Step) {
         match *step {
             Step::Get { key, ring, fails, keep } => self.get(key, ring, fails, keep),
-            Step::Claim { first, count, ring, fates } => self.claim(first, count, ring, fates),
             Step::Release { which } if !self.held.is_empty() => {
                 self.held.swap_remove(which.index(self.held.len()));
             }
@@ -340,53 +298,14 @@ impl Modelled {
         }
     }
 
-    fn claim(&mut self, first: PageKey, count: u32, ring: bool, fates: u32) {
-        let here: Vec<bool> =
-            (0..count).map(|n| self.pool.contains(first.further(n).unwrap())).collect();
-        let strategy = if ring { Strategy::Ring(&mut self.ring) } else { Strategy::Normal };
-        let Ok(claimed) = self.pool.claim(first, count, strategy) else {
-            assert_eq!(self.pinned(), self.pool.capacity().get());
-            return;
-        };
-        let begun = claimed.iter().filter(|one| matches!(one, Claimed::Missing(_))).count();
-        assert_all_accounted_for_with(&self.pool, begun);
-        for (n, claimed) in (0..).zip(claimed) {
-            let (key, fate) = (first.further(n).unwrap(), fates >> (2 * n));
-            let keep = fate & 1 == 0;
-            match claimed {
-                Claimed::Here(page) => {
-                    assert!(here[n as usize]);
-                    self.seen(key, true, 0, page, keep);
-                }
-                Claimed::Missing(mut claim) => {
-                    self.begun += 1;
-                    stamp(&mut claim, key, self.begun);
-                    if fate & 2 == 0 {
-                        claim.fail();
-                    } else {
-                        let page = claim.complete();
-                        self.seen(key, false, self.begun, page, keep);
-                    }
-                }
-                Claimed::Elsewhere(_) => panic!("there is one thread"),
-            }
-        }
-    }
-
     fn check(&self) {
         for (key, load, page) in &self.held {
             assert_eq!(load_of(page, *key), *load);
             assert!(self.pool.contains(*key), "a pinned page was driven out");
         }
         assert_eq!((self.pool.hits(), self.pool.misses()), (self.hits, self.begun));
-        assert_all_accounted_for(&self.pool, 0);
+        assert_all_accounted_for(&self.pool);
     }
-}
-
-/// As [`assert_all_accounted_for`], while loads are under way.
-fn assert_all_accounted_for_with(pool: &BufferPool, claims: usize) {
-    let (free, taken) = pool.memory.counts();
-    assert!(free + claims <= taken && taken <= pool.capacity().get());
 }
 
 proptest! {
@@ -404,7 +323,7 @@ proptest! {
     }
 }
 
-/// Threads that want the same few blocks, pages held for a while, claims and failures among them.
+/// Threads that want the same few blocks, pages held for a while and failures among them.
 #[test]
 fn many_threads_never_see_a_page_that_is_not_the_one_they_asked_for() {
     const THREADS: u64 = 8;
@@ -421,7 +340,7 @@ fn many_threads_never_see_a_page_that_is_not_the_one_they_asked_for() {
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
         assert_eq!(pool.hits() + pool.misses(), asked);
-        assert_all_accounted_for(&pool, 0);
+        assert_all_accounted_for(&pool);
     }
 }
 
@@ -440,10 +359,6 @@ fn bustle(pool: &Arc<BufferPool>, seed: u64, blocks: u32, rounds: u32) -> u64 {
     for _ in 0..rounds {
         let key = key(1, next(blocks));
         let fails = next(50) == 0;
-        if next(20) == 0 {
-            asked += claim_some(pool, key, next(2) == 0);
-            continue;
-        }
         let strategy = if next(2) == 0 { Strategy::Normal } else { Strategy::Ring(&mut ring) };
         let got = pool.get(key, strategy, |page| {
             stamp(page, key, 0);
@@ -456,34 +371,6 @@ fn bustle(pool: &Arc<BufferPool>, seed: u64, blocks: u32, rounds: u32) -> u64 {
                 load_of(&page, key);
             }
             held.get_or_insert((key, page));
-        }
-    }
-    asked
-}
-
-/// Claims some blocks, loads what is missing, and waits for the rest after that.
-fn claim_some(pool: &Arc<BufferPool>, first: PageKey, fail: bool) -> u64 {
-    let Ok(claimed) = pool.claim(first, 4, Strategy::Normal) else { return 0 };
-    let mut waiting = Vec::new();
-    let mut asked = 0;
-    for (n, claimed) in (0..).zip(claimed) {
-        let key = first.further(n).unwrap();
-        asked += 1;
-        match claimed {
-            Claimed::Here(page) => assert_eq!(load_of(&page, key), 0),
-            Claimed::Missing(claim) if fail => claim.fail(),
-            Claimed::Missing(claim) => {
-                let mut bytes = [0; BLOCK_SIZE];
-                stamp(&mut bytes, key, 0);
-                load_of(&claim.complete_with(&bytes), key);
-            }
-            Claimed::Elsewhere(elsewhere) => waiting.push((key, elsewhere)),
-        }
-    }
-    for (key, elsewhere) in waiting {
-        match elsewhere.wait() {
-            Some(page) => assert_eq!(load_of(&page, key), 0),
-            None => asked -= 1,
         }
     }
     asked

@@ -129,5 +129,5 @@ impl Ground {
 }
 
 pub(super) fn conduct<'a>(options: &'a Options, settings: &'a str) -> Conduct<'a> {
-    Conduct { core: None, shared_buffers: &options.shared_buffers, group: None, settings }
+    Conduct { core: None, shared_buffers: &options.sides.shared_buffers, group: None, settings }
 }

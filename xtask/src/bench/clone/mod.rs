@@ -24,7 +24,7 @@ use anyhow::Result;
 use super::{binary, environment, kept, settling, version_of};
 use crate::workspace;
 use ground::{Ground, Made};
-use options::Options;
+pub(super) use options::Options;
 use rows::Selected;
 use turns::{Measured, Stand};
 use whole::MeasuredWhole;
@@ -46,21 +46,20 @@ impl Bench {
     }
 }
 
-/// Runs the benchmark with these arguments; false when a row failed. A missed target is a result like others.
-pub(super) fn run(arguments: &[String]) -> Result<bool> {
-    let Some(options) = Options::parse(arguments)? else { return Ok(true) };
+/// Runs the benchmark with these options; false when a row failed. A missed target is a result like others.
+pub(super) fn run(options: Options) -> Result<bool> {
     let rows = rows::selected(&options.selected)?;
     if options.list {
         rows.names().iter().for_each(|name| println!("{name}"));
         return Ok(true);
     }
     let root = workspace::root();
-    let binary = binary(options.pagemill.as_deref(), &root)?;
+    let binary = binary(options.sides.pagemill.as_deref(), &root)?;
     let bench = measure(options, &rows, &binary, &root)?;
     let page = report::markdown(&bench);
     println!("\n{page}");
-    let place = if bench.options.quick { place(&bench.options) } else { root.join("runs") };
-    let (name, numbers) = (&bench.options.name, report::raw(&bench));
+    let place = if bench.options.run.quick { place(&bench.options) } else { root.join("runs") };
+    let (name, numbers) = (&bench.options.run.name, report::raw(&bench));
     for path in kept::keep(&place, name, &bench.environment, &page, &numbers)? {
         println!("kept: {}", path.display());
     }
@@ -69,7 +68,7 @@ pub(super) fn run(arguments: &[String]) -> Result<bool> {
 
 /// Where clusters lie.
 fn place(options: &Options) -> PathBuf {
-    options.directory.clone().unwrap_or_else(|| workspace::root().join("target/bench-clone"))
+    options.run.directory.clone().unwrap_or_else(|| workspace::root().join("target/bench-clone"))
 }
 
 fn measure(options: Options, rows: &Selected, binary: &Path, root: &Path) -> Result<Bench> {

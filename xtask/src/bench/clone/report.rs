@@ -14,10 +14,10 @@ use super::Bench;
 use super::rows::{
     CALLS_TARGET, MEMORY_TARGET_MIB, REFLINK_TARGET_MS, Row, SHARED_TARGET, Strategy,
 };
-use super::turns::{Measured, figure};
+use super::turns::Measured;
+use crate::bench::figures::{self, ratio, spread};
 use crate::bench::kept::named;
 use crate::bench::server;
-use crate::bench::statistics::{median, range};
 
 const METHOD: &str = "\
 How it was measured: for each row one warm-up of each side, then the two in turns, each copying the same database of \
@@ -32,8 +32,9 @@ with that of the template, and drops the copy.";
 
 /// The page.
 pub(super) fn markdown(bench: &Bench) -> String {
-    let quick = if bench.options.quick { " (quick: a small table, no result)" } else { "" };
-    let mut page = format!("# Benchmark of clone: {}{quick}\n\n{METHOD}\n\n", bench.options.name);
+    let quick = if bench.options.run.quick { " (quick: a small table, no result)" } else { "" };
+    let mut page =
+        format!("# Benchmark of clone: {}{quick}\n\n{METHOD}\n\n", bench.options.run.name);
     for measured in &bench.measured {
         for reason in measured.fault.iter().chain(&measured.absence) {
             let _ = writeln!(page, "- {}: {reason}\n", measured.row.id);
@@ -103,19 +104,6 @@ fn target(row: &Row) -> String {
     }
 }
 
-fn spread(samples: &[f64]) -> String {
-    match (median(samples), range(samples)) {
-        (Some(median), Some((low, high))) => format!("{median:.1} ({low:.1}–{high:.1})"),
-        _ => "—".to_owned(),
-    }
-}
-
-fn ratio(ratios: &[f64]) -> String {
-    let Some((figure, interval)) = figure(ratios) else { return "—".to_owned() };
-    let percent = interval.coverage * 100.0;
-    format!("{figure:.2}× [{:.2}–{:.2}, {percent:.0} %]", interval.low, interval.high)
-}
-
 fn costs(bench: &Bench) -> String {
     let mut table = format!(
         "| row | files | MiB | peak memory, MiB (≤ {MEMORY_TARGET_MIB}) | written, MiB | read calls | write calls | \
@@ -173,8 +161,8 @@ fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
         ("table t", format!("{} rows", options.rows)),
         ("page cache", format!("{cache}; the copy is new")),
         ("data checksums", "as initdb has it: off in 15, on in 18".to_owned()),
-        ("repetitions", options.repetitions.to_string()),
-        ("shared_buffers", options.shared_buffers.clone()),
+        ("repetitions", options.run.repetitions.to_string()),
+        ("shared_buffers", options.sides.shared_buffers.clone()),
         ("server settings", server::SETTINGS.trim().replace('\n', ", ")),
         ("overridden at its start", started.join("; ")),
         ("rows reflink", "XFS on a loop device".to_owned()),
@@ -184,7 +172,7 @@ fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
 /// The raw numbers.
 pub(super) fn raw(bench: &Bench) -> Value {
     json!({
-        "name": bench.options.name,
+        "name": bench.options.run.name,
         "environment": named(&bench.environment),
         "settings": named(&settings(bench)),
         "targets": {
@@ -208,8 +196,8 @@ fn raw_row(bench: &Bench, measured: &Measured) -> Value {
         "pagemill_ms": measured.pagemill_ms,
         "fio_ms": measured.fio_ms,
         "ratios": measured.ratios(),
-        "figure": told(&measured.ratios()),
-        "figure_without_checkpoint": told(&measured.ratios_of_create()),
+        "figure": figures::raw(&measured.ratios()),
+        "figure_without_checkpoint": figures::raw(&measured.ratios_of_create()),
         "target": measured.row.target(),
         "verdict": measured.verdict(),
         "template_files": measured.files,
@@ -226,17 +214,6 @@ fn raw_row(bench: &Bench, measured: &Measured) -> Value {
         "absence": measured.absence,
         "fault": measured.fault,
     })
-}
-
-/// The median of ratios with its interval.
-fn told(ratios: &[f64]) -> Option<Value> {
-    let (figure, interval) = figure(ratios)?;
-    Some(json!({
-        "median": figure,
-        "low": interval.low,
-        "high": interval.high,
-        "coverage": interval.coverage,
-    }))
 }
 
 #[cfg(test)]

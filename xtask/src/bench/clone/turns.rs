@@ -13,11 +13,12 @@ use super::cloner::{self, Account};
 use super::ground::Ground;
 use super::options::Options;
 use super::rows::{REFLINK_TARGET_MS, Row, SHARED_TARGET, Strategy, Template};
+use crate::bench::figures::verdict;
 use crate::bench::fio_writes;
 use crate::bench::output_of;
 use crate::bench::process;
 use crate::bench::server::Server;
-use crate::bench::statistics::{Interval, median, median_interval};
+use crate::bench::statistics::median;
 
 /// One row with everything that was found out about it.
 pub(super) struct Measured {
@@ -97,7 +98,7 @@ impl Measured {
         match self.row.target() {
             None if self.pagemill_ms.is_empty() => "not run",
             None => "no target",
-            Some(target) => verdict(&self.ratios(), target),
+            Some(target) => verdict(&self.ratios(), |ratio| ratio >= target),
         }
     }
 
@@ -110,23 +111,6 @@ impl Measured {
 
 pub(super) fn over(server: &[f64], pagemill: &[f64]) -> Vec<f64> {
     server.iter().zip(pagemill).map(|(server, pagemill)| server / pagemill).collect()
-}
-
-/// A ratio, with its interval.
-pub(super) fn figure(ratios: &[f64]) -> Option<(f64, Interval)> {
-    Some((median(ratios)?, median_interval(ratios)?))
-}
-
-/// What ratios come to, held against a target.
-pub(super) fn verdict(ratios: &[f64], target: f64) -> &'static str {
-    let Some((figure, interval)) = figure(ratios) else { return "not run" };
-    let reaches = |ratio: f64| ratio >= target;
-    match (reaches(figure), reaches(interval.low) == reaches(interval.high)) {
-        (true, true) => "met",
-        (true, false) => "met, within noise",
-        (false, true) => "missed",
-        (false, false) => "missed, within noise",
-    }
 }
 
 /// Everything a turn needs to know.
@@ -167,7 +151,7 @@ impl Stand<'_> {
         self.ground.settle(self.options, row.template, original.oid)?;
         measured.peak_memory_mib = Some(process::watched(&mut self.command(&row))?);
         self.look(measured, &original)?;
-        for _ in 0..self.options.repetitions {
+        for _ in 0..self.options.run.repetitions {
             let (create, checkpoint) = self.create(&row, &original)?;
             measured.create_ms.push(create);
             measured.checkpoint_ms.push(checkpoint);
@@ -178,7 +162,7 @@ impl Stand<'_> {
             measured.account = account;
             measured.fio_ms.extend(self.device(&row, account.bytes_written, &original)?);
         }
-        if self.options.counts_calls && row.strategy != Strategy::Reflink {
+        if !self.options.no_calls && row.strategy != Strategy::Reflink {
             measured.counted = self.count(&row, &original)?;
         }
         Ok(())

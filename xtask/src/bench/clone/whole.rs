@@ -12,7 +12,8 @@ use anyhow::{Result, ensure};
 
 use super::ground::conduct;
 use super::rows::{Template, WHOLE_TARGET, WholeRow};
-use super::turns::{Stand, answer_in, oid_of, over, verdict};
+use super::turns::{Stand, answer_in, oid_of, over};
+use crate::bench::figures::verdict;
 use crate::bench::server::Cluster;
 use crate::bench::{output_of, process};
 
@@ -52,7 +53,7 @@ impl MeasuredWhole {
     }
 
     pub(super) fn verdict(&self, ratios: &[f64]) -> &'static str {
-        if self.fault.is_some() { "failed" } else { verdict(ratios, WHOLE_TARGET) }
+        if self.fault.is_some() { "failed" } else { verdict(ratios, |ratio| ratio >= WHOLE_TARGET) }
     }
 }
 
@@ -74,7 +75,7 @@ fn take_turns(stand: &Stand<'_>, measured: &mut MeasuredWhole) -> Result<()> {
     course.basebackup()?;
     measured.peak_memory_mib =
         Some(course.stopped(|course| process::watched(&mut course.command()))?);
-    for _ in 0..stand.options.repetitions {
+    for _ in 0..stand.options.run.repetitions {
         measured.cp_ms.push(course.cp()?);
         measured.basebackup_ms.push(course.basebackup()?);
         let timed = course.stopped(|course| process::timed(&mut course.command()))?;

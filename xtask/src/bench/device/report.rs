@@ -7,8 +7,9 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Options, Outcome};
+use crate::bench::figures::ratio;
 use crate::bench::kept::{Entries, named};
-use crate::bench::statistics::{median, median_interval};
+use crate::bench::statistics::{median, summary};
 
 /// How far from one a ratio may be.
 const TOLERATED: f64 = 0.10;
@@ -22,14 +23,12 @@ impl Outcome {
     fn verdict(&self) -> &'static str {
         let ratios = self.ratios();
         let within = |ratio: f64| (ratio - 1.0).abs() <= TOLERATED;
-        match (median(&ratios), median_interval(&ratios)) {
-            (None, _) | (_, None) => "not run",
-            (Some(ratio), _) if within(ratio) => "within 10 %",
-            (_, Some(interval)) if interval.low <= 1.0 && interval.high >= 1.0 => {
-                "beyond 10 %, within noise"
-            }
-            (Some(ratio), _) if ratio > 1.0 => "ours is more",
-            _ => "ours is less",
+        match summary(&ratios) {
+            None => "not run",
+            Some(ratio) if within(ratio.median) => "within 10 %",
+            Some(ratio) if ratio.low <= 1.0 && ratio.high >= 1.0 => "beyond 10 %, within noise",
+            Some(ratio) if ratio.median > 1.0 => "ours is more",
+            Some(_) => "ours is less",
         }
     }
 }
@@ -37,13 +36,13 @@ impl Outcome {
 /// The page.
 pub(super) fn markdown(options: &Options, environment: &Entries, outcomes: &[Outcome]) -> String {
     let mut page =
-        format!("# The lab's device against fio and pg_test_fsync: {}\n\n", options.name);
+        format!("# The lab's device against fio and pg_test_fsync: {}\n\n", options.run.name);
     let _ = writeln!(
         page,
         "One file of {} MiB, written in full; {} rounds, who begins changes with each; everything written back and free \
          memory filled before each turn. Turns past the page cache last {} s, those through it end with the file and begin \
          with none of it cached. Figures are medians; the ratio is ours over the other's, of the pairs of turns.\n",
-        options.mib, options.repetitions, options.seconds
+        options.mib, options.run.repetitions, options.seconds
     );
     page += "| cell | ours | other | | ratio [interval] | |\n";
     page += "| --- | ---: | ---: | --- | ---: | --- |\n";
@@ -61,12 +60,7 @@ pub(super) fn markdown(options: &Options, environment: &Entries, outcomes: &[Out
 
 fn line(outcome: &Outcome) -> String {
     let Outcome { row, ours, others, failure } = outcome;
-    let ratios = outcome.ratios();
-    let ratio = median(&ratios).zip(median_interval(&ratios));
-    let ratio = ratio.map_or("—".to_owned(), |(ratio, interval)| {
-        let coverage = interval.coverage * 100.0;
-        format!("{ratio:.2} [{:.2}–{:.2}, {coverage:.0} %]", interval.low, interval.high)
-    });
+    let ratio = ratio(&outcome.ratios());
     let shown = |figures: &[f64]| match median(figures) {
         None => "—".to_owned(),
         Some(figure) if row.is_sync() => format!("{figure:.0}/s"),
@@ -98,7 +92,7 @@ pub(super) fn raw(options: &Options, environment: &Entries, outcomes: &[Outcome]
     json!({
         "mib": options.mib,
         "seconds": options.seconds,
-        "repetitions": options.repetitions,
+        "repetitions": options.run.repetitions,
         "environment": named(environment),
         "rows": outcomes.iter().map(row).collect::<Vec<_>>(),
     })

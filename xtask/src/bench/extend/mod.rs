@@ -19,7 +19,7 @@ use anyhow::{Result, bail};
 use super::{environment, kept, settling};
 use crate::workspace;
 use contestants::{Contestant, Measured};
-use options::Options;
+pub(super) use options::Options;
 
 /// A contestant with what its turns gave.
 struct Outcome {
@@ -29,21 +29,20 @@ struct Outcome {
     failure: Option<String>,
 }
 
-/// Runs the benchmark with these arguments; false when a run failed. A missed target is a result like others.
-pub(super) fn run(arguments: &[String]) -> Result<bool> {
-    let Some(options) = Options::parse(arguments)? else { return Ok(true) };
+/// Runs the benchmark with these options; false when a run failed. A missed target is a result like others.
+pub(super) fn run(options: &Options) -> Result<bool> {
     let root = workspace::root();
     let program = program(&root)?;
-    let directory = options.directory.clone().unwrap_or_else(|| beside(&root));
+    let directory = options.run.directory.clone().unwrap_or_else(|| beside(&root));
     std::fs::create_dir_all(&directory)?;
     let mut environment = environment::of_directory(&directory, None, None, &root);
     environment.push(settling::told());
-    let outcomes = measure(&options, &program, &directory);
-    let page = report::markdown(&options, &environment, &outcomes);
+    let outcomes = measure(options, &program, &directory);
+    let page = report::markdown(options, &environment, &outcomes);
     println!("\n{page}");
-    let place = if options.quick { directory } else { root.join("runs") };
-    let numbers = report::raw(&options, &environment, &outcomes);
-    for path in kept::keep(&place, &options.name, &environment, &page, &numbers)? {
+    let place = if options.run.quick { directory } else { root.join("runs") };
+    let numbers = report::raw(options, &environment, &outcomes);
+    for path in kept::keep(&place, &options.run.name, &environment, &page, &numbers)? {
         println!("kept: {}", path.display());
     }
     Ok(outcomes.iter().all(|outcome| outcome.failure.is_none()))
@@ -54,10 +53,10 @@ fn measure(options: &Options, program: &Path, directory: &Path) -> Vec<Outcome> 
     let contestants = contestants::all();
     let begin = |contestant| Outcome { contestant, turns: Vec::new(), failure: None };
     let mut outcomes: Vec<Outcome> = contestants.into_iter().map(begin).collect();
-    for turn in 1..=options.repetitions {
+    for turn in 1..=options.run.repetitions {
         for outcome in outcomes.iter_mut().filter(|outcome| outcome.failure.is_none()) {
             eprintln!("turn {turn}: {}", outcome.contestant.name());
-            match outcome.contestant.run(program, directory, options.blocks) {
+            match outcome.contestant.run(program, directory, options.blocks()) {
                 Ok(measured) => outcome.turns.push(measured),
                 Err(error) => outcome.failure = Some(format!("{error:#}")),
             }

@@ -96,14 +96,14 @@ fn claims(outcomes: &[Outcome]) -> Vec<Claim> {
 
 /// The page.
 pub(super) fn markdown(options: &Options, environment: &Entries, outcomes: &[Outcome]) -> String {
-    let mut page = format!("# Benchmark of extending: {}\n\n", options.name);
+    let mut page = format!("# Benchmark of extending: {}\n\n", options.run.name);
     let _ = writeln!(
         page,
         "A file of {} MiB, new in each turn; {} turns of each contestant, taken in turns, everything written back \
          before each. Times are medians in milliseconds: until the file has its size, and in the `fdatasync` of its \
          end.\n",
-        options.blocks / 128,
-        options.repetitions
+        options.blocks() / 128,
+        options.run.repetitions
     );
     page += "| claim | against | ratio | target | verdict |\n| --- | --- | ---: | ---: | --- |\n";
     for claim in claims(outcomes) {
@@ -188,8 +188,8 @@ pub(super) fn raw(options: &Options, environment: &Entries, outcomes: &[Outcome]
         })
     };
     json!({
-        "blocks": options.blocks,
-        "repetitions": options.repetitions,
+        "blocks": options.blocks(),
+        "repetitions": options.run.repetitions,
         "environment": named(environment),
         "claims": claims(outcomes).iter().map(claim).collect::<Vec<_>>(),
         "contestants": outcomes.iter().map(contestant).collect::<Vec<_>>(),

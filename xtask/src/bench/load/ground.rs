@@ -33,7 +33,7 @@ pub(super) struct Ground {
 impl Ground {
     pub(super) fn make(options: &Options) -> Result<Self> {
         let default = || workspace::root().join("target/bench-load");
-        let directory = options.directory.clone().unwrap_or_else(default);
+        let directory = options.run.directory.clone().unwrap_or_else(default);
         let ground = Self { cluster: Cluster::open(&directory, MAJOR)? };
         ground.remove_inputs()?;
         let bytes = options.rows * T_ROW_BYTES + options.bigtable_rows * BIGTABLE_ROW_BYTES;
@@ -114,7 +114,7 @@ impl Ground {
 }
 
 fn conduct<'a>(options: &'a Options, settings: &'a str) -> Conduct<'a> {
-    Conduct { core: None, shared_buffers: &options.shared_buffers, group: None, settings }
+    Conduct { core: None, shared_buffers: &options.sides.shared_buffers, group: None, settings }
 }
 
 /// The pieces that a file lies in, as `filefrag` counts them; none where it cannot tell.

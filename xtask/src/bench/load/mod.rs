@@ -21,7 +21,7 @@ use super::{binary, environment, kept, settling, version_of};
 use crate::workspace;
 use ground::Ground;
 use loader::Loader;
-use options::Options;
+pub(super) use options::Options;
 use turns::{Measured, Stand};
 
 /// Everything a report is made of.
@@ -31,16 +31,15 @@ struct Bench {
     measured: Vec<Measured>,
 }
 
-/// Runs the benchmark with these arguments; false when a row failed. A missed target is a result like others.
-pub(super) fn run(arguments: &[String]) -> Result<bool> {
-    let Some(options) = Options::parse(arguments)? else { return Ok(true) };
+/// Runs the benchmark with these options; false when a row failed. A missed target is a result like others.
+pub(super) fn run(options: Options) -> Result<bool> {
     let rows = rows::selected(&options.selected)?;
     if options.list {
         rows.iter().for_each(|row| println!("{}", row.id));
         return Ok(true);
     }
     let root = workspace::root();
-    let binary = binary(options.pagemill.as_deref(), &root)?;
+    let binary = binary(options.sides.pagemill.as_deref(), &root)?;
     let ground = Ground::make(&options)?;
     let directory = ground.cluster.directory.clone();
     let mut environment = environment::collect(&ground.cluster, version_of(&binary), &root);
@@ -56,8 +55,8 @@ pub(super) fn run(arguments: &[String]) -> Result<bool> {
     let bench = Bench { options, environment, measured };
     let page = report::markdown(&bench);
     println!("\n{page}");
-    let place = if bench.options.quick { directory } else { root.join("runs") };
-    let (name, numbers) = (&bench.options.name, report::raw(&bench));
+    let place = if bench.options.run.quick { directory } else { root.join("runs") };
+    let (name, numbers) = (&bench.options.run.name, report::raw(&bench));
     for path in kept::keep(&place, name, &bench.environment, &page, &numbers)? {
         println!("kept: {}", path.display());
     }

@@ -1,134 +1,44 @@
 //! The flags of `cargo xtask bench load`.
 //!
-//! Read by hand like those of the other benchmarks. Invariant: every number is at least 1.
+//! Invariant: every number is at least 1.
 
-use std::path::PathBuf;
+use clap::Args;
 
-use anyhow::{Context, Result, bail};
+use crate::bench::options::{PG15, RunOptions, SidesOptions, number};
 
-const HELP: &str = "usage: cargo xtask bench load [OPTION]... [ROW]...
+const NOTE: &str =
+    "From the same files into the same cluster, durable at the end; the result is kept under runs/.
 
-Measures `pagemill load` against COPY of PostgreSQL 15, from the same files into the same cluster, durable at the end,
-and keeps the result under runs/. ROW is the beginning of a row's name; all rows without one.
+";
 
-options:
-  --list              the rows; nothing is measured
-  --rows N            rows of table t (2000000, 1.2 GB)
-  --bigtable-rows N   rows of table bigtable (1500000)
-  --quick             small tables, 3 repetitions, result not kept under runs/
-  --repetitions N     timed pairs of runs for each row, after one warm-up (5)
-  --dir DIR           where the cluster and the inputs lie, removed at the end (target/bench-load)
-  --shared-buffers S  the server's shared_buffers (128MB, PostgreSQL's default)
-  --pagemill PATH     measure this binary instead of building one
-  --name NAME         name of the result (load)
-
-environment: PAGEMILL_PG15_BINDIR, the directory of PostgreSQL 15's programs
-(/usr/lib/postgresql/15/bin)";
-
-/// What to do, in full.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Options {
-    pub(super) list: bool,
-    pub(super) rows: u64,
-    pub(super) bigtable_rows: u64,
-    pub(super) quick: bool,
-    pub(super) repetitions: usize,
-    pub(super) directory: Option<PathBuf>,
-    pub(super) shared_buffers: String,
-    pub(super) pagemill: Option<PathBuf>,
-    pub(super) name: String,
+/// Measure `pagemill load` against COPY of PostgreSQL 15
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(
+    mut_arg("repetitions", |arg| arg.default_value_if("quick", "true", "3")
+        .help("Timed pairs of runs for each row, after one warm-up")),
+    mut_arg("name", |arg| arg.default_value("load")),
+    mut_arg("directory", |arg| {
+        arg.help("Where cluster and inputs lie, removed at the end [default: target/bench-load]")
+    }),
+    after_help = [NOTE, PG15].concat()
+)]
+pub(crate) struct Options {
+    /// The beginning of a row's name; all rows without one
+    #[arg(value_name = "ROW")]
     pub(super) selected: Vec<String>,
-}
-
-impl Options {
-    fn new(quick: bool) -> Self {
-        let (rows, bigtable_rows, repetitions) =
-            if quick { (20_000, 15_000, 3) } else { (2_000_000, 1_500_000, 5) };
-        Self {
-            list: false,
-            rows,
-            bigtable_rows,
-            quick,
-            repetitions,
-            directory: None,
-            shared_buffers: "128MB".into(),
-            pagemill: None,
-            name: "load".into(),
-            selected: Vec::new(),
-        }
-    }
-
-    /// The options, or none when help was asked for and printed.
-    pub(super) fn parse(arguments: &[String]) -> Result<Option<Self>> {
-        let mut options = Self::new(arguments.iter().any(|argument| argument == "--quick"));
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            if word == "--help" {
-                println!("{HELP}");
-                return Ok(None);
-            }
-            let mut value = || words.next().with_context(|| format!("{word} wants a value"));
-            options.take(word, &mut value)?;
-        }
-        options.refuse_nonsense()?;
-        Ok(Some(options))
-    }
-
-    fn take<'a>(
-        &mut self,
-        word: &str,
-        value: &mut dyn FnMut() -> Result<&'a String>,
-    ) -> Result<()> {
-        match word {
-            "--list" => self.list = true,
-            "--quick" => self.quick = true,
-            "--rows" => self.rows = number(word, value()?)?,
-            "--bigtable-rows" => self.bigtable_rows = number(word, value()?)?,
-            "--repetitions" => self.repetitions = number(word, value()?)?,
-            "--dir" => self.directory = Some(value()?.into()),
-            "--shared-buffers" => self.shared_buffers.clone_from(value()?),
-            "--pagemill" => self.pagemill = Some(value()?.into()),
-            "--name" => self.name.clone_from(value()?),
-            _ if word.starts_with('-') => bail!("unknown option {word}; see --help"),
-            _ => self.selected.push(word.to_owned()),
-        }
-        Ok(())
-    }
-
-    fn refuse_nonsense(&self) -> Result<()> {
-        if self.repetitions == 0 || self.rows == 0 || self.bigtable_rows == 0 {
-            bail!("--rows, --bigtable-rows and --repetitions must be at least 1");
-        }
-        if !self.name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')) {
-            bail!("--name {}: letters, digits, '-', '_' and '.' only", self.name);
-        }
-        Ok(())
-    }
-}
-
-fn number<N: std::str::FromStr>(word: &str, value: &str) -> Result<N> {
-    value.replace('_', "").parse().ok().with_context(|| format!("{word}: {value} is no number"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(line: &str) -> Result<Options> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Options::parse(&words)?.context("help")
-    }
-
-    #[test]
-    fn quick_makes_it_small_and_an_explicit_size_wins_wherever_it_stands() {
-        assert_eq!(parse("--quick").unwrap().bigtable_rows, 15_000);
-        assert_eq!(parse("--rows 7_000 --quick t-").unwrap().rows, 7_000);
-    }
-
-    #[test]
-    fn wrong_usage_is_refused() {
-        for line in ["--rows", "--rows x", "--rows 0", "--repetitions 0", "--what", "--name a/b"] {
-            assert!(parse(line).is_err(), "{line}");
-        }
-    }
+    /// List the rows; nothing is measured
+    #[arg(long)]
+    pub(super) list: bool,
+    /// Rows of table t (2000000 are 1.2 GB)
+    #[arg(long, value_name = "N", value_parser = number::<u64>)]
+    #[arg(default_value = "2000000", default_value_if("quick", "true", "20000"))]
+    pub(in crate::bench) rows: u64,
+    /// Rows of table bigtable
+    #[arg(long, value_name = "N", value_parser = number::<u64>)]
+    #[arg(default_value = "1500000", default_value_if("quick", "true", "15000"))]
+    pub(in crate::bench) bigtable_rows: u64,
+    #[command(flatten)]
+    pub(in crate::bench) run: RunOptions,
+    #[command(flatten)]
+    pub(super) sides: SidesOptions,
 }

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::Bench;
 use super::rows::{MEMORY_TARGET_MIB, TARGET, WRITES_TARGET};
 use super::turns::Measured;
+use crate::bench::figures::{self, ratio, spread};
 use crate::bench::kept::named;
 use crate::bench::server;
-use crate::bench::statistics::{median, range};
 
 const METHOD: &str = "\
 How it was measured: for each row one warm-up of each side, then the two in turns, each into an empty table of the \
@@ -26,8 +26,9 @@ start is in its time. Neither side is pinned to a core. After each turn a server
 
 /// The page.
 pub(super) fn markdown(bench: &Bench) -> String {
-    let quick = if bench.options.quick { " (quick: small tables, no result)" } else { "" };
-    let mut page = format!("# Benchmark of load: {}{quick}\n\n{METHOD}\n\n", bench.options.name);
+    let quick = if bench.options.run.quick { " (quick: small tables, no result)" } else { "" };
+    let mut page =
+        format!("# Benchmark of load: {}{quick}\n\n{METHOD}\n\n", bench.options.run.name);
     for measured in &bench.measured {
         if let Some(fault) = &measured.fault {
             let _ = writeln!(page, "- {}: {fault}\n", measured.row.id);
@@ -60,25 +61,12 @@ fn times(bench: &Bench) -> String {
             measured.row.id,
             spread(&measured.server_ms),
             spread(&measured.pagemill_ms),
-            ratio(measured),
+            ratio(&measured.ratios()),
             measured.verdict(),
         );
     }
     table += "\nTimes: median (smallest–largest).\n";
     table
-}
-
-fn spread(samples: &[f64]) -> String {
-    match (median(samples), range(samples)) {
-        (Some(median), Some((low, high))) => format!("{median:.1} ({low:.1}–{high:.1})"),
-        _ => "—".to_owned(),
-    }
-}
-
-fn ratio(measured: &Measured) -> String {
-    let Some((figure, interval)) = measured.figure() else { return "—".to_owned() };
-    let percent = interval.coverage * 100.0;
-    format!("{figure:.2}× [{:.2}–{:.2}, {percent:.0} %]", interval.low, interval.high)
 }
 
 fn costs(bench: &Bench) -> String {
@@ -151,8 +139,8 @@ fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
         ("tables", format!("t {} rows, bigtable {} rows", options.rows, options.bigtable_rows)),
         ("page cache", "the input; what is loaded is new".to_owned()),
         ("data checksums", "off, PostgreSQL 15's default".to_owned()),
-        ("repetitions", options.repetitions.to_string()),
-        ("shared_buffers", options.shared_buffers.clone()),
+        ("repetitions", options.run.repetitions.to_string()),
+        ("shared_buffers", options.sides.shared_buffers.clone()),
         ("server settings", server::SETTINGS.trim().replace('\n', ", ")),
         ("overridden at its start", started.join("; ")),
     ]
@@ -161,7 +149,7 @@ fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
 /// The raw numbers.
 pub(super) fn raw(bench: &Bench) -> Value {
     json!({
-        "name": bench.options.name,
+        "name": bench.options.run.name,
         "environment": named(&bench.environment),
         "settings": named(&settings(bench)),
         "targets": {
@@ -182,12 +170,7 @@ fn raw_row(measured: &Measured) -> Value {
         "server_ms": measured.server_ms,
         "pagemill_ms": measured.pagemill_ms,
         "ratios": measured.ratios(),
-        "figure": measured.figure().map(|(figure, interval)| json!({
-            "median": figure,
-            "low": interval.low,
-            "high": interval.high,
-            "coverage": interval.coverage,
-        })),
+        "figure": figures::raw(&measured.ratios()),
         "verdict": measured.verdict(),
         "input_bytes": measured.input_bytes,
         "blocks": measured.blocks,

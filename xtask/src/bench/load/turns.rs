@@ -11,8 +11,8 @@ use super::ground::{Ground, pieces};
 use super::loader::{Account, Loader};
 use super::options::Options;
 use super::rows::Row;
+use crate::bench::figures::verdict;
 use crate::bench::server::Server;
-use crate::bench::statistics::{Interval, median, median_interval};
 
 /// One row with everything that was found out about it.
 pub(super) struct Measured {
@@ -38,24 +38,11 @@ impl Measured {
         pairs.map(|(server, pagemill)| server / pagemill).collect()
     }
 
-    /// The ratio, with its interval.
-    pub(super) fn figure(&self) -> Option<(f64, Interval)> {
-        let ratios = self.ratios();
-        Some((median(&ratios)?, median_interval(&ratios)?))
-    }
-
     pub(super) fn verdict(&self) -> &'static str {
         if self.fault.is_some() {
             return "failed";
         }
-        let Some((figure, interval)) = self.figure() else { return "not run" };
-        let reaches = |ratio: f64| ratio >= super::rows::TARGET;
-        match (reaches(figure), reaches(interval.low) == reaches(interval.high)) {
-            (true, true) => "met",
-            (true, false) => "met, within noise",
-            (false, true) => "missed",
-            (false, false) => "missed, within noise",
-        }
+        verdict(&self.ratios(), |ratio| ratio >= super::rows::TARGET)
     }
 
     /// Write calls for 64 blocks written.
@@ -109,7 +96,7 @@ impl Stand<'_> {
         self.make_table(&row)?;
         measured.peak_memory_mib = Some(self.loader.watched(&row, &self.input(&row))?);
         self.look(&row)?;
-        for _ in 0..self.options.repetitions {
+        for _ in 0..self.options.run.repetitions {
             let (milliseconds, lying) = self.copy(&row)?;
             measured.server_ms.push(milliseconds);
             measured.server_pieces = lying.pieces;

@@ -126,7 +126,7 @@ impl Ground {
 /// Where everything lies.
 pub(super) fn directory(options: &Options) -> PathBuf {
     let default = || workspace::root().join("target/bench-read");
-    options.directory.clone().unwrap_or_else(default)
+    options.run.directory.clone().unwrap_or_else(default)
 }
 
 /// The cluster of a place that is no copy.
@@ -151,8 +151,12 @@ fn load(cluster: &Cluster, place: Place, options: &Options, fresh: bool) -> Resu
     eprintln!("loading {} ...", place.name());
     let statements = statements(options);
     let contents = Contents { data_checksums, statements: &statements, mark };
-    let conduct =
-        Conduct { core: None, shared_buffers: &options.shared_buffers, group: None, settings: "" };
+    let conduct = Conduct {
+        core: None,
+        shared_buffers: &options.sides.shared_buffers,
+        group: None,
+        settings: "",
+    };
     cluster.make(&contents, conduct, |_| Ok(()))
 }
 

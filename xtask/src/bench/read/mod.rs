@@ -27,7 +27,7 @@ use super::{binary, environment, kept, version_of};
 use crate::workspace;
 use counted::Counted;
 use ground::Ground;
-use options::Options;
+pub(super) use options::Options;
 use probe::Probe;
 use rows::{Place, Row, State};
 use turns::{Absence, Raced, Stand};
@@ -44,17 +44,16 @@ struct Bench {
     not_built: Vec<String>,
 }
 
-/// Runs the benchmark with these arguments; false when a run failed or an answer was wrong. A missed target, a
+/// Runs the benchmark with these options; false when a run failed or an answer was wrong. A missed target, a
 /// method that is not built and a machine that cannot are results like others.
-pub(super) fn run(arguments: &[String]) -> Result<bool> {
-    let Some(options) = Options::parse(arguments)? else { return Ok(true) };
+pub(super) fn run(options: Options) -> Result<bool> {
     if options.clean {
         devices::clean()?.iter().for_each(|line| println!("{line}"));
         return Ok(true);
     }
     let root = workspace::root();
     let rows = selected(&options.selected)?;
-    let binary = binary(options.pagemill.as_deref(), &root)?;
+    let binary = binary(options.sides.pagemill.as_deref(), &root)?;
     let probe = Probe::new(&binary);
     let not_built = not_built(&rows, &probe);
     not_built.iter().for_each(|refusal| eprintln!("not built yet: {refusal}"));
@@ -66,8 +65,8 @@ pub(super) fn run(arguments: &[String]) -> Result<bool> {
     let page = report::markdown(&bench);
     println!("\n{page}");
     let beside = ground::directory(&bench.options);
-    let place = if bench.options.quick { beside } else { root.join("runs") };
-    let (name, numbers) = (&bench.options.name, report::raw(&bench));
+    let place = if bench.options.run.quick { beside } else { root.join("runs") };
+    let (name, numbers) = (&bench.options.run.name, report::raw(&bench));
     for path in kept::keep(&place, name, &bench.environment, &page, &numbers)? {
         println!("kept: {}", path.display());
     }

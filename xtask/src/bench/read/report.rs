@@ -11,10 +11,12 @@ use super::counted::Counted;
 use super::rows::Race;
 use super::turns::{Absence, Outcome, Raced};
 use super::verdict::{Judged, words};
+use crate::bench::figures::{self, ratio, spread};
 use crate::bench::fio_writes;
 use crate::bench::kept::named;
 use crate::bench::server;
-use crate::bench::statistics::{median, range};
+use crate::bench::statistics::median;
+use crate::bench::targets::Target;
 
 const MIB: f64 = (1_u64 << 20) as f64;
 
@@ -26,12 +28,15 @@ turn and stopped after it; its time is psql's `\\timing` of one statement with `
 Every answer is checked. Page cache: *as-written*, as the server left it when it wrote the table; *reread*, every file \
 of the table dropped and read once from front to back; *cold*, dropped before each run (on the machine's own disk read once before that, as \
 memory that a virtual machine's host took back is dear to get again), and asked of the kernel whether all of it is out. Rows in warm states run on one core unless they compare methods; cold ones may use all. *Little \
-memory* is a control group with a quarter of the table and 16 MiB; *reread* there leaves what fits.";
+memory* is a control group with a quarter of the table and 16 MiB; *reread* there leaves what fits. The floor is a program \
+that maps the table's files and touches one byte of each page, its own start left out; a count's ratio to it is the \
+count's time over the floor's.";
 
 /// The page.
 pub(super) fn markdown(bench: &Bench) -> String {
-    let quick = if bench.options.quick { " (quick: small tables, no result)" } else { "" };
-    let mut page = format!("# Benchmark of reading: {}{quick}\n\n{METHOD}\n\n", bench.options.name);
+    let quick = if bench.options.run.quick { " (quick: small tables, no result)" } else { "" };
+    let mut page =
+        format!("# Benchmark of reading: {}{quick}\n\n{METHOD}\n\n", bench.options.run.name);
     page += &claims(bench);
     page += "\n";
     page += &calls(&bench.counted);
@@ -68,8 +73,8 @@ fn claims(bench: &Bench) -> String {
                     format!("{}: {}", reference.label, spread(&reference.times_ms))
                 }),
                 spread(&judged.subject.times_ms),
-                ratio(&judged),
-                claim.target.map_or("—".to_owned(), |target| format!("≥ {target:.2}×")),
+                ratio(&judged.ratios),
+                claim.target.map_or("—".to_owned(), |target| target.to_string()),
                 judged.verdict(&others),
             );
         }
@@ -81,19 +86,6 @@ fn claims(bench: &Bench) -> String {
 fn state(race: &Race) -> String {
     let little = if race.little_memory { ", little memory" } else { "" };
     format!("{}{little}", race.state.name())
-}
-
-fn spread(samples: &[f64]) -> String {
-    match (median(samples), range(samples)) {
-        (Some(median), Some((low, high))) => format!("{median:.1} ({low:.1}–{high:.1})"),
-        _ => "—".to_owned(),
-    }
-}
-
-fn ratio(judged: &Judged<'_>) -> String {
-    let Some((figure, interval)) = judged.figure() else { return "—".to_owned() };
-    let percent = interval.coverage * 100.0;
-    format!("{figure:.2}× [{:.2}–{:.2}, {percent:.0} %]", interval.low, interval.high)
 }
 
 fn calls(counted: &[Counted]) -> String {
@@ -166,9 +158,9 @@ fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
         format!("t {} rows, bigtable {} rows, both frozen", options.rows, options.bigtable_rows);
     let mut settings = vec![
         ("tables", tables),
-        ("repetitions", options.repetitions.to_string()),
+        ("repetitions", options.run.repetitions.to_string()),
         ("core of the rows of one core", options.core.to_string()),
-        ("shared_buffers", options.shared_buffers.clone()),
+        ("shared_buffers", options.sides.shared_buffers.clone()),
         ("server settings", server::SETTINGS.trim().replace('\n', ", ")),
     ];
     settings.extend(fio_writes::version().map(|version| ("fio", version)));
@@ -181,7 +173,7 @@ fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
 /// The raw numbers.
 pub(super) fn raw(bench: &Bench) -> Value {
     json!({
-        "name": bench.options.name,
+        "name": bench.options.run.name,
         "environment": named(&bench.environment),
         "settings": named(&settings(bench)),
         "places": bench.places.iter()
@@ -226,13 +218,9 @@ fn raw_claim(judged: &Judged<'_>) -> Value {
         "subject": judged.subject.label,
         "against": judged.reference.map(|reference| &reference.label),
         "ratios": judged.ratios,
-        "figure": judged.figure().map(|(figure, interval)| json!({
-            "median": figure,
-            "low": interval.low,
-            "high": interval.high,
-            "coverage": interval.coverage,
-        })),
-        "target": judged.claim.target,
+        "figure": figures::raw(&judged.ratios),
+        "target": judged.claim.target.map(Target::bound),
+        "of_floor": judged.claim.target.is_some_and(Target::is_of_floor),
         "verdict": judged.verdict(&[]),
     })
 }

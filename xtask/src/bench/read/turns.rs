@@ -17,8 +17,10 @@ use super::ground::{Files, Ground};
 use super::options::Options;
 use super::probe::Probe;
 use super::rows::{Contestant, Place, Race, State};
+use crate::bench::floor::Floor;
 use crate::bench::server::Conduct;
 use crate::bench::{output_of, shown};
+use crate::workspace;
 
 /// Shares of a table that must be cached. What was written cannot be brought back when the kernel wanted the memory
 /// for others, so a little of it may be missing; what was read is read again.
@@ -103,8 +105,10 @@ impl Stand<'_> {
         let files = self.ground.files(race.table);
         let memory = if race.little_memory { Some(little_memory(files)?) } else { None };
         let group = memory.as_ref().or(self.ground.slow.as_ref());
+        let has_floor = race.contestants.contains(&Contestant::Floor);
+        let floor = has_floor.then(|| Floor::build(&workspace::root())).transpose()?;
         let _pinned = if race.one_core { Some(Pinned::to(self.options.core)?) } else { None };
-        let course = Course { stand: self, race, files, group };
+        let course = Course { stand: self, race, files, group, floor };
         if race.state == State::Reread && memory.is_none() {
             files.drop_all()?;
             files.read_all()?;
@@ -112,7 +116,7 @@ impl Stand<'_> {
         let mut outcomes: Vec<Outcome> =
             race.contestants.iter().map(|contestant| course.enter(contestant)).collect();
         let warm_up = usize::from(race.state != State::Cold);
-        for turn in 0..self.options.repetitions + warm_up {
+        for turn in 0..self.options.run.repetitions + warm_up {
             for (contestant, outcome) in race.contestants.iter().zip(&mut outcomes) {
                 course.turn(contestant, outcome, turn >= warm_up);
             }
@@ -151,6 +155,8 @@ struct Course<'a> {
     race: &'a Race,
     files: &'a Files,
     group: Option<&'a ControlGroup>,
+    /// Where it takes part.
+    floor: Option<Floor>,
 }
 
 impl Course<'_> {
@@ -167,7 +173,7 @@ impl Course<'_> {
                 let off = off.iter().map(|setting| format!("set {setting} = off; "));
                 off.chain([statement.clone()]).collect()
             }
-            Contestant::Fio(_) | Contestant::Dd { .. } => contestant.label(),
+            Contestant::Fio(_) | Contestant::Dd { .. } | Contestant::Floor => contestant.label(),
             _ => {
                 let flags = self.stand.probe.flags(contestant).unwrap_or_default();
                 format!("pagemill count -t {} {}", self.race.table.name(), flags.join(" "))
@@ -204,6 +210,10 @@ impl Course<'_> {
         let milliseconds = match contestant {
             Contestant::Fio(fio) => fio::fio_ms(*fio, &self.files.heap)?,
             Contestant::Dd { direct } => fio::dd_ms(*direct, &self.files.heap)?,
+            Contestant::Floor => {
+                let floor = self.floor.as_ref().context("the floor was not built")?;
+                floor.milliseconds(&self.files.heap, None)?
+            }
             _ => {
                 let flags = self.stand.probe.flags(contestant).unwrap_or_default();
                 self.count(&flags)?
@@ -265,7 +275,7 @@ impl Course<'_> {
     fn serve(&self, statement: &str, off: &[&str], plan: Option<&str>) -> Result<(f64, Vec<u64>)> {
         let options = self.stand.options;
         let core = self.race.one_core.then_some(options.core);
-        let shared_buffers = &options.shared_buffers;
+        let shared_buffers = &options.sides.shared_buffers;
         let conduct = Conduct { core, shared_buffers, group: self.group, settings: "" };
         let server = self.stand.ground.cluster.start(conduct)?;
         let off: Vec<String> = off.iter().map(|name| format!("set {name} = off")).collect();

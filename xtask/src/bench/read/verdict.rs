@@ -5,7 +5,9 @@
 
 use super::rows::Claim;
 use super::turns::{Absence, Outcome, Raced};
-use crate::bench::statistics::{Interval, median, median_interval};
+use crate::bench::figures::verdict;
+use crate::bench::statistics::median;
+use crate::bench::targets::Target;
 
 /// A claim with its figure.
 pub(super) struct Judged<'a> {
@@ -13,7 +15,7 @@ pub(super) struct Judged<'a> {
     pub(super) subject: &'a Outcome,
     /// The fastest of the others.
     pub(super) reference: Option<&'a Outcome>,
-    /// The reference's time over the subject's.
+    /// The reference's time over the subject's; where the target is the floor, the other way round.
     pub(super) ratios: Vec<f64>,
 }
 
@@ -28,31 +30,24 @@ impl<'a> Judged<'a> {
             .map(|(_, outcome)| outcome);
         let ratios = match reference {
             Some(reference) if subject.absence.is_none() => {
-                let pairs = reference.times_ms.iter().zip(&subject.times_ms);
-                pairs.map(|(reference, subject)| reference / subject).collect()
+                let target = claim.target.unwrap_or(Target::AtLeast(1.0));
+                target.ratios(&reference.times_ms, &subject.times_ms)
             }
             _ => Vec::new(),
         };
         Some(Self { claim, subject, reference, ratios })
     }
 
-    /// The median ratio with its interval.
-    pub(super) fn figure(&self) -> Option<(f64, Interval)> {
-        Some((median(&self.ratios)?, median_interval(&self.ratios)?))
-    }
-
     pub(super) fn verdict(&self, others: &[&Outcome]) -> String {
         if let Some(absence) = &self.subject.absence {
             return words(absence);
         }
-        let Some((figure, interval)) = self.figure() else {
+        if self.ratios.is_empty() {
             let absence = others.iter().find_map(|outcome| outcome.absence.as_ref());
             return absence.map_or_else(|| "not run".to_owned(), words);
-        };
+        }
         let Some(target) = self.claim.target else { return "told".to_owned() };
-        let word = if figure >= target { "met" } else { "missed" };
-        let certain = (interval.low >= target) == (interval.high >= target);
-        if certain { word.to_owned() } else { format!("{word}, within noise") }
+        verdict(&self.ratios, |ratio| target.reaches(ratio)).to_owned()
     }
 }
 
@@ -75,8 +70,12 @@ mod tests {
         let mut races =
             races.filter_map(|row| if let Row::Race(race) = row { Some(race) } else { None });
         let mut race = races.next_back().unwrap();
-        race.claims =
-            vec![Claim { id: "c".into(), subject: 0, against: vec![1, 2], target: Some(0.9) }];
+        race.claims = vec![Claim {
+            id: "c".into(),
+            subject: 0,
+            against: vec![1, 2],
+            target: Some(Target::AtLeast(0.9)),
+        }];
         let outcome = |times: &&[f64]| Outcome { times_ms: times.to_vec(), ..Outcome::default() };
         Raced { race, outcomes: times.iter().map(outcome).collect(), table_bytes: 1 }
     }
@@ -85,7 +84,18 @@ mod tests {
     fn the_subject_is_held_against_the_fastest() {
         let raced = raced(&[&[10.0; 5], &[20.0; 5], &[8.0; 5]]);
         let judged = Judged::new(&raced, &raced.race.claims[0]).unwrap();
-        assert_eq!(judged.figure().unwrap().0, 0.8);
+        assert_eq!(median(&judged.ratios).unwrap(), 0.8);
+        assert_eq!(judged.verdict(&[]), "missed");
+    }
+
+    #[test]
+    fn of_the_floor_the_subject_may_take_a_little_more() {
+        let mut raced = raced(&[&[12.0; 5], &[10.0; 5], &[10.0; 5]]);
+        raced.race.claims[0].target = Some(Target::OfFloor(1.3));
+        let judged = Judged::new(&raced, &raced.race.claims[0]).unwrap();
+        assert_eq!((median(&judged.ratios), judged.verdict(&[])), (Some(1.2), "met".into()));
+        raced.outcomes[0].times_ms = vec![14.0; 5];
+        let judged = Judged::new(&raced, &raced.race.claims[0]).unwrap();
         assert_eq!(judged.verdict(&[]), "missed");
     }
 
@@ -94,7 +104,7 @@ mod tests {
         let mut raced = raced(&[&[10.0; 5], &[20.0; 5], &[8.0; 2]]);
         raced.outcomes[2].absence = Some(Absence::Failed("x".into()));
         let judged = Judged::new(&raced, &raced.race.claims[0]).unwrap();
-        assert_eq!(judged.figure().unwrap().0, 2.0);
+        assert_eq!(median(&judged.ratios).unwrap(), 2.0);
         raced.outcomes[0].absence = Some(Absence::NotBuilt("unexpected argument".into()));
         let judged = Judged::new(&raced, &raced.race.claims[0]).unwrap();
         assert_eq!(judged.verdict(&[]), "not built yet: unexpected argument");

@@ -19,9 +19,9 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use super::{environment, output_of, settling, statistics};
+use super::{environment, output_of, settling};
 use crate::workspace;
-use options::{Options, Parsed};
+pub(super) use options::Options;
 use pagemill::Pagemill;
 use rows::Row;
 use runs::Measured;
@@ -38,16 +38,9 @@ struct Bench {
     cached_share: Option<f64>,
 }
 
-/// Runs the benchmark with these arguments; false when a row failed or its answers differed. A missed
+/// Runs the benchmark with these options; false when a row failed or its answers differed. A missed
 /// target is a result like another, and stands in the report.
-pub(crate) fn run(arguments: &[String]) -> Result<bool> {
-    let options = match Options::parse(arguments)? {
-        Parsed::Help(text) => {
-            println!("{text}");
-            return Ok(true);
-        }
-        Parsed::Options(options) => options,
-    };
+pub(crate) fn run(options: Options) -> Result<bool> {
     let root = workspace::root();
     let rows = rows::selected(&options.selected, options.jobs_cores().is_some())?;
     let twins = Twins::prepare(&options)?;
@@ -57,7 +50,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool> {
     };
     let bench = measure(options, &rows, &twins, pagemill.as_ref(), &root)?;
     println!("\n{}", report::markdown(&bench));
-    let is_result = !bench.options.quick && !bench.options.server_only;
+    let is_result = !bench.options.run.quick && !bench.options.server_only;
     let place = if is_result { root.join("runs") } else { twins.cluster.directory.clone() };
     for path in report::keep(&bench, &place)? {
         println!("kept: {}", path.display());

@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use super::options::Options;
 use super::rows::{Row, Work};
 use super::twins::Twins;
-use crate::bench::{binary, output_of, shown, version_of};
+use crate::bench::{binary, floor, output_of, shown, version_of};
 
 /// The calls that fetch file contents. A mapping fetches by page fault, which is no call.
 const READ_CALLS: &str = "read,readv,pread64,preadv,preadv2,io_uring_enter";
@@ -37,13 +37,18 @@ impl Pagemill {
     /// The given binary, or a release build of this tree.
     pub(super) fn find(options: &Options, twins: &Twins, root: &Path) -> Result<Self> {
         Ok(Self {
-            binary: binary(options.pagemill.as_deref(), root)?,
+            binary: binary(options.sides.pagemill.as_deref(), root)?,
             data: if options.same_directory { twins.cluster.data() } else { twins.twin() },
             data_word: if options.same_directory { "DATA" } else { "TWIN" },
             export: twins.exports().join("pagemill"),
             core: options.core.to_string(),
             two_cores: options.jobs_cores(),
         })
+    }
+
+    /// The segments of a fork, from its path below the data directory.
+    pub(super) fn segments(&self, path: &str) -> Vec<PathBuf> {
+        floor::segments(&self.data.join(path))
     }
 
     pub(super) fn version(&self) -> Option<String> {

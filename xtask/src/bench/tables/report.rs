@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::Bench;
 use super::rows::{MEMORY_TARGET_MIB, READS_TARGET, Work};
 use super::runs::Measured;
-use super::statistics::{median, range};
+use crate::bench::figures::{self, ratio, spread};
 use crate::bench::kept::{self, named};
 use crate::bench::server;
 
@@ -50,8 +50,8 @@ fn directories(same: bool) -> &'static str {
 
 /// The page.
 pub(super) fn markdown(bench: &Bench) -> String {
-    let quick = if bench.options.quick { " (quick: small tables, no result)" } else { "" };
-    let mut page = format!("# Benchmark: {}{quick}\n\n{METHOD}\n\n", bench.options.name);
+    let quick = if bench.options.run.quick { " (quick: small tables, no result)" } else { "" };
+    let mut page = format!("# Benchmark: {}{quick}\n\n{METHOD}\n\n", bench.options.run.name);
     page += &faults(bench);
     page += &times(bench);
     page += "\n";
@@ -84,34 +84,29 @@ fn times(bench: &Bench) -> String {
     );
     for measured in &bench.measured {
         let startup = measured.row.work == Work::Startup;
-        let target = measured.row.target;
-        let target =
-            if startup { format!("≤ {target} ms") } else { format!("≥ {target:.1}×") };
         let _ = writeln!(
             table,
-            "| {} | {} | {} | {} | {target} | {} |",
+            "| {} | {} | {} | {} | {} | {} |",
             measured.row.id,
             spread(&measured.server_ms),
             spread(&measured.pagemill_ms),
-            if startup { "—".to_owned() } else { ratio(measured) },
+            if startup { "—".to_owned() } else { ratio(&measured.samples()) },
+            measured.target,
             measured.verdict(),
         );
     }
     table += "\nTimes: median (smallest–largest).\n";
-    table
-}
-
-fn spread(samples: &[f64]) -> String {
-    match (median(samples), range(samples)) {
-        (Some(median), Some((low, high))) => format!("{median:.1} ({low:.1}–{high:.1})"),
-        _ => "—".to_owned(),
+    for measured in bench.measured.iter().filter(|measured| measured.target.is_of_floor()) {
+        let _ = writeln!(
+            table,
+            "\nThe ratio of {} is pagemill's time over the floor's, {} ms: a program that maps the same files and \
+             touches one byte of each page, its own start left out. PostgreSQL's time over pagemill's: {}.",
+            measured.row.id,
+            spread(&measured.floor_ms),
+            ratio(&measured.ratios()),
+        );
     }
-}
-
-fn ratio(measured: &Measured) -> String {
-    let Some((figure, interval)) = measured.figure() else { return "—".to_owned() };
-    let percent = interval.coverage * 100.0;
-    format!("{figure:.2}× [{:.2}–{:.2}, {percent:.0} %]", interval.low, interval.high)
+    table
 }
 
 fn costs(bench: &Bench) -> String {
@@ -165,9 +160,9 @@ fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
         ("data directories", directories(options.same_directory).to_owned()),
         ("page cache", cache_state(options.as_written).to_owned()),
         ("data checksums", if options.data_checksums { "on" } else { "off" }.to_owned()),
-        ("repetitions", options.repetitions.to_string()),
+        ("repetitions", options.run.repetitions.to_string()),
         ("core", options.core.to_string()),
-        ("shared_buffers", options.shared_buffers.clone()),
+        ("shared_buffers", options.sides.shared_buffers.clone()),
         ("server settings", server::SETTINGS.trim().replace('\n', ", ")),
         ("in the page cache before the first run", cached),
     ]
@@ -176,7 +171,7 @@ fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
 /// The raw numbers.
 pub(super) fn raw(bench: &Bench) -> Value {
     json!({
-        "name": bench.options.name,
+        "name": bench.options.run.name,
         "environment": named(&bench.environment),
         "settings": named(&settings(bench)),
         "cached_share": bench.cached_share,
@@ -194,13 +189,10 @@ fn raw_row(measured: &Measured) -> Value {
         "server_ms": measured.server_ms,
         "pagemill_ms": measured.pagemill_ms,
         "ratios": measured.ratios(),
-        "figure": measured.figure().map(|(figure, interval)| json!({
-            "median": figure,
-            "low": interval.low,
-            "high": interval.high,
-            "coverage": interval.coverage,
-        })),
-        "target": measured.row.target,
+        "figure": figures::raw(&measured.samples()),
+        "floor_ms": measured.floor_ms,
+        "target": measured.target.bound(),
+        "of_floor": measured.target.is_of_floor(),
         "verdict": measured.verdict(),
         "peak_memory_mib": measured.peak_memory_mib,
         "read_calls": measured.read_calls,
@@ -213,7 +205,7 @@ fn raw_row(measured: &Measured) -> Value {
 /// Writes both files and gives their paths.
 pub(super) fn keep(bench: &Bench, directory: &Path) -> Result<[PathBuf; 2]> {
     let (page, numbers) = (markdown(bench), raw(bench));
-    kept::keep(directory, &bench.options.name, &bench.environment, &page, &numbers)
+    kept::keep(directory, &bench.options.run.name, &bench.environment, &page, &numbers)
 }
 
 #[cfg(test)]
@@ -222,8 +214,6 @@ mod tests {
 
     #[test]
     fn figures_that_are_not_there_are_dashes() {
-        assert_eq!(spread(&[]), "—");
-        assert_eq!(spread(&[1.0, 3.0]), "2.0 (1.0–3.0)");
         assert_eq!(
             (at_most(None, 1.0), at_most(Some(1.0), 1.0), at_most(Some(2.0), 1.0)),
             ("—", "met", "missed")

@@ -12,9 +12,12 @@ use anyhow::{Context, Result, bail};
 use super::options::Options;
 use super::pagemill::Pagemill;
 use super::rows::{Format, Row, Table, Work};
-use super::statistics::{Interval, median, median_interval};
 use super::twins::Host;
+use crate::bench::figures::verdict;
+use crate::bench::floor::Floor;
 use crate::bench::settling::settle;
+use crate::bench::targets::Target;
+use crate::workspace;
 
 /// Starts are short: more of them cost nothing.
 const STARTS_PER_REPETITION: usize = 4;
@@ -27,11 +30,14 @@ const BLOCK_BYTES: u64 = 8192;
 /// What was found out about one row.
 pub(super) struct Measured {
     pub(super) row: Row,
+    pub(super) target: Target,
     /// The two command lines.
     pub(super) statement: String,
     pub(super) command: String,
     pub(super) server_ms: Vec<f64>,
     pub(super) pagemill_ms: Vec<f64>,
+    /// The floor's times, where the row is held to it.
+    pub(super) floor_ms: Vec<f64>,
     pub(super) peak_memory_mib: Option<f64>,
     pub(super) read_calls: Option<u64>,
     pub(super) blocks: Option<u64>,
@@ -47,30 +53,20 @@ impl Measured {
         pairs.map(|(server, pagemill)| server / pagemill).collect()
     }
 
-    /// The figure the target is about, with its interval.
-    pub(super) fn figure(&self) -> Option<(f64, Interval)> {
-        let samples = match self.row.work {
+    /// What the target is about.
+    pub(super) fn samples(&self) -> Vec<f64> {
+        match self.row.work {
             Work::Startup => self.pagemill_ms.clone(),
+            _ if self.target.is_of_floor() => self.target.ratios(&self.floor_ms, &self.pagemill_ms),
             _ => self.ratios(),
-        };
-        Some((median(&samples)?, median_interval(&samples)?))
+        }
     }
 
     pub(super) fn verdict(&self) -> String {
         if let Some(fault) = &self.fault {
             return if fault.starts_with(DIFFERS) { DIFFERS } else { "failed" }.to_owned();
         }
-        let Some((figure, interval)) = self.figure() else { return "not run".to_owned() };
-        let word = if self.reaches(figure) { "met" } else { "missed" };
-        let certain = self.reaches(interval.low) == self.reaches(interval.high);
-        if certain { word.to_owned() } else { format!("{word}, within noise") }
-    }
-
-    fn reaches(&self, figure: f64) -> bool {
-        match self.row.work {
-            Work::Startup => figure <= self.row.target,
-            _ => figure >= self.row.target,
-        }
+        verdict(&self.samples(), |figure| self.target.reaches(figure)).to_owned()
     }
 
     pub(super) fn reads_per_16_blocks(&self) -> Option<f64> {
@@ -85,14 +81,23 @@ pub(super) fn measure(
     host: &Host<'_>,
     pagemill: Option<&Pagemill>,
 ) -> Result<Measured> {
-    let side = Side { row, host, file: host.exports().join("postgresql") };
+    let target = row.target(options);
+    let floor = match (pagemill, row.table()) {
+        (Some(pagemill), Some(table)) if target.is_of_floor() => {
+            Some((Floor::build(&workspace::root())?, pagemill.segments(&path(host, table)?)))
+        }
+        _ => None,
+    };
+    let side = Side { row, host, file: host.exports().join("postgresql"), floor };
     let statement = side.statement();
     let mut measured = Measured {
         row: *row,
+        target,
         statement: statement.replace(&*side.file.to_string_lossy(), "FILE"),
         command: pagemill.map(|pagemill| pagemill.spelled(row)).unwrap_or_default(),
         server_ms: Vec::new(),
         pagemill_ms: Vec::new(),
+        floor_ms: Vec::new(),
         peak_memory_mib: None,
         read_calls: None,
         blocks: row.table().map(|table| blocks(host, table)).transpose()?,
@@ -118,6 +123,12 @@ fn blocks(host: &Host<'_>, table: Table) -> Result<u64> {
     Ok(size.trim().parse::<u64>().context("pg_relation_size")? / BLOCK_BYTES)
 }
 
+/// A table's main fork, below the data directory.
+fn path(host: &Host<'_>, table: Table) -> Result<String> {
+    let path = host.psql(&[&format!("select pg_relation_filepath('{}')", table.name())])?;
+    Ok(path.trim().to_owned())
+}
+
 /// Whose failure it was.
 enum Fault {
     Server(anyhow::Error),
@@ -130,6 +141,8 @@ struct Side<'a, 'b> {
     host: &'a Host<'b>,
     /// Where its export goes.
     file: PathBuf,
+    /// The floor, and the files it reads, where the row is held to it.
+    floor: Option<(Floor, Vec<PathBuf>)>,
 }
 
 impl Side<'_, '_> {
@@ -172,6 +185,11 @@ impl Side<'_, '_> {
             self.clear(Some(pagemill)).map_err(Fault::Server)?;
             let timed = pagemill.timed(self.row).map_err(Fault::Pagemill)?;
             measured.pagemill_ms.push(timed.1);
+            if let Some((floor, files)) = &self.floor {
+                let core = options.core.to_string();
+                let took = floor.milliseconds(files, Some(&core)).map_err(Fault::Server)?;
+                measured.floor_ms.push(took);
+            }
         }
         let Some(pagemill) = pagemill else { return Ok(()) };
         self.clear(Some(pagemill)).map_err(Fault::Server)?;
@@ -184,8 +202,8 @@ impl Side<'_, '_> {
 
     fn turn_count(&self, options: &Options) -> usize {
         match self.row.work {
-            Work::Startup => options.repetitions * STARTS_PER_REPETITION,
-            _ => options.repetitions,
+            Work::Startup => options.run.repetitions * STARTS_PER_REPETITION,
+            _ => options.run.repetitions,
         }
     }
 
@@ -238,8 +256,11 @@ mod tests {
     use crate::bench::tables::rows;
 
     fn measured(id: &str, server_ms: &[f64], pagemill_ms: &[f64]) -> Measured {
+        let row = rows::selected(&[id.to_owned()], true).unwrap()[0];
         Measured {
-            row: rows::selected(&[id.to_owned()], true).unwrap()[0],
+            row,
+            target: if id == "startup" { Target::Milliseconds(50.0) } else { Target::AtLeast(3.0) },
+            floor_ms: Vec::new(),
             statement: String::new(),
             command: String::new(),
             server_ms: server_ms.to_vec(),
@@ -263,6 +284,15 @@ mod tests {
         assert_eq!(measured("count-t", &[10.0; 5], &[10.0; 5]).verdict(), "missed");
         let spread = measured("count-t", &[20.0, 90.0, 90.0], &[10.0; 3]);
         assert_eq!(spread.verdict(), "met, within noise");
+    }
+
+    #[test]
+    fn a_count_of_what_was_written_is_held_to_the_floor() {
+        let mut row = measured("count-t", &[400.0; 5], &[100.0; 5]);
+        (row.target, row.floor_ms) = (Target::OfFloor(1.3), vec![80.0; 5]);
+        assert_eq!((row.samples(), row.verdict()), (vec![1.25; 5], "met".into()));
+        row.floor_ms = vec![70.0; 5];
+        assert_eq!(row.verdict(), "missed");
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl Twins {
     /// Finds the loaded clusters, or makes them.
     pub(super) fn prepare(options: &Options) -> Result<Self> {
         let default = || workspace::root().join("target/bench");
-        let directory = options.directory.clone().unwrap_or_else(default);
+        let directory = options.run.directory.clone().unwrap_or_else(default);
         let twins = Self { cluster: Cluster::open(&directory, MAJOR)? };
         let mark = mark(options);
         if !options.fresh && twins.cluster.holds(&mark) {
@@ -83,7 +83,7 @@ impl Twins {
 fn conduct(options: &Options) -> Conduct<'_> {
     Conduct {
         core: Some(options.core),
-        shared_buffers: &options.shared_buffers,
+        shared_buffers: &options.sides.shared_buffers,
         group: None,
         settings: "",
     }

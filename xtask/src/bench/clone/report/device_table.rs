@@ -4,9 +4,11 @@
 
 use std::fmt::Write as _;
 
-use super::{mib, spread};
+use super::mib;
 use crate::bench::clone::Bench;
-use crate::bench::clone::turns::{Measured, figure, over};
+use crate::bench::clone::turns::{Measured, over};
+use crate::bench::figures::spread;
+use crate::bench::statistics::median;
 
 /// The table; nothing where there is no fio.
 pub(super) fn table(bench: &Bench) -> String {
@@ -37,5 +39,5 @@ pub(super) fn table(bench: &Bench) -> String {
 }
 
 fn middle(ratios: &[f64]) -> String {
-    figure(ratios).map_or("—".to_owned(), |(figure, _)| format!("{figure:.2}"))
+    median(ratios).map_or("—".to_owned(), |ratio| format!("{ratio:.2}"))
 }

@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{held, ratio, spread, told};
+use super::held;
 use crate::bench::clone::Bench;
 use crate::bench::clone::rows::{MEMORY_TARGET_MIB, WHOLE_TARGET};
 use crate::bench::clone::whole::MeasuredWhole;
+use crate::bench::figures::{self, ratio, spread};
 
 /// The table; nothing without rows.
 pub(super) fn table(bench: &Bench) -> String {
@@ -50,7 +51,7 @@ pub(super) fn raw(measured: &MeasuredWhole) -> Value {
                 "other": name,
                 "ms": times,
                 "ratios": ratios,
-                "figure": told(ratios),
+                "figure": figures::raw(ratios),
                 "verdict": measured.verdict(ratios),
             })
         })

@@ -7,9 +7,11 @@
 //!
 //! Two contestants are compared by the ratios of their pairs, turn by turn, so that a drift of the machine is in both
 //! sides of each. The interval of the ratio is widened at both ends by a noise floor: what a contestant differed by from
-//! itself (`noise_floor.rs`), and 2 % at least. A word is given only where the whole widened interval lies on one
+//! itself (the lab's `noise_floor.rs`), and 2 % at least. A word is given only where the whole widened interval lies on one
 //! side of 1, and where it covers the true ratio with 94 %; so "no difference seen" never stands beside an
 //! interval that leaves 1 out.
+
+#![forbid(unsafe_code)]
 
 use serde::{Deserialize, Serialize};
 
@@ -53,15 +55,14 @@ pub struct Comparison {
 /// Coverage that is wanted of an interval.
 const WANTED_COVERAGE: f64 = 0.95;
 /// Coverage below which an interval says nothing: six samples reach it, five do not.
-pub(crate) const LEAST_COVERAGE: f64 = 0.94;
+pub const LEAST_COVERAGE: f64 = 0.94;
 /// The least noise floor, as a factor: nobody acts on a ratio nearer to 1 than this.
-pub(crate) const NEGLIGIBLE: f64 = 1.02;
+pub const NEGLIGIBLE: f64 = 1.02;
 
 /// Median and interval: the narrowest symmetric one of order statistics with at least 95 % coverage, or the widest there
 /// is. `None` without samples.
 pub fn summary(samples: &[f64]) -> Option<Summary> {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    let sorted = sorted(samples);
     let count = sorted.len();
     let wide_enough = |rank: &usize| coverage(count, *rank) >= WANTED_COVERAGE;
     let rank = (1..=count.div_ceil(2)).rev().find(wide_enough).unwrap_or(1);
@@ -72,6 +73,17 @@ pub fn summary(samples: &[f64]) -> Option<Summary> {
         coverage: coverage(count, rank),
         samples: count,
     })
+}
+
+/// The median alone. `None` without samples.
+pub fn median(samples: &[f64]) -> Option<f64> {
+    median_of_sorted(&sorted(samples))
+}
+
+/// The smallest and the largest sample. `None` without samples.
+pub fn range(samples: &[f64]) -> Option<(f64, f64)> {
+    let sorted = sorted(samples);
+    Some((*sorted.first()?, *sorted.last()?))
 }
 
 /// Holds the figures of a contestant against another's, pair by pair, with the noise floor as a factor from 1 on. `None`
@@ -108,6 +120,12 @@ impl Summary {
     }
 }
 
+fn sorted(samples: &[f64]) -> Vec<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
 fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     let upper = *sorted.get(sorted.len() / 2)?;
     if sorted.len() % 2 == 1 {
@@ -135,7 +153,8 @@ mod tests {
     #[test]
     fn the_median_of_an_even_count_lies_between_the_middle_two() {
         assert_eq!(summary(&[4.0, 1.0, 3.0, 2.0]).unwrap().median, 2.5);
-        assert_eq!(summary(&[]), None);
+        assert_eq!((median(&[3.0, 1.0, 2.0]), median(&[])), (Some(2.0), None));
+        assert_eq!((summary(&[]), range(&[])), (None, None));
     }
 
     #[test]
@@ -149,6 +168,14 @@ mod tests {
         let samples: Vec<f64> = (1..=11).map(f64::from).collect();
         let found = summary(&samples).unwrap();
         assert_eq!((found.low, found.high), (2.0, 10.0));
+        assert!((found.coverage - 0.988).abs() < 0.001, "{}", found.coverage);
+        assert_eq!(range(&samples), Some((1.0, 11.0)));
+    }
+
+    #[test]
+    fn one_sample_is_no_evidence() {
+        let found = summary(&[7.0]).unwrap();
+        assert_eq!((found.low, found.high, found.coverage), (7.0, 7.0, 0.0));
     }
 
     #[test]
