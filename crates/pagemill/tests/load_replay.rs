@@ -301,7 +301,12 @@ fn a_load_whose_page_of_the_commit_log_is_missing_is_refused_before_anything_has
             ensure!(refused.contains(&what), "{refused}");
             ensure!(control == fs::read(&path)?, "the control file has changed");
         }
-        ensure!(cluster.start().is_err(), "a server starts without that page");
+        // 14 looks at the page when the transaction ends.
+        match cluster.start() {
+            Ok(()) if install.major == 14 => cluster.stop()?,
+            Ok(()) => bail!("a server starts without that page"),
+            Err(_) => {}
+        }
         set_next_xid(&cluster, next_xid)?;
         cluster.start()?;
         ensure!(cluster.psql(DATABASE, "SELECT count(*) FROM t")? == "0", "rows are there");
