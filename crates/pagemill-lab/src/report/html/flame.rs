@@ -3,6 +3,9 @@
 //! Callers stand above what they call. Each frame is a small picture of its own, placed by percentages, which cuts its
 //! label off by itself. Invariants: the depth is bounded, so that no input exhausts the stack or the page; lines that
 //! are no stacks are counted and told; the heaviest functions stand in a table beside the picture.
+//!
+//! Why not the crate inferno: it is licensed CDDL-1.0, which `deny.toml` refuses, and each of its pictures brings a script
+//! and fixed ids (`frames`, `search`, `details`), of which a page can hold one. Our report has a picture per contestant.
 
 use std::collections::BTreeMap;
 
