@@ -180,7 +180,9 @@ impl Translation<'_> {
                 self.literal('-');
                 continue;
             }
-            let end = self.bracket_character(false).filter(|end| *end >= start && *end != '-')?;
+            // Nor is a range taken that begins with a hyphen.
+            let is_plain = |end: &char| *end >= start && *end != '-' && start != '-';
+            let end = self.bracket_character(false).filter(is_plain)?;
             self.out.push('-');
             self.literal(end);
         }

@@ -394,7 +394,7 @@ mod tests {
             (flat.value.as_str(), flat.remark.contains("most that was tried")),
             ("16", false)
         );
-        assert!(flat.remark.contains("6.00 times one at a time (6.00 to 6.00)"), "{}", flat.remark);
+        assert!(flat.remark.contains("6.00 times one at a time (5.88 to 6.12)"), "{}", flat.remark);
         let rising = of(&[(1, 1e4), (16, 6e4), (64, 9e4)]);
         assert_eq!(rising.value, "64");
         assert!(rising.remark.ends_with("the most that was tried"), "{}", rising.remark);
