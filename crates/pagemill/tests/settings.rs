@@ -155,7 +155,7 @@ fn an_unknown_lc_monetary_matters_only_where_money_is_printed() {
     ground.run(&["count", "-d", "postgres", "-t", "t"]).prints("1\n");
     ground.run(&["inspect", "-d", "postgres", "-t", "t"]).fails_saying(0, &[]);
     ground.export("postgres", &["--columns", "i"]).prints("7\n");
-    let refused = ["column price of public.t", "\"xx_XX\"", "--lc-monetary"];
+    let refused = ["public.t: column price", "\"xx_XX\"", "--lc-monetary"];
     ground.export("postgres", &[]).fails_saying(1, &refused);
     ground.export("postgres", &["--lc-monetary", "C"]).prints("7\t$1,234.56\n");
     ground.export("postgres", &["--lc-monetary", "yy_YY"]).fails_saying(2, &["\"yy_YY\""]);
