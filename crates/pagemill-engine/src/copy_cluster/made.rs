@@ -61,18 +61,20 @@ impl Made {
         (name, temporary): (&str, &str),
         contents: &str,
     ) -> Result<()> {
-        let path = directory.join(name);
-        storage.create_file(&path, &directory.join(temporary), contents.as_bytes())?;
-        self.marks.push(path);
-        Ok(())
+        let (path, temporary) = (directory.join(name), directory.join(temporary));
+        // Noted first: either may be there when this fails, also after the mark itself was made.
+        self.marks.extend([path.clone(), temporary.clone()]);
+        Ok(storage.create_file(&path, &temporary, contents.as_bytes())?)
     }
 
     /// Removes what says that the copy is not finished, durably.
     pub(super) fn remove_marks(&mut self, storage: &Storage) -> Result<()> {
-        for mark in std::mem::take(&mut self.marks) {
-            storage.remove_if_there(&mark)?;
-            storage.sync_dir_of(&mark)?;
+        for mark in &self.marks {
+            storage.remove_if_there(mark)?;
+            storage.sync_dir_of(mark)?;
         }
+        // Not before all are gone: those that are left when this fails are still to be undone.
+        self.marks.clear();
         Ok(())
     }
 
