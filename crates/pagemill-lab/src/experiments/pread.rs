@@ -1,4 +1,4 @@
-//! `pread`: positional reads against lseek and read, and what has come since ("[PATCH] Using pread instead of
+//! `pread`: positional reads against lseek and read, and what has come since ("\[PATCH\] Using pread instead of
 //! lseek (with analysis)", pgsql-patches, 2005).
 //!
 //! That message's two workloads on its table, `bigtable` of three random integers: `count(*)`, and all rows in the order of an

@@ -1,4 +1,4 @@
-//! Claims of the thread "Re: [COMMITTERS] pgsql-server/ /configure /configure.in rc/incl ...", on mmap and kqueue
+//! Claims of the thread "Re: \[COMMITTERS\] pgsql-server/ /configure /configure.in rc/incl ...", on mmap and kqueue
 //! (pgsql-performance, 6 and 7 March 2003).
 //!
 //! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the message's.

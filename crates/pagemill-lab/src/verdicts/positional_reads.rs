@@ -1,4 +1,4 @@
-//! Claims of "[PATCH] Using pread instead of lseek (with analysis)" (pgsql-patches, 8 October 2005).
+//! Claims of "\[PATCH\] Using pread instead of lseek (with analysis)" (pgsql-patches, 8 October 2005).
 //!
 //! Each is a pair of cells and what was said of them; invariant: the words are ours, the figures the message's.
 
