@@ -52,7 +52,7 @@ fn context(version: PgVersion) -> InputContext {
         zones: Arc::new(Nothing),
         transaction_start: 0,
     };
-    InputContext { version, encoding: 6, encoder: None, unicode_spaces: true, date_time }
+    InputContext { version, encoding: 6, unicode_spaces: true, date_time }
 }
 
 fn known(oid: u32, len: i16, align: u8, input: TypeInput) -> Arc<InputType> {
