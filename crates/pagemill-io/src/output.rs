@@ -48,6 +48,14 @@ impl<W: io::Write> WriterSink<W> {
     pub fn new(writer: W, name: &str) -> Self {
         Self { writer, name: name.into() }
     }
+
+    /// Flushes the writer: what a buffered one still holds would fail unseen when it is dropped.
+    ///
+    /// # Errors
+    /// Names the sink.
+    pub fn finish(mut self) -> Result<()> {
+        self.writer.flush().map_err(|error| Error::new(error, &self.name))
+    }
 }
 
 impl<W: io::Write> ByteSink for WriterSink<W> {
@@ -165,6 +173,14 @@ fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_buffered_writer_still_holds_is_an_error_if_it_cannot_be_written() {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut sink = WriterSink::new(io::BufWriter::new(full), "full");
+        ByteSink::write_all(&mut sink, b"row").unwrap();
+        assert!(sink.finish().unwrap_err().to_string().contains("full"));
+    }
 
     #[test]
     fn a_file_appears_whole_or_not_at_all() {

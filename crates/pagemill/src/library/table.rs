@@ -6,8 +6,8 @@ use pagemill_cluster::{Generated, Relation};
 use std::io::Write;
 
 use pagemill_engine::{
-    DamageLog, ExportOptions, IndexOrder, OnDamage, OrderOptions, Progress, Result, RowSource,
-    ScanOptions, Selected,
+    DamageLog, Error, ExportOptions, IndexOrder, OnDamage, OrderOptions, Progress, Result,
+    RowSource, ScanOptions, Selected,
 };
 use pagemill_io::WriterSink;
 
@@ -121,6 +121,7 @@ impl Table {
             let progress = Progress::default();
             rows += source.export(catalog, options, &mut sink, &progress, &mut damage)?.rows;
         }
+        sink.finish().map_err(Error::Output)?;
         Ok(rows)
     }
 
