@@ -4,8 +4,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_format::types::acl::write_aclitem;
-use pagemill_format::types::output::Lookups;
+use pagemill_types::acl::write_aclitem;
+use pagemill_types::output::Lookups;
+
 use pagemill_fuzz::Catalog;
 
 fuzz_target!(|payload: &[u8]| {

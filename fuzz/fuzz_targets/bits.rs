@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_format::types::bits::write_varbit;
+use pagemill_types::bits::write_varbit;
+
 use pagemill_fuzz::print_with;
 
 fuzz_target!(|payload: &[u8]| print_with(&[write_varbit], payload));

@@ -4,8 +4,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_format::types::brin::write_pg_brin_bloom_summary;
-use pagemill_format::types::output::TypeOutput;
+use pagemill_types::brin::write_pg_brin_bloom_summary;
+use pagemill_types::output::TypeOutput;
+
 use pagemill_fuzz::{oids, print_payload, print_with};
 
 fuzz_target!(|payload: &[u8]| {

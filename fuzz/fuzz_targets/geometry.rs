@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_format::types::geometry::*;
+use pagemill_types::geometry::*;
+
 use pagemill_fuzz::print_with;
 
 fuzz_target!(|payload: &[u8]| {

@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_format::types::jsonpath::{write_jsonpath, write_jsonpath_before_15};
+use pagemill_types::jsonpath::{write_jsonpath, write_jsonpath_before_15};
+
 use pagemill_fuzz::print_with;
 
 fuzz_target!(|payload: &[u8]| print_with(&[write_jsonpath, write_jsonpath_before_15], payload));

@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_format::types::output::TypeOutput;
+use pagemill_types::output::TypeOutput;
+
 use pagemill_fuzz::{oids, print_payload, print_stored};
 
 fuzz_target!(|bytes: &[u8]| {

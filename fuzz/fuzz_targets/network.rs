@@ -4,8 +4,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_format::types::bytea::{write_macaddr, write_macaddr8};
-use pagemill_format::types::network::{write_cidr, write_inet};
+use pagemill_types::bytea::{write_macaddr, write_macaddr8};
+use pagemill_types::network::{write_cidr, write_inet};
+
 use pagemill_fuzz::print_with;
 
 fuzz_target!(|payload: &[u8]| print_with(

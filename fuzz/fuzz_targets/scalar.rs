@@ -5,8 +5,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use pagemill_format::PgVersion;
-use pagemill_format::types::builtin::{BuiltinType, Print};
-use pagemill_format::types::decode;
+use pagemill_types::builtin::{BuiltinType, Print};
+use pagemill_types::decode;
+
 use pagemill_fuzz::print_with;
 
 fuzz_target!(|payload: &[u8]| {

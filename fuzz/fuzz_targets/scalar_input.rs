@@ -7,8 +7,8 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_format::types::input::{Characters, ScalarReader, scalar_reader};
-use pagemill_format::types::builtin::BuiltinType;
+use pagemill_types::input::{Characters, ScalarReader, scalar_reader};
+use pagemill_types::builtin::BuiltinType;
 use pagemill_format::{Oid, PgVersion};
 
 const HIGHEST_OID: u32 = 6000;

@@ -7,19 +7,14 @@
 use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_format::time_zone::Zone;
+use pagemill_types::time_zone::Zone;
 use pagemill_format::tuple::AttributeLayout;
-use pagemill_format::types::input::datetime::{
-    DateOrder, DateTimeContext, IntervalStyle, ZoneLookup,
-};
-use pagemill_format::types::input::document::document_input;
-use pagemill_format::types::input::tree::{
-    Canonical, CompositeInput, InputAttribute, InputContext, InputLookups, InputType,
-    MultirangeInput, RangeInput, TypeInput, ValueReader,
-};
-use pagemill_format::types::input::{Characters, InputError, scalar_reader};
-use pagemill_format::types::order::{TextCollation, ValueOrder};
-use pagemill_format::types::output::NameKind;
+use pagemill_types::input::datetime::{DateOrder, DateTimeContext, IntervalStyle, ZoneLookup};
+use pagemill_types::builtin::BuiltinType;
+use pagemill_types::input::tree::{Canonical, CompositeInput, InputAttribute, InputContext, InputLookups, InputType, MultirangeInput, RangeInput, TypeInput, ValueReader};
+use pagemill_types::input::{Characters, InputError};
+use pagemill_types::order::{TextCollation, ValueOrder};
+use pagemill_types::output::NameKind;
 use pagemill_format::{Oid, PgVersion};
 
 const HIGHEST_OID: u32 = 6000;
@@ -61,8 +56,8 @@ fn known(oid: u32, len: i16, align: u8, input: TypeInput) -> Arc<InputType> {
 }
 
 fn scalar(oid: u32) -> TypeInput {
-    let read = scalar_reader(PgVersion::V17, Characters::Utf8, Oid(oid));
-    read.map_or(TypeInput::AclItem, TypeInput::Scalar)
+    let found = BuiltinType::by_oid(Oid(oid)).expect("a built-in type");
+    found.input_in(PgVersion::V17, Characters::Utf8).expect("a type that is read")
 }
 
 static INPUTS: LazyLock<Vec<TypeInput>> = LazyLock::new(|| {
@@ -89,8 +84,8 @@ static INPUTS: LazyLock<Vec<TypeInput>> = LazyLock::new(|| {
         let multirange = MultirangeInput { oid: Oid(3), range: range.clone() };
         inputs.extend([TypeInput::Range(range), TypeInput::Multirange(Arc::new(multirange))]);
     }
-    inputs.extend((0..HIGHEST_OID).map(Oid).filter_map(document_input));
-    inputs.push(TypeInput::AclItem);
+    let builtin = |one: &BuiltinType| one.input_in(PgVersion::V17, Characters::Utf8);
+    inputs.extend(BuiltinType::all().iter().filter_map(builtin));
     inputs
 });
 

@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_format::types::tsvector::*;
+use pagemill_types::tsvector::*;
+
 use pagemill_fuzz::print_with;
 
 fuzz_target!(|payload: &[u8]| print_with(

@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_format::types::xml::write_xml;
+use pagemill_types::xml::write_xml;
+
 use pagemill_fuzz::print_with;
 
 fuzz_target!(|payload: &[u8]| print_with(&[write_xml], payload));

@@ -7,11 +7,9 @@
 use std::sync::{Arc, LazyLock};
 
 use pagemill_format::tuple::AttributeLayout;
-use pagemill_format::types::builtin::{BuiltinType, Print};
-use pagemill_format::types::decode::Decode;
-use pagemill_format::types::output::{
-    CompositeAttribute, Lookups, NameKind, TypeOutput, ValueType,
-};
+use pagemill_types::builtin::{BuiltinType, Print};
+use pagemill_types::decode::Decode;
+use pagemill_types::output::{CompositeAttribute, Lookups, NameKind, TypeOutput, ValueType};
 use pagemill_format::varlena::ToastPointer;
 use pagemill_format::{Error, Oid, PgVersion, Result};
 

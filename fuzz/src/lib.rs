@@ -8,11 +8,11 @@
 
 mod catalog;
 
-pub use catalog::{Catalog, oids};
-
-use pagemill_format::types::ScalarWriter;
-use pagemill_format::types::output::{Lookups, ValueWriter};
+use pagemill_types::ScalarWriter;
+use pagemill_types::output::{Lookups, ValueWriter};
 use pagemill_format::{BLOCK_SIZE, BlockBytes, Oid};
+
+pub use catalog::{Catalog, oids};
 
 const BEFORE: &[u8] = b"before ";
 /// PostgreSQL's limit (`MaxAllocSize`) and room for the last piece that went over it.

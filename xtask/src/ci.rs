@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use crate::{tidy, workspace};
 
 /// What became of one step.
-struct Outcome {
+struct StepResult {
     name: &'static str,
     passed: bool,
     took: Duration,
@@ -45,11 +45,11 @@ pub(crate) fn run() -> Result<bool> {
     Ok(outcomes.iter().all(|outcome| outcome.passed))
 }
 
-fn step(name: &'static str, work: impl FnOnce() -> Result<bool>) -> Result<Outcome> {
+fn step(name: &'static str, work: impl FnOnce() -> Result<bool>) -> Result<StepResult> {
     println!("== {name}");
     let start = Instant::now();
     let passed = work().with_context(|| name)?;
-    Ok(Outcome { name, passed, took: start.elapsed() })
+    Ok(StepResult { name, passed, took: start.elapsed() })
 }
 
 fn quiet(root: &Path, arguments: &[&str]) -> Result<bool> {

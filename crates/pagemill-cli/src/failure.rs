@@ -16,6 +16,7 @@
 use std::fmt;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::error::ErrorKind;
@@ -31,7 +32,7 @@ const WRONG_USAGE: u8 = 2;
 
 /// How work ended that did not end early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Completion {
     /// All of it was done.
     Done,
     /// Some of it could not be done, and what that is was said.
@@ -66,6 +67,24 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
+/// What the program makes of the message of an error.
+type Wording = dyn Fn(&anyhow::Error, String) -> String + Send + Sync;
+
+static WORDING: OnceLock<Box<Wording>> = OnceLock::new();
+
+/// From now on messages of errors are said as `wording` makes them: libraries know no flags, and a program may add what to
+/// type instead. Only the first call counts.
+pub fn set_wording(wording: impl Fn(&anyhow::Error, String) -> String + Send + Sync + 'static) {
+    let _ = WORDING.set(Box::new(wording));
+}
+
+fn worded(error: &anyhow::Error, message: String) -> String {
+    match WORDING.get() {
+        Some(wording) => wording(error, message),
+        None => message,
+    }
+}
+
 /// Says something that is no error on standard error, on one line, unless that is not wanted.
 pub fn say(message: impl fmt::Display) {
     if !is_quiet() {
@@ -97,14 +116,14 @@ fn complain_in_lines(message: impl fmt::Display) {
 }
 
 /// The exit status of a command, its error said. Does not return where a signal ended the work.
-pub fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
+pub fn exit_code(result: anyhow::Result<Completion>) -> ExitCode {
     let is_undone = match &result {
-        Ok(outcome) => *outcome == Outcome::Incomplete,
+        Ok(outcome) => *outcome == Completion::Incomplete,
         Err(error) => !is_broken_pipe(error) && !is_for_a_server(error),
     };
     let status = match result {
-        Ok(Outcome::Done) => return ExitCode::SUCCESS,
-        Ok(Outcome::Incomplete) => FAILED,
+        Ok(Completion::Done) => return ExitCode::SUCCESS,
+        Ok(Completion::Incomplete) => FAILED,
         Err(error) if is_broken_pipe(&error) => return ExitCode::SUCCESS,
         Err(error) => {
             match error.downcast_ref::<EngineError>() {
@@ -120,11 +139,11 @@ pub fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
     }
 }
 
-/// An error with what it led to; of an interruption what it led to says all.
-fn text_of(error: &anyhow::Error) -> String {
+/// An error with what it led to, and what to type instead; of an interruption what it led to says all.
+pub fn text_of(error: &anyhow::Error) -> String {
     match is_interruption(error) && error.chain().count() > 1 {
         true => format!("interrupted: {error}"),
-        false => format!("{error:#}"),
+        false => worded(error, format!("{error:#}")),
     }
 }
 
@@ -171,7 +190,7 @@ pub fn of_command_line(error: &clap::Error) -> ExitCode {
             let is_colored = std::io::stdout().is_terminal();
             let text = error.render();
             let text = if is_colored { text.ansi().to_string() } else { text.to_string() };
-            exit_code(print(text).map(|()| Outcome::Done))
+            exit_code(print(text).map(|()| Completion::Done))
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
@@ -213,6 +232,9 @@ mod tests {
         let missing = ClusterError::NotFound { what: "table t".into(), near: Vec::new() };
         assert!(is_usage(&missing.into()));
         assert!(is_usage(&UsageError("no".into()).into()));
-        assert!(!is_usage(&ClusterError::refused("it is a view").into()));
+        assert!(!is_usage(
+            &ClusterError::refused(pagemill_cluster::Refusal::NoFiles(pagemill_format::Oid(1)))
+                .into()
+        ));
     }
 }

@@ -9,13 +9,13 @@ use clap::Args;
 use crate::progress::ProgressMode;
 use crate::sizes::lab_size;
 
-/// Run the experiments on this storage: old calls beside today's
+/// Benchmark this storage: old ways of I/O beside today's
 ///
-/// Contestants take turns, so that what disturbs one disturbs its neighbours too; before each turn the page cache is
-/// brought to the state that is wanted, and looked at. At the end a screen of what matters is printed, and a page with
+/// Contestants take turns, so that what disturbs one disturbs its neighbors too; before each turn the page cache is
+/// brought into the required state, and checked. At the end a screen of what matters is printed, and a page with
 /// charts is written; files that exist are not replaced without --force. The files are made
 /// in a directory pagemill-lab.N in DIR, which is removed at the end, or after a kill by the next run; nothing else is
-/// touched. What the kernel or a sandbox refuses is a row that says so. All experiments run twice, minutes apart, and what a
+/// touched. What the kernel or a sandbox refuses is reported in its row. All experiments run twice, minutes apart, and what a
 /// contestant differs by from itself widens every interval. Space and time are announced first, from the turns that are planned.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -45,7 +45,7 @@ pub struct LabArguments {
     /// Only these experiments, separated by commas; repeatable [default: all]
     #[arg(short, long = "experiment", value_name = "NAME", value_delimiter = ',')]
     pub experiments: Vec<String>,
-    /// Small files and six rounds: rough figures in some minutes
+    /// Small files and six rounds: rough figures in a few minutes
     #[arg(long)]
     pub quick: bool,
     /// Size of each experiment's main file: kB, MB, GB, or bytes, at least 1MB [default: 1GB, with --quick 64MB]
@@ -72,11 +72,11 @@ pub struct LabArguments {
     /// Write no page
     #[arg(long, conflicts_with = "html")]
     pub no_html: bool,
-    /// Let perf watch one more turn of each group's best, for flame graphs on the page and in the JSON: some seconds more
-    /// for each group
+    /// Profile one more turn of each group's best with perf, for flame graphs on the page and in the JSON; takes a few more
+    /// seconds for each group
     #[arg(long, conflicts_with = "compare")]
     pub flame_graphs: bool,
-    /// Measure nothing: put two runs side by side, out of their JSON; with --markdown and --html also so
+    /// Compare the JSON files of two runs instead of measuring; --markdown and --html write the comparison
     #[arg(
         long,
         num_args = 2,
@@ -90,7 +90,7 @@ pub struct LabArguments {
     /// For postgres: the directory of PostgreSQL's programs, 14 to 18 [default: the newest that is found]
     #[arg(long, value_name = "BINDIR", conflicts_with = "compare")]
     pub with_postgres: Option<PathBuf>,
-    /// What random choices depend on
+    /// Seed of random choices
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     /// Threads that make tables [default: one for each processor, at most 8]
@@ -101,7 +101,7 @@ pub struct LabArguments {
         value_parser = clap::value_parser!(u16).range(1..=256)
     )]
     pub jobs: Option<u16>,
-    /// Tell on standard error what is being done
+    /// Report on standard error what is being done
     #[arg(short, long)]
     pub verbose: bool,
     /// Show a progress bar on standard error, if that is a terminal

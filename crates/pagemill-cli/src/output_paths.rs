@@ -5,44 +5,38 @@
 //!
 //! Invariant: nothing is made or changed here.
 
-use std::fs::Metadata;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use pagemill_cluster::Cluster;
+use pagemill_io::{HostFiles, Identity, Node, Storage};
 
 use crate::failure::UsageError;
-
-/// What tells a file or directory from all others.
-type Identity = (u64, u64);
-
-fn identity(found: &Metadata) -> Identity {
-    (found.dev(), found.ino())
-}
 
 /// Refuses a place that lies in this cluster, its tablespaces included.
 ///
 /// # Errors
 /// Names the flag and the directory.
 pub fn refuse_in_cluster(flag: &str, path: &Path, cluster: &Cluster) -> Result<()> {
-    let data_directory = cluster.path();
+    let (data_directory, storage) = (cluster.path(), cluster.storage());
     let entries = |directory: &Path| {
-        let found = std::fs::read_dir(directory).into_iter().flatten().flatten();
-        found.map(|entry| entry.path()).collect::<Vec<_>>()
+        let found = storage.read_dir(directory).unwrap_or_default();
+        found.into_iter().map(|entry| directory.join(entry.name)).collect::<Vec<_>>()
     };
     // What is moved elsewhere and linked, as pg_wal, belongs to the cluster as well.
-    let links = entries(data_directory).into_iter().filter(|path| path.is_symlink());
+    let links = entries(data_directory).into_iter().filter(|path| is_link(storage, path));
     let spaces = entries(&data_directory.join("pg_tblspc")).into_iter().flat_map(|s| entries(&s));
     let all = std::iter::once(data_directory.to_owned()).chain(links).chain(spaces);
-    let directories = all.filter(|path| path.is_dir());
+    let is_dir = |path: &PathBuf| storage.metadata(path).is_ok_and(|found| found.is_dir);
+    let directories = all.filter(is_dir);
     let of_version = |path: &PathBuf| {
         // Beside the directories of servers there may be anything in the place of a tablespace.
         !path.starts_with(data_directory.join("pg_tblspc")) || is_of_tablespace(path)
     };
     for directory in directories.filter(of_version) {
-        let Ok(found) = std::fs::metadata(&directory) else { continue };
-        if directories_above(path).any(|(_, above)| above == identity(&found)) {
+        // A cluster that is not of this machine holds no place where results could go.
+        let Ok(own) = storage.identity(&directory) else { continue };
+        if directories_above(path).any(|(_, above)| above == own) {
             return Err(within(flag, path, &directory));
         }
     }
@@ -55,13 +49,19 @@ pub fn refuse_in_cluster(flag: &str, path: &Path, cluster: &Cluster) -> Result<(
 /// # Errors
 /// As [`refuse_in_cluster`].
 pub fn refuse_in_any_cluster(flag: &str, path: &Path) -> Result<()> {
+    let host = HostFiles::real();
     let is_cluster = |directory: &Path| {
-        directory.join("PG_VERSION").exists() && directory.join("global/pg_control").exists()
+        let is_there = |name: &str| host.is_there(&directory.join(name));
+        is_there("PG_VERSION") && is_there("global/pg_control")
     };
     match directories_above(path).find(|(path, _)| is_cluster(path) || is_of_tablespace(path)) {
         Some((directory, _)) => Err(within(flag, path, &directory)),
         None => Ok(()),
     }
+}
+
+fn is_link(storage: &Storage, path: &Path) -> bool {
+    matches!(storage.node(path), Ok(Node::Link { .. }))
 }
 
 fn within(flag: &str, path: &Path, directory: &Path) -> anyhow::Error {
@@ -87,11 +87,12 @@ fn is_of_tablespace(path: &Path) -> bool {
 /// What there is of a path, links followed, and the directories above it, with their identities.
 fn directories_above(path: &Path) -> impl Iterator<Item = (PathBuf, Identity)> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let real = absolute.ancestors().find_map(|part| part.canonicalize().ok()).unwrap_or_default();
+    let host = HostFiles::real();
+    let real = absolute.ancestors().find_map(|part| host.resolve(part).ok()).unwrap_or_default();
     let above: Vec<_> = real.ancestors().map(Path::to_owned).collect();
-    above.into_iter().filter_map(|path| {
-        let found = std::fs::metadata(&path).ok()?;
-        Some((path, identity(&found)))
+    above.into_iter().filter_map(move |path| {
+        let found = host.identity(&path).ok()?;
+        Some((path, found))
     })
 }
 
@@ -100,13 +101,14 @@ fn directories_above(path: &Path) -> impl Iterator<Item = (PathBuf, Identity)> {
 /// # Errors
 /// Names both.
 pub fn refuse_input(flag: &str, path: &Path, inputs: &[PathBuf]) -> Result<()> {
-    let own = std::fs::metadata(path).ok().map(|found| identity(&found));
+    let host = HostFiles::real();
+    let own = host.identity(path).ok();
     let is_same = |input: &&PathBuf| {
-        let found = match input.as_os_str() == "-" {
-            true => std::fs::metadata("/proc/self/fd/0"),
-            false => std::fs::metadata(input),
+        let input = match input.as_os_str() == "-" {
+            true => Path::new("/proc/self/fd/0"),
+            false => input,
         };
-        own.is_some() && found.ok().filter(Metadata::is_file).map(|f| identity(&f)) == own
+        own.is_some() && host.identity(input).ok() == own && is_file(&host, path)
     };
     match inputs.iter().find(is_same) {
         None => Ok(()),
@@ -123,22 +125,21 @@ pub fn refuse_input(flag: &str, path: &Path, inputs: &[PathBuf]) -> Result<()> {
     }
 }
 
+fn is_file(host: &HostFiles, path: &Path) -> bool {
+    matches!(host.node(path), Ok(Node::File { .. }))
+}
+
 /// Refuses a file that is there, unless `force`; a device or a pipe takes what it is given.
 ///
 /// # Errors
 /// Names the flags.
 pub fn refuse_existing(flag: &str, path: &Path, force: bool) -> Result<()> {
-    let takes_what_comes = |found: &Metadata| {
-        let kind = found.file_type();
-        kind.is_char_device() || kind.is_fifo()
-    };
-    match std::fs::metadata(path) {
-        Ok(found) if !(takes_what_comes(&found) || force && found.is_file()) => {
-            let remedy = if found.is_file() {
-                "name another, or replace it with --force"
-            } else {
-                "name a file"
-            };
+    let found = HostFiles::real().node(path);
+    let is_file = matches!(found, Ok(Node::File { .. }));
+    match found {
+        Ok(found) if found != Node::Stream && !(force && is_file) => {
+            let remedy =
+                if is_file { "name another, or replace it with --force" } else { "name a file" };
             Err(UsageError(format!("{flag} {}: it is there already: {remedy}", path.display()))
                 .into())
         }

@@ -6,7 +6,7 @@
 //! PostgreSQL, which reads such a page as zeros.
 //!
 //! Invariant: after an unclean shutdown, or under a running server, nothing is promised: the map
-//! is only as new as the WAL that is not replayed.
+//! is only as new as the WAL that is not redone.
 //!
 //! Source: `visibilitymap_get_status` and `vm_readbuf` in
 //! `src/backend/access/heap/visibilitymap.c`, PostgreSQL 14 to 18.
@@ -44,7 +44,7 @@ impl AllVisible {
     /// # Errors
     /// When the directory or the size of a file cannot be read.
     pub fn open(cluster: &Cluster, base: &Path) -> Result<Self> {
-        let trusted = cluster.is_clean() && !cluster.is_live();
+        let trusted = cluster.is_complete();
         let files = if trusted { cluster.fork(base, Fork::Vm)? } else { None };
         let blocks = files.as_ref().map_or(0, ForkFiles::blocks);
         let pages = vec![MapPage::Unread; blocks as usize];

@@ -330,7 +330,7 @@ fn tree_page(pages: &mut impl TreePages, block: BlockNumber) -> Result<BtreePage
     if let Err(error) = BtreePage::parse(pages.page(block)?) {
         return Err(pages.damage(block, error.to_string()));
     }
-    BtreePage::parse(pages.page(block)?).map_err(|error| Error::refused(error.to_string()))
+    Ok(BtreePage::parse(pages.page(block)?)?)
 }
 
 /// Hands every entry of a leaf that is not known to be dead to `visit`, in the order of a scan. The

@@ -12,6 +12,7 @@ use crate::database::{Database, catalog};
 use crate::error::{Error, Result};
 use crate::name_rows::{DatabaseRows, DatabaseSettings};
 use crate::names::{NameRows, SearchPath};
+use crate::refusal::NewDatabaseCause;
 
 impl Cluster {
     /// The names of the tablespaces.
@@ -58,7 +59,7 @@ impl Cluster {
             }
             Ok(())
         })?;
-        first.ok_or_else(|| Error::refused("there is no superuser to own it: name another owner"))
+        first.ok_or_else(|| Error::refused(NewDatabaseCause::NoOwner))
     }
 
     fn shared_object(&self, table: Oid, column: &str, name: &str, kind: &str) -> Result<Oid> {

@@ -13,36 +13,38 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use pagemill_format::expression::function::{Arithmetic, Width};
-use pagemill_format::expression::{
-    Comparison, Expression, Function, LikePattern, Pattern, RegularPattern,
-};
 use pagemill_format::node_tree::{Const, Node, NodeStruct};
 use pagemill_format::tuple::AttributeLayout;
-use pagemill_format::types::array::element_payloads;
-use pagemill_format::types::input::Characters;
-use pagemill_format::types::order::ValueOrder;
 use pagemill_format::varlena::Varlena;
 use pagemill_format::{Error as FormatError, Oid};
+use pagemill_types::array::element_payloads;
+use pagemill_types::builtin::oid::{
+    ANYARRAY, ANYENUM, ANYMULTIRANGE, ANYRANGE, BOOL, BPCHAR, FLOAT4, FLOAT8, INT2, INT4, INT8,
+    RECORD, TEXT,
+};
+use pagemill_types::expression::function::{Arithmetic, Width};
+use pagemill_types::expression::{
+    Comparison, Expression, Function, LikePattern, Pattern, RegularPattern,
+};
+use pagemill_types::input::Characters;
+use pagemill_types::order::ValueOrder;
 
 use crate::database::{Database, FIRST_NORMAL_OID, catalog, load_once};
 use crate::error::{Error, Result};
 use crate::insert_rules::Collation;
+use crate::refusal::{ExpressionCause, Refusal};
 use crate::system_table::Row;
 
 /// The encoding in which regular expressions are matched.
 const UTF8: i32 = 6;
 /// `default` in `pg_collation`, which is always deterministic.
 const DEFAULT_COLLATION: Oid = Oid(100);
-const BOOL: Oid = Oid(16);
 /// Operators for many types, whose order is that of their operands: anyarray, record, anyenum, anyrange, anymultirange.
-const POLYMORPHIC: [Oid; 5] = [Oid(2277), Oid(2249), Oid(3500), Oid(3831), Oid(4537)];
-/// int8, int2, int4.
-const INTEGERS: [Oid; 3] = [Oid(20), Oid(21), Oid(23)];
-/// float4, float8.
-const FLOATS: [Oid; 2] = [Oid(700), Oid(701)];
-/// text, character(n): what patterns are matched with.
-const TEXTS: [Oid; 2] = [Oid(25), Oid(1042)];
+const POLYMORPHIC: [Oid; 5] = [ANYARRAY, RECORD, ANYENUM, ANYRANGE, ANYMULTIRANGE];
+const INTEGERS: [Oid; 3] = [INT8, INT2, INT4];
+const FLOATS: [Oid; 2] = [FLOAT4, FLOAT8];
+/// What patterns are matched with.
+const TEXTS: [Oid; 2] = [TEXT, BPCHAR];
 
 /// What the inputs of an expression are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +68,13 @@ pub(crate) fn stored_tree(row: &Row<'_>, column: usize) -> Result<Option<Vec<u8>
 /// # Errors
 /// [`Error::Refused`] for one that cannot be evaluated here, with the reason.
 pub(crate) fn compile(database: &Database, tree: Option<&[u8]>, of: Subject) -> Result<Expression> {
-    let tree = tree.ok_or_else(|| Error::refused("it is stored out of line"))?;
-    let tree = Node::parse(tree).map_err(|error| Error::refused(error.to_string()))?;
-    let node = tree.structure().ok_or_else(|| Error::refused("it is no expression"))?;
+    let tree = tree.ok_or_else(|| refused(ExpressionCause::OutOfLine))?;
+    let tree = Node::parse(tree)
+        .map_err(|error| refused(ExpressionCause::Unreadable(error.to_string())))?;
+    let node = tree.structure().ok_or_else(|| refused(ExpressionCause::NotAnExpression))?;
     let encoding = database.row().encoding;
     let characters = Characters::of_encoding(encoding)
-        .ok_or_else(|| Error::refused(format!("the encoding has the unknown number {encoding}")))?;
+        .ok_or_else(|| Error::refused(Refusal::UnknownEncoding(encoding)))?;
     let compiler = Compiler { database, characters, of, operators: OnceLock::new() };
     Ok(compiler.node(node)?.expression)
 }
@@ -128,8 +131,8 @@ impl Compiler<'_> {
             }
             b"CASEEXPR" | b"CASE" => self.case(node),
             other => {
-                let other = String::from_utf8_lossy(other);
-                Err(Error::refused(format!("it has a node {other}")))
+                let other = String::from_utf8_lossy(other).into_owned();
+                Err(refused(ExpressionCause::Node(other)))
             }
         }
     }
@@ -156,7 +159,7 @@ impl Compiler<'_> {
                 expression: Expression::Input(usize::from(number.unsigned_abs()) - 1),
                 of: oid(node, "vartype")?,
             }),
-            _ => Err(Error::refused("it refers to a whole row or to a column of the system")),
+            _ => Err(refused(ExpressionCause::NotAColumn)),
         }
     }
 
@@ -243,7 +246,7 @@ impl Compiler<'_> {
         let pattern = match &pattern.expression {
             Expression::Constant(Some(pattern)) => pattern,
             Expression::Constant(None) => return Ok(Typed::truth(Expression::Constant(None))),
-            _ => return Err(Error::refused("it matches a pattern that is no constant")),
+            _ => return Err(refused(ExpressionCause::VariablePattern)),
         };
         let is_like = operator.name.ends_with(b"~~");
         let made = match is_like {
@@ -251,8 +254,8 @@ impl Compiler<'_> {
             false => self.regular(pattern).map(Pattern::Regular),
         };
         let made = made.ok_or_else(|| {
-            let pattern = String::from_utf8_lossy(pattern);
-            Error::refused(format!("it matches the pattern {pattern:?}"))
+            let pattern = String::from_utf8_lossy(pattern).into_owned();
+            refused(ExpressionCause::Pattern(pattern))
         })?;
         let matches = Expression::Matches(made, Box::new(text.expression));
         Ok(Typed::truth(match operator.name.starts_with(b"!") {
@@ -299,11 +302,11 @@ impl Compiler<'_> {
                 let element = per_element.and_then(|of| of.node("arg").ok());
                 match element {
                     Some(element) if element.name == b"CASETESTEXPR" => self.elements(inner()?),
-                    _ => Err(Error::refused("it casts the elements of an array")),
+                    _ => Err(refused(ExpressionCause::ElementCast)),
                 }
             }
             b"CONST" => self.constant_elements(node),
-            _ => Err(Error::refused("it has a list that is no constant")),
+            _ => Err(refused(ExpressionCause::VariableList)),
         }
     }
 
@@ -315,7 +318,8 @@ impl Compiler<'_> {
         let element = element.ok_or_else(|| odd(node))?;
         let layout = AttributeLayout::new(element.len, element.align);
         let payloads = layout.and_then(|layout| element_payloads(&array, layout));
-        let payloads = payloads.map_err(|error| Error::refused(error.to_string()))?;
+        let payloads =
+            payloads.map_err(|error| refused(ExpressionCause::Unreadable(error.to_string())))?;
         let typed = |payload| Typed { expression: Expression::Constant(payload), of: element.oid };
         Ok(Some(payloads.into_iter().map(typed).collect()))
     }
@@ -335,7 +339,7 @@ impl Compiler<'_> {
 
     fn null_test(&self, node: &NodeStruct<'_>) -> Result<Typed> {
         if node.boolean("argisrow").ok() != Some(false) {
-            return Err(Error::refused("it asks whether a row is null"));
+            return Err(refused(ExpressionCause::RowIsNull));
         }
         let is_null = Expression::IsNull(Box::new(self.argument(node, "arg")?.expression));
         Ok(Typed::truth(match node.number("nulltesttype").ok() {
@@ -355,7 +359,7 @@ impl Compiler<'_> {
 
     fn case(&self, node: &NodeStruct<'_>) -> Result<Typed> {
         if node.value("arg").ok() != Some(&Node::Null) {
-            return Err(Error::refused("it has a CASE with a value"));
+            return Err(refused(ExpressionCause::CaseWithValue));
         }
         let branches = node.nodes("args").map_err(|_| odd(node))?.into_iter().map(|when| {
             let (condition, result) =
@@ -374,7 +378,7 @@ impl Compiler<'_> {
     fn function(&self, node: &NodeStruct<'_>) -> Result<Typed> {
         let number = oid(node, "funcid")?;
         let Some(function) = self.known_function(number) else {
-            return Err(Error::refused(format!("it calls the function {}", self.name_of(number)?)));
+            return Err(refused(ExpressionCause::Function(self.name_of(number)?)));
         };
         let arguments = self.arguments(node, "args")?.into_iter().map(|part| part.expression);
         let arguments: Vec<_> = arguments.collect();
@@ -422,7 +426,7 @@ impl Compiler<'_> {
         let number = oid(node, "opno")?;
         let operators = load_once(&self.operators, || read_operators(self.database))?;
         let found = operators.get(&number);
-        found.ok_or_else(|| Error::refused("it uses an operator that is not built in"))
+        found.ok_or_else(|| refused(ExpressionCause::OperatorNotBuiltIn))
     }
 }
 
@@ -440,9 +444,9 @@ fn read_operators(database: &Database) -> Result<HashMap<Oid, Operator>> {
 }
 
 fn unknown_operator(operator: &Operator) -> Error {
-    let name = String::from_utf8_lossy(&operator.name);
+    let name = String::from_utf8_lossy(&operator.name).into_owned();
     let (left, right) = (operator.left, operator.right);
-    Error::refused(format!("it uses the operator {name} of types {left} and {right}"))
+    refused(ExpressionCause::Operator { name, left, right })
 }
 
 fn arithmetic(name: &[u8]) -> Option<Arithmetic> {
@@ -457,20 +461,20 @@ fn arithmetic(name: &[u8]) -> Option<Arithmetic> {
 }
 
 fn integer_width(of: Oid) -> Option<Width> {
-    Some(match of.0 {
-        21 => Width::Two,
-        23 => Width::Four,
-        20 => Width::Eight,
+    Some(match of {
+        INT2 => Width::Two,
+        INT4 => Width::Four,
+        INT8 => Width::Eight,
         _ => return None,
     })
 }
 
 fn integer_of(width: Width) -> Oid {
-    Oid(match width {
-        Width::Two => 21,
-        Width::Four => 23,
-        Width::Eight => 20,
-    })
+    match width {
+        Width::Two => INT2,
+        Width::Four => INT4,
+        Width::Eight => INT8,
+    }
 }
 
 fn oid(node: &NodeStruct<'_>, field: &str) -> Result<Oid> {
@@ -479,6 +483,9 @@ fn oid(node: &NodeStruct<'_>, field: &str) -> Result<Oid> {
 
 /// A node that is not as the source says.
 fn odd(node: &NodeStruct<'_>) -> Error {
-    let name = String::from_utf8_lossy(node.name);
-    Error::refused(format!("it has a node {name} that is not understood"))
+    refused(ExpressionCause::OddNode(String::from_utf8_lossy(node.name).into_owned()))
+}
+
+fn refused(cause: ExpressionCause) -> Error {
+    Error::refused(cause)
 }

@@ -5,9 +5,9 @@
 use std::fmt;
 
 use pagemill_format::tuple::{AttributeLayout, TupleLayout};
-use pagemill_format::types::array;
 use pagemill_format::varlena::{self, Varlena};
 use pagemill_format::{Error as FormatError, Oid};
+use pagemill_types::array;
 
 use crate::system_table::Row;
 

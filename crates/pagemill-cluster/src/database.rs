@@ -22,6 +22,7 @@ use crate::column::{Column, in_order, tuple_layout};
 use crate::data_directory::{Cluster, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use crate::error::{Damage, Error, Result};
 use crate::name_rows::read_session_settings;
+use crate::refusal::{DatabaseCause, Refusal};
 use crate::relation::{ClassRow, Relation};
 use crate::settings::Settings;
 use crate::system_table::{ALL_BLOCKS, Row, SystemTable};
@@ -266,11 +267,7 @@ impl Database {
     /// When it is invalid, or its catalogs cannot be read.
     pub fn open(cluster: &Cluster, row: DatabaseRow) -> Result<Self> {
         if row.is_invalid() {
-            return Err(Error::refused(format!(
-                "database \"{}\" is invalid: a DROP DATABASE of it was interrupted, and some of \
-                 its files may be gone: nothing in it can be relied on, finish with DROP DATABASE",
-                String::from_utf8_lossy(&row.name)
-            )));
+            return Err(Error::refused(Refusal::database(&row.name, DatabaseCause::Invalid)));
         }
         let mut inner = Inner::unread(cluster, row)?;
         let mut log = ClusterLog::new(cluster.clone());
@@ -466,9 +463,9 @@ impl Database {
         wanted: &[&str],
         visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
     ) -> Result<()> {
-        let class = self.class(oid).ok_or_else(|| {
-            Error::refused(format!("catalog {oid} is missing in pg_class of this database"))
-        })?;
+        let class = self
+            .class(oid)
+            .ok_or_else(|| Error::refused(Refusal::missing_row("pg_class", "the catalog", oid)))?;
         let columns = self.columns_of(&[oid])?.remove(&oid).unwrap_or_default();
         let table = self.inner.system_table(self.base_path(class)?, &columns);
         table.scan(&mut ClusterLog::new(self.cluster().clone()), wanted, visit)
@@ -481,9 +478,9 @@ impl Database {
         wanted: &[&str],
         visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
     ) -> Result<()> {
-        let class = self.class(oid).ok_or_else(|| {
-            Error::refused(format!("catalog {oid} is missing in pg_class of this database"))
-        })?;
+        let class = self
+            .class(oid)
+            .ok_or_else(|| Error::refused(Refusal::missing_row("pg_class", "the catalog", oid)))?;
         let columns = self.inner.catalog_columns(oid, wanted)?;
         let table = self.inner.system_table(self.base_path(class)?, columns);
         table.scan(&mut ClusterLog::new(self.cluster().clone()), wanted, visit)

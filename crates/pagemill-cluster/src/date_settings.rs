@@ -6,11 +6,12 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use pagemill_format::time_zone::Zone;
-use pagemill_format::types::input::datetime::{DateOrder, DateTimeContext, IntervalStyle};
+use pagemill_types::input::datetime::{DateOrder, DateTimeContext, IntervalStyle};
+use pagemill_types::time_zone::Zone;
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::refusal::Refusal;
 use crate::time_zones::{SYSTEM_ZONES, TimeZones};
 
 /// From 1970 to 2000, where the server's clock begins, in microseconds.
@@ -24,12 +25,12 @@ pub(crate) fn date_time_context(database: &Database) -> Result<DateTimeContext> 
     let settings = database.session_settings()?;
     let text =
         |name: &str| settings.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
-    let zones = TimeZones::new(database.cluster().storage().clone(), SYSTEM_ZONES);
+    let zones = TimeZones::new(database.cluster().storage().host(), SYSTEM_ZONES);
     let session_zone = match text("timezone").filter(|name| !name.is_empty()) {
         None => Arc::new(Zone::gmt()),
-        Some(name) => zones.of_setting(&name).ok_or_else(|| {
-            Error::refused(format!("the setting TimeZone is \"{name}\", which is not known here"))
-        })?,
+        Some(name) => {
+            zones.of_setting(&name).ok_or_else(|| Error::refused(Refusal::UnknownTimeZone(name)))?
+        }
     };
     let sql_standard =
         text("intervalstyle").is_some_and(|style| style.eq_ignore_ascii_case("sql_standard"));

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use pagemill_format::{BlockNumber, Fork};
 
+use crate::refusal::Refusal;
+
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -34,10 +36,7 @@ pub enum Error {
         reason: String,
     },
     /// A server is running on the directory.
-    #[error(
-        "{path}: a server is running here (process {pid}): stop it, or read on with --live, \
-         which can only be advisory"
-    )]
+    #[error("{path}: a server is running here (process {pid}): stop it first")]
     Running {
         /// The `postmaster.pid` file.
         path: PathBuf,
@@ -51,10 +50,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The cluster was not shut down.
-    #[error(
-        "{path}: the cluster's state is \"{state}\", not \"shut down\": {advice}, or read the files \
-         as they lie with --allow-unclean"
-    )]
+    #[error("{path}: the cluster's state is \"{state}\", not \"shut down\": {advice}")]
     NotShutDown {
         /// The data directory.
         path: PathBuf,
@@ -111,8 +107,8 @@ pub enum Error {
         near: Vec<String>,
     },
     /// What was asked for exists and cannot be done.
-    #[error("{0}")]
-    Refused(String),
+    #[error(transparent)]
+    Refused(Box<Refusal>),
     /// Bytes that cannot be what PostgreSQL wrote.
     #[error(transparent)]
     Damage(Box<Damage>),
@@ -126,8 +122,8 @@ pub enum Error {
 
 impl Error {
     /// A [`Error::Refused`].
-    pub fn refused(reason: impl Into<String>) -> Self {
-        Self::Refused(reason.into())
+    pub fn refused(cause: impl Into<Refusal>) -> Self {
+        Self::Refused(Box::new(cause.into()))
     }
 
     /// True when the request was wrong, and not the data or the system.

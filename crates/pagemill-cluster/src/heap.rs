@@ -129,7 +129,9 @@ mod tests {
     impl TransactionLog for Log {
         fn committed(&mut self, xid: TransactionId) -> crate::Result<bool> {
             match xid.0 {
-                UNKNOWN => Err(Error::refused("no such page")),
+                UNKNOWN => {
+                    Err(Error::refused(crate::Refusal::NoFiles(pagemill_format::Oid(UNKNOWN))))
+                }
                 xid => Ok(xid == COMMITTED),
             }
         }

@@ -162,7 +162,7 @@ fn fault(number: u16, what: impl Into<std::borrow::Cow<'static, str>>) -> (u16, 
 
 /// What an index entry finds at a line pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sight {
+pub enum ChainVisibility {
     /// A visible row.
     Row,
     /// No row.
@@ -173,12 +173,12 @@ pub enum Sight {
 
 /// What index entries find on one heap page, worked out once for all its line pointers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PageSight {
+pub struct PageVisibility {
     rows: [u64; WORDS],
     sound: [u64; WORDS],
 }
 
-impl PageSight {
+impl PageVisibility {
     /// Nothing but faults: what a page gives that cannot be read.
     pub const LOST: Self = Self { rows: [0; WORDS], sound: [0; WORDS] };
 
@@ -202,12 +202,12 @@ impl PageSight {
 
     /// What an entry finds at a line pointer.
     #[inline]
-    pub fn at(&self, root: u16) -> Sight {
+    pub fn at(&self, root: u16) -> ChainVisibility {
         let (word, bit) = (usize::from(root / 64), 1 << (root % 64));
         match (self.rows.get(word), self.sound.get(word)) {
-            (Some(rows), _) if rows & bit != 0 => Sight::Row,
-            (_, Some(sound)) if sound & bit != 0 => Sight::Nothing,
-            _ => Sight::Fault,
+            (Some(rows), _) if rows & bit != 0 => ChainVisibility::Row,
+            (_, Some(sound)) if sound & bit != 0 => ChainVisibility::Nothing,
+            _ => ChainVisibility::Fault,
         }
     }
 }
@@ -280,13 +280,13 @@ mod tests {
 
     fn found(items: &[Item], root: u16) -> Result<Option<u16>, String> {
         let page = page(items);
-        let sight = PageSight::of(Page::new(&page), BLOCK, &mut Log).at(root);
+        let sight = PageVisibility::of(Page::new(&page), BLOCK, &mut Log).at(root);
         let found = visible_member(Page::new(&page), BLOCK, root, &mut Log);
         let found = found.map(|member| member.map(|(number, _)| number));
         let expected = match &found {
-            Ok(Some(_)) => Sight::Row,
-            Ok(None) => Sight::Nothing,
-            Err(_) => Sight::Fault,
+            Ok(Some(_)) => ChainVisibility::Row,
+            Ok(None) => ChainVisibility::Nothing,
+            Err(_) => ChainVisibility::Fault,
         };
         assert_eq!(sight, expected);
         found.map_err(|(number, fault)| format!("{number}: {fault:?}"))
@@ -362,7 +362,7 @@ mod tests {
         ) {
             let mut page = [fill; BLOCK_SIZE];
             page[..200].copy_from_slice(&start);
-            let _ = PageSight::of(Page::new(&page), BLOCK, &mut Log).at(root);
+            let _ = PageVisibility::of(Page::new(&page), BLOCK, &mut Log).at(root);
         }
     }
 }

@@ -61,7 +61,7 @@ impl AttributeRow {
 
 /// The attribute's version among its options, which are a `text[]`.
 fn version_of(options: &[u8]) -> Result<Option<u64>, FormatError> {
-    let options = pagemill_format::types::array::text_elements(options)?;
+    let options = pagemill_types::array::text_elements(options)?;
     let version = |option: &Vec<u8>| {
         std::str::from_utf8(option.strip_prefix(b"pg_attver=")?).ok()?.parse().ok()
     };

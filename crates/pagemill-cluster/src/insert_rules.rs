@@ -12,15 +12,16 @@
 
 use std::collections::HashSet;
 
-use pagemill_format::expression::Check;
 use pagemill_format::varlena::{Compression, Varlena};
 use pagemill_format::wal::ImageCompression;
 use pagemill_format::{Error as FormatError, Oid};
+use pagemill_types::expression::Check;
 
 use crate::check_expressions::{Subject, compile, stored_tree};
-use crate::column::{Column, Generated};
+use crate::column::Generated;
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
+use crate::refusal::{IndexCause, LoadObstacle, OrderCause, Refusal};
 use crate::relation::{ClassRow, Persistence, Relation, RelationKind};
 
 /// `TRIGGER_TYPE_ROW`, `TRIGGER_TYPE_INSERT` and `TRIGGER_TYPE_TRUNCATE` of `tgtype`.
@@ -116,7 +117,7 @@ impl Database {
         self.check_triggers(relation, truncate, is_routed)?;
         let (options, has_policies) = self.class_options(relation.class.oid)?;
         if has_policies && !is_routed {
-            return Err(refused(relation, "row security is enabled for it", "use COPY"));
+            return Err(refused(relation, LoadObstacle::RowSecurity));
         }
         let number = |name: &str| -> Option<usize> {
             options.iter().find_map(|option| value_of(option, name)?.parse().ok())
@@ -148,7 +149,7 @@ impl Database {
         self.check_constraints(relation, truncate)?;
         self.check_triggers(relation, truncate, is_routed)?;
         if !is_routed && self.class_options(relation.class.oid)?.1 {
-            return Err(refused(relation, "row security is enabled for it", "use COPY"));
+            return Err(refused(relation, LoadObstacle::RowSecurity));
         }
         Ok(())
     }
@@ -206,11 +207,7 @@ impl Database {
         let index = self.toast_index(oid)?.and_then(|index| self.class(index));
         match (toast, index) {
             (Some(toast), Some(index)) => Ok((toast.clone(), index.clone())),
-            _ => Err(refused(
-                relation,
-                "its TOAST table or the index of that is missing",
-                "restore it",
-            )),
+            _ => Err(refused(relation, LoadObstacle::MissingToast)),
         }
     }
 
@@ -238,40 +235,26 @@ impl Database {
         found.sort_by(|a, b| a.2.cmp(&b.2));
         for (table, kind, name, tree) in found {
             let name = String::from_utf8_lossy(&name).into_owned();
-            let what = match kind {
+            let kind = match kind {
                 b'f' if table != relation.class.oid && truncate => {
-                    let why = format!("the foreign key {name} of another table refers to it");
-                    return Err(refused(
-                        relation,
-                        &why,
-                        "load without --truncate, or drop that first",
-                    ));
+                    return Err(refused(relation, LoadObstacle::ReferringKey(name)));
                 }
-                b'f' if table == relation.class.oid => "the foreign key",
+                b'f' if table == relation.class.oid => "foreign key",
                 b'c' => match compile(self, tree.as_deref(), Subject::Columns) {
                     Ok(expression) => {
                         checks.push(Check { name, expression });
                         continue;
                     }
-                    Err(Error::Refused(reason)) => {
-                        let why = format!(
-                            "the check constraint {name} of it cannot be checked without a server ({reason})"
-                        );
-                        let remedy = "drop it and add it again after the load, or use COPY";
-                        return Err(refused(relation, &why, remedy));
+                    Err(Error::Refused(cause)) => {
+                        return Err(refused(relation, LoadObstacle::Check { name, cause }));
                     }
                     Err(other) => return Err(other),
                 },
-                b'x' => "the exclusion constraint",
-                b't' => "the constraint trigger",
+                b'x' => "exclusion constraint",
+                b't' => "constraint trigger",
                 _ => continue,
             };
-            let why = format!("{what} {name} of it cannot be checked without a server");
-            return Err(refused(
-                relation,
-                &why,
-                "drop it and add it again after the load, or use COPY",
-            ));
+            return Err(refused(relation, LoadObstacle::Constraint { kind, name }));
         }
         Ok(checks)
     }
@@ -292,8 +275,8 @@ impl Database {
             Ok(())
         })?;
         let Some(name) = found else { return Ok(()) };
-        let why = format!("its trigger {} would have to run", String::from_utf8_lossy(&name));
-        Err(refused(relation, &why, "disable it (ALTER TABLE … DISABLE TRIGGER), or use COPY"))
+        let name = String::from_utf8_lossy(&name).into_owned();
+        Err(refused(relation, LoadObstacle::Trigger(name)))
     }
 
     /// `reloptions` and `relrowsecurity` of a relation.
@@ -336,28 +319,26 @@ impl Database {
 
     fn index_definition(&self, relation: &Relation, row: &BuildRow) -> Result<IndexDefinition> {
         let Some(class) = self.class(row.oid) else {
-            let why = format!("its index {} has no row in pg_class", row.oid);
-            return Err(refused(relation, &why, "REINDEX the catalogs"));
+            return Err(refused(relation, LoadObstacle::MissingIndex(row.oid)));
         };
         let name = String::from_utf8_lossy(&class.name).into_owned();
-        let no = |why: &str| {
-            let why = format!("its index {name} {why}");
-            refused(relation, &why, "drop it and create it again after the load, or use COPY")
+        let no = |cause: IndexCause| {
+            refused(relation, LoadObstacle::Index { name: name.clone(), cause })
         };
         if !self.is_btree(class)? {
-            return Err(no("is no B-tree"));
+            return Err(no(IndexCause::NotABtree));
         }
         if !row.is_valid || row.has_expression || row.has_predicate {
             return Err(no(match row.is_valid {
-                false => "is not valid",
-                true if row.has_predicate => "has a WHERE clause, which only a server can evaluate",
-                true => "is over an expression, which only a server can evaluate",
+                false => IndexCause::Invalid,
+                true if row.has_predicate => IndexCause::Predicate,
+                true => IndexCause::Expression,
             }));
         }
         let keys = (0..row.key_count).map(|at| {
-            self.key_column(row, at).map_err(|why| match why {
-                Why::Reason(reason) => no(&reason),
-                Why::Failure(error) => error,
+            self.key_column(row, at).map_err(|failure| match failure {
+                OrderFailure::Unknown(cause) => no(cause.into()),
+                OrderFailure::Error(error) => error,
             })
         });
         let keys: Vec<KeyColumn> = keys.collect::<Result<_>>()?;
@@ -375,8 +356,8 @@ impl Database {
         })
     }
 
-    fn key_column(&self, row: &BuildRow, at: usize) -> Result<KeyColumn, Why> {
-        let missing = || Why::Reason("has more columns than operator classes".into());
+    fn key_column(&self, row: &BuildRow, at: usize) -> Result<KeyColumn, OrderFailure> {
+        let missing = || OrderFailure::Unknown(OrderCause::TooFewOperatorClasses);
         let class = row.operator_classes.get(at).copied().ok_or_else(missing)?;
         let (operator_class, operator_class_type) = self.operator_class(class)?;
         let collation = row.collations.get(at).copied().unwrap_or(Oid::INVALID);
@@ -395,7 +376,7 @@ impl Database {
     }
 
     /// A built-in operator class and the type it is for.
-    pub(crate) fn operator_class(&self, oid: Oid) -> Result<(String, Oid), Why> {
+    pub(crate) fn operator_class(&self, oid: Oid) -> Result<(String, Oid), OrderFailure> {
         let mut found = None;
         self.scan_any(catalog::PG_OPCLASS, &["oid", "opcname", "opcintype"], |row| {
             if row.oid(0)? == oid {
@@ -408,10 +389,10 @@ impl Database {
                 Ok((String::from_utf8_lossy(&name).into_owned(), of))
             }
             Some((name, _)) => {
-                let name = String::from_utf8_lossy(&name);
-                Err(Why::Reason(format!("uses the operator class {name}, which is not built in")))
+                let name = String::from_utf8_lossy(&name).into_owned();
+                Err(OrderFailure::Unknown(OrderCause::OperatorClass(name)))
             }
-            None => Err(Why::Reason(format!("uses operator class {oid}, which is missing"))),
+            None => Err(OrderFailure::Unknown(OrderCause::MissingOperatorClass(oid))),
         }
     }
 
@@ -420,13 +401,13 @@ impl Database {
     /// # Errors
     /// [`Error::Refused`] for one that cannot be followed here.
     pub fn collation_of(&self, oid: Oid) -> Result<Collation> {
-        self.collation(oid).map_err(|why| match why {
-            Why::Reason(reason) => Error::refused(reason),
-            Why::Failure(error) => error,
+        self.collation(oid).map_err(|failure| match failure {
+            OrderFailure::Unknown(cause) => Error::refused(cause),
+            OrderFailure::Error(error) => error,
         })
     }
 
-    pub(crate) fn collation(&self, oid: Oid) -> Result<Collation, Why> {
+    pub(crate) fn collation(&self, oid: Oid) -> Result<Collation, OrderFailure> {
         /// `default`, `C` and `POSIX` of `pg_collation`.
         const DEFAULT: Oid = Oid(100);
         const BYTES: [Oid; 2] = [Oid(950), Oid(951)];
@@ -438,7 +419,7 @@ impl Database {
             _ => self.collation_row(oid)?,
         };
         let Some(row) = row else {
-            return Err(Why::Reason(format!("uses collation {oid}, which is missing")));
+            return Err(OrderFailure::Unknown(OrderCause::MissingCollation(oid)));
         };
         match row.provider {
             b'c' if matches!(&*row.locale, b"C" | b"POSIX") => Ok(Collation::Bytes),
@@ -447,10 +428,8 @@ impl Database {
             b'c' if row.deterministic => {
                 Ok(Collation::Libc(String::from_utf8_lossy(&row.locale).into_owned()))
             }
-            b'c' => Err(Why::Reason("uses a collation that is not deterministic".into())),
-            _ => {
-                Err(Why::Reason("uses a collation of ICU, whose order is not followed here".into()))
-            }
+            b'c' => Err(OrderFailure::Unknown(OrderCause::NotDeterministic)),
+            _ => Err(OrderFailure::Unknown(OrderCause::Icu)),
         }
     }
 
@@ -491,15 +470,15 @@ impl Database {
     }
 }
 
-/// Why an index cannot be built: something about it, or a failure on the way.
-pub(crate) enum Why {
-    Reason(String),
-    Failure(Error),
+/// Why an order cannot be followed: something about it, or a failure on the way.
+pub(crate) enum OrderFailure {
+    Unknown(OrderCause),
+    Error(Error),
 }
 
-impl From<Error> for Why {
+impl From<Error> for OrderFailure {
     fn from(error: Error) -> Self {
-        Self::Failure(error)
+        Self::Error(error)
     }
 }
 
@@ -579,55 +558,42 @@ pub(crate) fn position(number: i16) -> usize {
 
 fn check_kind(database: &Database, relation: &Relation) -> Result<()> {
     let class = &relation.class;
-    let server = "use COPY on a running server";
     match class.kind {
         RelationKind::Table => {}
-        kind => {
-            let article = if kind.name().starts_with('i') { "an" } else { "a" };
-            return Err(refused(relation, &format!("it is {article} {}", kind.name()), server));
-        }
+        kind => return Err(refused(relation, LoadObstacle::Kind(kind))),
     }
     if class.oid < FIRST_NORMAL_OID || class.shared {
-        return Err(refused(relation, "it is a table of the system", "load your own tables only"));
+        return Err(refused(relation, LoadObstacle::SystemTable));
     }
     match class.persistence {
         Persistence::Permanent | Persistence::Unlogged => {}
         Persistence::Temporary => {
-            return Err(refused(
-                relation,
-                "it is temporary, left over from a session",
-                "create a table",
-            ));
+            return Err(refused(relation, LoadObstacle::Temporary));
         }
     }
     match database.is_heap(class.access_method)? {
         true => Ok(()),
-        false => Err(refused(relation, "its access method is not heap", server)),
+        false => Err(refused(relation, LoadObstacle::AccessMethod)),
     }
 }
 
 fn check_columns(relation: &Relation) -> Result<()> {
     for column in relation.columns.iter().filter(|column| !column.dropped) {
-        let what = match column {
-            Column { generated: Generated::Stored | Generated::Virtual, .. } => "generated",
-            _ => continue,
-        };
-        let why = format!(
-            "its column {} is {what}, and only a server can fill it",
-            column.display_name()
-        );
-        return Err(refused(relation, &why, "drop that property for the load, or use COPY"));
+        if matches!(column.generated, Generated::Stored | Generated::Virtual) {
+            let name = column.display_name();
+            return Err(refused(relation, LoadObstacle::GeneratedColumn(name)));
+        }
     }
     Ok(())
 }
 
-fn refused(relation: &Relation, why: &str, remedy: &str) -> Error {
-    Error::refused(format!("{} cannot be loaded: {why}: {remedy}", relation.display_name()))
+fn refused(relation: &Relation, obstacle: LoadObstacle) -> Error {
+    Error::refused(Refusal::NotLoadable { relation: relation.display_name(), obstacle })
 }
 
 /// The elements of a `text[]`.
 fn texts(array: &[u8]) -> Result<Vec<String>, FormatError> {
-    let elements = pagemill_format::types::array::text_elements(array)?;
+    let elements = pagemill_types::array::text_elements(array)?;
     Ok(elements.into_iter().map(|text| String::from_utf8_lossy(&text).into_owned()).collect())
 }
 

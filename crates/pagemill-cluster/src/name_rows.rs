@@ -9,11 +9,12 @@ use std::io;
 use std::path::Path;
 
 use pagemill_format::reader::Reader;
-use pagemill_format::types::array;
 use pagemill_format::{Error as FormatError, Oid};
 use pagemill_io::{ErrorKind, Storage};
+use pagemill_types::array;
 
 use crate::database::{Database, catalog};
+use crate::directory_state::DirectoryState;
 use crate::error::{Error, Result};
 use crate::names::{
     CollationRow, GlobalRow, NameCatalog, NameRows, NameSettings, NamedRow, OperatorRow, ProcRow,
@@ -190,6 +191,14 @@ impl DatabaseSettings {
     }
 }
 
+impl DirectoryState {
+    /// The settings of the configuration files, as a server that starts reads them.
+    pub fn settings(&self) -> Settings {
+        let files = StorageFiles(self.storage());
+        Settings::of_cluster(self.path(), self.version().major(), &files)
+    }
+}
+
 /// Reads the settings of a new session.
 pub(crate) fn read_session_settings(database: &Database) -> Result<Settings> {
     let cluster = database.cluster();
@@ -288,10 +297,6 @@ impl SettingFiles for StorageFiles<'_> {
     }
 
     fn is_same(&self, one: &Path, other: &Path) -> bool {
-        // Where links lead to, which takes no reading of files.
-        match (one.canonicalize(), other.canonicalize()) {
-            (Ok(one), Ok(other)) => one == other,
-            _ => false,
-        }
+        self.0.is_same(one, other)
     }
 }

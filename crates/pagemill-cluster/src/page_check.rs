@@ -134,7 +134,7 @@ mod tests {
     use pagemill_format::{BLOCK_SIZE, Fork};
 
     use super::*;
-    use crate::transaction_log::made::Made;
+    use crate::transaction_log::synthetic::SyntheticCluster;
 
     const RELATION: &str = "base/5/16384";
 
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn damage_names_file_fork_block_and_finding() {
-        let made = Made::new(1000, 1, 1);
+        let made = SyntheticCluster::new(1000, 1, 1);
         made.write(RELATION, &[page(0), page(0)].concat());
         let cluster = made.open();
         let files = cluster.fork(&made.path(RELATION), Fork::Main).unwrap().unwrap();
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn without_checksums_in_the_cluster_none_is_verified() {
-        let made = Made::new(1000, 1, 1).without_checksums();
+        let made = SyntheticCluster::new(1000, 1, 1).without_checksums();
         made.write(RELATION, &page(0));
         let cluster = made.open();
         let files = cluster.fork(&made.path(RELATION), Fork::Main).unwrap().unwrap();
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_page_caught_half_written_is_read_again() {
-        let made = Made::new(1000, 1, 1);
+        let made = SyntheticCluster::new(1000, 1, 1);
         made.write(RELATION, &page(0));
         let cluster = made.open();
         let files = cluster.fork(&made.path(RELATION), Fork::Main).unwrap().unwrap();
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_page_that_passes_is_not_copied_and_one_that_fails_is_read_again_only_when_live() {
-        let made = Made::new(1000, 1, 1);
+        let made = SyntheticCluster::new(1000, 1, 1);
         made.write(RELATION, &page(0));
         let cluster = made.open();
         let files = cluster.fork(&made.path(RELATION), Fork::Main).unwrap().unwrap();

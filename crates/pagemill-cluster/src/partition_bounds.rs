@@ -5,8 +5,8 @@
 use std::cmp::Ordering;
 
 use pagemill_format::node_tree::{Const, Node, NodeStruct};
-use pagemill_format::types::order::ValueOrder;
 use pagemill_format::{Error as FormatError, Oid};
+use pagemill_types::order::ValueOrder;
 
 /// The bound of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,9 +10,10 @@ use pagemill_format::Oid;
 
 use crate::database::Database;
 use crate::error::{Error, Result};
-use crate::insert_rules::{Collation, Why, position};
+use crate::insert_rules::{Collation, OrderFailure, position};
 use crate::partition_bounds::PartitionBound;
 use crate::partitions::{PartitionKeyColumn, PartitionStrategy};
+use crate::refusal::{LoadObstacle, Refusal};
 use crate::relation::{ClassRow, Relation};
 
 /// How a table gives its rows to partitions.
@@ -52,25 +53,23 @@ impl Database {
     /// # Errors
     /// [`Error::Refused`] for a key that cannot be evaluated here.
     pub fn routing_key(&self, table: &Relation) -> Result<RoutingKey> {
-        let refused = |why: &str| {
-            let table = table.display_name();
-            Error::refused(format!(
-                "{table} cannot be loaded: its partition key {why}: load its partitions one by one, or use COPY"
-            ))
+        let refused = |obstacle| {
+            Error::refused(Refusal::NotLoadable { relation: table.display_name(), obstacle })
         };
         let key = self.partition_key(table.class.oid)?;
         if key.columns.iter().any(|column| column.number == 0) {
-            return Err(refused("has an expression, which only a server can evaluate"));
+            return Err(refused(LoadObstacle::PartitionExpression));
         }
         let columns = key.columns.iter().map(|column| self.routing_column(column));
-        let columns = columns.collect::<Result<_, Why>>().map_err(|why| match why {
-            Why::Reason(reason) => refused(&reason),
-            Why::Failure(error) => error,
-        })?;
+        let columns =
+            columns.collect::<Result<_, OrderFailure>>().map_err(|failure| match failure {
+                OrderFailure::Unknown(cause) => refused(LoadObstacle::PartitionKey(cause)),
+                OrderFailure::Error(error) => error,
+            })?;
         Ok(RoutingKey { columns, is_hash: key.strategy == PartitionStrategy::Hash })
     }
 
-    fn routing_column(&self, column: &PartitionKeyColumn) -> Result<RoutingColumn, Why> {
+    fn routing_column(&self, column: &PartitionKeyColumn) -> Result<RoutingColumn, OrderFailure> {
         let (operator_class, operator_class_type) = self.operator_class(column.operator_class)?;
         let collation = match column.collation {
             Oid::INVALID => None,
@@ -87,8 +86,8 @@ impl Database {
     pub fn partitions(&self, table: &Relation) -> Result<Vec<Partition>> {
         let partition = |(oid, bound): (Oid, PartitionBound)| {
             let class = self.class(oid).ok_or_else(|| {
-                let table = table.display_name();
-                Error::refused(format!("the partition {oid} of {table} has no row in pg_class"))
+                let what = format!("the partition of {}", table.display_name());
+                Error::refused(Refusal::missing_row("pg_class", what, oid))
             })?;
             Ok(Partition { class: class.clone(), bound })
         };

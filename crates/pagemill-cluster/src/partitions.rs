@@ -16,18 +16,17 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use pagemill_format::types::order::{EnumOrder, TextCollation, ValueOrder};
 use pagemill_format::{Error as FormatError, Oid};
+use pagemill_types::builtin::oid::ANYENUM;
+use pagemill_types::order::{EnumOrder, TextCollation, ValueOrder};
 
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Damage, Error, Result};
 use crate::partition_bounds::{PartitionBound, RangeDatum, RangeLimit};
+use crate::refusal::Refusal;
 use crate::relation::{ClassRow, RelationKind};
 use crate::system_table::Row;
 use crate::value_orders::text_collation;
-
-/// `anyenum`, which the operator class of enums is for.
-const ANY_ENUM: Oid = Oid(3500);
 
 /// By what rows are given to partitions (`partstrat`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +134,7 @@ impl Database {
         let Some((name, of)) = class.filter(|_| column.operator_class < FIRST_NORMAL_OID) else {
             return Ok(None);
         };
-        if of == ANY_ENUM {
+        if of == ANYENUM {
             let labels = self.enum_labels_in_order(value_type)?;
             return Ok(Some(ValueOrder::Enum(Arc::new(EnumOrder::new(labels)))));
         }
@@ -278,13 +277,15 @@ impl Database {
         match path {
             Some(Ok(path)) => Damage::in_file(path, what).into(),
             Some(Err(error)) => error,
-            None => Error::refused(what),
+            None => {
+                Error::refused(Refusal::missing_row("pg_class", "the catalog", catalog::PG_CLASS))
+            }
         }
     }
 }
 
 fn without_key(table: Oid) -> Error {
-    Error::refused(format!("pg_partitioned_table has no row for the relation with OID {table}"))
+    Error::refused(Refusal::missing_row("pg_partitioned_table", "the relation", table))
 }
 
 impl PartitionKey {
@@ -323,7 +324,7 @@ fn sort_by_bounds(
 ) -> Result<(), (Oid, FormatError)> {
     let mut places = HashMap::with_capacity(partitions.len());
     for (oid, bound) in &*partitions {
-        places.insert(*oid, Place::of(bound, orders).map_err(|error| (*oid, error))?);
+        places.insert(*oid, BoundPosition::of(bound, orders).map_err(|error| (*oid, error))?);
     }
     partitions.sort_by(|(a, _), (b, _)| match (places.get(a), places.get(b)) {
         (Some(one), Some(other)) => one.compare(other, orders).then(a.cmp(b)),
@@ -333,7 +334,7 @@ fn sort_by_bounds(
 }
 
 /// Where a partition stands among those of its table.
-enum Place {
+enum BoundPosition {
     /// By the smallest value of a list, or by the lower bound of a range.
     Values(Vec<RangeLimit>),
     /// By modulus and remainder.
@@ -343,7 +344,7 @@ enum Place {
     Default,
 }
 
-impl Place {
+impl BoundPosition {
     fn of(bound: &PartitionBound, orders: &[ValueOrder]) -> Result<Self, FormatError> {
         match bound {
             PartitionBound::Default => Ok(Self::Default),

@@ -16,6 +16,7 @@ use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Error as FormatError,
 use crate::database::{Database, catalog};
 use crate::error::{Damage, Error, Result};
 use crate::page_check::check_page;
+use crate::refusal::Refusal;
 use crate::relation::{ClassRow, RelationKind};
 
 /// Bytes of the row: `last_value`, `log_cnt`, `is_called`.
@@ -45,7 +46,7 @@ impl Database {
     /// # Errors
     /// When there is none with this OID, or its page is damaged.
     pub fn sequence(&self, oid: Oid) -> Result<Sequence> {
-        let missing = || Error::refused(format!("there is no sequence with the OID {oid}"));
+        let missing = || Error::refused(Refusal::missing_row("pg_class", "the sequence", oid));
         let class = self.class(oid).filter(|class| class.kind == RelationKind::Sequence);
         let class = class.ok_or_else(missing)?.clone();
         let files = self.cluster().main_fork(&self.base_path(&class)?)?;

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use pagemill_format::node_tree::{Const, Node};
 use pagemill_format::{Oid, PgVersion};
+use pagemill_types::builtin::oid::REGCLASS;
 
 use crate::database::{Database, catalog};
 use crate::error::Result;
@@ -17,8 +18,6 @@ use crate::relation::{Relation, RelationKind};
 
 /// `nextval(regclass)`.
 const NEXTVAL: u32 = 1574;
-/// `regclass`.
-const REGCLASS: Oid = Oid(2205);
 /// `now()`, `transaction_timestamp()` and `statement_timestamp()`: all one moment of a load.
 const NOW: [u32; 3] = [1299, 2647, 2648];
 /// `CURRENT_DATE`, `CURRENT_TIME`, `CURRENT_TIMESTAMP`, `LOCALTIME` and `LOCALTIMESTAMP` without a precision.

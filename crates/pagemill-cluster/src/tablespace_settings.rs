@@ -18,8 +18,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use pagemill_format::types::array;
 use pagemill_format::{Oid, PgVersion};
+use pagemill_types::array;
 
 use crate::database::{Database, catalog};
 use crate::error::{Error, Result};
@@ -42,7 +42,7 @@ pub struct TablespaceSettings {
     pub maintenance_io_concurrency: InUse<u32>,
     /// What the planner takes a page to cost that is read in order.
     pub seq_page_cost: InUse<f64>,
-    /// What it takes a page to cost that is read here and there.
+    /// What it takes a page to cost that is read in random order.
     pub random_page_cost: InUse<f64>,
     /// Values that a server would not have taken.
     pub problems: Vec<String>,
@@ -84,7 +84,7 @@ impl fmt::Display for SettingSource {
 }
 
 impl TablespaceSettings {
-    /// True when pages read in order cost less than pages read here and there, so that neighbours of a
+    /// True when pages read in order cost less than pages read in random order, so that neighbours of a
     /// page are worth reading with it.
     pub fn favours_neighbours(&self) -> bool {
         self.random_page_cost.value > self.seq_page_cost.value

@@ -14,9 +14,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pagemill_format::time_zone::Zone;
-use pagemill_format::types::input::datetime::ZoneLookup;
-use pagemill_io::Storage;
+use pagemill_io::HostFiles;
+use pagemill_types::input::datetime::ZoneLookup;
+use pagemill_types::time_zone::Zone;
 
 /// Where Linux systems keep compiled zone files.
 pub const SYSTEM_ZONES: &str = "/usr/share/zoneinfo";
@@ -31,16 +31,16 @@ const FILE_LIMIT: u64 = 1 << 20;
 /// The zones of one directory.
 #[derive(Debug)]
 pub struct TimeZones {
-    storage: Storage,
+    host: HostFiles,
     directory: PathBuf,
     /// By name in capitals.
     known: Mutex<HashMap<String, Arc<Zone>>>,
 }
 
 impl TimeZones {
-    /// The zones in a directory, read through `storage` when they are asked for.
-    pub fn new(storage: Storage, directory: impl Into<PathBuf>) -> Self {
-        Self { storage, directory: directory.into(), known: Mutex::default() }
+    /// The zones in a directory, read when they are asked for.
+    pub fn new(host: HostFiles, directory: impl Into<PathBuf>) -> Self {
+        Self { host, directory: directory.into(), known: Mutex::default() }
     }
 
     /// The zone that a value of the setting `TimeZone` means: a name, or hours east of Greenwich.
@@ -59,7 +59,7 @@ impl TimeZones {
             return Some(Zone::gmt());
         }
         let from_file = self.file(name.strip_prefix(':').unwrap_or(name)).and_then(|path| {
-            let bytes = self.storage.read_file(&path, FILE_LIMIT).ok()?;
+            let bytes = self.host.read_file(&path, FILE_LIMIT).ok()?;
             Zone::from_tzif(&bytes).ok()
         });
         let is_rule = !name.starts_with(':');
@@ -70,7 +70,7 @@ impl TimeZones {
     fn file(&self, name: &str) -> Option<PathBuf> {
         let mut path = self.directory.clone();
         for part in name.split('/') {
-            let mut entries = self.storage.read_dir(&path).ok()?.into_iter();
+            let mut entries = self.host.read_dir(&path).ok()?.into_iter();
             let found = entries.find_map(|entry| {
                 let entry = entry.name.into_string().ok()?;
                 let is_it = !entry.starts_with('.') && entry.eq_ignore_ascii_case(part);
@@ -125,7 +125,7 @@ mod tests {
         std::fs::write(nested.join("Bottom"), whole).unwrap();
         std::fs::write(nested.join(".hidden"), "TZif").unwrap();
         std::fs::write(directory.path().join("zone.tab"), "no zone").unwrap();
-        let zones = TimeZones::new(Storage::real(), directory.path());
+        let zones = TimeZones::new(HostFiles::real(), directory.path());
         (directory, zones)
     }
 

@@ -22,6 +22,7 @@ use crate::data_directory::Cluster;
 use crate::database::Database;
 use crate::error::{Damage, Error, Result};
 use crate::page_check::check_page;
+use crate::refusal::Refusal;
 use crate::relation::ClassRow;
 use crate::toast_index::{Continuation, IndexWalk, ToastIndex, read_checked};
 use crate::visibility::is_visible_chunk;
@@ -168,14 +169,11 @@ impl ToastReader {
 
     fn open(&self, oid: Oid) -> Result<ToastTable> {
         let class = self.database.class(oid).ok_or_else(|| {
-            let what = format!("a value points to TOAST table {oid}, which pg_class does not have");
-            Error::refused(what)
+            let what = "the TOAST table that a value points to,";
+            Error::refused(Refusal::missing_row("pg_class", what, oid))
         })?;
         let index = self.database.toast_index(oid)?.and_then(|index| self.database.class(index));
-        let index = index.ok_or_else(|| {
-            let what = format!("TOAST table {oid} has no valid index: REINDEX it in PostgreSQL");
-            Error::refused(what)
-        })?;
+        let index = index.ok_or_else(|| Error::refused(Refusal::NoToastIndex(oid)))?;
         let cluster = self.database.cluster();
         let heap = cluster.main_fork(&self.database.base_path(class)?)?;
         let files = cluster.main_fork(&self.database.base_path(index)?)?;

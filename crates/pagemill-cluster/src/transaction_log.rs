@@ -87,7 +87,7 @@ impl ClusterLog {
     /// still there tells as well as ever, so only what is missing is refused. Reading zeros there,
     /// as for what was never written, would hide rows that were committed long ago.
     fn refuse_truncated(&self, xid: TransactionId, position: SlruPosition) -> Result<()> {
-        let oldest = self.cluster.control().checkpoint.oldest_xid;
+        let oldest = self.cluster.counters().oldest_xid;
         if !xid.precedes(oldest) {
             return Ok(());
         }
@@ -104,8 +104,8 @@ impl ClusterLog {
 
     /// In a cluster that was shut down, no tuple can be of a transaction still to come.
     fn refuse_future(&self, xid: TransactionId) -> Result<()> {
-        let next = self.cluster.control().checkpoint.next_xid.xid();
-        if !self.cluster.is_clean() || xid.precedes(next) {
+        let next = self.cluster.counters().next_xid.xid();
+        if !self.cluster.is_complete() || xid.precedes(next) {
             return Ok(());
         }
         let path = self.cluster.path().join(Log::Commit.directory());
@@ -129,7 +129,7 @@ impl ClusterLog {
         let first = self.member_offset(multi)?;
         let end = self.members_end(multi)?;
         let unwritten = first == 0 || end == 0;
-        if unwritten && !self.cluster.is_clean() {
+        if unwritten && !self.cluster.is_complete() {
             // Offsets that were still in the server's memory: nobody is known to have updated.
             return Ok(None);
         }
@@ -166,13 +166,13 @@ impl ClusterLog {
 
     /// Where the members of `multi` end: where those of the next one begin.
     fn members_end(&mut self, multi: MultiXactId) -> Result<u32> {
-        let checkpoint = &self.cluster.control().checkpoint;
-        let (next, next_offset) = (checkpoint.next_multi, checkpoint.next_multi_offset);
+        let counters = self.cluster.counters();
+        let (next, next_offset) = (counters.next_multi, counters.next_multi_offset);
         let following = slru::next_multixact(multi);
         if following == next {
             return Ok(next_offset);
         }
-        if self.cluster.is_clean() && (next.0.wrapping_sub(following.0) as i32) < 0 {
+        if self.cluster.is_complete() && (next.0.wrapping_sub(following.0) as i32) < 0 {
             let path = self.cluster.path().join(Log::MultiXactOffsets.directory());
             let what = format!("multixact {multi} was never begun: the next one is {next}");
             return Err(Damage::in_file(path, what).into());
@@ -245,7 +245,7 @@ fn read_page(
     };
     let file = match cluster.storage().open(&path) {
         Ok(file) => file,
-        Err(error) if error.is_not_found() && !cluster.is_clean() => {
+        Err(error) if error.is_not_found() && !cluster.is_complete() => {
             page.fill(0);
             return Ok(());
         }
@@ -259,7 +259,7 @@ fn read_page(
     if got == BLOCK_SIZE {
         return Ok(());
     }
-    if cluster.is_clean() {
+    if cluster.is_complete() {
         return Err(missing("the file ends before this page"));
     }
     page[got..].fill(0);
@@ -268,7 +268,7 @@ fn read_page(
 
 /// A data directory with just the files that a test puts into it.
 #[cfg(test)]
-pub(crate) mod made {
+pub(crate) mod synthetic {
     use pagemill_io::Storage;
 
     use super::*;
@@ -281,12 +281,12 @@ pub(crate) mod made {
     const IN_PRODUCTION: u32 = 6;
 
     /// What becomes `pg_control` of the cluster when it is opened.
-    pub(crate) struct Made {
+    pub(crate) struct SyntheticCluster {
         dir: tempfile::TempDir,
         control: Vec<u8>,
     }
 
-    impl Made {
+    impl SyntheticCluster {
         /// A cluster shut down with these next ids: transaction, multixact, and member.
         pub(crate) fn new(next_xid: u32, next_multi: u32, next_offset: u32) -> Self {
             let dir = tempfile::tempdir().unwrap();
@@ -351,7 +351,7 @@ pub(crate) mod made {
 mod tests {
     use proptest::prelude::*;
 
-    use super::made::Made;
+    use super::synthetic::SyntheticCluster;
     use super::*;
 
     const RUNNING: u8 = 0;
@@ -401,7 +401,7 @@ mod tests {
 
     #[test]
     fn only_what_the_commit_log_calls_committed_is_so() {
-        let made = Made::new(1000, 1, 1);
+        let made = SyntheticCluster::new(1000, 1, 1);
         let known = [(100, COMMITTED), (101, ABORTED), (102, SUB_COMMITTED), (103, RUNNING)];
         made.write("pg_xact/0000", &statuses(&known));
         let mut log = made.log();
@@ -414,14 +414,14 @@ mod tests {
 
     #[test]
     fn the_ids_that_no_transaction_has_need_no_commit_log() {
-        let mut log = Made::new(1000, 1, 1).log();
+        let mut log = SyntheticCluster::new(1000, 1, 1).log();
         assert!(!committed(&mut log, 0) && committed(&mut log, 1) && committed(&mut log, 2));
         assert_eq!(updater(&mut log, 0), None);
     }
 
     #[test]
     fn a_status_is_found_in_its_segment_and_page() {
-        let made = Made::new(32_768 * 34, 1, 1);
+        let made = SyntheticCluster::new(32_768 * 34, 1, 1);
         let pages = [statuses(&[]), statuses(&[(7, COMMITTED)])].concat();
         made.write("pg_xact/0001", &pages);
         let mut log = made.log();
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn a_transaction_still_to_come_is_damage_in_a_cluster_that_was_shut_down() {
-        let made = Made::new(1000, 1, 1);
+        let made = SyntheticCluster::new(1000, 1, 1);
         made.write("pg_xact/0000", &statuses(&[(1000, COMMITTED)]));
         let error = made.log().committed(TransactionId(1000)).unwrap_err().to_string();
         assert!(error.contains("1000 was never begun: the next one is 1000"), "{error}");
@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn ids_from_before_the_wrap_round_are_of_the_past() {
-        let made = Made::new(10, 1, 1);
+        let made = SyntheticCluster::new(10, 1, 1);
         let mut file = vec![0; 31 * BLOCK_SIZE];
         file.extend(statuses(&[(u32::MAX, COMMITTED)]));
         made.write("pg_xact/0FFF", &file);
@@ -449,9 +449,10 @@ mod tests {
 
     #[test]
     fn a_log_that_is_missing_or_ends_early_is_damage_unless_the_server_was_killed() {
-        let made = Made::new(100_000, 1, 1);
+        let made = SyntheticCluster::new(100_000, 1, 1);
         let wanted = "which holds the status of transaction 40000";
-        let refusal = |made: &Made| made.log().committed(TransactionId(40_000)).unwrap_err();
+        let refusal =
+            |made: &SyntheticCluster| made.log().committed(TransactionId(40_000)).unwrap_err();
         let missing = refusal(&made).to_string();
         assert!(missing.contains("0000") && missing.contains("missing"), "{missing}");
         assert!(missing.contains(wanted), "{missing}");
@@ -466,9 +467,10 @@ mod tests {
 
     #[test]
     fn a_transaction_from_before_the_oldest_is_told_so_when_its_status_is_gone() {
-        let made = Made::new(2_000_000, 1, 1).truncated_to(1_500_000);
+        let made = SyntheticCluster::new(2_000_000, 1, 1).truncated_to(1_500_000);
         let says = ["pg_xact/0000", "missing", "40000 is older than 1500000, the oldest"];
-        let refusal = |made: &Made| made.log().committed(TransactionId(40_000)).unwrap_err();
+        let refusal =
+            |made: &SyntheticCluster| made.log().committed(TransactionId(40_000)).unwrap_err();
         let told = refusal(&made).to_string();
         assert!(says.iter().all(|part| told.contains(part)), "{told}");
         // What a server kept although it need not have still tells.
@@ -483,7 +485,7 @@ mod tests {
 
     #[test]
     fn what_a_killed_server_wrote_of_a_page_counts() {
-        let made = Made::new(1000, 1, 1).killed();
+        let made = SyntheticCluster::new(1000, 1, 1).killed();
         made.write("pg_xact/0000", &statuses(&[(100, COMMITTED), (500, COMMITTED)])[..100]);
         let mut log = made.log();
         assert!(committed(&mut log, 100) && !committed(&mut log, 500));
@@ -491,7 +493,7 @@ mod tests {
 
     #[test]
     fn the_updater_of_a_multixact_is_found_among_its_lockers() {
-        let made = Made::new(1000, 4, 7);
+        let made = SyntheticCluster::new(1000, 4, 7);
         made.write("pg_multixact/offsets/0000", &offsets(&[0, 1, 4, 6]));
         let known = [(1, SHARE, 50), (2, KEY_SHARE, 51), (3, UPDATE, 52), (4, SHARE, 53)];
         let more = [(5, KEY_SHARE, 54), (6, UPDATE, 55)];
@@ -505,7 +507,7 @@ mod tests {
     /// Member 0 does not exist: the multixact that wraps round has a place there that nobody owns.
     #[test]
     fn the_members_of_a_multixact_may_wrap_round() {
-        let made = Made::new(1000, 2, 2);
+        let made = SyntheticCluster::new(1000, 2, 2);
         made.write("pg_multixact/offsets/0000", &offsets(&[0, u32::MAX]));
         made.write("pg_multixact/members/0000", &members(&[(0, UPDATE, 0), (1, UPDATE, 51)]));
         let last = slru::multixact_member_position(u32::MAX);
@@ -517,7 +519,7 @@ mod tests {
 
     #[test]
     fn offsets_that_no_multixact_can_have_are_damage() {
-        let made = Made::new(1000, 3, 9);
+        let made = SyntheticCluster::new(1000, 3, 9);
         let refusal = |first: &[u32], multi| {
             made.write("pg_multixact/offsets/0000", &offsets(first));
             made.log().updater(MultiXactId(multi)).unwrap_err().to_string()
@@ -531,7 +533,7 @@ mod tests {
 
     #[test]
     fn a_multixact_that_a_killed_server_had_not_written_has_no_updater() {
-        let made = Made::new(1000, 9, 9).killed();
+        let made = SyntheticCluster::new(1000, 9, 9).killed();
         made.write("pg_multixact/offsets/0000", &offsets(&[0, 1, 3, 0, 5]));
         made.write("pg_multixact/members/0000", &members(&[(1, SHARE, 50), (2, UPDATE, 51)]));
         let mut log = made.log();
@@ -544,7 +546,7 @@ mod tests {
 
     #[test]
     fn the_members_of_a_multixact_may_go_on_over_pages() {
-        let made = Made::new(1000, 2, 4000);
+        let made = SyntheticCluster::new(1000, 2, 4000);
         made.write("pg_multixact/offsets/0000", &offsets(&[0, 1]));
         let file = [members(&[]), members(&[]), members(&[(3300, UPDATE, 77)])].concat();
         made.write("pg_multixact/members/0000", &file);
@@ -554,7 +556,7 @@ mod tests {
 
     #[test]
     fn a_member_of_unknown_status_is_damage_that_names_the_file() {
-        let made = Made::new(1000, 2, 2);
+        let made = SyntheticCluster::new(1000, 2, 2);
         made.write("pg_multixact/offsets/0000", &offsets(&[0, 1]));
         made.write("pg_multixact/members/0000", &members(&[(1, 9, 50)]));
         let error = made.log().updater(MultiXactId(1)).unwrap_err().to_string();
@@ -573,7 +575,7 @@ mod tests {
             ids in prop::collection::vec(0_u32..120, 20),
             next in 0_u32..120, next_offset: u32, killed: bool,
         ) {
-            let made = Made::new(next, next, next_offset);
+            let made = SyntheticCluster::new(next, next, next_offset);
             let made = if killed { made.killed() } else { made };
             let page: Vec<u8> = bytes.iter().copied().chain([0]).cycle().take(BLOCK_SIZE).collect();
             for file in ["pg_xact/0000", "pg_multixact/offsets/0000", "pg_multixact/members/0000"] {

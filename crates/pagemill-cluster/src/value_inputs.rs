@@ -13,18 +13,18 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pagemill_format::expression::Check;
 use pagemill_format::tuple::AttributeLayout;
-use pagemill_format::types::input::datetime::DateTimeContext;
-use pagemill_format::types::input::document::document_input;
-use pagemill_format::types::input::tree::{
+use pagemill_format::{Oid, PgVersion};
+use pagemill_types::builtin::BuiltinType;
+use pagemill_types::builtin::oid::MONEY;
+use pagemill_types::expression::Check;
+use pagemill_types::input::Characters;
+use pagemill_types::input::datetime::DateTimeContext;
+use pagemill_types::input::tree::{
     Canonical, CompositeInput, DomainInput, EnumInput, InputAttribute, InputContext, InputType,
     MultirangeInput, RangeInput, TypeInput,
 };
-use pagemill_format::types::input::{Characters, scalar_reader};
-use pagemill_format::types::money::MONEY_OID;
-use pagemill_format::types::output::{MAX_DEPTH, NameKind};
-use pagemill_format::{Oid, PgVersion};
+use pagemill_types::output::{MAX_DEPTH, NameKind};
 
 use crate::check_expressions::{Subject, compile};
 use crate::database::{Database, FIRST_NORMAL_OID, catalog, load_once};
@@ -35,10 +35,12 @@ use crate::input_rows::{
     read_ranges,
 };
 use crate::name_rows::{DatabaseNames, DatabaseRows, DatabaseSettings};
-pub use crate::name_search::InputNames;
 use crate::name_search::NameSearch;
+use crate::refusal::{Refusal, TypeCause};
 use crate::relation::RelationKind;
 use crate::value_types::{TypeChoices, TypeRow, UnknownTypes};
+
+pub use crate::name_search::InputNames;
 
 /// The number of UTF-8 among encodings.
 const UTF8: i32 = 6;
@@ -91,9 +93,8 @@ impl InputCatalog {
             DatabaseSettings::read(database)?;
         let rows = DatabaseRows::new(database.clone());
         let encoding = database.row().encoding;
-        let characters = Characters::of_encoding(encoding).ok_or_else(|| {
-            Error::refused(format!("the database's encoding has the unknown number {encoding}"))
-        })?;
+        let characters = Characters::of_encoding(encoding)
+            .ok_or_else(|| Error::refused(Refusal::UnknownEncoding(encoding)))?;
         Ok(Self {
             characters,
             choices: TypeChoices::new(UnknownTypes::Refuse, lc_monetary),
@@ -180,10 +181,10 @@ impl InputCatalog {
         }
         let row = self.row(oid)?;
         if depth > MAX_DEPTH {
-            return Err(self.refused(row, "contains itself"));
+            return Err(self.refused(row, TypeCause::ContainsItself));
         }
         let layout = AttributeLayout::new(row.len, row.align)
-            .map_err(|error| self.refused(row, &format!("cannot be read: {error}")))?;
+            .map_err(|error| self.refused(row, TypeCause::Layout(error)))?;
         let made = Arc::new(InputType {
             oid,
             layout,
@@ -196,15 +197,14 @@ impl InputCatalog {
     }
 
     fn row(&self, oid: Oid) -> Result<&TypeRow> {
-        self.database.types()?.row(oid).ok_or_else(|| {
-            Error::refused(format!("there is no type with the OID {oid} in pg_type"))
-        })
+        let missing = || Error::refused(Refusal::missing_row("pg_type", "the type", oid));
+        self.database.types()?.row(oid).ok_or_else(missing)
     }
 
-    fn refused(&self, row: &TypeRow, why: &str) -> Error {
+    fn refused(&self, row: &TypeRow, cause: TypeCause) -> Error {
         let name =
             self.type_name(row.oid).unwrap_or_else(|_| String::from_utf8_lossy(&row.name).into());
-        Error::refused(format!("type {name} {why}"))
+        Error::refused(Refusal::Type { name, cause })
     }
 
     /// The type's name as `format_type` prints it.
@@ -229,7 +229,7 @@ impl InputCatalog {
                 Ok(TypeInput::Array(self.build(row.element, depth + 1)?))
             }
             b'b' => self.borrowed(row),
-            _ => Err(self.refused(row, "is a pseudo-type, which no column can have")),
+            _ => Err(self.refused(row, TypeCause::Pseudo)),
         }
     }
 
@@ -243,15 +243,12 @@ impl InputCatalog {
     }
 
     fn builtin(&self, oid: Oid) -> Result<Option<TypeInput>> {
-        if oid == MONEY_OID {
+        if oid == MONEY {
             let format = self.choices.money(self.context.encoding)?;
             return Ok(Some(TypeInput::Money(Arc::new(format))));
         }
-        let scalar = || {
-            let reader = scalar_reader(self.context.version, self.characters, oid);
-            reader.map(TypeInput::Scalar)
-        };
-        Ok(named_input(oid).or_else(|| document_input(oid)).or_else(scalar))
+        let found = BuiltinType::by_oid(oid);
+        Ok(found.and_then(|one| one.input_in(self.context.version, self.characters)))
     }
 
     fn domain(&self, row: &TypeRow, depth: usize) -> Result<TypeInput> {
@@ -281,12 +278,9 @@ impl InputCatalog {
         let name = String::from_utf8_lossy(&check.name).into_owned();
         match compile(&self.database, check.tree.as_deref(), Subject::Domain) {
             Ok(expression) => Ok(Check { name, expression }),
-            Err(Error::Refused(why)) => Err(self.refused(
-                row,
-                &format!(
-                    "is a domain whose CHECK constraint {name} only a server can check ({why})"
-                ),
-            )),
+            Err(Error::Refused(cause)) => {
+                Err(self.refused(row, TypeCause::DomainCheck { constraint: name, cause }))
+            }
             Err(other) => Err(other),
         }
     }
@@ -320,17 +314,10 @@ impl InputCatalog {
             3914 => Canonical::Int4,
             3928 => Canonical::Int8,
             3915 => Canonical::Date,
-            _ => {
-                let why =
-                    "is a range with a canonical function of its own, which only a server can call";
-                return Err(self.refused(row, why));
-            }
+            _ => return Err(self.refused(row, TypeCause::CanonicalFunction)),
         };
         let order = self.database.bound_order(&of).map_err(|error| match error {
-            Error::Refused(why) => self.refused(
-                row,
-                &format!("is a range over a type whose order only a server knows ({why})"),
-            ),
+            Error::Refused(cause) => self.refused(row, TypeCause::RangeOrder(cause)),
             other => other,
         })?;
         Ok(RangeInput {
@@ -348,13 +335,13 @@ impl InputCatalog {
                 let multirange = MultirangeInput { oid: row.oid, range: range.clone() };
                 Ok(TypeInput::Multirange(Arc::new(multirange)))
             }
-            _ => Err(self.refused(row, "is a multirange over a type that is no range")),
+            _ => Err(self.refused(row, TypeCause::MultirangeOverNoRange)),
         }
     }
 
     fn range_row(&self, row: &TypeRow, key: fn(&RangeRow) -> Oid) -> Result<RangeRow> {
         let found = self.ranges()?.iter().find(|of| key(of) == row.oid);
-        found.copied().ok_or_else(|| self.refused(row, "is not in pg_range"))
+        found.copied().ok_or_else(|| self.refused(row, TypeCause::NotInPgRange))
     }
 
     fn ranges(&self) -> Result<&Vec<RangeRow>> {
@@ -378,13 +365,8 @@ impl InputCatalog {
                 self.make_ready(&input)?;
                 Ok(input)
             }
-            None if row.oid < FIRST_NORMAL_OID => {
-                Err(self.refused(row, "has no values that could be read from a text"))
-            }
-            None => {
-                let why = "cannot be read: its input function is not built in, and only a server can run it";
-                Err(self.refused(row, why))
-            }
+            None if row.oid < FIRST_NORMAL_OID => Err(self.refused(row, TypeCause::NoInput)),
+            None => Err(self.refused(row, TypeCause::Input)),
         }
     }
 
@@ -421,32 +403,12 @@ impl InputCatalog {
     }
 }
 
-/// The input of the types whose values are names.
-fn named_input(oid: Oid) -> Option<TypeInput> {
-    let kind = match oid.0 {
-        24 => NameKind::Proc,
-        2202 => NameKind::Procedure,
-        2203 => NameKind::Oper,
-        2204 => NameKind::Operator,
-        2205 => NameKind::Class,
-        2206 => NameKind::Type,
-        3734 => NameKind::Config,
-        3769 => NameKind::Dictionary,
-        4089 => NameKind::Namespace,
-        4096 => NameKind::Role,
-        4191 => NameKind::Collation,
-        1033 => return Some(TypeInput::AclItem),
-        _ => return None,
-    };
-    Some(TypeInput::Name(kind))
-}
-
 /// A refusal with the name of the column it is about.
 fn named(error: Error, column: &[u8]) -> Error {
     match error {
-        Error::Refused(why) => {
-            let column = String::from_utf8_lossy(column);
-            Error::refused(format!("column \"{column}\": {why}"))
+        Error::Refused(cause) => {
+            let column = String::from_utf8_lossy(column).into_owned();
+            Error::refused(Refusal::Column { column, cause })
         }
         other => other,
     }

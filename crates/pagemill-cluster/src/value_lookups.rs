@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use pagemill_format::types::output::{Lookups, NameKind, ValueType};
 use pagemill_format::varlena::ToastPointer;
 use pagemill_format::{Error as FormatError, Oid};
+use pagemill_types::output::{Lookups, NameKind, ValueType};
 
 use crate::database::Database;
 use crate::error::{Error, Result};

@@ -16,24 +16,22 @@ use std::sync::Arc;
 
 use pagemill_format::Oid;
 use pagemill_format::tuple::AttributeLayout;
-use pagemill_format::types::order::{
+use pagemill_sys::LocaleCollation;
+use pagemill_types::builtin::{BuiltinType, oid};
+use pagemill_types::order::{
     Collation as TextOrder, EnumOrder, InnerOrder, RecordOrder, TextCollation, ValueOrder,
 };
-use pagemill_format::types::output::MAX_DEPTH;
-use pagemill_sys::LocaleCollation;
+use pagemill_types::output::MAX_DEPTH;
 
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
 use crate::input_rows::{RangeRow, read_ranges};
 use crate::insert_rules::Collation;
+use crate::refusal::{Refusal, TypeCause};
 use crate::value_types::TypeRow;
 
 /// `default` in `pg_collation`.
 const DEFAULT_COLLATION: Oid = Oid(100);
-/// `jsonb`.
-const JSONB: Oid = Oid(3802);
-/// name, text, character(n), varchar: what a collation orders.
-const COLLATED: [Oid; 4] = [Oid(19), Oid(25), Oid(1042), Oid(1043)];
 /// `array_subscript_handler`, which true arrays have.
 const ARRAY_SUBSCRIPT_HANDLER: Oid = Oid(6179);
 /// `btree` in `pg_am`.
@@ -83,17 +81,17 @@ impl Orders<'_> {
     fn order(&self, of: Oid, collation: Option<&Collation>, depth: usize) -> Result<ValueOrder> {
         let row = self.row(of)?;
         if depth > MAX_DEPTH {
-            return Err(Error::refused(format!("type {of} contains itself")));
+            return Err(unknown(row, TypeCause::ContainsItself));
         }
         if of >= FIRST_NORMAL_OID && row.kind != b'd' && self.has_own_class(of)? {
-            return Err(unknown(row, "has an operator class of its own"));
+            return Err(unknown(row, TypeCause::OwnOperatorClass));
         }
-        if of == JSONB {
+        if of == oid::JSONB {
             let strings = self.database.collation_of(DEFAULT_COLLATION)?;
             return Ok(ValueOrder::Jsonb(collated(Some(&strings))?));
         }
-        let texts = match COLLATED.contains(&of) {
-            true if collation.is_none() => return Err(unknown(row, "is in no collation")),
+        let texts = match BuiltinType::by_oid(of).is_some_and(BuiltinType::is_collated) {
+            true if collation.is_none() => return Err(unknown(row, TypeCause::NoCollation)),
             true => collated(collation)?,
             false => TextCollation::C,
         };
@@ -129,7 +127,7 @@ impl Orders<'_> {
                 let layout = layout(self.row(row.element)?)?;
                 Ok(ValueOrder::Array(Arc::new(InnerOrder { layout, order })))
             }
-            _ => Err(unknown(row, "orders its values in a way that is not known here")),
+            _ => Err(unknown(row, TypeCause::UnknownOrder)),
         }
     }
 
@@ -178,7 +176,7 @@ impl Orders<'_> {
             false if name.ends_with("_pattern_ops") => Some(Collation::Bytes),
             false => {
                 let row = self.row(range.range)?;
-                return Err(unknown(row, &format!("is ordered by the operator class {name}")));
+                return Err(unknown(row, TypeCause::OperatorClass(name)));
             }
         };
         self.order(range.subtype, collation.as_ref(), depth)
@@ -186,7 +184,7 @@ impl Orders<'_> {
 
     fn range(&self, row: &TypeRow, key: fn(&RangeRow) -> Oid) -> Result<RangeRow> {
         let found = read_ranges(self.database)?.into_iter().find(|range| key(range) == row.oid);
-        found.ok_or_else(|| unknown(row, "is not in pg_range"))
+        found.ok_or_else(|| unknown(row, TypeCause::NotInPgRange))
     }
 
     fn collation(&self, oid: Oid) -> Result<Option<Collation>> {
@@ -222,18 +220,17 @@ impl Orders<'_> {
     }
 
     fn row(&self, oid: Oid) -> Result<&TypeRow> {
-        self.database.types()?.row(oid).ok_or_else(|| {
-            Error::refused(format!("there is no type with the OID {oid} in pg_type"))
-        })
+        let missing = || Error::refused(Refusal::missing_row("pg_type", "the type", oid));
+        self.database.types()?.row(oid).ok_or_else(missing)
     }
 }
 
 fn layout(row: &TypeRow) -> Result<AttributeLayout> {
-    AttributeLayout::new(row.len, row.align).map_err(|error| unknown(row, &error.to_string()))
+    AttributeLayout::new(row.len, row.align).map_err(|error| unknown(row, TypeCause::Layout(error)))
 }
 
-fn unknown(row: &TypeRow, why: &str) -> Error {
-    Error::refused(format!("type {} {why}", String::from_utf8_lossy(&row.name)))
+fn unknown(row: &TypeRow, cause: TypeCause) -> Error {
+    Error::refused(Refusal::Type { name: String::from_utf8_lossy(&row.name).into_owned(), cause })
 }
 
 fn collated(collation: Option<&Collation>) -> Result<TextCollation> {
@@ -242,6 +239,6 @@ fn collated(collation: Option<&Collation>) -> Result<TextCollation> {
             Some(Collation::Libc(locale)) => locale.as_str(),
             _ => "C",
         };
-        Error::refused(format!("this system does not have the locale {locale} ({error})"))
+        Error::refused(Refusal::MissingLocale { locale: locale.to_owned(), error })
     })
 }

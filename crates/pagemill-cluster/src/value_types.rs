@@ -11,17 +11,18 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pagemill_format::encoding::stored_text;
 use pagemill_format::tuple::AttributeLayout;
-use pagemill_format::types::builtin::{BuiltinType, Print};
-use pagemill_format::types::decode::Decode;
-use pagemill_format::types::money::MoneyFormat;
-use pagemill_format::types::output::{CompositeAttribute, MAX_DEPTH, TypeOutput, ValueType};
 use pagemill_format::{Error as FormatError, Oid};
+use pagemill_types::builtin::{BuiltinType, Print};
+use pagemill_types::decode::Decode;
+use pagemill_types::encoding::stored_text;
+use pagemill_types::money::MoneyFormat;
+use pagemill_types::output::{CompositeAttribute, MAX_DEPTH, TypeOutput, ValueType};
 
 use crate::column::Column;
 use crate::database::{Database, FIRST_NORMAL_OID, catalog};
 use crate::error::{Error, Result};
+use crate::refusal::{MoneyCause, OutputCause, Refusal, TypeCause};
 use crate::relation::{RelationKind, printable};
 use crate::system_table::Row;
 
@@ -164,17 +165,12 @@ impl TypeChoices {
     /// as its environment says: the C locale's way is the one all agree on.
     pub(crate) fn money(&self, encoding: i32) -> Result<MoneyFormat> {
         let locale = self.lc_monetary.as_deref().unwrap_or("C");
-        let refused = |reason: &str| {
-            Error::refused(format!(
-                "lc_monetary is {locale:?}, {reason}; name another locale with --lc-monetary, \
-                 such as C"
-            ))
-        };
-        let format = MoneyFormat::for_locale(locale)
-            .ok_or_else(|| refused("whose way to print money is not known"))?;
+        let refused = |cause| Error::refused(Refusal::Money { locale: locale.to_owned(), cause });
+        let format =
+            MoneyFormat::for_locale(locale).ok_or_else(|| refused(MoneyCause::UnknownLocale))?;
         format
             .converted(|text| stored_text(encoding, text))
-            .ok_or_else(|| refused("whose currency the encoding of the database does not have"))
+            .ok_or_else(|| refused(MoneyCause::NotInEncoding))
     }
 }
 
@@ -332,7 +328,7 @@ pub(crate) fn internal_functions(
 }
 
 /// What is known of an output function that is not built in: the library whose code it is.
-fn output_code(database: &Database, function: Oid) -> Result<String> {
+fn output_code(database: &Database, function: Oid) -> Result<OutputCause> {
     let mut found = None;
     database.scan(catalog::PG_PROC, &["oid", "proname", "probin"], |row| {
         if row.oid(0)? == function {
@@ -341,13 +337,12 @@ fn output_code(database: &Database, function: Oid) -> Result<String> {
         Ok(())
     })?;
     Ok(match found {
-        Some((name, Some(library))) => format!(
-            "its output function {} is code of the library {}",
-            printable(&name),
-            printable(&library)
-        ),
-        Some((name, None)) => format!("its output function {} is not built in", printable(&name)),
-        None => format!("its output function {function} is missing in pg_proc"),
+        Some((name, Some(library))) => OutputCause::Library {
+            function: printable(&name).to_string(),
+            library: printable(&library).to_string(),
+        },
+        Some((name, None)) => OutputCause::NotBuiltIn(printable(&name).to_string()),
+        None => OutputCause::Missing(function),
     })
 }
 
@@ -361,18 +356,21 @@ impl Builder<'_> {
     fn build(&self, oid: Oid, depth: usize) -> Result<ValueType> {
         let row = self.row(oid)?;
         if depth > MAX_DEPTH {
-            return Err(Error::refused(format!("type {} contains itself", self.name(row))));
+            return Err(self.refused(row, TypeCause::ContainsItself));
         }
         let layout = AttributeLayout::new(row.len, row.align)
-            .map_err(|error| Error::refused(format!("type {}: {error}", self.name(row))))?;
+            .map_err(|error| self.refused(row, TypeCause::Layout(error)))?;
         let (output, decode) = self.output(row, depth)?;
         Ok(ValueType { oid, layout, delimiter: row.delimiter, output, decode })
     }
 
     fn row(&self, oid: Oid) -> Result<&TypeRow> {
-        self.types.rows.get(&oid).ok_or_else(|| {
-            Error::refused(format!("there is no type with the OID {oid} in pg_type"))
-        })
+        let missing = || Error::refused(Refusal::missing_row("pg_type", "the type", oid));
+        self.types.rows.get(&oid).ok_or_else(missing)
+    }
+
+    fn refused(&self, row: &TypeRow, cause: TypeCause) -> Error {
+        Error::refused(Refusal::Type { name: self.name(row), cause })
     }
 
     fn name(&self, row: &TypeRow) -> String {
@@ -401,7 +399,7 @@ impl Builder<'_> {
                 Some(subtype) if row.kind == b'r' => TypeOutput::Range(below(subtype)?),
                 Some(subtype) => TypeOutput::Multirange(below(subtype)?),
                 None => {
-                    return Err(Error::refused(format!("{} is not in pg_range", self.name(row))));
+                    return Err(self.refused(row, TypeCause::NotInPgRange));
                 }
             },
             _ if row.output == ARRAY_OUT && row.element.is_valid() => {
@@ -455,11 +453,10 @@ impl Builder<'_> {
         match (output, self.choices.unknown) {
             (Some(output), _) => Ok(output),
             (None, UnknownTypes::Hex) => Ok((TypeOutput::Hex, Decode::Other)),
-            (None, UnknownTypes::Refuse) => Err(Error::refused(format!(
-                "type {} cannot be printed: {}",
-                self.name(row),
-                output_code(self.database, row.output)?
-            ))),
+            (None, UnknownTypes::Refuse) => {
+                let cause = TypeCause::Output(output_code(self.database, row.output)?);
+                Err(self.refused(row, cause))
+            }
         }
     }
 }
@@ -481,10 +478,10 @@ mod tests {
     }
 
     #[test]
-    fn money_of_an_unknown_locale_is_refused_with_the_remedy() {
+    fn money_of_an_unknown_locale_is_refused_with_its_name() {
         let unknown = choices(Some("xx_XX"));
         let error = unknown.money(UTF8).unwrap_err().to_string();
-        assert!(error.contains("\"xx_XX\"") && error.contains("--lc-monetary"), "{error}");
+        assert!(error.contains("\"xx_XX\"") && error.starts_with("lc_monetary is"), "{error}");
         assert!(unknown.with_lc_monetary("de_DE".into()).money(UTF8).is_ok());
     }
 
@@ -493,6 +490,6 @@ mod tests {
         let euros = choices(Some("de_DE.UTF-8"));
         assert!(euros.money(UTF8).is_ok());
         let error = euros.money(8).unwrap_err().to_string();
-        assert!(error.contains("currency") && error.contains("--lc-monetary"), "{error}");
+        assert!(error.contains("currency") && error.starts_with("lc_monetary is"), "{error}");
     }
 }

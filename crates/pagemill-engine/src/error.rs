@@ -1,10 +1,11 @@
 //! The one error of this crate: what the operations refuse by themselves, and what the crates
 //! below report, passed on unchanged.
 
-use crate::copy_format::CopyOptionError;
-use crate::copy_input::CopyError;
+use crate::copy::CopyOptionError;
+use crate::copy::from::CopyError;
 use crate::encoding::EncodingError;
 use crate::pattern::PatternError;
+use crate::refusal::{Misuse, Refusal};
 
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -62,9 +63,22 @@ pub enum Error {
     /// An encoding that is not known, or text that it does not have.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
+    /// What was asked for exists and cannot be done.
+    #[error(transparent)]
+    Refused(Box<Refusal>),
     /// The request cannot be what was meant.
-    #[error("{0}")]
-    Usage(String),
+    #[error(transparent)]
+    Usage(#[from] Misuse),
+    /// What was written, and read back, is not what it is a copy of.
+    #[error("{}: offset {offset}: is not what {} has there", copy.display(), original.display())]
+    Differs {
+        /// The file that was written.
+        copy: std::path::PathBuf,
+        /// The file it is a copy of.
+        original: std::path::PathBuf,
+        /// The first byte that differs.
+        offset: u64,
+    },
     /// A value that is damaged.
     #[error("{0}")]
     Value(String),
@@ -76,12 +90,23 @@ pub enum Error {
     Worker,
     /// The system lets this process start no more threads.
     #[error(
-        "a thread cannot be started: {0}: use fewer jobs (-j), or raise the limit of processes (ulimit -u)"
+        "a thread cannot be started: {0}: raise the limit of processes (ulimit -u), or use fewer threads"
     )]
     Threads(std::io::Error),
 }
 
+impl From<pagemill_format::Error> for Error {
+    fn from(error: pagemill_format::Error) -> Self {
+        Self::Cluster(error.into())
+    }
+}
+
 impl Error {
+    /// An [`Error::Refused`].
+    pub fn refused(cause: impl Into<Refusal>) -> Self {
+        Self::Refused(Box::new(cause.into()))
+    }
+
     /// True when the request was wrong, and not the data or the system.
     pub fn is_usage(&self) -> bool {
         match self {
@@ -89,7 +114,7 @@ impl Error {
             Self::Encoding(error) => error.is_usage(),
             Self::Cluster(error) => error.is_usage(),
             Self::Output(_) | Self::Input(_) | Self::Copy(_) | Self::Decompression { .. } => false,
-            Self::DuplicateKey { .. } => false,
+            Self::DuplicateKey { .. } | Self::Refused(_) | Self::Differs { .. } => false,
             Self::TooManyRejected { .. }
             | Self::Value(_)
             | Self::Cancelled

@@ -16,7 +16,7 @@ use pagemill_cluster::{ClusterLog, ValueCatalog};
 use pagemill_format::tuple::HeapTuple;
 use pagemill_io::ByteSink;
 
-use crate::copy_format::{CopyFormat, CopyOptions};
+use crate::copy::to::{CopyFormat, CopyOptions};
 use crate::damage::{DamageLog, OnDamage, ValueDamage, value_damage};
 use crate::encoding::Transcoder;
 use crate::error::{Error, Result};

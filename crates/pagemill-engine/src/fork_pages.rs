@@ -128,9 +128,7 @@ impl ForkPages {
             found => {
                 let mut page = Box::new([0; BLOCK_SIZE]);
                 self.files.read_block(block, &mut page)?;
-                let Some((slot, _)) = found else {
-                    return Err(ClusterError::refused(format!("no room for block {block}")));
-                };
+                let (slot, _) = found.expect("a round that begins has room"); // infallible: it was wanted first
                 self.pages.as_chunks_mut().0[slot] = *page;
                 self.checked[slot] = false;
                 Ok(slot)

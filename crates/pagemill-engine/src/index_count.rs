@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use pagemill_cluster::hot_chain::{PageSight, Sight, visible_member};
+use pagemill_cluster::hot_chain::{ChainVisibility, PageVisibility, visible_member};
 use pagemill_cluster::page_check::{check_or_read_again, check_page};
 use pagemill_cluster::{Cluster, ClusterLog};
 use pagemill_format::page::Page;
@@ -24,7 +24,7 @@ use crate::page_scan::BlockLocation;
 use crate::progress::Progress;
 
 /// Memory of a slot: what is seen on a page, and what finds it.
-const SLOT_BYTES: usize = size_of::<PageSight>() + 16;
+const SLOT_BYTES: usize = size_of::<PageVisibility>() + 16;
 
 /// The heap as the entries of an index see it.
 pub(crate) struct HeapSights<'a> {
@@ -32,7 +32,7 @@ pub(crate) struct HeapSights<'a> {
     files: &'a ForkFiles,
     log: ClusterLog,
     slots: Slots,
-    sights: Vec<PageSight>,
+    sights: Vec<PageVisibility>,
     reading: ReadStreamOptions,
     progress: &'a Progress,
     /// Blocks whose damage was reported.
@@ -49,7 +49,7 @@ impl<'a> HeapSights<'a> {
         progress: &'a Progress,
     ) -> Self {
         let slots = Slots::new(files.blocks(), bytes / SLOT_BYTES);
-        let sights = vec![PageSight::LOST; slots.count()];
+        let sights = vec![PageVisibility::LOST; slots.count()];
         let log = ClusterLog::new(cluster.clone());
         let reported = HashSet::new();
         Self { cluster, files, log, slots, sights, reading, progress, reported }
@@ -74,9 +74,9 @@ impl<'a> HeapSights<'a> {
             self.read_wanted(scan);
             for entry in scan.batch().entries() {
                 rows += match self.look(entry.tid) {
-                    Sight::Row => 1,
-                    Sight::Nothing => 0,
-                    Sight::Fault => self.look_closer(entry.tid, damage)?,
+                    ChainVisibility::Row => 1,
+                    ChainVisibility::Nothing => 0,
+                    ChainVisibility::Fault => self.look_closer(entry.tid, damage)?,
                 };
             }
         }
@@ -93,10 +93,10 @@ impl<'a> HeapSights<'a> {
     }
 
     #[inline]
-    fn look(&self, tid: Tid) -> Sight {
+    fn look(&self, tid: Tid) -> ChainVisibility {
         match self.slots.find(tid.block) {
             Some((slot, SlotState::Read)) => self.sights[slot].at(tid.line_pointer),
-            _ => Sight::Fault,
+            _ => ChainVisibility::Fault,
         }
     }
 
@@ -129,10 +129,10 @@ fn sight(
     block: BlockNumber,
     bytes: &BlockBytes,
     log: &mut ClusterLog,
-) -> PageSight {
+) -> PageVisibility {
     let mut again = None;
     match check_or_read_again(cluster, files, block, bytes, None, &mut again) {
-        Ok(bytes) => PageSight::of(Page::new(bytes), block, log),
-        Err(_) => PageSight::LOST,
+        Ok(bytes) => PageVisibility::of(Page::new(bytes), block, log),
+        Err(_) => PageVisibility::LOST,
     }
 }

@@ -27,7 +27,7 @@ use crate::row_writer::{PrintedColumn, RowWriter, ValueFault};
 const GROUP: usize = 64;
 
 /// What an entry leads to.
-type Found<'p> = Result<Option<Member<'p>>, (u16, TupleFault)>;
+type EntryRow<'p> = Result<Option<Member<'p>>, (u16, TupleFault)>;
 
 /// The columns that are printed as the index has them; `None` when one of them is not in it, or not
 /// as itself.
@@ -147,7 +147,7 @@ impl<'a> IndexExport<'a> {
         damage: &mut DamageLog,
     ) -> Result<()> {
         let Self { heap, log, columns, writer, buffer, rows, .. } = self;
-        let mut found: [Found<'_>; GROUP] = [const { Ok(None) }; GROUP];
+        let mut found: [EntryRow<'_>; GROUP] = [const { Ok(None) }; GROUP];
         for (found, Entry { tid, key }) in found.iter_mut().zip(group) {
             if let Some(bytes) = heap.held(tid.block).filter(|_| key.is_none()) {
                 *found = visible_member(Page::new(bytes), tid.block, tid.line_pointer, log);

@@ -26,6 +26,7 @@ use crate::index_export::{IndexExport, index_columns};
 use crate::index_scan::{IndexOnly, IndexScan};
 use crate::pattern::Pattern;
 use crate::progress::Progress;
+use crate::refusal::{Misuse, OrderCause, OrderChoices, OrderRefusal};
 use crate::row_source::RowSource;
 use crate::scan_plan::ScanOptions;
 use crate::table::{Table, device_settings, fork_with_rows};
@@ -146,8 +147,7 @@ impl<'a> Search<'a> {
         let pattern = Pattern::parse(text)?;
         pattern.check_database(&String::from_utf8_lossy(&self.database.row().name))?;
         let Some((schema, name)) = pattern.is_literal() else {
-            let reason = format!("{text:?} is a pattern: name one index to order by");
-            return Err(Error::Usage(reason));
+            return Err(Misuse::NotOneIndex(text.to_owned()).into());
         };
         let own_schema = readable_name(self.database.row().encoding, &self.table.schema);
         let schema = schema.unwrap_or(&own_schema);
@@ -166,42 +166,31 @@ impl<'a> Search<'a> {
     /// The index's row, if all rows of the table can be had through it.
     fn usable(&self, class: &ClassRow) -> Result<IndexRow> {
         let (name, table) = (self.readable(class), self.table.display_name());
-        let refuse = |reason: String| -> Error { ClusterError::refused(reason).into() };
-        let choices = || self.choices();
+        let refuse = |cause| -> Result<IndexRow> {
+            Err(Error::refused(OrderRefusal { cause, choices: self.choices()? }))
+        };
         let row = match class.kind {
             RelationKind::Index | RelationKind::PartitionedIndex => {
                 self.database.index(class.oid)?
             }
-            kind => {
-                let kind = kind.name();
-                return Err(refuse(format!("{name} is a {kind} and no index: {}", choices()?)));
-            }
+            kind => return refuse(OrderCause::NotAnIndex { name, kind }),
         };
         let Some(row) = row else {
-            return Err(refuse(format!("pg_index has no row for {name}: {}", choices()?)));
+            return refuse(OrderCause::NoRow(name));
         };
         if row.table != self.table.class.oid {
             let other = self.database.class(row.table).map(|class| self.readable(class));
             let other = other.unwrap_or_else(|| "another table".into());
-            let reason = format!("{name} is an index of {other}, not of {table}: {}", choices()?);
-            return Err(refuse(reason));
+            return refuse(OrderCause::OfAnotherTable { name, other, table });
         }
         if !self.database.is_btree(class)? {
-            let reason = format!("{name} is not a B-tree and has no order: {}", choices()?);
-            return Err(refuse(reason));
+            return refuse(OrderCause::NotABtree(name));
         }
         if !row.is_usable() {
-            return Err(refuse(format!(
-                "{name} is an invalid index, left by a CREATE INDEX CONCURRENTLY or a DROP INDEX \
-                 CONCURRENTLY that did not end, and may lack entries: run REINDEX on it, or {}",
-                choices()?
-            )));
+            return refuse(OrderCause::Invalid(name));
         }
         if !row.is_complete() {
-            return Err(refuse(format!(
-                "{name} is a partial index, the rows that its WHERE leaves out would be missing: {}",
-                choices()?
-            )));
+            return refuse(OrderCause::Partial(name));
         }
         Ok(row)
     }
@@ -210,24 +199,21 @@ impl<'a> Search<'a> {
     fn missing(&self, text: &str, name: &str) -> Result<Error> {
         let good = self.good_indexes(self.table)?;
         let near = nearest(name, good.iter().map(String::as_str), 3);
-        let remedy = match near.is_empty() {
+        let choices = match near.is_empty() {
             true => self.choices()?,
-            false => format!("did you mean {}?", near.join(" or ")),
+            false => OrderChoices::Near(near.into_iter().map(str::to_owned).collect()),
         };
-        let table = self.table.display_name();
-        let reason = format!("index {text} of {table} does not exist: {remedy}");
-        Ok(ClusterError::refused(reason).into())
+        let (index, table) = (text.to_owned(), self.table.display_name());
+        Ok(Error::refused(OrderRefusal { cause: OrderCause::Missing { index, table }, choices }))
     }
 
     /// The indexes that would do, as a remedy.
-    fn choices(&self) -> Result<String> {
-        let good = self.good_indexes(self.table)?;
+    fn choices(&self) -> Result<OrderChoices> {
+        let indexes = self.good_indexes(self.table)?;
         let table = self.table.display_name();
-        Ok(match good.len() {
-            0 => format!(
-                "{table} has no B-tree index that has all its rows, so leave out --order-by"
-            ),
-            _ => format!("the indexes {table} can be ordered by: {}", listed(&good)),
+        Ok(match indexes.is_empty() {
+            true => OrderChoices::NoIndex(table),
+            false => OrderChoices::Indexes { table, indexes },
         })
     }
 
@@ -245,31 +231,19 @@ impl<'a> Search<'a> {
 
     #[cold]
     fn partitioned(&self, partitions: &[Relation]) -> Result<Error> {
-        let mut remedies = Vec::new();
+        let mut found = Vec::new();
         for partition in partitions.iter().take(LISTED) {
             if let Some(index) = self.good_indexes(partition)?.first() {
-                remedies.push(format!("-t {} --order-by {index}", partition.display_name()));
+                found.push((partition.display_name(), index.clone()));
             }
         }
-        let table = self.table.display_name();
-        let remedy = match remedies.is_empty() {
-            true => "no partition has a B-tree index, so leave out --order-by".to_owned(),
-            false => format!("order one partition by its own: {}", remedies.join(", ")),
+        let choices = match found.is_empty() {
+            true => OrderChoices::NoPartition,
+            false => OrderChoices::Partitions(found),
         };
-        let reason = format!(
-            "{table} is partitioned, and an index of it is only a name for those of its \
-             partitions: {remedy}"
-        );
-        Ok(ClusterError::refused(reason).into())
+        let cause = OrderCause::Partitioned(self.table.display_name());
+        Ok(Error::refused(OrderRefusal { cause, choices }))
     }
-}
-
-fn listed(names: &[String]) -> String {
-    let mut text = names.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > LISTED {
-        text += &format!(" and {} more", names.len() - LISTED);
-    }
-    text
 }
 
 impl RowSource<'_> {

@@ -9,7 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pagemill_cluster::data_directory::{read_control, read_version};
+use pagemill_cluster::directory_state::{read_control, read_version};
 use pagemill_cluster::page_check::check_or_read_again;
 use pagemill_cluster::visibility::{deleter_committed, inserter_committed};
 use pagemill_cluster::{
@@ -20,12 +20,12 @@ use pagemill_format::checksum::page_checksum;
 use pagemill_format::control::ControlFile;
 use pagemill_format::page::{LinePointer, LinePointerState, Page, PageHeader};
 use pagemill_format::tuple::HeapTuple;
-use pagemill_format::types::output::{Lookups, NameKind};
 use pagemill_format::{
     BLOCK_SIZE, BlockBytes, BlockNumber, Error as FormatError, ErrorKind as FormatErrorKind, Fork,
     Oid,
 };
 use pagemill_io::{ForkFiles, Storage};
+use pagemill_types::output::{Lookups, NameKind};
 
 use crate::encoding::readable_name;
 use crate::error::{Error, Result};
@@ -126,9 +126,9 @@ fn name_error(error: FormatError) -> Error {
     match error.into_kind() {
         FormatErrorKind::Lookup(source) => match source.downcast::<ClusterError>() {
             Ok(error) => Error::Cluster(*error),
-            Err(source) => ClusterError::refused(source.to_string()).into(),
+            Err(source) => Error::Value(source.to_string()),
         },
-        own => ClusterError::refused(own.to_string()).into(),
+        own => Error::Value(own.to_string()),
     }
 }
 

@@ -109,7 +109,9 @@ fn directory_bytes(storage: &Storage, directory: &Path) -> Result<u64> {
         Err(error) => return Err(ClusterError::from(error).into()),
     };
     for entry in entries {
-        match storage.metadata(&directory.join(entry.name)) {
+        let found =
+            entry.metadata.map_or_else(|| storage.metadata(&directory.join(entry.name)), Ok);
+        match found {
             Ok(found) if !found.is_dir => bytes = bytes.saturating_add(found.len),
             Ok(_) => {}
             Err(error) if error.is_not_found() => {}

@@ -8,17 +8,16 @@
 
 use pagemill_cluster::{Column, Generated, Relation, ValueCatalog, ValueLookups};
 use pagemill_format::tuple::{HeapTuple, Span, TupleData, TupleLayout};
-use pagemill_format::types::output::{TypeOutput, ValueWriter};
-use pagemill_format::types::{ScalarWriter, integer};
 use pagemill_format::varlena::Varlena;
 use pagemill_format::{Error as FormatError, Oid};
+use pagemill_types::builtin::oid::INT4;
+use pagemill_types::output::{TypeOutput, ValueWriter};
+use pagemill_types::{ScalarWriter, integer};
 
-use crate::copy_format::CopyFormat;
+use crate::copy::to::CopyFormat;
 use crate::encoding::{Transcoder, readable_name, utf8_name};
 use crate::error::{Error, Result};
-
-/// `int4` in `pg_type`.
-const INT4: Oid = Oid(23);
+use crate::refusal::Refusal;
 
 /// A scratch buffer that grew beyond this for one large value is given back.
 const KEPT_SCRATCH_BYTES: usize = 1 << 20;
@@ -60,29 +59,22 @@ pub(crate) fn printed_columns(
             names.iter().map(|name| position_of(relation, encoding, name)).collect::<Result<_>>()?
         }
     };
-    let (mut columns, mut reasons) = (Vec::new(), Vec::new());
+    let (mut columns, mut unprintable) = (Vec::new(), Vec::new());
     for position in positions {
         match printed_column(catalog, relation, position) {
             Ok(column) => columns.push(column),
             Err(pagemill_cluster::Error::Refused(reason)) => {
-                let name = relation.columns[position].display_name();
-                reasons.push(format!("column {name}: {reason}"));
+                unprintable.push((relation.columns[position].display_name(), *reason));
             }
             Err(error) => return Err(error.into()),
         }
     }
-    if reasons.is_empty() { Ok(columns) } else { Err(unprintable(relation, &reasons)) }
-}
-
-/// All columns that cannot be printed are named at once, so that one look tells what to leave out.
-#[cold]
-fn unprintable(relation: &Relation, reasons: &[String]) -> Error {
-    let reason = format!(
-        "{}: {}; leave such columns out with --columns, or print their bytes with --unknown-types hex",
-        relation.display_name(),
-        reasons.join("; ")
-    );
-    pagemill_cluster::Error::refused(reason).into()
+    if unprintable.is_empty() {
+        return Ok(columns);
+    }
+    // All of them are named at once, so that one look shows what to leave out.
+    let relation = relation.display_name();
+    Err(Error::refused(Refusal::Unprintable { relation, columns: unprintable }))
 }
 
 fn all_columns(columns: &[Column]) -> Vec<usize> {
@@ -103,12 +95,8 @@ fn position_of(relation: &Relation, encoding: i32, name: &[u8]) -> Result<usize>
         return Err(pagemill_cluster::Error::NotFound { what, near }.into());
     };
     if column.generated == Generated::Virtual {
-        return Err(pagemill_cluster::Error::refused(format!(
-            "column {} of {} is computed when it is read; no values of it are stored",
-            column.display_name(),
-            relation.display_name()
-        ))
-        .into());
+        let (column, relation) = (column.display_name(), relation.display_name());
+        return Err(Error::refused(Refusal::VirtualColumn { column, relation }));
     }
     Ok(position)
 }
@@ -132,7 +120,7 @@ fn printed_column(
 
 /// How a column's values get from the tuple into the output, the shorter ways first.
 #[derive(Clone, Copy)]
-enum Way {
+enum ColumnWriter {
     /// `int4`, with nothing to escape, together with the byte that follows it.
     Int4(u8),
     /// Of fixed length, printed by a function of the bytes, with nothing to escape: integers, dates.
@@ -145,7 +133,7 @@ enum Way {
     Checked,
 }
 
-impl Way {
+impl ColumnWriter {
     fn of(column: &PrintedColumn, plain_is_safe: bool, end: u8) -> Self {
         match (&column.output, column.len) {
             (TypeOutput::Scalar { .. }, 4) if plain_is_safe && column.type_oid == INT4 => {
@@ -171,11 +159,12 @@ struct IntegerRow {
 }
 
 impl IntegerRow {
-    fn of(layout: &TupleLayout, columns: &[PrintedColumn], ways: &[Way]) -> Option<Self> {
+    fn of(layout: &TupleLayout, columns: &[PrintedColumn], ways: &[ColumnWriter]) -> Option<Self> {
         let mut fields = Vec::new();
         let mut len = 0;
         for (column, way) in columns.iter().zip(ways) {
-            let (Way::Int4(end), Some(span)) = (way, layout.fixed_span(column.position)) else {
+            let (ColumnWriter::Int4(end), Some(span)) = (way, layout.fixed_span(column.position))
+            else {
                 return None;
             };
             fields.push((span.start, *end));
@@ -202,7 +191,7 @@ pub(crate) struct RowWriter<'a> {
     relation: &'a Relation,
     columns: &'a [PrintedColumn],
     /// The way each printed column goes.
-    ways: Vec<Way>,
+    ways: Vec<ColumnWriter>,
     integers: Option<IntegerRow>,
     copy: &'a CopyFormat,
     transcoder: Option<&'a Transcoder>,
@@ -221,8 +210,8 @@ impl<'a> RowWriter<'a> {
         transcoder: Option<&'a Transcoder>,
     ) -> Self {
         let end = |i| if i + 1 < columns.len() { copy.delimiter() } else { b'\n' };
-        let way = |(i, column)| Way::of(column, copy.plain_is_safe(i), end(i));
-        let ways: Vec<Way> = (0..).zip(columns).map(way).collect();
+        let way = |(i, column)| ColumnWriter::of(column, copy.plain_is_safe(i), end(i));
+        let ways: Vec<ColumnWriter> = (0..).zip(columns).map(way).collect();
         let integers = IntegerRow::of(&relation.layout, columns, &ways);
         let depth = columns.iter().map(|c| c.position + 1).max().unwrap_or(0);
         Self {
@@ -319,13 +308,13 @@ impl<'a> RowWriter<'a> {
         out: &mut Vec<u8>,
     ) -> pagemill_format::Result<()> {
         match self.ways[index] {
-            Way::Int4(end) => return integer::write_int4_then(raw, end, out),
-            Way::Direct(write) => write(raw, out)?,
-            Way::Text => self.write_text(index, raw, out)?,
-            Way::Untouched => {
+            ColumnWriter::Int4(end) => return integer::write_int4_then(raw, end, out),
+            ColumnWriter::Direct(write) => write(raw, out)?,
+            ColumnWriter::Text => self.write_text(index, raw, out)?,
+            ColumnWriter::Untouched => {
                 ValueWriter::new(&mut self.lookups).write(&column.output, column.len, raw, out)?;
             }
-            Way::Checked => {
+            ColumnWriter::Checked => {
                 let start = out.len();
                 ValueWriter::new(&mut self.lookups).write(&column.output, column.len, raw, out)?;
                 self.copy.finish_field(index, start, out);

@@ -11,7 +11,8 @@ use pagemill_format::BlockNumber;
 use pagemill_io::ForkFiles;
 use pagemill_stream::{ReadStreamOptions, ScanOrder};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::refusal::Misuse;
 use crate::table::{Shares, Table};
 
 /// How to scan.
@@ -94,12 +95,8 @@ pub(crate) fn check_start(name: &str, files: &ForkFiles, order: ScanOrder) -> Re
     let blocks = files.blocks();
     match order.start {
         Some(BlockNumber(start)) if start > 0 && start >= blocks => {
-            let last = match blocks.checked_sub(1) {
-                Some(last) => format!("its last block is {last}"),
-                None => "it has no blocks".into(),
-            };
-            let reason = format!("a scan of {name} cannot begin with block {start}: {last}");
-            Err(Error::Usage(reason))
+            let (relation, start) = (name.to_owned(), BlockNumber(start));
+            Err(Misuse::StartPastEnd { relation, start, blocks }.into())
         }
         _ => Ok(()),
     }

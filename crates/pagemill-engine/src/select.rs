@@ -23,6 +23,7 @@ use pagemill_format::Oid;
 use crate::encoding::{readable_name, utf8_name};
 use crate::error::{Error, Result};
 use crate::pattern::{Pattern, SchemaPattern};
+use crate::refusal::Misuse;
 
 /// Most names suggested for one that was not found.
 const SUGGESTIONS: usize = 3;
@@ -136,7 +137,7 @@ impl Patterns {
         }
         chosen.retain(|_, class| !self.excluded_tables.iter().any(|p| names.matches(p, class)));
         if chosen.is_empty() {
-            return Err(Error::Usage("no matching tables were found".into()));
+            return Err(Misuse::NoTables.into());
         }
         let chosen = chosen.into_values().map(|class| Selected::new(database, class));
         let mut all = chosen.collect::<Result<Vec<_>>>()?;
@@ -179,8 +180,7 @@ pub fn find_one(database: &Database, text: &str) -> Result<Selected> {
     let pattern = Pattern::parse(text)?;
     pattern.check_database(&String::from_utf8_lossy(&database.row().name))?;
     if pattern.is_literal().is_none() {
-        let reason = format!("{text:?} is a pattern: name one relation here");
-        return Err(Error::Usage(reason));
+        return Err(Misuse::NotOneRelation(text.to_owned()).into());
     }
     let names = Names::read(database, has_own_rows)?;
     let found = names.of_pattern(&pattern)?.into_iter().next();
@@ -249,7 +249,7 @@ impl<'a> Names<'a> {
         match literal {
             _ if !found.is_empty() => Ok(found),
             Some((schema, name)) => Err(self.missing(pattern, schema, name)),
-            None => Err(Error::Usage(format!("no table matches {:?}", pattern.as_str()))),
+            None => Err(Misuse::NoTableMatches(pattern.as_str().to_owned()).into()),
         }
     }
 
@@ -280,7 +280,7 @@ impl<'a> Names<'a> {
             return Ok(());
         }
         let Some(literal) = pattern.is_literal() else {
-            return Err(Error::Usage(format!("no schema matches {:?}", pattern.as_str())));
+            return Err(Misuse::NoSchemaMatches(pattern.as_str().to_owned()).into());
         };
         let near = nearest(literal, names.iter().map(|name| &**name), SUGGESTIONS);
         let near = near.into_iter().map(str::to_owned).collect();

@@ -8,18 +8,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pagemill_cluster::lost_tail::{may_have_lost_its_tail, witness_in_maps};
-use pagemill_cluster::{
-    ClassRow, Cluster, Damage, Database, Error as ClusterError, Persistence, Relation, RelationKind,
-};
+use pagemill_cluster::{ClassRow, Cluster, Damage, Database, Persistence, Relation, RelationKind};
 use pagemill_format::{BlockNumber, Fork};
 use pagemill_io::{DEFAULT_EFFECTIVE_IO_CONCURRENCY, ForkFiles};
 use pagemill_stream::{ReadStreamOptions, ScanOrder};
 
 use crate::count::count;
 use crate::damage::{DamageLog, OnDamage, file_damage};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::list::tablespace_of;
 use crate::progress::Progress;
+use crate::refusal::{Refusal, UnreadableCause};
 use crate::scan_plan::ScanOptions;
 
 /// A table ready to be scanned.
@@ -188,30 +187,19 @@ pub(crate) fn present_ranges(files: &ForkFiles) -> Vec<Range<u32>> {
 pub(crate) fn refuse_unreadable(database: &Database, relation: &Relation) -> Result<()> {
     let ClassRow { kind, access_method, persistence, is_populated, .. } = &relation.class;
     let name = relation.display_name();
-    let refuse = |reason: String| Err(ClusterError::refused(reason).into());
+    let refuse = |cause| Err(Error::refused(Refusal::Unreadable { relation: name, cause }));
     if !kind.has_rows() {
-        let remedy = match kind {
-            RelationKind::PartitionedTable => "its rows are in its partitions",
-            RelationKind::ForeignTable => "its rows are on another server",
-            _ => "it has no rows of its own in the files",
-        };
-        let article = if kind.name().starts_with('i') { "an" } else { "a" };
-        return refuse(format!("{name} is {article} {}: {remedy}", kind.name()));
+        return refuse(UnreadableCause::Kind(*kind));
     }
     if !is_populated {
-        return refuse(format!(
-            "{name} is a {} that has not been populated: run REFRESH MATERIALIZED VIEW on it",
-            kind.name()
-        ));
+        return refuse(UnreadableCause::NotPopulated(*kind));
     }
     if *persistence == Persistence::Temporary {
-        return refuse(format!("{name} is a temporary table of a session that is gone"));
+        return refuse(UnreadableCause::Temporary);
     }
     let sequence = *kind == RelationKind::Sequence && !access_method.is_valid();
     if !sequence && !database.is_heap(*access_method)? {
-        return refuse(format!(
-            "{name} uses table access method {access_method}, only heap can be read"
-        ));
+        return refuse(UnreadableCause::AccessMethod(*access_method));
     }
     Ok(())
 }

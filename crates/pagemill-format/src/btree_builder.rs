@@ -15,12 +15,13 @@
 //! Sources: `_bt_load`, `_bt_buildadd`, `_bt_uppershutdown` in `src/backend/access/nbtree/nbtsort.c`,
 //! `_bt_dedup_save_htid` in `nbtdedup.c`, `_bt_initmetapage` in `nbtpage.c`, PostgreSQL 14 to 18.
 
+use std::fmt::Debug;
+
 use crate::error::Error;
 use crate::ids::{BLOCK_SIZE, BlockBytes, BlockNumber};
-use crate::index_key_order::KeyOrder;
 use crate::index_tuple_builder::{
-    MAX_ENTRY_BYTES, TID_BYTES, entry_too_long, form_high_key, form_posting, has_same_image,
-    minus_infinity, set_downlink,
+    MAX_ENTRY_BYTES, TID_BYTES, Truncation, entry_too_long, form_high_key, form_posting,
+    has_same_image, minus_infinity, set_downlink,
 };
 use crate::page_builder::max_align;
 
@@ -64,10 +65,21 @@ pub struct BtreeSummary {
     pub level: u32,
 }
 
+/// The order in which an index's entries come, as far as its pages depend on it.
+///
+/// What the order of values is, the crate of the types knows; here it is only asked.
+pub trait EntryOrder: Debug + Sync {
+    /// True when equal keys are equal bytes in every column.
+    fn has_equal_image(&self) -> bool;
+
+    /// What of `entry` has to be kept so that it still comes behind `before`, the entry right before it.
+    fn truncation(&self, before: &[u8], entry: &[u8]) -> Truncation;
+}
+
 /// Builds one index.
 #[derive(Debug)]
 pub struct BtreeBuilder<'o> {
-    order: &'o KeyOrder,
+    order: &'o dyn EntryOrder,
     options: BtreeOptions,
     /// Leaf level first; the pages in hand.
     levels: Vec<Level>,
@@ -107,7 +119,7 @@ impl Pending {
 
 impl<'o> BtreeBuilder<'o> {
     /// Begins an index whose entries come in this order.
-    pub fn new(order: &'o KeyOrder, options: BtreeOptions) -> Self {
+    pub fn new(order: &'o dyn EntryOrder, options: BtreeOptions) -> Self {
         Self {
             order,
             options,
@@ -287,6 +299,3 @@ fn too_many_blocks() -> Error {
 fn first_low_key() -> Vec<u8> {
     minus_infinity().to_vec()
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,6 +6,7 @@
 //! PostgreSQL 14 to 18.
 
 use std::fmt;
+use std::str::FromStr;
 
 /// Bytes in a block.
 pub const BLOCK_SIZE: usize = 8192;
@@ -90,6 +91,23 @@ pub struct Lsn(pub u64);
 impl fmt::Display for Lsn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:X}/{:X}", self.0 >> 32, self.0 & 0xFFFF_FFFF)
+    }
+}
+
+/// As PostgreSQL prints it: `1F/2A000028`.
+impl FromStr for Lsn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let part = |digits: &str| {
+            let fits =
+                (1..=8).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
+            u32::from_str_radix(digits, 16).ok().filter(|_| fits)
+        };
+        let parts = text.split_once('/').and_then(|(high, low)| Some((part(high)?, part(low)?)));
+        let (high, low) =
+            parts.ok_or_else(|| format!("{text:?} is no LSN, as 0/16B3748 is one"))?;
+        Ok(Self(u64::from(high) << 32 | u64::from(low)))
     }
 }
 

@@ -27,7 +27,8 @@ use crate::tuple_data_builder::{AttributeStorage, ColumnLayout, DataForm, DataSi
 use crate::varlena::VARLENA_HEADER_BYTES;
 
 /// Bytes before the key, without nulls and with.
-pub(crate) const HEADER_BYTES: usize = 8;
+/// Bytes of an entry before its key, where it has no nulls.
+pub const HEADER_BYTES: usize = 8;
 pub(crate) const HEADER_BYTES_WITH_NULLS: usize = 16;
 /// A heap TID, and one padded to 8 at the end of a pivot.
 pub(crate) const TID_BYTES: usize = 6;
@@ -242,14 +243,15 @@ fn put(tuple: &mut [u8], at: usize, bytes: &[u8]) {
     }
 }
 
+/// True when some column of the entry is null.
 #[inline]
-pub(crate) fn has_nulls(tuple: &[u8]) -> bool {
+pub fn has_nulls(tuple: &[u8]) -> bool {
     info(tuple) & HAS_NULLS != 0
 }
 
 /// Where the key starts in a tuple.
 #[inline]
-pub(crate) fn key_start(tuple: &[u8]) -> usize {
+pub fn key_start(tuple: &[u8]) -> usize {
     if has_nulls(tuple) { HEADER_BYTES_WITH_NULLS } else { HEADER_BYTES }
 }
 
@@ -264,7 +266,7 @@ fn is_posting(tuple: &[u8]) -> bool {
 }
 
 /// Where the key of an entry ends, its padding included.
-pub(crate) fn entry_key_end(tuple: &[u8]) -> usize {
+pub fn entry_key_end(tuple: &[u8]) -> usize {
     if is_posting(tuple) { entry_tid(tuple).block.0 as usize } else { tuple.len() }
 }
 
@@ -305,7 +307,8 @@ pub(crate) fn set_downlink(pivot: &mut [u8], block: BlockNumber) {
 }
 
 /// How much of an entry becomes the high key of the page before it.
-pub(crate) struct Truncation {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Truncation {
     /// Columns that are kept.
     pub columns: usize,
     /// Where their bytes end in the key, null ones leaving no bytes.

@@ -1,21 +1,16 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod backup;
 pub mod btree;
 pub mod btree_builder;
 pub mod byte_scan;
 pub mod checksum;
 pub mod control;
-pub mod encoding;
-pub mod encoding_names;
-mod encoding_tables;
 pub mod error;
-mod euc;
-pub mod expression;
 pub mod free_space_map_builder;
 pub mod heap_builder;
 pub mod ids;
-pub mod index_key_order;
 pub mod index_tuple_builder;
 pub mod lz4;
 pub mod node_tree;
@@ -23,20 +18,17 @@ pub mod node_tree;
 mod noise;
 pub mod page;
 pub mod page_builder;
-pub mod partition_hash;
 pub mod pglz;
 pub mod pglz_compression;
 pub mod reader;
 pub mod relmap;
 pub mod slru;
-pub mod time_zone;
 pub mod toast_builder;
 pub mod tuple;
 pub mod tuple_builder;
 pub mod tuple_data_builder;
 pub mod tuple_update;
 pub mod twophase;
-pub mod types;
 pub mod varlena;
 pub mod visibility_map;
 pub mod visibility_map_builder;

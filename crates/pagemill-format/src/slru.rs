@@ -216,16 +216,21 @@ pub fn multixact_member_position(offset: u32) -> SlruPosition {
 /// # Errors
 /// Corrupt when the flags are none PostgreSQL has.
 pub fn member_in_page(page: &BlockBytes, offset: u32) -> Result<MultiXactMember> {
-    let group = multixact_member_position(offset).byte;
-    let in_group = (offset % MEMBERS_PER_GROUP) as usize;
-    let flags_at = group + in_group;
+    let (flags_at, xid_at) = member_bytes(offset);
     let flags = page.get(flags_at).copied().unwrap_or(u8::MAX);
     let Some(status) = MemberStatus::from_flags(flags) else {
         let what = format!("status {flags} of member {offset} is not one of 0 to 5");
         return Err(Error::corrupt("pg_multixact/members", flags_at, what));
     };
-    let xid = word_at(page, group + MEMBERS_PER_GROUP as usize + in_group * 4);
+    let xid = word_at(page, xid_at);
     Ok(MultiXactMember { xid: TransactionId(xid), status })
+}
+
+/// Where the flags of the member at `offset` are on its page, and where its transaction.
+pub fn member_bytes(offset: u32) -> (usize, usize) {
+    let group = multixact_member_position(offset).byte;
+    let in_group = (offset % MEMBERS_PER_GROUP) as usize;
+    (group + in_group, group + MEMBERS_PER_GROUP as usize + in_group * 4)
 }
 
 fn word_position(index: u32) -> SlruPosition {

@@ -242,7 +242,7 @@ struct Column {
 }
 
 /// Where a plain value goes: its header, and its end.
-struct Place {
+struct ValueSlot {
     start: usize,
     is_short: bool,
     end: usize,
@@ -289,11 +289,11 @@ impl Column {
 
     /// Where a payload goes; `None` when the column cannot have one of its length.
     #[inline]
-    fn place(&self, at: usize, payload: &[u8]) -> Option<Place> {
+    fn place(&self, at: usize, payload: &[u8]) -> Option<ValueSlot> {
         let length = payload.len();
         if let Ok(fixed) = usize::try_from(self.len) {
             let start = self.align_up(at);
-            return (length == fixed).then_some(Place {
+            return (length == fixed).then_some(ValueSlot {
                 start,
                 is_short: false,
                 end: start + length,
@@ -301,14 +301,18 @@ impl Column {
         }
         if self.len == CSTRING {
             let start = self.align_up(at);
-            return Some(Place { start, is_short: false, end: start + text(payload).len() + 1 });
+            return Some(ValueSlot {
+                start,
+                is_short: false,
+                end: start + text(payload).len() + 1,
+            });
         }
         if self.is_packable && length <= MAX_SHORT_PAYLOAD {
-            return Some(Place { start: at, is_short: true, end: at + 1 + length });
+            return Some(ValueSlot { start: at, is_short: true, end: at + 1 + length });
         }
         let start = self.align_up(at);
         let end = start + VARLENA_HEADER_BYTES + length;
-        (length <= MAX_PAYLOAD).then_some(Place { start, is_short: false, end })
+        (length <= MAX_PAYLOAD).then_some(ValueSlot { start, is_short: false, end })
     }
 
     #[inline]

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
 
-use crate::seam::File;
+use crate::seam::{File, FileSystem};
 
 /// What the data directory's mode has to hold for the group to be let in.
 const GROUP_ACCESS: u32 = 0o750;
@@ -30,9 +30,9 @@ pub(crate) struct CreationModes {
 }
 
 impl CreationModes {
-    pub(crate) fn of(data_directory: &Path) -> Option<Self> {
-        let found = rustix::fs::stat(data_directory).ok()?;
-        let with_group = found.st_mode & GROUP_ACCESS == GROUP_ACCESS;
+    pub(crate) fn of(files: &dyn FileSystem, data_directory: &Path) -> Option<Self> {
+        let found = files.access(data_directory).ok()?;
+        let with_group = found.mode & GROUP_ACCESS == GROUP_ACCESS;
         let file = if with_group { FILE_WITH_GROUP } else { FILE_OF_OWNER };
         Some(Self { data_directory: data_directory.to_owned(), file: Mode::from_raw_mode(file) })
     }

@@ -3,12 +3,12 @@
 //! A name lasts when its directory was synced, and not before: each of these says whether it does so itself.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
 use crate::error::{Error, Result};
-use crate::seam::{Create, File, Node, OpenForWrite, SpaceLeft};
+use crate::seam::{Access, Create, File, Identity, Node, OpenForWrite, SpaceLeft};
 use crate::storage::Storage;
 use crate::writable_file::WritableFile;
 
@@ -127,6 +127,36 @@ impl Storage {
     /// Names the file.
     pub fn node(&self, path: &Path) -> Result<Node> {
         self.file_system().node(path).map_err(|error| Error::new(error, path))
+    }
+
+    /// The path without symbolic links, `.` and `..` in it.
+    ///
+    /// # Errors
+    /// Names the file; also when the path leads nowhere.
+    pub fn resolve(&self, path: &Path) -> Result<PathBuf> {
+        self.file_system().resolve(path).map_err(|error| Error::new(error, path))
+    }
+
+    /// True for two names of one file or directory, which is there.
+    pub fn is_same(&self, one: &Path, other: &Path) -> bool {
+        let resolved = |path| self.file_system().resolve(path).ok();
+        resolved(one).is_some_and(|one| Some(one) == resolved(other))
+    }
+
+    /// What tells the file or directory that a path leads to from all others of this machine.
+    ///
+    /// # Errors
+    /// Names the file; also where files are not those of this machine.
+    pub fn identity(&self, path: &Path) -> Result<Identity> {
+        self.file_system().identity(path).map_err(|error| Error::new(error, path))
+    }
+
+    /// Who may do what with a file or directory.
+    ///
+    /// # Errors
+    /// Names the file; also where there are no owners and modes.
+    pub fn access(&self, path: &Path) -> Result<Access> {
+        self.file_system().access(path).map_err(|error| Error::new(error, path))
     }
 
     /// Gives a directory the permissions of another, and its owner where this process is the superuser's.

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use pagemill_format::{BlockNumber, Fork};
 
+use crate::refusal::Refusal;
+
 /// Result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -19,7 +21,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[error("{place}: {kind}")]
 pub struct Error {
     kind: ErrorKind,
-    place: Place,
+    place: Location,
 }
 
 /// What went wrong.
@@ -83,14 +85,14 @@ pub enum ErrorKind {
     /// What was written could not be brought to the device. Nothing that was written since the last sync
     /// can be relied on, and no later sync succeeds.
     #[error(
-        "could not be synced: {reason}: what was written may be lost, see the kernel's log and begin anew"
+        "could not be synced: {reason}: what was written may be lost, see the kernel's log and start over"
     )]
     SyncFailed {
         /// The system's words.
         reason: String,
     },
     /// A sync that was not tried, because an earlier one had failed.
-    #[error("not synced, because {} could not be synced before ({reason}): begin anew", path.display())]
+    #[error("not synced, because {} could not be synced before ({reason}): start over", path.display())]
     SyncFailedBefore {
         /// What could not be synced first.
         path: PathBuf,
@@ -98,7 +100,7 @@ pub enum ErrorKind {
         reason: String,
     },
     /// Nothing is written any more, because something failed before.
-    #[error("not written, as nothing is after a failure ({reason}): begin anew")]
+    #[error("refused: an earlier write failed ({reason}): start over")]
     Ended {
         /// What failed first.
         reason: String,
@@ -109,9 +111,9 @@ pub enum ErrorKind {
     /// The stream was closed when the process began.
     #[error("it is closed")]
     Closed,
-    /// A way to read that the platform does not offer, and why.
-    #[error("{0}")]
-    Refused(String),
+    /// A way to read or write that the platform does not offer.
+    #[error(transparent)]
+    Refused(Refusal),
     /// Anything else the operating system reports.
     #[error("{0}{remedy}", remedy = remedy(.0))]
     Io(io::Error),
@@ -124,13 +126,17 @@ fn remedy(error: &io::Error) -> &'static str {
         Some(rustix::io::Errno::MFILE) => ": raise the limit of open files (ulimit -n)",
         Some(rustix::io::Errno::NFILE) => ": the system's table of open files is full",
         Some(rustix::io::Errno::PERM | rustix::io::Errno::NOSYS) => {
-            ": this system, or a sandbox, has not got the call: try another --io-method"
+            ": the call is not available (old kernel, or a sandbox)"
         }
-        Some(rustix::io::Errno::NOMEM) => {
-            ": no memory or address space is left: try another --io-method than mmap, or free some"
-        }
+        Some(rustix::io::Errno::NOMEM) => ": no memory or address space is left: free some",
         Some(rustix::io::Errno::STALE) => ": the network file system lost the file, mount it again",
         _ => "",
+    }
+}
+
+impl From<Refusal> for ErrorKind {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
     }
 }
 
@@ -153,7 +159,9 @@ impl From<io::Error> for ErrorKind {
                 Self::Permission
             }
             io::ErrorKind::Unsupported if error.raw_os_error().is_none() => {
-                Self::Refused(error.to_string())
+                let words = error.to_string();
+                let refusal = error.downcast::<Refusal>();
+                Self::Refused(refusal.unwrap_or(Refusal::Unsupported(words)))
             }
             _ => Self::Io(error),
         }
@@ -162,13 +170,13 @@ impl From<io::Error> for ErrorKind {
 
 /// Where it happened, as far as known.
 #[derive(Debug)]
-struct Place {
+struct Location {
     path: PathBuf,
     block: Option<(Fork, BlockNumber)>,
     offset: Option<u64>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path.display())?;
         match (self.block, self.offset) {
@@ -196,7 +204,7 @@ pub fn check_interrupt(path: &Path) -> Result<()> {
 impl Error {
     /// A failure that concerns the whole file.
     pub fn new(kind: impl Into<ErrorKind>, path: impl Into<PathBuf>) -> Self {
-        Self { kind: kind.into(), place: Place { path: path.into(), block: None, offset: None } }
+        Self { kind: kind.into(), place: Location { path: path.into(), block: None, offset: None } }
     }
 
     /// Adds the block.

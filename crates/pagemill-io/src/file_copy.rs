@@ -31,6 +31,7 @@ use pagemill_sys::WriteBack;
 use rustix::io::Errno;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::refusal::{NotShared, Refusal};
 use crate::seam::{Caching, Create, File, OpenForWrite};
 use crate::storage::Storage;
 use crate::writable_file::WritableFile;
@@ -197,12 +198,12 @@ impl Storage {
     ///
     /// # Errors
     /// Names the file: when none can be made there, or the device fails.
-    pub fn reflink_refusal(&self, from: &Path, directory: &Path) -> Result<Option<String>> {
+    pub fn reflink_refusal(&self, from: &Path, directory: &Path) -> Result<Option<NotShared>> {
         let source = self.open(from)?;
         let len = source.len().map_err(|error| Error::new(error, from))?;
         let (target, caching) = (self.temporary_file(directory)?, Caching::Buffered);
         let copy = FileCopy { storage: self, from, source, target, caching, len };
-        Ok(copy.share()?.map(|refusal| why_refused(&refusal).to_owned()))
+        Ok(copy.share()?.map(|refusal| not_shared(&refusal)))
     }
 }
 
@@ -263,9 +264,8 @@ impl<'a> FileCopy<'a> {
     }
 
     fn refused(&self, refusal: &io::Error) -> Error {
-        let (source, why) = (self.from.display(), why_refused(refusal));
-        let why = format!("cannot be a reflink of {source}: {why}: copy the bytes instead");
-        self.target.error(ErrorKind::Refused(why))
+        let (from, cause) = (self.from.to_owned(), not_shared(refusal));
+        self.target.error(Refusal::NotShared { from, cause })
     }
 
     /// Tells of a file that came in one step.
@@ -325,11 +325,11 @@ impl<'a> FileCopy<'a> {
     }
 }
 
-fn why_refused(refusal: &io::Error) -> &'static str {
+fn not_shared(refusal: &io::Error) -> NotShared {
     match refusal.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::XDEV) => "the two lie on different file systems",
-        Some(Errno::INVAL) => "the file system does not let these two files share blocks",
-        _ => "the file system does not share blocks between files",
+        Some(Errno::XDEV) => NotShared::DifferentFileSystems,
+        Some(Errno::INVAL) => NotShared::TheseFiles,
+        _ => NotShared::NoReflinks,
     }
 }
 

@@ -32,7 +32,7 @@ use pagemill_sys::AlignedBuffer;
 use rustix::io::Errno;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::place::Place;
+use crate::storage_traits::StorageTraits;
 use crate::writable_fork::{MAX_BLOCKS, WritableFork};
 
 /// Blocks taken at once at first (1 MiB).
@@ -77,7 +77,7 @@ impl fmt::Display for FileExtendMethod {
 
 /// A name that is no method.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no such method to extend files: there are posix_fallocate and write_zeros")]
+#[error("unknown method to extend files; expected posix_fallocate or write_zeros")]
 pub struct UnknownExtendMethod;
 
 impl FromStr for FileExtendMethod {
@@ -290,7 +290,7 @@ fn bytes_of(blocks: u32) -> u64 {
 }
 
 /// The method, and why it is this one.
-fn choose(asked: Option<FileExtendMethod>, place: &Place) -> (FileExtendMethod, String) {
+fn choose(asked: Option<FileExtendMethod>, place: &StorageTraits) -> (FileExtendMethod, String) {
     match asked {
         Some(method) => (method, "asked for".to_owned()),
         None if place.compresses => {

@@ -18,12 +18,13 @@ use std::sync::{Arc, OnceLock};
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, SEGMENT_BLOCKS, SEGMENT_BYTES};
 use pagemill_sys::{ALIGNMENT, AlignedBuffer, MapAdvice, Mapping};
 
+use crate::capabilities::FileCapabilities;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file_damage::{FileDamage, examine};
 use crate::mapped_blocks::MappedBlocks;
 use crate::read_settings::IoMethod;
 use crate::seam::{Advice, Caching, File, Residency};
-use crate::segment_listing::SegmentListing;
+use crate::segment_listing::{ListedSegment, SegmentListing};
 use crate::storage::Storage;
 
 /// The files of one fork, open for reading by any number of threads.
@@ -223,7 +224,7 @@ impl ForkFiles {
         first: BlockNumber,
         pages: &mut [BlockBytes],
     ) -> Result<()> {
-        if method == IoMethod::Mmap {
+        if method == IoMethod::Mmap && self.capabilities(first).map {
             let count = u32::try_from(pages.len()).unwrap_or(u32::MAX);
             let mapped = self.map_blocks(first, count)?;
             pages.copy_from_slice(mapped.fetched(self)?);
@@ -326,6 +327,11 @@ impl ForkFiles {
         Ok(())
     }
 
+    /// What the file that holds a block can do; nothing where it cannot be opened.
+    pub fn capabilities(&self, block: BlockNumber) -> FileCapabilities {
+        self.file(block).map_or_else(|_| FileCapabilities::default(), |file| file.capabilities())
+    }
+
     /// How much of some blocks of one segment is in the kernel's page cache; `None` where it does not
     /// tell. A kernel without `cachestat` (before Linux 6.5) is asked through a mapping.
     pub fn residency(&self, first: BlockNumber, count: u32) -> Option<Residency> {
@@ -397,13 +403,21 @@ fn cut_block(got: u64) -> ErrorKind {
 
 /// The sizes of the segments listed, up to the last one that has any bytes. Empty ones after it
 /// are what a truncation leaves. No sizes at all when there is neither segment 0 nor any data.
-fn segment_lens(storage: &Storage, path: &Path, listed: &[u32]) -> Result<Vec<Option<u64>>> {
+fn segment_lens(
+    storage: &Storage,
+    path: &Path,
+    listed: &[ListedSegment],
+) -> Result<Vec<Option<u64>>> {
     let mut lens = Vec::new();
-    for &segment in listed {
-        match storage.metadata(&segment_path(path, segment)) {
-            Ok(found) => {
+    for &(segment, len) in listed {
+        let len = match len {
+            Some(len) => Ok(len),
+            None => storage.metadata(&segment_path(path, segment)).map(|found| found.len),
+        };
+        match len {
+            Ok(len) => {
                 lens.resize(segment as usize, None);
-                lens.push(Some(found.len));
+                lens.push(Some(len));
             }
             Err(error) if error.is_not_found() => {}
             Err(error) => return Err(error),

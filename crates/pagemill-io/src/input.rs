@@ -26,6 +26,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{Error, ErrorKind, Result, check_interrupt};
+use crate::host_files::HostFiles;
 use crate::seam::File;
 use crate::storage::Storage;
 
@@ -47,10 +48,11 @@ impl MappedInput {
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub fn open(storage: &Storage, path: &Path) -> Result<Option<Self>> {
+    pub fn open(host: &HostFiles, path: &Path) -> Result<Option<Self>> {
         if is_special(path) {
             return Ok(None);
         }
+        let storage = host.storage();
         let file = open_regular(storage, path)?;
         let len = file.len().map_err(|error| Error::new(error, path))?;
         let Some(len) = usize::try_from(len).ok().filter(|&len| len > 0) else { return Ok(None) };
@@ -185,7 +187,7 @@ impl InputStream {
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub fn open(storage: &Storage, path: &Path) -> Result<Self> {
+    pub fn open(host: &HostFiles, path: &Path) -> Result<Self> {
         let source = if is_special(path) {
             // Without NONBLOCK a pipe that nobody writes to yet would hold the caller where no signal is seen.
             let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -194,11 +196,11 @@ impl InputStream {
             let refused = |error| Error::new(ErrorKind::Io(io::Error::from(error)), path);
             Source::Descriptor(opened.map_err(refused)?)
         } else {
-            let file = open_regular(storage, path)?;
+            let file = open_regular(host.storage(), path)?;
             let len = file.len().map_err(|error| Error::new(error, path))?;
             Source::File { file, offset: 0, len }
         };
-        Ok(Self { storage: storage.clone(), source, path: path.to_owned() })
+        Ok(Self { storage: host.storage().clone(), source, path: path.to_owned() })
     }
 
     /// The name for messages.
@@ -311,9 +313,9 @@ mod tests {
 
     #[test]
     fn a_mapped_file_lends_its_bytes_and_an_empty_one_is_not_mapped() {
-        let storage = Storage::real();
+        let host = HostFiles::real();
         let (_dir, path) = file_of(b"1,2\n3,4\n");
-        let input = MappedInput::open(&storage, &path).unwrap().unwrap();
+        let input = MappedInput::open(&host, &path).unwrap().unwrap();
         assert_eq!((input.len(), input.is_empty(), input.path()), (8, false, path.as_path()));
         assert_eq!(input.bytes(4..100), b"3,4\n");
         assert_eq!(input.bytes(9..100), b"");
@@ -322,14 +324,14 @@ mod tests {
         input.release(0..100);
         assert_eq!(input.bytes(0..3), b"1,2");
         let (_dir, path) = file_of(b"");
-        assert!(MappedInput::open(&storage, &path).unwrap().is_none());
-        assert!(MappedInput::open(&storage, Path::new("/dev/null")).unwrap().is_none());
+        assert!(MappedInput::open(&host, &path).unwrap().is_none());
+        assert!(MappedInput::open(&host, Path::new("/dev/null")).unwrap().is_none());
     }
 
     #[test]
     fn a_mapped_file_that_was_cut_is_an_error_where_it_was_cut_and_not_before() {
         let (_dir, path) = file_of(&vec![b'x'; 3 * 65_536]);
-        let input = MappedInput::open(&Storage::real(), &path).unwrap().unwrap();
+        let input = MappedInput::open(&HostFiles::real(), &path).unwrap().unwrap();
         std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(65_536).unwrap();
         assert!(input.bytes(0..input.len()).ends_with(&[0]));
         input.check(0..65_536).unwrap();
@@ -339,11 +341,11 @@ mod tests {
 
     #[test]
     fn a_file_a_descriptor_and_a_pipe_give_the_same_bytes() {
-        let storage = Storage::real();
+        let host = HostFiles::real();
         let (dir, path) = file_of(b"0123456789");
-        assert_eq!(read_all(InputStream::open(&storage, &path).unwrap()).unwrap(), b"0123456789");
+        assert_eq!(read_all(InputStream::open(&host, &path).unwrap()).unwrap(), b"0123456789");
         let file = std::fs::File::open(&path).unwrap();
-        let stream = InputStream::stream(&storage, &file, "standard input").unwrap();
+        let stream = InputStream::stream(host.storage(), &file, "standard input").unwrap();
         assert_eq!(read_all(stream).unwrap(), b"0123456789");
         let pipe = dir.path().join("pipe");
         rustix::fs::mknodat(
@@ -354,12 +356,12 @@ mod tests {
             0,
         )
         .unwrap();
-        assert!(MappedInput::open(&storage, &pipe).unwrap().is_none());
+        assert!(MappedInput::open(&host, &pipe).unwrap().is_none());
         let writer = std::thread::spawn({
             let pipe = pipe.clone();
             move || std::fs::File::create(pipe).unwrap().write_all(b"through a pipe").unwrap()
         });
-        let all = read_all(InputStream::open(&storage, &pipe).unwrap()).unwrap();
+        let all = read_all(InputStream::open(&host, &pipe).unwrap()).unwrap();
         writer.join().unwrap();
         assert_eq!(all, b"through a pipe");
     }
@@ -369,9 +371,9 @@ mod tests {
         let (_dir, path) = file_of(b"0123456789");
         let files = Arc::new(FaultyFileSystem::default());
         files.disturb([Disturbance::Short(1), Disturbance::Interrupted, Disturbance::Short(2)]);
-        let storage = Storage::new(files.clone());
-        assert_eq!(read_all(InputStream::open(&storage, &path).unwrap()).unwrap(), b"0123456789");
-        let stream = InputStream::open(&storage, &path).unwrap();
+        let host = HostFiles::new(files.clone());
+        assert_eq!(read_all(InputStream::open(&host, &path).unwrap()).unwrap(), b"0123456789");
+        let stream = InputStream::open(&host, &path).unwrap();
         files.cut(&path, 4);
         let error = read_all(stream).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::ShortRead { expected: 10, got: 4 }), "{error}");

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod capabilities;
 pub mod counters;
 mod creation_modes;
 mod directory_changes;
@@ -11,32 +12,37 @@ pub mod file_copy;
 pub mod file_damage;
 pub mod file_extension;
 pub mod fork_files;
+pub mod host_files;
 pub mod input;
 mod many_syncs;
 pub mod mapped_blocks;
 pub mod mapped_writes;
+pub mod memory_files;
 mod memory_limit;
-pub mod method_use;
 pub mod output;
 mod partial_file;
-pub mod place;
 pub mod probe;
 pub mod queued_reads;
 pub mod queued_writes;
 pub mod read_settings;
 pub mod real_files;
+pub mod refusal;
 mod ring_queue;
 pub mod seam;
 pub mod segment_listing;
 #[cfg(any(test, feature = "simulated"))]
 pub mod simulated;
+#[cfg(any(test, feature = "simulated"))]
+pub mod slow_files;
 pub mod spool;
 pub mod storage;
+pub mod storage_traits;
 mod worker_queue;
 pub mod writable_file;
 pub mod writable_fork;
 pub mod write_settings;
 
+pub use capabilities::{Capabilities, FileCapabilities};
 pub use counters::{Counters, CountersSnapshot};
 pub use directory_changes::HeldLock;
 pub use error::{Error, ErrorKind, Result, check_interrupt};
@@ -44,17 +50,17 @@ pub use file_copy::{CopiedFile, CopiedPiece, CopyMethod};
 pub use file_damage::{FileDamage, FileDamageKind};
 pub use file_extension::{FileExtendMethod, FileExtension};
 pub use fork_files::ForkFiles;
+pub use host_files::HostFiles;
 pub use input::{InputStream, MappedInput};
 pub use many_syncs::sync_all;
 pub use mapped_blocks::MappedBlocks;
 pub use mapped_writes::MappedWrites;
-pub use method_use::MethodUse;
+pub use memory_files::MemoryFiles;
 pub use output::{ByteSink, Output, WriterSink};
 pub use pagemill_sys::{
     MapAdvice, WriteBack, end_by, interrupted, interrupted_by, standard_input_was_closed,
     standard_output_was_closed, survive_file_size_limit, watch_interrupts,
 };
-pub use place::Place;
 pub use probe::device;
 pub use queued_reads::{QueuedReads, ReadHints, Ticket};
 pub use queued_writes::{FinishedWrite, QueuedWrites};
@@ -63,13 +69,15 @@ pub use read_settings::{
     MAX_EFFECTIVE_IO_CONCURRENCY, ReadSettings, Readahead,
 };
 pub use real_files::RealFileSystem;
+pub use refusal::{NotShared, Refusal};
 pub use seam::{
-    Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Lane,
-    Metadata, Node, OpenForWrite, QueueKind, QueuedIo, Residency, SpaceLeft,
+    Access, Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, Identity,
+    IoQueue, Lane, Metadata, Node, OpenForWrite, QueueKind, QueuedIo, Residency, SpaceLeft,
 };
 pub use segment_listing::SegmentListing;
 pub use spool::Spool;
 pub use storage::Storage;
+pub use storage_traits::StorageTraits;
 pub use worker_queue::WORKERS;
 pub use writable_file::WritableFile;
 pub use writable_fork::WritableFork;

@@ -47,9 +47,7 @@ impl MappedWrites {
     /// When the fork's files are opened past the page cache.
     pub fn new(fork: Arc<WritableFork>) -> Result<Self> {
         if fork.how().caching == Caching::Direct {
-            let why =
-                "a mapping goes through the page cache: leave out --direct, or do not use mmap";
-            return Err(Error::new(crate::ErrorKind::Refused(why.into()), fork.path()));
+            return Err(Error::new(crate::Refusal::MappedDirectIo, fork.path()));
         }
         Ok(Self { fork, current: None })
     }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::host_files::HostFiles;
 use crate::partial_file::{self, Partial};
 use crate::storage::Storage;
 
@@ -105,7 +106,7 @@ impl Output {
     ///
     /// # Errors
     /// When the file cannot be made there.
-    pub fn file(storage: &Storage, path: &Path) -> Result<Self> {
+    pub fn file(host: &HostFiles, path: &Path) -> Result<Self> {
         let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let is_special = std::fs::metadata(&target).is_ok_and(|found| !found.is_file());
         let opened = if is_special {
@@ -120,7 +121,7 @@ impl Output {
         };
         let (fd, partial) =
             opened.map_err(|error| Error::new(kind(io::Error::from(error)), path))?;
-        Ok(Self { storage: storage.clone(), fd, target, partial })
+        Ok(Self { storage: host.storage().clone(), fd, target, partial })
     }
 
     /// Writes all of `bytes`; short and interrupted calls are repeated.
@@ -186,26 +187,26 @@ mod tests {
     fn a_file_appears_whole_or_not_at_all() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.txt");
-        let storage = Storage::real();
-        let mut output = Output::file(&storage, &path).unwrap();
+        let host = HostFiles::real();
+        let mut output = Output::file(&host, &path).unwrap();
         output.write_all(b"half").unwrap();
         assert!(!path.exists());
         drop(output);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 
-        let mut output = Output::file(&storage, &path).unwrap();
+        let mut output = Output::file(&host, &path).unwrap();
         output.write_all(b"whole").unwrap();
         output.finish().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"whole");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
-        let counted = storage.counters().snapshot();
+        let counted = host.storage().counters().snapshot();
         assert_eq!((counted.write_calls, counted.bytes_written), (2, 9));
     }
 
     #[test]
     fn a_device_is_written_to_and_not_replaced() {
-        let storage = Storage::real();
-        let mut output = Output::file(&storage, Path::new("/dev/null")).unwrap();
+        let host = HostFiles::real();
+        let mut output = Output::file(&host, Path::new("/dev/null")).unwrap();
         output.write_all(b"gone").unwrap();
         output.finish().unwrap();
         assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_is_not_there_is_named() {
-        let error = Output::file(&Storage::real(), Path::new("/nonexistent/t.txt")).unwrap_err();
+        let error = Output::file(&HostFiles::real(), Path::new("/nonexistent/t.txt")).unwrap_err();
         assert!(error.is_not_found() && error.to_string().starts_with("/nonexistent/t.txt"));
     }
 }

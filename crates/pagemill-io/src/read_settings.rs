@@ -26,10 +26,15 @@ pub enum IoMethod {
     Worker,
     /// A ring of requests that the kernel serves, ahead of the reader.
     IoUring,
+    /// The file system's own queue, ahead of the reader; where it has one, this is what `auto` takes.
+    Own,
 }
 
 impl IoMethod {
-    /// All of them, in the order of their age.
+    /// How many there are.
+    pub const COUNT: usize = Self::Own as usize + 1;
+
+    /// All that can be asked for by name, in the order of their age.
     pub const ALL: [Self; 6] =
         [Self::Seek, Self::Pread, Self::Preadv, Self::Mmap, Self::Worker, Self::IoUring];
 
@@ -42,6 +47,7 @@ impl IoMethod {
             Self::Mmap => "mmap",
             Self::Worker => "worker",
             Self::IoUring => "io_uring",
+            Self::Own => "own queue",
         }
     }
 
@@ -50,6 +56,7 @@ impl IoMethod {
         match self {
             Self::Worker => Some(QueueKind::Worker),
             Self::IoUring => Some(QueueKind::IoUring),
+            Self::Own => Some(QueueKind::Own),
             Self::Seek | Self::Pread | Self::Preadv | Self::Mmap => None,
         }
     }

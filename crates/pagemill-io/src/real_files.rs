@@ -5,7 +5,8 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::BLOCK_SIZE;
@@ -13,12 +14,14 @@ use pagemill_sys::{ALIGNMENT, Extent, Mapping, WritableMapping, WriteBack};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FallocateFlags, Gid, Mode, OFlags, SeekFrom, Statx, StatxFlags, Uid};
 
-use crate::place::Place;
+use crate::capabilities::FileCapabilities;
+use crate::refusal::Refusal;
 use crate::ring_queue::RingQueue;
 use crate::seam::{
-    Advice, Caching, Create, DirEntry, File, FileSystem, IoQueue, Metadata, Node, OpenForWrite,
-    QueueKind, Residency, SpaceLeft,
+    Access, Advice, Caching, Create, DirEntry, File, FileSystem, Identity, IoQueue, Metadata, Node,
+    OpenForWrite, QueueKind, Residency, SpaceLeft,
 };
+use crate::storage_traits::StorageTraits;
 use crate::worker_queue::WorkerQueue;
 
 /// The operating system's files.
@@ -90,6 +93,20 @@ impl FileSystem for RealFileSystem {
         Ok(())
     }
 
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        path.canonicalize()
+    }
+
+    fn identity(&self, path: &Path) -> io::Result<Identity> {
+        let found = std::fs::metadata(path)?;
+        Ok(Identity { device: found.dev(), inode: found.ino() })
+    }
+
+    fn access(&self, path: &Path) -> io::Result<Access> {
+        let found = std::fs::metadata(path)?;
+        Ok(Access { owner: found.uid(), mode: found.mode() })
+    }
+
     fn node(&self, path: &Path) -> io::Result<Node> {
         let found = std::fs::symlink_metadata(path)?;
         let kind = found.file_type();
@@ -99,6 +116,8 @@ impl FileSystem for RealFileSystem {
             Node::Directory
         } else if kind.is_file() {
             Node::File { len: found.len() }
+        } else if kind.is_fifo() || kind.is_char_device() {
+            Node::Stream
         } else {
             Node::Other
         })
@@ -131,7 +150,7 @@ impl FileSystem for RealFileSystem {
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
-        std::fs::read_dir(path)?.map(|entry| Ok(DirEntry { name: entry?.file_name() })).collect()
+        std::fs::read_dir(path)?.map(|entry| Ok(DirEntry::named(entry?.file_name()))).collect()
     }
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
@@ -139,14 +158,15 @@ impl FileSystem for RealFileSystem {
         Ok(Metadata { len: found.len(), is_dir: found.is_dir() })
     }
 
-    fn place(&self, path: &Path) -> Place {
-        Place::of(path)
+    fn place(&self, path: &Path) -> StorageTraits {
+        StorageTraits::of(path)
     }
 
     fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn IoQueue>> {
         Ok(match kind {
             QueueKind::Worker => Box::new(WorkerQueue::new(depth)?),
             QueueKind::IoUring => Box::new(RingQueue::new(depth)?),
+            QueueKind::Own => return Err(io::ErrorKind::Unsupported.into()),
         })
     }
 }
@@ -190,7 +210,7 @@ fn open(path: &Path, flags: OFlags, caching: Caching, mode: Mode) -> io::Result<
     let open = || rustix::fs::open(path, flags, mode);
     let fd = match rustix::io::retry_on_intr(open) {
         Err(rustix::io::Errno::INVAL) if caching == Caching::Direct => {
-            return Err(no_direct("the file system has no direct I/O"));
+            return Err(Refusal::NoDirectIo.into());
         }
         opened => opened?,
     };
@@ -210,17 +230,12 @@ fn check_alignment(fd: &OwnedFd) -> io::Result<()> {
     let Some(found) = found.ok().filter(told) else { return Ok(()) };
     let (memory, offset) = (found.stx_dio_mem_align as usize, found.stx_dio_offset_align as usize);
     if memory == 0 || offset == 0 {
-        return Err(no_direct("the file system has no direct I/O for this file"));
+        return Err(Refusal::NoDirectIoForFile.into());
     }
     if !ALIGNMENT.is_multiple_of(memory) || !BLOCK_SIZE.is_multiple_of(offset) {
-        let wanted = format!("buffers at multiples of {memory} bytes and offsets of {offset}");
-        return Err(no_direct(format!("direct I/O here wants {wanted}")));
+        return Err(Refusal::DirectAlignment { memory, offset }.into());
     }
     Ok(())
-}
-
-fn no_direct(reason: impl Into<String>) -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, format!("{}: leave out --direct", reason.into()))
 }
 
 #[derive(Debug)]
@@ -246,6 +261,10 @@ impl RealFile {
 }
 
 impl File for RealFile {
+    fn capabilities(&self) -> FileCapabilities {
+        FileCapabilities { residency: self.tells_residency(), ..FileCapabilities::ALL }
+    }
+
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         Ok(rustix::io::pread(&self.fd, buf, offset)?)
     }

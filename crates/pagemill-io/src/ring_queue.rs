@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use pagemill_sys::{Ring, RingFile, RingFull};
 
+use crate::refusal::Refusal;
 use crate::seam::{Direction, FinishedIo, IoQueue, QueuedIo};
 
 /// What one stream has in flight.
@@ -19,8 +20,8 @@ use crate::seam::{Direction, FinishedIo, IoQueue, QueuedIo};
 pub(crate) struct RingQueue {
     ring: Ring,
     waiting: VecDeque<QueuedIo>,
-    /// What never got as far as the ring.
-    failed: VecDeque<FinishedIo>,
+    /// What never came to the ring: what is refused, and what the kernel has no descriptor of.
+    done_here: VecDeque<FinishedIo>,
 }
 
 impl RingQueue {
@@ -30,7 +31,7 @@ impl RingQueue {
     /// Why the platform refuses one, in words.
     pub(crate) fn new(depth: u32) -> io::Result<Self> {
         let ring = Ring::new(depth.next_power_of_two()).map_err(explain)?;
-        Ok(Self { ring, waiting: VecDeque::new(), failed: VecDeque::new() })
+        Ok(Self { ring, waiting: VecDeque::new(), done_here: VecDeque::new() })
     }
 
     /// Hands the ring what it has room for.
@@ -46,10 +47,19 @@ impl RingQueue {
     /// Hands one to the ring; gives it back if there is no room.
     fn hand_over(&mut self, read: QueuedIo) -> Option<QueuedIo> {
         let QueuedIo { id, file, direction, buffer, range, offset, force_async, lane } = read;
-        let sound = range.end <= buffer.len() && i64::try_from(offset).is_ok();
-        let Some(descriptor) = file.descriptor().filter(|_| sound) else {
+        if range.end > buffer.len() || i64::try_from(offset).is_err() {
             let outcome = Err(io::ErrorKind::InvalidInput.into());
-            self.failed.push_back(FinishedIo { id, buffer, outcome });
+            self.done_here.push_back(FinishedIo { id, buffer, outcome });
+            return None;
+        }
+        let Some(descriptor) = file.descriptor() else {
+            // The kernel knows nothing of it.
+            let mut buffer = buffer;
+            let outcome = match direction {
+                Direction::Read => file.read_at(&mut buffer[range], offset),
+                Direction::Write => file.write_at(&buffer[range], offset),
+            };
+            self.done_here.push_back(FinishedIo { id, buffer, outcome });
             return None;
         };
         let ring_file: RingFile = Arc::clone(descriptor) as RingFile;
@@ -83,8 +93,8 @@ impl IoQueue for RingQueue {
     }
 
     fn poll(&mut self) -> Option<FinishedIo> {
-        if let Some(failed) = self.failed.pop_front() {
-            return Some(failed);
+        if let Some(done) = self.done_here.pop_front() {
+            return Some(done);
         }
         let read = self.ring.try_completed()?;
         Some(self.came_back(read))
@@ -110,31 +120,24 @@ impl IoQueue for RingQueue {
 fn explain(error: io::Error) -> io::Error {
     use rustix::io::Errno;
     let Some(errno) = error.raw_os_error().map(Errno::from_raw_os_error) else { return error };
-    let reason = match errno {
-        Errno::NOSYS => "this kernel has no io_uring (Linux 5.6 or later is needed)".to_owned(),
+    let refusal = match errno {
+        Errno::NOSYS => Refusal::NoRing,
         Errno::PERM | Errno::ACCESS => forbidden(),
-        Errno::NOMEM => "io_uring may not lock enough memory: raise it (ulimit -l)".to_owned(),
-        Errno::MFILE => {
-            "io_uring needs a descriptor: raise the limit of open files (ulimit -n)".to_owned()
-        }
-        Errno::NFILE => "the system's table of open files is full".to_owned(),
-        _ => format!("io_uring: {error}"),
+        Errno::NOMEM => Refusal::RingMemory,
+        Errno::MFILE => Refusal::RingDescriptor,
+        Errno::NFILE => Refusal::FileTableFull,
+        _ => Refusal::Ring(error.to_string()),
     };
-    io::Error::new(io::ErrorKind::Unsupported, reason)
+    refusal.into()
 }
 
 /// Who forbids a ring: the administrator, by a setting, or else whatever confines this process.
-fn forbidden() -> String {
+fn forbidden() -> Refusal {
     const SETTING: &str = "/proc/sys/kernel/io_uring_disabled";
     let set = std::fs::read_to_string(SETTING).ok();
     match set.as_deref().map(str::trim) {
-        Some(value @ ("1" | "2")) => format!(
-            "io_uring is switched off by sysctl kernel.io_uring_disabled = {value}: set it to 0, or use \
-             --io-method worker"
-        ),
-        _ => "io_uring is forbidden to this process (seccomp, as in many containers): allow it \
-              there, or use --io-method worker"
-            .to_owned(),
+        Some(value @ ("1" | "2")) => Refusal::RingSwitchedOff(value.to_owned()),
+        _ => Refusal::RingForbidden,
     }
 }
 
@@ -190,6 +193,8 @@ mod tests {
         assert!(why(rustix::io::Errno::NOSYS).contains("no io_uring"));
         assert!(why(rustix::io::Errno::NOMEM).contains("ulimit -l"));
         assert!(why(rustix::io::Errno::MFILE).contains("ulimit -n"));
-        assert!(why(rustix::io::Errno::PERM).contains("--io-method worker"));
+        let error = explain(rustix::io::Errno::PERM.into());
+        let forbidden = Refusal::of(&error);
+        assert!(matches!(forbidden, Some(Refusal::RingForbidden | Refusal::RingSwitchedOff(_))));
     }
 }

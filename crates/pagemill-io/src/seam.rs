@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 use pagemill_sys::{AlignedBuffer, Extent, Mapping, WritableMapping, WriteBack};
 use rustix::fd::OwnedFd;
 
-use crate::place::Place;
+use crate::capabilities::{Capabilities, FileCapabilities};
+use crate::storage_traits::StorageTraits;
 
 /// Where files come from.
 pub trait FileSystem: Send + Sync + Debug {
@@ -116,6 +117,33 @@ pub trait FileSystem: Send + Sync + Debug {
         Ok(if found.is_dir { Node::Directory } else { Node::File { len: found.len } })
     }
 
+    /// The path without symbolic links, `.` and `..` in it: two names of one file have the same.
+    ///
+    /// # Errors
+    /// What the operating system reports, as of a path that leads nowhere.
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        self.metadata(path)?;
+        Ok(path.to_owned())
+    }
+
+    /// What tells the file or directory that a path leads to from all others of this machine.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where files are not those of this machine.
+    fn identity(&self, path: &Path) -> io::Result<Identity> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Who may do what with a file or directory.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where there are no owners and modes.
+    fn access(&self, path: &Path) -> io::Result<Access> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Gives a directory the permissions of another, and where this process may do that, its owner and group.
     ///
     /// # Errors
@@ -153,10 +181,25 @@ pub trait FileSystem: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// What the file system is like.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    /// The contents of a file of at most `limit` bytes in one call; `None` where that takes as many calls as opening it,
+    /// asking for its size and reading it. Of a longer file it gives more bytes than `limit`, or all.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn read_whole(&self, path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        let _ = (path, limit);
+        Ok(None)
+    }
+
     /// What lies below a file.
-    fn place(&self, path: &Path) -> Place {
+    fn place(&self, path: &Path) -> StorageTraits {
         let _ = path;
-        Place::default()
+        StorageTraits::default()
     }
 
     /// The time since some fixed moment. A simulated file system has its own.
@@ -204,6 +247,8 @@ pub enum QueueKind {
     Worker,
     /// By the kernel, through a ring of requests.
     IoUring,
+    /// In the file system's own way, as requests over a network.
+    Own,
 }
 
 /// What the kernel is told about reads to come.
@@ -213,7 +258,7 @@ pub enum Advice {
     WillNeed,
     /// The file is read in one direction: read ahead further.
     Sequential,
-    /// The file is read here and there: do not read ahead.
+    /// The file is read in random order: do not read ahead.
     Random,
     /// Nothing is known.
     Normal,
@@ -427,6 +472,11 @@ pub trait File: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// What the file can do besides being read.
+    fn capabilities(&self) -> FileCapabilities {
+        FileCapabilities::default()
+    }
+
     /// True when the file belongs to this process's user, whom the kernel tells which of its pages are in
     /// memory.
     fn is_own(&self) -> bool {
@@ -533,6 +583,15 @@ pub struct FinishedIo {
 pub struct DirEntry {
     /// The name, without the directory.
     pub name: OsString,
+    /// Size and type of what it leads to, where the listing tells at no further cost.
+    pub metadata: Option<Metadata>,
+}
+
+impl DirEntry {
+    /// A name of which nothing else is known.
+    pub fn named(name: impl Into<OsString>) -> Self {
+        Self { name: name.into(), metadata: None }
+    }
 }
 
 /// What is known of a file without opening it.
@@ -559,8 +618,28 @@ pub enum Node {
         /// Where it leads, as it is written in the link.
         target: PathBuf,
     },
-    /// A socket, a pipe or a device.
+    /// A pipe or a character device: it takes what is written to it.
+    Stream,
+    /// A socket or a block device.
     Other,
+}
+
+/// What tells a file or directory from all others of this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The device.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+/// Who may do what with a file or directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// The number of the account that owns it.
+    pub owner: u32,
+    /// The bits of its mode (`st_mode`).
+    pub mode: u32,
 }
 
 /// The space of one file system.

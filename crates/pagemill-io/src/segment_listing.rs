@@ -24,9 +24,12 @@ const LAST_SEGMENT: u32 = u32::MAX / SEGMENT_BLOCKS;
 #[derive(Debug, Clone)]
 pub struct SegmentListing {
     directory: PathBuf,
-    /// Segment numbers by the name of segment 0, ascending.
-    segments: HashMap<OsString, Vec<u32>>,
+    /// Segments by the name of segment 0, ascending.
+    segments: HashMap<OsString, Vec<ListedSegment>>,
 }
+
+/// A segment's number, and its size in bytes where the listing told.
+pub(crate) type ListedSegment = (u32, Option<u64>);
 
 impl SegmentListing {
     /// Lists a directory.
@@ -34,10 +37,13 @@ impl SegmentListing {
     /// # Errors
     /// When the directory cannot be read.
     pub fn read(storage: &Storage, directory: &Path) -> Result<Self> {
-        let mut segments: HashMap<OsString, Vec<u32>> = HashMap::new();
+        let mut segments: HashMap<OsString, Vec<ListedSegment>> = HashMap::new();
         for entry in storage.read_dir(directory)? {
             let (name, segment) = split_name(&entry.name);
-            segments.entry(name.to_owned()).or_default().push(segment);
+            segments
+                .entry(name.to_owned())
+                .or_default()
+                .push((segment, entry.metadata.map(|found| found.len)));
         }
         segments.values_mut().for_each(|numbers| numbers.sort_unstable());
         Ok(Self { directory: directory.to_owned(), segments })
@@ -48,8 +54,8 @@ impl SegmentListing {
         &self.directory
     }
 
-    /// The numbers of the segments of the fork whose segment 0 is called `name`, ascending.
-    pub(crate) fn segments_of(&self, name: &OsStr) -> &[u32] {
+    /// The segments of the fork whose segment 0 is called `name`, ascending.
+    pub(crate) fn segments_of(&self, name: &OsStr) -> &[ListedSegment] {
         self.segments.get(name).map_or(&[], Vec::as_slice)
     }
 }

@@ -14,12 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
+use crate::capabilities::FileCapabilities;
 use crate::real_files::RealFileSystem;
 use pagemill_sys::{Extent, Mapping, WritableMapping, WriteBack};
 
 use crate::seam::{
-    Caching, DirEntry, Direction, File, FileSystem, FinishedIo, IoQueue, Metadata, Node,
-    OpenForWrite, QueueKind, QueuedIo, SpaceLeft,
+    Access, Caching, DirEntry, Direction, File, FileSystem, FinishedIo, Identity, IoQueue,
+    Metadata, Node, OpenForWrite, QueueKind, QueuedIo, SpaceLeft,
 };
 use crate::worker_queue::WorkerQueue;
 
@@ -241,6 +242,18 @@ impl FileSystem for FaultyFileSystem {
         self.real.node(path)
     }
 
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        self.real.resolve(path)
+    }
+
+    fn identity(&self, path: &Path) -> io::Result<Identity> {
+        self.real.identity(path)
+    }
+
+    fn access(&self, path: &Path) -> io::Result<Access> {
+        self.real.access(path)
+    }
+
     fn set_access_like(&self, path: &Path, like: &Path) -> io::Result<()> {
         self.real.set_access_like(path, like)
     }
@@ -267,6 +280,7 @@ impl FileSystem for FaultyFileSystem {
         Ok(match kind {
             QueueKind::Worker => Box::new(WorkerQueue::new(depth)?),
             QueueKind::IoUring => Box::new(ShuffledQueue::default()),
+            QueueKind::Own => return Err(io::ErrorKind::Unsupported.into()),
         })
     }
 }
@@ -290,6 +304,10 @@ impl File for FaultyFile {
 
     fn map(&self, len: usize) -> io::Result<Mapping> {
         self.file.map(len)
+    }
+
+    fn capabilities(&self) -> FileCapabilities {
+        FileCapabilities { residency: false, advise: false, ..FileCapabilities::ALL }
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {

@@ -5,25 +5,27 @@
 //! that name the file, the settings that say how to read, and what is kept open between reads.
 //! So faults can be injected below, and no reader above can forget them.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::io::{self, IoSliceMut};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use pagemill_format::BLOCK_SIZE;
 use pagemill_sys::ALIGNMENT;
 
+use crate::capabilities::Capabilities;
 use crate::counters::Counters;
 use crate::creation_modes::CreationModes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::failed_sync::FailedSync;
 use crate::file_cache::FileCache;
-use crate::method_use::MethodUse;
-use crate::place::Place;
+use crate::host_files::HostFiles;
 use crate::read_settings::{self, IoMethod, ReadSettings};
 use crate::real_files::RealFileSystem;
 use crate::seam::{Caching, DirEntry, File, FileSystem, IoQueue, Metadata, QueueKind};
+use crate::storage_traits::StorageTraits;
 
 /// A file system, the settings to read it with, and the counters of all that is done through it.
 /// Clones share all three.
@@ -34,15 +36,20 @@ pub struct Storage {
     modes: Option<Arc<CreationModes>>,
 }
 
+/// What the layer above keeps.
+type KeptAbove = Arc<OnceLock<Box<dyn Any + Send + Sync>>>;
+
 #[derive(Debug)]
 struct Shared {
     file_system: Arc<dyn FileSystem>,
     settings: ReadSettings,
-    counters: Counters,
-    method_use: MethodUse,
+    /// Shared with whatever storage lies [over](Storage::over) this one.
+    counters: Arc<Counters>,
+    /// As the counters.
+    kept_above: KeptAbove,
     files: FileCache,
     /// By directory.
-    places: Mutex<HashMap<PathBuf, Place>>,
+    places: Mutex<HashMap<PathBuf, StorageTraits>>,
     /// Queues that nobody uses now: to set one up is dear.
     idle_queues: Mutex<Vec<IdleQueue>>,
     failed_sync: FailedSync,
@@ -71,11 +78,28 @@ impl Storage {
 
     /// Storage on any file system, its blocks read as `settings` say.
     pub fn with_settings(file_system: Arc<dyn FileSystem>, settings: ReadSettings) -> Self {
+        Self::counted(file_system, settings, (Arc::default(), Arc::default()))
+    }
+
+    /// Storage on a file system that `lay` makes from the one of this storage: read by the same settings and counted by the
+    /// same counters, while open files, queues and the modes of what is made are its own. What the file system below does on its behalf is not counted.
+    #[must_use]
+    pub fn over(&self, lay: impl FnOnce(Arc<dyn FileSystem>) -> Arc<dyn FileSystem>) -> Self {
+        let counted = (self.shared.counters.clone(), self.shared.kept_above.clone());
+        let over = Self::counted(lay(self.file_system().clone()), self.shared.settings, counted);
+        Self { timed: self.timed, ..over }
+    }
+
+    fn counted(
+        file_system: Arc<dyn FileSystem>,
+        settings: ReadSettings,
+        (counters, kept_above): (Arc<Counters>, KeptAbove),
+    ) -> Self {
         let shared = Shared {
             file_system,
             settings,
-            counters: Counters::default(),
-            method_use: MethodUse::default(),
+            counters,
+            kept_above,
             files: FileCache::new(settings.max_open_files, settings.max_mapped_bytes),
             places: Mutex::default(),
             idle_queues: Mutex::default(),
@@ -88,7 +112,7 @@ impl Storage {
     /// on `data_directory`, whatever the mask of this process is. Where the directory cannot be looked at, nothing changes.
     #[must_use]
     pub fn with_modes_of(self, data_directory: &Path) -> Self {
-        let modes = CreationModes::of(data_directory).map(Arc::new);
+        let modes = CreationModes::of(&**self.file_system(), data_directory).map(Arc::new);
         Self { modes: modes.or(self.modes), shared: self.shared, timed: self.timed }
     }
 
@@ -102,6 +126,11 @@ impl Storage {
     #[must_use]
     pub fn untimed(self) -> Self {
         Self { timed: false, ..self }
+    }
+
+    /// The files of this machine, whatever file system the storage is on: what the user names beside the cluster.
+    pub fn host(&self) -> HostFiles {
+        HostFiles::beside(self)
     }
 
     /// How blocks are to be read.
@@ -134,18 +163,27 @@ impl Storage {
         begin.map_or(Duration::ZERO, |begin| self.now().saturating_sub(begin))
     }
 
+    /// What the file system is like.
+    pub fn capabilities(&self) -> Capabilities {
+        self.file_system().capabilities()
+    }
+
     /// What was done through this storage and its clones.
     pub fn counters(&self) -> &Counters {
         &self.shared.counters
     }
 
-    /// Which methods fetched the blocks, and why these.
-    pub fn method_use(&self) -> &MethodUse {
-        &self.shared.method_use
+    /// What the layer above keeps with a storage, as it knows best when that is of use no more: what it measured of its
+    /// files. There is one such thing, made when it is first asked for.
+    pub fn kept_above<T: Any + Default + Send + Sync>(&self) -> &T {
+        let kept = self.shared.kept_above.get_or_init(|| Box::new(T::default()));
+        let kept = kept.downcast_ref();
+        assert!(kept.is_some(), "two layers above one storage keep things of different types");
+        kept.expect("checked") // infallible: checked above
     }
 
     /// What lies below a file, asked once for all files of a directory.
-    pub fn place_of(&self, path: &Path) -> Place {
+    pub fn place_of(&self, path: &Path) -> StorageTraits {
         let directory = path.parent().unwrap_or(path);
         let mut places = self.shared.places.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = places.get(directory) {
@@ -271,9 +309,11 @@ impl Storage {
                 let mut pages: Vec<_> = buf.chunks_mut(BLOCK_SIZE).map(IoSliceMut::new).collect();
                 file.read_vectored_at(&mut pages, offset)
             }
-            IoMethod::Pread | IoMethod::Mmap | IoMethod::Worker | IoMethod::IoUring => {
-                file.read_at(buf, offset)
-            }
+            IoMethod::Pread
+            | IoMethod::Mmap
+            | IoMethod::Worker
+            | IoMethod::IoUring
+            | IoMethod::Own => file.read_at(buf, offset),
         };
         let waited = self.call_took(begin);
         self.counters().record_read(*outcome.as_ref().unwrap_or(&0), waited);
@@ -286,6 +326,9 @@ impl Storage {
     /// # Errors
     /// Names the file. Also when it is longer than `limit` bytes, or is cut while it is read.
     pub fn read_file(&self, path: &Path, limit: u64) -> Result<Vec<u8>> {
+        if let Some(contents) = self.read_whole(path, limit)? {
+            return Ok(contents);
+        }
         let file = self.open(path)?;
         let len = file.len().map_err(|error| Error::new(error, path))?;
         if len > limit {
@@ -300,6 +343,20 @@ impl Storage {
             return Err(Error::new(kind, path));
         }
         Ok(contents)
+    }
+
+    /// A file that the file system has at once.
+    fn read_whole(&self, path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
+        let begin = self.call_begins();
+        let read = self.file_system().read_whole(path, limit);
+        let read = read.map_err(|error| Error::new(error, path))?;
+        let Some(contents) = read else { return Ok(None) };
+        self.counters().record_read(contents.len(), self.call_took(begin));
+        let len = contents.len() as u64;
+        match len > limit {
+            true => Err(Error::new(ErrorKind::TooLarge { len, limit }, path)),
+            false => Ok(Some(contents)),
+        }
     }
 
     /// Everything in a directory but `.` and `..`, in no particular order.
@@ -416,7 +473,7 @@ mod tests {
         let (dir, _path) = file_of(b"");
         let storage = Storage::real();
         let names = storage.read_dir(dir.path()).unwrap();
-        assert_eq!(names, [DirEntry { name: "PG_VERSION".into() }]);
+        assert_eq!(names, [DirEntry::named("PG_VERSION")]);
         assert!(storage.metadata(dir.path()).unwrap().is_dir);
         assert!(storage.read_file(dir.path(), 1 << 20).is_err());
     }

@@ -211,11 +211,7 @@ impl Pool {
 }
 
 fn no_threads(error: &io::Error) -> io::Error {
-    let remedy = "raise the limit of processes (ulimit -u), or use --io-method pread";
-    io::Error::new(
-        io::ErrorKind::Unsupported,
-        format!("worker: no thread can be started: {error}: {remedy}"),
-    )
+    crate::Refusal::NoThreads(error.to_string()).into()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

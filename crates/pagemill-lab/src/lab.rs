@@ -22,7 +22,7 @@ use crate::meter::MachineMeter;
 use crate::profiler::Profiler;
 use crate::results::{Experiment, FORMAT, Fact, Results, Warning, WarningKind};
 use crate::runner::Runner;
-use crate::server::{Found, Installation};
+use crate::server::{Installation, InstallationSearch};
 use crate::watch::{Announcement, Watch};
 use crate::workspace::{Workspace, available_bytes};
 
@@ -98,7 +98,7 @@ pub fn run(options: &LabOptions, cancel: &Cancel, watch: &dyn Watch) -> Result<R
 }
 
 /// PostgreSQL's programs, where they are needed. A directory that was named is looked at in any case.
-fn server(options: &LabOptions, plans: &[&'static Plan]) -> Result<Found> {
+fn server(options: &LabOptions, plans: &[&'static Plan]) -> Result<InstallationSearch> {
     let takes_part = plans.iter().any(|plan| plan.name == postgres::PLAN.name);
     let given = options.with_postgres.as_deref();
     let found = match (takes_part, given) {
@@ -109,7 +109,7 @@ fn server(options: &LabOptions, plans: &[&'static Plan]) -> Result<Found> {
 }
 
 /// What the run runs on, the server included where it takes part.
-fn facts(environment: &Environment, server: &Found) -> Vec<Fact> {
+fn facts(environment: &Environment, server: &InstallationSearch) -> Vec<Fact> {
     let server = server.as_ref().ok();
     let fact =
         server.map(|found| Fact { name: "postgresql".into(), value: found.version().into() });
@@ -119,7 +119,7 @@ fn facts(environment: &Environment, server: &Found) -> Vec<Fact> {
 fn announcement(
     options: &LabOptions,
     plans: &[&'static Plan],
-    server: &Found,
+    server: &InstallationSearch,
 ) -> Result<Announcement> {
     let scale = &options.scale;
     // Without a server its experiment takes nothing.
@@ -141,7 +141,7 @@ struct Stage<'r> {
     watch: &'r dyn Watch,
     environment: &'r Environment,
     profiler: Option<&'r Profiler>,
-    server: &'r Found,
+    server: &'r InstallationSearch,
 }
 
 impl Stage<'_> {

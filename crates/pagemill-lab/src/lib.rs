@@ -38,7 +38,7 @@ pub use error::{Error, Result};
 pub use experiments::{Plan, Scale, Session};
 pub use lab::{LabOptions, run};
 pub use runner::{GroupPlan, Rounds, Runner};
-pub use server::{Found, Installation};
+pub use server::{Installation, InstallationSearch};
 pub use verdicts::verdicts;
 pub use watch::{Announcement, Nobody, Watch};
 pub use workspace::Workspace;

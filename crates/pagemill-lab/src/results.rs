@@ -264,7 +264,7 @@ pub struct Verdict {
     /// What was measured here, with interval and cache state; empty when nothing was.
     pub measured: String,
     /// Whether it holds.
-    pub outcome: Outcome,
+    pub outcome: ClaimStatus,
     /// Where it does not hold as it is, in which direction it differs; empty where that means nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub differs: String,
@@ -277,7 +277,7 @@ pub struct Verdict {
 /// Whether a claim holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ClaimStatus {
     /// It holds here.
     Holds,
     /// Some of it holds.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use pagemill_lab::report::{self, compare};
 use pagemill_lab::results::{
-    Absence, CacheState, Cell, Experiment, FORMAT, Fact, Figure, Group, Moment, Outcome, Results,
-    Sample, Skipped, Verdict, Warning, WarningKind,
+    Absence, CacheState, Cell, ClaimStatus, Experiment, FORMAT, Fact, Figure, Group, Moment,
+    Results, Sample, Skipped, Verdict, Warning, WarningKind,
 };
 use proptest::prelude::*;
 
@@ -153,7 +153,7 @@ fn results() -> impl Strategy<Value = Results> {
                     differs: of(1),
                     claim: of(2),
                     measured: of(3),
-                    outcome: Outcome::Holds,
+                    outcome: ClaimStatus::Holds,
                     why: of(0),
                     evidence,
                 }],

@@ -33,8 +33,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pagemill_io::{
-    Caching, Create, DirEntry, File, FileSystem, IoQueue, Metadata, Node, OpenForWrite, QueueKind,
-    RealFileSystem, SpaceLeft,
+    Access, Caching, Create, DirEntry, File, FileSystem, Identity, IoQueue, Metadata, Node,
+    OpenForWrite, QueueKind, RealFileSystem, SpaceLeft,
 };
 
 use self::recorded_file::{InlineQueue, RecordedFile};
@@ -199,6 +199,18 @@ impl FileSystem for PowerCutFileSystem {
 
     fn node(&self, path: &Path) -> io::Result<Node> {
         self.real.node(path)
+    }
+
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        self.real.resolve(path)
+    }
+
+    fn identity(&self, path: &Path) -> io::Result<Identity> {
+        self.real.identity(path)
+    }
+
+    fn access(&self, path: &Path) -> io::Result<Access> {
+        self.real.access(path)
     }
 
     fn set_access_like(&self, path: &Path, like: &Path) -> io::Result<()> {

@@ -76,7 +76,7 @@ const fn ours(name: &'static str, method: Option<IoMethod>, readahead: Readahead
 
 /// What a run took.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct ScanTiming {
     /// Virtual seconds.
     pub seconds: f64,
     /// What each disk did.
@@ -98,7 +98,7 @@ pub fn scan(
     kernel: KernelSettings,
     blocks: u32,
     run: &Run,
-) -> Result<Outcome, pagemill_io::Error> {
+) -> Result<ScanTiming, pagemill_io::Error> {
     let disk = SimulatedDisk::new(volume, kernel);
     let path = Path::new("/data/base/1/16384");
     disk.add_relation(path, blocks, false);
@@ -110,7 +110,7 @@ pub fn scan(
     };
     let storage = Storage::with_settings(Arc::new(disk.clone()), settings).untimed();
     let Some(files) = ForkFiles::open(&storage, path, Fork::Main)? else {
-        return Ok(Outcome { seconds: 0.0, drives: Vec::new() });
+        return Ok(ScanTiming { seconds: 0.0, drives: Vec::new() });
     };
     let options = ReadStreamOptions {
         io_combine_limit: run.io_combine_limit,
@@ -123,5 +123,5 @@ pub fn scan(
         disk.spend(PAGE_TIME);
     }
     let seconds = (storage.now() - begin).as_secs_f64();
-    Ok(Outcome { seconds, drives: disk.drive_counts() })
+    Ok(ScanTiming { seconds, drives: disk.drive_counts() })
 }

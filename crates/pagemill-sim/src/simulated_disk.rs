@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use pagemill_format::{BLOCK_SIZE, SEGMENT_BLOCKS};
 use pagemill_io::{
-    Advice, Caching, DirEntry, File, FileSystem, IoQueue, Metadata, Place, QueueKind, Residency,
+    Advice, Caching, DirEntry, File, FileCapabilities, FileSystem, IoQueue, Metadata, QueueKind,
+    Residency, StorageTraits,
 };
 use pagemill_sys::ALIGNMENT;
 use rustix::io::Errno;
@@ -151,7 +152,7 @@ impl FileSystem for SimulatedDisk {
         if names.is_empty() {
             return Err(Errno::NOENT.into());
         }
-        Ok(names.into_iter().map(|name| DirEntry { name }).collect())
+        Ok(names.into_iter().map(DirEntry::named).collect())
     }
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
@@ -172,19 +173,19 @@ impl FileSystem for SimulatedDisk {
         Ok(Box::new(SimulatedQueue::new(self.machine.clone(), kind, depth)))
     }
 
-    fn place(&self, _path: &Path) -> Place {
+    fn place(&self, _path: &Path) -> StorageTraits {
         let machine = self.machine();
         let model = machine.volume.model();
         let little = machine.settings.read_ahead < SMALL_READ_AHEAD;
         let turns = model.turns();
-        Place {
+        StorageTraits {
             mirrors: model.mirrors(),
             mirror_by_thread: model.is_by_thread(),
             turns,
             reads_ahead_too_little: little && !turns,
             // Files cannot be mapped here.
             reads_ahead_far: false,
-            ..Place::default()
+            ..StorageTraits::default()
         }
     }
 
@@ -226,6 +227,11 @@ struct SimulatedOpenFile {
 }
 
 impl File for SimulatedOpenFile {
+    fn capabilities(&self) -> FileCapabilities {
+        // A mapping is promised and refused, as some file systems do (ENODEV).
+        FileCapabilities { share_blocks: false, ..FileCapabilities::ALL }
+    }
+
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         lock(&self.machine).read(self.open, buf, offset)
     }

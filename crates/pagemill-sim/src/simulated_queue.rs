@@ -117,7 +117,7 @@ impl IoQueue for SimulatedQueue {
         }
         match queue.kind {
             QueueKind::IoUring => queue.unflushed.push(read),
-            QueueKind::Worker => machine.give_to_worker(self.number, read),
+            QueueKind::Worker | QueueKind::Own => machine.give_to_worker(self.number, read),
         }
     }
 

@@ -50,14 +50,14 @@ fn order() -> Vec<u32> {
 }
 
 /// What came out of a scan: each block, or why not.
-type Outcome = Result<Vec<Result<u32, (u32, bool)>>, Error>;
+type ScanResult = Result<Vec<Result<u32, (u32, bool)>>, Error>;
 
 fn is_io_error(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Io(error) if error.raw_os_error() == Some(5))
         || error.to_string().contains("Input/output error")
 }
 
-fn scan(disk: &SimulatedDisk, method: Option<IoMethod>) -> Outcome {
+fn scan(disk: &SimulatedDisk, method: Option<IoMethod>) -> ScanResult {
     let settings = ReadSettings {
         io_method: method,
         may_map: false,
@@ -94,7 +94,7 @@ fn nvme() -> VolumeModel {
 }
 
 /// Checks what a scan with one fault gave.
-fn check(outcome: &Outcome, fault: Fault) -> Result<(), String> {
+fn check(outcome: &ScanResult, fault: Fault) -> Result<(), String> {
     let harmless = !matches!(fault, Fault::Failed);
     let blocks = match outcome {
         Ok(blocks) => blocks,

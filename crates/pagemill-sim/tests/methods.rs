@@ -304,7 +304,7 @@ fn mirrors_that_turn_want_windows_and_not_readers() {
     }
 }
 
-/// `auto` begins on mirrors with workers. Once it sees that blocks are wanted here and there, the ring takes
+/// `auto` begins on mirrors with workers. Once it sees that blocks are wanted in random order, the ring takes
 /// over, although reads of the workers are in flight all the time.
 #[test]
 fn auto_changes_its_queue_while_reads_are_in_flight() {

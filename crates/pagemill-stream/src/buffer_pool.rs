@@ -50,7 +50,7 @@ pub use strategy::{BULK_READ_RING_PAGES, Ring, Strategy};
 
 use claim::Claim;
 use page_memory::{MemorySource, PageMemory};
-use partition::{Found, Partition, Passed};
+use partition::{Lookup, Partition, Passed};
 use sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 
 /// The least pages a pool should have: what the server requires of `shared_buffers`.
@@ -84,8 +84,8 @@ impl PageKey {
 /// Every page of the pool was in use when one more was wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no unpinned buffers available: all {capacity} shared buffers are in use at this moment; raise \
-     --shared-buffers, or lower --jobs"
+    "no unpinned buffers available: all {capacity} shared buffers are in use at this moment; use more of them, or fewer \
+     threads"
 )]
 pub struct NoUnpinnedBuffers {
     /// How many pages the pool has.
@@ -153,13 +153,13 @@ impl BufferPool {
     ) -> Result<PinnedPage, E> {
         loop {
             match self.find_or_begin(key, &strategy) {
-                Found::Here(page) => return Ok(page),
-                Found::Elsewhere(pending) => {
+                Lookup::Here(page) => return Ok(page),
+                Lookup::Elsewhere(pending) => {
                     if let Some(page) = self.wait(&pending) {
                         return Ok(page);
                     }
                 }
-                Found::Missing => {
+                Lookup::Missing => {
                     let mut claim = Claim::begin(self, key, &mut strategy)?;
                     load(&mut claim)?;
                     return Ok(claim.complete());
@@ -204,7 +204,7 @@ impl BufferPool {
     }
 
     #[inline]
-    fn find_or_begin(&self, key: PageKey, strategy: &Strategy<'_>) -> Found {
+    fn find_or_begin(&self, key: PageKey, strategy: &Strategy<'_>) -> Lookup {
         self.in_partition(key, |partition| partition.find_or_begin(key, strategy))
     }
 

@@ -5,6 +5,7 @@ mod block_queue;
 pub mod buffer_pool;
 mod distances;
 mod method_choice;
+pub mod method_use;
 pub mod page_cache;
 pub mod page_reader;
 pub mod read_stream;
@@ -16,6 +17,7 @@ pub mod write_stream;
 mod write_windows;
 
 pub use buffer_pool::{BufferPool, NoUnpinnedBuffers, PageKey, PinnedPage, Ring, Strategy};
+pub use method_use::MethodUse;
 pub use page_cache::PageCache;
 pub use page_reader::PageReader;
 pub use read_stream::{

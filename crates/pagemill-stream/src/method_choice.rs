@@ -4,19 +4,19 @@
 //! ```text
 //!                 blocks of this stretch in the page cache?
 //!                  all │                      │ not all, or not known
-//!          mmap or pread, whichever        read in order │            │ here and there
+//!          mmap or pread, whichever        read in order │            │ random order  
 //!          took less time per block          pread, and after a       io_uring, or worker
 //!          on the windows before              stretch without gaps     where there is none
 //!                                             mmap where much is
 //!                                             read ahead;
 //!                                             on mirrors worker;
-//!                                             backward as here and there
+//!                                             backward as in random order
 //! ```
 //!
 //! What goes to a queue goes past the page cache where that cannot hold the fork, as nobody would find it there again:
 //! a small control group, or a table larger than memory.
 //!
-//! Cached blocks that are read here and there come by `pread`: a mapping was no faster, and would hold all that
+//! Cached blocks that are read in random order come by `pread`: a mapping was no faster, and would hold all that
 //! was ever looked at.
 //!
 //! A *stretch* is [`STRETCH`] consecutive blocks; what is cached of them is looked at once. The cached choice is tried,
@@ -24,13 +24,17 @@
 //! which nothing tells. It is made for each [`WINDOW`], so that trying the dearer method is soon over. The time measured
 //! is that of reading and of using the pages together, as a mapping moves cost from the one to the other.
 //!
+//! Where each call takes long (a network), there is no choice: all goes through a queue, also small forks.
+//!
 //! Invariants: the choice never changes what is read; a method that was asked for is the method; a
 //! fork of fewer than [`SMALL`] blocks is read by `pread` and asks nothing.
 
 use std::time::Duration;
 
 use pagemill_format::BlockNumber;
-use pagemill_io::{Caching, ForkFiles, IoMethod, Lane, Place, Readahead};
+use pagemill_io::{Caching, ForkFiles, IoMethod, Lane, Readahead, StorageTraits};
+
+use crate::method_use::MethodUse;
 
 /// Blocks decided about at once (8 MiB).
 pub(crate) const STRETCH: u32 = 1024;
@@ -48,9 +52,9 @@ const FAR: u32 = 8192;
 /// Blocks looked at there, and at each step of a stretch: to look at all of it would cost a tenth of reading it.
 const SAMPLE: u32 = 16;
 const SAMPLE_STEP: usize = 128;
-/// Places of a fork looked at when it is read here and there.
+/// Places of a fork looked at when it is read in random order.
 const SAMPLES: u32 = 16;
-/// Runs until a fork that is read here and there is looked at again.
+/// Runs until a fork that is read in random order is looked at again.
 const SCATTERED_RUNS: u32 = 4096;
 
 /// The choice for one stream.
@@ -67,11 +71,13 @@ pub(crate) enum MethodChoice {
 pub(crate) struct Auto {
     stretch: Option<Stretch>,
     previous: Option<BlockNumber>,
+    /// True where each call takes long: all is read through a queue.
+    distant: bool,
     /// Steps in a row that did not lead to a neighbour.
     scattered: u32,
     /// Blocks read since the last gap within a stretch.
     in_order: u32,
-    /// The choice for reading here and there, and for how many more runs it holds.
+    /// The choice for reading in random order, and for how many more runs it holds.
     scattered_choice: Option<(Uncached, u32)>,
     /// How mirrors are kept busy.
     spread: Spread,
@@ -122,10 +128,12 @@ struct Window {
 impl MethodChoice {
     pub(crate) fn new(files: &ForkFiles) -> Self {
         let settings = files.storage().settings();
+        let distant = files.storage().capabilities().distant;
         match settings.io_method {
             Some(method) => Self::Fixed(method),
-            None if files.blocks() < SMALL => Self::Fixed(IoMethod::Pread),
+            None if files.blocks() < SMALL && !distant => Self::Fixed(IoMethod::Pread),
             None => Self::Auto(Auto {
+                distant,
                 stretch: None,
                 previous: None,
                 scattered: 0,
@@ -136,6 +144,11 @@ impl MethodChoice {
                 past_cache: false,
             }),
         }
+    }
+
+    /// True when every call takes long, so that as much as may be is asked for from the start.
+    pub(crate) fn is_distant(&self) -> bool {
+        matches!(self, Self::Auto(auto) if auto.distant)
     }
 
     /// How mirrors are kept busy.
@@ -198,7 +211,7 @@ impl MethodChoice {
         files: &ForkFiles,
     ) -> Option<IoMethod> {
         let Self::Auto(_) = self else { return None };
-        files.storage().method_use().refuse(refused, why);
+        MethodUse::of(files.storage()).refuse(refused, why);
         let next = if refused == IoMethod::IoUring { IoMethod::Worker } else { IoMethod::Pread };
         *self = Self::new(files);
         Some(next)
@@ -213,6 +226,12 @@ impl Auto {
         then: Option<BlockNumber>,
         files: &ForkFiles,
     ) -> IoMethod {
+        if self.distant {
+            let method = queue_for(files, block);
+            let used = MethodUse::of(files.storage());
+            used.explain(format!("{method}: each call takes long here, so many at once"));
+            return method;
+        }
         let near = self.previous.is_none_or(|previous| previous.0.abs_diff(block.0) <= 1);
         self.scattered = if near { 0 } else { self.scattered.saturating_add(1) };
         // One of several threads goes on where a stretch begins.
@@ -220,7 +239,7 @@ impl Auto {
             self.in_order = 0;
         }
         if self.scattered > 1 {
-            return self.scattered_method(files);
+            return self.scattered_method(block, files);
         }
         let number = block.0 / STRETCH;
         let window = block.0 / WINDOW;
@@ -240,7 +259,8 @@ impl Auto {
         if self.cached {
             return self.begin_window(block, files);
         }
-        let Uncached { method, past_cache, spread } = cold_method(files, backward, self.in_order);
+        let Uncached { method, past_cache, spread } =
+            cold_method(files, block, backward, self.in_order);
         self.past_cache = past_cache;
         self.spread = spread;
         self.stretch = Some(Stretch { number, method, window: None });
@@ -251,7 +271,7 @@ impl Auto {
     fn begin_window(&mut self, block: BlockNumber, files: &ForkFiles) -> IoMethod {
         self.end_window(files);
         let storage = files.storage();
-        let method = storage.method_use().cached_choice(storage.settings().may_map);
+        let method = MethodUse::of(storage).cached_choice(may_map(files, block));
         let window = Window { number: block.0 / WINDOW, begun: storage.now(), blocks: 0 };
         self.stretch = Some(Stretch { number: block.0 / STRETCH, method, window: Some(window) });
         method
@@ -264,17 +284,17 @@ impl Auto {
         };
         if window.blocks >= MEASURED {
             let took = files.storage().now().saturating_sub(window.begun);
-            files.storage().method_use().measured(method, window.blocks, took);
+            MethodUse::of(files.storage()).measured(method, window.blocks, took);
         }
     }
 
-    fn scattered_method(&mut self, files: &ForkFiles) -> IoMethod {
+    fn scattered_method(&mut self, block: BlockNumber, files: &ForkFiles) -> IoMethod {
         let (chosen, left) = match self.scattered_choice {
             Some((chosen, left)) if left > 0 => (chosen, left - 1),
             _ => {
                 self.stretch = None;
                 self.cached = false;
-                (scattered_method(files), SCATTERED_RUNS)
+                (scattered_method(files, block), SCATTERED_RUNS)
             }
         };
         self.past_cache = chosen.past_cache;
@@ -305,16 +325,16 @@ fn is_whole(files: &ForkFiles, first: u32, count: u32) -> bool {
 
 /// The method for blocks in order that a device has to bring, and how mirrors are kept busy by it. `in_order`: how many
 /// were before them. Where there are gaps between them, faults of a mapping take half as long again as reads.
-fn cold_method(files: &ForkFiles, backward: bool, in_order: u32) -> Uncached {
+fn cold_method(files: &ForkFiles, block: BlockNumber, backward: bool, in_order: u32) -> Uncached {
     let storage = files.storage();
-    let used = storage.method_use();
+    let used = MethodUse::of(storage);
     if files.caching() == Caching::Direct {
-        return queued(files, "past the page cache, reads in flight keep the device busy");
+        return queued(files, block, "past the page cache, reads in flight keep the device busy");
     }
     let place = storage.place_of(files.path());
     let in_order = || {
         let far = place.reads_ahead_far && in_order >= STRETCH;
-        if far && used.maps(storage.settings().may_map) {
+        if far && used.maps(may_map(files, block)) {
             used.explain("mmap: not cached, in order, and the kernel reads far ahead".into());
             return Uncached::buffered(IoMethod::Mmap, Spread::None);
         }
@@ -326,10 +346,10 @@ fn cold_method(files: &ForkFiles, backward: bool, in_order: u32) -> Uncached {
             on_mirrors(files, place)
         }
         Readahead::Auto if place.reads_ahead_too_little => {
-            queued(files, "not cached, and the kernel reads ahead too little here")
+            queued(files, block, "not cached, and the kernel reads ahead too little here")
         }
         Readahead::Auto if backward => {
-            queued(files, "not cached, and backward the kernel does not read ahead")
+            queued(files, block, "not cached, and backward the kernel does not read ahead")
         }
         _ => in_order(),
     }
@@ -337,8 +357,8 @@ fn cold_method(files: &ForkFiles, backward: bool, in_order: u32) -> Uncached {
 
 /// The method for blocks in order on mirrors. On disks that turn it matters that each reads long
 /// stretches: what one leaves to the other passes under its head all the same.
-fn on_mirrors(files: &ForkFiles, place: Place) -> Uncached {
-    let used = files.storage().method_use();
+fn on_mirrors(files: &ForkFiles, place: StorageTraits) -> Uncached {
+    let used = MethodUse::of(files.storage());
     let mirrors = place.mirrors;
     let (method, spread, why) = match (place.turns, place.mirror_by_thread) {
         (false, _) => (IoMethod::Worker, Spread::Any, "want several readers"),
@@ -355,10 +375,35 @@ impl Uncached {
     }
 }
 
+/// True when the file that holds a block may be mapped, by the settings and by what it can do. One that cannot says nothing
+/// about others.
+fn may_map(files: &ForkFiles, block: BlockNumber) -> bool {
+    let (wanted, can) = (files.storage().settings().may_map, files.capabilities(block).map);
+    if wanted && !can {
+        MethodUse::of(files.storage()).explain("not mmap: a file here cannot be mapped".into());
+    }
+    wanted && can
+}
+
+/// The queue that the platform has for the file of a block.
+fn queue_for(files: &ForkFiles, block: BlockNumber) -> IoMethod {
+    if files.storage().capabilities().own_queue {
+        return IoMethod::Own;
+    }
+    let used = MethodUse::of(files.storage());
+    match used.queued_choice() {
+        IoMethod::IoUring if !files.capabilities(block).ring => {
+            used.explain("worker: the kernel cannot read this file by itself".into());
+            IoMethod::Worker
+        }
+        method => method,
+    }
+}
+
 /// The queue that the platform has, past the page cache where nobody would find again what was read through it.
-fn queued(files: &ForkFiles, why: &str) -> Uncached {
-    let used = files.storage().method_use();
-    let method = used.queued_choice();
+fn queued(files: &ForkFiles, block: BlockNumber, why: &str) -> Uncached {
+    let used = MethodUse::of(files.storage());
+    let method = queue_for(files, block);
     let past_cache = files.caching() == Caching::Buffered
         && files.storage().place_of(files.path()).cache_bytes < files.bytes()
         && files.past_cache().is_some();
@@ -367,15 +412,15 @@ fn queued(files: &ForkFiles, why: &str) -> Uncached {
     Uncached { method, past_cache, spread: Spread::None }
 }
 
-/// The method for blocks here and there.
-fn scattered_method(files: &ForkFiles) -> Uncached {
-    let used = files.storage().method_use();
+/// The method for blocks in random order.
+fn scattered_method(files: &ForkFiles, block: BlockNumber) -> Uncached {
+    let used = MethodUse::of(files.storage());
     if files.caching() == Caching::Buffered && is_cached_all_over(files) {
         // A mapping was no faster here, and would hold all that was ever looked at.
-        used.explain("pread: cached, blocks here and there".into());
+        used.explain("pread: cached, blocks in random order".into());
         return Uncached::buffered(IoMethod::Pread, Spread::None);
     }
-    queued(files, "not cached, blocks here and there, so several at once")
+    queued(files, block, "not cached, blocks in random order, so several at once")
 }
 
 fn is_cached_all_over(files: &ForkFiles) -> bool {

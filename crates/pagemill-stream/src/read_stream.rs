@@ -54,14 +54,15 @@ use std::time::Duration;
 
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, SEGMENT_BLOCKS};
 use pagemill_io::{
-    Advice, Caching, Error, ErrorKind, ForkFiles, IoMethod, MappedBlocks, QueuedReads, ReadHints,
-    Readahead, Ticket,
+    Advice, Caching, Error, ForkFiles, IoMethod, MappedBlocks, QueuedReads, ReadHints, Readahead,
+    Ticket,
 };
 use pagemill_sys::AlignedBuffer;
 
 use crate::block_queue::{BlockQueue, BlockRun};
 use crate::distances::Distances;
 use crate::method_choice::{MethodChoice, STRETCH, Spread, WINDOW};
+use crate::method_use::MethodUse;
 use crate::readahead_advice::ReadaheadAdvice;
 
 /// Blocks combined into one read unless told otherwise.
@@ -235,7 +236,12 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
         let most_reads = concurrency.clamp(1, pagemill_io::MAX_EFFECTIVE_IO_CONCURRENCY);
         let distances =
             if options.ramp_up { Distances::ramping_up } else { Distances::from_the_start };
+        let mut distances = distances(io_combine_limit, most_reads);
         let choice = MethodChoice::new(&files);
+        if choice.is_distant() {
+            // Nothing would come of finding out that reads are waited for.
+            distances.widen(most_reads.saturating_mul(io_combine_limit));
+        }
         Self {
             files,
             blocks: BlockQueue::new(blocks),
@@ -243,7 +249,7 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
             most_reads,
             never_ahead: concurrency == 0,
             choice,
-            distances: distances(io_combine_limit, most_reads),
+            distances,
             advice: ReadaheadAdvice::new(settings.readahead, settings.readahead_distance),
             planned: VecDeque::new(),
             planned_blocks: 0,
@@ -344,7 +350,7 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
     }
 
     /// Lets go of the stretch before that of this block, once a scan in order has left it behind, alone or in turns with
-    /// other threads: it need not count as its memory. Who reads here and there may come back at once.
+    /// other threads: it need not count as its memory. Who reads in random order may come back at once.
     fn release_behind(&mut self, block: BlockNumber, count: u32) {
         let stretch = block.0 / STRETCH;
         if self.mapped_stretch != Some(stretch) {
@@ -499,8 +505,7 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
                 Some(other) if other.queue().is_some() => self.begin(other, run),
                 Some(other) => Fetch::Later(other),
                 None => {
-                    let error =
-                        Error::new(ErrorKind::Refused(error.to_string()), self.files.path());
+                    let error = Error::new(error, self.files.path());
                     Fetch::Failed(error.with_block(self.files.fork(), run.first))
                 }
             };
@@ -539,7 +544,7 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
         let Some(reads) = queue_of(&mut self.reads, method) else { return Ok(Pages::None) };
         let waited = !reads.is_finished(ticket);
         let (buffer, outcome) = reads.finish(ticket, &self.files, run.first);
-        self.files.storage().method_use().record(method, run.len.into());
+        MethodUse::of(self.files.storage()).record(method, run.len.into());
         self.distances.read_done(waited);
         match (buffer, outcome) {
             (Some(buffer), Ok(())) => Ok(Pages::Read(buffer)),
@@ -557,7 +562,7 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
         let pages = &mut buffer.as_chunks_mut().0[..run.len as usize];
         let clock = self.distances_matter().then(|| self.files.storage().now());
         let outcome = self.files.read_blocks_by(method, run.first, pages);
-        self.files.storage().method_use().record(method, run.len.into());
+        MethodUse::of(self.files.storage()).record(method, run.len.into());
         let took = clock.map(|begin| self.files.storage().now().saturating_sub(begin));
         self.distances.read_done(took.is_some_and(|took| is_a_wait(took, run.len)));
         match outcome {
@@ -569,7 +574,7 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
         }
     }
 
-    /// True when blocks here and there are read, so that it matters whether a read was waited for.
+    /// True when blocks in random order are read, so that it matters whether a read was waited for.
     fn distances_matter(&self) -> bool {
         self.files.storage().settings().readahead == Readahead::Auto
             && (!self.planned.is_empty() || self.last_planned.is_some_and(|run| run.len == 1))
@@ -592,7 +597,7 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
         });
         match mapped {
             Ok(mapped) => {
-                self.files.storage().method_use().record(IoMethod::Mmap, run.len.into());
+                MethodUse::of(self.files.storage()).record(IoMethod::Mmap, run.len.into());
                 Ok(Pages::Mapped(mapped))
             }
             Err(refused) => self.read_unmapped(run, refused),
@@ -615,15 +620,19 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
     /// Reads a run that could not be mapped. Where that works, and nobody asked for a mapping by name, the
     /// mapping was what failed, and no other is tried.
     fn read_unmapped(&mut self, run: BlockRun, refused: Error) -> Result<Pages, Error> {
-        if !self.choice.is_auto() {
+        // A file whose pages are put together as they are read is no matter of the platform.
+        let can_map = self.files.capabilities(run.first).map;
+        if can_map && !self.choice.is_auto() {
             return Err(refused);
         }
         let mut buffer = self.buffer(run.len);
         let pages = &mut buffer.as_chunks_mut().0[..run.len as usize];
         self.files.read_blocks_by(IoMethod::Pread, run.first, pages)?;
-        let why = refused.kind().to_string();
-        let _ = self.choice.instead_of(IoMethod::Mmap, &why, &self.files);
-        self.files.storage().method_use().record(IoMethod::Pread, run.len.into());
+        if can_map {
+            let why = refused.kind().to_string();
+            let _ = self.choice.instead_of(IoMethod::Mmap, &why, &self.files);
+        }
+        MethodUse::of(self.files.storage()).record(IoMethod::Pread, run.len.into());
         Ok(Pages::Read(buffer))
     }
 

@@ -60,7 +60,7 @@ impl SteadyWriteBack {
             return self.send(stretch);
         }
         if self.begun.len() > MOST_BEGUN {
-            // Shared with others, or pages that come here and there: whatever is there by now.
+            // Shared with others, or pages that come in random order: whatever is there by now.
             if let Some((stretch, _)) = self.begun.pop_first() {
                 return self.send(stretch);
             }

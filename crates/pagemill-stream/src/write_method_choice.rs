@@ -18,7 +18,7 @@ use pagemill_io::{
     WriteMethod,
 };
 
-use crate::write_stream::Way;
+use crate::write_stream::WriteBackend;
 
 /// Fewer blocks than this are written through the page cache (32 MiB).
 const SMALL: u32 = 4096;
@@ -50,31 +50,33 @@ pub(crate) fn choose(
     fork: &Arc<WritableFork>,
     asked: Option<WriteMethod>,
     depth: u32,
-) -> Result<(Way, String)> {
-    match asked {
-        Some(method) => Ok((way(fork, method, depth)?, "asked for".to_owned())),
-        None => Ok(automatic(fork, depth)),
-    }
+) -> Result<(WriteBackend, String)> {
+    let (backend, reason) = match asked {
+        Some(method) => (way(fork, method, depth)?, "asked for".to_owned()),
+        None => automatic(fork, depth),
+    };
+    tracing::debug!(path = %fork.path().display(), %reason, "method to write");
+    Ok((backend, reason))
 }
 
-fn way(fork: &Arc<WritableFork>, method: WriteMethod, depth: u32) -> Result<Way> {
+fn way(fork: &Arc<WritableFork>, method: WriteMethod, depth: u32) -> Result<WriteBackend> {
     Ok(match method {
-        WriteMethod::Pwrite => Way::Calls { vectored: false },
-        WriteMethod::Pwritev => Way::Calls { vectored: true },
-        WriteMethod::Mmap => Way::Mapped(MappedWrites::new(fork.clone())?),
+        WriteMethod::Pwrite => WriteBackend::Calls { vectored: false },
+        WriteMethod::Pwritev => WriteBackend::Calls { vectored: true },
+        WriteMethod::Mmap => WriteBackend::Mapped(MappedWrites::new(fork.clone())?),
         WriteMethod::Worker | WriteMethod::IoUring => match method.queue() {
-            Some(kind) => Way::Queued(QueuedWrites::new(fork, kind, depth)?, method),
-            None => Way::Calls { vectored: false },
+            Some(kind) => WriteBackend::Queued(QueuedWrites::new(fork, kind, depth)?, method),
+            None => WriteBackend::Calls { vectored: false },
         },
     })
 }
 
 /// Past the page cache a writer that waits for each write leaves the device idle in between; into it, a write
 /// is a copy, and another thread's hands cost more than they bring.
-fn automatic(fork: &Arc<WritableFork>, depth: u32) -> (Way, String) {
+fn automatic(fork: &Arc<WritableFork>, depth: u32) -> (WriteBackend, String) {
     if fork.how().caching == Caching::Buffered {
         let reason = "auto: a copy to the page cache, written back steadily";
-        return (Way::Calls { vectored: false }, reason.to_owned());
+        return (WriteBackend::Calls { vectored: false }, reason.to_owned());
     }
     let mut refusals = Vec::new();
     for method in [WriteMethod::IoUring, WriteMethod::Worker] {
@@ -85,7 +87,7 @@ fn automatic(fork: &Arc<WritableFork>, depth: u32) -> (Way, String) {
             Err(error) => refusals.push(error.kind().to_string()),
         }
     }
-    (Way::Calls { vectored: false }, because("auto", &refusals))
+    (WriteBackend::Calls { vectored: false }, because("auto", &refusals))
 }
 
 fn because(reason: &str, refusals: &[String]) -> String {

@@ -26,7 +26,8 @@ use pagemill_format::page::Page;
 use pagemill_format::page_builder::set_checksum;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Lsn};
 use pagemill_io::{
-    Error, ErrorKind, FileExtension, MappedWrites, QueuedWrites, Result, WritableFork, WriteMethod,
+    Error, ErrorKind, FileExtension, MappedWrites, QueuedWrites, Refusal, Result, WritableFork,
+    WriteMethod,
 };
 use pagemill_sys::AlignedBuffer;
 
@@ -84,7 +85,7 @@ pub struct WriteStream {
     /// Blocks of a buffer that is lent or combined into.
     window: u32,
     windows: WriteWindows,
-    way: Way,
+    way: WriteBackend,
     reason: String,
     /// What is with the queue.
     in_flight: Vec<(u64, Range<u32>)>,
@@ -97,7 +98,7 @@ pub struct WriteStream {
 
 /// How runs come to the files.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub(crate) enum WriteBackend {
     Calls { vectored: bool },
     Mapped(MappedWrites),
     Queued(QueuedWrites, WriteMethod),
@@ -137,10 +138,10 @@ impl WriteStream {
     /// The method in use, and why it is.
     pub fn method(&self) -> (WriteMethod, &str) {
         let method = match &self.way {
-            Way::Calls { vectored: false } => WriteMethod::Pwrite,
-            Way::Calls { vectored: true } => WriteMethod::Pwritev,
-            Way::Mapped(_) => WriteMethod::Mmap,
-            Way::Queued(_, method) => *method,
+            WriteBackend::Calls { vectored: false } => WriteMethod::Pwrite,
+            WriteBackend::Calls { vectored: true } => WriteMethod::Pwritev,
+            WriteBackend::Mapped(_) => WriteMethod::Mmap,
+            WriteBackend::Queued(_, method) => *method,
         };
         (method, &self.reason)
     }
@@ -223,7 +224,7 @@ impl WriteStream {
     /// As [`write_run`](Self::write_run); and when something cannot be synced, which ends the job.
     pub fn finish(mut self) -> Result<()> {
         self.drain()?;
-        if let Way::Mapped(mapped) = &mut self.way {
+        if let WriteBackend::Mapped(mapped) = &mut self.way {
             mapped.sync()?;
         }
         self.space.cut_back()?;
@@ -241,10 +242,8 @@ impl WriteStream {
     fn range_of(&self, first: BlockNumber, buffer: &[u8], pages: usize) -> Result<Range<u32>> {
         let held = pages <= buffer.len() / BLOCK_SIZE;
         let end = u32::try_from(pages).ok().filter(|_| held).and_then(|n| first.0.checked_add(n));
-        let wrong = || {
-            let why = format!("{pages} pages are more than the buffer or the fork can have");
-            self.fork.at(Error::new(ErrorKind::Refused(why), self.fork.path()), first)
-        };
+        let wrong =
+            || self.fork.at(Error::new(Refusal::TooManyPages(pages), self.fork.path()), first);
         Ok(first.0..end.ok_or_else(wrong)?)
     }
 
@@ -296,13 +295,13 @@ impl WriteStream {
         let first = BlockNumber(blocks.start);
         let bytes = buffer.get(..blocks.len() * BLOCK_SIZE).unwrap_or(&buffer);
         match &mut self.way {
-            Way::Calls { vectored: false } => self.fork.write_blocks(first, bytes)?,
-            Way::Calls { vectored: true } => {
+            WriteBackend::Calls { vectored: false } => self.fork.write_blocks(first, bytes)?,
+            WriteBackend::Calls { vectored: true } => {
                 let pages: Vec<&[u8]> = bytes.chunks(BLOCK_SIZE).collect();
                 self.fork.write_vectored(first, &pages)?;
             }
-            Way::Mapped(mapped) => mapped.write_blocks(first, bytes)?,
-            Way::Queued(..) => return self.write_queued(blocks, buffer),
+            WriteBackend::Mapped(mapped) => mapped.write_blocks(first, bytes)?,
+            WriteBackend::Queued(..) => return self.write_queued(blocks, buffer),
         }
         self.give_back(buffer);
         self.write_back.written(blocks)
@@ -320,7 +319,7 @@ impl WriteStream {
         while self.in_flight.len() >= self.most_in_flight {
             self.wait_for_one()?;
         }
-        let Way::Queued(queue, _) = &mut self.way else { return Ok(()) };
+        let WriteBackend::Queued(queue, _) = &mut self.way else { return Ok(()) };
         let id = queue.start(&self.fork, first, buffer, len)?;
         self.in_flight.push((id, blocks));
         self.take_finished()
@@ -337,7 +336,7 @@ impl WriteStream {
 
     /// Takes what has been written, and waits for nothing.
     fn take_finished(&mut self) -> Result<()> {
-        while let Way::Queued(queue, _) = &mut self.way {
+        while let WriteBackend::Queued(queue, _) = &mut self.way {
             let Some(finished) = queue.poll() else { break };
             self.finished(finished)?;
         }
@@ -345,7 +344,7 @@ impl WriteStream {
     }
 
     fn wait_for_one(&mut self) -> Result<()> {
-        let Way::Queued(queue, _) = &mut self.way else {
+        let WriteBackend::Queued(queue, _) = &mut self.way else {
             self.in_flight.clear();
             return Ok(());
         };

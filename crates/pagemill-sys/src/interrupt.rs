@@ -171,10 +171,10 @@ mod tests {
     use std::os::unix::process::ExitStatusExt as _;
 
     use super::*;
-    use crate::alone;
+    use crate::own_process;
 
     fn ends_well(test: &str) {
-        let status = alone::run(&format!("interrupt::tests::{test}")).unwrap();
+        let status = own_process::run(&format!("interrupt::tests::{test}")).unwrap();
         assert!(status.success(), "{status}");
     }
 
@@ -194,14 +194,14 @@ mod tests {
         let names = ["removed", "released"].map(|name| dir.path().join(name));
         names.iter().for_each(|name| std::fs::write(name, "x").unwrap());
         let test = "interrupt::tests::alone_a_signal_takes_a_file_along";
-        let status = alone::run_with(test, "DIRECTORY", dir.path()).unwrap();
+        let status = own_process::run_with(test, "DIRECTORY", dir.path()).unwrap();
         assert_eq!(status.signal(), Some(libc::SIGTERM), "{status}");
         assert_eq!(names.map(|name| name.exists()), [false, true]);
     }
 
     #[test]
     fn alone_a_signal_takes_a_file_along() {
-        if !alone::is_alone() {
+        if !own_process::is_alone() {
             return;
         }
         let dir = std::path::PathBuf::from(std::env::var_os("DIRECTORY").unwrap());
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn alone_a_signal_is_sent() {
-        if !alone::is_alone() {
+        if !own_process::is_alone() {
             return;
         }
         let flag = watch_interrupts().unwrap();
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn alone_an_ignored_signal_is_sent() {
-        if !alone::is_alone() {
+        if !own_process::is_alone() {
             return;
         }
         // SAFETY: ignoring a signal takes no pointer.

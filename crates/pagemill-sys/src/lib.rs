@@ -2,8 +2,6 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod aligned_buffer;
-#[cfg(test)]
-mod alone;
 pub mod cachestat;
 pub mod collation;
 pub mod extents;
@@ -11,6 +9,8 @@ mod fault_table;
 pub mod interrupt;
 pub mod mapping;
 pub mod mount_namespace;
+#[cfg(test)]
+mod own_process;
 pub mod parent_death;
 pub mod posix_fallocate;
 pub mod prefetch;

@@ -316,7 +316,7 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
-    use crate::alone;
+    use crate::own_process;
 
     const BLOCK: usize = 8192;
 
@@ -514,13 +514,13 @@ mod tests {
 
     #[test]
     fn a_fault_outside_every_mapping_still_kills_the_process() {
-        let status = alone::run("mapping::tests::dies_of_a_fault_elsewhere").unwrap();
+        let status = own_process::run("mapping::tests::dies_of_a_fault_elsewhere").unwrap();
         assert_eq!(status.signal(), Some(libc::SIGBUS));
     }
 
     #[test]
     fn dies_of_a_fault_elsewhere() {
-        if !alone::is_alone() {
+        if !own_process::is_alone() {
             return;
         }
         let (file, content) = file_of(BLOCK);
@@ -541,14 +541,16 @@ mod tests {
     #[test]
     fn a_handler_installed_before_gets_what_is_not_ours() {
         assert_eq!(
-            alone::run("mapping::tests::exits_in_the_handler_installed_before").unwrap().code(),
+            own_process::run("mapping::tests::exits_in_the_handler_installed_before")
+                .unwrap()
+                .code(),
             Some(HANDLED)
         );
     }
 
     #[test]
     fn exits_in_the_handler_installed_before() {
-        if !alone::is_alone() {
+        if !own_process::is_alone() {
             return;
         }
         let handler = exit_handled as extern "C" fn(libc::c_int);
@@ -563,12 +565,12 @@ mod tests {
 
     #[test]
     fn one_mapping_too_many_is_refused() {
-        assert_eq!(alone::run("mapping::tests::takes_every_place").unwrap().code(), Some(0));
+        assert_eq!(own_process::run("mapping::tests::takes_every_place").unwrap().code(), Some(0));
     }
 
     #[test]
     fn takes_every_place() {
-        if !alone::is_alone() {
+        if !own_process::is_alone() {
             return;
         }
         let (file, content) = file_of(BLOCK);

@@ -325,7 +325,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::alone;
+    use crate::own_process;
 
     const BLOCK: usize = 8192;
 
@@ -580,12 +580,15 @@ mod tests {
             return;
         }
         assert_eq!(Ring::new(0).unwrap_err().raw_os_error(), Some(libc::EINVAL));
-        assert_eq!(alone::run("ring::tests::has_no_descriptor_left").unwrap().code(), Some(0));
+        assert_eq!(
+            own_process::run("ring::tests::has_no_descriptor_left").unwrap().code(),
+            Some(0)
+        );
     }
 
     #[test]
     fn has_no_descriptor_left() {
-        if !alone::is_alone() {
+        if !own_process::is_alone() {
             return;
         }
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -13,13 +13,13 @@ use pagemill_sim::seed::Random;
 use pagemill_testkit::PgInstall;
 
 use crate::case::FAULTS;
-use crate::database_ground::DatabaseGround;
+use crate::database_fixture::DatabaseFixture;
 use crate::database_judge::DatabaseJudge;
 use crate::database_kind::{DATABASE_KINDS, DatabaseKind};
-use crate::ground::Ground;
 use crate::judge::Judge;
 use crate::kills::{Killed, Killer};
 use crate::kind::{KINDS, Kind};
+use crate::load_fixture::LoadFixture;
 use crate::power_cuts::PowerCuts;
 use crate::trial::Trial;
 use crate::write_faults::judge_fault;
@@ -58,13 +58,13 @@ pub struct Plan {
 
 /// What came of it: counts by kind of case and outcome, and failures.
 #[derive(Debug, Default)]
-pub struct Account {
+pub struct Tally {
     counts: BTreeMap<(String, String), u64>,
     /// Failures, each with the command that repeats it.
     pub failures: Vec<String>,
 }
 
-impl Account {
+impl Tally {
     fn note(&mut self, what: &str, outcome: Result<String>) {
         let word = outcome.unwrap_or_else(|error| {
             let failure = format!("{error:#}");
@@ -104,35 +104,37 @@ enum Part {
 ///
 /// # Errors
 /// When a ground cannot be made, or a load without any fault fails.
-pub fn run(plan: &Plan) -> Result<Account> {
-    let mut account = Account::default();
+pub fn run(plan: &Plan) -> Result<Tally> {
+    let mut tally = Tally::default();
     for &major in &plan.majors {
         let Some(install) = PgInstall::find(major) else {
             eprintln!("SKIPPED: PostgreSQL {major} is not installed");
             continue;
         };
-        let grounds =
-            Grounds { loads: Ground::new(&install)?, databases: DatabaseGround::new(&install)? };
+        let fixtures = Fixtures {
+            loads: LoadFixture::new(&install)?,
+            databases: DatabaseFixture::new(&install)?,
+        };
         let parts = Mutex::new(parts(plan).into_iter());
         let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
         let work = || {
-            let mut account = Account::default();
+            let mut tally = Tally::default();
             while let Some(part) = next() {
-                run_part(plan, &grounds, part, &mut account)?;
+                run_part(plan, &fixtures, part, &mut tally)?;
             }
-            Ok(account)
+            Ok(tally)
         };
         std::thread::scope(|scope| -> Result<()> {
             let threads: Vec<_> = (0..plan.jobs.max(1)).map(|_| scope.spawn(work)).collect();
             for thread in threads {
-                let done: Result<Account> =
+                let done: Result<Tally> =
                     thread.join().unwrap_or_else(|_| Err(anyhow!("a thread panicked")));
-                account.add(done?);
+                tally.add(done?);
             }
             Ok(())
         })?;
     }
-    Ok(account)
+    Ok(tally)
 }
 
 fn parts(plan: &Plan) -> Vec<Part> {
@@ -146,31 +148,31 @@ fn parts(plan: &Plan) -> Vec<Part> {
     databases.chain(loads).chain(kills).collect()
 }
 
-struct Grounds {
-    loads: Ground,
-    databases: DatabaseGround,
+struct Fixtures {
+    loads: LoadFixture,
+    databases: DatabaseFixture,
 }
 
-fn run_part(plan: &Plan, grounds: &Grounds, part: Part, account: &mut Account) -> Result<()> {
-    let (major, start) = (grounds.loads.install().major, Instant::now());
+fn run_part(plan: &Plan, fixtures: &Fixtures, part: Part, tally: &mut Tally) -> Result<()> {
+    let (major, start) = (fixtures.loads.install().major, Instant::now());
     match part {
         Part::Load(kind) => {
-            cut(plan, || Judge::new(&grounds.loads, kind), account)?;
-            fail(plan, || Judge::new(&grounds.loads, kind), account)?;
+            cut(plan, || Judge::new(&fixtures.loads, kind), tally)?;
+            fail(plan, || Judge::new(&fixtures.loads, kind), tally)?;
             eprintln!("PostgreSQL {major}, {}: {:.0?}", kind.name, start.elapsed());
         }
         Part::Database(kind) => {
-            cut(plan, || Ok(DatabaseJudge::new(&grounds.databases, kind)), account)?;
-            fail(plan, || Ok(DatabaseJudge::new(&grounds.databases, kind)), account)?;
+            cut(plan, || Ok(DatabaseJudge::new(&fixtures.databases, kind)), tally)?;
+            fail(plan, || Ok(DatabaseJudge::new(&fixtures.databases, kind)), tally)?;
             eprintln!("PostgreSQL {major}, {}: {:.0?}", kind.name, start.elapsed());
         }
         Part::Kills(count, seed) => {
             let mut random = Random::new(seed);
             for _ in 0..count {
                 let seed = random.below(1 << 30);
-                let words = kill(plan, grounds, seed)
+                let words = kill(plan, fixtures, seed)
                     .map(|left| format!("{:?}, then {:?}", left.found, left.seen));
-                account.note(&format!("{major} killed"), words);
+                tally.note(&format!("{major} killed"), words);
             }
             eprintln!("PostgreSQL {major}, {count} kills: {:.0?}", start.elapsed());
         }
@@ -179,17 +181,17 @@ fn run_part(plan: &Plan, grounds: &Grounds, part: Part, account: &mut Account) -
 }
 
 /// Kills something of one of the kinds of the plan.
-fn kill(plan: &Plan, grounds: &Grounds, seed: u64) -> Result<Killed> {
+fn kill(plan: &Plan, fixtures: &Fixtures, seed: u64) -> Result<Killed> {
     let all = plan.kinds.len() + plan.databases.len();
     let number = Random::new(seed).below(all.max(1) as u64) as usize;
     match plan.databases.get(number) {
         Some(&kind) => {
-            let trials = vec![DatabaseJudge::new(&grounds.databases, kind)];
+            let trials = vec![DatabaseJudge::new(&fixtures.databases, kind)];
             Killer::new(trials, &plan.program, seed).kill()
         }
         None => {
             let kind = plan.kinds[number - plan.databases.len()];
-            Killer::new(vec![Judge::new(&grounds.loads, kind)?], &plan.program, seed).kill()
+            Killer::new(vec![Judge::new(&fixtures.loads, kind)?], &plan.program, seed).kill()
         }
     }
 }
@@ -204,7 +206,7 @@ fn losses(random: &mut Random) -> [Loss; 4] {
     [Loss::All, Loss::None, Loss::Torn(seed()), Loss::Ordered(seed())]
 }
 
-fn cut<T: Trial>(plan: &Plan, trial: impl Fn() -> Result<T>, account: &mut Account) -> Result<()> {
+fn cut<T: Trial>(plan: &Plan, trial: impl Fn() -> Result<T>, tally: &mut Tally) -> Result<()> {
     let trial = trial()?;
     let major = trial.install().major;
     let mut random = Random::new(plan.seed ^ u64::from(major));
@@ -215,7 +217,7 @@ fn cut<T: Trial>(plan: &Plan, trial: impl Fn() -> Result<T>, account: &mut Accou
         for loss in losses(&mut random) {
             let again = random.below(plan.load_again.max(1)) == 0;
             let found = cuts.read(call, loss, again).map(|found| format!("{found:?}"));
-            account.note(&format!("{major} cut, reader"), found);
+            tally.note(&format!("{major} cut, reader"), found);
         }
     }
     for _ in 0..share(plan.servers, plan.kinds.len() + plan.databases.len()) {
@@ -227,20 +229,20 @@ fn cut<T: Trial>(plan: &Plan, trial: impl Fn() -> Result<T>, account: &mut Accou
         };
         let loss = losses(&mut random)[random.below(4) as usize];
         let seen = cuts.serve(call as usize, loss).map(|seen| format!("{seen:?}"));
-        account.note(&format!("{major} cut, server"), seen);
+        tally.note(&format!("{major} cut, server"), seen);
         if random.below(4) == 0 {
             let call = random.below(decided + 1) as usize;
             let served = cuts.serve_second(call, loss).map(|served| match served {
                 Some(()) => "the second".to_owned(),
                 None => "not clean".to_owned(),
             });
-            account.note(&format!("{major} cut, second change cut, server"), served);
+            tally.note(&format!("{major} cut, second change cut, server"), served);
         }
     }
     Ok(())
 }
 
-fn fail<T: Trial>(plan: &Plan, trial: impl Fn() -> Result<T>, account: &mut Account) -> Result<()> {
+fn fail<T: Trial>(plan: &Plan, trial: impl Fn() -> Result<T>, tally: &mut Tally) -> Result<()> {
     let (cuts, trial) = (PowerCuts::new(trial()?)?, trial()?);
     let major = trial.install().major;
     let mut random = Random::new(plan.seed ^ u64::from(major) ^ 0xfa);
@@ -249,7 +251,7 @@ fn fail<T: Trial>(plan: &Plan, trial: impl Fn() -> Result<T>, account: &mut Acco
     for call in (0..cuts.calls()).step_by(plan.fault_stride.max(1)) {
         for fault in FAULTS {
             let ended = judge_fault(&trial, (call, fault), false);
-            account
+            tally
                 .note(&format!("{major} fault {fault:?}"), ended.map(|ended| format!("{ended:?}")));
         }
     }
@@ -257,7 +259,7 @@ fn fail<T: Trial>(plan: &Plan, trial: impl Fn() -> Result<T>, account: &mut Acco
         let call = decided + random.below(cuts.calls() as u64 - decided);
         let fault = FAULTS[random.below(4) as usize];
         let ended = judge_fault(&trial, (call as usize, fault), true);
-        account.note(&format!("{major} fault, server"), ended.map(|ended| format!("{ended:?}")));
+        tally.note(&format!("{major} fault, server"), ended.map(|ended| format!("{ended:?}")));
     }
     Ok(())
 }

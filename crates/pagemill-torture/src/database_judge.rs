@@ -9,17 +9,17 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use pagemill_cluster::change::{NewDatabase, drop_database};
 use pagemill_cluster::{Cluster, OpenOptions};
-use pagemill_engine::clone::{CloneOptions, ClonePlan, CloneStrategy, clone_database};
+use pagemill_engine::clone::database::{CloneOptions, ClonePlan, CloneStrategy, clone_database};
 use pagemill_format::wal::ImageCompression;
 use pagemill_io::Storage;
 use pagemill_sim::WriteFault;
 use pagemill_testkit::{PgInstall, TestCluster};
 
-use crate::database_ground::{DatabaseGround, SOURCE, VICTIM, logged};
+use crate::database_fixture::{DatabaseFixture, SOURCE, VICTIM, logged};
 use crate::database_kind::DatabaseKind;
 use crate::judge::{check_checksums, hand_over, served};
 use crate::recording::Recording;
-use crate::trial::{Found, Seen, Trial};
+use crate::trial::{ImageState, Seen, Trial};
 use crate::work::{rows_of, state, take_lock};
 
 /// The database that is made.
@@ -36,7 +36,7 @@ const HEAPS: &str = "SELECT c.oid::regclass, v.* FROM pg_class c, verify_heapam(
 /// Judges one kind of change.
 #[derive(Debug)]
 pub struct DatabaseJudge<'a> {
-    ground: &'a DatabaseGround,
+    fixture: &'a DatabaseFixture,
     kind: DatabaseKind,
 }
 
@@ -46,11 +46,11 @@ impl Trial for DatabaseJudge<'_> {
     }
 
     fn install(&self) -> &PgInstall {
-        self.ground.install()
+        self.fixture.install()
     }
 
     fn original(&self) -> PathBuf {
-        self.ground.data()
+        self.fixture.data()
     }
 
     fn record(&self, fault: Option<(usize, WriteFault)>) -> Result<Recording> {
@@ -71,10 +71,10 @@ impl Trial for DatabaseJudge<'_> {
         command
     }
 
-    fn read(&self, data: &Path) -> Result<Found> {
+    fn read(&self, data: &Path) -> Result<ImageState> {
         match state(data)?.as_str() {
-            "in production" => Ok(Found::InProduction),
-            "shut down" => Ok(Found::Clean(self.look(data)?)),
+            "in production" => Ok(ImageState::InProduction),
+            "shut down" => Ok(ImageState::Clean(self.look(data)?)),
             other => bail!("the cluster's state is \"{other}\""),
         }
     }
@@ -123,8 +123,8 @@ impl Trial for DatabaseJudge<'_> {
 
 impl<'a> DatabaseJudge<'a> {
     /// Judges a kind on a ground.
-    pub fn new(ground: &'a DatabaseGround, kind: DatabaseKind) -> Self {
-        Self { ground, kind }
+    pub fn new(fixture: &'a DatabaseFixture, kind: DatabaseKind) -> Self {
+        Self { fixture, kind }
     }
 
     /// The change: the copy gets this name.
@@ -206,7 +206,7 @@ impl<'a> DatabaseJudge<'a> {
             check_checksums(self.install(), cluster)?;
         }
         let read = self.read(&cluster.data_dir())?;
-        ensure!(read == Found::Clean(seen), "the server had {seen:?}, the reader {read:?}");
+        ensure!(read == ImageState::Clean(seen), "the server had {seen:?}, the reader {read:?}");
         self.again(&cluster.data_dir(), seen)?;
         check_checksums(self.install(), cluster).context("after the next change")?;
         hand_over(cluster)?;
@@ -221,7 +221,7 @@ impl<'a> DatabaseJudge<'a> {
     /// Each of these databases is there and whole, and all indexes and heaps are sound.
     fn check_each(&self, cluster: &TestCluster, names: &[&str]) -> Result<()> {
         for &name in names {
-            let expected = if name == VICTIM { &self.ground.victim } else { &self.ground.source };
+            let expected = if name == VICTIM { &self.fixture.victim } else { &self.fixture.source };
             ensure!(logged(cluster, name)? == *expected, "{name} has other rows");
             if name == VICTIM {
                 continue;
@@ -262,6 +262,7 @@ fn make(
         verify_checksums: true,
         compression: ImageCompression::Off,
         writing: Default::default(),
+        verify: false,
         jobs: 1,
         progress: Default::default(),
     };

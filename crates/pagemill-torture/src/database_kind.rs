@@ -2,7 +2,7 @@
 //!
 //! Invariant: one thread copies, so that every run makes the same calls.
 
-use pagemill_engine::clone::CloneStrategy;
+use pagemill_engine::clone::database::CloneStrategy;
 
 /// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

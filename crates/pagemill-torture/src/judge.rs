@@ -9,16 +9,16 @@ use pagemill_io::Storage;
 use pagemill_sim::WriteFault;
 use pagemill_testkit::{PgInstall, TestCluster};
 
-use crate::ground::{DATABASE, Ground, Rows};
 use crate::kind::Kind;
+use crate::load_fixture::{DATABASE, LoadFixture, Rows};
 use crate::recording::Recording;
-use crate::trial::{Found, Seen, Trial};
+use crate::trial::{ImageState, Seen, Trial};
 use crate::work::{Reader, load_rows, state};
 
 /// Judges the loads of one kind.
 #[derive(Debug)]
 pub struct Judge<'a> {
-    ground: &'a Ground,
+    fixture: &'a LoadFixture,
     kind: Kind,
     rows: Rows,
 }
@@ -29,35 +29,37 @@ impl Trial for Judge<'_> {
     }
 
     fn install(&self) -> &PgInstall {
-        self.ground.install()
+        self.fixture.install()
     }
 
     fn original(&self) -> PathBuf {
-        self.ground.data()
+        self.fixture.data()
     }
 
     fn record(&self, fault: Option<(usize, WriteFault)>) -> Result<Recording> {
-        let file = self.ground.file(&self.kind, "new");
+        let file = self.fixture.file(&self.kind, "new");
         Recording::over(&self.original(), &|storage, data| self.load(storage, data, &file), fault)
     }
 
     fn command(&self, program: &Path, data: &Path) -> Command {
         let mut load = Command::new(program);
         load.args(["load", "-d", DATABASE, "-t", self.kind.name, "-D"]).arg(data);
-        load.args(self.kind.flags()).arg(self.ground.file(&self.kind, "new"));
+        load.args(self.kind.flags()).arg(self.fixture.file(&self.kind, "new"));
         load
     }
 
-    fn read(&self, data: &Path) -> Result<Found> {
+    fn read(&self, data: &Path) -> Result<ImageState> {
         match state(data)?.as_str() {
-            "in production" => Ok(Found::InProduction),
-            "shut down" => Ok(Found::Clean(self.seen(&Reader::open(data)?.rows(&self.kind)?)?)),
+            "in production" => Ok(ImageState::InProduction),
+            "shut down" => {
+                Ok(ImageState::Clean(self.seen(&Reader::open(data)?.rows(&self.kind)?)?))
+            }
             other => bail!("the cluster's state is \"{other}\""),
         }
     }
 
     fn again(&self, data: &Path, seen: Seen) -> Result<()> {
-        load_rows(&Storage::real(), data, &self.kind, &self.ground.file(&self.kind, "more"))
+        load_rows(&Storage::real(), data, &self.kind, &self.fixture.file(&self.kind, "more"))
             .context("loading again")?;
         let reader = Reader::open(data)?;
         let printed = reader.rows(&self.kind)?;
@@ -66,24 +68,24 @@ impl Trial for Judge<'_> {
     }
 
     fn cut_off_again(&self, data: &Path, seen: Seen) -> Result<()> {
-        let file = self.ground.file(&self.kind, "more");
+        let file = self.fixture.file(&self.kind, "more");
         let cut = Recording::cut_off(data, &|storage, data| self.load(storage, data, &file))?;
-        ensure!(self.read(&cut.data())? == Found::InProduction, "not cut off at the decision");
+        ensure!(self.read(&cut.data())? == ImageState::InProduction, "not cut off at the decision");
         let root = cut.data();
         let root = root.parent().context("a data directory without a parent")?;
         served(self.install(), root, |cluster| self.finish_second(cluster, seen))
     }
 
     fn serve(&self, root: &Path) -> Result<Seen> {
-        served(self.ground.install(), root, |cluster| self.serve_cluster(cluster))
+        served(self.fixture.install(), root, |cluster| self.serve_cluster(cluster))
     }
 }
 
 impl<'a> Judge<'a> {
     /// # Errors
     /// When the rows cannot be read.
-    pub fn new(ground: &'a Ground, kind: Kind) -> Result<Self> {
-        Ok(Self { ground, kind, rows: ground.rows(&kind)? })
+    pub fn new(fixture: &'a LoadFixture, kind: Kind) -> Result<Self> {
+        Ok(Self { fixture, kind, rows: fixture.rows(&kind)? })
     }
 
     fn load(&self, storage: &Storage, data: &Path, file: &Path) -> pagemill_engine::Result<()> {
@@ -109,7 +111,7 @@ impl<'a> Judge<'a> {
         ensure!(self.printed(cluster)? == self.after_more(seen), "not the rows of both loads");
         self.check(cluster)?;
         cluster.stop()?;
-        check_checksums(self.ground.install(), cluster)
+        check_checksums(self.fixture.install(), cluster)
     }
 
     fn after_more(&self, seen: Seen) -> Vec<u8> {
@@ -136,12 +138,12 @@ impl<'a> Judge<'a> {
         cluster.stop()?;
         // Before, new files of a load that did not finish may be torn, and wait for the next load to remove them.
         if !cluster.data_dir().join("pagemill.pending").exists() {
-            check_checksums(self.ground.install(), cluster)?;
+            check_checksums(self.fixture.install(), cluster)?;
         }
         let read = self.read(&cluster.data_dir())?;
-        ensure!(read == Found::Clean(seen), "the server had {seen:?}, the reader {read:?}");
+        ensure!(read == ImageState::Clean(seen), "the server had {seen:?}, the reader {read:?}");
         self.again(&cluster.data_dir(), seen)?;
-        check_checksums(self.ground.install(), cluster).context("after the next load")?;
+        check_checksums(self.fixture.install(), cluster).context("after the next load")?;
         hand_over(cluster)?;
         cluster.start().context("starting after the next load")?;
         ensure!(

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use pagemill_sim::seed::Random;
 
-use crate::ground::copy_directory;
-use crate::room;
-use crate::trial::{Found, Seen, Trial};
+use crate::load_fixture::copy_directory;
+use crate::scratch;
+use crate::trial::{ImageState, Seen, Trial};
 
 /// What a kill left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Killed {
     /// What the files said before a server started.
-    pub found: Found,
+    pub found: ImageState,
     /// What the server found.
     pub seen: Seen,
 }
@@ -57,7 +57,7 @@ impl<T: Trial> Killer<T> {
 
     fn time_of_a_whole(&self, number: usize) -> Result<Duration> {
         let trial = &self.trials[number];
-        let room = room::new("pagemill-kill")?;
+        let room = scratch::new("pagemill-kill")?;
         let data = room.path().join("data");
         copy_directory(&trial.original(), &data)?;
         let start = Instant::now();
@@ -73,7 +73,7 @@ impl<T: Trial> Killer<T> {
     }
 
     fn kill_at(&self, trial: &T, moment: Duration) -> Result<Killed> {
-        let room = room::new("pagemill-kill")?;
+        let room = scratch::new("pagemill-kill")?;
         let data = room.path().join("data");
         copy_directory(&trial.original(), &data)?;
         let mut running = self.start(&data, trial)?;
@@ -83,7 +83,7 @@ impl<T: Trial> Killer<T> {
         let found = trial.read(&data)?;
         let seen = trial.serve(room.path())?;
         ensure!(
-            matches!(found, Found::InProduction) || found == Found::Clean(seen),
+            matches!(found, ImageState::InProduction) || found == ImageState::Clean(seen),
             "the reader had {found:?}, the server {seen:?}"
         );
         Ok(Killed { found, seen })

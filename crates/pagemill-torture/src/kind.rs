@@ -146,6 +146,7 @@ impl Kind {
             freeze: self.freeze,
             jobs: 1,
             writing: Default::default(),
+            read_back: Default::default(),
         }
     }
 

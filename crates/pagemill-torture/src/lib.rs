@@ -3,17 +3,17 @@
 
 pub mod campaign;
 pub mod case;
-pub mod database_ground;
+pub mod database_fixture;
 pub mod database_judge;
 pub mod database_kind;
-pub mod ground;
 pub mod judge;
 pub mod kills;
 pub mod kind;
+pub mod load_fixture;
 pub mod postmaster;
 pub mod power_cuts;
 pub mod recording;
-pub mod room;
+pub mod scratch;
 pub mod trial;
 pub mod work;
 pub mod write_faults;

@@ -14,12 +14,12 @@ use pagemill_sim::{Loss, WriteFault};
 use pagemill_testkit::PgInstall;
 use pagemill_torture::campaign::{self, Plan};
 use pagemill_torture::case::{Event, parse_fault, parse_loss};
-use pagemill_torture::database_ground::DatabaseGround;
+use pagemill_torture::database_fixture::DatabaseFixture;
 use pagemill_torture::database_judge::DatabaseJudge;
 use pagemill_torture::database_kind::DATABASE_KINDS;
-use pagemill_torture::ground::Ground;
 use pagemill_torture::judge::Judge;
 use pagemill_torture::kind::KINDS;
+use pagemill_torture::load_fixture::LoadFixture;
 use pagemill_torture::power_cuts::PowerCuts;
 use pagemill_torture::trial::Trial;
 use pagemill_torture::write_faults::judge_fault;
@@ -159,12 +159,12 @@ fn one(plan: &Plan, case: &Case, call: usize) -> Result<bool> {
     let install = PgInstall::find(major).with_context(|| format!("PostgreSQL {major}"))?;
     match (plan.kinds.as_slice(), plan.databases.as_slice()) {
         (&[kind], []) => {
-            let ground = Ground::new(&install)?;
-            judge_one(case, call, Judge::new(&ground, kind)?)
+            let fixture = LoadFixture::new(&install)?;
+            judge_one(case, call, Judge::new(&fixture, kind)?)
         }
         ([], &[kind]) => {
-            let ground = DatabaseGround::new(&install)?;
-            judge_one(case, call, DatabaseJudge::new(&ground, kind))
+            let fixture = DatabaseFixture::new(&install)?;
+            judge_one(case, call, DatabaseJudge::new(&fixture, kind))
         }
         _ => bail!("--call wants one --kind"),
     }
@@ -191,16 +191,16 @@ fn judge_one(case: &Case, call: usize, trial: impl Trial) -> Result<bool> {
 }
 
 fn long(plan: &Plan, out: Option<&Path>) -> Result<bool> {
-    let account = campaign::run(plan)?;
-    let mut page = format!("{}\n{} failures\n", account.table(), account.failures.len());
-    for failure in &account.failures {
+    let tally = campaign::run(plan)?;
+    let mut page = format!("{}\n{} failures\n", tally.table(), tally.failures.len());
+    for failure in &tally.failures {
         page += &format!("\n```\n{failure}\n```\n");
     }
     match out {
         Some(path) => std::fs::write(path, page).with_context(|| path.display().to_string())?,
         None => print!("{page}"),
     }
-    Ok(account.failures.is_empty())
+    Ok(tally.failures.is_empty())
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use pagemill_sim::Loss;
 
 use crate::case::{Case, Event};
 use crate::recording::Recording;
-use crate::room;
-use crate::trial::{Found, Seen, Trial};
+use crate::scratch;
+use crate::trial::{ImageState, Seen, Trial};
 
 /// All power cuts of one change.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl<T: Trial> PowerCuts<T> {
         let flip: [usize; 2] = writes.try_into().map_err(|writes| {
             anyhow::anyhow!("the control file is to be written twice, not at {writes:?}")
         })?;
-        let room = room::new("pagemill-image")?;
+        let room = scratch::new("pagemill-image")?;
         Ok(Self { trial, recording, flip: flip.into(), room })
     }
 
@@ -55,12 +55,12 @@ impl<T: Trial> PowerCuts<T> {
     ///
     /// # Errors
     /// With the command that repeats it.
-    pub fn read(&self, call: usize, loss: Loss, and_again: bool) -> Result<Found> {
+    pub fn read(&self, call: usize, loss: Loss, and_again: bool) -> Result<ImageState> {
         let image = self.image(call, loss)?;
         let judged = || {
             let found = self.trial.read(&image)?;
             ensure!(self.fits(call, found), "{found:?} at this moment");
-            if let Found::Clean(seen) = found
+            if let ImageState::Clean(seen) = found
                 && and_again
             {
                 self.trial.again(&image, seen)?;
@@ -81,9 +81,9 @@ impl<T: Trial> PowerCuts<T> {
         let judged = || {
             let found = self.trial.read(&image)?;
             let seen = self.trial.serve(&self.root())?;
-            ensure!(self.fits(call, Found::Clean(seen)), "{seen:?} at this moment");
+            ensure!(self.fits(call, ImageState::Clean(seen)), "{seen:?} at this moment");
             ensure!(
-                matches!(found, Found::InProduction) || found == Found::Clean(seen),
+                matches!(found, ImageState::InProduction) || found == ImageState::Clean(seen),
                 "the reader had {found:?}, the server {seen:?}"
             );
             Ok(seen)
@@ -101,7 +101,7 @@ impl<T: Trial> PowerCuts<T> {
     pub fn serve_second(&self, call: usize, loss: Loss) -> Result<Option<()>> {
         let image = self.image(call, loss)?;
         let judged = || {
-            let Found::Clean(seen) = self.trial.read(&image)? else { return Ok(None) };
+            let ImageState::Clean(seen) = self.trial.read(&image)? else { return Ok(None) };
             self.trial.cut_off_again(&image, seen).map(Some)
         };
         let again = || format!("a second change cut off after {}", self.repeat(call, loss, false));
@@ -111,13 +111,13 @@ impl<T: Trial> PowerCuts<T> {
     }
 
     /// True when an image may be so: the decision is the write of the control file, and its sync makes it last.
-    fn fits(&self, call: usize, found: Found) -> bool {
+    fn fits(&self, call: usize, found: ImageState) -> bool {
         let (flip, back) = self.flip;
         let (before, after) = (call <= flip, call >= flip + 2);
         match found {
-            Found::Clean(Seen::Old) => !after,
-            Found::InProduction => !before && call < back + 2,
-            Found::Clean(Seen::New) => !before,
+            ImageState::Clean(Seen::Old) => !after,
+            ImageState::InProduction => !before && call < back + 2,
+            ImageState::Clean(Seen::New) => !before,
         }
     }
 

@@ -10,9 +10,9 @@ use anyhow::{Context, Result};
 use pagemill_io::Storage;
 use pagemill_sim::{Loss, PowerCutFileSystem, WriteFault};
 
-use crate::ground::copy_directory;
+use crate::load_fixture::copy_directory;
 use crate::postmaster::name_a_dead_process;
-use crate::room;
+use crate::scratch;
 
 /// The file whose change decides.
 const CONTROL: &str = "global/pg_control";
@@ -35,7 +35,7 @@ impl Recording {
     /// # Errors
     /// When it cannot be copied. What the job says is in the outcome.
     pub fn over(original: &Path, job: Job<'_>, fault: Option<(usize, WriteFault)>) -> Result<Self> {
-        let room = room::new("pagemill-cut")?;
+        let room = scratch::new("pagemill-cut")?;
         let data = room.path().join("data");
         copy_directory(original, &data)?;
         let files = PowerCutFileSystem::record(&data, &room.path().join("before"))?;

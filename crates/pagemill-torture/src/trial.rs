@@ -23,7 +23,7 @@ pub enum Seen {
 
 /// What an image was found to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Found {
+pub enum ImageState {
     /// The control file says "shut down".
     Clean(Seen),
     /// It says "in production": a server's recovery decides.
@@ -54,7 +54,7 @@ pub trait Trial {
     ///
     /// # Errors
     /// When it is neither the one side nor the other, or cannot be read.
-    fn read(&self, data: &Path) -> Result<Found>;
+    fn read(&self, data: &Path) -> Result<ImageState>;
 
     /// Makes the next change in a clean cluster: it works, and nothing is left of the first one.
     ///

@@ -11,15 +11,15 @@ use anyhow::{Context, Result, ensure};
 use pagemill_cluster::{
     Cluster, ClusterLock, Database, Error as ClusterError, OpenOptions, UnknownTypes, ValueCatalog,
 };
-use pagemill_engine::copy_input::{CopyFromOptions, InputSource};
+use pagemill_engine::copy::from::{CopyFromOptions, InputSource};
 use pagemill_engine::{
     DamageLog, ExportOptions, LoadSummary, OnDamage, Progress, RowSource, load, select,
 };
 use pagemill_format::wal::ImageCompression;
 use pagemill_io::{Output, Storage};
 
-use crate::ground::DATABASE;
 use crate::kind::Kind;
+use crate::load_fixture::DATABASE;
 
 /// How often a lock is tried again, and after how long.
 const TRIES: usize = 100;
@@ -62,7 +62,7 @@ pub(crate) fn take_lock(storage: &Storage, data: &Path) -> Result<ClusterLock, C
 /// # Errors
 /// When it cannot be read.
 pub fn state(data: &Path) -> Result<String> {
-    let control = pagemill_cluster::data_directory::read_control(&Storage::real(), data, None)?;
+    let control = pagemill_cluster::directory_state::read_control(&Storage::real(), data, None)?;
     Ok(control.state.to_string())
 }
 

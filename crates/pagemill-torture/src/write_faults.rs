@@ -21,7 +21,7 @@ use pagemill_sim::WriteFault;
 use crate::case::{Case, Event};
 use crate::postmaster::name_a_dead_process;
 use crate::recording::Recording;
-use crate::trial::{Found, Seen, Trial};
+use crate::trial::{ImageState, Seen, Trial};
 
 /// How a change with a fault ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,33 +60,33 @@ fn judge_recording(trial: &impl Trial, recording: &Recording, server: bool) -> R
     let found = trial.read(&data)?;
     let ended = match &recording.outcome {
         Ok(()) => {
-            ensure!(found == Found::Clean(Seen::New), "done, and {found:?}");
+            ensure!(found == ImageState::Clean(Seen::New), "done, and {found:?}");
             Ended::Done
         }
         Err(EngineError::Cluster(ClusterError::Unfinished { .. })) => {
-            ensure!(found != Found::Clean(Seen::Old), "unfinished, and {found:?}");
+            ensure!(found != ImageState::Clean(Seen::Old), "unfinished, and {found:?}");
             Ended::Unfinished
         }
         Err(EngineError::Cluster(ClusterError::Undecided { .. })) => Ended::Undecided,
         Err(_) => {
-            ensure!(found == Found::Clean(Seen::Old), "an error, and {found:?}");
+            ensure!(found == ImageState::Clean(Seen::Old), "an error, and {found:?}");
             check_as_before(&trial.original(), &data)?;
             Ended::AsBefore
         }
     };
     match found {
         _ if server => check_served(trial, &data, ended, found)?,
-        Found::Clean(seen) => trial.again(&data, seen)?,
-        Found::InProduction => {}
+        ImageState::Clean(seen) => trial.again(&data, seen)?,
+        ImageState::InProduction => {}
     }
     Ok(ended)
 }
 
-fn check_served(trial: &impl Trial, data: &Path, ended: Ended, found: Found) -> Result<()> {
+fn check_served(trial: &impl Trial, data: &Path, ended: Ended, found: ImageState) -> Result<()> {
     let root = data.parent().context("a data directory without a parent")?;
     let seen = trial.serve(root)?;
     match (ended, found) {
-        (_, Found::Clean(read)) if read != seen => {
+        (_, ImageState::Clean(read)) if read != seen => {
             bail!("the reader had {read:?}, the server {seen:?}")
         }
         (Ended::Unfinished, _) => {

@@ -7,27 +7,27 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use pagemill_sim::{Loss, WriteFault};
 use pagemill_testkit::PgInstall;
 use pagemill_torture::case::FAULTS;
-use pagemill_torture::database_ground::DatabaseGround;
+use pagemill_torture::database_fixture::DatabaseFixture;
 use pagemill_torture::database_judge::DatabaseJudge;
 use pagemill_torture::database_kind::DATABASE_KINDS;
 use pagemill_torture::power_cuts::PowerCuts;
-use pagemill_torture::trial::{Found, Seen};
+use pagemill_torture::trial::{ImageState, Seen};
 use pagemill_torture::write_faults::{Ended, judge_fault};
 
 /// The ground of a version, shared by the tests that run at the same time; the last one removes it.
-fn ground_of(major: u32) -> Option<Arc<DatabaseGround>> {
-    static GROUNDS: Mutex<BTreeMap<u32, Weak<DatabaseGround>>> = Mutex::new(BTreeMap::new());
+fn ground_of(major: u32) -> Option<Arc<DatabaseFixture>> {
+    static GROUNDS: Mutex<BTreeMap<u32, Weak<DatabaseFixture>>> = Mutex::new(BTreeMap::new());
     let install = PgInstall::find(major)?;
-    let mut grounds = GROUNDS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(ground) = grounds.get(&major).and_then(Weak::upgrade) {
-        return Some(ground);
+    let mut fixtures = GROUNDS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(fixture) = fixtures.get(&major).and_then(Weak::upgrade) {
+        return Some(fixture);
     }
-    let ground = Arc::new(DatabaseGround::new(&install).unwrap());
-    grounds.insert(major, Arc::downgrade(&ground));
-    Some(ground)
+    let fixture = Arc::new(DatabaseFixture::new(&install).unwrap());
+    fixtures.insert(major, Arc::downgrade(&fixture));
+    Some(fixture)
 }
 
-fn ground() -> Arc<DatabaseGround> {
+fn fixture() -> Arc<DatabaseFixture> {
     ground_of(15).expect("PostgreSQL 15 is needed")
 }
 
@@ -38,17 +38,17 @@ fn held<T>(judged: anyhow::Result<T>) -> T {
 
 #[test]
 fn after_a_power_cut_a_database_is_there_whole_or_not_at_all() {
-    let ground = ground();
+    let fixture = fixture();
     for (number, kind) in (0..).zip(DATABASE_KINDS) {
-        let cuts = held(PowerCuts::new(DatabaseJudge::new(&ground, kind)));
+        let cuts = held(PowerCuts::new(DatabaseJudge::new(&fixture, kind)));
         let (decided, calls) = (*cuts.decision().start(), cuts.calls());
         held(cuts.read(decided / 2 + number as usize, Loss::Torn(number), true));
         held(cuts.read(decided - 2, Loss::None, true));
         held(cuts.read(decided, Loss::All, false));
         let found = held(cuts.read(*cuts.decision().end(), Loss::Ordered(number), false));
-        assert_eq!(found, Found::InProduction);
+        assert_eq!(found, ImageState::InProduction);
         held(cuts.read(calls - 1, Loss::Torn(number), false));
-        assert_eq!(held(cuts.read(calls, Loss::All, true)), Found::Clean(Seen::New));
+        assert_eq!(held(cuts.read(calls, Loss::All, true)), ImageState::Clean(Seen::New));
     }
 }
 
@@ -56,11 +56,11 @@ fn after_a_power_cut_a_database_is_there_whole_or_not_at_all() {
 fn a_server_recovers_the_whole_database_or_none_from_a_power_cut() {
     // Both are made before this thread takes a cluster's lock as root: its real user is then that of the cluster, and
     // the loader of a program that it starts trusts no paths beside the program.
-    let grounds = [15, 18].map(|major| (major, ground_of(major)));
-    for (major, ground) in grounds {
-        let Some(ground) = ground else { continue };
+    let fixtures = [15, 18].map(|major| (major, ground_of(major)));
+    for (major, fixture) in fixtures {
+        let Some(fixture) = fixture else { continue };
         for (number, kind) in (0..).zip(DATABASE_KINDS) {
-            let cuts = held(PowerCuts::new(DatabaseJudge::new(&ground, kind)));
+            let cuts = held(PowerCuts::new(DatabaseJudge::new(&fixture, kind)));
             let losses = [Loss::All, Loss::Torn(number), Loss::Ordered(number)];
             let loss = losses[(number as usize + major as usize) % 3];
             held(cuts.serve(cuts.decision().start() + 1 + number as usize * 2, loss));
@@ -70,10 +70,10 @@ fn a_server_recovers_the_whole_database_or_none_from_a_power_cut() {
 
 #[test]
 fn a_fault_before_the_decision_leaves_everything_as_it_was() {
-    let ground = ground();
+    let fixture = fixture();
     for (number, kind) in DATABASE_KINDS.into_iter().enumerate() {
-        let trial = DatabaseJudge::new(&ground, kind);
-        let before = *held(PowerCuts::new(DatabaseJudge::new(&ground, kind))).decision().start();
+        let trial = DatabaseJudge::new(&fixture, kind);
+        let before = *held(PowerCuts::new(DatabaseJudge::new(&fixture, kind))).decision().start();
         let places = [before / 3, before / 2, before - 3, before];
         for (fault, call) in FAULTS.into_iter().zip(places) {
             let call = call - number.min(call);
@@ -85,10 +85,10 @@ fn a_fault_before_the_decision_leaves_everything_as_it_was() {
 
 #[test]
 fn a_fault_after_the_decision_is_told_and_a_server_finishes_the_change() {
-    let ground = ground();
+    let fixture = fixture();
     for kind in DATABASE_KINDS {
-        let trial = DatabaseJudge::new(&ground, kind);
-        let decided = *held(PowerCuts::new(DatabaseJudge::new(&ground, kind))).decision().start();
+        let trial = DatabaseJudge::new(&fixture, kind);
+        let decided = *held(PowerCuts::new(DatabaseJudge::new(&fixture, kind))).decision().start();
         let unsynced = held(judge_fault(&trial, (decided + 1, WriteFault::Failed), false));
         assert_eq!(unsynced, Ended::Undecided, "{}", kind.name);
         let cut = (decided + 3, WriteFault::ReadOnlyFromHere);

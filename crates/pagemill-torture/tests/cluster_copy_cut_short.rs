@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pagemill_cluster::{Cluster, OpenOptions};
-use pagemill_engine::copy_cluster::TablespaceMapping;
+use pagemill_engine::clone::cluster::TablespaceMapping;
 use pagemill_engine::{ClusterCopy, CopyClusterOptions, CopyStrategy, Progress};
 use pagemill_io::Storage;
 use pagemill_sim::{Loss, PowerCutFileSystem, WriteFault};
 use pagemill_testkit::PgInstall;
 use pagemill_testkit::install::REQUIRED_MAJOR;
 use pagemill_testkit::prepared::empty_cluster;
-use pagemill_torture::room;
+use pagemill_torture::scratch;
 use tempfile::TempDir;
 
 /// A room with the source and nothing else.
-struct Ground {
+struct Fixture {
     room: TempDir,
     original: PathBuf,
 }
@@ -29,9 +29,9 @@ struct Ground {
 /// What is in a directory: files with their bytes, links with their targets, directories.
 type Tree = BTreeMap<PathBuf, String>;
 
-impl Ground {
+impl Fixture {
     /// A stopped cluster of which little is left.
-    fn new() -> Ground {
+    fn new() -> Fixture {
         let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
         let mut cluster = empty_cluster(&install).unwrap();
         cluster.start().unwrap();
@@ -45,13 +45,13 @@ impl Ground {
             cluster.psql("postgres", statement).unwrap();
         }
         cluster.stop().unwrap();
-        let room = room::new("pagemill-copies").unwrap();
+        let room = scratch::new("pagemill-copies").unwrap();
         let original = room.path().join("original");
         fs::create_dir(&original).unwrap();
         copy_tree(&cluster.data_dir(), &original.join("source"));
         copy_tree(&space, &original.join("space"));
         thin_out(&original);
-        Ground { room, original }
+        Fixture { room, original }
     }
 
     /// The ground as it is before a copy, recorded from now on.
@@ -181,8 +181,8 @@ fn is_whole(tree: &Tree, good: &Tree) -> bool {
 
 #[test]
 fn a_copy_that_fails_at_any_call_leaves_nothing_and_one_that_is_cut_has_no_control_file() {
-    let ground = Ground::new();
-    let whole = ground.begin(0);
+    let fixture = Fixture::new();
+    let whole = fixture.begin(0);
     let before = whole.tree();
     whole.copy().unwrap();
     let (good, calls) = (whole.tree(), whole.files.calls());
@@ -202,7 +202,7 @@ fn a_copy_that_fails_at_any_call_leaves_nothing_and_one_that_is_cut_has_no_contr
     for call in 0..calls {
         let other = [WriteFault::NoSpace, WriteFault::ReadOnlyFromHere][call % 2];
         for fault in [WriteFault::Failed, other] {
-            let attempt = ground.begin(1);
+            let attempt = fixture.begin(1);
             attempt.files.fail(call, fault);
             let ended = attempt.copy();
             let told = || format!("{fault:?} at {}: {ended:?}", attempt.files.describe(call));
@@ -223,7 +223,7 @@ fn a_copy_that_fails_at_any_call_leaves_nothing_and_one_that_is_cut_has_no_contr
     for call in 0..=calls {
         let (torn, ordered) = (Loss::Torn(call as u64), Loss::Ordered(call as u64));
         for loss in if call % 2 == 0 { [Loss::All, torn] } else { [Loss::None, ordered] } {
-            let image = ground.room.path().join("image");
+            let image = fixture.room.path().join("image");
             whole.files.image(call, loss, &image).unwrap();
             let mut tree = Tree::new();
             add(&image, Path::new(""), &mut tree);

@@ -7,23 +7,23 @@ use pagemill_sim::{Loss, WriteFault};
 use pagemill_testkit::PgInstall;
 use pagemill_testkit::install::REQUIRED_MAJOR;
 use pagemill_torture::case::FAULTS;
-use pagemill_torture::ground::Ground;
 use pagemill_torture::judge::Judge;
 use pagemill_torture::kind::{KINDS, Kind};
+use pagemill_torture::load_fixture::LoadFixture;
 use pagemill_torture::power_cuts::PowerCuts;
-use pagemill_torture::trial::{Found, Seen};
+use pagemill_torture::trial::{ImageState, Seen};
 use pagemill_torture::write_faults::{Ended, judge_fault};
 
-fn ground() -> &'static Ground {
-    static GROUND: OnceLock<Ground> = OnceLock::new();
+fn fixture() -> &'static LoadFixture {
+    static GROUND: OnceLock<LoadFixture> = OnceLock::new();
     GROUND.get_or_init(|| {
         let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
-        Ground::new(&install).unwrap()
+        LoadFixture::new(&install).unwrap()
     })
 }
 
 fn trial(kind: Kind) -> Judge<'static> {
-    held(Judge::new(ground(), kind))
+    held(Judge::new(fixture(), kind))
 }
 
 /// The value, or a panic with the command that repeats the case.
@@ -39,9 +39,9 @@ fn after_a_power_cut_all_rows_are_there_or_none_and_the_next_load_works() {
         let middle = cuts.calls() * (number + 1) / (KINDS.len() + 2);
         held(cuts.read(middle, Loss::Torn(seed), true));
         let decided = held(cuts.read(*cuts.decision().end(), Loss::Ordered(seed), false));
-        assert_eq!(decided, Found::InProduction);
+        assert_eq!(decided, ImageState::InProduction);
         let whole = held(cuts.read(cuts.calls(), Loss::All, true));
-        assert_eq!(whole, Found::Clean(Seen::New));
+        assert_eq!(whole, ImageState::Clean(Seen::New));
     }
 }
 

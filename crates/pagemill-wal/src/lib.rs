@@ -2,11 +2,20 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod index;
 mod reader;
+mod record_description;
 mod wal_directory;
+mod wal_source;
 mod writer;
 
-pub use error::{Damage, Error, Result};
+pub use error::{Damage, Error, Refusal, Result};
+pub use index::{
+    DatabaseDirectory, DirectoryLife, Entry, EntryKind, FetchedRecord, FileLife, ForkHistory,
+    ForkKey, LogPages, RecordFetch, Transactions, WalIndex, WalIndexBuilder,
+};
 pub use reader::{EndOfWal, WalReader, WalRecord};
+pub use record_description::record_description;
 pub use wal_directory::WalDirectory;
+pub use wal_source::WalSource;
 pub use writer::{WalWriter, WriterOptions};

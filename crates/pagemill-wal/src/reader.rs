@@ -1,4 +1,4 @@
-//! [`WalReader`]: the records of a WAL directory, one after the other.
+//! [`WalReader`]: the records of WAL, one after the other.
 //!
 //! A record is put together from the pages it lies on. Each page is looked at first: whose WAL it is, and
 //! whether it is the one that belongs there. Nothing marks the end of WAL. It ends where nothing was ever
@@ -7,23 +7,31 @@
 //! Where zeros are followed by such pages, nobody can tell: WAL was lost, or these pages are left from what
 //! was written before a crash. That is an end, and it says what is behind it.
 //!
+//! That is the rule of who asks what lies in files. Who asks what a recovery makes of them wants the server's:
+//! whatever is wrong with a page or a record, WAL ends there ([`along`](WalReader::along)). What lies behind is then
+//! looked at once, since WAL that goes on behind its end was damaged, and not cut.
+//!
 //! Invariants: a record that is handed out has the right CRC and names the one before it; after the end, or
 //! an error, nothing more is read.
 //!
-//! Source: `src/backend/access/transam/xlogreader.c`, PostgreSQL 14 to 18.
+//! Sources: `src/backend/access/transam/xlogreader.c`; `ReadRecord` in
+//! `src/backend/access/transam/xlogrecovery.c` (14: `xlog.c`), PostgreSQL 14 to 18.
 
+mod behind;
 mod page_source;
 
 use std::fmt;
 
 use pagemill_format::wal::{
-    PAGE_BYTES, PageHeader, RECORD_HEADER_BYTES, Record, RecordHeader, align_record,
+    PAGE_BYTES, PageHeader, RECORD_HEADER_BYTES, Record, RecordHeader, RecoveryRecord,
+    ResourceManager, SegmentName, align_record,
 };
 use pagemill_format::{Lsn, PgVersion};
 use pagemill_io::Storage;
 
 use crate::error::{Damage, Error, Result};
 use crate::wal_directory::WalDirectory;
+use crate::wal_source::WalSource;
 use page_source::{PageSource, Verdict};
 
 /// Reads WAL from some place on.
@@ -34,8 +42,22 @@ pub struct WalReader {
     next: Lsn,
     /// Where the record before begins, once one was read.
     previous: Option<Lsn>,
+    /// Where the record before ends.
+    previous_end: Option<Lsn>,
+    /// Where the record begins that was given up just before.
+    given_up: Option<Lsn>,
     record: Vec<u8>,
+    rule: EndRule,
     end: Option<EndOfWal>,
+}
+
+/// What is made of a failed check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EndRule {
+    /// Damage where pages that belong follow, the end where none do.
+    Judged,
+    /// The end, as for a server.
+    Recovery,
 }
 
 /// Where and why WAL ends.
@@ -47,6 +69,11 @@ pub struct EndOfWal {
     pub reason: String,
     /// A page behind it that belongs to this WAL.
     pub page_behind: Option<Lsn>,
+    /// A segment behind it that is whole, which says that WAL was damaged or lost here, and not cut. Looked for along
+    /// a [`WalSource`] only, as are those that are missing.
+    pub segment_behind: Option<SegmentName>,
+    /// The segments from here on that there are no files of, before one that there is a file of.
+    pub missing: Vec<SegmentName>,
 }
 
 impl fmt::Display for EndOfWal {
@@ -92,22 +119,44 @@ struct Finding {
 }
 
 /// How the look at one place ended.
-enum Outcome {
+enum ReadStep {
     /// A record begins at the first place and ends at the second.
     Record(Lsn, RecordHeader, Lsn),
     /// WAL ends here.
     End(Finding),
     /// There is something, and it is no record.
     Bad(Finding),
-    /// The record that begins here was given up; go on at this page.
-    Overwritten(Lsn),
+    /// The record that begins at the first place was given up; go on at this page.
+    Overwritten(Lsn, Lsn),
 }
 
 impl WalReader {
     /// A reader whose first record is the one that begins at `lsn`.
     pub fn at(storage: &Storage, directory: &WalDirectory, lsn: Lsn) -> Self {
-        let pages = PageSource::new(storage, directory);
-        Self { pages, next: lsn, previous: None, record: Vec::new(), end: None }
+        Self::new(
+            PageSource::new(storage, &WalSource::of_directory(directory)),
+            lsn,
+            EndRule::Judged,
+        )
+    }
+
+    /// A reader whose first record is the one that begins at `lsn`, and whose end is that of a server that
+    /// recovers from these places along these timelines.
+    pub fn along(storage: &Storage, source: &WalSource, lsn: Lsn) -> Self {
+        Self::new(PageSource::new(storage, source), lsn, EndRule::Recovery)
+    }
+
+    fn new(pages: PageSource, lsn: Lsn, rule: EndRule) -> Self {
+        Self {
+            pages,
+            next: lsn,
+            previous: None,
+            previous_end: None,
+            given_up: None,
+            record: Vec::new(),
+            rule,
+            end: None,
+        }
     }
 
     /// A reader whose first record is the first that begins at `lsn` or behind.
@@ -130,7 +179,12 @@ impl WalReader {
         }
     }
 
-    /// The directory that is read.
+    /// Partial files, which a server would not have read, that records came from.
+    pub fn partial_files(&self) -> &[std::path::PathBuf] {
+        self.pages.partial_files()
+    }
+
+    /// The directory that is read; along a [`WalSource`], `pg_wal`.
     pub fn directory(&self) -> &WalDirectory {
         self.pages.directory()
     }
@@ -154,20 +208,35 @@ impl WalReader {
             return Ok(None);
         }
         loop {
-            match self.read_at(self.next)? {
-                Outcome::Record(lsn, header, end) => {
+            let found = self.read_at(self.next);
+            if let Err(error) = &found {
+                let _ = self.finish(error.to_string(), None);
+            }
+            match found? {
+                ReadStep::Record(lsn, header, end) => {
+                    self.check_given_up(lsn, header)?;
                     self.previous = Some(lsn);
+                    self.previous_end = Some(end);
                     self.next = end;
                     let version = self.directory().version;
                     let bytes = &self.record;
                     return Ok(Some(WalRecord { lsn, end, header, bytes, version }));
                 }
-                Outcome::Overwritten(page) => self.next = page,
-                Outcome::End(finding) => {
+                ReadStep::Overwritten(lsn, page) => {
+                    self.given_up = Some(lsn);
+                    self.next = page;
+                }
+                ReadStep::End(finding) | ReadStep::Bad(finding)
+                    if self.rule == EndRule::Recovery =>
+                {
+                    self.end_of_recovery(finding)?;
+                    return Ok(None);
+                }
+                ReadStep::End(finding) => {
                     let page_behind = self.pages.next_that_belongs(finding.page)?;
                     return Ok(self.finish(finding.what, page_behind));
                 }
-                Outcome::Bad(finding) => {
+                ReadStep::Bad(finding) => {
                     if self.pages.next_that_belongs(finding.page)?.is_some() {
                         return Err(self.damage(finding.lsn, finding.what));
                     }
@@ -178,8 +247,31 @@ impl WalReader {
     }
 
     fn finish(&mut self, reason: String, page_behind: Option<Lsn>) -> Option<WalRecord<'_>> {
-        self.end = Some(EndOfWal { lsn: self.next, reason, page_behind });
+        let (lsn, missing) = (self.next, Vec::new());
+        self.end = Some(EndOfWal { lsn, reason, page_behind, segment_behind: None, missing });
         None
+    }
+
+    /// A record that names the one that was given up has to name the right one: else the server stops.
+    fn check_given_up(&mut self, lsn: Lsn, header: RecordHeader) -> Result<()> {
+        let is_of_recovery = self.rule == EndRule::Recovery
+            && header.resource_manager == ResourceManager::XLOG
+            && header.kind() == ResourceManager::XLOG_OVERWRITE_CONTRECORD;
+        let given_up = self.given_up.take();
+        if !is_of_recovery {
+            return Ok(());
+        }
+        let version = self.directory().version;
+        let parsed = Record::parse_unchecked(&self.record, header, version)
+            .and_then(|record| RecoveryRecord::parse(record.main_data, header.kind(), version));
+        let Ok(Some(RecoveryRecord::OverwriteContrecord(named))) = parsed else { return Ok(()) };
+        match given_up {
+            Some(given_up) if given_up == named => Ok(()),
+            _ => {
+                let what = format!("the record gives up one at {named}, where none was met");
+                Err(self.damage(lsn, what))
+            }
+        }
     }
 
     fn damage(&mut self, lsn: Lsn, finding: String) -> Error {
@@ -214,9 +306,13 @@ impl WalReader {
     }
 
     /// Reads the record at `position`, into `self.record`.
-    fn read_at(&mut self, position: Lsn) -> Result<Outcome> {
+    fn read_at(&mut self, position: Lsn) -> Result<ReadStep> {
         let page = page_of(position);
-        let header = match self.pages.look(page)? {
+        let looked = match self.rule {
+            EndRule::Judged => self.pages.look(page)?,
+            EndRule::Recovery => self.pages.enter(page)?,
+        };
+        let header = match looked {
             Verdict::Belongs(header) => header,
             Verdict::Ends(reason) => return Ok(ends(page, page, reason)),
             Verdict::Bad(finding) => return Ok(bad(page, page, finding)),
@@ -229,6 +325,11 @@ impl WalReader {
         if header.first_is_continuation && lsn.0 == page.0 + header.len() as u64 {
             // Left behind by a record that was never finished, before the server was started again.
             let what = format!("the page at {page} goes on with another record");
+            return Ok(ends(lsn, page, what));
+        }
+        if let Some(left) = self.pages.left_before(lsn) {
+            let what =
+                format!("the timeline was left at {left}, and the file of the next is not there");
             return Ok(ends(lsn, page, what));
         }
         let first = self.pages.bytes(page).get((lsn.0 - page.0) as usize..).unwrap_or_default();
@@ -248,7 +349,7 @@ impl WalReader {
         mut page: Lsn,
         total_len: usize,
         at_page_start: bool,
-    ) -> Result<Outcome> {
+    ) -> Result<ReadStep> {
         let mut header = None;
         let mut end = Lsn(lsn.0 + self.record.len() as u64);
         loop {
@@ -277,7 +378,7 @@ impl WalReader {
         if header.is_switch() {
             end = self.directory().segment_of(Lsn(end.0.saturating_sub(1))).end();
         }
-        Ok(Outcome::Record(lsn, header, end))
+        Ok(ReadStep::Record(lsn, header, end))
     }
 
     /// Looks at the header in `self.record`; `Err` says how the look at this place ended.
@@ -286,7 +387,7 @@ impl WalReader {
         lsn: Lsn,
         page: Lsn,
         at_page_start: bool,
-    ) -> Result<RecordHeader, Outcome> {
+    ) -> Result<RecordHeader, ReadStep> {
         let header =
             RecordHeader::parse(&self.record).map_err(|error| bad(lsn, page, error.to_string()))?;
         if !header.resource_manager.is_valid() {
@@ -313,7 +414,7 @@ impl WalReader {
         lsn: Lsn,
         page: Lsn,
         total_len: usize,
-    ) -> Result<Result<Lsn, Outcome>> {
+    ) -> Result<Result<Lsn, ReadStep>> {
         let header: PageHeader = match self.pages.look(page)? {
             Verdict::Belongs(header) => header,
             Verdict::Ends(reason) => {
@@ -323,7 +424,7 @@ impl WalReader {
             Verdict::Bad(finding) => return Ok(Err(bad(page, page, finding))),
         };
         if header.first_is_overwrite {
-            return Ok(Err(Outcome::Overwritten(page)));
+            return Ok(Err(ReadStep::Overwritten(lsn, page)));
         }
         let missing = total_len - self.record.len();
         if !header.first_is_continuation || header.remaining as usize != missing {
@@ -340,12 +441,12 @@ impl WalReader {
     }
 }
 
-fn ends(lsn: Lsn, page: Lsn, what: String) -> Outcome {
-    Outcome::End(Finding { lsn, page, what })
+fn ends(lsn: Lsn, page: Lsn, what: String) -> ReadStep {
+    ReadStep::End(Finding { lsn, page, what })
 }
 
-fn bad(lsn: Lsn, page: Lsn, what: String) -> Outcome {
-    Outcome::Bad(Finding { lsn, page, what })
+fn bad(lsn: Lsn, page: Lsn, what: String) -> ReadStep {
+    ReadStep::Bad(Finding { lsn, page, what })
 }
 
 /// The beginning of the page with the byte at `lsn`.

@@ -10,7 +10,7 @@ use pagemill_format::wal::{self, PAGE_BYTES, PageHeader, SegmentName};
 use pagemill_format::{Lsn, PgVersion};
 use pagemill_io::Storage;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Refusal, Result};
 
 /// A directory of WAL segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,21 +56,17 @@ impl WalDirectory {
         let got = storage.read_fully_at(opened.as_ref(), &mut page, 0);
         let got = got.map_err(|error| pagemill_io::Error::new(error, file))?;
         let header = PageHeader::parse(page.get(..got).unwrap_or_default())
-            .map_err(|error| refuse(file, error.to_string()))?;
+            .map_err(|error| refuse(file, error))?;
         let Some(version) = wal::version_of_magic(header.magic) else {
-            let reason = format!(
-                "magic number {:04X} is not that of WAL of PostgreSQL 14 to 18",
-                header.magic
-            );
-            return Err(refuse(file, reason));
+            return Err(refuse(file, Refusal::Magic(header.magic)));
         };
         let Some(long) = header.long else {
-            return Err(refuse(file, "its first page has no long header: it is no WAL segment"));
+            return Err(refuse(file, Refusal::NoLongHeader));
         };
         check_sizes(file, long.segment_size, long.page_size)?;
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let segment = SegmentName::parse(name, long.segment_size)
-            .ok_or_else(|| refuse(file, "its name is not that of a WAL segment of its size"))?;
+            .ok_or_else(|| refuse(file, Refusal::Name))?;
         let path = file.parent().unwrap_or(Path::new("")).to_path_buf();
         let path = if path.as_os_str().is_empty() { PathBuf::from(".") } else { path };
         let directory = Self {
@@ -101,20 +97,15 @@ impl WalDirectory {
 
 fn check_sizes(path: &Path, segment_size: u32, page_size: u32) -> Result<()> {
     if !wal::is_segment_size(segment_size) {
-        return Err(refuse(
-            path,
-            format!("WAL segments of {segment_size} bytes are none of PostgreSQL's sizes"),
-        ));
+        return Err(refuse(path, Refusal::SegmentSize(segment_size)));
     }
     if page_size as usize != PAGE_BYTES {
-        return Err(refuse(
-            path,
-            format!("WAL pages of {page_size} bytes: only {PAGE_BYTES} are read"),
-        ));
+        let cause = Refusal::PageSize { found: page_size, expected: PAGE_BYTES };
+        return Err(refuse(path, cause));
     }
     Ok(())
 }
 
-fn refuse(path: &Path, reason: impl Into<String>) -> Error {
-    Error::Refused { path: path.to_path_buf(), reason: reason.into() }
+fn refuse(path: &Path, cause: impl Into<Refusal>) -> Error {
+    Error::Refused { path: path.to_path_buf(), cause: cause.into() }
 }

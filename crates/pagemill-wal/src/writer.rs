@@ -29,7 +29,7 @@ use pagemill_format::{BlockBytes, BlockNumber, Fork, Lsn, TransactionId};
 use pagemill_io::Storage;
 use pagemill_sys::AlignedBuffer;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Refusal, Result};
 use crate::reader::WalReader;
 use crate::wal_directory::WalDirectory;
 use piece::Piece;
@@ -274,7 +274,7 @@ fn shutdown_checkpoint(
     lsn: Lsn,
 ) -> Result<(Checkpoint, Lsn)> {
     let path = directory.file_of(directory.segment_of(lsn));
-    let refuse = |reason: String| Error::Refused { path: path.clone(), reason };
+    let refuse = |cause| Error::Refused { path: path.clone(), cause };
     let mut reader = WalReader::at(storage, directory, lsn);
     let Some(found) = reader.next_record()? else {
         let end = reader.end().map(|end| end.reason.clone()).unwrap_or_default();
@@ -284,15 +284,12 @@ fn shutdown_checkpoint(
     let is_shutdown = record.header.resource_manager == ResourceManager::XLOG
         && record.header.kind() == ResourceManager::XLOG_CHECKPOINT_SHUTDOWN;
     if !is_shutdown {
-        return Err(refuse(format!("the record at {lsn} is no shutdown checkpoint")));
+        return Err(refuse(Refusal::NotAShutdownCheckpoint(lsn)));
     }
     let body = Checkpoint::parse(record.main_data, directory.version)?;
     if body.redo != lsn || body.timeline != directory.timeline {
-        let reason = format!(
-            "the checkpoint at {lsn} says redo {} and timeline {}, not {}",
-            body.redo, body.timeline, directory.timeline
-        );
-        return Err(refuse(reason));
+        let (redo, timeline, expected) = (body.redo, body.timeline, directory.timeline);
+        return Err(refuse(Refusal::OtherCheckpoint { lsn, redo, timeline, expected }));
     }
     Ok((body, found.end))
 }

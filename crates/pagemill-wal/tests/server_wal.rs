@@ -9,12 +9,13 @@ mod stopped_cluster;
 use std::collections::HashMap;
 
 use anyhow::{Context, Result, ensure};
-use busy_cluster::Busy;
 use pagemill_format::control::ControlFile;
 use pagemill_format::wal::ImageCompression;
 use pagemill_format::{BLOCK_SIZE, Lsn};
 use pagemill_io::Storage;
-use pagemill_wal::{WalDirectory, WalReader};
+use pagemill_wal::{WalDirectory, WalReader, record_description};
+
+use busy_cluster::Busy;
 use stopped_cluster::every_version;
 
 /// CRC-32C of each image's page, by the record's place and the number of the block reference.
@@ -30,7 +31,8 @@ fn images(busy: &Busy, start: Lsn, end: Lsn) -> Result<(Images, Vec<ImageCompres
     let (mut page, mut scratch) = ([0; BLOCK_SIZE], Vec::new());
     while let Some(found) = reader.next_record()?.filter(|found| found.lsn < end) {
         let record = found.parse()?;
-        record.description(directory.version).with_context(|| format!("at {}", found.lsn))?;
+        record_description(&record, directory.version)
+            .with_context(|| format!("at {}", found.lsn))?;
         for block in &record.blocks {
             let Some(image) = block.image else { continue };
             image.restore(&mut page, &mut scratch)?;

@@ -13,16 +13,18 @@ use clap::{Arg, ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcomma
 use clap_complete::Shell;
 use pagemill_cli::advise_arguments::AdviseArguments;
 use pagemill_cli::lab_arguments::LabArguments;
-pub(crate) use pagemill_cli::progress::ProgressMode;
+use pagemill_cluster::recovery::plan::{PlanOptions, RecoveryTarget, TargetPlace, TimelineChoice};
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
 use crate::clone_arguments::{CleanArguments, CloneArguments, DropArguments};
 use crate::generate_arguments::GenerateArguments;
 use crate::load_arguments::LoadArguments;
-use crate::option_values::{database_name, maybe_empty, shared_buffers};
-use crate::read_arguments::ReadArguments;
+use crate::options::read::ReadArguments;
+use crate::options::values::{database_name, maybe_empty, shared_buffers};
 use crate::wal_arguments::WalArguments;
+
+pub(crate) use pagemill_cli::progress::ProgressMode;
 
 /// Read, load and copy PostgreSQL's tables and databases in their files, with no server running
 ///
@@ -73,7 +75,7 @@ pub(crate) struct CommonArguments {
     /// Read although a server is running; the result is only advisory
     #[arg(long)]
     pub(crate) live: bool,
-    /// Read a cluster that was not shut down cleanly as its files lie; WAL is not replayed
+    /// Read a cluster that was not shut down cleanly as its files lie, without redoing its WAL
     #[arg(long)]
     pub(crate) allow_unclean: bool,
     /// Do not verify page checksums
@@ -89,7 +91,7 @@ pub(crate) struct CommonArguments {
         default_missing_value = "table"
     )]
     pub(crate) stats: Option<StatsForm>,
-    /// Tell on standard error what is being read
+    /// Report on standard error what is being read
     #[arg(short, long)]
     pub(crate) verbose: bool,
     /// Show a progress bar on standard error, if that is a terminal
@@ -117,6 +119,38 @@ pub(crate) struct CommonArguments {
     pub(crate) on_damage: DamageChoice,
     #[command(flatten)]
     pub(crate) reading: ReadArguments,
+}
+
+/// Up to where WAL is redone, in front of files that lack it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Recovery")]
+pub(crate) struct RecoveryArguments {
+    /// A directory with archived WAL, looked at before pg_wal; repeatable
+    #[arg(long, value_name = "DIR")]
+    pub(crate) wal: Vec<PathBuf>,
+    /// Where to stop: lsn:LSN, xid:XID, time:TIME (in UTC unless it says otherwise), name:NAME or consistent
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) until: Option<TargetPlace>,
+    /// Stop just before the target, not behind it
+    #[arg(long, requires = "until")]
+    pub(crate) exclusive: bool,
+    /// The timeline to follow: a number, latest or current [default: latest with --wal or a signal file, else current]
+    #[arg(long, value_name = "TLI", default_value = "auto", hide_default_value = true)]
+    pub(crate) timeline: TimelineChoice,
+}
+
+impl RecoveryArguments {
+    /// What was asked for, for a plan.
+    pub(crate) fn plan_options(&self) -> PlanOptions {
+        let place = self.until.clone();
+        let target = place.map(|place| RecoveryTarget { place, inclusive: !self.exclusive });
+        PlanOptions { archives: self.wal.clone(), target, timeline: self.timeline }
+    }
+
+    /// True when something was asked for.
+    pub(crate) fn are_given(&self) -> bool {
+        !self.wal.is_empty() || self.until.is_some() || self.timeline != TimelineChoice::Automatic
+    }
 }
 
 /// The form of `--stats`.
@@ -174,9 +208,9 @@ pub(crate) struct SelectionArguments {
 /// In what order rows are wanted.
 #[derive(Debug, Args)]
 pub(crate) struct OrderArguments {
-    /// In the order of this B-tree index of the one table ([SCHEMA.]INDEX); with one job only
+    /// Read rows in the order of this B-tree index of the table ([SCHEMA.]INDEX); with one job only
     ///
-    /// The rows come as an index scan of PostgreSQL gives them, those with equal keys too: so they
+    /// The order is that of PostgreSQL's index scan, including rows with equal keys. So they
     /// are read one after the other, and -j is refused.
     #[arg(long, value_name = "INDEX")]
     pub(crate) order_by: Option<String>,
@@ -184,13 +218,13 @@ pub(crate) struct OrderArguments {
     /// each
     #[arg(long)]
     pub(crate) backward: bool,
-    /// Begin with this block, counted from 0, and go round to the one before it
+    /// Begin with this block, counted from 0, and wrap around at the end of the table
     ///
     /// The rows come as PostgreSQL's synchronized scans give them. A partition that has no such block
     /// is scanned from its beginning.
     #[arg(long, value_name = "N", conflicts_with = "order_by")]
     pub(crate) start_block: Option<u32>,
-    /// Look at the table for every row, also where the index and the visibility map would do
+    /// Read the table for every row, even where the index and the visibility map would do
     #[arg(long, requires = "order_by")]
     pub(crate) no_index_only: bool,
 }
@@ -216,6 +250,8 @@ Examples:
 pub(crate) struct LsArguments {
     #[command(flatten)]
     pub(crate) common: CommonArguments,
+    #[command(flatten)]
+    pub(crate) recovery: RecoveryArguments,
     /// List the tables of this database
     #[arg(short, long, value_name = "DBNAME")]
     pub(crate) dbname: Option<String>,
@@ -245,6 +281,8 @@ pub(crate) struct CountArguments {
     #[command(flatten)]
     pub(crate) common: CommonArguments,
     #[command(flatten)]
+    pub(crate) recovery: RecoveryArguments,
+    #[command(flatten)]
     pub(crate) database: DatabaseArgument,
     #[command(flatten)]
     pub(crate) selection: SelectionArguments,
@@ -257,10 +295,10 @@ pub(crate) struct CountArguments {
 
 /// Write tables as COPY TO would
 ///
-/// The bytes are those of COPY TO in a session with these settings, whatever the server's files, ALTER
-/// DATABASE and ALTER ROLE say of them: DateStyle ISO, TimeZone UTC, IntervalStyle postgres, bytea_output hex,
-/// extra_float_digits 1, client_encoding that of the database. What they say of search_path and
-/// lc_monetary counts, as for a new session of the first superuser.
+/// The bytes are those of COPY TO in a session with these settings, regardless of the server's files, ALTER
+/// DATABASE and ALTER ROLE: DateStyle ISO, TimeZone UTC, IntervalStyle postgres, bytea_output hex,
+/// extra_float_digits 1, client_encoding that of the database. search_path and lc_monetary are
+/// those of a new session of the first superuser.
 ///
 /// Rows come in the order of the table's pages or of an index; those of a partitioned table partition by partition, in
 /// the order of the bounds, as a server scans them: lists by their smallest value, ranges by their bounds, hashes by
@@ -282,6 +320,8 @@ Examples:
 pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub(crate) common: CommonArguments,
+    #[command(flatten)]
+    pub(crate) recovery: RecoveryArguments,
     #[command(flatten)]
     pub(crate) database: DatabaseArgument,
     #[command(flatten)]
@@ -315,10 +355,10 @@ pub(crate) struct ExportArguments {
     /// Convert to this encoding [default: as stored]
     #[arg(long, value_name = "NAME")]
     pub(crate) encoding: Option<String>,
-    /// Print money as in this locale [default: lc_monetary where the server's settings tell it, or C]
+    /// Print money as in this locale [default: lc_monetary of the server's settings, or C]
     #[arg(long, value_name = "LOCALE")]
     pub(crate) lc_monetary: Option<String>,
-    /// Types that only code outside of PostgreSQL can print, such as an extension's: refuse the table, or print bytes in hex
+    /// What to do with types that only an extension's code can print: refuse the table, or print their bytes in hex
     #[arg(long, value_enum, value_name = "WHAT", default_value = "refuse")]
     pub(crate) unknown_types: UnknownTypesChoice,
     /// Write to this file, or into this directory (DIR/) [default: standard output]
@@ -329,9 +369,9 @@ pub(crate) struct ExportArguments {
 /// COPY's formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormatChoice {
-    /// Tabs and backslashes
+    /// Tab-separated, escaped with backslashes
     Text,
-    /// Commas and quotes
+    /// Comma-separated values, quoted
     Csv,
 }
 
@@ -359,6 +399,8 @@ Examples:
 pub(crate) struct InspectArguments {
     #[command(flatten)]
     pub(crate) common: CommonArguments,
+    #[command(flatten)]
+    pub(crate) recovery: RecoveryArguments,
     #[command(flatten)]
     pub(crate) database: DatabaseArgument,
     /// The relation: a table, index, sequence, TOAST table
@@ -388,13 +430,13 @@ pub(crate) enum ForkChoice {
     Init,
 }
 
-/// Try what kernel, file system and sandbox offer in a directory
+/// Test what kernel, file system and sandbox offer in a directory
 ///
-/// Each call is tried, never assumed: reading, advice (held against the page cache), io_uring,
-/// direct I/O, allocation and copying; every no has its reason, and a remedy where there is one.
-/// Also shown: file system, block devices, mirrors, limits. The calls are tried on files of 1 MiB
-/// without a name, which are gone at the end. Where none can be made, an existing file is read. A
-/// tablespace is another directory, to be probed by itself.
+/// Each call is tried, never assumed: reading, advice (checked against the page cache), io_uring,
+/// direct I/O, allocation and copying; each failure is explained, with a remedy where there is one.
+/// Also shown: file system, block devices, mirrors, limits. The calls are tried on anonymous files of
+/// 1 MiB, which are gone at the end. Where none can be made, an existing file is read. Probe
+/// the directories of tablespaces separately.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -402,7 +444,7 @@ Examples:
   pagemill probe /var/lib/postgresql/15/main
   pagemill probe --json /mnt/snapshot")]
 pub(crate) struct ProbeArguments {
-    /// The directory to try it in [default: that of -D, else the current directory]
+    /// The directory to test [default: that of -D, else the current directory]
     #[arg(value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// The data directory, if DIR is not given

@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use anyhow::Result;
 use pagemill_cluster::OpenOptions;
 use pagemill_cluster::change::{Leftover, leftovers, make_ready};
-use pagemill_engine::copy_cluster::UnfinishedCopy;
+use pagemill_engine::clone::cluster::UnfinishedCopy;
 use pagemill_io::Storage;
 
-use crate::changing::{data_directory, open_as_it_is, take_lock};
 use crate::clone_arguments::CleanArguments;
-use crate::failure::Outcome;
+use crate::failure::Completion;
+use crate::session::changing::{data_directory, open_as_it_is, take_lock};
 use crate::standard_output::print;
 
-pub(crate) fn run(arguments: &CleanArguments) -> Result<Outcome> {
+pub(crate) fn run(arguments: &CleanArguments) -> Result<Completion> {
     let storage = Storage::real();
     let directory = data_directory(arguments.pgdata.as_deref())?;
     if let Some(unfinished) = UnfinishedCopy::find(&storage, directory)? {
@@ -28,11 +28,11 @@ pub(crate) fn run(arguments: &CleanArguments) -> Result<Outcome> {
         false => (make_ready(&cluster)?, "removed"),
     };
     print(text(&found, what))?;
-    Ok(Outcome::Done)
+    Ok(Completion::Done)
 }
 
 /// A copy of a whole cluster that was cut short is no cluster.
-fn clean_copy(storage: &Storage, unfinished: UnfinishedCopy, dry_run: bool) -> Result<Outcome> {
+fn clean_copy(storage: &Storage, unfinished: UnfinishedCopy, dry_run: bool) -> Result<Completion> {
     let what = if dry_run { "would be removed" } else { "removed" };
     let line =
         |path: PathBuf| format!("{}: unfinished copy of a cluster: {what}\n", path.display());
@@ -41,7 +41,7 @@ fn clean_copy(storage: &Storage, unfinished: UnfinishedCopy, dry_run: bool) -> R
         unfinished.remove(storage)?;
     }
     print(text)?;
-    Ok(Outcome::Done)
+    Ok(Completion::Done)
 }
 
 fn text(found: &[Leftover], what: &str) -> String {

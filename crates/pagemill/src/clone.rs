@@ -10,26 +10,27 @@ use std::time::Instant;
 use anyhow::{Result, anyhow};
 use pagemill_cli::sizes::default_jobs;
 use pagemill_cluster::change::NewDatabase;
-use pagemill_cluster::{Cluster, ClusterLock, Database, DatabaseRow, OpenOptions};
+use pagemill_cluster::{ClusterLock, Database, OpenOptions};
 use pagemill_engine::Progress;
-use pagemill_engine::clone::{CloneOptions, ClonePlan, CloneSummary, clone_database};
+use pagemill_engine::clone::database::{CloneOptions, ClonePlan, CloneSummary, clone_database};
 use pagemill_engine::encoding::{encoding_name, stored_text};
 use pagemill_format::BLOCK_SIZE;
 use pagemill_io::{Storage, check_interrupt};
 
-use crate::changing::{data_directory, open, open_as_it_is, take_lock, undone};
 use crate::clone_arguments::CloneArguments;
 use crate::clone_cluster;
-use crate::failure::{Outcome, UsageError, complain, say};
-use crate::load::image_compression;
+use crate::failure::{Completion, UsageError, complain, say};
 use crate::progress::{ProgressDisplay, is_wanted};
+use crate::session::changing::{
+    data_directory, database_row, open, open_as_it_is, take_lock, undone,
+};
+use crate::session::stats::{self, Work};
 use crate::standard_output::print;
-use crate::stats::{self, Work};
 
 /// Bytes of a name at most (NAMEDATALEN without the zero).
 const MOST_NAME_BYTES: usize = 63;
 
-pub(crate) fn run(arguments: &CloneArguments) -> Result<Outcome> {
+pub(crate) fn run(arguments: &CloneArguments) -> Result<Completion> {
     if arguments.cluster {
         return clone_cluster::run(arguments);
     }
@@ -42,7 +43,7 @@ pub(crate) fn run(arguments: &CloneArguments) -> Result<Outcome> {
             Work { pages: total.blocks, write_method: total.write_method, ..Work::default() };
         stats::print(form, start.elapsed(), &storage, &work);
     }
-    cloned.map(|()| Outcome::Done)
+    cloned.map(|()| Completion::Done)
 }
 
 fn clone_all(
@@ -105,8 +106,9 @@ fn clone_one(
     let _display = ProgressDisplay::start_bytes(pages.filter(|pages| *pages > 0), &progress);
     let options = CloneOptions {
         verify_checksums,
+        verify: arguments.verify,
         compression: match arguments.wal_compression {
-            Some(choice) => image_compression(choice),
+            Some(choice) => choice.compression(),
             None => template.wal_compression()?,
         },
         writing: arguments.writing.settings()?,
@@ -120,20 +122,6 @@ fn clone_one(
         tell_summary(target, &summary, start);
     }
     Ok(Some(summary))
-}
-
-/// The row of a database whose name is stored as it was typed, or in the database's own encoding.
-pub(crate) fn database_row(cluster: &Cluster, name: &str) -> Result<DatabaseRow> {
-    let rows = cluster.databases()?;
-    let typed = rows.iter().find(|row| *row.name == *name.as_bytes());
-    let is_stored = |row: &&DatabaseRow| {
-        stored_text(row.encoding, name.as_bytes()).is_some_and(|stored| *row.name == *stored)
-    };
-    match typed.or_else(|| rows.iter().find(is_stored)) {
-        Some(row) => Ok(row.clone()),
-        // Says which names are like it.
-        None => Ok(cluster.database(name)?.row().clone()),
-    }
 }
 
 fn tell_plan(target: &str, plan: &ClonePlan) -> Result<()> {

@@ -6,23 +6,22 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use pagemill_engine::clone::CloneStrategy;
+use pagemill_engine::clone::database::CloneStrategy;
 
 use crate::arguments::{ProgressMode, StatsForm};
-use crate::load_arguments::CompressionChoice;
-use crate::option_values::maybe_empty;
-use crate::write_arguments::WriteArguments;
+use crate::options::values::maybe_empty;
+use crate::options::write::{CompressionChoice, WriteArguments};
 
 /// Make databases from a template in a stopped cluster, or copy a whole cluster
 ///
-/// What CREATE DATABASE … TEMPLATE does, with no server: each new database is there whole when the
-/// command ends with success, and a server started at any moment, also after a kill or a power cut, finds
+/// What CREATE DATABASE … TEMPLATE does, with no server, atomic and crash-safe: each new database is durable when
+/// the command succeeds, and a server started at any moment, even after a kill or a power failure, finds
 /// all of it or nothing. Several targets are made one after the other, with a commit for each. The
 /// cluster must have been shut down; while the command runs, no server starts on it.
 ///
 /// With --cluster, SOURCE is the data directory of a stopped cluster, and TARGET one that is not there or is empty.
 /// A server starts on the copy without recovery. Left out is what a base backup leaves out: replication slots
-/// (create them anew), temporary files and relations, the contents of pg_stat_tmp, pg_notify, pg_serial,
+/// (create them again), temporary files and relations, the contents of pg_stat_tmp, pg_notify, pg_serial,
 /// pg_snapshots, pg_subtrans and pg_dynshmem, WAL before the last checkpoint, and symbolic links other than those
 /// of tablespaces and pg_wal. Unlogged tables are empty, as after a crash. The copy has the source's system
 /// identifier and settings, its port among them. Sparse files stay sparse. When it fails or is interrupted, what it
@@ -67,9 +66,6 @@ pub(crate) struct CloneArguments {
         help_heading = "Whole clusters"
     )]
     pub(crate) tablespace_mapping: Vec<OsString>,
-    /// Check each page of tables and indexes: its checksum, where the cluster has them, and its header
-    #[arg(long, requires = "cluster", help_heading = "Whole clusters")]
-    pub(crate) verify: bool,
 
     /// How to copy: auto takes reflink where files can share blocks, else what writes the least
     #[arg(
@@ -83,7 +79,10 @@ pub(crate) struct CloneArguments {
     /// Compress page images in the WAL [default: the cluster's wal_compression]
     #[arg(long, value_enum, value_name = "METHOD", help_heading = "Copying")]
     pub(crate) wal_compression: Option<CompressionChoice>,
-    /// Carry damaged pages along, still damaged, in place of ending at the first
+    /// Read the copy back and compare it with the source; with --cluster, also check each page's checksum and header
+    #[arg(long, help_heading = "Copying")]
+    pub(crate) verify: bool,
+    /// Copy damaged pages as they are instead of stopping at the first
     #[arg(long, help_heading = "Copying")]
     pub(crate) no_verify_checksums: bool,
     /// Threads that copy files [default: one for each processor, at most 8]
@@ -95,7 +94,7 @@ pub(crate) struct CloneArguments {
         help_heading = "Copying"
     )]
     pub(crate) jobs: Option<u16>,
-    /// Tell what would be done, written and logged, and do nothing
+    /// Show what would be done, written and logged, and do nothing
     #[arg(short = 'n', long, help_heading = "Copying")]
     pub(crate) dry_run: bool,
 
@@ -105,7 +104,7 @@ pub(crate) struct CloneArguments {
     /// Their owner [default: the first superuser]
     #[arg(short = 'O', long, value_name = "ROLE", help_heading = "New databases")]
     pub(crate) owner: Option<String>,
-    /// Whether anybody can connect to them
+    /// Whether sessions can connect to them
     #[arg(
         long,
         value_name = "BOOLEAN",
@@ -144,7 +143,7 @@ pub(crate) struct CloneArguments {
         default_missing_value = "table"
     )]
     pub(crate) stats: Option<StatsForm>,
-    /// Tell on standard error what is being done
+    /// Report on standard error what is being done
     #[arg(short, long)]
     pub(crate) verbose: bool,
     /// Show a progress bar on standard error, if that is a terminal
@@ -155,7 +154,7 @@ pub(crate) struct CloneArguments {
 /// `--strategy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StrategyChoice {
-    /// reflink where it can be had, else what the size and who follows the WAL suggest
+    /// reflink where the file system supports it, else by size and by whether standbys follow the WAL
     Auto,
     /// Every page is logged (15 and later)
     #[value(name = "wal_log", alias = "wal-log")]
@@ -181,9 +180,9 @@ impl StrategyChoice {
 
 /// Remove what a run that was cut short left in a stopped cluster
 ///
-/// A load or clone that a signal stops undoes itself; one that is killed cannot. What it made belongs to nobody: new
+/// A load or clone that a signal stops undoes itself; one that is killed cannot. What it made is orphaned: new
 /// files of tables, directories of databases, WAL behind the last checkpoint. They are listed in pagemill.pending, which
-/// servers pass over, so they are found after a server was started and stopped too. Nothing is removed that a
+/// servers ignore, so they are found even after a server was started and stopped. Nothing is removed that a
 /// catalog names. Every load, clone and drop begins with this; it never has to be run.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -194,15 +193,15 @@ pub(crate) struct CleanArguments {
     /// The data directory: the one with PG_VERSION in it
     #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true, value_parser = maybe_empty())]
     pub(crate) pgdata: Option<PathBuf>,
-    /// Tell what would be removed, and do nothing
+    /// Show what would be removed, and do nothing
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
 }
 
 /// Drop a database of a stopped cluster
 ///
-/// What DROP DATABASE does, with no server: the database is gone when the command ends with success, and a
-/// server started at any moment, also after a kill or a power cut, finds all of it or nothing. Templates
+/// What DROP DATABASE does, with no server, atomic and crash-safe: the database is gone when the command succeeds, and a
+/// server started at any moment, even after a kill or a power failure, finds all of it or nothing. Templates
 /// and databases that replication depends on are refused.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -218,7 +217,7 @@ pub(crate) struct DropArguments {
     /// Succeed when there is no such database
     #[arg(long)]
     pub(crate) if_exists: bool,
-    /// Tell what would be removed, and do nothing
+    /// Show what would be removed, and do nothing
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
     /// Print what was done and how to standard error, after the work
@@ -231,7 +230,7 @@ pub(crate) struct DropArguments {
         default_missing_value = "table"
     )]
     pub(crate) stats: Option<StatsForm>,
-    /// Tell on standard error what is being done
+    /// Report on standard error what is being done
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }

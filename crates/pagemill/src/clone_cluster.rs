@@ -8,18 +8,17 @@ use std::time::Instant;
 
 use anyhow::Result;
 use pagemill_cluster::{Cluster, ClusterLock, Error as ClusterError, OpenOptions};
-use pagemill_engine::copy_cluster::{TablespaceMapping, UnfinishedCopy};
+use pagemill_engine::clone::cluster::{TablespaceMapping, UnfinishedCopy};
 use pagemill_engine::{
     ClusterCopy, CopyClusterOptions, CopyClusterSummary, CopyStrategy, Progress,
 };
 use pagemill_io::{CopyMethod, ErrorKind, Storage};
 
-use crate::changing::for_writing;
 use crate::clone_arguments::{CloneArguments, StrategyChoice};
-use crate::failure::{Outcome, UsageError, say};
+use crate::failure::{Completion, UsageError, say};
 use crate::progress::{ProgressDisplay, is_wanted};
+use crate::session::stats::{self, CopyWork, Work};
 use crate::standard_output::print;
-use crate::stats::{self, CopyWork, Work};
 use crate::text_table::{Align, pretty_size, table};
 
 /// Threads that copy unless told otherwise, at most: more wait for the device.
@@ -32,7 +31,7 @@ struct CloneCluster<'a> {
     destination: &'a Path,
 }
 
-pub(crate) fn run(arguments: &CloneArguments) -> Result<Outcome> {
+pub(crate) fn run(arguments: &CloneArguments) -> Result<Completion> {
     let start = Instant::now();
     let storage = Storage::real();
     let [destination] = &arguments.targets[..] else {
@@ -55,7 +54,7 @@ pub(crate) fn run(arguments: &CloneArguments) -> Result<Outcome> {
             start.elapsed().as_secs_f64()
         ));
     }
-    Ok(Outcome::Done)
+    Ok(Completion::Done)
 }
 
 /// Nothing is returned of what would only be done.
@@ -98,7 +97,8 @@ fn remove_unfinished(storage: &Storage, unfinished: UnfinishedCopy) -> Result<()
 fn options(clone: &CloneCluster<'_>) -> Result<CopyClusterOptions> {
     let arguments = clone.arguments;
     let mappings = arguments.tablespace_mapping.iter().map(|given| {
-        TablespaceMapping::parse(given).map_err(|error| UsageError(error.to_string()))
+        TablespaceMapping::parse(given)
+            .map_err(|error| UsageError(format!("--tablespace-mapping {error}")))
     });
     let jobs =
         || std::thread::available_parallelism().map_or(1, usize::from).min(MOST_DEFAULT_JOBS);
@@ -130,7 +130,7 @@ fn open(clone: &CloneCluster<'_>, storage: &Storage) -> Result<(Cluster, Option<
         Some(lock) => Cluster::open_locked(storage.clone(), lock, options),
         None => Cluster::open(storage.clone(), source, options),
     };
-    Ok((cluster.map_err(for_writing)?, lock))
+    Ok((cluster?, lock))
 }
 
 fn lock(storage: &Storage, source: &Path) -> Result<Option<ClusterLock>> {
@@ -141,7 +141,7 @@ fn lock(storage: &Storage, source: &Path) -> Result<Option<ClusterLock>> {
         {
             Ok(None)
         }
-        Err(error) => Err(for_writing(error)),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -164,7 +164,7 @@ fn description(copy: &ClusterCopy) -> String {
         ("Size", Align::Right),
         ("Method", Align::Left),
     ];
-    let row = |(part, method): (&pagemill_engine::copy_cluster::Part, CopyMethod)| {
+    let row = |(part, method): (&pagemill_engine::clone::cluster::Part, CopyMethod)| {
         vec![
             part.tablespace.map_or_else(|| "-".to_owned(), |oid| oid.to_string()),
             part.from.display().to_string(),

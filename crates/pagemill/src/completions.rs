@@ -4,13 +4,13 @@
 use anyhow::Result;
 
 use crate::arguments::{CompletionsArguments, definition};
-use crate::failure::Outcome;
+use crate::failure::Completion;
 use crate::standard_output::print;
 
-pub(crate) fn run(arguments: &CompletionsArguments) -> Result<Outcome> {
+pub(crate) fn run(arguments: &CompletionsArguments) -> Result<Completion> {
     // Into memory first: the generator panics where writing fails.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut definition(), "pagemill", &mut script);
     print(&script)?;
-    Ok(Outcome::Done)
+    Ok(Completion::Done)
 }

@@ -5,17 +5,16 @@
 
 use anyhow::Result;
 use pagemill_engine::{Error as EngineError, RowSource};
-
 use serde_json::{Value, json};
 
 use crate::arguments::CountArguments;
-use crate::failure::{Outcome, is_usage};
+use crate::failure::{Completion, is_usage};
 use crate::order::Order;
 use crate::session::Session;
-use crate::tables::Tables;
+use crate::session::tables::Tables;
 
-pub(crate) fn run(arguments: &CountArguments) -> Result<Outcome> {
-    let session = Session::new(&arguments.common)?;
+pub(crate) fn run(arguments: &CountArguments) -> Result<Completion> {
+    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;
     let order = Order::of(&arguments.order, &arguments.common, &tables)?;

@@ -10,14 +10,15 @@ use pagemill_cluster::change::{check_drop, drop_database};
 use pagemill_cluster::{Error as ClusterError, OpenOptions};
 use pagemill_io::Storage;
 
-use crate::changing::{data_directory, open, open_as_it_is, take_lock, undone};
-use crate::clone::database_row;
 use crate::clone_arguments::DropArguments;
-use crate::failure::{Outcome, say};
+use crate::failure::{Completion, say};
+use crate::session::changing::{
+    data_directory, database_row, open, open_as_it_is, take_lock, undone,
+};
+use crate::session::stats::{self, Work};
 use crate::standard_output::print;
-use crate::stats::{self, Work};
 
-pub(crate) fn run(arguments: &DropArguments) -> Result<Outcome> {
+pub(crate) fn run(arguments: &DropArguments) -> Result<Completion> {
     let start = Instant::now();
     let storage = Storage::real();
     let dropped = drop_with(arguments, &storage);
@@ -33,7 +34,7 @@ pub(crate) fn run(arguments: &DropArguments) -> Result<Outcome> {
     if arguments.verbose && !arguments.dry_run {
         say(format!("done, {:.3} s", start.elapsed().as_secs_f64()));
     }
-    Ok(Outcome::Done)
+    Ok(Completion::Done)
 }
 
 fn is_missing(error: &anyhow::Error) -> bool {

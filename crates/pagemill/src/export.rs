@@ -6,30 +6,31 @@
 use anyhow::{Result, anyhow};
 use pagemill_cluster::{Database, UnknownTypes, ValueCatalog};
 use pagemill_engine::{
-    CopyOptions, Error as EngineError, ExportOptions, ForceQuote, Format, RowSource,
+    CopyOptions, Error as EngineError, ExportOptions, ForcedColumns, Format, RowSource,
 };
 use pagemill_io::Output;
 
 use crate::arguments::{ExportArguments, FormatChoice, UnknownTypesChoice};
 use crate::export_files::{Destination, file_name};
-use crate::failure::{Outcome, UsageError, say};
-use crate::option_values::{character, column_list, money_locale};
+use crate::failure::{Completion, UsageError, say};
+use crate::options::values::{character, column_list, money_locale};
 use crate::order::Order;
 use crate::session::Session;
-use crate::tables::{Tables, Watch};
+use crate::session::tables::{Tables, Watch};
 
-pub(crate) fn run(arguments: &ExportArguments) -> Result<Outcome> {
-    let session = Session::new(&arguments.common)?;
+pub(crate) fn run(arguments: &ExportArguments) -> Result<Completion> {
+    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
     let options = export_options(&session, arguments)?;
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;
-    let destination = Destination::of(arguments.output.as_deref());
+    let host = session.storage().host();
+    let destination = Destination::of(arguments.output.as_deref(), &host);
     destination.refuse_inside(database.cluster())?;
     let order = Order::of(&arguments.order, &arguments.common, &tables)?;
     refuse_many_in_one(&tables, &destination)?;
     let catalog = value_catalog(&database, arguments)?;
     catalog.setting_problems().iter().for_each(|problem| session.tell(|| problem.to_string()));
-    destination.create()?;
+    destination.create(&host)?;
     let format = arguments.format;
     let job = Job { session: &session, catalog, options, destination, format, order };
     tables.for_each(&session, |source, watch| job.export(source, watch))
@@ -72,7 +73,7 @@ impl Job<'_> {
                 directory.join(file_name(source.selected(), self.format))
             }
         };
-        Output::file(storage, &path).map_err(|error| match error.is_not_found() {
+        Output::file(&storage.host(), &path).map_err(|error| match error.is_not_found() {
             true => anyhow!("{}: there is no such directory to write it to", path.display()),
             false => error.into(),
         })
@@ -133,9 +134,9 @@ fn copy_options(arguments: &ExportArguments) -> Result<CopyOptions> {
         quote: byte("quote", &arguments.quote)?,
         escape: byte("escape", &arguments.escape)?,
         force_quote: match arguments.force_quote.as_deref() {
-            None => ForceQuote::None,
-            Some("*") => ForceQuote::All,
-            Some(list) => ForceQuote::Columns(
+            None => ForcedColumns::None,
+            Some("*") => ForcedColumns::All,
+            Some(list) => ForcedColumns::Columns(
                 column_list("force-quote", list)?.into_iter().map(Vec::from).collect(),
             ),
         },

@@ -8,9 +8,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use pagemill_cluster::Cluster;
 use pagemill_engine::Selected;
+use pagemill_io::HostFiles;
 
 use crate::arguments::FormatChoice;
 use crate::output_paths::refuse_in_cluster;
@@ -28,10 +29,10 @@ pub(crate) enum Destination {
 
 impl Destination {
     /// What `-o` names: a directory if there is one, or if the name ends with a slash.
-    pub(crate) fn of(option: Option<&Path>) -> Self {
+    pub(crate) fn of(option: Option<&Path>, host: &HostFiles) -> Self {
         match option {
             None => Self::Standard,
-            Some(path) if path.as_os_str().as_bytes().ends_with(b"/") || path.is_dir() => {
+            Some(path) if path.as_os_str().as_bytes().ends_with(b"/") || host.is_dir(path) => {
                 Self::Directory(path.into())
             }
             Some(path) => Self::File(path.into()),
@@ -50,11 +51,9 @@ impl Destination {
     }
 
     /// Makes the directory, if it is one and missing.
-    pub(crate) fn create(&self) -> Result<()> {
+    pub(crate) fn create(&self, host: &HostFiles) -> Result<()> {
         match self {
-            Self::Directory(path) if !path.is_dir() => {
-                std::fs::create_dir(path).with_context(|| path.display().to_string())
-            }
+            Self::Directory(path) if !host.is_dir(path) => Ok(host.create_dir(path)?),
             _ => Ok(()),
         }
     }
@@ -99,13 +98,15 @@ mod tests {
     #[test]
     fn a_directory_is_told_by_its_slash_or_by_being_there() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(Destination::of(None), Destination::Standard);
-        assert_eq!(Destination::of(Some(dir.path())), Destination::Directory(dir.path().into()));
+        let host = HostFiles::real();
+        let of = |path| Destination::of(path, &host);
+        assert_eq!(of(None), Destination::Standard);
+        assert_eq!(of(Some(dir.path())), Destination::Directory(dir.path().into()));
         let missing = dir.path().join("x/");
-        assert_eq!(Destination::of(Some(&missing)), Destination::Directory(missing.clone()));
+        assert_eq!(of(Some(&missing)), Destination::Directory(missing.clone()));
         let file = dir.path().join("x");
-        assert_eq!(Destination::of(Some(&file)), Destination::File(file.clone()));
-        Destination::Directory(missing.clone()).create().unwrap();
+        assert_eq!(of(Some(&file)), Destination::File(file.clone()));
+        Destination::Directory(missing.clone()).create(&host).unwrap();
         assert!(missing.is_dir());
     }
 }

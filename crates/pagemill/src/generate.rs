@@ -9,13 +9,13 @@ use pagemill_cli::sizes::default_jobs;
 use pagemill_engine::{GenerateOptions, GeneratedTable, generate};
 use pagemill_io::Storage;
 
-use crate::failure::Outcome;
+use crate::failure::{Completion, is_interruption};
 use crate::generate_arguments::{GenerateArguments, TableChoice};
 use crate::output_paths::refuse_in_any_cluster;
+use crate::session::stats::{self, Work};
 use crate::standard_output::print;
-use crate::stats::{self, Work};
 
-pub(crate) fn run(arguments: &GenerateArguments) -> Result<Outcome> {
+pub(crate) fn run(arguments: &GenerateArguments) -> Result<Completion> {
     let start = Instant::now();
     let storage = Storage::real();
     let options = GenerateOptions {
@@ -31,7 +31,9 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<Outcome> {
         writing: arguments.writing.settings()?,
     };
     refuse_in_any_cluster("the directory", &arguments.dir)?;
-    let made = generate(&storage, &arguments.dir, &options)?;
+    // Without it a signal ends the process, and what was made stays.
+    let _ = pagemill_io::watch_interrupts();
+    let made = generate(&storage, &arguments.dir, &options).map_err(undone)?;
     let elapsed = start.elapsed();
     if let Some(form) = arguments.stats {
         let work = Work { rows: made.rows, pages: made.blocks.into(), ..Work::default() };
@@ -44,5 +46,14 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<Outcome> {
         made.blocks,
         elapsed.as_secs_f64()
     ))?;
-    Ok(Outcome::Done)
+    Ok(Completion::Done)
+}
+
+/// Says what became of work that a signal ended.
+fn undone(error: pagemill_engine::Error) -> anyhow::Error {
+    let error = anyhow::Error::from(error);
+    match is_interruption(&error) {
+        true => error.context("no table was generated, and what was made so far is removed"),
+        false => error,
+    }
 }

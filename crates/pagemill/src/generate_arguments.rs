@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::StatsForm;
-use crate::write_arguments::WriteArguments;
+use crate::options::write::WriteArguments;
 
-/// Make the files of a table, with no cluster at all
+/// Make the files of a table, without a cluster
 ///
 /// For experiments on machines without PostgreSQL: relation files as a server would have written them
 /// after COPY with FREEZE, named after the table. t has one column, filler text, of 601 to 620 bytes;
@@ -22,7 +22,7 @@ Examples:
   pagemill generate /mnt/test --table bigtable --rows 1500000 \\
       --seed 7 --checksums")]
 pub(crate) struct GenerateArguments {
-    /// Where to make them; the directory is made too, unless it is there
+    /// Where to make them; the directory is created if it does not exist
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
     /// The table
@@ -42,7 +42,7 @@ pub(crate) struct GenerateArguments {
     /// Give pages checksums, as in a cluster that has them
     #[arg(long)]
     pub(crate) checksums: bool,
-    /// What the random integers depend on
+    /// Seed of the random integers
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// Threads that form rows [default: one for each processor, at most 8]

@@ -6,25 +6,24 @@
 use anyhow::Result;
 use pagemill_engine::inspect::control_file;
 use pagemill_engine::select::find_one;
-use pagemill_format::BlockNumber;
-use pagemill_format::Fork;
+use pagemill_format::{BlockNumber, Fork};
 use serde_json::{Map, Value};
 
 use crate::arguments::{ForkChoice, InspectArguments};
-use crate::failure::Outcome;
+use crate::failure::Completion;
 use crate::session::Session;
-use crate::stats::Work;
+use crate::session::stats::Work;
 use crate::{inspect_block, inspect_relation};
 
-pub(crate) fn run(arguments: &InspectArguments) -> Result<Outcome> {
-    let session = Session::new(&arguments.common)?;
+pub(crate) fn run(arguments: &InspectArguments) -> Result<Completion> {
+    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
     let view = match &arguments.table {
         None => control_view(&session, arguments.json)?,
         Some(table) => table_view(&session, table, arguments)?,
     };
     session.print(&view.text)?;
     session.finish(&Work::default());
-    Ok(if view.is_damaged { Outcome::Incomplete } else { Outcome::Done })
+    Ok(if view.is_damaged { Completion::Incomplete } else { Completion::Done })
 }
 
 /// What is printed, and whether it tells of damage.

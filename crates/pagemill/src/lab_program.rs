@@ -11,12 +11,12 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::failure::Outcome;
+use crate::failure::Completion;
 
 const PROGRAM: &str = "pagemill-lab";
 
 /// Becomes the program; returns only where it could not be started.
-pub(crate) fn run(command: &str) -> Result<Outcome> {
+pub(crate) fn run(command: &str) -> Result<Completion> {
     let beside = std::env::current_exe().ok().map(|own| own.with_file_name(PROGRAM));
     if let Some(beside) = &beside {
         let error = start(beside.as_os_str());

@@ -24,24 +24,43 @@
 //! }
 //! ```
 //!
-//! Nothing here changes a file. Damage is an error that names file, fork, block and offset, never a shorter table. Every
+//! Reading changes no file. A [`LockedCluster`] is a stopped cluster that this process alone may change: rows are loaded from
+//! any reader or iterator, databases are cloned and dropped, each change atomic and crash-safe.
+//!
+//! ```no_run
+//! use pagemill::{LoadOptions, LockedCluster};
+//!
+//! # fn main() -> pagemill::Result<()> {
+//! let cluster = LockedCluster::open("/var/lib/postgresql/15/main")?;
+//! let rows = (1..=1000).map(|id: u32| [Some(id.to_string()), None]);
+//! let loaded = cluster.load_rows("shop", "public.orders", rows, LoadOptions::default())?;
+//! assert_eq!(loaded.rows, 1000);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Damage is an error that names file, fork, block and offset, never a shorter table. Every
 //! page is verified by its checksum where the cluster has checksums.
 //!
 //! This is the front of several crates that can be used by themselves: `pagemill-engine` (scans, COPY, loading, cloning),
-//! `pagemill-cluster` (catalogs, visibility), `pagemill-stream` and `pagemill-io` (how blocks are read), `pagemill-format`
-//! (the bytes).
+//! `pagemill-cluster` (catalogs, visibility), `pagemill-stream` and `pagemill-io` (how blocks are read), `pagemill-types`
+//! (values), `pagemill-format` (the bytes).
 #![forbid(unsafe_code)]
 
 mod library;
 
-pub use library::{Cluster, Column, Database, Row, Rows, Table};
+pub use library::{Cluster, Column, Database, LockedCluster, Row, Rows, Table};
 pub use pagemill_cluster::OpenOptions;
+pub use pagemill_engine::clone::database::CloneSummary;
+pub use pagemill_engine::copy::from::{CopyFromOptions, Header};
+pub use pagemill_engine::load::ReadBack;
 pub use pagemill_engine::{
-    CopyOptions, Error, ExportOptions, ForceQuote, Format, Progress, Result, ScanOptions,
+    CopyOptions, Error, ExportOptions, ForcedColumns, Format, LoadOptions, LoadSummary, Progress,
+    Result, ScanOptions,
 };
-pub use pagemill_format::types::value::{
+pub use pagemill_format::{BlockNumber, Oid, PgVersion, Tid};
+pub use pagemill_io::{HostFiles, MemoryFiles, Storage};
+pub use pagemill_types::value::{
     ArrayValue, Bound, CompositeValue, Date, Interval, MultirangeValue, Numeric, RangeValue,
     Timestamp, Value,
 };
-pub use pagemill_format::{BlockNumber, Oid, PgVersion, Tid};
-pub use pagemill_io::Storage;

@@ -8,27 +8,26 @@ use std::time::Instant;
 use anyhow::Result;
 use pagemill_cli::sizes::default_jobs;
 use pagemill_cluster::{Cluster, OpenOptions, Persistence};
-use pagemill_engine::copy_input::{
+use pagemill_engine::copy::from::{
     CopyFromOptions, ForcedColumns, Header, InputSource, RejectLog, RejectSettings,
 };
-use pagemill_engine::load::expected_blocks;
+use pagemill_engine::load::{ReadBack, expected_blocks};
 use pagemill_engine::{Error as EngineError, Format, LoadOptions, LoadSummary, Progress, load};
-use pagemill_format::wal::ImageCompression;
 use pagemill_io::{InputStream, Output, Storage};
 
 use crate::arguments::FormatChoice;
-use crate::changing::{data_directory, open, take_lock, undone};
-use crate::failure::{Outcome, say};
-use crate::load_arguments::{CompressionChoice, HeaderChoice, LoadArguments};
-use crate::option_values::{character, column_list};
+use crate::failure::{Completion, say};
+use crate::load_arguments::{HeaderChoice, LoadArguments};
+use crate::options::values::{character, column_list};
 use crate::output_paths::{refuse_existing, refuse_in_cluster, refuse_input};
 use crate::progress::{ProgressDisplay, is_wanted};
-use crate::stats::{self, Work};
+use crate::session::changing::{data_directory, open, take_lock, undone};
+use crate::session::stats::{self, Work};
 
 /// `wal_level` in the control file from which rows are decoded for subscribers.
 const LOGICAL: u32 = 2;
 
-pub(crate) fn run(arguments: &LoadArguments) -> Result<Outcome> {
+pub(crate) fn run(arguments: &LoadArguments) -> Result<Completion> {
     let start = Instant::now();
     let storage = Storage::real();
     let loaded = load_with(arguments, &storage);
@@ -52,11 +51,14 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Outcome> {
             start.elapsed().as_secs_f64()
         ));
     }
+    if arguments.verify && arguments.verbose {
+        say(format!("{} blocks read back, all as they were written", summary.verified_blocks));
+    }
     if summary.rejected > 0 {
         let file = arguments.log_errors.as_deref().unwrap_or(Path::new("")).display();
-        say(format!("{} rows were put aside: see {file}", summary.rejected));
+        say(format!("{} rows were rejected: see {file}", summary.rejected));
     }
-    Ok(Outcome::Done)
+    Ok(Completion::Done)
 }
 
 fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary> {
@@ -93,9 +95,10 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
         freeze: arguments.freeze,
         jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
         writing: arguments.writing.settings()?,
+        read_back: if arguments.verify { ReadBack::on() } else { ReadBack::default() },
     };
     let compression = match arguments.wal_compression {
-        Some(choice) => image_compression(choice),
+        Some(choice) => choice.compression(),
         None => database.wal_compression()?,
     };
     let how = (&copy, options);
@@ -116,7 +119,7 @@ fn warn_of_no_wal(cluster: &Cluster, table: &str) {
     let follows = match control.settings.wal_level {
         0 => "",
         _ => {
-            ", which standbys, archives and backups being taken do not get: they will find an empty file"
+            ", which standbys, archives and running backups do not get: they will have an empty file"
         }
     };
     say(format!("--no-wal: the rows of {table} are in its new files only{follows}"));
@@ -124,7 +127,7 @@ fn warn_of_no_wal(cluster: &Cluster, table: &str) {
 
 fn warn_of_unlogged(table: &str) {
     say(format!(
-        "{table} is unlogged: a crash empties it, also one between the decision and the end of this load"
+        "{table} is unlogged: a crash empties it, even one after the commit and before the end of this load"
     ));
 }
 
@@ -132,15 +135,6 @@ fn warn_of_subscribers(table: &str) {
     say(format!(
         "wal_level is logical, and subscribers do not get what is loaded: copy the rows of {table} to them"
     ));
-}
-
-pub(crate) fn image_compression(choice: CompressionChoice) -> ImageCompression {
-    match choice {
-        CompressionChoice::Off => ImageCompression::Off,
-        CompressionChoice::Pglz => ImageCompression::Pglz,
-        CompressionChoice::Lz4 => ImageCompression::Lz4,
-        CompressionChoice::Zstd => ImageCompression::Zstd,
-    }
 }
 
 /// Where rejected rows go. The file may be none of those that are read or that a server reads.
@@ -154,7 +148,7 @@ fn reject_log(
     refuse_in_cluster(FLAG, path, cluster)?;
     refuse_input(FLAG, path, &arguments.files)?;
     refuse_existing(FLAG, path, arguments.force)?;
-    let output = Output::file(storage, path).map_err(EngineError::Output)?;
+    let output = Output::file(&storage.host(), path).map_err(EngineError::Output)?;
     let settings = RejectSettings {
         format: format(arguments.format),
         most: arguments.max_errors,

@@ -7,17 +7,17 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::{DatabaseArgument, FormatChoice, ProgressMode, StatsForm};
-use crate::option_values::maybe_empty;
-use crate::write_arguments::WriteArguments;
+use crate::options::values::maybe_empty;
+use crate::options::write::{CompressionChoice, WriteArguments};
 
 /// Load files into a table of a stopped cluster
 ///
-/// The rows are there when the command ends with success, and a server started at any moment, also after a
-/// kill or a power cut, finds all of them or none. The cluster must have been shut down; while the command
+/// A load is atomic and crash-safe: the rows are durable when the command succeeds, and a server started at any
+/// moment, even after a kill or a power failure, finds all of them or none. The cluster must have been shut down; while the command
 /// runs, no server starts on it. Rows are appended in the order of the files; those of a partitioned table go to
-/// its partitions. Columns that the files do not have get their defaults: constants, the present moment, values of
-/// sequences. What only a server can do (triggers, foreign keys, expressions but simple checks) is refused before
-/// anything is written. An unlogged table is emptied by a crash, also one in the last moment of its load.
+/// its partitions. Columns that the files do not have get their defaults: constants, the current time, values of
+/// sequences. What only a server can do (triggers, foreign keys, all but simple check expressions) is refused before
+/// anything is written. An unlogged table is emptied by a crash, even one at the very end of its load.
 ///
 /// Standbys that replay the load take ACCESS EXCLUSIVE locks until its commit: on the indexes of the table, and
 /// on the table itself if it was empty, or --truncate or --no-wal was given; in a database of very many relations
@@ -108,7 +108,10 @@ pub(crate) struct LoadArguments {
     /// Remove the table's rows first
     #[arg(long, help_heading = "Writing")]
     pub(crate) truncate: bool,
-    /// Write rows that no VACUUM has to look at again; the table must be empty, or --truncate given
+    /// Read back what was written, after the commit, and compare it
+    #[arg(long, help_heading = "Writing")]
+    pub(crate) verify: bool,
+    /// Freeze the rows, so that no VACUUM has to visit them; the table must be empty, or --truncate given
     #[arg(long, help_heading = "Writing")]
     pub(crate) freeze: bool,
     /// Threads that read rows [default: one for each processor, at most 8]
@@ -124,13 +127,13 @@ pub(crate) struct LoadArguments {
     #[command(flatten)]
     pub(crate) writing: WriteArguments,
 
-    /// Put rows whose values are not what their columns take into this new file, and go on
+    /// Write rejected rows to this new file, and continue with the next row
     #[arg(long, value_name = "FILE", help_heading = "Errors")]
     pub(crate) log_errors: Option<PathBuf>,
-    /// Replace the file of --log-errors where it is there already
+    /// Replace the file of --log-errors if it exists
     #[arg(long, requires = "log_errors", help_heading = "Errors")]
     pub(crate) force: bool,
-    /// How many rows may be put aside
+    /// Stop after more than this many rejected rows
     #[arg(long, value_name = "N", requires = "log_errors", help_heading = "Errors")]
     pub(crate) max_errors: Option<u64>,
 
@@ -144,7 +147,7 @@ pub(crate) struct LoadArguments {
         default_missing_value = "table"
     )]
     pub(crate) stats: Option<StatsForm>,
-    /// Tell on standard error what is being done
+    /// Report on standard error what is being done
     #[arg(short, long)]
     pub(crate) verbose: bool,
     /// Show a progress bar on standard error, if that is a terminal
@@ -157,21 +160,8 @@ pub(crate) struct LoadArguments {
 pub(crate) enum HeaderChoice {
     /// A row
     None,
-    /// Names, which are passed over
+    /// Column names, which are ignored
     Skip,
-    /// Names, which must be those of the columns
+    /// Column names, which must match
     Match,
-}
-
-/// How page images are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CompressionChoice {
-    /// Not at all
-    Off,
-    /// PostgreSQL's own
-    Pglz,
-    /// LZ4 (15 and later, if the server was built with it)
-    Lz4,
-    /// Zstandard (15 and later, if the server was built with it)
-    Zstd,
 }

@@ -9,16 +9,16 @@ use pagemill_engine::{PatternTexts, Patterns};
 use serde_json::{Value, json};
 
 use crate::arguments::LsArguments;
-use crate::failure::Outcome;
+use crate::failure::Completion;
 use crate::session::Session;
-use crate::stats::Work;
+use crate::session::stats::Work;
 use crate::text_table::{Align, pretty_size, printable, table};
 
 /// Shown where there is nothing to show.
 const NONE: &str = "-";
 
-pub(crate) fn run(arguments: &LsArguments) -> Result<Outcome> {
-    let session = Session::new(&arguments.common)?;
+pub(crate) fn run(arguments: &LsArguments) -> Result<Completion> {
+    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
     let (text, is_whole) = match &arguments.dbname {
         None => {
             let found = databases(&session.cluster()?)?;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &LsArguments) -> Result<Outcome> {
     };
     session.print(&text)?;
     session.finish(&Work::default());
-    Ok(if is_whole { Outcome::Done } else { Outcome::Incomplete })
+    Ok(if is_whole { Completion::Done } else { Completion::Incomplete })
 }
 
 fn chosen(

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
-mod changing;
 mod clean;
 mod clone;
 mod clone_arguments;
@@ -25,28 +24,29 @@ mod load;
 mod load_arguments;
 mod ls;
 mod man_page;
-mod option_values;
+mod options;
 mod order;
 mod probe;
 mod probe_json;
 mod probe_text;
-mod read_arguments;
+mod remedies;
 mod session;
-mod stats;
-mod tables;
 #[cfg(test)]
 mod tests;
 mod wal;
 mod wal_arguments;
+mod wal_plan;
+mod wal_plan_json;
+mod wal_plan_text;
 mod wal_summary;
 mod wal_text;
-mod write_arguments;
 
 use std::process::ExitCode;
 
 use pagemill_cli::{failure, output_paths, progress, standard_output, text_table};
 
 use arguments::Command;
+use remedies::Remedies;
 
 fn main() -> ExitCode {
     pagemill_io::survive_file_size_limit();
@@ -55,6 +55,8 @@ fn main() -> ExitCode {
         Err(error) => return failure::of_command_line(&error),
     };
     failure::set_quiet(quiet);
+    let remedies = Remedies::of(&command);
+    failure::set_wording(move |error, message| remedies.apply(error, message));
     failure::exit_code(match &command {
         Command::Ls(arguments) => ls::run(arguments),
         Command::Count(arguments) => count::run(arguments),

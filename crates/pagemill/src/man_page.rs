@@ -9,11 +9,11 @@ use anyhow::{Context as _, Result};
 use clap_mangen::Man;
 
 use crate::arguments::{ManArguments, definition};
-use crate::failure::Outcome;
+use crate::failure::Completion;
 use crate::output_paths::refuse_in_any_cluster;
 use crate::standard_output::print;
 
-pub(crate) fn run(arguments: &ManArguments) -> Result<Outcome> {
+pub(crate) fn run(arguments: &ManArguments) -> Result<Completion> {
     match &arguments.dir {
         Some(dir) => {
             refuse_in_any_cluster("--dir", dir)?;
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &ManArguments) -> Result<Outcome> {
         }
         None => print(&page()?)?,
     }
-    Ok(Outcome::Done)
+    Ok(Completion::Done)
 }
 
 fn page() -> Result<Vec<u8>> {

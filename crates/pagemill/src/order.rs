@@ -13,7 +13,7 @@ use pagemill_io::ByteSink;
 
 use crate::arguments::{CommonArguments, OrderArguments};
 use crate::failure::UsageError;
-use crate::tables::{Tables, Watch};
+use crate::session::tables::{Tables, Watch};
 
 /// The order that was asked for, as far as the command line tells.
 pub(crate) struct Order {

@@ -9,18 +9,18 @@ use anyhow::Result;
 use pagemill_io::probe;
 
 use crate::arguments::ProbeArguments;
-use crate::failure::Outcome;
+use crate::failure::Completion;
 use crate::standard_output::print;
 use crate::{probe_json, probe_text};
 
-pub(crate) fn run(arguments: &ProbeArguments) -> Result<Outcome> {
+pub(crate) fn run(arguments: &ProbeArguments) -> Result<Completion> {
     let report = probe::run(&directory(arguments))?;
     let text = match arguments.json {
         true => format!("{:#}\n", probe_json::report(&report)),
         false => probe_text::report(&report),
     };
     print(text)?;
-    Ok(Outcome::Done)
+    Ok(Completion::Done)
 }
 
 /// The directory that was named, or the current one; absolute, so that the report says where it was.

@@ -33,7 +33,7 @@ fn shown(text: &std::ffi::OsStr) -> String {
 
 fn heading(report: &Report) -> String {
     let tried_on = match &report.tried_on {
-        TriedOn::OwnFile => "files of 1 MiB without a name, gone now".to_owned(),
+        TriedOn::OwnFile => "anonymous files of 1 MiB, gone now".to_owned(),
         TriedOn::ExistingFile { path, why } => {
             format!("{}, only read: no file can be made here: {why}", shown(path.as_os_str()))
         }

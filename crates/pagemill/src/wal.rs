@@ -11,16 +11,18 @@ use pagemill_format::wal::{LONG_HEADER_BYTES, PAGE_BYTES, Record};
 use pagemill_format::{Lsn, PgVersion, TransactionId};
 use pagemill_wal::{Damage, EndOfWal, Error, WalDirectory, WalReader};
 
-use crate::failure::{Outcome, UsageError, complain};
+use crate::failure::{Completion, UsageError, complain};
 use crate::session::Session;
-use crate::stats::Work;
+use crate::session::stats::Work;
 use crate::wal_arguments::{ShowArguments, WalArguments, WalCommand, lsn};
+use crate::wal_plan;
 use crate::wal_summary::Summary;
 use crate::wal_text;
 
-pub(crate) fn run(arguments: &WalArguments) -> Result<Outcome> {
+pub(crate) fn run(arguments: &WalArguments) -> Result<Completion> {
     match &arguments.command {
         WalCommand::Show(arguments) => show(arguments),
+        WalCommand::Plan(arguments) => wal_plan::run(arguments),
     }
 }
 
@@ -35,7 +37,7 @@ struct Stretch {
     is_of_files: bool,
 }
 
-fn show(arguments: &ShowArguments) -> Result<Outcome> {
+fn show(arguments: &ShowArguments) -> Result<Completion> {
     let session = Session::new(&arguments.common)?;
     let mut shown = Shown {
         arguments,
@@ -44,10 +46,10 @@ fn show(arguments: &ShowArguments) -> Result<Outcome> {
         output: session.standard_output()?,
         text: String::new(),
     };
-    let mut outcome = Outcome::Done;
+    let mut outcome = Completion::Done;
     for stretch in stretches(&session, arguments)? {
-        if shown.stretch(&session, &stretch)? == Outcome::Incomplete {
-            outcome = Outcome::Incomplete;
+        if shown.stretch(&session, &stretch)? == Completion::Incomplete {
+            outcome = Completion::Incomplete;
         }
     }
     if let Some(summary) = shown.summary.take() {
@@ -70,12 +72,12 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    fn stretch(&mut self, session: &Session<'_>, stretch: &Stretch) -> Result<Outcome> {
+    fn stretch(&mut self, session: &Session<'_>, stretch: &Stretch) -> Result<Completion> {
         let mut reader = WalReader::from(session.storage(), &stretch.directory, stretch.start)?;
         while self.left > 0 {
             let Some(found) = reader.next_record()? else { break };
             if stretch.end.is_some_and(|end| found.lsn >= end) {
-                return Ok(Outcome::Done);
+                return Ok(Completion::Done);
             }
             let record =
                 found.parse().map_err(|error| damaged(&stretch.directory, found.lsn, &error))?;
@@ -87,11 +89,11 @@ impl Shown<'_> {
         match reader.end() {
             Some(end) if stretch.lacks(end) => {
                 complain(end);
-                Ok(Outcome::Incomplete)
+                Ok(Completion::Incomplete)
             }
             end => {
                 end.into_iter().for_each(|end| session.tell(|| end.to_string()));
-                Ok(Outcome::Done)
+                Ok(Completion::Done)
             }
         }
     }

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use pagemill_format::wal::{RelFileLocator, ResourceManager};
 use pagemill_format::{Lsn, Oid};
 
-use crate::arguments::CommonArguments;
+use crate::arguments::{CommonArguments, RecoveryArguments};
 
 /// Look at the WAL of a cluster
 ///
@@ -18,7 +18,8 @@ use crate::arguments::CommonArguments;
 #[command(after_long_help = "\
 Examples:
   pagemill wal show -D /var/lib/postgresql/15/main
-  pagemill wal show 000000010000000000000042")]
+  pagemill wal show 000000010000000000000042
+  pagemill wal plan -D /backup/base --wal /archive")]
 pub(crate) struct WalArguments {
     #[command(subcommand)]
     pub(crate) command: WalCommand,
@@ -28,15 +29,41 @@ pub(crate) struct WalArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum WalCommand {
     Show(Box<ShowArguments>),
+    Plan(Box<PlanArguments>),
+}
+
+/// Tell how a data directory would be recovered, and whether its WAL suffices
+///
+/// Of a crashed cluster, a snapshot, a base backup or a standby's files: where replay begins, from where on the
+/// files are consistent, where WAL ends and why it ends there, which restore points and commit times can be
+/// recovered to, and which segments are missing. WAL is read as a server would read it: from the directories
+/// given with --wal, in their order, then from pg_wal. Segments may be compressed (gzip, zstd, lz4, bzip2), and
+/// named as pgBackRest, Barman and WAL-G name them. Data files are not looked at. What hinders a recovery gives
+/// exit status 1.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  pagemill wal plan -D /backup/base
+  pagemill wal plan -D /backup/base --wal /archive
+  pagemill wal plan -D /backup/base --wal /archive \\
+      --until name:before_the_upgrade")]
+pub(crate) struct PlanArguments {
+    #[command(flatten)]
+    pub(crate) common: CommonArguments,
+    #[command(flatten)]
+    pub(crate) recovery: RecoveryArguments,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Print WAL records, one on each line
 ///
 /// The columns are those of pg_waldump. With -D the WAL of that cluster is read, from START (by
 /// default where a recovery would begin) to END (by default to the end of WAL); with files, the
-/// records that begin in them. WAL that ends is no failure: --verbose tells where and why. Damage
+/// records that begin in them. The end of WAL is not a failure: --verbose reports where and why. Damage
 /// gives exit status 1, and so does WAL that ends before END, before the last checkpoint, or in a file
-/// that goes on behind.
+/// that has more WAL behind it.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -50,7 +77,7 @@ pub(crate) struct ShowArguments {
     /// Where to begin and where to end, as 0/16B3748; or segment files
     #[arg(value_name = "START END|FILE")]
     pub(crate) places: Vec<OsString>,
-    /// Stop after so many records
+    /// Stop after this many records
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<u64>,
     /// Only records of this resource manager; repeatable
@@ -68,7 +95,7 @@ pub(crate) struct ShowArguments {
     /// Show each block reference on a line of its own, with the size of its image
     #[arg(short, long)]
     pub(crate) bkp_details: bool,
-    /// Print sums for each resource manager, or each sort of record, instead of records
+    /// Print sums for each resource manager, or each kind of record, instead of records
     #[arg(
         long,
         value_enum,
@@ -85,18 +112,13 @@ pub(crate) struct ShowArguments {
 pub(crate) enum SummaryBy {
     /// Each resource manager
     Rmgr,
-    /// Each sort of record
+    /// Each kind of record
     Record,
 }
 
 /// A place in the WAL, if the text looks like one.
 pub(crate) fn lsn(text: &str) -> Option<Lsn> {
-    let (high, low) = text.split_once('/')?;
-    let part = |digits: &str| {
-        let fits = (1..=8).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        u32::from_str_radix(digits, 16).ok().filter(|_| fits)
-    };
-    Some(Lsn(u64::from(part(high)?) << 32 | u64::from(part(low)?)))
+    text.parse().ok()
 }
 
 fn resource_manager(name: &str) -> Result<ResourceManager, String> {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use pagemill_format::wal::{BlockImage, BlockReference, ImageCompression, Record};
 use pagemill_format::{BLOCK_SIZE, Fork, Lsn, PgVersion};
+use pagemill_wal::record_description;
 
 /// Appends the line.
 pub(crate) fn push(
@@ -45,7 +46,7 @@ fn write_line(
     write!(text, "rmgr: {manager:<11} len (rec/tot): {own:>6}/{total:>6}, tx: {xid:>10}, ")?;
     write!(text, "lsn: {}, prev {}, ", Padded(lsn), Padded(header.prev))?;
     write!(text, "desc: {} ", record_name(record, version))?;
-    match record.description(version) {
+    match record_description(record, version) {
         Ok(told) => text.push_str(&told),
         Err(error) => write!(text, "({error})")?,
     }

@@ -41,12 +41,12 @@ fn fill(cluster: &TestCluster, statements: &[&str]) -> Result<String> {
 }
 
 /// A stopped cluster with a table `t` of its own.
-struct Ground {
+struct Fixture {
     cluster: TestCluster,
     file: PathBuf,
 }
 
-impl Ground {
+impl Fixture {
     fn new(statements: &[&str]) -> Self {
         let mut cluster = empty_cluster(&installed()).unwrap();
         cluster.start().unwrap();
@@ -71,11 +71,11 @@ impl Ground {
         Self { cluster: filled.cluster, file }
     }
 
-    fn run(&self, args: &[&str]) -> Outcome {
-        Outcome::of(program().run(&self.cluster.data_dir(), args).unwrap())
+    fn run(&self, args: &[&str]) -> CommandResult {
+        CommandResult::of(program().run(&self.cluster.data_dir(), args).unwrap())
     }
 
-    fn export(&self, more: &[&str]) -> Outcome {
+    fn export(&self, more: &[&str]) -> CommandResult {
         self.run(&[&["export", "-d", "postgres", "-t", "public.t"], more].concat())
     }
 
@@ -100,13 +100,13 @@ impl Ground {
 }
 
 #[derive(Debug)]
-struct Outcome {
+struct CommandResult {
     status: i32,
     rows: usize,
     said: String,
 }
 
-impl Outcome {
+impl CommandResult {
     fn of(output: Output) -> Self {
         Self {
             status: output.status.code().expect("ended by a signal"),
@@ -127,88 +127,88 @@ impl Outcome {
 
 #[test]
 fn a_flipped_bit_is_found_by_the_checksum_and_only_its_page_is_lost() {
-    let ground = Ground::with_numbers();
+    let fixture = Fixture::with_numbers();
     let at = 3 * BLOCK + 5000;
-    ground.poke(at, &(ground.peek(at) ^ 1).to_le_bytes());
+    fixture.poke(at, &(fixture.peek(at) ^ 1).to_le_bytes());
     let place = ["fork main, block 3", "checksum", "computed"];
-    ground.export(&[]).fails_saying(1, &place);
-    ground.run(&["count", "-d", "postgres", "-t", "t"]).fails_saying(1, &place);
-    let rest = ground.export(&["--on-damage", "skip"]);
+    fixture.export(&[]).fails_saying(1, &place);
+    fixture.run(&["count", "-d", "postgres", "-t", "t"]).fails_saying(1, &place);
+    let rest = fixture.export(&["--on-damage", "skip"]);
     rest.fails_saying(1, &place);
     assert!(rest.rows > 1900 && rest.rows < 2000, "{rest:?}");
-    let unchecked = ground.export(&["--no-verify-checksums"]);
+    let unchecked = fixture.export(&["--no-verify-checksums"]);
     assert_eq!((unchecked.status, unchecked.rows), (0, 2000), "{unchecked:?}");
 }
 
 #[test]
 fn several_jobs_report_the_same_damage_as_one() {
-    let ground = Ground::with_numbers();
+    let fixture = Fixture::with_numbers();
     for block in [0, 7, 20] {
-        ground.poke(block * BLOCK + 6000, b"damage");
+        fixture.poke(block * BLOCK + 6000, b"damage");
     }
-    let one = ground.export(&["--on-damage", "skip"]);
-    let many = ground.export(&["--on-damage", "skip", "-j", "3"]);
+    let one = fixture.export(&["--on-damage", "skip"]);
+    let many = fixture.export(&["--on-damage", "skip", "-j", "3"]);
     one.fails_saying(1, &["block 0:", "block 7:", "block 20:"]);
     assert_eq!((one.rows, &one.said), (many.rows, &many.said));
-    ground.export(&["-j", "3"]).fails_saying(1, &["block 0:"]);
+    fixture.export(&["-j", "3"]).fails_saying(1, &["block 0:"]);
 }
 
 #[test]
 fn a_page_moved_to_another_block_does_not_pass() {
-    let ground = Ground::with_numbers();
+    let fixture = Fixture::with_numbers();
     let mut page = [0; BLOCK as usize];
-    ground.edit().read_exact_at(&mut page, BLOCK).unwrap();
-    ground.poke(5 * BLOCK, &page);
-    ground.export(&[]).fails_saying(1, &["block 5", "checksum"]);
+    fixture.edit().read_exact_at(&mut page, BLOCK).unwrap();
+    fixture.poke(5 * BLOCK, &page);
+    fixture.export(&[]).fails_saying(1, &["block 5", "checksum"]);
 }
 
 #[test]
 fn a_page_header_that_cannot_be_is_named() {
-    let ground = Ground::with_numbers();
-    ground.poke(2 * BLOCK + 12, &9000u16.to_le_bytes());
+    let fixture = Fixture::with_numbers();
+    fixture.poke(2 * BLOCK + 12, &9000u16.to_le_bytes());
     let unchecked = ["--no-verify-checksums"];
-    ground.export(&unchecked).fails_saying(1, &["block 2", "page header", "lower 9000"]);
+    fixture.export(&unchecked).fails_saying(1, &["block 2", "page header", "lower 9000"]);
 }
 
 #[test]
 fn a_bad_line_pointer_loses_one_row() {
-    let ground = Ground::with_numbers();
+    let fixture = Fixture::with_numbers();
     let beyond_the_page = 0x7FF8u32 | 1 << 15 | 100 << 17;
-    ground.poke(24 + 4 * 2, &beyond_the_page.to_le_bytes());
+    fixture.poke(24 + 4 * 2, &beyond_the_page.to_le_bytes());
     let unchecked = ["--no-verify-checksums"];
-    ground.export(&unchecked).fails_saying(1, &["block 0, line pointer 3", "line pointer"]);
-    let rest = ground.export(&["--no-verify-checksums", "--on-damage", "skip"]);
+    fixture.export(&unchecked).fails_saying(1, &["block 0, line pointer 3", "line pointer"]);
+    let rest = fixture.export(&["--no-verify-checksums", "--on-damage", "skip"]);
     rest.fails_saying(1, &["line pointer 3"]);
     assert_eq!(rest.rows, 1999);
 }
 
 #[test]
 fn a_corrupt_varlena_names_its_column() {
-    let ground = Ground::with_numbers();
+    let fixture = Fixture::with_numbers();
     // The text starts behind a header of 24 bytes and an integer of 4; its length is one byte.
-    ground.poke(ground.tuple(5) + 28, &[0xFF]);
-    let unchecked = ground.export(&["--no-verify-checksums"]);
+    fixture.poke(fixture.tuple(5) + 28, &[0xFF]);
+    let unchecked = fixture.export(&["--no-verify-checksums"]);
     unchecked.fails_saying(1, &["block 0, line pointer 5", "varlena"]);
 }
 
 #[test]
 fn a_file_cut_in_the_middle_of_a_block_is_damage() {
-    let ground = Ground::with_numbers();
-    let len = ground.edit().metadata().unwrap().len();
-    ground.edit().set_len(len - 3000).unwrap();
+    let fixture = Fixture::with_numbers();
+    let len = fixture.edit().metadata().unwrap().len();
+    fixture.edit().set_len(len - 3000).unwrap();
     let place = ["fork main", "middle of a block", "5192 of 8192 bytes"];
-    ground.export(&[]).fails_saying(1, &place);
-    let rest = ground.export(&["--on-damage", "skip"]);
+    fixture.export(&[]).fails_saying(1, &place);
+    let rest = fixture.export(&["--on-damage", "skip"]);
     rest.fails_saying(1, &place);
     assert!(rest.rows > 1900, "{rest:?}");
 }
 
 #[test]
 fn a_lost_file_is_damage_and_not_an_empty_table() {
-    let ground = Ground::with_numbers();
-    fs::remove_file(&ground.file).unwrap();
-    ground.export(&[]).fails_saying(1, &["public.t", "missing"]);
-    let rest = ground.export(&["--on-damage", "skip"]);
+    let fixture = Fixture::with_numbers();
+    fs::remove_file(&fixture.file).unwrap();
+    fixture.export(&[]).fails_saying(1, &["public.t", "missing"]);
+    let rest = fixture.export(&["--on-damage", "skip"]);
     rest.fails_saying(1, &["missing"]);
     assert_eq!(rest.rows, 0);
 }
@@ -217,58 +217,58 @@ fn a_lost_file_is_damage_and_not_an_empty_table() {
 /// no disk. PostgreSQL itself would take the table for empty after such a loss.
 #[test]
 fn a_lost_segment_before_others_is_damage() {
-    let ground = Ground::with_numbers();
-    let later = PathBuf::from(format!("{}.2", ground.file.display()));
-    fs::copy(&ground.file, later).unwrap();
-    ground.edit().set_len(1 << 30).unwrap();
+    let fixture = Fixture::with_numbers();
+    let later = PathBuf::from(format!("{}.2", fixture.file.display()));
+    fs::copy(&fixture.file, later).unwrap();
+    fixture.edit().set_len(1 << 30).unwrap();
     let place = [".1:", "blocks 131072 to 262143", "the segment file is missing"];
-    ground.export(&["--no-verify-checksums"]).fails_saying(1, &place);
-    let rest = ground.export(&["--no-verify-checksums", "--on-damage", "skip"]);
+    fixture.export(&["--no-verify-checksums"]).fails_saying(1, &place);
+    let rest = fixture.export(&["--no-verify-checksums", "--on-damage", "skip"]);
     rest.fails_saying(1, &place);
     assert_eq!(rest.rows, 4000);
 }
 
 #[test]
 fn a_lost_last_segment_is_told_by_the_size_that_the_last_vacuum_noted() {
-    let ground = Ground::new(&[
+    let fixture = Fixture::new(&[
         "CREATE TABLE t AS SELECT 1 AS i",
         "UPDATE pg_class SET relpages = 131100 WHERE relname = 't'",
     ]);
-    ground.edit().set_len(1 << 30).unwrap();
+    fixture.edit().set_len(1 << 30).unwrap();
     let place = [".1:", "blocks 131072 to 131099", "the segment file is missing"];
-    ground.export(&[]).fails_saying(1, &place);
+    fixture.export(&[]).fails_saying(1, &place);
 }
 
 #[test]
 fn a_toast_value_without_all_its_chunks_names_the_row_and_the_chunk() {
-    let ground = Ground::new(&[
+    let fixture = Fixture::new(&[
         "CREATE TABLE t (i int, v text)",
         "ALTER TABLE t ALTER v SET STORAGE EXTERNAL",
         "INSERT INTO t SELECT i, repeat('y', 50000) FROM generate_series(1, 3) i",
         "VACUUM FREEZE t",
     ]);
     let sql = "SELECT pg_relation_filepath(reltoastrelid) FROM pg_class WHERE relname = 't'";
-    let Ground { mut cluster, file } = ground;
+    let Fixture { mut cluster, file } = fixture;
     cluster.start().unwrap();
     let toast = cluster.psql("postgres", sql).unwrap();
     cluster.stop().unwrap();
     // A page of zeros is a sound page: only the missing chunks tell.
     let path = cluster.data_dir().join(toast);
     OpenOptions::new().write(true).open(path).unwrap().write_all_at(&[0; 8192], 8 * BLOCK).unwrap();
-    let ground = Ground { cluster, file };
+    let fixture = Fixture { cluster, file };
     let place = ["line pointer", "column v", "TOAST value", "chunk"];
-    ground.export(&[]).fails_saying(1, &place);
-    let rest = ground.export(&["--on-damage", "skip"]);
+    fixture.export(&[]).fails_saying(1, &place);
+    let rest = fixture.export(&["--on-damage", "skip"]);
     rest.fails_saying(1, &place);
     assert_eq!(rest.rows, 2);
 }
 
 #[test]
 fn a_lost_commit_log_is_named_with_the_transaction_that_needs_it() {
-    let ground = Ground::new(&["CREATE TABLE t (i int)", "INSERT INTO t VALUES (1)"]);
-    let log = ground.cluster.data_dir().join("pg_xact/0000");
+    let fixture = Fixture::new(&["CREATE TABLE t (i int)", "INSERT INTO t VALUES (1)"]);
+    let log = fixture.cluster.data_dir().join("pg_xact/0000");
     fs::rename(&log, log.with_extension("away")).unwrap();
-    let asked = ground.run(&["count", "-d", "postgres", "-t", "t"]);
+    let asked = fixture.run(&["count", "-d", "postgres", "-t", "t"]);
     asked.fails_saying(1, &["pg_xact/0000", "missing", "transaction"]);
 }
 
@@ -277,69 +277,70 @@ fn a_running_server_is_refused_unless_its_files_are_asked_for_as_they_are() {
     if maps_files() {
         return;
     }
-    let mut ground = Ground::with_numbers();
-    ground.cluster.start().unwrap();
-    ground.export(&[]).fails_saying(1, &["a server is running", "--live"]);
-    let live = ground.export(&["--live"]);
+    let mut fixture = Fixture::with_numbers();
+    fixture.cluster.start().unwrap();
+    fixture.export(&[]).fails_saying(1, &["a server is running", "--live"]);
+    let live = fixture.export(&["--live"]);
     assert_eq!((live.status, live.rows), (0, 2000), "{live:?}");
     assert!(live.said.contains("advisory"), "{live:?}");
 }
 
 #[test]
-fn an_unclean_cluster_is_refused_with_its_state() {
-    let mut ground = Ground::with_numbers();
-    ground.cluster.start().unwrap();
-    ground.cluster.psql("postgres", "CREATE UNLOGGED TABLE u AS SELECT 1").unwrap();
-    ground.cluster.psql("postgres", "CHECKPOINT").unwrap();
-    ground.cluster.kill().unwrap();
-    let refused = ["\"in production\"", "--allow-unclean"];
-    ground.export(&[]).fails_saying(1, &refused);
-    let allowed = ground.export(&["--allow-unclean"]);
-    assert_eq!((allowed.status, allowed.rows), (0, 2000), "{allowed:?}");
-    // A server would empty the unlogged table before anybody could read it.
-    let unlogged = ground.run(&["export", "--allow-unclean", "-d", "postgres", "-t", "u"]);
-    assert_eq!((unlogged.status, unlogged.rows), (0, 0), "{unlogged:?}");
+fn an_unclean_cluster_is_read_as_after_redo_or_as_its_files_lie() {
+    let mut fixture = Fixture::with_numbers();
+    fixture.cluster.start().unwrap();
+    fixture.cluster.psql("postgres", "CREATE UNLOGGED TABLE u AS SELECT 1").unwrap();
+    fixture.cluster.psql("postgres", "CHECKPOINT").unwrap();
+    fixture.cluster.kill().unwrap();
+    for (flag, says) in [(&[][..], "after redo of its WAL"), (&["--allow-unclean"], "advisory")] {
+        let read = fixture.export(flag);
+        assert_eq!((read.status, read.rows), (0, 2000), "{read:?}");
+        assert!(read.said.contains("\"in production\"") && read.said.contains(says), "{read:?}");
+        // A server would empty the unlogged table before anybody could read it.
+        let unlogged = fixture.run(&[&["export", "-d", "postgres", "-t", "u"], flag].concat());
+        assert_eq!((unlogged.status, unlogged.rows), (0, 0), "{unlogged:?}");
+    }
 }
 
 #[test]
 fn a_damaged_control_file_is_damage_and_another_block_size_a_refusal() {
-    let ground = Ground::with_numbers();
-    let path = ground.cluster.data_dir().join("global/pg_control");
+    let fixture = Fixture::with_numbers();
+    let path = fixture.cluster.data_dir().join("global/pg_control");
     let sound = fs::read(&path).unwrap();
     let mut bytes = sound.clone();
     bytes[100] ^= 1;
     fs::write(&path, &bytes).unwrap();
-    ground.run(&["ls"]).fails_saying(1, &["pg_control", "CRC"]);
+    fixture.run(&["ls"]).fails_saying(1, &["pg_control", "CRC"]);
     fs::write(&path, &sound[..200]).unwrap();
-    ground.run(&["ls"]).fails_saying(1, &["pg_control"]);
+    fixture.run(&["ls"]).fails_saying(1, &["pg_control"]);
     fs::write(&path, sound).unwrap();
-    fs::write(ground.cluster.data_dir().join("PG_VERSION"), "19\n").unwrap();
-    ground.run(&["ls"]).fails_saying(1, &["PostgreSQL 19", "14 to 18"]);
+    fs::write(fixture.cluster.data_dir().join("PG_VERSION"), "19\n").unwrap();
+    fixture.run(&["ls"]).fails_saying(1, &["PostgreSQL 19", "14 to 18"]);
 }
 
 #[test]
 fn damage_to_the_catalogs_is_never_skipped() {
-    let ground = Ground::with_numbers();
-    let base = ground.file.parent().unwrap();
+    let fixture = Fixture::with_numbers();
+    let base = fixture.file.parent().unwrap();
     let map = fs::read(base.join("pg_filenode.map")).unwrap();
     let mut broken = map.clone();
     broken[20] ^= 1;
     fs::write(base.join("pg_filenode.map"), &broken).unwrap();
-    ground.export(&["--on-damage", "skip"]).fails_saying(1, &["pg_filenode.map"]);
+    fixture.export(&["--on-damage", "skip"]).fails_saying(1, &["pg_filenode.map"]);
     fs::write(base.join("pg_filenode.map"), map).unwrap();
-    let listed = ground.run(&["inspect", "-d", "postgres", "-t", "pg_attribute", "--json"]);
+    let listed = fixture.run(&["inspect", "-d", "postgres", "-t", "pg_attribute", "--json"]);
     assert_eq!(listed.status, 0, "{listed:?}");
 }
 
 #[test]
 fn names_that_do_not_exist_suggest_the_near_ones() {
-    let ground = Ground::with_numbers();
-    ground
+    let fixture = Fixture::with_numbers();
+    fixture
         .run(&["ls", "-d", "postgrse"])
         .fails_saying(2, &["postgrse", "did you mean", "postgres"]);
-    let asked = ground.run(&["count", "-d", "postgres", "-t", "pg_clas"]);
+    let asked = fixture.run(&["count", "-d", "postgres", "-t", "pg_clas"]);
     asked.fails_saying(2, &["pg_clas", "did you mean", "pg_class"]);
-    let asked = ground.export(&["--columns", "i,fillre"]);
+    let asked = fixture.export(&["--columns", "i,fillre"]);
     asked.fails_saying(2, &["fillre", "did you mean", "filler"]);
 }
 
@@ -347,33 +348,33 @@ fn names_that_do_not_exist_suggest_the_near_ones() {
 /// are not looked at one by one.
 #[test]
 fn a_stray_segment_of_a_high_number_does_not_keep_a_scan_busy() {
-    let ground = Ground::with_numbers();
-    let stray = PathBuf::from(format!("{}.30000", ground.file.display()));
+    let fixture = Fixture::with_numbers();
+    let stray = PathBuf::from(format!("{}.30000", fixture.file.display()));
     let mut first_page = vec![0; BLOCK as usize];
-    ground.edit().read_exact_at(&mut first_page, 0).unwrap();
+    fixture.edit().read_exact_at(&mut first_page, 0).unwrap();
     fs::write(stray, first_page).unwrap();
     let skip = ["--no-verify-checksums", "--on-damage", "skip"];
-    let one = ground.export(&skip);
+    let one = fixture.export(&skip);
     one.fails_saying(1, &["blocks 131072 to 262143", "30000 losses"]);
     assert!(one.rows > 2000, "{}", one.rows);
     let count = [&["count", "-d", "postgres", "-t", "t", "-j", "3"], &skip[..]].concat();
-    for other in [ground.export(&[&skip[..], &["-j", "3"]].concat()), ground.run(&count)] {
+    for other in [fixture.export(&[&skip[..], &["-j", "3"]].concat()), fixture.run(&count)] {
         assert_eq!((other.status, &other.said), (1, &one.said));
     }
 }
 
 #[test]
 fn a_count_of_several_jobs_reports_losses_in_the_order_of_blocks() {
-    let ground = Ground::with_numbers();
-    let blocks = ground.edit().metadata().unwrap().len() / BLOCK;
+    let fixture = Fixture::with_numbers();
+    let blocks = fixture.edit().metadata().unwrap().len() / BLOCK;
     // The table is made long enough for every job to have several shares of it.
-    ground.edit().set_len(8000 * BLOCK).unwrap();
+    fixture.edit().set_len(8000 * BLOCK).unwrap();
     let damaged: Vec<u64> = (blocks..8000).step_by(97).collect();
     for block in &damaged {
-        ground.poke(block * BLOCK + 18, b"damage");
+        fixture.poke(block * BLOCK + 18, b"damage");
     }
     let count =
-        |more: &[&str]| ground.run(&[&["count", "-d", "postgres", "-t", "t"], more].concat());
+        |more: &[&str]| fixture.run(&[&["count", "-d", "postgres", "-t", "t"], more].concat());
     let one = count(&["--on-damage", "skip"]);
     one.fails_saying(1, &[&format!("{} losses", damaged.len())]);
     for _ in 0..3 {
@@ -386,7 +387,7 @@ fn a_count_of_several_jobs_reports_losses_in_the_order_of_blocks() {
 
 #[test]
 fn an_export_of_large_values_by_several_jobs_is_that_of_one() {
-    let ground = Ground::new(&[
+    let fixture = Fixture::new(&[
         "CREATE TABLE t (i int, v text)",
         "ALTER TABLE t ALTER v SET STORAGE EXTERNAL",
         "INSERT INTO t SELECT i, repeat(chr(64 + i), 3000000) FROM generate_series(1, 9) i",
@@ -394,7 +395,7 @@ fn an_export_of_large_values_by_several_jobs_is_that_of_one() {
     ]);
     let export = |jobs: &str| {
         let args = ["export", "-d", "postgres", "-t", "public.t", "-j", jobs];
-        program().run(&ground.cluster.data_dir(), &args).unwrap()
+        program().run(&fixture.cluster.data_dir(), &args).unwrap()
     };
     let (one, many) = (export("1"), export("3"));
     assert!(one.status.success() && one.stdout.len() > 27_000_000);
@@ -403,7 +404,7 @@ fn an_export_of_large_values_by_several_jobs_is_that_of_one() {
 
 #[test]
 fn a_partition_that_cannot_be_read_is_refused_before_anything_is_written() {
-    let ground = Ground::new(&[
+    let fixture = Fixture::new(&[
         "CREATE TABLE p (i int) PARTITION BY RANGE (i)",
         "CREATE TABLE t PARTITION OF p FOR VALUES FROM (0) TO (100)",
         "INSERT INTO t SELECT generate_series(1, 50)",
@@ -411,19 +412,19 @@ fn a_partition_that_cannot_be_read_is_refused_before_anything_is_written() {
         "CREATE SERVER s FOREIGN DATA WRAPPER w",
         "CREATE FOREIGN TABLE z PARTITION OF p FOR VALUES FROM (100) TO (200) SERVER s",
     ]);
-    let refused = ground.run(&["export", "-d", "postgres", "-t", "p", "--header"]);
+    let refused = fixture.run(&["export", "-d", "postgres", "-t", "p", "--header"]);
     refused.fails_saying(1, &["public.z is a foreign table"]);
     assert_eq!(refused.rows, 0);
-    ground.run(&["count", "-d", "postgres", "-t", "p"]).fails_saying(1, &["public.z"]);
+    fixture.run(&["count", "-d", "postgres", "-t", "p"]).fails_saying(1, &["public.z"]);
 }
 
 #[test]
 fn the_statistics_are_printed_for_work_that_failed_too() {
-    let ground = Ground::with_numbers();
-    ground.poke(3 * BLOCK + 5000, b"damage");
-    let failed = ground.export(&["--stats=json"]);
+    let fixture = Fixture::with_numbers();
+    fixture.poke(3 * BLOCK + 5000, b"damage");
+    let failed = fixture.export(&["--stats=json"]);
     failed.fails_saying(1, &["block 3: checksum", "\"read_calls\":"]);
-    ground.run(&["ls", "-d", "none", "--stats=json"]).fails_saying(2, &["\"read_calls\":"]);
+    fixture.run(&["ls", "-d", "none", "--stats=json"]).fails_saying(2, &["\"read_calls\":"]);
 }
 
 /// The server keeps the old length in its catalogs, the file is shorter by the time it is read.
@@ -432,13 +433,13 @@ fn a_table_that_a_running_server_truncates_ends_there() {
     if maps_files() {
         return;
     }
-    let mut ground = Ground::new(&[
+    let mut fixture = Fixture::new(&[
         "CREATE TABLE t AS SELECT i, repeat('x', 1000) AS filler FROM generate_series(1, 200000) i",
     ]);
-    ground.cluster.start().unwrap();
+    fixture.cluster.start().unwrap();
     let args = ["export", "--live", "-d", "postgres", "-t", "public.t"];
     let mut child = program()
-        .command(&ground.cluster.data_dir(), &args)
+        .command(&fixture.cluster.data_dir(), &args)
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()
@@ -447,10 +448,10 @@ fn a_table_that_a_running_server_truncates_ends_there() {
     let mut out = child.stdout.take().unwrap();
     std::io::Read::read_exact(&mut out, &mut [0]).unwrap();
     let len = 100 * BLOCK;
-    ground.edit().set_len(len).unwrap();
+    fixture.edit().set_len(len).unwrap();
     let rows = std::io::Read::bytes(std::io::BufReader::new(out));
     let rows = rows.filter(|byte| *byte.as_ref().unwrap() == b'\n').count();
-    let ended = Outcome::of(child.wait_with_output().unwrap());
+    let ended = CommandResult::of(child.wait_with_output().unwrap());
     assert_eq!(ended.status, 0, "{ended:?}");
     assert!(!ended.said.contains("short read"), "{ended:?}");
     assert!((700..200_000).contains(&rows), "{rows}");
@@ -458,8 +459,8 @@ fn a_table_that_a_running_server_truncates_ends_there() {
 
 #[test]
 fn what_a_crash_leaves_of_unlogged_relations_is_what_they_were_made_with() {
-    let mut ground = Ground::with_numbers();
-    ground.cluster.start().unwrap();
+    let mut fixture = Fixture::with_numbers();
+    fixture.cluster.start().unwrap();
     for statement in [
         "CREATE UNLOGGED TABLE u (i int, s text)",
         "INSERT INTO u SELECT 1, 'x'",
@@ -467,17 +468,17 @@ fn what_a_crash_leaves_of_unlogged_relations_is_what_they_were_made_with() {
         "SELECT nextval('s'), nextval('s')",
         "CHECKPOINT",
     ] {
-        ground.cluster.psql("postgres", statement).unwrap();
+        fixture.cluster.psql("postgres", statement).unwrap();
     }
-    let file = ground.cluster.psql("postgres", "SELECT pg_relation_filepath('s')").unwrap();
-    ground.cluster.kill().unwrap();
+    let file = fixture.cluster.psql("postgres", "SELECT pg_relation_filepath('s')").unwrap();
+    fixture.cluster.kill().unwrap();
     let export = |name, more: &[&str]| {
         let args = ["export", "--allow-unclean", "-d", "postgres", "-t", name];
-        ground.run(&[&args, more].concat())
+        fixture.run(&[&args, more].concat())
     };
     let (table, sequence) = (export("u", &[]), export("s", &[]));
     assert_eq!((table.status, table.rows, sequence.status, sequence.rows), (0, 0, 0, 1));
-    let init = ground.cluster.data_dir().join(format!("{file}_init"));
+    let init = fixture.cluster.data_dir().join(format!("{file}_init"));
     let sound = fs::read(&init).unwrap();
     fs::write(&init, [&sound[..8000], &[1; 192]].concat()).unwrap();
     export("s", &[]).fails_saying(1, &["_init: fork init, block 0"]);
@@ -487,17 +488,17 @@ fn what_a_crash_leaves_of_unlogged_relations_is_what_they_were_made_with() {
 
 #[test]
 fn a_materialized_view_never_filled_is_refused_by_name_and_passed_over_by_wildcards() {
-    let ground = Ground::new(&[
+    let fixture = Fixture::new(&[
         "CREATE TABLE t AS SELECT 1 AS i",
         "CREATE MATERIALIZED VIEW tv AS SELECT * FROM t WITH NO DATA",
     ]);
     let remedy = ["public.tv", "has not been populated", "REFRESH MATERIALIZED VIEW"];
-    ground.run(&["export", "-d", "postgres", "-t", "tv"]).fails_saying(1, &remedy);
-    let both = ground.run(&["count", "-d", "postgres", "-t", "t", "-t", "public.tv"]);
+    fixture.run(&["export", "-d", "postgres", "-t", "tv"]).fails_saying(1, &remedy);
+    let both = fixture.run(&["count", "-d", "postgres", "-t", "t", "-t", "public.tv"]);
     both.fails_saying(1, &remedy);
     assert_eq!(both.rows, 1);
     for pattern in ["t*", "tv*"] {
-        let passed = ground.run(&["count", "-d", "postgres", "-t", pattern]);
+        let passed = fixture.run(&["count", "-d", "postgres", "-t", pattern]);
         passed.fails_saying(0, &["public.tv: passed over", "not been populated"]);
         assert_eq!(passed.rows, usize::from(pattern == "t*"));
     }

@@ -75,22 +75,22 @@ struct Answer {
 }
 
 /// A stopped cluster with the tables, and the answers of a server started on a copy.
-struct Ground {
+struct Fixture {
     cluster: TestCluster,
     wide: PathBuf,
     holes: PathBuf,
     answers: Vec<Answer>,
 }
 
-fn ground() -> &'static Ground {
-    static GROUND: OnceLock<Ground> = OnceLock::new();
-    GROUND.get_or_init(Ground::build)
+fn fixture() -> &'static Fixture {
+    static FIXTURE: OnceLock<Fixture> = OnceLock::new();
+    FIXTURE.get_or_init(Fixture::build)
 }
 
-impl Ground {
-    fn build() -> Ground {
+impl Fixture {
+    fn build() -> Fixture {
         let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
-        let root = scratch().join(format!("ground-{}", std::process::id()));
+        let root = scratch().join(format!("fixture-{}", std::process::id()));
         let options = ClusterOptions {
             data_checksums: Some(true),
             initdb_flags: vec!["--wal-segsize=1".into()],
@@ -109,7 +109,7 @@ impl Ground {
         cluster.stop().unwrap();
         make_holes(&cluster.data_dir().join(&holes));
         let answers = answers(&cluster, &root.with_extension("oracle"));
-        Ground { cluster, wide, holes, answers }
+        Fixture { cluster, wide, holes, answers }
     }
 
     /// A copy on this volume, nothing of it in the page cache.
@@ -128,8 +128,8 @@ fn scratch() -> PathBuf {
     fs::create_dir_all(&scratch).unwrap();
     for entry in fs::read_dir(&scratch).unwrap().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let owner = name.trim_start_matches("ground-").split('.').next().map(str::to_owned);
-        if name.starts_with("ground-") && !Path::new("/proc").join(owner.unwrap()).exists() {
+        let owner = name.trim_start_matches("fixture-").split('.').next().map(str::to_owned);
+        if name.starts_with("fixture-") && !Path::new("/proc").join(owner.unwrap()).exists() {
             fs::remove_dir_all(entry.path()).unwrap();
         }
     }
@@ -169,7 +169,7 @@ fn check(data_dir: &Path, command: impl Fn() -> Command) {
     };
     let mut known = 0;
     for flags in METHODS {
-        for answer in &ground().answers {
+        for answer in &fixture().answers {
             let counted = run("count", answer.table, flags);
             if is_unknown(&counted) {
                 said_skipped(flags);
@@ -182,7 +182,7 @@ fn check(data_dir: &Path, command: impl Fn() -> Command) {
             known += 1;
         }
     }
-    assert!(known >= ground().answers.len(), "no method is known");
+    assert!(known >= fixture().answers.len(), "no method is known");
 }
 
 /// Whether the command line was refused for a flag or a value that this build does not have.
@@ -213,7 +213,7 @@ fn check_on(kind: FileSystem, more: impl Fn(&TestCluster)) {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let volume = or_skip(kind.name(), Volume::create(kind, dir, DEVICE_BYTES)).unwrap();
     let Some(volume) = volume else { return };
-    let copy = ground().copy_to(&volume);
+    let copy = fixture().copy_to(&volume);
     more(&copy);
     check(&copy.data_dir(), pagemill);
 }
@@ -231,7 +231,7 @@ fn compressed_files_give_the_rows_the_server_saw() {
 #[test]
 fn xfs_and_holes_that_survived_the_copy_give_the_rows_the_server_saw() {
     check_on(FileSystem::Xfs, |copy| {
-        let file = fs::metadata(copy.data_dir().join(&ground().holes)).unwrap();
+        let file = fs::metadata(copy.data_dir().join(&fixture().holes)).unwrap();
         assert!(file.blocks() * 512 < file.len(), "the copy filled the holes");
     });
 }
@@ -239,15 +239,15 @@ fn xfs_and_holes_that_survived_the_copy_give_the_rows_the_server_saw() {
 /// Needs no device: the temporary directory's file system has holes too.
 #[test]
 fn a_file_with_holes_has_empty_pages_there() {
-    check(&ground().cluster.data_dir(), pagemill);
+    check(&fixture().cluster.data_dir(), pagemill);
 }
 
 #[test]
 fn a_table_four_times_as_large_as_memory_is_read_whole() {
     // A copy of its own: a test beside it would keep the pages of a shared file cached.
-    let root = scratch().join(format!("ground-{}.memory", std::process::id()));
-    let copy = ground().cluster.copy_to(&root).unwrap();
-    let file = copy.data_dir().join(&ground().wide);
+    let root = scratch().join(format!("fixture-{}.memory", std::process::id()));
+    let copy = fixture().cluster.copy_to(&root).unwrap();
+    let file = copy.data_dir().join(&fixture().wide);
     let quarter = fs::metadata(&file).unwrap().len() / 4;
     let group = || -> Result<ControlGroup, Unavailable> {
         let mut group = ControlGroup::create()?;

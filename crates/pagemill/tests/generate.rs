@@ -3,8 +3,11 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::prepared::empty_cluster;
@@ -141,5 +144,28 @@ fn what_was_made_is_told_on_one_line_and_never_made_over() -> Result<()> {
     assert_eq!(fs::read(directory.path().join("bigtable"))?, before);
     let half = generate(&directory.path().join("half"), "-t bigtable --rows 400 --fillfactor 50");
     assert!(String::from_utf8(half?.stdout)?.contains("400 rows in 5 blocks"), "half as full");
+    Ok(())
+}
+
+/// It left gigabytes of a table that nobody had finished when it was stopped at the terminal.
+#[test]
+fn a_signal_leaves_no_file_behind() -> Result<()> {
+    for (name, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
+        let directory = tempfile::tempdir()?;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
+        command.arg("generate").arg(directory.path()).args(["-t", "t", "--rows", "100000000"]);
+        let mut child = command.stderr(Stdio::piped()).spawn()?;
+        let first = directory.path().join("t");
+        while !fs::metadata(&first).is_ok_and(|found| found.len() > 0) {
+            ensure!(child.try_wait()?.is_none(), "{name}: it ended by itself");
+            thread::sleep(Duration::from_millis(5));
+        }
+        Command::new("kill").arg(name).arg(child.id().to_string()).status()?;
+        let output = child.wait_with_output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.signal(), Some(number), "{said}");
+        assert!(said.contains("what was made so far is removed"), "{said}");
+        assert_eq!(fs::read_dir(directory.path())?.count(), 0, "{name}: {said}");
+    }
     Ok(())
 }

@@ -66,12 +66,12 @@ fn pagemill() -> Program {
 
 /// A stopped cluster with filled tables, each with an empty one of the same kind (`to_…`), and what a server printed
 /// of the filled ones.
-struct Ground {
+struct Fixture {
     cluster: TestCluster,
     dir: tempfile::TempDir,
 }
 
-impl Ground {
+impl Fixture {
     fn new(install: &PgInstall, tables: &[(&str, &str)]) -> Result<Self> {
         let mut cluster = empty_cluster(install)?;
         cluster.start()?;
@@ -135,20 +135,20 @@ fn each_version(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
 fn what_is_loaded_is_what_copy_would_have_loaded() {
     let ways: [&[&str]; 3] = [&[], &["--no-wal"], &["--freeze", "-j", "1"]];
     each_version(|install| {
-        let mut ground = Ground::new(install, &TABLES)?;
+        let mut fixture = Fixture::new(install, &TABLES)?;
         for (way, (name, _)) in ways.iter().cycle().zip(&TABLES) {
-            succeeded(ground.load(&format!("to_{name}"), &ground.file(name), way)?)
+            succeeded(fixture.load(&format!("to_{name}"), &fixture.file(name), way)?)
                 .context(*name)?;
         }
-        ground.cluster.start()?;
+        fixture.cluster.start()?;
         for (name, _) in &TABLES {
             let table = format!("to_{name}");
-            let printed = ground.cluster.copy_out(DATABASE, &format!("COPY {table} TO STDOUT"))?;
-            ensure!(printed == fs::read(ground.file(name))?, "{table} is another than {name}");
-            check_table(&ground.cluster, &table)?;
-            ground.cluster.psql(DATABASE, &format!("INSERT INTO {table} SELECT * FROM {name}"))?;
-            ground.cluster.psql(DATABASE, &format!("VACUUM {table}"))?;
-            check_table(&ground.cluster, &table)?;
+            let printed = fixture.cluster.copy_out(DATABASE, &format!("COPY {table} TO STDOUT"))?;
+            ensure!(printed == fs::read(fixture.file(name))?, "{table} is another than {name}");
+            check_table(&fixture.cluster, &table)?;
+            fixture.cluster.psql(DATABASE, &format!("INSERT INTO {table} SELECT * FROM {name}"))?;
+            fixture.cluster.psql(DATABASE, &format!("VACUUM {table}"))?;
+            check_table(&fixture.cluster, &table)?;
         }
         Ok(())
     });
@@ -157,24 +157,24 @@ fn what_is_loaded_is_what_copy_would_have_loaded() {
 #[test]
 fn rows_are_appended_behind_those_that_are_there() {
     each_version(|install| {
-        let mut ground = Ground::new(install, &TABLES)?;
+        let mut fixture = Fixture::new(install, &TABLES)?;
         for (name, way) in [
             ("integers", &[][..]),
             ("toasted", &[]),
             ("mixed", &["--no-wal"]),
             ("nested", &["--no-wal"]),
         ] {
-            succeeded(ground.load(name, &ground.file(name), way)?).context(name)?;
+            succeeded(fixture.load(name, &fixture.file(name), way)?).context(name)?;
         }
-        ground.cluster.start()?;
+        fixture.cluster.start()?;
         for name in ["integers", "toasted", "mixed", "nested"] {
-            let printed = ground.cluster.copy_out(DATABASE, &format!("COPY {name} TO STDOUT"))?;
-            let once = fs::read(ground.file(name))?;
+            let printed = fixture.cluster.copy_out(DATABASE, &format!("COPY {name} TO STDOUT"))?;
+            let once = fs::read(fixture.file(name))?;
             ensure!(printed == [&once[..], &once[..]].concat(), "{name} has not its rows twice");
-            check_table(&ground.cluster, name)?;
-            ground.cluster.psql(DATABASE, &format!("UPDATE {name} SET a = a"))?;
-            ground.cluster.psql(DATABASE, &format!("VACUUM FREEZE {name}"))?;
-            check_table(&ground.cluster, name)?;
+            check_table(&fixture.cluster, name)?;
+            fixture.cluster.psql(DATABASE, &format!("UPDATE {name} SET a = a"))?;
+            fixture.cluster.psql(DATABASE, &format!("VACUUM FREEZE {name}"))?;
+            check_table(&fixture.cluster, name)?;
         }
         Ok(())
     });
@@ -183,39 +183,39 @@ fn rows_are_appended_behind_those_that_are_there() {
 #[test]
 fn a_truncated_table_has_the_new_rows_only_and_its_old_files_are_gone() {
     each_version(|install| {
-        let mut ground = Ground::new(install, &TABLES[..2])?;
-        ground.cluster.start()?;
-        let path = ground.cluster.psql(DATABASE, "SELECT pg_relation_filepath('integers')")?;
-        ground.cluster.stop()?;
-        let short = ground.file("short");
+        let mut fixture = Fixture::new(install, &TABLES[..2])?;
+        fixture.cluster.start()?;
+        let path = fixture.cluster.psql(DATABASE, "SELECT pg_relation_filepath('integers')")?;
+        fixture.cluster.stop()?;
+        let short = fixture.file("short");
         fs::write(&short, "1\t2\t3\n")?;
-        succeeded(ground.load("integers", &short, &["--truncate", "--freeze"])?)?;
-        ensure!(!ground.cluster.data_dir().join(path).exists(), "the old file is still there");
-        ground.cluster.start()?;
-        let printed = ground.cluster.psql(DATABASE, "SELECT * FROM integers")?;
+        succeeded(fixture.load("integers", &short, &["--truncate", "--freeze"])?)?;
+        ensure!(!fixture.cluster.data_dir().join(path).exists(), "the old file is still there");
+        fixture.cluster.start()?;
+        let printed = fixture.cluster.psql(DATABASE, "SELECT * FROM integers")?;
         ensure!(printed == "1|2|3", "{printed}");
-        check_table(&ground.cluster, "integers")
+        check_table(&fixture.cluster, "integers")
     });
 }
 
 #[test]
 fn a_wrong_row_changes_nothing_and_is_told_as_copy_tells_it() {
     let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
-    let mut ground = Ground::new(&install, &TABLES[..1]).unwrap();
-    let before = files_of(&ground.cluster);
-    let bad = ground.file("bad");
-    let mut text = fs::read(ground.file("integers")).unwrap();
+    let mut fixture = Fixture::new(&install, &TABLES[..1]).unwrap();
+    let before = files_of(&fixture.cluster);
+    let bad = fixture.file("bad");
+    let mut text = fs::read(fixture.file("integers")).unwrap();
     text.extend_from_slice(b"1\tx\t3\n");
     fs::write(&bad, text).unwrap();
-    let output = ground.load("integers", &bad, &[]).unwrap();
+    let output = fixture.load("integers", &bad, &[]).unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     for part in ["line 30001", "column b: \"x\"", "invalid input syntax for type integer: \"x\""] {
         assert!(said.contains(part), "{said}");
     }
-    assert_eq!(files_of(&ground.cluster), before);
-    ground.cluster.start().unwrap();
-    assert_eq!(ground.cluster.psql(DATABASE, "SELECT count(*) FROM integers").unwrap(), "30000");
+    assert_eq!(files_of(&fixture.cluster), before);
+    fixture.cluster.start().unwrap();
+    assert_eq!(fixture.cluster.psql(DATABASE, "SELECT count(*) FROM integers").unwrap(), "30000");
 }
 
 /// Names and contents of everything in the data directory but WAL behind the last checkpoint.
@@ -239,17 +239,17 @@ fn files_of(cluster: &TestCluster) -> Vec<(PathBuf, Vec<u8>)> {
 #[test]
 fn the_wal_of_a_load_that_fails_is_removed_and_that_of_a_killed_one_by_the_next() {
     let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
-    let ground = Ground::new(&install, &TABLES[..2]).unwrap();
-    let before = segments_of(&ground.cluster);
-    let large = ground.file("large");
-    let mut text = fs::read(ground.file("texts")).unwrap().repeat(14);
+    let fixture = Fixture::new(&install, &TABLES[..2]).unwrap();
+    let before = segments_of(&fixture.cluster);
+    let large = fixture.file("large");
+    let mut text = fs::read(fixture.file("texts")).unwrap().repeat(14);
     text.extend_from_slice(b"one\ttoo many\n");
     fs::write(&large, text).unwrap();
-    let output = ground.load("texts", &large, &[]).unwrap();
+    let output = fixture.load("texts", &large, &[]).unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(segments_of(&ground.cluster), before);
+    assert_eq!(segments_of(&fixture.cluster), before);
     // As a killed load leaves it.
-    let data = ground.cluster.data_dir();
+    let data = fixture.cluster.data_dir();
     let last = before.last().unwrap();
     let number = u64::from_str_radix(&last[16..], 16).unwrap();
     let list = format!("relation files of a change that was not finished\nwal 1 {number}\n");
@@ -258,8 +258,8 @@ fn the_wal_of_a_load_that_fails_is_removed_and_that_of_a_killed_one_by_the_next(
         let name = format!("{}{left:08X}", &last[..16]);
         fs::copy(data.join("pg_wal").join(last), data.join("pg_wal").join(name)).unwrap();
     }
-    succeeded(ground.load("integers", &ground.file("integers"), &[]).unwrap()).unwrap();
-    let after = segments_of(&ground.cluster);
+    succeeded(fixture.load("integers", &fixture.file("integers"), &[]).unwrap()).unwrap();
+    let after = segments_of(&fixture.cluster);
     assert!(after.len() <= before.len() + 1, "{after:?}");
     assert!(!data.join("pagemill.pending").exists());
 }
@@ -330,14 +330,14 @@ fn a_table_that_needs_a_server_is_refused_with_the_reason() {
 #[test]
 fn a_server_that_runs_and_a_cluster_that_crashed_are_left_alone() {
     let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
-    let mut ground = Ground::new(&install, &TABLES[..1]).unwrap();
-    ground.cluster.start().unwrap();
-    let output = ground.load("integers", &ground.file("integers"), &[]).unwrap();
+    let mut fixture = Fixture::new(&install, &TABLES[..1]).unwrap();
+    fixture.cluster.start().unwrap();
+    let output = fixture.load("integers", &fixture.file("integers"), &[]).unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("a server is running here"));
     assert!(!output.status.success());
-    ground.cluster.kill().unwrap();
-    let output = ground.load("integers", &ground.file("integers"), &[]).unwrap();
+    fixture.cluster.kill().unwrap();
+    let output = fixture.load("integers", &fixture.file("integers"), &[]).unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("in production"), "{said}");
-    assert!(!ground.cluster.data_dir().join("postmaster.pid").exists());
+    assert!(!fixture.cluster.data_dir().join("postmaster.pid").exists());
 }

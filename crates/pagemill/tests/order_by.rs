@@ -228,7 +228,7 @@ fn orders_equal(
 }
 
 /// A stopped cluster with the tables of `order_by.sql`.
-fn ground(install: &PgInstall) -> Result<TestCluster> {
+fn fixture(install: &PgInstall) -> Result<TestCluster> {
     let source = ("orders", include_str!("order_by.sql"));
     let filled = filled_cluster(install, source, Place::Memory, |cluster| {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/order_by.sql");
@@ -248,7 +248,7 @@ fn running_copy(cluster: &TestCluster) -> Result<TestCluster> {
 #[test]
 fn rows_come_in_the_order_of_every_index_made_for_it() {
     each_of(&PgInstall::spread(), |install| {
-        let cluster = ground(install)?;
+        let cluster = fixture(install)?;
         let mut copy = running_copy(&cluster)?;
         let count = orders_equal(&copy, &cluster.data_dir(), ("postgres", true))?;
         copy.stop()?;
@@ -275,22 +275,22 @@ fn rows_come_in_the_order_of_the_indexes_of_every_fixture() {
 }
 
 /// A stopped cluster of the required version, to ask and to damage.
-struct Ground {
+struct Fixture {
     cluster: TestCluster,
     files: Vec<(String, PathBuf)>,
 }
 
 #[derive(Debug)]
-struct Outcome {
+struct CommandResult {
     status: i32,
     printed: Vec<u8>,
     said: String,
 }
 
-impl Ground {
+impl Fixture {
     fn new(relations: &[&str]) -> Self {
         let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
-        let mut cluster = ground(&install).unwrap();
+        let mut cluster = fixture(&install).unwrap();
         cluster.start().unwrap();
         let file = |relation: &&str| {
             let sql = format!("SELECT pg_relation_filepath('{relation}')");
@@ -302,18 +302,18 @@ impl Ground {
         Self { cluster, files }
     }
 
-    fn run(&self, args: &[&str]) -> Outcome {
+    fn run(&self, args: &[&str]) -> CommandResult {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
         command.args(args).arg("-D").arg(self.cluster.data_dir()).env_remove("PGDATA");
         let output = command.output().unwrap();
-        Outcome {
+        CommandResult {
             status: output.status.code().expect("ended by a signal"),
             printed: output.stdout,
             said: String::from_utf8(output.stderr).unwrap(),
         }
     }
 
-    fn count(&self, table: &str, index: &str, more: &[&str]) -> Outcome {
+    fn count(&self, table: &str, index: &str, more: &[&str]) -> CommandResult {
         let args = ["count", "-t", table, "--order-by", index, "--no-verify-checksums"];
         self.run(&[&args[..], more].concat())
     }
@@ -339,7 +339,7 @@ impl Ground {
     }
 }
 
-impl Outcome {
+impl CommandResult {
     #[track_caller]
     fn fails_saying(&self, status: i32, parts: &[&str]) {
         assert_eq!(self.status, status, "{self:?}");
@@ -352,9 +352,9 @@ impl Outcome {
 
 #[test]
 fn what_cannot_give_all_rows_in_order_is_refused_with_what_can() {
-    let ground = Ground::new(&[]);
+    let fixture = Fixture::new(&[]);
     let refused = |table: &str, index: &str, parts: &[&str]| {
-        ground.count(table, index, &[]).fails_saying(1, parts);
+        fixture.count(table, index, &[]).fails_saying(1, parts);
     };
     let good = "the indexes public.choices can be ordered by: choices_good";
     refused("choices", "choices_god", &["choices_god", "did you mean choices_good?"]);
@@ -370,24 +370,24 @@ fn what_cannot_give_all_rows_in_order_is_refused_with_what_can() {
         &["partitioned", "-t public.parted_1 --order-by parted_1_id_idx"],
     );
     refused("one_page", "nothing.one_page_id", &["did you mean one_page_id?"]);
-    ground.count("one_page", "public.one_page_id", &["-j", "2"]).fails_saying(2, &["-j 2"]);
-    ground.count("o*", "one_page_id", &[]).fails_saying(2, &["tables match", "--order-by"]);
-    ground.count("one_page", "one_*", &[]).fails_saying(2, &["pattern"]);
-    assert_eq!(ground.count("parted_1", "parted_1_id_idx", &[]).printed, b"99\n");
-    assert_eq!(ground.count("one_page", "Public.One_Page_Id", &[]).printed, b"30\n");
+    fixture.count("one_page", "public.one_page_id", &["-j", "2"]).fails_saying(2, &["-j 2"]);
+    fixture.count("o*", "one_page_id", &[]).fails_saying(2, &["tables match", "--order-by"]);
+    fixture.count("one_page", "one_*", &[]).fails_saying(2, &["pattern"]);
+    assert_eq!(fixture.count("parted_1", "parted_1_id_idx", &[]).printed, b"99\n");
+    assert_eq!(fixture.count("one_page", "Public.One_Page_Id", &[]).printed, b"30\n");
 }
 
 #[test]
 fn after_a_crash_an_unlogged_table_is_empty_and_the_visibility_map_is_not_believed() {
     let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
-    let mut cluster = ground(&install).unwrap();
+    let mut cluster = fixture(&install).unwrap();
     cluster.start().unwrap();
     cluster.psql("postgres", "CHECKPOINT").unwrap();
     cluster.kill().unwrap();
-    let ground = Ground { cluster, files: Vec::new() };
-    let count = |table: &str, index: &str| ground.count(table, index, &["--allow-unclean"]);
+    let fixture = Fixture { cluster, files: Vec::new() };
+    let count = |table: &str, index: &str| fixture.count(table, index, &["--allow-unclean"]);
     assert_eq!(count("unlogged", "unlogged_id").printed, b"0\n");
-    let seen = ground.count("orders_seen", "orders_seen_plain", &["--allow-unclean", "--stats"]);
+    let seen = fixture.count("orders_seen", "orders_seen_plain", &["--allow-unclean", "--stats"]);
     assert_eq!(seen.printed, b"3014\n");
     let hits = seen.said.lines().find(|line| line.starts_with("buffer_hits")).unwrap();
     assert!(!hits.ends_with(" 0"), "the heap was not looked at: {hits}");
@@ -400,56 +400,57 @@ fn special(block: u64, field: u64) -> u64 {
 
 #[test]
 fn damaged_trees_are_told_with_their_block_and_never_looped_in() {
-    let ground = Ground::new(&["scattered_id"]);
+    let fixture = Fixture::new(&["scattered_id"]);
     let (table, index) = ("scattered", "scattered_id");
     let is_told = |parts: &[&str]| {
         let more = [&["--backward"][..], &[]];
-        let said = more.map(|more| ground.count(table, index, more));
+        let said = more.map(|more| fixture.count(table, index, more));
         let found = said.iter().find(|outcome| parts.iter().all(|p| outcome.said.contains(p)));
         assert!(said.iter().all(|outcome| !outcome.said.contains("panicked")), "{said:?}");
         found.unwrap_or_else(|| panic!("{parts:?} is missing in {said:?}")).fails_saying(1, parts);
-        let skipped = ground.count(table, index, &["--on-damage", "skip"]);
+        let skipped = fixture.count(table, index, &["--on-damage", "skip"]);
         assert!(matches!(skipped.status, 0 | 1) && !skipped.said.contains("panicked"));
     };
     let first = 1;
-    let second = u64::from(ground.word(index, special(first, 1)));
-    let third = u64::from(ground.word(index, special(second, 1)));
+    let second = u64::from(fixture.word(index, special(first, 1)));
+    let third = u64::from(fixture.word(index, special(second, 1)));
     let to = |block: u64| (block as u32).to_le_bytes();
     let place = |block: u64| format!("fork main, block {block}:");
     // The right link of the second leaf leads to itself, to the first, past the end, to the meta page.
     for (target, what) in
         [(second, "link"), (first, "link"), (999_999, "the index has"), (3, "level 1")]
     {
-        ground.damaged(index, special(second, 1), &to(target), || is_told(&[&place(target), what]));
+        fixture
+            .damaged(index, special(second, 1), &to(target), || is_told(&[&place(target), what]));
     }
-    ground.damaged(index, special(third, 0), &to(first), || {
+    fixture.damaged(index, special(third, 0), &to(first), || {
         is_told(&[&place(third), &format!("right link of block {second} leads here")]);
     });
-    ground.damaged(index, special(second, 2), &[7], || is_told(&[&place(second)]));
-    ground.damaged(index, 24, &[0; 4], || is_told(&[&place(0), "magic"]));
-    let root = u64::from(ground.word(index, 32));
-    ground.damaged(index, 32, &to(first), || is_told(&[&place(first), "level"]));
-    ground.damaged(index, root * BLOCK + 12, &[24, 0], || is_told(&[&place(root), "no downlink"]));
+    fixture.damaged(index, special(second, 2), &[7], || is_told(&[&place(second)]));
+    fixture.damaged(index, 24, &[0; 4], || is_told(&[&place(0), "magic"]));
+    let root = u64::from(fixture.word(index, 32));
+    fixture.damaged(index, 32, &to(first), || is_told(&[&place(first), "level"]));
+    fixture.damaged(index, root * BLOCK + 12, &[24, 0], || is_told(&[&place(root), "no downlink"]));
     // Item 1 of the first leaf is its high key, item 2 its first entry.
-    let pointer = ground.word(index, first * BLOCK + 24 + 4);
+    let pointer = fixture.word(index, first * BLOCK + 24 + 4);
     let tuple = first * BLOCK + u64::from(pointer & 0x7FFF);
-    ground.damaged(index, tuple, &[0xFF, 0x7F, 0, 0], || {
+    fixture.damaged(index, tuple, &[0xFF, 0x7F, 0, 0], || {
         is_told(&["fork main, block 1, line pointer 2", "leads to (2147418112,"]);
     });
-    ground.damaged(index, tuple + 4, &[0x2C, 1], || {
+    fixture.damaged(index, tuple + 4, &[0x2C, 1], || {
         is_told(&["line pointer 300", "an index entry leads here, past the last"]);
     });
 }
 
 #[test]
 fn a_damaged_page_is_lost_alone_when_damage_is_skipped() {
-    let ground = Ground::new(&["scattered", "scattered_id"]);
+    let fixture = Fixture::new(&["scattered", "scattered_id"]);
     let run = |verb: &str, more: &[&str]| {
         let args = [verb, "-t", "scattered", "--order-by", "scattered_id", "--no-index-only"];
-        ground.run(&[&args[..], more].concat())
+        fixture.run(&[&args[..], more].concat())
     };
     let sound = run("export", &[]);
-    ground.damaged("scattered", 3 * BLOCK + 5000, b"damage", || {
+    fixture.damaged("scattered", 3 * BLOCK + 5000, b"damage", || {
         run("export", &[]).fails_saying(1, &["block 3", "checksum"]);
         run("count", &[]).fails_saying(1, &["block 3", "checksum"]);
         let rest = run("export", &["--on-damage", "skip"]);
@@ -462,8 +463,8 @@ fn a_damaged_page_is_lost_alone_when_damage_is_skipped() {
     });
     assert_eq!(run("export", &[]).printed, sound.printed);
     // The index ends early, and that is said.
-    let leaf = u64::from(ground.word("scattered_id", special(1, 1)));
-    ground.damaged("scattered_id", leaf * BLOCK + 5000, b"damage", || {
+    let leaf = u64::from(fixture.word("scattered_id", special(1, 1)));
+    fixture.damaged("scattered_id", leaf * BLOCK + 5000, b"damage", || {
         let rest = run("count", &["--on-damage", "skip"]);
         rest.fails_saying(1, &["checksum", "the index is read no further"]);
     });
@@ -471,10 +472,10 @@ fn a_damaged_page_is_lost_alone_when_damage_is_skipped() {
 
 #[test]
 fn statistics_tell_rows_and_pages_of_both_table_and_index() {
-    let ground = Ground::new(&["scattered", "scattered_id"]);
+    let fixture = Fixture::new(&["scattered", "scattered_id"]);
     let args = ["--stats=json", "--no-index-only"];
-    let said = ground.count("scattered", "scattered_id", &args).said;
-    let pages = |name: &str| ground.file(name).metadata().unwrap().len() / BLOCK;
+    let said = fixture.count("scattered", "scattered_id", &args).said;
+    let pages = |name: &str| fixture.file(name).metadata().unwrap().len() / BLOCK;
     let number = |name: &str| -> u64 {
         let (_, rest) = said.split_once(&format!("\"{name}\":")).unwrap();
         rest.split([',', '}']).next().unwrap().parse().unwrap()

@@ -11,6 +11,7 @@
 //! run in turns so that a drift of the machine hits all of them, and the result is written down with its
 //! environment, its raw numbers, and the rows that were lost.
 
+mod artifact;
 mod clone;
 mod device;
 pub(crate) mod environment;
@@ -18,7 +19,6 @@ mod extend;
 mod figures;
 mod fio_writes;
 mod floor;
-mod kept;
 mod load;
 mod options;
 mod process;

@@ -9,9 +9,11 @@ use crate::workspace::{Dependency, Package};
 const RULE: &str = "layers";
 
 /// From the bytes down to the command line; a crate imports from the rows above its own.
-const ROWS: [&str; 11] = [
+const ROWS: [&str; 13] = [
     "pagemill-statistics",
     "pagemill-format",
+    "pagemill-types",
+    "pagemill-redo",
     "pagemill-sys",
     "pagemill-io",
     "pagemill-stream",
@@ -27,10 +29,10 @@ const ROWS: [&str; 11] = [
 /// may look at everything.
 const BESIDE: (&str, &str) = ("pagemill-sim", "pagemill-wal");
 
-/// Only ever a dev-dependency.
+/// Of what ships, only a dev-dependency.
 const DEV_ONLY: [&str; 4] = ["pagemill-testkit", "pagemill-sim", "pagemill-torture", "xtask"];
 
-/// The lab shows what the simulated disk makes of an experiment where no real one can be had.
+/// The lab shows what the simulated disk makes of an experiment where no real one is available.
 const SHOWN: (&str, &str) = ("pagemill-lab", "pagemill-sim");
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -7,6 +7,7 @@
 mod files;
 mod layers;
 mod machines;
+mod manifests;
 mod readmes;
 mod source;
 mod unsafety;
@@ -68,13 +69,14 @@ pub(crate) fn run() -> Result<bool> {
 }
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 6] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 7] = [
         layers::check,
         files::check,
         unsafety::check,
         words::check,
         readmes::check,
         machines::check,
+        manifests::check,
     ];
     let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(tree)).collect();
     findings.sort();

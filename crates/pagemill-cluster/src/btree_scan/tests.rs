@@ -6,11 +6,12 @@
 
 use std::collections::HashSet;
 
-use pagemill_format::{BLOCK_SIZE, Fork, Tid};
+use pagemill_format::{BLOCK_SIZE, Fork, Oid, Tid};
 use proptest::prelude::*;
 
 use super::*;
 use crate::error::Damage;
+use crate::refusal::Refusal;
 
 const SPECIAL: usize = BLOCK_SIZE - 16;
 const LEAF: u16 = 1;
@@ -18,14 +19,16 @@ const META: u16 = 8;
 const HALF_DEAD: u16 = 16;
 const INCOMPLETE_SPLIT: u16 = 128;
 
-struct MadeTree {
+struct SyntheticTree {
     pages: Vec<BlockBytes>,
     expected: HashSet<BlockNumber>,
 }
 
-impl TreePages for MadeTree {
+impl TreePages for SyntheticTree {
     fn page(&mut self, block: BlockNumber) -> Result<&BlockBytes> {
-        self.pages.get(block.0 as usize).ok_or_else(|| Error::refused("asked past the end"))
+        self.pages
+            .get(block.0 as usize)
+            .ok_or_else(|| Error::refused(Refusal::NoFiles(Oid(block.0))))
     }
 
     fn holds(&self, block: BlockNumber) -> bool {
@@ -47,7 +50,7 @@ impl TreePages for MadeTree {
 
 /// The entries of one leaf: each a list of heap blocks, several of them being a posting list.
 #[derive(Debug, Clone)]
-struct MadeLeaf {
+struct SyntheticLeaf {
     entries: Vec<Vec<u32>>,
     half_dead: bool,
     /// No downlink leads here, as after a split that was not finished.
@@ -124,10 +127,10 @@ fn level(
     }
 }
 
-impl MadeTree {
+impl SyntheticTree {
     /// Two levels above the leaves where there are many of them, or one, or none. `order` says
     /// where in the file the pages are.
-    fn new(leaves: &[MadeLeaf], fanout: usize, order: &[prop::sample::Index]) -> Self {
+    fn new(leaves: &[SyntheticLeaf], fanout: usize, order: &[prop::sample::Index]) -> Self {
         let known: Vec<usize> = (0..leaves.len())
             .filter(|n| *n == 0 || !(leaves[*n].unknown_above || leaves[*n].half_dead))
             .collect();
@@ -168,7 +171,7 @@ impl MadeTree {
         let mut walk = LeafWalk::start(self, direction, true)?;
         while let Some((_, page)) = walk.next(self)? {
             leaf_entries(&page, direction, |_, tuple| {
-                let tids = tuple.map_err(|error| Error::refused(error.to_string()))?.heap_tids();
+                let tids = tuple?.heap_tids();
                 found.extend(tids.map(|tid: Tid| tid.block.0));
                 Ok::<(), Error>(())
             })?;
@@ -177,7 +180,7 @@ impl MadeTree {
     }
 }
 
-fn in_order(leaves: &[MadeLeaf], direction: Direction) -> Vec<u32> {
+fn in_order(leaves: &[SyntheticLeaf], direction: Direction) -> Vec<u32> {
     let in_use = leaves.iter().filter(|leaf| !leaf.half_dead);
     let mut entries: Vec<&Vec<u32>> = in_use.flat_map(|leaf| &leaf.entries).collect();
     if direction == Direction::Backward {
@@ -186,9 +189,9 @@ fn in_order(leaves: &[MadeLeaf], direction: Direction) -> Vec<u32> {
     entries.into_iter().flatten().copied().collect()
 }
 
-fn some_leaves() -> impl Strategy<Value = Vec<MadeLeaf>> {
+fn some_leaves() -> impl Strategy<Value = Vec<SyntheticLeaf>> {
     let entries = prop::collection::vec(prop::collection::vec(any::<u32>(), 1..4), 0..5);
-    let leaf = (entries, 0u8..8, 0u8..8).prop_map(|(entries, dead, unknown)| MadeLeaf {
+    let leaf = (entries, 0u8..8, 0u8..8).prop_map(|(entries, dead, unknown)| SyntheticLeaf {
         entries,
         half_dead: dead == 0,
         unknown_above: unknown == 0,
@@ -204,20 +207,20 @@ fn some_leaves() -> impl Strategy<Value = Vec<MadeLeaf>> {
     })
 }
 
-fn plain(count: u32) -> Vec<MadeLeaf> {
+fn plain(count: u32) -> Vec<SyntheticLeaf> {
     (0..count)
-        .map(|n| MadeLeaf { entries: vec![vec![n]], half_dead: false, unknown_above: false })
+        .map(|n| SyntheticLeaf { entries: vec![vec![n]], half_dead: false, unknown_above: false })
         .collect()
 }
 
-fn fails(tree: &mut MadeTree, direction: Direction, parts: &[&str]) {
+fn fails(tree: &mut SyntheticTree, direction: Direction, parts: &[&str]) {
     let error = tree.walk(direction).unwrap_err().to_string();
     assert!(parts.iter().all(|part| error.contains(part)), "{error}");
 }
 
 #[test]
 fn an_index_that_never_had_an_entry_has_no_leaves() {
-    let mut tree = MadeTree { pages: vec![meta(0, 0)], expected: HashSet::new() };
+    let mut tree = SyntheticTree { pages: vec![meta(0, 0)], expected: HashSet::new() };
     assert_eq!(tree.walk(Direction::Forward).unwrap(), []);
     assert_eq!(tree.walk(Direction::Backward).unwrap(), []);
 }
@@ -225,21 +228,21 @@ fn an_index_that_never_had_an_entry_has_no_leaves() {
 #[test]
 fn a_root_that_is_a_leaf_is_the_whole_index() {
     let root = page(&[entry(&[5]), entry(&[6, 7])], [0, 0], 0, LEAF | 2);
-    let mut tree = MadeTree { pages: vec![meta(1, 0), root], expected: HashSet::new() };
+    let mut tree = SyntheticTree { pages: vec![meta(1, 0), root], expected: HashSet::new() };
     assert_eq!(tree.walk(Direction::Forward).unwrap(), [5, 6, 7]);
     assert_eq!(tree.walk(Direction::Backward).unwrap(), [6, 7, 5]);
 }
 
 #[test]
 fn leaves_are_asked_for_before_they_are_needed_and_each_once() {
-    let mut tree = MadeTree::new(&plain(30), 7, &[]);
+    let mut tree = SyntheticTree::new(&plain(30), 7, &[]);
     tree.walk(Direction::Forward).unwrap();
     assert!((1..=30).all(|block| tree.expected.contains(&BlockNumber(block))));
 }
 
 #[test]
 fn a_circle_of_leaves_ends_the_walk() {
-    let mut tree = MadeTree::new(&plain(5), 7, &[]);
+    let mut tree = SyntheticTree::new(&plain(5), 7, &[]);
     // The last leaf, block 5, goes on to the second, and that one agrees.
     tree.pages[5][SPECIAL + 4] = 2;
     tree.pages[2][SPECIAL] = 5;
@@ -252,7 +255,7 @@ fn a_circle_of_leaves_ends_the_walk() {
 
 #[test]
 fn damaged_links_and_levels_are_told_with_their_block() {
-    let sound = || MadeTree::new(&plain(5), 7, &[]);
+    let sound = || SyntheticTree::new(&plain(5), 7, &[]);
     let mut tree = sound();
     tree.pages[3][SPECIAL + 4] = 200;
     fails(&mut tree, Direction::Forward, &["block 200", "the index has 8"]);
@@ -278,7 +281,7 @@ proptest! {
         order in prop::collection::vec(any::<prop::sample::Index>(), 0..50),
     ) {
         for direction in [Direction::Forward, Direction::Backward] {
-            let mut tree = MadeTree::new(&leaves, fanout, &order);
+            let mut tree = SyntheticTree::new(&leaves, fanout, &order);
             prop_assert_eq!(tree.walk(direction).unwrap(), in_order(&leaves, direction));
         }
     }
@@ -290,7 +293,7 @@ proptest! {
             (any::<prop::sample::Index>(), 0usize..40, any::<u8>(), any::<bool>()), 1..6,
         ),
     ) {
-        let mut tree = MadeTree::new(&leaves, fanout, &[]);
+        let mut tree = SyntheticTree::new(&leaves, fanout, &[]);
         for (block, at, byte, in_front) in changes {
             let block = block.index(tree.pages.len());
             let at = if in_front { at } else { BLOCK_SIZE - 16 + at % 16 };

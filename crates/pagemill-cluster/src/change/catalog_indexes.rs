@@ -9,19 +9,18 @@
 //! Source: `src/include/catalog/pg_class.h`, `pg_database.h`, `pg_shdepend.h`, PostgreSQL 14 to 18.
 
 use pagemill_format::btree_builder::{BTREE_DEFAULT_FILLFACTOR, BtreeBuilder, BtreeOptions};
-use pagemill_format::index_key_order::{KeyColumn, KeyOrder};
 use pagemill_format::index_tuple_builder::IndexForm;
 use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
-use pagemill_format::types::order::{TextCollation, ValueOrder};
 use pagemill_format::varlena::Compression;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Oid, PgVersion};
+use pagemill_types::builtin::oid;
+use pagemill_types::index_key_order::{KeyColumn, KeyOrder};
+use pagemill_types::order::{TextCollation, ValueOrder};
 
-use super::catalog_table::{CatalogEntry, ChangedPage, NAME_TYPE};
+use super::catalog_table::{CatalogEntry, ChangedPage};
 use crate::database::Database;
 use crate::error::{Error, Result};
-
-const OID_TYPE: Oid = Oid(26);
-const INT4_TYPE: Oid = Oid(23);
+use crate::refusal::Refusal;
 
 /// One of the indexes.
 #[derive(Debug, Clone, Copy)]
@@ -43,19 +42,19 @@ pub(super) const OF_CLASS: [CatalogIndex; 3] = [
     CatalogIndex {
         oid: Oid(2662),
         catalog: "pg_class",
-        columns: &[(0, OID_TYPE)],
+        columns: &[(0, oid::OID)],
         is_unique: true,
     },
     CatalogIndex {
         oid: Oid(2663),
         catalog: "pg_class",
-        columns: &[(1, NAME_TYPE), (2, OID_TYPE)],
+        columns: &[(1, oid::NAME), (2, oid::OID)],
         is_unique: true,
     },
     CatalogIndex {
         oid: Oid(3455),
         catalog: "pg_class",
-        columns: &[(3, OID_TYPE), (4, OID_TYPE)],
+        columns: &[(3, oid::OID), (4, oid::OID)],
         is_unique: false,
     },
 ];
@@ -68,13 +67,13 @@ pub(super) const OF_DATABASE: [CatalogIndex; 2] = [
     CatalogIndex {
         oid: Oid(2671),
         catalog: "pg_database",
-        columns: &[(1, NAME_TYPE)],
+        columns: &[(1, oid::NAME)],
         is_unique: true,
     },
     CatalogIndex {
         oid: Oid(2672),
         catalog: "pg_database",
-        columns: &[(0, OID_TYPE)],
+        columns: &[(0, oid::OID)],
         is_unique: true,
     },
 ];
@@ -88,13 +87,13 @@ pub(super) const OF_DEPENDENCIES: [CatalogIndex; 2] = [
     CatalogIndex {
         oid: Oid(1232),
         catalog: "pg_shdepend",
-        columns: &[(0, OID_TYPE), (1, OID_TYPE), (2, OID_TYPE), (3, INT4_TYPE)],
+        columns: &[(0, oid::OID), (1, oid::OID), (2, oid::OID), (3, oid::INT4)],
         is_unique: false,
     },
     CatalogIndex {
         oid: Oid(1233),
         catalog: "pg_shdepend",
-        columns: &[(4, OID_TYPE), (5, OID_TYPE)],
+        columns: &[(4, oid::OID), (5, oid::OID)],
         is_unique: false,
     },
 ];
@@ -116,7 +115,7 @@ impl CatalogIndex {
         rows: &[CatalogEntry],
     ) -> Result<Vec<ChangedPage>> {
         let class = database.class(self.oid);
-        let missing = || Error::refused(format!("pg_class has no row for the index {}", self.oid));
+        let missing = || Error::refused(Refusal::missing_row("pg_class", "the index", self.oid));
         let class = class.ok_or_else(missing)?;
         let old = database.cluster().main_fork(&database.base_path(class)?)?.blocks();
         let mut pages = self.build(database, rows)?;
@@ -163,7 +162,8 @@ impl CatalogIndex {
         let mut keys = Vec::new();
         for (column, &(_, of)) in columns.iter().zip(self.columns) {
             let order = ValueOrder::of_type(of, &TextCollation::C);
-            let order = order.ok_or_else(|| Error::refused(format!("type {of} has no order")))?;
+            // The columns of the indexes that are rebuilt are known beforehand, and so are their types.
+            let order = order.expect("a column of a catalog's index has an order"); // infallible: names, OIDs and numbers
             keys.push(KeyColumn {
                 layout: column.layout,
                 order,

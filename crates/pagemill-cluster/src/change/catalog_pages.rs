@@ -17,6 +17,7 @@ use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Tid, TransactionId};
 use pagemill_io::ForkFiles;
 
 use crate::error::{Error, Result};
+use crate::refusal::CatalogRowCause;
 
 /// The pages of one catalog with their changes.
 pub(super) struct CatalogPages<'a, F> {
@@ -40,7 +41,7 @@ impl<'a, F: Fn(BlockNumber) -> Option<Box<BlockBytes>>> CatalogPages<'a, F> {
     pub(super) fn tuple(&mut self, tid: Tid) -> Result<Vec<u8>> {
         let page = Page::new(self.page(tid.block)?);
         let lp = page.line_pointer(tid.line_pointer);
-        let lp = lp.ok_or_else(|| Error::refused("a row of a catalog lost its line pointer"))?;
+        let lp = lp.ok_or_else(|| Error::refused(CatalogRowCause::LostLinePointer))?;
         Ok(page.item(lp)?.to_vec())
     }
 
@@ -106,7 +107,7 @@ impl<'a, F: Fn(BlockNumber) -> Option<Box<BlockBytes>>> CatalogPages<'a, F> {
         let mut page = Box::new([0; BLOCK_SIZE]);
         let added = PageBuilder::init(&mut page, 0).add(tuple);
         self.pages.insert(block, page);
-        let full = || Error::refused("a row of a catalog finds no room on an empty page");
+        let full = || Error::refused(CatalogRowCause::NoRoom);
         Ok(Tid { block, line_pointer: added.ok_or_else(full)? })
     }
 

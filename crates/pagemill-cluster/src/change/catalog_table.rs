@@ -13,6 +13,7 @@ use pagemill_format::varlena::{self, Varlena};
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Oid, Tid, TransactionId};
 use pagemill_io::ForkFiles;
+use pagemill_types::builtin::oid;
 
 use crate::column::{Column, tuple_layout};
 use crate::data_directory::GLOBAL_TABLESPACE;
@@ -21,6 +22,7 @@ use crate::error::{Damage, Error, Result};
 use crate::heap::{TupleFault, visit_tuples};
 use crate::hot_chain;
 use crate::page_check::check_page;
+use crate::refusal::{CatalogRowCause, Refusal};
 use crate::transaction_log::ClusterLog;
 
 /// `HEAP_ONLY_TUPLE` of `t_infomask2`: a later member of a HOT chain, which no index entry leads to.
@@ -60,7 +62,7 @@ impl CatalogTable {
     /// # Errors
     /// When it or its columns cannot be found.
     pub(super) fn open(database: &Database, oid: Oid) -> Result<Self> {
-        let missing = || Error::refused(format!("pg_class has no row for the catalog {oid}"));
+        let missing = || Error::refused(Refusal::missing_row("pg_class", "the catalog", oid));
         let class = database.class(oid).ok_or_else(missing)?;
         let columns = database.columns_of(&[oid])?.remove(&oid).unwrap_or_default();
         Ok(Self {
@@ -89,7 +91,7 @@ impl CatalogTable {
             let missing = || self.damage(format!("the catalog in this file has no column {name}"));
             let at = self.position(name).ok_or_else(missing)?;
             let value = spans.get(at).and_then(|span| span.of(data.data));
-            let is_name = self.columns.get(at).is_some_and(|c| c.type_oid == NAME_TYPE);
+            let is_name = self.columns.get(at).is_some_and(|c| c.type_oid == oid::NAME);
             Ok(value.map(|value| if is_name { unpadded(value) } else { value }.into()))
         };
         columns.iter().map(value).collect()
@@ -214,9 +216,7 @@ fn unpacked(raw: &[u8]) -> Result<Vec<u8>> {
             varlena::decompress(method, data, raw_bytes, &mut out)?;
             Ok(out)
         }
-        Varlena::External(_) => Err(Error::refused(
-            "a row of a catalog that has to be copied has a value in a TOAST table",
-        )),
+        Varlena::External(_) => Err(Error::refused(CatalogRowCause::ToastedValue)),
     }
 }
 
@@ -229,9 +229,6 @@ fn column_layout(column: &Column) -> Result<ColumnLayout> {
     })
 }
 
-/// `name` in `pg_type`.
-pub(super) const NAME_TYPE: Oid = Oid(19);
-
 fn unpadded(name: &[u8]) -> &[u8] {
     name.split(|&byte| byte == 0).next().unwrap_or_default()
 }
@@ -242,7 +239,8 @@ fn unpadded(name: &[u8]) -> &[u8] {
 /// When there is no such relation, or it is mapped, and not in the relation map.
 pub(super) fn files_of(database: &Database, relation: Oid) -> Result<RelFileLocator> {
     let class = database.class(relation);
-    let class = class.ok_or_else(|| Error::refused(format!("there is no relation {relation}")))?;
+    let missing = || Error::refused(Refusal::missing_row("pg_class", "the relation", relation));
+    let class = class.ok_or_else(missing)?;
     let row = database.row();
     let (tablespace, of_database) = match class.tablespace {
         _ if class.shared => (GLOBAL_TABLESPACE, Oid::INVALID),
@@ -251,8 +249,7 @@ pub(super) fn files_of(database: &Database, relation: Oid) -> Result<RelFileLoca
     };
     let base = database.base_path(class)?;
     let number = base.file_name().and_then(|name| name.to_str()?.parse().ok()).map(Oid);
-    let number =
-        number.ok_or_else(|| Error::refused(format!("relation {relation} has no files")))?;
+    let number = number.ok_or_else(|| Error::refused(Refusal::NoFiles(relation)))?;
     Ok(RelFileLocator { tablespace, database: of_database, number })
 }
 

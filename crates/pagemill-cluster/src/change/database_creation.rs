@@ -35,6 +35,7 @@ use super::transaction::{Ending, Transaction};
 use crate::data_directory::{Cluster, GLOBAL_TABLESPACE};
 use crate::database::{Database, catalog};
 use crate::error::{Error, Result};
+use crate::refusal::{DatabaseCause, NewDatabaseCause, Refusal};
 use crate::relation::ClassRow;
 
 /// Roles below this are part of every cluster, and what depends on them is not noted (`FirstUnpinnedObjectId`).
@@ -128,9 +129,7 @@ impl DatabaseCreation {
     /// When the WAL cannot be written, or the version has no such record.
     pub fn log_made(&mut self, relation_map: &[u8]) -> Result<()> {
         if self.template.cluster().version() == PgVersion::V14 {
-            return Err(Error::refused(
-                "PostgreSQL 14 has no WAL records for a database that is logged by its pages: copy its files",
-            ));
+            return Err(Error::refused(NewDatabaseCause::NotLoggedByPages));
         }
         let Some(own) = self.directories.first() else { return Ok(()) };
         let (target, xid) = (own.target, self.transaction.xid());
@@ -279,10 +278,7 @@ fn owner_dependency(database: Oid, owner: Oid) -> Payloads {
 pub fn check_new_database(template: &Database, new: &NewDatabase) -> Result<()> {
     check_state(template.cluster())?;
     if template.cluster().databases()?.iter().any(|row| *row.name == *new.name) {
-        return Err(Error::refused(format!(
-            "database \"{}\" exists already: choose another name, or drop it first",
-            String::from_utf8_lossy(&new.name)
-        )));
+        return Err(Error::refused(Refusal::database(&new.name, DatabaseCause::Exists)));
     }
     let databases = CatalogTable::open(template, catalog::PG_DATABASE)?;
     let row = template_row(&databases, template)?;
@@ -321,9 +317,7 @@ pub fn database_directories(
     let own = row.tablespace;
     let target = wanted.unwrap_or(own);
     if target == GLOBAL_TABLESPACE {
-        return Err(Error::refused(
-            "pg_global cannot be the tablespace of a database: name another",
-        ));
+        return Err(Error::refused(NewDatabaseCause::GlobalTablespace));
     }
     let mut found = vec![DatabaseDirectory { source: own, target }];
     let mut tablespaces: Vec<_> = cluster.tablespaces()?.into_keys().collect();
@@ -333,10 +327,9 @@ pub fn database_directories(
             continue;
         }
         if source == target {
-            return Err(Error::refused(format!(
-                "database \"{}\" has tables in the tablespace that its copy is to have as its own: choose another \
-                 --tablespace, or move those tables first",
-                String::from_utf8_lossy(&row.name)
+            return Err(Error::refused(Refusal::database(
+                &row.name,
+                DatabaseCause::TablesInTarget,
             )));
         }
         found.push(DatabaseDirectory { source, target: source });

@@ -25,6 +25,7 @@ use super::{pending, shared_rows};
 use crate::data_directory::{Cluster, GLOBAL_TABLESPACE};
 use crate::database::{Database, DatabaseRow, INVALID_DATABASE_LIMIT, catalog};
 use crate::error::{Error, Result};
+use crate::refusal::{DatabaseCause, Refusal};
 
 /// `PGSTAT_KIND_DATABASE`.
 const DATABASE_STATISTICS: i32 = 1;
@@ -98,10 +99,7 @@ fn row_of(cluster: &Cluster, name: &[u8]) -> Result<DatabaseRow> {
         return Err(Error::NotFound { what: format!("database \"{shown}\""), near });
     };
     if row.is_template {
-        return Err(Error::refused(format!(
-            "database \"{shown}\" is a template, which no server drops either: run ALTER DATABASE … IS_TEMPLATE false \
-             first"
-        )));
+        return Err(Error::refused(Refusal::database(name, DatabaseCause::IsTemplate)));
     }
     Ok(row.clone())
 }
@@ -116,7 +114,7 @@ fn other_database(cluster: &Cluster, dropped: &DatabaseRow) -> Result<Database> 
         }
     }
     Err(last.unwrap_or_else(|| {
-        Error::refused("it is the only database of the cluster: make another one first")
+        Error::refused(Refusal::database(&dropped.name, DatabaseCause::IsOnlyOne))
     }))
 }
 
@@ -127,10 +125,8 @@ fn check_subscriptions(beside: &Database, dropped: &DatabaseRow) -> Result<()> {
         Ok(())
     })?;
     if count > 0 {
-        return Err(Error::refused(format!(
-            "database \"{}\" is used by {count} subscriptions: run DROP SUBSCRIPTION on a server first",
-            String::from_utf8_lossy(&dropped.name)
-        )));
+        let cause = DatabaseCause::Subscriptions(count);
+        return Err(Error::refused(Refusal::database(&dropped.name, cause)));
     }
     Ok(())
 }
@@ -146,11 +142,8 @@ fn check_slots(cluster: &Cluster, dropped: &DatabaseRow) -> Result<()> {
         };
         let database = state.get(SLOT_NAME + NAME_BYTES..).and_then(<[u8]>::first_chunk);
         if database.map(|bytes| Oid(u32::from_le_bytes(*bytes))) == Some(dropped.oid) {
-            return Err(Error::refused(format!(
-                "database \"{}\" has the logical replication slot \"{}\": drop it on a server first",
-                String::from_utf8_lossy(&dropped.name),
-                entry.name.display()
-            )));
+            let cause = DatabaseCause::Slot(entry.name.display().to_string());
+            return Err(Error::refused(Refusal::database(&dropped.name, cause)));
         }
     }
     Ok(())

@@ -16,6 +16,7 @@ use pagemill_sys::libc_version;
 
 use super::catalog_table::{CatalogTable, Payloads};
 use crate::error::{Error, Result};
+use crate::refusal::{DatabaseCause, NewDatabaseCause, Refusal};
 
 /// NAMEDATALEN.
 const NAME_BYTES: usize = 64;
@@ -79,19 +80,17 @@ fn collation_version(databases: &CatalogTable, row: &Payloads) -> Result<Option<
     let collate = value("datcollate").unwrap_or_default();
     let actual = actual_version(provider, collate, libc_version());
     match (value("datcollversion"), actual) {
-        (Some(known), Some(actual)) if known != actual.as_bytes() => Err(Error::refused(format!(
-            "database \"{}\" was made with version {} of its collation, and this system has {actual}: rebuild what \
-             depends on it and run ALTER DATABASE … REFRESH COLLATION VERSION first",
-            String::from_utf8_lossy(value("datname").unwrap_or_default()).trim_end_matches('\0'),
-            String::from_utf8_lossy(known),
-        ))),
+        (Some(known), Some(actual)) if known != actual.as_bytes() => {
+            // Padded with zeros, as all names are.
+            let name = value("datname").unwrap_or_default().split(|byte| *byte == 0).next();
+            let known = String::from_utf8_lossy(known).into_owned();
+            let cause = DatabaseCause::CollationVersion { known, actual };
+            Err(Error::refused(Refusal::database(name.unwrap_or_default(), cause)))
+        }
         (Some(known), _) => Ok(Some(known.to_vec())),
         (None, None) if has_version(provider, collate) && libc_version().is_none() => {
-            Err(Error::refused(format!(
-                "the new database's collation {} needs the version of the system's glibc, which this build of pagemill \
-                 (musl, without locales) cannot tell: use the build for glibc, or a template that has the version",
-                String::from_utf8_lossy(collate),
-            )))
+            let collate = String::from_utf8_lossy(collate).into_owned();
+            Err(Error::refused(NewDatabaseCause::UnknownLibrary(collate)))
         }
         (None, actual) => Ok(actual.map(String::into_bytes)),
     }

@@ -15,12 +15,17 @@
 //! Source: `CreateLockFile` in `src/backend/utils/init/miscinit.c`, PostgreSQL 14 to 18.
 
 use std::path::{Path, PathBuf};
+use std::thread::{self, ThreadId};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pagemill_io::{ErrorKind, HeldLock, Storage};
+use rustix::process::{Uid, geteuid, getuid};
+use rustix::thread::set_thread_res_uid;
 
-use crate::data_directory::{LockFile, read_version};
+use crate::directory_state::read_version;
 use crate::error::{Error, Result};
+use crate::lock_file::LockFile;
+use crate::refusal::{LockCause, Refusal};
 
 /// How often a stale file is removed before it is taken for something else.
 const TRIES: usize = 3;
@@ -37,6 +42,8 @@ pub struct ClusterLock {
     directory: PathBuf,
     file: PathBuf,
     _held: HeldLock,
+    /// After the file is removed, as a server may ask until then.
+    _seen: Option<SeenByOwner>,
 }
 
 impl ClusterLock {
@@ -50,14 +57,15 @@ impl ClusterLock {
         let file = directory.join(LockFile::NAME);
         let held = storage.try_lock(&directory.join("PG_VERSION"))?;
         let Some(held) = held else { return Err(Error::BeingChanged { path: directory.into() }) };
-        be_seen_by_owner(directory)?;
+        let seen = be_seen_by_owner(storage, directory)?;
         let temporary = directory.join(LockFile::TEMPORARY);
         let storage = &storage.clone().with_modes_of(directory);
         for _ in 0..TRIES {
             match storage.create_file(&file, &temporary, contents(directory).as_bytes()) {
                 Ok(()) => {
                     let (storage, directory) = (storage.clone(), directory.to_owned());
-                    return Ok(Self { storage, directory, file, _held: held });
+                    tracing::debug!(path = %file.display(), "lock file made");
+                    return Ok(Self { storage, directory, file, _held: held, _seen: seen });
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::Exists) => {
                     remove_if_stale(storage, directory, &file)?;
@@ -65,10 +73,7 @@ impl ClusterLock {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(Error::refused(format!(
-            "{}: it comes back each time it is removed: a server may be starting, try again",
-            file.display()
-        )))
+        Err(Error::refused(Refusal::Lock { path: file, cause: LockCause::ComesBack }))
     }
 
     /// The data directory.
@@ -81,6 +86,7 @@ impl Drop for ClusterLock {
     fn drop(&mut self) {
         // What stays behind names a process that is gone, and stands in nobody's way.
         let _ = self.storage.remove(&self.file);
+        tracing::debug!(path = %self.file.display(), "lock file removed");
     }
 }
 
@@ -89,20 +95,37 @@ impl Drop for ClusterLock {
 /// the owner of the directory as real user the question is answered; what this process may do stays as it is.
 ///
 /// The answer is given for the thread that the process began with, so that one has to take the lock.
-fn be_seen_by_owner(directory: &Path) -> Result<()> {
-    let Ok(found) = rustix::fs::stat(directory) else { return Ok(()) };
-    let owner = rustix::process::Uid::from_raw(found.st_uid);
-    let keep = rustix::process::geteuid();
+fn be_seen_by_owner(storage: &Storage, directory: &Path) -> Result<Option<SeenByOwner>> {
+    let Ok(found) = storage.access(directory) else { return Ok(None) };
+    let (owner, keep, real) = (Uid::from_raw(found.owner), geteuid(), getuid());
     if owner == keep {
-        return Ok(());
+        return Ok(None);
     }
-    rustix::thread::set_thread_res_uid(owner, keep, owner).map_err(|error| {
-        Error::refused(format!(
-            "{}: a server that starts would not see that this process is at work, as it is of another account than \
-             the directory ({error}): run it as the owner of the directory",
-            directory.display()
-        ))
-    })
+    set_thread_res_uid(owner, keep, owner).map_err(|error| {
+        let cause = LockCause::NotSeen(error.into());
+        Error::refused(Refusal::Lock { path: directory.into(), cause })
+    })?;
+    Ok(Some(SeenByOwner { thread: thread::current().id(), real }))
+}
+
+/// A thread whose real user is the owner of a data directory, until this is dropped. What is started from such a thread is
+/// taken by the dynamic loader for a program that gained rights, and does not find libraries beside itself: so a lock that
+/// was given back may leave nothing of this behind.
+#[derive(Debug)]
+struct SeenByOwner {
+    thread: ThreadId,
+    /// The real user before.
+    real: Uid,
+}
+
+impl Drop for SeenByOwner {
+    fn drop(&mut self) {
+        // Users belong to threads: another thread's cannot be changed from here.
+        if thread::current().id() == self.thread {
+            // The effective user was kept, and may always be the saved one.
+            let _ = set_thread_res_uid(self.real, geteuid(), geteuid());
+        }
+    }
 }
 
 /// The lines of `postmaster.pid` up to the address that is listened on; those of the shared memory are left out, as there is none.
@@ -121,23 +144,17 @@ fn remove_if_stale(storage: &Storage, directory: &Path, file: &Path) -> Result<(
     if let Some(segment) = found.shared_memory
         && attached(storage, segment) > 0
     {
-        return Err(Error::refused(format!(
-            "{}: process {} is gone, but others of its server still use shared memory segment {segment}: \
-             stop them first",
-            file.display(),
-            found.pid
-        )));
+        let cause = LockCause::SharedMemory { pid: found.pid, segment };
+        return Err(Error::refused(Refusal::Lock { path: file.into(), cause }));
     }
     Ok(storage.remove_if_there(file)?)
 }
 
 /// How many processes are attached to a shared memory segment, as far as the system tells.
 fn attached(storage: &Storage, segment: u32) -> u64 {
-    // The system does not tell how long it is.
-    let mut listed = vec![0; LIST_BYTES];
-    let file = storage.open(Path::new(SHARED_MEMORY));
-    let read = file.ok().and_then(|file| storage.read_fully_at(&*file, &mut listed, 0).ok());
-    let listed = String::from_utf8_lossy(listed.get(..read.unwrap_or(0)).unwrap_or_default());
+    let listed = storage.host().read_system_file(Path::new(SHARED_MEMORY), LIST_BYTES);
+    let listed = listed.unwrap_or_default();
+    let listed = String::from_utf8_lossy(&listed);
     let mut lines = listed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let Some(header) = lines.next() else { return 0 };
     let column = |name| header.iter().position(|&title| title == name);

@@ -25,9 +25,10 @@ use pagemill_format::{Fork, Oid};
 use pagemill_io::{Node, Storage};
 
 use super::wal_segments;
-use crate::data_directory::{Cluster, LockFile};
+use crate::data_directory::Cluster;
 use crate::database::Database;
 use crate::error::{Damage, Result};
+use crate::lock_file::LockFile;
 
 const NAME: &str = "pagemill.pending";
 const TEMPORARY: &str = "pagemill.pending.new";

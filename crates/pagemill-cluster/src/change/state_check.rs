@@ -9,6 +9,7 @@ use pagemill_format::control::ClusterState;
 use super::pending::{self, Leftover};
 use crate::data_directory::Cluster;
 use crate::error::{Error, Result};
+use crate::refusal::{Refusal, StateCause};
 
 /// Transactions that are left before wraparound when no more are given out (`xidStopLimit`).
 const RESERVED_TRANSACTIONS: u32 = 3_000_000;
@@ -20,7 +21,11 @@ const RESERVED_TRANSACTIONS: u32 = 3_000_000;
 /// When the cluster is in no state to be changed, or what was left cannot be removed.
 pub fn make_ready(cluster: &Cluster) -> Result<Vec<Leftover>> {
     check_state(cluster)?;
-    pending::remove_leftovers(cluster)
+    let removed = pending::remove_leftovers(cluster)?;
+    for leftover in &removed {
+        tracing::warn!(%leftover, "removed what an earlier run left");
+    }
+    Ok(removed)
 }
 
 /// What a change that was not finished left: [`make_ready`] would remove it.
@@ -43,25 +48,18 @@ pub fn has_leftovers(cluster: &Cluster) -> Result<bool> {
 /// Refuses a cluster that a change could damage or that would not keep it.
 pub(super) fn check_state(cluster: &Cluster) -> Result<()> {
     let control = cluster.control();
-    let refuse =
-        |reason: String| Err(Error::refused(format!("{}: {reason}", cluster.path().display())));
+    let refuse = |cause| Err(Error::refused(Refusal::State { path: cluster.path().into(), cause }));
     if control.state != ClusterState::ShutDown {
-        return refuse(format!(
-            "the cluster's state is \"{}\", not \"shut down\": start PostgreSQL on it and stop it",
-            control.state
-        ));
+        return refuse(StateCause::NotShutDown(control.state.to_string()));
     }
     for name in ["backup_label", "recovery.signal", "standby.signal"] {
-        if cluster.storage().exists(&cluster.path().join(name))? {
-            return refuse(format!("there is a {name}: start PostgreSQL on it first, and stop it"));
+        if cluster.state().contains(name) {
+            return refuse(StateCause::RecoveryFile(name));
         }
     }
     let prepared: Vec<PathBuf> = prepared_transactions(cluster)?;
     if !prepared.is_empty() {
-        return refuse(format!(
-            "{} prepared transactions are waiting, which may hold locks: COMMIT or ROLLBACK PREPARED them first",
-            prepared.len()
-        ));
+        return refuse(StateCause::PreparedTransactions(prepared.len()));
     }
     let left = control
         .checkpoint
@@ -70,7 +68,7 @@ pub(super) fn check_state(cluster: &Cluster) -> Result<()> {
         .wrapping_add(i32::MAX as u32)
         .wrapping_sub(control.checkpoint.next_xid.xid().0);
     if (left as i32) < RESERVED_TRANSACTIONS as i32 {
-        return refuse("transaction numbers are running out: VACUUM the databases first".into());
+        return refuse(StateCause::Wraparound);
     }
     Ok(())
 }

@@ -37,7 +37,8 @@ use super::pending::Unfinished;
 use super::replay::replay_images;
 use super::state_check::make_ready;
 use super::{commit_log, commit_timestamps, pending, wal_segments};
-use crate::data_directory::{Cluster, read_control};
+use crate::data_directory::Cluster;
+use crate::directory_state::read_control;
 use crate::error::{Damage, Error, Result};
 use crate::settings::Settings;
 
@@ -294,9 +295,11 @@ impl Transaction {
         self.make_room_for_last_steps(ending.settings)?;
         // Before the decision: a server that starts after it replays what is durable, and nothing else.
         self.wal.sync()?;
+        tracing::debug!(xid = %self.xid(), end = %self.wal.position(), "commit: WAL is durable");
         // The last moment at which everything can be undone.
         check_interrupt(self.cluster.path())?;
         self.flip()?;
+        tracing::info!(xid = %self.xid(), "commit: decided");
         self.finish(&ending).map_err(|error| Error::Unfinished {
             path: self.cluster.path().into(),
             reason: Box::new(error),
@@ -313,7 +316,7 @@ impl Transaction {
         self.wal.reserve(CHECKPOINT_ROOM)?;
         let notes = self.wal_directory.path.join(ARCHIVE_STATUS);
         if settings.archives_wal() && !self.cluster.storage().exists(&notes)? {
-            let what = "the directory is missing, in which the archiver is told of full segments";
+            let what = "the directory is missing, in which the archiver finds full segments";
             return Err(Damage::in_file(notes, what).into());
         }
         Ok(())
@@ -365,6 +368,7 @@ impl Transaction {
         // Pages first: a commit that is marked while its pages are missing would show rows that are not there.
         if let Some(from) = self.live_from {
             replay_images(&cluster, &self.wal_directory, from, end, ending.is_new)?;
+            tracing::debug!(%from, %end, "commit: images are in the live files");
         }
         commit_log::mark_committed(&cluster, self.xid())?;
         if self.keeps_timestamps() {
@@ -374,6 +378,7 @@ impl Transaction {
         (ending.remove)(&cluster)?;
         self.tell_archiver(ending.settings, begin, end)?;
         self.checkpoint()?;
+        tracing::debug!("commit: shutdown checkpoint written");
         // Last: as long as the list stands, the next run looks after what it names.
         pending::forget(cluster.storage(), cluster.path())
     }

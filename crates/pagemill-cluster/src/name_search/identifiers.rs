@@ -4,8 +4,8 @@
 //! `SplitIdentifierString` in `varlena.c`, `downcase_truncate_identifier` in
 //! `src/backend/parser/scansup.c`, `src/common/encnames.c`, PostgreSQL 14 to 18.
 
-use pagemill_format::encoding_names::ENCODING_NAMES;
-use pagemill_format::types::input::InputError;
+use pagemill_types::encoding::ENCODING_NAMES;
+use pagemill_types::input::InputError;
 
 use super::invalid_name;
 

@@ -18,16 +18,15 @@ mod type_names;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use pagemill_format::types::input::InputError;
-use pagemill_format::types::input::tree::InputLookups;
-use pagemill_format::types::output::NameKind;
 use pagemill_format::{Oid, PgVersion};
+use pagemill_types::input::InputError;
+use pagemill_types::input::tree::InputLookups;
+use pagemill_types::output::NameKind;
 
 use crate::database::load_once;
 use crate::error::Result;
 use crate::name_rows::DatabaseRows;
 use crate::names::{GlobalRow, NameRows, NameSettings, SearchPath, TypeRow};
-
 use identifiers::Names;
 use objects::{Object, Objects};
 
@@ -174,7 +173,7 @@ impl NameSearch {
         })
     }
 
-    fn find(&self, kind: NameKind, text: &[u8]) -> Found {
+    fn find(&self, kind: NameKind, text: &[u8]) -> NameResult {
         match kind {
             NameKind::Class => self.find_class(text),
             NameKind::Collation => self.find_collation(text),
@@ -198,21 +197,21 @@ impl NameSearch {
         Names::split(text, self.settings.encoding)
     }
 
-    fn find_schema(&self, text: &[u8]) -> Found {
+    fn find_schema(&self, text: &[u8]) -> NameResult {
         let names = self.names(text)?;
         let [name] = names.parts() else { return Err(invalid_name()) };
         let schemas = ready(self.schemas())?;
         schemas.by_name.get(name.as_slice()).copied().ok_or_else(|| absent("schema", name))
     }
 
-    fn find_role(&self, text: &[u8]) -> Found {
+    fn find_role(&self, text: &[u8]) -> NameResult {
         let names = self.names(text)?;
         let [name] = names.parts() else { return Err(invalid_name()) };
         let roles = ready(self.roles())?;
         roles.get(name.as_slice()).copied().ok_or_else(|| absent("role", name))
     }
 
-    fn find_class(&self, text: &[u8]) -> Found {
+    fn find_class(&self, text: &[u8]) -> NameResult {
         let names = self.names(text)?;
         let classes = ready(self.classes())?;
         let (schema, name) = match names.parts() {
@@ -246,7 +245,7 @@ impl NameSearch {
         })
     }
 
-    fn find_collation(&self, text: &[u8]) -> Found {
+    fn find_collation(&self, text: &[u8]) -> NameResult {
         let names = self.names(text)?;
         let found = self.find_leniently(ready(self.collations())?, &names)?;
         found.ok_or_else(|| {
@@ -258,7 +257,7 @@ impl NameSearch {
         })
     }
 
-    fn find_in(&self, objects: &Objects, what: &str, text: &[u8]) -> Found {
+    fn find_in(&self, objects: &Objects, what: &str, text: &[u8]) -> NameResult {
         let names = self.names(text)?;
         let found = self.find_leniently(objects, &names)?;
         found.ok_or_else(|| absent(what, names.joined().as_bytes()))
@@ -306,7 +305,7 @@ impl NameSearch {
         }
     }
 
-    fn schema(&self, name: &[u8]) -> Found {
+    fn schema(&self, name: &[u8]) -> NameResult {
         let schemas = ready(self.schemas())?;
         schemas.by_name.get(name).copied().ok_or_else(|| absent("schema", name))
     }
@@ -326,7 +325,7 @@ impl NameSearch {
 /// A schema, if one is named, and the name in it.
 type Qualified<'n> = (Option<&'n [u8]>, &'n [u8]);
 
-type Found = std::result::Result<Oid, InputError>;
+type NameResult = std::result::Result<Oid, InputError>;
 
 /// What was made ready. That the catalogs cannot be read was said when they were.
 fn ready<T>(read: Result<T>) -> std::result::Result<T, InputError> {
@@ -355,7 +354,7 @@ impl InputNames {
 }
 
 impl InputLookups for InputNames {
-    fn find_name(&mut self, kind: NameKind, text: &[u8]) -> Found {
+    fn find_name(&mut self, kind: NameKind, text: &[u8]) -> NameResult {
         self.search.find(kind, text)
     }
 

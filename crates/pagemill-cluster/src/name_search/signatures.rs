@@ -3,18 +3,18 @@
 //! Source: `regprocin`, `regprocedurein`, `regoperin`, `regoperatorin` and `parseNameAndArgTypes` in
 //! `src/backend/utils/adt/regproc.c`, PostgreSQL 14 to 18.
 
-use pagemill_format::types::input::InputError;
 use pagemill_format::{Oid, PgVersion};
+use pagemill_types::input::InputError;
 
 use super::identifiers::{is_space, skip_space, trim_space};
 use super::objects::{Object, Objects};
-use super::{Found, NameSearch, ready};
+use super::{NameResult, NameSearch, ready};
 
 /// Most arguments of a function (`FUNC_MAX_ARGS`).
 const MAX_ARGUMENTS: usize = 100;
 
 impl NameSearch {
-    pub(super) fn find_proc(&self, text: &[u8]) -> Found {
+    pub(super) fn find_proc(&self, text: &[u8]) -> NameResult {
         let found = self.all_of(ready(self.procs())?, text)?;
         match found[..] {
             [proc] => Ok(proc.oid),
@@ -23,7 +23,7 @@ impl NameSearch {
         }
     }
 
-    pub(super) fn find_proc_with_args(&self, text: &[u8]) -> Found {
+    pub(super) fn find_proc_with_args(&self, text: &[u8]) -> NameResult {
         let (name, args) = self.signature(text, false)?;
         let found = self.all_of(ready(self.procs())?, name)?;
         let found = found.iter().find(|proc| *proc.args == *args);
@@ -31,7 +31,7 @@ impl NameSearch {
         Ok(found.oid)
     }
 
-    pub(super) fn find_operator(&self, text: &[u8]) -> Found {
+    pub(super) fn find_operator(&self, text: &[u8]) -> NameResult {
         let found = self.all_of(ready(self.operators())?, text)?;
         match found[..] {
             [operator] => Ok(operator.oid),
@@ -40,7 +40,7 @@ impl NameSearch {
         }
     }
 
-    pub(super) fn find_operator_with_args(&self, text: &[u8]) -> Found {
+    pub(super) fn find_operator_with_args(&self, text: &[u8]) -> NameResult {
         let (name, args) = self.signature(text, true)?;
         match args.len() {
             1 => return Err(InputError::new("missing argument")),

@@ -7,10 +7,10 @@
 //! PostgreSQL 14 to 18.
 
 use pagemill_format::Oid;
-use pagemill_format::types::input::InputError;
+use pagemill_types::input::InputError;
 
 use super::identifiers::{Names, identifier, skip_space, trim_space, truncate};
-use super::{Found, NameSearch, absent, ready};
+use super::{NameResult, NameSearch, absent, ready};
 use crate::names::PG_CATALOG;
 
 /// Spellings of several words, or of one that is no name of the type, and the names; the longer
@@ -54,7 +54,7 @@ const SPELLINGS: [(&str, &str); 35] = [
 ];
 
 impl NameSearch {
-    pub(super) fn find_type(&self, text: &[u8]) -> Found {
+    pub(super) fn find_type(&self, text: &[u8]) -> NameResult {
         let invalid =
             || InputError::new(format!("invalid type name \"{}\"", String::from_utf8_lossy(text)));
         let trimmed = trim_space(text);

@@ -9,12 +9,13 @@
 //! calls it, without a type modifier), `IsTrueArrayType` in `src/include/catalog/pg_type.h`,
 //! PostgreSQL 14 to 18.
 
+use pagemill_format::{Oid, PgVersion};
+use pagemill_types::builtin::BuiltinType;
+
 use super::path::Foremost;
 use super::rows::TypeRow;
 use super::schemas::Schemas;
 use super::texts::{OidMap, Texts};
-use pagemill_format::types::builtin::BuiltinType;
-use pagemill_format::{Oid, PgVersion};
 
 /// `array_subscript_handler` in `pg_proc.dat`.
 const ARRAY_SUBSCRIPT_HANDLER: Oid = Oid(6179);

@@ -157,7 +157,7 @@ impl Settings {
                     continue;
                 }
             };
-            let here = Place { path, line, depth };
+            let here = IncludeLine { path, line, depth };
             match name.as_str() {
                 "include" => self.include(&here, &value, true, files),
                 "include_if_exists" => self.include(&here, &value, false, files),
@@ -170,7 +170,13 @@ impl Settings {
         }
     }
 
-    fn include(&mut self, here: &Place, target: &[u8], must_exist: bool, files: &dyn SettingFiles) {
+    fn include(
+        &mut self,
+        here: &IncludeLine,
+        target: &[u8],
+        must_exist: bool,
+        files: &dyn SettingFiles,
+    ) {
         match here.resolve(target) {
             Ok(path) => self.included_file(here, &path, must_exist, files),
             Err(what) => self.problem(here.path, here.line, what),
@@ -179,7 +185,7 @@ impl Settings {
 
     fn included_file(
         &mut self,
-        here: &Place,
+        here: &IncludeLine,
         path: &Path,
         must_exist: bool,
         files: &dyn SettingFiles,
@@ -204,7 +210,7 @@ impl Settings {
         }
     }
 
-    fn include_dir(&mut self, here: &Place, target: &[u8], files: &dyn SettingFiles) {
+    fn include_dir(&mut self, here: &IncludeLine, target: &[u8], files: &dyn SettingFiles) {
         let listed = here.resolve(target).and_then(|directory| {
             let listed = files.list(&directory);
             let names =
@@ -228,13 +234,13 @@ impl Settings {
 }
 
 /// A line that includes another file, and how many includes lead to it.
-struct Place<'a> {
+struct IncludeLine<'a> {
     path: &'a Path,
     line: usize,
     depth: usize,
 }
 
-impl Place<'_> {
+impl IncludeLine<'_> {
     /// The path that `target` means here: relative to the directory of this file.
     fn resolve(&self, target: &[u8]) -> Result<PathBuf, String> {
         if target.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {

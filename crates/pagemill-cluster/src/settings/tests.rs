@@ -6,9 +6,9 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-struct Made(BTreeMap<PathBuf, Vec<u8>>);
+struct MemoryFiles(BTreeMap<PathBuf, Vec<u8>>);
 
-impl SettingFiles for Made {
+impl SettingFiles for MemoryFiles {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.0.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -31,8 +31,8 @@ impl SettingFiles for Made {
     }
 }
 
-fn made(files: &[(&str, &str)]) -> Made {
-    Made(files.iter().map(|(path, text)| (path.into(), text.as_bytes().to_vec())).collect())
+fn made(files: &[(&str, &str)]) -> MemoryFiles {
+    MemoryFiles(files.iter().map(|(path, text)| (path.into(), text.as_bytes().to_vec())).collect())
 }
 
 fn parsed(files: &[(&str, &str)]) -> Settings {
@@ -231,7 +231,7 @@ fn role_settings_split_at_the_first_equals_sign() {
 proptest! {
     #[test]
     fn any_bytes_are_parsed(text: Vec<u8>) {
-        let files = Made(BTreeMap::from([("/c".into(), text.clone())]));
+        let files = MemoryFiles(BTreeMap::from([("/c".into(), text.clone())]));
         let settings = Settings::parse(Path::new("/c"), None, &files);
         prop_assert!(settings.values.len() <= text.len());
         let _ = parse_role_setting(&text);
@@ -239,7 +239,7 @@ proptest! {
 
     #[test]
     fn anything_like_a_file_is_parsed(text in r"([ax'=.\\#0-9x\n \-+e]|include ){0,40}") {
-        let files = Made(BTreeMap::from([("/c".into(), text.into_bytes())]));
+        let files = MemoryFiles(BTreeMap::from([("/c".into(), text.into_bytes())]));
         Settings::parse(Path::new("/c"), None, &files);
     }
 

@@ -7,22 +7,20 @@
 mod texts;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use pagemill_cluster::TimeZones;
 use pagemill_cluster::time_zones::SYSTEM_ZONES;
 use pagemill_format::PgVersion;
-use pagemill_format::types::ScalarWriter;
-use pagemill_format::types::datetime as dates;
-use pagemill_format::types::input::datetime as input;
-use pagemill_format::types::input::datetime::{
-    DateOrder, DateTimeContext, DateTimeReader, IntervalStyle,
-};
-use pagemill_format::types::interval as intervals;
-use pagemill_io::Storage;
+use pagemill_io::HostFiles;
 use pagemill_testkit::prepared::empty_cluster;
 use pagemill_testkit::{PgInstall, TestCluster};
-use std::sync::Arc;
+use pagemill_types::ScalarWriter;
+use pagemill_types::datetime as dates;
+use pagemill_types::input::datetime as input;
+use pagemill_types::input::datetime::{DateOrder, DateTimeContext, DateTimeReader, IntervalStyle};
+use pagemill_types::interval as intervals;
 
 /// A type, as this crate and as the server read and write it.
 struct Type {
@@ -178,7 +176,7 @@ impl Server {
         let mut cluster = empty_cluster(install)?;
         cluster.start()?;
         cluster.psql("postgres", FUNCTIONS)?;
-        let zones = Arc::new(TimeZones::new(Storage::real(), zone_directory(install)));
+        let zones = Arc::new(TimeZones::new(HostFiles::real(), zone_directory(install)));
         Ok(Self { version, cluster, zones })
     }
 

@@ -12,19 +12,20 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cases::{Case, NULL, SETUP};
 use pagemill_cluster::{Cluster, Database, InputCatalog, OpenOptions};
 use pagemill_format::page::{LinePointerState, Page};
 use pagemill_format::tuple::{HeapTuple, Span, TupleLayout};
-use pagemill_format::types::input::tree::ValueReader;
 use pagemill_format::varlena::{self, Varlena};
 use pagemill_format::{BLOCK_SIZE, PgVersion};
 use pagemill_io::Storage;
 use pagemill_testkit::prepared::empty_cluster;
 use pagemill_testkit::{PgInstall, TestCluster};
+use pagemill_types::input::tree::ValueReader;
+
+use cases::{Case, NULL, SETUP};
 
 /// What became of a text: the payload (`None` for NULL), or the message.
-type Outcome = Result<Option<Vec<u8>>, String>;
+type ReadResult = Result<Option<Vec<u8>>, String>;
 
 #[test]
 fn what_a_server_takes_is_stored_the_same_and_what_it_refuses_is_refused_the_same() {
@@ -70,8 +71,14 @@ fn is_of_grammar(message: &str) -> bool {
     kinds.iter().any(|kind| message.starts_with(kind)) && message.contains(" at character ")
 }
 
-fn difference(major: u32, case: &Case, text: &str, ours: &Outcome, theirs: &Outcome) -> String {
-    let shown = |outcome: &Outcome| match outcome {
+fn difference(
+    major: u32,
+    case: &Case,
+    text: &str,
+    ours: &ReadResult,
+    theirs: &ReadResult,
+) -> String {
+    let shown = |outcome: &ReadResult| match outcome {
         Ok(Some(payload)) => payload.iter().map(|byte| format!("{byte:02x}")).collect(),
         Ok(None) => "NULL".to_owned(),
         Err(message) => format!("ERROR {message}"),
@@ -171,7 +178,12 @@ fn row(tuple: HeapTuple<'_>, layout: &TupleLayout) -> (i32, Option<Vec<u8>>) {
 }
 
 /// Reads every text of a case here.
-fn read(database: &Database, catalog: &InputCatalog, number: usize, case: &Case) -> Vec<Outcome> {
+fn read(
+    database: &Database,
+    catalog: &InputCatalog,
+    number: usize,
+    case: &Case,
+) -> Vec<ReadResult> {
     let columns = match catalog.columns(class(database, number).oid, |_| true) {
         Ok(columns) => columns,
         Err(error) => return vec![Err(error.to_string()); case.texts.len()],

@@ -1,96 +1,14 @@
-//! `clone`: a database from a template, in a stopped cluster, there wholly or not at all.
+//! Copies of what a cluster is made of: of a [`database`] within its cluster, and of a whole [`cluster`].
 //!
-//! | strategy | what is read and written | what a standby gets |
-//! | --- | --- | --- |
-//! | `wal_log` | every relation as a stream of its pages | the image of every page (15 on) |
-//! | `file_copy` | every file | one record a directory: it copies its own template |
-//! | `reflink` | nothing: files share their blocks (XFS, btrfs) | as `file_copy` |
-//!
-//! Invariants: until the commit nothing is changed that a server looks at; a copy is durable before it is committed.
+//! A database is copied by a change to the cluster, with WAL and a commit; a cluster into a directory of its own.
 
-mod copied;
-mod logged;
-mod page_guard;
-mod plan;
+pub mod cluster;
+mod comparison;
+pub mod database;
 
-use std::sync::Arc;
+use crate::error::Error;
 
-use pagemill_cluster::Database;
-use pagemill_cluster::change::{ClusterLock, DatabaseCreation, NewDatabase};
-use pagemill_format::wal::ImageCompression;
-use pagemill_io::{WriteMethod, WriteSettings};
-
-use crate::error::{Error, Result};
-use crate::progress::Progress;
-
-pub use plan::{ClonePlan, CloneStrategy, TemplateFile, UnknownStrategy};
-
-/// How a database is copied.
-#[derive(Debug, Clone)]
-pub struct CloneOptions {
-    /// A damaged page of the template ends the copy.
-    pub verify_checksums: bool,
-    /// How images in the WAL are compressed.
-    pub compression: ImageCompression,
-    /// How large files are written.
-    pub writing: WriteSettings,
-    /// Threads that copy files.
-    pub jobs: usize,
-    /// Told how many pages were copied.
-    pub progress: Progress,
-}
-
-/// What was copied.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CloneSummary {
-    /// Relations; 0 where files were copied without asking what they are.
-    pub relations: u64,
-    /// Files, a fork of several segments counted once.
-    pub files: u64,
-    /// Blocks.
-    pub blocks: u64,
-    /// Bytes of WAL.
-    pub wal_bytes: u64,
-    /// Bytes that the copy shares with its template, where the file system tells.
-    pub shared_bytes: Option<u64>,
-    /// How large files were written; `None` where there were none.
-    pub write_method: Option<WriteMethod>,
-}
-
-/// Makes a database as `template`, which was opened under `lock`, in the way that was planned.
-///
-/// # Errors
-/// When the rules, a damaged page or the system stand in the way: nothing has changed then. Only
-/// [`pagemill_cluster::Error::Unfinished`] and [`pagemill_cluster::Error::Undecided`] say otherwise.
-pub fn clone_database(
-    lock: Arc<ClusterLock>,
-    template: &Database,
-    new: NewDatabase,
-    plan: &ClonePlan,
-    options: &CloneOptions,
-) -> Result<CloneSummary> {
-    let compression = options.compression;
-    let mut creation = DatabaseCreation::begin(lock, template.clone(), new, compression)?;
-    let mut summary = match plan.strategy {
-        CloneStrategy::WalLog => {
-            copied::make_directories(&creation)?;
-            let map = copied::copy_small_files(&creation)?;
-            creation.log_made(&map)?;
-            logged::copy(&mut creation, options)?
-        }
-        CloneStrategy::FileCopy | CloneStrategy::Reflink => {
-            copied::make_directories(&creation)?;
-            let summary = copied::copy(&creation, plan, options)?;
-            creation.log_copied()?;
-            summary
-        }
-    };
-    copied::sync_directories(&creation)?;
-    summary.wal_bytes = creation.wal().position().0 - creation.wal().start_lsn().0;
-    creation.commit()?;
-    Ok(summary)
-}
-
+/// An error of a file of the cluster.
 fn cluster_error(error: pagemill_io::Error) -> Error {
     pagemill_cluster::Error::from(error).into()
 }

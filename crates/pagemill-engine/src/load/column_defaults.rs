@@ -12,10 +12,11 @@ use pagemill_cluster::stored_defaults::StoredDefault;
 use pagemill_cluster::value_inputs::InputCatalog;
 use pagemill_cluster::{Column, Database, Relation, UnknownTypes, ValueCatalog};
 use pagemill_format::node_tree::Const;
-use pagemill_format::types::input::tree::ValueReader;
-use pagemill_format::types::output::ValueWriter;
+use pagemill_types::input::tree::ValueReader;
+use pagemill_types::output::ValueWriter;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::refusal::{LeftOutCause, LoadRefusal};
 
 /// The defaults of a load.
 #[derive(Debug)]
@@ -58,8 +59,7 @@ impl ColumnDefaults {
                 Some(default) => default,
                 None if column.has_default || column.is_identity => StoredDefault::Unknown,
                 None if types_with_default.contains(&column.type_oid) => {
-                    let what = "has the default of its type, which only a server can evaluate";
-                    return Err(made.refused(column, what));
+                    return Err(made.refused(column, LeftOutCause::TypeDefault));
                 }
                 None => StoredDefault::Null,
             };
@@ -143,17 +143,13 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn refused(&self, column: &Column, what: &str) -> crate::error::Error {
-        let (name, table) = (column.display_name(), self.relation.display_name());
-        pagemill_cluster::Error::refused(format!(
-            "column {name} of {table} {what}: put it among --columns, with a value for each row in the input"
-        ))
-        .into()
+    fn refused(&self, column: &Column, cause: LeftOutCause) -> Error {
+        let (column, table) = (column.display_name(), self.relation.display_name());
+        Error::refused(LoadRefusal::LeftOut { column, table, cause })
     }
 
     /// The payload of a default that is the same for all rows; `None` for NULL.
     fn payload(&self, column: &Column, default: StoredDefault) -> Result<Option<Vec<u8>>> {
-        let unknown = "has a default, which only a server can evaluate";
         let read = match default {
             StoredDefault::Constant(payload) => {
                 let fits = usize::try_from(column.layout.len).is_ok_and(|len| len == payload.len());
@@ -164,12 +160,12 @@ impl Maker<'_> {
             }
             StoredDefault::Now => self.read(column, b"now"),
             StoredDefault::Null if column.not_null => {
-                return Err(self.refused(column, "may not be null"));
+                return Err(self.refused(column, LeftOutCause::NotNull));
             }
             StoredDefault::Null => return Ok(None),
             StoredDefault::Next(_) | StoredDefault::Unknown => None,
         };
-        read.map(Some).ok_or_else(|| self.refused(column, unknown))
+        read.map(Some).ok_or_else(|| self.refused(column, LeftOutCause::Default))
     }
 
     /// The text of a constant.

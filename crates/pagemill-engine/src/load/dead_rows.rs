@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use pagemill_cluster::all_visible::AllVisible;
-use pagemill_cluster::hot_chain::{PageSight, Sight};
+use pagemill_cluster::hot_chain::{ChainVisibility, PageVisibility};
 use pagemill_cluster::page_check::check_page;
 use pagemill_cluster::{ClassRow, ClusterLog, Database};
 use pagemill_format::page::Page;
@@ -23,7 +23,7 @@ use crate::error::Result;
 /// The dead rows of one table: 90 bytes or so for each block that has some.
 #[derive(Debug, Default)]
 pub(super) struct DeadRows {
-    blocks: HashMap<BlockNumber, PageSight>,
+    blocks: HashMap<BlockNumber, PageVisibility>,
 }
 
 impl DeadRows {
@@ -49,7 +49,7 @@ impl DeadRows {
             if !is_read {
                 continue;
             }
-            let sight = PageSight::of(Page::new(&page), block, &mut log);
+            let sight = PageVisibility::of(Page::new(&page), block, &mut log);
             if sight.has_nothing() {
                 found.blocks.insert(block, sight);
             }
@@ -60,6 +60,6 @@ impl DeadRows {
     /// True for a line pointer that leads to no row.
     pub(super) fn contains(&self, tid: Tid) -> bool {
         let sight = self.blocks.get(&tid.block);
-        sight.is_some_and(|sight| sight.at(tid.line_pointer) == Sight::Nothing)
+        sight.is_some_and(|sight| sight.at(tid.line_pointer) == ChainVisibility::Nothing)
     }
 }

@@ -13,21 +13,25 @@ use pagemill_format::{BlockBytes, BlockNumber, Fork};
 use pagemill_io::{WriteMethod, WriteSettings, check_interrupt};
 use pagemill_stream::WriteStream;
 
-use super::new_fork::{NewFork, end_of};
-use super::page_run::{Piece, Pieces};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::heap_files::new_fork::{NewFork, end_of};
+use crate::heap_files::page_run::{Piece, Pieces};
+use crate::refusal::LoadRefusal;
+
+use super::read_back::ReadBack;
 
 /// Images in one record.
 const IMAGES_PER_RECORD: usize = 32;
 
 /// How the new files of a relation are written.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Writing {
     /// Their pages are logged.
     pub(super) wal: bool,
     pub(super) settings: WriteSettings,
     /// Blocks of the pieces that runs come in.
     pub(super) piece_blocks: usize,
+    pub(super) read_back: ReadBack,
 }
 
 /// Where the pages of a fork go.
@@ -38,6 +42,7 @@ pub(super) struct ForkWriter {
     /// The new file; `None` for a fork that lives on.
     stream: Option<WriteStream>,
     is_logged: bool,
+    read_back: ReadBack,
     next: u32,
     /// Single pages that wait to be logged together.
     waiting: Vec<(BlockNumber, Box<BlockBytes>)>,
@@ -63,12 +68,33 @@ impl ForkWriter {
         let stream = new.create_for(cluster.storage(), &base, window).map_err(cluster_error)?;
         // Servers do not log free-space maps either.
         let is_logged = how.wal && fork != Fork::Fsm;
-        Ok(Self { file, fork, stream: Some(stream), is_logged, next: 0, waiting: Vec::new() })
+        Ok(Self {
+            file,
+            fork,
+            stream: Some(stream),
+            is_logged,
+            read_back: how.read_back,
+            next: 0,
+            waiting: Vec::new(),
+        })
     }
 
     /// A fork that lives on, behind its `blocks` blocks.
-    pub(super) fn behind(file: RelFileLocator, fork: Fork, blocks: u32) -> Self {
-        Self { file, fork, stream: None, is_logged: true, next: blocks, waiting: Vec::new() }
+    pub(super) fn behind(
+        file: RelFileLocator,
+        fork: Fork,
+        blocks: u32,
+        read_back: &ReadBack,
+    ) -> Self {
+        Self {
+            file,
+            fork,
+            stream: None,
+            is_logged: true,
+            read_back: read_back.clone(),
+            next: blocks,
+            waiting: Vec::new(),
+        }
     }
 
     /// The relation's files.
@@ -117,15 +143,14 @@ impl ForkWriter {
     ) -> Result<()> {
         check_interrupt(change.database().cluster().path()).map_err(cluster_error)?;
         let first = BlockNumber(self.next);
-        self.next = end_of(self.next, piece.pages).ok_or_else(|| {
-            pagemill_cluster::Error::refused(
-                "the table would have more blocks than a table can have",
-            )
-        })?;
+        let end = end_of(self.next, piece.pages);
+        self.next = end.ok_or_else(|| Error::refused(LoadRefusal::TooManyBlocks))?;
         if self.is_logged {
             // WAL before data: the page goes to the file with the LSN of the record that has its image.
             self.log(change, first, piece.filled_mut())?;
         }
+        // As it goes to the file, with its LSN.
+        self.read_back.note((self.file, self.fork), first, piece.filled_mut());
         match &mut self.stream {
             Some(stream) => {
                 stream.write_run(first, piece.buffer, piece.pages).map_err(cluster_error)?;
@@ -166,6 +191,9 @@ impl ForkWriter {
             let lsn = change.log_images(self.file, self.fork, &images)?;
             pages.iter_mut().for_each(|(_, page)| set_lsn(page, lsn));
         }
+        for (block, page) in &pages {
+            self.read_back.note((self.file, self.fork), *block, std::slice::from_ref(page));
+        }
         let Some(stream) = &mut self.stream else { return Ok(()) };
         pages
             .iter()
@@ -200,6 +228,6 @@ impl ForkWriter {
     }
 }
 
-fn cluster_error(error: pagemill_io::Error) -> crate::error::Error {
+fn cluster_error(error: pagemill_io::Error) -> Error {
     pagemill_cluster::Error::from(error).into()
 }

@@ -14,13 +14,13 @@ use pagemill_sys::AlignedBuffer;
 
 use super::dead_rows::DeadRows;
 use super::fork_writer::{ForkWriter, Writing};
-use super::heap_maps::{free_space_pages, room_category, visibility_pages};
-use super::index_keys::Places;
-use super::page_run::{PIECE_BLOCKS, Piece, Pieces};
+use super::index::TupleLocations;
 use super::plan::LoadPlan;
 use super::relation_files::{new_files, writing};
 use super::table_plan::TablePlan;
 use crate::error::Result;
+use crate::heap_files::maps::{free_space_pages, room_category, visibility_pages};
+use crate::heap_files::page_run::{PIECE_BLOCKS, Piece, Pieces};
 
 /// One relation with rows.
 #[derive(Debug)]
@@ -64,6 +64,7 @@ impl HeapTarget {
                 old_file,
                 Fork::Main,
                 old.as_ref().map_or(0, ForkFiles::blocks),
+                &plan.options.read_back,
             ),
             old,
             new_file: None,
@@ -155,7 +156,7 @@ impl HeapTarget {
         run: Vec<Piece>,
         rows: u64,
         pieces: &Pieces,
-    ) -> Result<Places> {
+    ) -> Result<TupleLocations> {
         self.rows += rows;
         let mut places = Vec::new();
         for piece in run {
@@ -170,7 +171,7 @@ impl HeapTarget {
             }
             pieces.put(piece.buffer);
         }
-        Ok(Places::Packed(places))
+        Ok(TupleLocations::Packed(places))
     }
 
     fn pack_tuple(
@@ -240,7 +241,7 @@ impl HeapTarget {
         let (blocks, tuples) = (self.main.blocks(), self.tuples());
         let seen = if plan.options.freeze { blocks } else { 0 };
         if let Some(new) = self.new_file {
-            write_free_space(change, writing, new, &self.categories)?;
+            write_free_space(change, writing.clone(), new, &self.categories)?;
             if plan.options.freeze {
                 write_visibility(change, writing, new, blocks)?;
             }

@@ -20,28 +20,16 @@
 mod column_defaults;
 mod dead_rows;
 mod fork_writer;
-pub(crate) mod heap_maps;
 mod heap_target;
-mod index_build;
-mod index_keys;
-mod index_plan;
-mod key_merge;
-mod key_parts;
-mod key_runs;
-mod key_sort;
-mod key_sources;
-mod key_text;
-pub(crate) mod new_fork;
-mod old_entries;
-pub(crate) mod page_run;
+mod index;
+mod message_text;
 mod plan;
+mod read_back;
 mod relation_files;
 mod routing;
 mod row_former;
-mod row_text;
 mod table_plan;
 mod targets;
-mod unique_keys;
 mod used_ids;
 
 use std::sync::Arc;
@@ -54,20 +42,22 @@ use pagemill_format::wal::ImageCompression;
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork};
 use pagemill_io::{Storage, WriteMethod, check_interrupt};
 
-use crate::copy_input::{
-    self, CopyFromOptions, CopyRules, CopyTarget, Input, InputSource, RejectLog, Rows,
+use crate::copy;
+use crate::copy::from::{
+    CopyFromOptions, CopyRules, CopyTarget, Input, InputSource, RejectLog, Rows,
 };
 use crate::encoding::readable_name;
 use crate::error::{Error, Result};
-
+use crate::heap_files::page_run::PIECE_BLOCKS;
 use fork_writer::ForkWriter;
-use page_run::PIECE_BLOCKS;
 use plan::LoadPlan;
 use relation_files::{new_files, writing};
 use row_former::{FormedRows, FormerState, RowFormer, Shared};
 use targets::Targets;
 
 pub use plan::LoadOptions;
+pub(crate) use plan::default_jobs;
+pub use read_back::ReadBack;
 
 /// What was loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -80,6 +70,8 @@ pub struct LoadSummary {
     pub blocks: u64,
     /// Bytes of WAL that were written.
     pub wal_bytes: u64,
+    /// Blocks of tables and indexes that were read back and compared.
+    pub verified_blocks: u64,
     /// How the table's new file was written; `None` where its pages came out of the WAL.
     pub write_method: Option<WriteMethod>,
 }
@@ -88,7 +80,8 @@ pub struct LoadSummary {
 ///
 /// # Errors
 /// When the table, the options or a row stand in the way, or the system fails: nothing has changed then. Only
-/// [`pagemill_cluster::Error::Unfinished`] and [`pagemill_cluster::Error::Undecided`] say otherwise.
+/// [`pagemill_cluster::Error::Unfinished`] and [`pagemill_cluster::Error::Undecided`] say otherwise, and, where what was
+/// written is read back, damage that says that it is not what was written.
 pub fn load(
     lock: impl Into<Arc<ClusterLock>>,
     database: &Database,
@@ -102,6 +95,13 @@ pub fn load(
     let catalog = InputCatalog::new(database)?;
     let mut plan = LoadPlan::new(database, relation, &catalog, options, change.xid())?;
     plan.expected_blocks = expected_blocks(database.cluster().storage(), &sources);
+    tracing::info!(
+        table = %plan.relation.display_name(),
+        tables = plan.tables.len(),
+        expected_blocks = plan.expected_blocks,
+        jobs = plan.reading_jobs(),
+        "load planned"
+    );
     let rules = copy_rules(copy, &plan, database)?;
     let mut targets = Targets::new(&mut change, &plan)?;
     let used_ids = targets::used_ids(database, &plan)?;
@@ -139,6 +139,14 @@ pub fn load(
     let wal = (change.wal().start_lsn(), change.wal().position());
     summary.wal_bytes = wal.1.0 - wal.0.0;
     change.commit()?;
+    summary.verified_blocks = plan.options.read_back.check(database.cluster())?;
+    tracing::info!(
+        rows = summary.rows,
+        rejected = summary.rejected,
+        blocks = summary.blocks,
+        wal_bytes = summary.wal_bytes,
+        "loaded"
+    );
     Ok(summary)
 }
 
@@ -151,7 +159,7 @@ fn take_rows(
     (rejects, summary): (&mut Option<RejectLog>, &mut LoadSummary),
 ) -> Result<()> {
     let options = &shared.plan.options;
-    copy_input::run(
+    copy::from::run(
         input,
         shared.plan.reading_jobs(),
         || FormerState::new(shared),

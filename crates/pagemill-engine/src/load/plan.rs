@@ -7,15 +7,17 @@ use std::sync::Arc;
 use pagemill_cluster::value_inputs::{InputCatalog, InputColumn};
 use pagemill_cluster::{Database, Relation, RelationKind};
 use pagemill_format::TransactionId;
-use pagemill_format::types::input::tree::InputType;
 use pagemill_io::WriteSettings;
+use pagemill_types::input::tree::InputType;
 
 use super::column_defaults::ColumnDefaults;
+use super::read_back::ReadBack;
 use super::routing::{PartitionCheck, Routing, RoutingPlanner};
 use super::table_plan::TablePlan;
 use crate::encoding::{readable_name, utf8_name};
 use crate::error::{Error, Result};
 use crate::progress::Progress;
+use crate::refusal::LoadRefusal;
 
 /// How a load goes about.
 #[derive(Debug, Clone)]
@@ -32,8 +34,32 @@ pub struct LoadOptions {
     pub jobs: usize,
     /// How new files are made longer and filled.
     pub writing: WriteSettings,
+    /// Read back what was written, after the commit.
+    pub read_back: ReadBack,
     /// Told how many pages of the table are filled.
     pub progress: Progress,
+}
+
+impl Default for LoadOptions {
+    /// All columns, behind the rows that are there, logged, by a few threads.
+    fn default() -> Self {
+        Self {
+            columns: None,
+            wal: true,
+            truncate: false,
+            freeze: false,
+            jobs: default_jobs(),
+            writing: WriteSettings::default(),
+            read_back: ReadBack::default(),
+            progress: Progress::default(),
+        }
+    }
+}
+
+/// Threads that work where nobody says how many: more than a few wait for the one that writes.
+pub(crate) fn default_jobs() -> usize {
+    const MOST: usize = 8;
+    std::thread::available_parallelism().map_or(1, usize::from).min(MOST)
 }
 
 /// A column of the table, as rows are formed for it.
@@ -144,16 +170,9 @@ fn fields_of(
             return Err(pagemill_cluster::Error::NotFound { what, near }.into());
         };
         if fields.contains(&position) {
-            let reason = format!("column \"{}\" is named twice", column.display_name());
-            return Err(pagemill_cluster::Error::refused(reason).into());
+            return Err(Error::refused(LoadRefusal::ColumnTwice(column.display_name())));
         }
         fields.push(position);
     }
     Ok(fields)
-}
-
-impl From<pagemill_format::Error> for Error {
-    fn from(error: pagemill_format::Error) -> Self {
-        Self::Cluster(pagemill_cluster::Error::refused(error.to_string()))
-    }
 }

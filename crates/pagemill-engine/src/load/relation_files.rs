@@ -13,13 +13,15 @@ use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork};
 
 use super::fork_writer::{ForkWriter, Writing};
-use super::page_run::PIECE_BLOCKS;
 use super::plan::LoadOptions;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::heap_files::page_run::PIECE_BLOCKS;
+use crate::refusal::LoadRefusal;
 
 /// How new files are written in pieces of so many blocks.
 pub(super) fn writing(is_unlogged: bool, options: &LoadOptions, piece_blocks: usize) -> Writing {
-    Writing { wal: options.wal && !is_unlogged, settings: options.writing, piece_blocks }
+    let (wal, read_back) = (options.wal && !is_unlogged, options.read_back.clone());
+    Writing { wal, settings: options.writing, piece_blocks, read_back }
 }
 
 /// A number for new files of a relation, and its init fork, where it has one.
@@ -42,14 +44,10 @@ pub(super) fn new_files(
     let file = change.new_unlogged_files(tablespace)?;
     let base = change.database().base_path(class)?;
     let Some(init) = change.database().cluster().fork(&base, Fork::Init)? else {
-        return Err(pagemill_cluster::Error::refused(format!(
-            "{} has no init fork, though {} is unlogged: rebuild it",
-            base.display(),
-            String::from_utf8_lossy(&class.name)
-        ))
-        .into());
+        let name = String::from_utf8_lossy(&class.name).into_owned();
+        return Err(Error::refused(LoadRefusal::NoInitFork { base, name }));
     };
-    let how = Writing { wal: true, settings: options.writing, piece_blocks: PIECE_BLOCKS };
+    let how = Writing { wal: true, ..writing(is_unlogged, options, PIECE_BLOCKS) };
     let mut writer = ForkWriter::new_file(change, (file, Fork::Init), 0, how)?;
     let mut page = Box::new([0; BLOCK_SIZE]);
     for block in (0..init.blocks()).map(BlockNumber) {

@@ -18,15 +18,16 @@ use pagemill_cluster::partition_bounds::{PartitionBound, RangeDatum, RangeLimit}
 use pagemill_cluster::partition_routing::{Partition, RoutingColumn};
 use pagemill_cluster::value_orders::text_collation;
 use pagemill_cluster::{ClassRow, Database, Relation, RelationKind};
-use pagemill_format::partition_hash::{ValueHash, partition_hash};
-use pagemill_format::types::order::{EnumOrder, ValueOrder};
 use pagemill_format::{Error as FormatError, Oid, PgVersion};
+use pagemill_types::builtin::oid::ANYENUM;
+use pagemill_types::order::{EnumOrder, ValueOrder};
+use pagemill_types::partition_hash::{ValueHash, partition_hash};
 
-use super::index_plan::ANY_ENUM;
-use super::row_text::value_texts;
-use crate::copy_input::Row as CopyRow;
+use super::message_text::value_texts;
+use crate::copy::from::Row as CopyRow;
 use crate::encoding::readable_name;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::refusal::{LoadRefusal, PartitionKeyCause};
 
 /// The partitioned tables of a load, the one at the top first.
 #[derive(Debug)]
@@ -112,7 +113,7 @@ impl<'a> RoutingPlanner<'a> {
                 bound => placed.push((bound, destination)),
             }
         }
-        let bounds = bounds_of(&keys, placed).map_err(|error| bad_bound(&table, &error))?;
+        let bounds = bounds_of(&keys, placed).map_err(|error| bad_bound(&table, error))?;
         self.nodes[number] = Some(RoutingNode { relation: table, keys, bounds, default });
         Ok(Destination::Node(number))
     }
@@ -134,34 +135,26 @@ impl<'a> RoutingPlanner<'a> {
 
     fn keys(&self, table: &Relation) -> Result<Vec<RoutingKey>> {
         let key = self.database.routing_key(table)?;
-        let refused = |why: String| {
-            pagemill_cluster::Error::refused(format!(
-                "{} cannot be loaded: its partition key {why}: load its partitions one by one, or use COPY",
-                table.display_name()
-            ))
+        let refused = |cause| {
+            Error::refused(LoadRefusal::PartitionKey { table: table.display_name(), cause })
         };
         let routing_key = |column: &RoutingColumn| {
             let of = table.columns.get(column.position);
-            let of =
-                of.ok_or_else(|| refused("has a column that the table does not have".into()))?;
+            let of = of.ok_or_else(|| refused(PartitionKeyCause::NotInTable))?;
             let same = |c: &&pagemill_cluster::Column| !c.dropped && c.name == of.name;
             let position = self.top.columns.iter().position(|c| same(&c));
             let types = (column.operator_class_type, of.type_oid);
             let order =
                 order_of(self.database, &column.operator_class, types, column.collation.as_ref())?;
             let hash = ValueHash::of_type(column.operator_class_type);
-            let unknown = match key.is_hash {
-                true if hash.is_none() => Some("is hashed by"),
-                false if order.is_none() => Some("is ordered by"),
-                _ => None,
-            };
-            if let Some(how) = unknown {
-                let class = &column.operator_class;
-                return Err(refused(format!("{how} {class}, which is not known here")).into());
+            let class = || column.operator_class.clone();
+            match key.is_hash {
+                true if hash.is_none() => return Err(refused(PartitionKeyCause::Hash(class()))),
+                false if order.is_none() => return Err(refused(PartitionKeyCause::Order(class()))),
+                _ => {}
             }
             Ok(RoutingKey {
-                position: position
-                    .ok_or_else(|| refused("has a column that the target does not have".into()))?,
+                position: position.ok_or_else(|| refused(PartitionKeyCause::NotInTarget))?,
                 own_position: column.position,
                 // Values that are hashed are not compared.
                 order: order.unwrap_or(ValueOrder::Text(Default::default())),
@@ -180,7 +173,7 @@ fn order_of(
     (class_type, column_type): (Oid, Oid),
     collation: Option<&Collation>,
 ) -> Result<Option<ValueOrder>> {
-    if class_type == ANY_ENUM {
+    if class_type == ANYENUM {
         let labels = database.enum_labels_in_order(column_type)?;
         return Ok(Some(ValueOrder::Enum(Arc::new(EnumOrder::new(labels)))));
     }
@@ -191,20 +184,13 @@ fn order_of(
             Some(Collation::Libc(locale)) => locale,
             Some(Collation::Bytes) | None => "C",
         };
-        pagemill_cluster::Error::refused(format!(
-            "rows are given to partitions in the order of the locale {locale}, which this system does not have \
-             ({error}): install it (locale-gen), or use COPY"
-        ))
+        Error::refused(LoadRefusal::PartitionLocale { locale: locale.to_owned(), error })
     })?;
     Ok(ValueOrder::of_type(class_type, &collation))
 }
 
-fn bad_bound(table: &Relation, error: &FormatError) -> crate::error::Error {
-    let table = table.display_name();
-    pagemill_cluster::Error::refused(format!(
-        "{table} has a partition whose bound cannot be read: {error}: use COPY"
-    ))
-    .into()
+fn bad_bound(table: &Relation, error: FormatError) -> Error {
+    Error::refused(LoadRefusal::PartitionBound { table: table.display_name(), error })
 }
 
 fn bounds_of(
@@ -433,7 +419,7 @@ impl PartitionCheck {
                     bound => placed.push((bound, to)),
                 }
             }
-            let bounds = bounds_of(&keys, placed).map_err(|error| bad_bound(&relation, &error))?;
+            let bounds = bounds_of(&keys, placed).map_err(|error| bad_bound(&relation, error))?;
             levels.push((RoutingNode { relation, keys, bounds, default }, below));
             below = class.oid;
         }

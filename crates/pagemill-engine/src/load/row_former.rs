@@ -9,24 +9,24 @@
 use pagemill_cluster::Database;
 use pagemill_cluster::change::OidCounter;
 use pagemill_cluster::value_inputs::{InputCatalog, InputNames};
-use pagemill_format::expression::Inputs;
 use pagemill_format::toast_builder::{ToastBuilder, ToastChunk, ToastSink};
 use pagemill_format::tuple::Span;
 use pagemill_format::tuple_builder::TupleForm;
 use pagemill_format::tuple_data_builder::SpannedRow;
-use pagemill_format::types::input::tree::{InputContext, ValueReader};
 use pagemill_format::{Error as FormatError, Oid, Tid};
+use pagemill_types::expression::Inputs;
+use pagemill_types::input::tree::{InputContext, ValueReader};
 
-use super::index_keys::{KeyFormer, KeyRun};
-use super::page_run::{PageFill, PageRun, Piece, Pieces};
+use super::index::{KeyFormer, KeyRun};
+use super::message_text::row_text;
 use super::plan::LoadPlan;
 use super::routing::Homeless;
-use super::row_text::row_text;
 use super::table_plan::TablePlan;
 use super::used_ids::UsedIds;
-use crate::copy_input::{CopyError, Row as CopyRow};
+use crate::copy::from::{CopyError, Row as CopyRow};
 use crate::encoding::readable_name;
 use crate::error::Result;
+use crate::heap_files::page_run::{PageFill, PageRun, Piece, Pieces};
 
 /// Memory for values that grew beyond this for one large row is given back.
 const KEPT_BYTES: usize = 1 << 20;

@@ -9,9 +9,10 @@ use pagemill_format::tuple_data_builder::{AttributeStorage, ColumnLayout};
 use pagemill_format::varlena::Compression;
 use pagemill_format::{Oid, TransactionId};
 
-use super::index_plan::IndexPlan;
+use super::index::IndexPlan;
 use super::plan::LoadOptions;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::refusal::LoadRefusal;
 use crate::table::first_loss;
 
 /// One table with files.
@@ -59,12 +60,8 @@ impl TablePlan {
         }
         let is_fresh = options.truncate || blocks == 0;
         if options.freeze && !is_fresh {
-            return Err(pagemill_cluster::Error::refused(format!(
-                "{} has {blocks} blocks, and rows can only be frozen in a table that was empty: load without \
-                 --freeze, or with --truncate",
-                relation.display_name()
-            ))
-            .into());
+            let table = relation.display_name();
+            return Err(Error::refused(LoadRefusal::FreezeBehindRows { table, blocks }));
         }
         let layouts = layouts_of(database, &relation)?;
         let version = database.cluster().version();

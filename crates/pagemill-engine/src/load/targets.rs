@@ -10,15 +10,14 @@ use pagemill_io::check_interrupt;
 use super::LoadSummary;
 use super::dead_rows::DeadRows;
 use super::heap_target::HeapTarget;
-use super::index_build::IndexTarget;
-use super::index_keys::{KeyFormer, KeyRun, Places};
-use super::old_entries::OldEntries;
-use super::page_run::{PIECE_BLOCKS, Pieces};
+use super::index::OldEntries;
+use super::index::{IndexTarget, KeyFormer, KeyRun, TupleLocations};
 use super::plan::LoadPlan;
 use super::row_former::{ChunkKey, FormedRows, FormedTable};
 use super::table_plan::TablePlan;
 use super::used_ids::UsedIds;
 use crate::error::Result;
+use crate::heap_files::page_run::{PIECE_BLOCKS, Pieces};
 
 /// Blocks of memory that the tables of a load have together, in each thread.
 const MOST_BLOCKS: usize = 512;
@@ -175,7 +174,7 @@ impl<'p> TableTarget<'p> {
     ) -> Result<()> {
         let mut add = |heap: &mut HeapTarget, run, rows| match packs {
             true => heap.pack(change, run, rows, pieces),
-            false => heap.add(change, run, rows, pieces).map(Places::From),
+            false => heap.add(change, run, rows, pieces).map(TupleLocations::From),
         };
         let places = add(&mut self.heap, formed.heap, formed.rows)?;
         for (index, run) in self.indexes.iter_mut().zip(formed.keys) {

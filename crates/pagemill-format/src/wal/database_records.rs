@@ -9,8 +9,11 @@
 //!
 //! Sources: `src/include/commands/dbcommands_xlog.h`, `src/include/utils/relmapper.h`, PostgreSQL 14 to 18.
 
-use super::{RecordBuilder, ResourceManager};
+use super::commit::read_list;
+use super::{Record, RecordBuilder, ResourceManager};
+use crate::error::Result;
 use crate::ids::{Oid, PgVersion, TransactionId};
+use crate::reader::Reader;
 
 const COPIED: u8 = 0x00;
 const MADE: u8 = 0x10;
@@ -36,6 +39,77 @@ impl CopiedDatabase {
     pub fn record(&self, xid: TransactionId) -> RecordBuilder<'static> {
         let oids = [self.database, self.tablespace, self.source_database, self.source_tablespace];
         of_databases(COPIED, xid, &oids)
+    }
+}
+
+/// What a record does to a database's directory in one tablespace or several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DatabaseChange {
+    /// A directory is copied.
+    Copied(CopiedDatabase),
+    /// A directory is made, empty; records that follow fill it.
+    Made {
+        /// The database.
+        database: Oid,
+        /// Its tablespace.
+        tablespace: Oid,
+    },
+    /// Directories are removed.
+    Dropped {
+        /// The database.
+        database: Oid,
+        /// The tablespaces that lose its directory.
+        tablespaces: Vec<Oid>,
+    },
+}
+
+impl DatabaseChange {
+    /// Reads a record of the resource manager [`ResourceManager::DATABASE`]; `None` for one that is not known.
+    ///
+    /// # Errors
+    /// Corrupt: too short.
+    pub fn parse(record: &Record<'_>, version: PgVersion) -> Result<Option<Self>> {
+        let mut r = Reader::new("database record", record.main_data);
+        let mut oid = || r.u32().map(Oid);
+        let is_14 = version == PgVersion::V14;
+        Ok(Some(match record.header.kind() {
+            COPIED => Self::Copied(CopiedDatabase {
+                database: oid()?,
+                tablespace: oid()?,
+                source_database: oid()?,
+                source_tablespace: oid()?,
+            }),
+            MADE if !is_14 => Self::Made { database: oid()?, tablespace: oid()? },
+            DROPPED_IN_14 | DROPPED if is_14 == (record.header.kind() == DROPPED_IN_14) => {
+                let database = oid()?;
+                let tablespaces = read_list(&mut r, 4, |r| Ok(Oid(r.u32()?)))?;
+                Self::Dropped { database, tablespaces }
+            }
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// A new relation map (`XLOG_RELMAP_UPDATE`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RelationMapUpdate<'a> {
+    /// The database; 0 for the map of shared catalogs.
+    pub database: Oid,
+    /// The database's tablespace.
+    pub tablespace: Oid,
+    /// The whole file.
+    pub map: &'a [u8],
+}
+
+impl<'a> RelationMapUpdate<'a> {
+    /// Reads the main data.
+    ///
+    /// # Errors
+    /// Corrupt: shorter than it says.
+    pub fn parse(main_data: &'a [u8]) -> Result<Self> {
+        let mut r = Reader::new("relation map record", main_data);
+        let (database, tablespace, len) = (Oid(r.u32()?), Oid(r.u32()?), r.u32()?);
+        Ok(Self { database, tablespace, map: r.bytes(len as usize)? })
     }
 }
 
@@ -77,17 +151,14 @@ impl RecordBuilder<'static> {
 mod tests {
     use super::*;
     use crate::ids::Lsn;
-    use crate::wal::Record;
 
-    fn told(record: &RecordBuilder<'_>, version: PgVersion) -> String {
+    fn change(record: &RecordBuilder<'_>, version: PgVersion) -> Option<DatabaseChange> {
         let bytes = record.encode(Lsn(0), version).unwrap().to_vec();
-        let record = Record::parse(&bytes, version).unwrap();
-        let kind = record.header.resource_manager.record_name(record.header.info, version);
-        format!("{} {}", kind.unwrap_or_default(), record.description(version).unwrap())
+        DatabaseChange::parse(&Record::parse(&bytes, version).unwrap(), version).unwrap()
     }
 
     #[test]
-    fn each_version_has_its_numbers_for_what_becomes_of_a_database() {
+    fn what_becomes_of_a_database_is_read_as_it_is_written_in_each_version() {
         let xid = TransactionId(800);
         let copied = CopiedDatabase {
             database: Oid(16384),
@@ -96,22 +167,17 @@ mod tests {
             source_tablespace: Oid(1664),
         };
         let spaces = [Oid(1663), Oid(17000)];
-        let dropped = |version| {
-            told(&RecordBuilder::database_dropped(Oid(16384), &spaces, xid, version), version)
-        };
-        assert_eq!(
-            told(&copied.record(xid), PgVersion::V14),
-            "CREATE copy dir 1664/1 to 1663/16384"
-        );
-        assert_eq!(
-            told(&copied.record(xid), PgVersion::V18),
-            "CREATE_FILE_COPY copy dir 1664/1 to 1663/16384"
-        );
+        for version in PgVersion::ALL {
+            let dropped = RecordBuilder::database_dropped(Oid(16384), &spaces, xid, version);
+            let tablespaces = spaces.to_vec();
+            let expected = DatabaseChange::Dropped { database: Oid(16384), tablespaces };
+            assert_eq!(change(&dropped, version), Some(expected));
+            assert_eq!(change(&copied.record(xid), version), Some(DatabaseChange::Copied(copied)));
+        }
         let made = RecordBuilder::database_made(Oid(16384), Oid(1663), xid);
-        assert_eq!(told(&made, PgVersion::V15), "CREATE_WAL_LOG create dir 1663/16384");
-        assert_eq!(dropped(PgVersion::V14), "DROP dir 1663/16384 17000/16384");
-        assert_eq!(dropped(PgVersion::V15), "DROP dir 1663/16384 17000/16384");
-        let map = RecordBuilder::relation_map(Oid(16384), Oid(1663), &[7; 512], xid);
-        assert_eq!(told(&map, PgVersion::V15), "UPDATE database 16384 tablespace 1663 size 512");
+        assert_eq!(
+            change(&made, PgVersion::V15),
+            Some(DatabaseChange::Made { database: Oid(16384), tablespace: Oid(1663) })
+        );
     }
 }

@@ -66,7 +66,11 @@ pub enum Invalidation {
 }
 
 impl Invalidation {
-    pub(super) fn read(r: &mut Reader<'_>) -> Result<Self> {
+    /// Reads the next message.
+    ///
+    /// # Errors
+    /// Corrupt: too few bytes are left.
+    pub fn read(r: &mut Reader<'_>) -> Result<Self> {
         let mut r = Reader::new("invalidation message", r.bytes(MESSAGE_BYTES)?);
         let id = r.i8()?;
         r.align(4);

@@ -13,31 +13,34 @@
 mod block_reference;
 mod commit;
 mod database_records;
-mod description;
 mod image;
 mod invalidation;
+mod multixact_records;
 mod page_header;
 mod record;
 mod record_bodies;
 mod record_builder;
+mod recovery_records;
 mod resource_manager;
 mod segment;
 
 use std::fmt;
 
+use crate::ids::{Lsn, Oid, PgVersion};
+
 pub use block_reference::{BlockImage, BlockReference};
 pub use commit::{Commit, DroppedStatistics};
-pub use database_records::CopiedDatabase;
+pub use database_records::{CopiedDatabase, DatabaseChange, RelationMapUpdate};
 pub use image::{ImageCompression, ImageCompressor, PageImage};
 pub use invalidation::Invalidation;
+pub use multixact_records::{MultiXactChange, MultiXactCreation, zeroed_commit_log_page};
 pub use page_header::{LONG_HEADER_BYTES, LongHeader, PageHeader, SHORT_HEADER_BYTES};
-pub use record::{RECORD_HEADER_BYTES, Record, RecordHeader};
+pub use record::{MAX_RECORD_BYTES, RECORD_HEADER_BYTES, Record, RecordHeader};
 pub use record_bodies::{ExclusiveLock, RunningTransactions, StorageFile, Truncation};
 pub use record_builder::{EncodedRecord, RecordBuilder};
+pub use recovery_records::RecoveryRecord;
 pub use resource_manager::ResourceManager;
 pub use segment::{MAX_SEGMENT_SIZE, MIN_SEGMENT_SIZE, SegmentName, is_segment_size};
-
-use crate::ids::{Lsn, Oid, PgVersion};
 
 /// Bytes of a WAL page (XLOG_BLCKSZ as every distribution builds it).
 pub const PAGE_BYTES: usize = 8192;
@@ -95,7 +98,11 @@ impl RelFileLocator {
         bytes
     }
 
-    pub(crate) fn read(r: &mut crate::reader::Reader<'_>) -> crate::Result<Self> {
+    /// Reads the next one.
+    ///
+    /// # Errors
+    /// Corrupt: too few bytes are left.
+    pub fn read(r: &mut crate::reader::Reader<'_>) -> crate::Result<Self> {
         Ok(Self { tablespace: Oid(r.u32()?), database: Oid(r.u32()?), number: Oid(r.u32()?) })
     }
 }

@@ -22,7 +22,7 @@ pub const RECORD_HEADER_BYTES: usize = 24;
 /// Bytes of the header that the CRC covers: all but the CRC itself.
 const CHECKED_HEADER_BYTES: usize = 20;
 /// The longest record that PostgreSQL reads.
-pub(super) const MAX_RECORD_BYTES: usize = 1020 << 20;
+pub const MAX_RECORD_BYTES: usize = 1020 << 20;
 
 pub(super) const ID_DATA_SHORT: u8 = 255;
 pub(super) const ID_DATA_LONG: u8 = 254;

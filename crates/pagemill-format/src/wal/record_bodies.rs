@@ -57,6 +57,8 @@ pub struct Truncation {
 }
 
 impl Truncation {
+    /// The main fork.
+    pub const MAIN_FORK: u32 = 1;
     /// Every fork.
     pub const ALL_FORKS: u32 = 7;
 

@@ -67,12 +67,22 @@ impl ResourceManager {
     pub const HEAP: Self = Self(10);
     /// B-tree indexes.
     pub const BTREE: Self = Self(11);
+    /// Hash indexes.
+    pub const HASH: Self = Self(12);
+    /// GIN indexes.
+    pub const GIN: Self = Self(13);
+    /// GiST indexes.
+    pub const GIST: Self = Self(14);
     /// Sequences.
     pub const SEQUENCE: Self = Self(15);
+    /// SP-GiST indexes.
+    pub const SPGIST: Self = Self(16);
     /// BRIN indexes.
     pub const BRIN: Self = Self(17);
     /// Commit timestamps.
     pub const COMMIT_TS: Self = Self(18);
+    /// Pages of extensions, changed byte by byte.
+    pub const GENERIC: Self = Self(20);
 
     /// [`XLOG`](Self::XLOG): a checkpoint with no server running after it.
     pub const XLOG_CHECKPOINT_SHUTDOWN: u8 = 0x00;
@@ -82,14 +92,34 @@ impl ResourceManager {
     pub const XLOG_NEXTOID: u8 = 0x30;
     /// [`XLOG`](Self::XLOG): the rest of the segment is not used.
     pub const XLOG_SWITCH: u8 = 0x40;
+    /// [`XLOG`](Self::XLOG): a backup ended.
+    pub const XLOG_BACKUP_END: u8 = 0x50;
+    /// [`XLOG`](Self::XLOG): settings that recovery depends on changed.
+    pub const XLOG_PARAMETER_CHANGE: u8 = 0x60;
+    /// [`XLOG`](Self::XLOG): a place was given a name.
+    pub const XLOG_RESTORE_POINT: u8 = 0x70;
+    /// [`XLOG`](Self::XLOG): `full_page_writes` changed.
+    pub const XLOG_FPW_CHANGE: u8 = 0x80;
+    /// [`XLOG`](Self::XLOG): a recovery ended, and a timeline may begin.
+    pub const XLOG_END_OF_RECOVERY: u8 = 0x90;
     /// [`XLOG`](Self::XLOG): full-page images.
     pub const XLOG_FPI: u8 = 0xB0;
+    /// [`XLOG`](Self::XLOG): a record that a crash cut short was given up.
+    pub const XLOG_OVERWRITE_CONTRECORD: u8 = 0xD0;
+    /// [`XLOG`](Self::XLOG): a checkpoint began; 17 and later.
+    pub const XLOG_CHECKPOINT_REDO: u8 = 0xE0;
     /// [`STORAGE`](Self::STORAGE): a file was made.
     pub const SMGR_CREATE: u8 = 0x10;
     /// [`STORAGE`](Self::STORAGE): a relation was cut.
     pub const SMGR_TRUNCATE: u8 = 0x20;
     /// [`TRANSACTION`](Self::TRANSACTION): a transaction committed.
     pub const XACT_COMMIT: u8 = 0x00;
+    /// [`TRANSACTION`](Self::TRANSACTION): a transaction was rolled back.
+    pub const XACT_ABORT: u8 = 0x20;
+    /// [`TRANSACTION`](Self::TRANSACTION): a prepared transaction committed.
+    pub const XACT_COMMIT_PREPARED: u8 = 0x30;
+    /// [`TRANSACTION`](Self::TRANSACTION): a prepared transaction was rolled back.
+    pub const XACT_ABORT_PREPARED: u8 = 0x40;
     /// [`STANDBY`](Self::STANDBY): access exclusive locks are held.
     pub const STANDBY_LOCK: u8 = 0x00;
     /// [`STANDBY`](Self::STANDBY): which transactions are running.

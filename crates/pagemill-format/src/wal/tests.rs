@@ -282,28 +282,6 @@ fn the_smaller_bodies_come_back() {
     assert_eq!(CHECKPOINT_BYTES, 88);
 }
 
-#[test]
-fn records_are_told_in_words() {
-    let told = |record: &RecordBuilder<'_>, version| {
-        let bytes = record.encode(Lsn(8), version).unwrap().to_vec();
-        parsed(&bytes, version).description(version).unwrap()
-    };
-    let version = PgVersion::V16;
-    let commit = Commit { dropped_files: vec![LOCATOR], ..Commit::default() };
-    let text = told(&commit.record(TransactionId(7), version), version);
-    assert_eq!(text, "2000-01-01 00:00:00.000000 UTC; rels: base/5/16384");
-    let elsewhere = RelFileLocator { tablespace: Oid(20000), ..LOCATOR };
-    let file = StorageFile { locator: elsewhere, fork: Fork::Vm };
-    let text = told(&file.record(TransactionId(7)), version);
-    assert_eq!(text, "pg_tblspc/20000/PG_16_202307071/5/16384_vm");
-    let insert = RecordBuilder::new(ResourceManager::HEAP, 0x80, TransactionId(7));
-    assert_eq!(told(&insert.main_data(vec![3, 0, 8]), version), "off: 3, flags: 0x08");
-    let short =
-        RecordBuilder::new(ResourceManager::HEAP, 0x10, TransactionId(7)).main_data(vec![3]);
-    let bytes = short.encode(Lsn(8), version).unwrap().to_vec();
-    assert!(parsed(&bytes, version).description(version).is_err());
-}
-
 proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(
@@ -318,11 +296,6 @@ proptest! {
             bytes[..4].copy_from_slice(&len.to_le_bytes());
             let header = RecordHeader::parse(&bytes).unwrap();
             let _ = Record::parse_unchecked(&bytes, header, version);
-            // As the main data of any record.
-            let record = Record {
-                header, blocks: Vec::new(), main_data: &bytes[24..], origin: None, toplevel_xid: None,
-            };
-            let _ = record.description(version);
         }
         let _ = Commit::parse(&bytes, 0x80, version);
         let _ = ExclusiveLock::parse(&bytes);

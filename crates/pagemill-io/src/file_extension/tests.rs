@@ -148,11 +148,11 @@ fn a_fork_has_no_more_blocks_than_there_are_numbers() {
 
 #[test]
 fn what_is_chosen_depends_on_the_file_system() {
-    let plain = Place::default();
+    let plain = StorageTraits::default();
     assert_eq!(choose(None, &plain).0, FileExtendMethod::PosixFallocate);
-    let compressing = Place { compresses: true, copies_on_write: true, ..plain };
+    let compressing = StorageTraits { compresses: true, copies_on_write: true, ..plain };
     assert_eq!(choose(None, &compressing).0, FileExtendMethod::WriteZeros);
-    let copying = Place { copies_on_write: true, ..plain };
+    let copying = StorageTraits { copies_on_write: true, ..plain };
     assert!(choose(None, &copying).1.contains("cannot be promised"));
     let asked = Some(FileExtendMethod::PosixFallocate);
     assert_eq!(choose(asked, &compressing), (FileExtendMethod::PosixFallocate, "asked for".into()));

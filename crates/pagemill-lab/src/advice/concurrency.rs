@@ -7,7 +7,7 @@
 //! level was seen to be better, however little.
 
 use crate::advice::ladder::{Ladder, Step};
-use crate::advice::sight::{Pair, Sight};
+use crate::advice::run_figures::{Pair, RunFigures};
 use crate::advice::version::Version;
 use crate::advice::{Evidence, Ruling};
 use crate::limits::Limit;
@@ -26,10 +26,10 @@ const LARGEST_CUT: u64 = 4;
 /// and there or in order, and slower in none of the comparisons; else the default. Deeper queues are no comparison, as more
 /// threads would have more in flight too; but where the ring is slower in spite of more, it is not advised.
 /// `sync` is never advised: it looks ahead by advice to the kernel, which no cell here does.
-pub(super) fn io_method(sight: &Sight<'_>, _version: Version) -> Ruling {
+pub(super) fn io_method(run_figures: &RunFigures<'_>, _version: Version) -> Ruling {
     let workers = pagemill_io::WORKERS as u64;
     let pair = |name, block, depth| {
-        let place = sight.group(name)?;
+        let place = run_figures.group(name)?;
         let cells = place.cell("io_uring", block, depth).zip(place.cell("worker", block, depth));
         Ok::<_, String>(cells.and_then(|(ring, worker)| place.pair(ring, worker)))
     };
@@ -64,8 +64,8 @@ pub(super) fn io_method(sight: &Sight<'_>, _version: Version) -> Ruling {
 
 /// Rule: a worker does one read at a time, so as many as random reads by workers gain from, beginning at the default; never
 /// fewer, as idle workers cost next to nothing.
-pub(super) fn io_workers(sight: &Sight<'_>, _version: Version) -> Ruling {
-    let ladder = match sight.group("device/random-read") {
+pub(super) fn io_workers(run_figures: &RunFigures<'_>, _version: Version) -> Ruling {
+    let ladder = match run_figures.group("device/random-read") {
         Ok(place) => Ladder::by_workers(place),
         Err(reason) => return Ruling::not_measured(reason),
     };
@@ -89,17 +89,17 @@ pub(super) fn io_workers(sight: &Sight<'_>, _version: Version) -> Ruling {
         .caution("it has an effect with io_method = worker only; each worker is a process")
 }
 
-pub(super) fn effective_io_concurrency(sight: &Sight<'_>, version: Version) -> Ruling {
+pub(super) fn effective_io_concurrency(run_figures: &RunFigures<'_>, version: Version) -> Ruling {
     let default = if version.major() >= 18 { 16 } else { 1 };
-    let ruling = concurrency(sight, version, default);
+    let ruling = concurrency(run_figures, version, default);
     if version.major() >= 18 || ruling.value.is_none() {
         return ruling;
     }
     ruling.caution("before PostgreSQL 18 bitmap heap scans use it, and hardly anything else")
 }
 
-pub(super) fn maintenance_io_concurrency(sight: &Sight<'_>, version: Version) -> Ruling {
-    concurrency(sight, version, if version.major() >= 18 { 16 } else { 10 })
+pub(super) fn maintenance_io_concurrency(run_figures: &RunFigures<'_>, version: Version) -> Ruling {
+    concurrency(run_figures, version, if version.major() >= 18 { 16 } else { 10 })
 }
 
 /// A ladder, the step of the default, and how far up from there it pays to go.
@@ -131,8 +131,8 @@ impl<'r> Climb<'r> {
 /// Rule: the depth up to which throughput grows, beginning at the default. Lowered only where the device is limited and no
 /// deeper level was better, not even by an interval above 1; and to a quarter at a time, as what is in flight in vain costs
 /// less than what is missing.
-fn concurrency(sight: &Sight<'_>, version: Version, default: u64) -> Ruling {
-    let random = match random_reads(sight) {
+fn concurrency(run_figures: &RunFigures<'_>, version: Version, default: u64) -> Ruling {
+    let random = match random_reads(run_figures) {
         Ok(ladder) => ladder,
         Err(reason) => return Ruling::not_measured(reason),
     };
@@ -140,7 +140,7 @@ fn concurrency(sight: &Sight<'_>, version: Version, default: u64) -> Ruling {
     let Some(random) = Climb::new(random, default) else { return too_little };
     let mut climbs = vec![random];
     if version.major() >= 18
-        && let Ok(place) = sight.group("device/sequential-read")
+        && let Ok(place) = run_figures.group("device/sequential-read")
     {
         climbs.extend(Climb::new(Ladder::by_depth(place, LARGE), default));
     }
@@ -149,7 +149,7 @@ fn concurrency(sight: &Sight<'_>, version: Version, default: u64) -> Ruling {
     if let Some(climb) = raised.max_by_key(|climb| climb.top.value) {
         return raise(climb, default).evidence(evidence);
     }
-    if let Some((value, limit)) = lower(sight, &climbs, default) {
+    if let Some((value, limit)) = lower(run_figures, &climbs, default) {
         let why = format!(
             "random reads are {limit}: more than {value} in flight gain nothing, and make every read wait for longer"
         );
@@ -175,8 +175,8 @@ fn raise(climb: &Climb<'_>, default: u64) -> Ruling {
 }
 
 /// A lower value and the limit it follows from; `None` where the default is right.
-fn lower(sight: &Sight<'_>, climbs: &[Climb<'_>], default: u64) -> Option<(u64, Limit)> {
-    let limit = sight.limit("random-read")?;
+fn lower(run_figures: &RunFigures<'_>, climbs: &[Climb<'_>], default: u64) -> Option<(u64, Limit)> {
+    let limit = run_figures.limit("random-read")?;
     let least = default / LARGEST_CUT;
     let value = climbs.first()?.ladder.from(least)?.value;
     let enough = |climb: &Climb<'_>| {
@@ -186,8 +186,8 @@ fn lower(sight: &Sight<'_>, climbs: &[Climb<'_>], default: u64) -> Option<(u64, 
     (least > 0 && value < default && climbs.iter().all(enough)).then_some((value, limit))
 }
 
-fn random_reads<'r>(sight: &Sight<'r>) -> Result<Ladder<'r>, String> {
-    Ok(Ladder::by_depth(sight.group("device/random-read")?, BLOCK))
+fn random_reads<'r>(run_figures: &RunFigures<'r>) -> Result<Ladder<'r>, String> {
+    Ok(Ladder::by_depth(run_figures.group("device/random-read")?, BLOCK))
 }
 
 fn too_little(ladder: &Ladder<'_>) -> Ruling {

@@ -4,7 +4,7 @@
 
 use crate::advice::Ruling;
 use crate::advice::reads::size;
-use crate::advice::sight::{Pair, Place, Sight, is_of, number};
+use crate::advice::run_figures::{GroupFigures, Pair, RunFigures, is_of, number};
 use crate::advice::version::Version;
 use crate::advice::wal::has_mount_option;
 use crate::results::{Cell, Group};
@@ -14,19 +14,21 @@ const BLOCKS: u64 = 64;
 
 /// Rule: `write_zeros` where it is faster by the threshold with the blocks filled afterwards, by one writer, and seen to be no
 /// slower by four; or where the file system compresses, as btrfs does not compress what was allocated.
-pub(super) fn file_extend_method(sight: &Sight<'_>, _version: Version) -> Ruling {
-    let compresses = sight.fact("file_system") == Some("btrfs")
-        && ["compress", "compress-force"].iter().any(|name| has_mount_option(sight, name));
+pub(super) fn file_extend_method(run_figures: &RunFigures<'_>, _version: Version) -> Ruling {
+    let compresses = run_figures.fact("file_system") == Some("btrfs")
+        && ["compress", "compress-force"].iter().any(|name| has_mount_option(run_figures, name));
     if compresses {
         // Documentation of file_extend_method, PostgreSQL 18.
         return Ruling::set("write_zeros", "mounted with compression, which btrfs does not apply to what posix_fallocate allocated")
             .caution("it follows from the mount options and was not measured");
     }
-    let (one, four) =
-        match (sight.group("extend/extend-and-fill"), sight.group("extend/extend-four-writers")) {
-            (Ok(one), Ok(four)) => (one, four),
-            (Err(reason), _) | (_, Err(reason)) => return Ruling::not_measured(reason),
-        };
+    let (one, four) = match (
+        run_figures.group("extend/extend-and-fill"),
+        run_figures.group("extend/extend-four-writers"),
+    ) {
+        (Ok(one), Ok(four)) => (one, four),
+        (Err(reason), _) | (_, Err(reason)) => return Ruling::not_measured(reason),
+    };
     let (Some(one), Some(four)) = (zeros_against_fallocate(&one), zeros_against_fallocate(&four))
     else {
         return Ruling::not_measured(
@@ -45,7 +47,7 @@ pub(super) fn file_extend_method(sight: &Sight<'_>, _version: Version) -> Ruling
     }
 }
 
-fn zeros_against_fallocate(place: &Place<'_>) -> Option<Pair> {
+fn zeros_against_fallocate(place: &GroupFigures<'_>) -> Option<Pair> {
     let is_wanted =
         |cell: &Cell, method: &str| is_of(cell, method) && number(cell, "blocks") == Some(BLOCKS);
     let cell = |method: &str| place.cells().find(|cell| is_wanted(cell, method));
@@ -54,8 +56,8 @@ fn zeros_against_fallocate(place: &Place<'_>) -> Option<Pair> {
 
 /// Rule: `clone`, which is `copy_file_range` on Linux, where some group of the experiment `copy` shows it faster than reads
 /// and writes by the threshold, and none shows it slower.
-pub(super) fn file_copy_method(sight: &Sight<'_>, _version: Version) -> Ruling {
-    let pairs = copies(sight);
+pub(super) fn file_copy_method(run_figures: &RunFigures<'_>, _version: Version) -> Ruling {
+    let pairs = copies(run_figures);
     if pairs.is_empty() {
         let why = "no copy by copy_file_range was measured beside one by reads and writes";
         return Ruling::not_measured(why);
@@ -80,26 +82,26 @@ pub(super) fn file_copy_method(sight: &Sight<'_>, _version: Version) -> Ruling {
 
 /// Copies by the kernel against reads and writes of 64 kB, by which servers copy (`copy_file` in
 /// src/backend/storage/file/copydir.c, 14 to 18), or else larger ones.
-fn copies(sight: &Sight<'_>) -> Vec<Pair> {
+fn copies(run_figures: &RunFigures<'_>) -> Vec<Pair> {
     let pair = |group: &Group| {
-        let place = sight.group(&format!("copy/{}", group.name)).ok()?;
+        let place = run_figures.group(&format!("copy/{}", group.name)).ok()?;
         let cell = |method: &str| place.cells().find(|cell| is_of(cell, method));
         place.pair(cell("copy_file_range")?, cell("64 kB").or_else(|| cell("read_write"))?)
     };
-    sight.groups("copy").iter().filter_map(pair).collect()
+    run_figures.groups("copy").iter().filter_map(pair).collect()
 }
 
 /// The most that servers take: 256 blocks (`WRITEBACK_MAX_PENDING_FLUSHES` in src/include/pg_config_manual.h, 14 to 18).
 const MOST_FLUSH_AFTER: u64 = 2 << 20;
 
 /// Rule: as [`flush_after`], beside writes in rising order that have time.
-pub(super) fn checkpoint_flush_after(sight: &Sight<'_>, _version: Version) -> Ruling {
-    flush_after(sight, "device/checkpoint-flush-after", 256 << 10)
+pub(super) fn checkpoint_flush_after(run_figures: &RunFigures<'_>, _version: Version) -> Ruling {
+    flush_after(run_figures, "device/checkpoint-flush-after", 256 << 10)
 }
 
 /// Rule: as [`flush_after`], beside writes in any order, as fast as they go.
-pub(super) fn backend_flush_after(sight: &Sight<'_>, _version: Version) -> Ruling {
-    let ruling = flush_after(sight, "device/backend-flush-after", 0);
+pub(super) fn backend_flush_after(run_figures: &RunFigures<'_>, _version: Version) -> Ruling {
+    let ruling = flush_after(run_figures, "device/backend-flush-after", 0);
     match ruling.value {
         Some(_) => ruling.caution(
             "it matters where sessions write dirty buffers themselves, as with small shared_buffers; a block that \
@@ -112,8 +114,8 @@ pub(super) fn backend_flush_after(sight: &Sight<'_>, _version: Version) -> Rulin
 /// Rule: the value beside which transactions wait less than beside the default by the threshold, and with which the writing
 /// itself was not seen to take longer by it; of several the nearest to the default, and one further off only where that is
 /// better by the threshold again.
-fn flush_after(sight: &Sight<'_>, group: &str, default: u64) -> Ruling {
-    let place = match sight.group(group) {
+fn flush_after(run_figures: &RunFigures<'_>, group: &str, default: u64) -> Ruling {
+    let place = match run_figures.group(group) {
         Ok(place) => place,
         Err(reason) => return Ruling::not_measured(reason),
     };

@@ -6,7 +6,7 @@
 //! Invariant: what is reached from a step is that step or a larger one.
 
 use crate::advice::Evidence;
-use crate::advice::sight::{Pair, Place, is_of, number};
+use crate::advice::run_figures::{GroupFigures, Pair, is_of, number};
 use crate::results::Cell;
 
 /// The most that `effective_io_concurrency` may be (14 to 18).
@@ -16,7 +16,7 @@ const BLOCK: u64 = 8192;
 /// Steps of one number.
 #[derive(Debug, Clone)]
 pub(super) struct Ladder<'r> {
-    place: Place<'r>,
+    place: GroupFigures<'r>,
     steps: Vec<Step<'r>>,
     /// What the steps are of, where that is worth a caution.
     pub(super) caution: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct Step<'r> {
 impl<'r> Ladder<'r> {
     /// Reads of one block size by how many of them are in flight: by the ring where there is one, else by workers, of
     /// which each has one in flight.
-    pub(super) fn by_depth(place: Place<'r>, block: u64) -> Self {
+    pub(super) fn by_depth(place: GroupFigures<'r>, block: u64) -> Self {
         let of_size = |cell: &&Cell| number(cell, "block_size") == Some(block);
         let depth = |cell: &Cell| number(cell, "depth").filter(|depth| *depth <= MOST_IN_FLIGHT);
         let step = |cell: &'r Cell| Some(Step { value: depth(cell)?, cell });
@@ -58,14 +58,14 @@ impl<'r> Ladder<'r> {
     }
 
     /// Random reads by so many workers, each with one in flight.
-    pub(super) fn by_workers(place: Place<'r>) -> Self {
+    pub(super) fn by_workers(place: GroupFigures<'r>) -> Self {
         let step = |cell: &'r Cell| Some(Step { value: number(cell, "workers")?, cell });
         let steps = place.cells().filter_map(step).collect();
         Self::of(place, steps)
     }
 
     /// Reads by one `pread` after the other, by their size in bytes, up to a limit: whole blocks of 8 kB.
-    pub(super) fn by_size(place: Place<'r>, limit: u64) -> Self {
+    pub(super) fn by_size(place: GroupFigures<'r>, limit: u64) -> Self {
         let step = |cell: &'r Cell| {
             let is_taken = |size: &u64| *size <= limit && size.is_multiple_of(BLOCK);
             let size = number(cell, "block_size").filter(is_taken)?;
@@ -77,7 +77,7 @@ impl<'r> Ladder<'r> {
     }
 
     /// Reads in order of one block size by a queue, by the kB that it has in flight.
-    pub(super) fn by_bytes_in_flight(place: Place<'r>, block: u64) -> Self {
+    pub(super) fn by_bytes_in_flight(place: GroupFigures<'r>, block: u64) -> Self {
         let step = |cell: &'r Cell| {
             let depth =
                 number(cell, "depth").filter(|_| number(cell, "block_size") == Some(block))?;
@@ -95,7 +95,7 @@ impl<'r> Ladder<'r> {
         Self::of(place, steps)
     }
 
-    fn of(place: Place<'r>, mut steps: Vec<Step<'r>>) -> Self {
+    fn of(place: GroupFigures<'r>, mut steps: Vec<Step<'r>>) -> Self {
         steps.sort_by_key(|step| step.value);
         steps.dedup_by_key(|step| step.value);
         Self { place, steps, caution: None }
@@ -161,7 +161,7 @@ impl<'r> Ladder<'r> {
     }
 
     /// Where the steps are from.
-    pub(super) fn place(&self) -> &Place<'r> {
+    pub(super) fn place(&self) -> &GroupFigures<'r> {
         &self.place
     }
 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Invariants: a setting changes only where the whole interval of a measured factor clears a threshold that the rule
-//! names (`sight::GAIN`); what was not measured stays at its default and says so; values are numbers and words of
+//! names (`run_figures::GAIN`); what was not measured stays at its default and says so; values are numbers and words of
 //! our own, never texts from the results, so that no results can put a line into a server's configuration.
 
 mod concurrency;
@@ -13,10 +13,10 @@ mod conf;
 mod files;
 mod ladder;
 mod reads;
+mod run_figures;
+mod setting_values;
 mod settings;
-mod sight;
 mod sql;
-mod takes;
 mod text;
 mod version;
 mod wal;
@@ -31,13 +31,13 @@ use crate::results::{Results, WarningKind};
 use crate::statistics::Summary;
 
 pub use conf::conf;
+pub use setting_values::SettingValues;
 pub use sql::sql;
-pub use takes::Takes;
 pub use text::text;
 pub use version::Version;
 
+use run_figures::RunFigures;
 use settings::{Known, Presence, SETTINGS};
-use sight::Sight;
 
 /// What a run says about the settings of one version.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -66,7 +66,7 @@ pub struct Setting {
     /// What it is without being set; for the device, what it is now.
     pub default: String,
     /// The values that the version takes; `None` for the device.
-    pub takes: Option<Takes>,
+    pub takes: Option<SettingValues>,
     /// What to do.
     pub decision: Decision,
     /// The value to set; `None` to leave the default.
@@ -193,14 +193,17 @@ impl Ruling {
 
 /// What these results say about the settings of that version.
 pub fn advise(results: &Results, version: Version) -> Advice {
-    let sight = Sight::new(results);
+    let run_figures = RunFigures::new(results);
     Advice {
         pg_version: version,
         pagemill: report::printable(&results.pagemill),
         measured: report::printable(&results.started),
         quick: results.quick,
         cautions: cautions(results),
-        settings: SETTINGS.iter().filter_map(|known| setting(known, &sight, version)).collect(),
+        settings: SETTINGS
+            .iter()
+            .filter_map(|known| setting(known, &run_figures, version))
+            .collect(),
     }
 }
 
@@ -212,13 +215,13 @@ pub fn json(advice: &Advice) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(advice)? + "\n")
 }
 
-fn setting(known: &Known, sight: &Sight<'_>, version: Version) -> Option<Setting> {
+fn setting(known: &Known, run_figures: &RunFigures<'_>, version: Version) -> Option<Setting> {
     let presence = known.presence(version);
     if presence == Presence::Absent {
         return None;
     }
-    let mut ruling = (known.rule)(sight, version);
-    let default = known.default(version, sight);
+    let mut ruling = (known.rule)(run_figures, version);
+    let default = known.default(version, run_figures);
     let value = ruling.value.take().filter(|value| *value != default);
     let decision = match (&value, ruling.measured) {
         (Some(_), _) => Decision::Change,
@@ -229,7 +232,7 @@ fn setting(known: &Known, sight: &Sight<'_>, version: Version) -> Option<Setting
         Presence::Since(minor) => Some(format!("PostgreSQL {}.{minor} or later", version.major())),
         _ => None,
     };
-    let doubts = sight.doubts(&ruling.evidence);
+    let doubts = run_figures.doubts(&ruling.evidence);
     Some(Setting {
         name: known.name,
         scope: known.scope,

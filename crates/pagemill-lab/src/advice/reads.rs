@@ -3,7 +3,7 @@
 //! Invariant: sizes are sizes that were measured, within what the version takes.
 
 use crate::advice::ladder::{Ladder, Step};
-use crate::advice::sight::{Pair, Place, Sight};
+use crate::advice::run_figures::{GroupFigures, Pair, RunFigures};
 use crate::advice::version::Version;
 use crate::advice::{Evidence, Measure, Ruling};
 use crate::results::Cell;
@@ -18,8 +18,8 @@ const MOST_READ_AHEAD_KB: u64 = 4096;
 /// Rule: the size up to which reads in order, one after the other and past the page cache, grow, beginning at the default;
 /// only when faster than that by the threshold, and not where reads through the page cache, as servers read, have
 /// both sizes and show no such gain, or were not measured and the kernel reads ahead as much. Smaller than the default is never advised: it was never seen to help.
-pub(super) fn io_combine_limit(sight: &Sight<'_>, version: Version) -> Ruling {
-    let place = match sight.group("device/sequential-read") {
+pub(super) fn io_combine_limit(run_figures: &RunFigures<'_>, version: Version) -> Ruling {
+    let place = match run_figures.group("device/sequential-read") {
         Ok(place) => place,
         Err(reason) => return Ruling::not_measured(reason),
     };
@@ -41,16 +41,16 @@ pub(super) fn io_combine_limit(sight: &Sight<'_>, version: Version) -> Ruling {
         let evidence = largest.and_then(|largest| ladder.evidence(&largest, &usual));
         return Ruling::keep("larger reads than 128 kB do not gain clearly").evidence(evidence);
     };
-    larger(sight, stop.value, pair)
+    larger(run_figures, stop.value, pair)
 }
 
 /// What follows from a gain past the page cache, by reads of that size.
-fn larger(sight: &Sight<'_>, bytes: u64, gain: Pair) -> Ruling {
-    let cached = through_the_cache(sight, bytes);
+fn larger(run_figures: &RunFigures<'_>, bytes: u64, gain: Pair) -> Ruling {
+    let cached = through_the_cache(run_figures, bytes);
     let evidence: Vec<Evidence> =
         [Some(gain), cached.clone()].into_iter().flatten().map(|pair| pair.evidence).collect();
     let why = format!("reads in order grow up to {} kB", bytes / KB);
-    let ahead = read_ahead_now(sight).unwrap_or_default();
+    let ahead = read_ahead_now(run_figures).unwrap_or_default();
     let ruling = match cached {
         Some(cached) if cached.is_faster() => Ruling::set(size(bytes), why),
         Some(_) => Ruling::keep(
@@ -66,8 +66,8 @@ fn larger(sight: &Sight<'_>, bytes: u64, gain: Pair) -> Ruling {
 }
 
 /// Reads of that size, or the next larger one that was measured, against those of 128 kB, with the kernel's readahead.
-fn through_the_cache(sight: &Sight<'_>, bytes: u64) -> Option<Pair> {
-    let place = sight.group("device/sequential-read-cold").ok()?;
+fn through_the_cache(run_figures: &RunFigures<'_>, bytes: u64) -> Option<Pair> {
+    let place = run_figures.group("device/sequential-read-cold").ok()?;
     let ladder = Ladder::by_size(place, u64::MAX);
     let (large, usual) = (ladder.from(bytes)?, ladder.up_to(USUAL)?);
     let fit = large.value >= bytes && usual.value == USUAL;
@@ -75,8 +75,8 @@ fn through_the_cache(sight: &Sight<'_>, bytes: u64) -> Option<Pair> {
 }
 
 /// Rule: as large as `io_combine_limit`, which it limits in silence.
-pub(super) fn io_max_combine_limit(sight: &Sight<'_>, version: Version) -> Ruling {
-    let ruling = io_combine_limit(sight, version);
+pub(super) fn io_max_combine_limit(run_figures: &RunFigures<'_>, version: Version) -> Ruling {
+    let ruling = io_combine_limit(run_figures, version);
     match ruling.value {
         Some(_) => Ruling { why: "it limits io_combine_limit in silence".into(), ..ruling },
         None => ruling,
@@ -105,12 +105,15 @@ const COSTS: [f64; 2] = [1.1, 2.0];
 const DEFAULT_COST: f64 = 4.0;
 
 /// Rule: how many times as long a random read of 8 kB takes, one at a time and past the page cache, as 8 kB of a scan with
-/// the kernel's readahead; a tenth of that, as nine reads of ten are found cached; rounded up to 1.1 or 2, with the whole
-/// interval. What is above that is left at the default, and more to those who know that little is cached.
-pub(super) fn random_page_cost(sight: &Sight<'_>, _version: Version) -> Ruling {
-    let random =
-        sight.group("device/random-read").map(|place| figure_of(&place, BLOCK, Measure::PerSecond));
-    let sequential = sight
+/// the kernel's readahead; a tenth of that, as nine reads of ten are found cached; rounded up to 1.1 or 2. The whole interval
+/// has to lie nearer to that than to the next value, the default at last; wanting it below the value itself told one disk
+/// something else from day to day, whose median was the same within a third. What is above is left at the default, and
+/// more to those who know that little is cached.
+pub(super) fn random_page_cost(run_figures: &RunFigures<'_>, _version: Version) -> Ruling {
+    let random = run_figures
+        .group("device/random-read")
+        .map(|place| figure_of(&place, BLOCK, Measure::PerSecond));
+    let sequential = run_figures
         .group("device/sequential-read-cold")
         .map(|place| figure_of(&place, USUAL, Measure::BytesPerSecond));
     let (random, sequential) = match (random, sequential) {
@@ -125,7 +128,7 @@ pub(super) fn random_page_cost(sight: &Sight<'_>, _version: Version) -> Ruling {
     let block = BLOCK as f64;
     let ratio = sequential.figure.median / block / random.figure.median;
     let high = sequential.figure.high / block / random.figure.low;
-    let advised = COSTS.into_iter().find(|cost| high * READ_SHARE <= *cost);
+    let advised = nearest_cost(ratio * READ_SHARE, high * READ_SHARE);
     let evidence = [random, sequential];
     let ratio = format!(
         "a random read takes {ratio:.1} times as long as 8 kB of a scan; the default is made for 40 times"
@@ -144,30 +147,38 @@ pub(super) fn random_page_cost(sight: &Sight<'_>, _version: Version) -> Ruling {
         .caution("it is what the planner believes, and no speed: compare plans before and after, with EXPLAIN")
 }
 
-fn figure_of(place: &Place<'_>, block: u64, measure: Measure) -> Option<Evidence> {
+/// The cost for random reads that cost this much, in the median and at the end of the interval.
+fn nearest_cost(median: f64, high: f64) -> Option<f64> {
+    let next = COSTS.into_iter().skip(1).chain([DEFAULT_COST]);
+    let mut costs = COSTS.into_iter().zip(next);
+    let found = costs.find(|(cost, next)| median <= *cost && high * high <= cost * next);
+    found.map(|(cost, _)| cost)
+}
+
+fn figure_of(place: &GroupFigures<'_>, block: u64, measure: Measure) -> Option<Evidence> {
     let cell = place.cell("pread", block, 1)?;
     place.figure(cell).filter(|found| found.measure == measure)
 }
 
 /// Rule: the measure that all other costs are told in, so it stays.
-pub(super) fn seq_page_cost(_: &Sight<'_>, _version: Version) -> Ruling {
+pub(super) fn seq_page_cost(_: &RunFigures<'_>, _version: Version) -> Ruling {
     Ruling::keep("the unit of all other costs: random_page_cost is set against it")
 }
 
 /// The device's readahead in kB, as the run found it.
-pub(super) fn read_ahead_now(sight: &Sight<'_>) -> Option<u64> {
-    sight.fact("read_ahead_kb")?.parse().ok()
+pub(super) fn read_ahead_now(run_figures: &RunFigures<'_>) -> Option<u64> {
+    run_figures.fact("read_ahead_kb")?.parse().ok()
 }
 
 /// Rule: where reads in order by `pread`, for which the kernel looks ahead, are slower by the threshold than those of a
 /// queue that keeps several in flight: as many kB as that queue has in flight, if that is more than now. Of several queues it
 /// is the one with the fewest in flight, and one with more only where that is faster by the threshold again.
-pub(super) fn read_ahead_kb(sight: &Sight<'_>, _version: Version) -> Ruling {
-    let place = match sight.group("device/sequential-read-cold") {
+pub(super) fn read_ahead_kb(run_figures: &RunFigures<'_>, _version: Version) -> Ruling {
+    let place = match run_figures.group("device/sequential-read-cold") {
         Ok(place) => place,
         Err(reason) => return Ruling::not_measured(reason),
     };
-    let Some(now) = read_ahead_now(sight) else {
+    let Some(now) = read_ahead_now(run_figures) else {
         return Ruling::not_measured("the device does not tell its readahead");
     };
     let plain = place.cell("pread", USUAL, 1);
@@ -204,6 +215,27 @@ pub(super) fn read_ahead_kb(sight: &Sight<'_>, _version: Version) -> Ruling {
 }
 
 /// What a step is worth against reads by plain calls.
-fn gain<'r>(place: &Place<'r>, step: Step<'r>, plain: Option<&Cell>) -> Option<(Step<'r>, Pair)> {
+fn gain<'r>(
+    place: &GroupFigures<'r>,
+    step: Step<'r>,
+    plain: Option<&Cell>,
+) -> Option<(Step<'r>, Pair)> {
     place.pair(step.cell, plain?).map(|pair| (step, pair))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five runs on one disk measured 1.1 to 1.9 with an end of the interval around 2, and one of them kept the default.
+    #[test]
+    fn the_end_of_the_interval_may_pass_the_value_but_not_the_middle_to_the_next() {
+        for (median, high) in [(1.2, 1.6), (1.63, 1.99), (1.7, 2.4), (1.9, 2.8)] {
+            assert_eq!(nearest_cost(median, high), Some(2.0), "{median} {high}");
+        }
+        assert_eq!(nearest_cost(1.0, 1.4), Some(1.1));
+        for (median, high) in [(1.9, 2.9), (2.1, 2.2), (20.0, 21.0)] {
+            assert_eq!(nearest_cost(median, high), None, "{median} {high}");
+        }
+    }
 }

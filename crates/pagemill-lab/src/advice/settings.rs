@@ -5,8 +5,8 @@
 //! every server that is installed. Of PostgreSQL's contexts, `postmaster` needs a restart; for `sighup`, `superuser` and
 //! `user` a reload is enough. Invariant: `rule` says nothing of versions that do not have the setting.
 
-use crate::advice::sight::Sight;
-use crate::advice::takes::Takes::{self, Blocks, Bool, Integer, Real, Words};
+use crate::advice::run_figures::RunFigures;
+use crate::advice::setting_values::SettingValues::{self, Blocks, Bool, Integer, Real, Words};
 use crate::advice::version::Version;
 use crate::advice::{Ruling, Scope, TakesEffect, concurrency, files, reads, wal};
 
@@ -22,8 +22,8 @@ pub(super) struct Known {
     /// Defaults on Linux with 8 kB blocks, as `SHOW` prints them: from which major version on, and what.
     defaults: &'static [(u32, &'static str)],
     /// The values it takes: from which major version on, and what.
-    takes: &'static [(u32, Takes)],
-    pub(super) rule: fn(&Sight<'_>, Version) -> Ruling,
+    takes: &'static [(u32, SettingValues)],
+    pub(super) rule: fn(&RunFigures<'_>, Version) -> Ruling,
 }
 
 /// Whether a version has a setting.
@@ -38,8 +38,8 @@ pub(super) enum Presence {
 impl Known {
     const fn server(
         name: &'static str,
-        takes: &'static [(u32, Takes)],
-        rule: fn(&Sight<'_>, Version) -> Ruling,
+        takes: &'static [(u32, SettingValues)],
+        rule: fn(&RunFigures<'_>, Version) -> Ruling,
     ) -> Self {
         Self {
             name,
@@ -80,16 +80,16 @@ impl Known {
     }
 
     /// Its default in that version; of the device, what the run found.
-    pub(super) fn default(&self, version: Version, sight: &Sight<'_>) -> String {
+    pub(super) fn default(&self, version: Version, run_figures: &RunFigures<'_>) -> String {
         if self.scope == Scope::Device {
-            return reads::read_ahead_now(sight)
+            return reads::read_ahead_now(run_figures)
                 .map_or("unknown".into(), |found| found.to_string());
         }
         of_version(self.defaults, version).map_or_else(String::new, |default| (*default).to_owned())
     }
 
     /// The values it takes in that version.
-    pub(super) fn takes(&self, version: Version) -> Option<Takes> {
+    pub(super) fn takes(&self, version: Version) -> Option<SettingValues> {
         of_version(self.takes, version).copied()
     }
 }
@@ -101,9 +101,9 @@ fn of_version<T>(known: &[(u32, T)], version: Version) -> Option<&T> {
 }
 
 /// Numbers of reads in flight (`MAX_IO_CONCURRENCY`, src/include/storage/bufmgr.h).
-const CONCURRENCY: &[(u32, Takes)] = &[(14, Integer(0, 1000))];
+const CONCURRENCY: &[(u32, SettingValues)] = &[(14, Integer(0, 1000))];
 /// Bytes to be sent to the device (`WRITEBACK_MAX_PENDING_FLUSHES`, src/include/pg_config_manual.h).
-const FLUSH: &[(u32, Takes)] = &[(14, Blocks(0, 256))];
+const FLUSH: &[(u32, SettingValues)] = &[(14, Blocks(0, 256))];
 const METHODS: &[&str] = &["sync", "worker", "io_uring"];
 const SYNCS: &[&str] = &["fsync", "fdatasync", "open_sync", "open_datasync"];
 
@@ -210,7 +210,7 @@ mod tests {
         for known in SETTINGS.iter().filter(|known| known.scope == Scope::Server) {
             for major in known.since..=Version::NEWEST {
                 let version = major.to_string().parse().unwrap();
-                let default = known.default(version, &Sight::new(&results));
+                let default = known.default(version, &RunFigures::new(&results));
                 let takes = known.takes(version).unwrap();
                 assert!(takes.accepts(&default), "{} = {default:?}: {takes:?}", known.name);
             }

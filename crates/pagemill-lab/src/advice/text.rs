@@ -11,7 +11,7 @@ const HEADER: [(&str, Align); 4] = [
     ("Setting", Align::Left),
     ("Default", Align::Left),
     ("Advice", Align::Left),
-    ("Takes effect", Align::Left),
+    ("SettingValues effect", Align::Left),
 ];
 
 /// The advice as a person reads it.

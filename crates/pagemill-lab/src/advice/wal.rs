@@ -2,7 +2,7 @@
 //!
 //! Invariant: nothing that makes less durable is ever advised; where space cannot be reserved by writing zeros, that is said.
 
-use crate::advice::sight::{Pair, Sight};
+use crate::advice::run_figures::{Pair, RunFigures};
 use crate::advice::version::Version;
 use crate::advice::{Evidence, Ruling};
 
@@ -10,14 +10,15 @@ use crate::advice::{Evidence, Ruling};
 const COPY_ON_WRITE: [&str; 3] = ["btrfs", "zfs", "bcachefs"];
 
 /// True when overwriting takes new space.
-pub(super) fn is_copy_on_write(sight: &Sight<'_>) -> bool {
-    let on_such = sight.fact("file_system").is_some_and(|found| COPY_ON_WRITE.contains(&found));
-    on_such && !has_mount_option(sight, "nodatacow")
+pub(super) fn is_copy_on_write(run_figures: &RunFigures<'_>) -> bool {
+    let on_such =
+        run_figures.fact("file_system").is_some_and(|found| COPY_ON_WRITE.contains(&found));
+    on_such && !has_mount_option(run_figures, "nodatacow")
 }
 
 /// True for an option of the mount, with or without a value.
-pub(super) fn has_mount_option(sight: &Sight<'_>, name: &str) -> bool {
-    let options = sight.fact("mount_options").unwrap_or_default();
+pub(super) fn has_mount_option(run_figures: &RunFigures<'_>, name: &str) -> bool {
+    let options = run_figures.fact("mount_options").unwrap_or_default();
     options.split(',').any(|option| option.split('=').next() == Some(name))
 }
 
@@ -34,10 +35,11 @@ const DURABLE: [(&str, &str); 3] = [
 /// may have either; the one with the best lower bound where there are several. Only writes through the page cache count:
 /// servers open WAL past it with `wal_level = minimal` or `debug_io_direct = wal` only (`get_sync_bit` in
 /// src/backend/access/transam/xlog.c, 14 to 18).
-pub(super) fn wal_sync_method(sight: &Sight<'_>, _version: Version) -> Ruling {
+pub(super) fn wal_sync_method(run_figures: &RunFigures<'_>, _version: Version) -> Ruling {
     let mut candidates = Vec::new();
     let mut measured = Vec::new();
-    let groups = ["device/sync-one-write", "device/sync-two-writes"].map(|name| sight.group(name));
+    let groups =
+        ["device/sync-one-write", "device/sync-two-writes"].map(|name| run_figures.group(name));
     let [one, two] = match groups {
         [Ok(one), Ok(two)] => [one, two],
         [Err(reason), _] | [_, Err(reason)] => return Ruling::not_measured(reason),
@@ -66,12 +68,14 @@ pub(super) fn wal_sync_method(sight: &Sight<'_>, _version: Version) -> Ruling {
 
 /// Rule: `off` on a file system that copies on write, where making a segment by its last byte is faster by the threshold and
 /// first writes into it were seen to be no slower. Elsewhere zeros reserve the space, and stay.
-pub(super) fn wal_init_zero(sight: &Sight<'_>, _version: Version) -> Ruling {
-    let (made, written) =
-        match (sight.group("extend/wal-segment"), sight.group("extend/wal-first-writes")) {
-            (Ok(made), Ok(written)) => (made, written),
-            (Err(reason), _) | (_, Err(reason)) => return Ruling::not_measured(reason),
-        };
+pub(super) fn wal_init_zero(run_figures: &RunFigures<'_>, _version: Version) -> Ruling {
+    let (made, written) = match (
+        run_figures.group("extend/wal-segment"),
+        run_figures.group("extend/wal-first-writes"),
+    ) {
+        (Ok(made), Ok(written)) => (made, written),
+        (Err(reason), _) | (_, Err(reason)) => return Ruling::not_measured(reason),
+    };
     let made = made.pair_named("last byte", "write_zeros 8 kB");
     let written = written.pair_named("over a hole", "over zeros");
     let (Some(made), Some(written)) = (made, written) else {
@@ -81,7 +85,7 @@ pub(super) fn wal_init_zero(sight: &Sight<'_>, _version: Version) -> Ruling {
     };
     let pays = made.is_faster() && written.is_no_slower();
     let evidence = [made.evidence, written.evidence];
-    if !is_copy_on_write(sight) {
+    if !is_copy_on_write(run_figures) {
         let why =
             "zeros reserve a segment's space here: without them a commit can find the device full";
         return Ruling::keep(why).evidence(evidence);
@@ -96,8 +100,8 @@ pub(super) fn wal_init_zero(sight: &Sight<'_>, _version: Version) -> Ruling {
 
 /// Rule: `off` on a file system that copies on write, where first writes into a new segment are faster by the threshold than
 /// into an old one under a new name. Elsewhere recycling saves the making of segments, and stays.
-pub(super) fn wal_recycle(sight: &Sight<'_>, _version: Version) -> Ruling {
-    let place = match sight.group("extend/wal-first-writes") {
+pub(super) fn wal_recycle(run_figures: &RunFigures<'_>, _version: Version) -> Ruling {
+    let place = match run_figures.group("extend/wal-first-writes") {
         Ok(place) => place,
         Err(reason) => return Ruling::not_measured(reason),
     };
@@ -107,7 +111,7 @@ pub(super) fn wal_recycle(sight: &Sight<'_>, _version: Version) -> Ruling {
         );
     };
     let (is_faster, evidence): (bool, [Evidence; 1]) = (Pair::is_faster(&pair), [pair.evidence]);
-    if !is_copy_on_write(sight) {
+    if !is_copy_on_write(run_figures) {
         let why = "a recycled segment has its space and need not be made anew";
         return Ruling::keep(why).evidence(evidence);
     }

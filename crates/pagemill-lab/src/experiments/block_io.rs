@@ -1,4 +1,4 @@
-//! Blocks of one size, read or written by one method, in order or here and there, for a time: what every figure of a
+//! Blocks of one size, read or written by one method, in order or in random order, for a time: what every figure of a
 //! device is made of.
 //!
 //! ```text
@@ -135,7 +135,7 @@ impl BlockIo {
             let file = self.open(files, path).map_err(Error::file(path))?;
             let len = file.len().map_err(Error::file(path))?;
             let blocks = u32::try_from(len / self.block as u64).unwrap_or(u32::MAX);
-            let places = Places::new(self.order, blocks, self.seed, turn);
+            let places = BlockNumbers::new(self.order, blocks, self.seed, turn);
             let (begin, earlier) = (files.now(), (done, elapsed));
             let mut stretch = Stretch {
                 io: self,
@@ -184,7 +184,7 @@ impl BlockIo {
 }
 
 /// The numbers of the blocks to come.
-struct Places {
+struct BlockNumbers {
     order: Order,
     blocks: u32,
     next: u32,
@@ -193,7 +193,7 @@ struct Places {
     shuffled: Vec<u32>,
 }
 
-impl Places {
+impl BlockNumbers {
     fn new(order: Order, blocks: u32, seed: u64, turn: u64) -> Self {
         let shuffled = match order {
             Order::Random => Random::new(seed).permutation(blocks),
@@ -207,7 +207,7 @@ impl Places {
     }
 }
 
-impl Iterator for Places {
+impl Iterator for BlockNumbers {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
@@ -236,7 +236,7 @@ struct Stretch<'a> {
     files: &'a dyn FileSystem,
     file: Arc<dyn File>,
     len: u64,
-    places: Places,
+    places: BlockNumbers,
     cancel: &'a Cancel,
     begin: Duration,
     /// Blocks done and time spent before, where the file comes again.
@@ -344,7 +344,7 @@ impl Stretch<'_> {
 
     /// By so many threads, each with one block after the other; this one looks after the time.
     fn by_threads(&mut self) -> Result<Calls> {
-        let no_places = Places::new(Order::Once, 0, 0, 0);
+        let no_places = BlockNumbers::new(Order::Once, 0, 0, 0);
         let places = Mutex::new(std::mem::replace(&mut self.places, no_places));
         let (over, done) = (AtomicBool::new(false), AtomicU64::new(0));
         let (io, file) = (self.io, self.file.clone());
@@ -449,6 +449,7 @@ impl Stretch<'_> {
             (QueueKind::IoUring, _) => "ring requests",
             (QueueKind::Worker, Method::Read(_) | Method::ReadByThreads) => "pread",
             (QueueKind::Worker, Method::Write(_)) => "pwrite",
+            (QueueKind::Own, _) => "requests",
         };
         Ok(vec![(moved, self.done), ("io_uring_enter", queue.ring_calls())])
     }
@@ -541,7 +542,8 @@ mod tests {
     #[test]
     fn no_turn_begins_where_the_one_before_did_and_none_leaves_a_block_out() {
         for order in [Order::Around, Order::Once, Order::Random] {
-            let turn = |turn| Places::new(order, 100, 7, turn).take(100).collect::<Vec<u64>>();
+            let turn =
+                |turn| BlockNumbers::new(order, 100, 7, turn).take(100).collect::<Vec<u64>>();
             let (one, next) = (turn(1), turn(2));
             assert_ne!(one[..10], next[..10], "{order:?}");
             for mut places in [one, next] {
@@ -549,7 +551,7 @@ mod tests {
                 assert_eq!(places, (0..100).collect::<Vec<u64>>(), "{order:?}");
             }
         }
-        assert_eq!(Places::new(Order::Once, 100, 7, 1).count(), 100);
-        assert_eq!(Places::new(Order::Around, 0, 7, 1).count(), 0);
+        assert_eq!(BlockNumbers::new(Order::Once, 100, 7, 1).count(), 100);
+        assert_eq!(BlockNumbers::new(Order::Around, 0, 7, 1).count(), 0);
     }
 }

@@ -8,7 +8,7 @@
 use pagemill_io::CopyMethod;
 
 use crate::error::Result;
-use crate::experiments::file_copies::{FileCopies, Way};
+use crate::experiments::file_copies::{CopyVariant, FileCopies};
 use crate::experiments::page_log::Records;
 use crate::experiments::{Plan, Scale, Session, file_tree};
 use crate::results::CacheState;
@@ -62,20 +62,25 @@ fn run(session: &mut Session<'_>) -> Result<()> {
 }
 
 /// A contestant: the way, and its WAL.
-type Row = (Way, Option<Records>);
+type Row = (CopyVariant, Option<Records>);
 
 fn plain() -> Vec<Row> {
-    let ways = [Way::Blocks(1), Way::Blocks(8), Way::ReadStream, Way::BothStreams];
-    let whole = CopyMethod::ALL.map(Way::Whole);
+    let ways = [
+        CopyVariant::Blocks(1),
+        CopyVariant::Blocks(8),
+        CopyVariant::ReadStream,
+        CopyVariant::BothStreams,
+    ];
+    let whole = CopyMethod::ALL.map(CopyVariant::Whole);
     ways.into_iter().chain(whole).map(|way| (way, None)).collect()
 }
 
 fn logged() -> Vec<Row> {
     let rows = [
-        (Way::Blocks(1), Records::Single),
-        (Way::ReadStream, Records::Single),
-        (Way::ReadStream, Records::Batches),
-        (Way::BothStreams, Records::Batches),
+        (CopyVariant::Blocks(1), Records::Single),
+        (CopyVariant::ReadStream, Records::Single),
+        (CopyVariant::ReadStream, Records::Batches),
+        (CopyVariant::BothStreams, Records::Batches),
     ];
     rows.into_iter().map(|(way, records)| (way, Some(records))).collect()
 }

@@ -1,6 +1,6 @@
 //! `device`: what the storage gives at all: the limit that everything else is held against.
 //!
-//! One file, written in full, is read and overwritten: in order and here and there, in blocks of 8 kB to 1 MiB, by each
+//! One file, written in full, is read and overwritten: in order and in random order, in blocks of 8 kB to 1 MiB, by each
 //! method, with 1 to 64 requests in flight, past the page cache and through it; then each way to make a write last, and how
 //! long transactions wait beside somebody who writes much.
 //! Turns last a time, not a number of blocks, so that a slow device takes no longer; and half a second at least, as limits
@@ -16,7 +16,7 @@ use pagemill_io::{Caching, IoMethod, WriteMethod};
 use crate::contestant::Contestant;
 use crate::error::Result;
 use crate::experiments::block_io::{BlockIo, Method, Order};
-use crate::experiments::write_back::{self, Ground, Writer};
+use crate::experiments::write_back::{self, PreparedFiles, Writer};
 use crate::experiments::{Plan, Scale, Session, sync_methods, test_file};
 use crate::results::{CacheState, Figure};
 use crate::runner::{GroupPlan, LEAST_ROUNDS};
@@ -24,7 +24,7 @@ use crate::runner::{GroupPlan, LEAST_ROUNDS};
 /// The experiment.
 pub const PLAN: Plan = Plan {
     name: "device",
-    title: "What the device gives: reads and writes in order and here and there, and ways to sync",
+    title: "What the device gives: reads and writes in order and in random order, and ways to sync",
     question: "How many blocks a second, and how many bytes, does this storage read and write at best, and by \
                which method, at which block size and depth? Which way makes a write last soonest? How long do \
                transactions wait for somebody who writes much, and does it help to send that early?",
@@ -96,7 +96,7 @@ fn read_groups(quick: bool) -> Vec<Group> {
     };
     let random = one.into_iter().chain(deep(ReadByThreads, BLOCK, workers));
     let random = random.chain(deep(Read(IoUring), BLOCK, depths)).collect();
-    let title = "8 kB blocks read here and there, past the page cache";
+    let title = "8 kB blocks read in random order, past the page cache";
     let mut groups = vec![(Kind::direct("random-read", title, Order::Random), random, 16)];
 
     let depths: &[u32] = if quick { &[4] } else { &[2, 4, 16] };
@@ -119,7 +119,7 @@ fn read_groups(quick: bool) -> Vec<Group> {
     groups.push((Kind::cold("sequential-read-cold", title, Order::Once), cold, 11));
     if !quick {
         let rows = calls(BLOCK).chain(queues(BLOCK)).collect();
-        let title = "8 kB blocks read here and there, through the page cache";
+        let title = "8 kB blocks read in random order, through the page cache";
         groups.push((Kind::cold("random-read-cold", title, Order::Random), rows, 7));
     }
     groups
@@ -130,7 +130,7 @@ fn write_groups(quick: bool) -> Vec<Group> {
     let random = [(Write(Pwrite), BLOCK, 1), (Write(Worker), BLOCK, 16)];
     let depths: &[u32] = if quick { &[16] } else { &[1, 4, 16, 64] };
     let random = random.into_iter().chain(deep(Write(IoUring), BLOCK, depths)).collect();
-    let title = "8 kB blocks written here and there, past the page cache";
+    let title = "8 kB blocks written in random order, past the page cache";
     let mut groups = vec![(Kind::direct("random-write", title, Order::Random), random, 8)];
 
     let depths: &[u32] = if quick { &[4] } else { &[2, 4, 16] };
@@ -332,7 +332,8 @@ fn write_backs(session: &mut Session<'_>, (read, commit): (PathBuf, PathBuf)) ->
     session.preparing("writing a file to be dirtied");
     let dirty = session.directory().join("dirty");
     test_file::make(&dirty, dirtied(&session.scale()), session.seed(), session.cancel())?;
-    let ground = Ground::new((dirty.clone(), read, commit), session.seed(), session.cancel())?;
+    let ground =
+        PreparedFiles::new((dirty.clone(), read, commit), session.seed(), session.cancel())?;
     let scale = session.scale();
     let bytes: Vec<u64> =
         flush_after(scale.quick).iter().map(|kilobytes| kilobytes << 10).collect();

@@ -4,7 +4,7 @@
 //! also ftruncate, blocks that are filled afterwards, four writers, WAL segments, and what a full device says.
 
 use crate::error::{Error, Result};
-use crate::experiments::grow::{Grow, Way};
+use crate::experiments::grow::{Grow, GrowMethod};
 use crate::experiments::{Plan, Scale, Session, late_enospc, wal_segments};
 use crate::results::Figure;
 use crate::runner::GroupPlan;
@@ -71,7 +71,7 @@ fn growth(
     let cell = |way, blocks: &usize| {
         Grow { way, blocks: *blocks, total, fill, writers }.contestant(path.clone())
     };
-    let ways = [Way::WriteZeros, Way::PosixFallocate, Way::Ftruncate];
+    let ways = [GrowMethod::WriteZeros, GrowMethod::PosixFallocate, GrowMethod::Ftruncate];
     let cells = ways.into_iter().flat_map(|way| steps.iter().map(move |blocks| (way, blocks)));
     let plan = GroupPlan::new(name, title)
         .bytes(total)

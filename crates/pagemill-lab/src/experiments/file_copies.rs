@@ -35,7 +35,7 @@ const BATCH: u32 = 32;
 
 /// A way to copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum CopyVariant {
     /// So many blocks at a time.
     Blocks(usize),
     ReadStream,
@@ -43,7 +43,7 @@ pub(crate) enum Way {
     Whole(CopyMethod),
 }
 
-impl Way {
+impl CopyVariant {
     fn name(self) -> String {
         match self {
             Self::Blocks(1) => "block by block".into(),
@@ -73,7 +73,7 @@ pub(crate) struct FileCopies {
 
 impl FileCopies {
     /// One who copies them so, with or without WAL.
-    pub(crate) fn contestant(&self, way: Way, wal: Option<Records>) -> Contestant<'static> {
+    pub(crate) fn contestant(&self, way: CopyVariant, wal: Option<Records>) -> Contestant<'static> {
         let (copies, fresh) = (self.clone(), self.clone());
         let name = match wal {
             None => way.name(),
@@ -103,7 +103,7 @@ impl FileCopies {
         Ok(Storage::real().sync_dir(&self.target)?)
     }
 
-    fn perform(&self, way: Way, wal: Option<Records>, cancel: &Cancel) -> Result<Work> {
+    fn perform(&self, way: CopyVariant, wal: Option<Records>, cancel: &Cancel) -> Result<Work> {
         let storage = way.storage();
         // Its first segment is there before, as a cluster's is.
         let log = wal.map(|records| PageLog::begin(&storage, &self.wal, records)).transpose()?;
@@ -149,7 +149,7 @@ impl Written {
 /// A turn under way.
 struct Copying<'c> {
     storage: &'c Storage,
-    way: Way,
+    way: CopyVariant,
     wal: Option<PageLog>,
     cancel: &'c Cancel,
 }
@@ -158,10 +158,10 @@ impl Copying<'_> {
     fn copy(&mut self, number: u32, from: &Path, to: &Path) -> Result<Written> {
         self.cancel.check()?;
         match self.way {
-            Way::Blocks(blocks) => self.by_blocks(blocks, number, from, to),
-            Way::ReadStream => self.by_read_stream(number, from, to),
-            Way::BothStreams => self.by_both_streams(number, from, to),
-            Way::Whole(method) => {
+            CopyVariant::Blocks(blocks) => self.by_blocks(blocks, number, from, to),
+            CopyVariant::ReadStream => self.by_read_stream(number, from, to),
+            CopyVariant::BothStreams => self.by_both_streams(number, from, to),
+            CopyVariant::Whole(method) => {
                 let cancel = self.cancel;
                 let mut watch = |_: pagemill_io::CopiedPiece<'_>| cancel.check();
                 let copied = self.storage.copy_file(from, to, Some(method), &mut watch)?;
@@ -279,7 +279,7 @@ mod tests {
         FileCopies { files, target: directory.join("copy"), wal: directory.join("wal") }
     }
 
-    fn perform(copies: &FileCopies, way: Way, wal: Option<Records>) -> Result<Work> {
+    fn perform(copies: &FileCopies, way: CopyVariant, wal: Option<Records>) -> Result<Work> {
         let mut contestant = copies.contestant(way, wal);
         contestant.prepare.as_mut().unwrap()().unwrap();
         let work = contestant.perform.as_mut().ok().unwrap()(&Cancel::default())?;
@@ -294,20 +294,25 @@ mod tests {
     fn every_way_copies_every_byte_again_and_again() {
         let dir = tempfile::tempdir().unwrap();
         let copies = copies(dir.path());
-        let ways = [Way::Blocks(1), Way::Blocks(8), Way::ReadStream, Way::BothStreams];
-        for way in ways.into_iter().chain(CopyMethod::ALL.map(Way::Whole)) {
+        let ways = [
+            CopyVariant::Blocks(1),
+            CopyVariant::Blocks(8),
+            CopyVariant::ReadStream,
+            CopyVariant::BothStreams,
+        ];
+        for way in ways.into_iter().chain(CopyMethod::ALL.map(CopyVariant::Whole)) {
             for _ in 0..2 {
                 match perform(&copies, way, None) {
                     Ok(work) => assert_eq!(work.operations, 20),
                     Err(error) => {
-                        assert_eq!(way, Way::Whole(CopyMethod::Reflink), "{error}");
+                        assert_eq!(way, CopyVariant::Whole(CopyMethod::Reflink), "{error}");
                         let absence = crate::contestant::absence(&error);
                         assert!(matches!(absence, Some(crate::results::Absence::Refused(_))));
                     }
                 }
             }
         }
-        for way in [Way::Blocks(1), Way::ReadStream, Way::BothStreams] {
+        for way in [CopyVariant::Blocks(1), CopyVariant::ReadStream, CopyVariant::BothStreams] {
             for records in [Records::Single, Records::Batches] {
                 perform(&copies, way, Some(records)).unwrap();
             }
@@ -320,11 +325,11 @@ mod tests {
         let copies = copies(dir.path());
         let blocks = BYTES / BLOCK_SIZE as u64;
         let calls = |way| perform(&copies, way, None).unwrap().calls;
-        let (one, stream) = (calls(Way::Blocks(1)), calls(Way::ReadStream));
+        let (one, stream) = (calls(CopyVariant::Blocks(1)), calls(CopyVariant::ReadStream));
         assert_eq!((one["pread"], one["pwrite"]), (blocks, blocks));
         assert_eq!(stream["pwrite"], blocks);
         // Each file ends with a read of its own.
         assert!(stream["pread"] <= blocks.div_ceil(16) + 20, "{stream:?}");
-        assert!(calls(Way::BothStreams)["pwrite"] < blocks / 4);
+        assert!(calls(CopyVariant::BothStreams)["pwrite"] < blocks / 4);
     }
 }

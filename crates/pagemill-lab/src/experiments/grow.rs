@@ -21,7 +21,7 @@ use crate::experiments::random::Random;
 
 /// A way to make a file longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum GrowMethod {
     /// One write of zeros.
     WriteZeros,
     /// `posix_fallocate`, the C library's call.
@@ -30,7 +30,7 @@ pub(crate) enum Way {
     Ftruncate,
 }
 
-impl Way {
+impl GrowMethod {
     /// The name, as PostgreSQL's `file_extend_method` has it where it is one of its values.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Way {
 /// A file that grows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grow {
-    pub(crate) way: Way,
+    pub(crate) way: GrowMethod,
     /// Blocks at a time.
     pub(crate) blocks: usize,
     /// Bytes in the end.
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn every_way_ends_with_a_file_of_the_same_length() {
-        for way in [Way::WriteZeros, Way::PosixFallocate, Way::Ftruncate] {
+        for way in [GrowMethod::WriteZeros, GrowMethod::PosixFallocate, GrowMethod::Ftruncate] {
             let grow = Grow { way, blocks: 3, total: 10 * 8192, fill: false, writers: 1 };
             let (len, bytes, work) = grown(grow);
             assert_eq!((len, work.operations), (10 * 8192, 4), "{way:?}");
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn four_writers_fill_every_block_of_one_file() {
-        let way = Way::WriteZeros;
+        let way = GrowMethod::WriteZeros;
         let grow = Grow { way, blocks: 2, total: 64 * 8192, fill: true, writers: 4 };
         let (len, bytes, work) = grown(grow);
         assert_eq!(len, 64 * 8192);

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::contestant::{Contestant, Work};
 use crate::error::{Error, Result};
-use crate::experiments::grow::Way;
+use crate::experiments::grow::GrowMethod;
 
 /// Bytes of the tiny file system.
 const SPACE: u64 = 1 << 20;
@@ -22,11 +22,11 @@ const WANTED: u64 = 2 << 20;
 
 /// One for each way, on a directory to mount on.
 pub(crate) fn contestants(directory: &Path) -> Vec<Contestant<'static>> {
-    let ways = [Way::WriteZeros, Way::PosixFallocate, Way::Ftruncate];
+    let ways = [GrowMethod::WriteZeros, GrowMethod::PosixFallocate, GrowMethod::Ftruncate];
     ways.into_iter().map(|way| contestant(way, directory.into())).collect()
 }
 
-fn contestant(way: Way, directory: PathBuf) -> Contestant<'static> {
+fn contestant(way: GrowMethod, directory: PathBuf) -> Contestant<'static> {
     let work = move |_: &_| {
         let directory = directory.clone();
         let thread = std::thread::Builder::new().spawn(move || promise(way, &directory));
@@ -38,7 +38,7 @@ fn contestant(way: Way, directory: PathBuf) -> Contestant<'static> {
 }
 
 /// Extends beyond the space there is, then fills what was promised.
-fn promise(way: Way, directory: &Path) -> Result<Work> {
+fn promise(way: GrowMethod, directory: &Path) -> Result<Work> {
     pagemill_sys::mount_memory_for_thread(directory, SPACE).map_err(Error::system("mount"))?;
     let path = directory.join("file");
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);

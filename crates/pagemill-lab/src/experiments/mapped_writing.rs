@@ -2,8 +2,8 @@
 //! they lie in afterwards.
 //!
 //! ```text
-//! overwritten   all blocks in order, or a few here and there; then fdatasync, or msync
-//! grown         space first (none, zeros, fallocate, a hole), then blocks filled in order or here and there
+//! overwritten   all blocks in order, or a few at random; then fdatasync, or msync
+//! grown         space first (none, zeros, fallocate, a hole), then blocks filled in order or in random order
 //! ```
 //!
 //! The manual that the document quotes warns of the last: holes that a mapping fills lead to files in many pieces. Several
@@ -23,7 +23,7 @@ use pagemill_sys::WritableMapping;
 use crate::cancel::Cancel;
 use crate::contestant::{Contestant, Work};
 use crate::error::{Error, Result};
-use crate::experiments::grow::Way;
+use crate::experiments::grow::GrowMethod;
 use crate::experiments::random::Random;
 
 /// Blocks that space is taken for at a time.
@@ -44,7 +44,7 @@ pub(crate) enum Blocks {
     InOrder,
     /// All of them, shuffled.
     Shuffled,
-    /// So many, here and there.
+    /// So many, in random order.
     Few(usize),
 }
 
@@ -131,23 +131,23 @@ pub(crate) fn overwriters(path: &Path, blocks: Blocks, seed: u64) -> Vec<Contest
 struct Growing {
     name: &'static str,
     /// Space for 64 blocks at a time, or for the whole file where that makes a hole; none before the blocks come.
-    space: Option<Way>,
+    space: Option<GrowMethod>,
     by: By,
     blocks: Blocks,
 }
 
 const GROWINGS: [Growing; 8] = [
     growing("pwrite", None, By::Pwrite, Blocks::InOrder),
-    growing("zeros, pwrite", Some(Way::WriteZeros), By::Pwrite, Blocks::InOrder),
-    growing("fallocate, pwrite", Some(Way::PosixFallocate), By::Pwrite, Blocks::InOrder),
-    growing("zeros, mmap", Some(Way::WriteZeros), By::Mmap, Blocks::Shuffled),
-    growing("fallocate, mmap", Some(Way::PosixFallocate), By::Mmap, Blocks::Shuffled),
-    growing("hole, mmap in order", Some(Way::Ftruncate), By::Mmap, Blocks::InOrder),
-    growing("hole, mmap", Some(Way::Ftruncate), By::Mmap, Blocks::Shuffled),
-    growing("hole, pwrite", Some(Way::Ftruncate), By::Pwrite, Blocks::Shuffled),
+    growing("zeros, pwrite", Some(GrowMethod::WriteZeros), By::Pwrite, Blocks::InOrder),
+    growing("fallocate, pwrite", Some(GrowMethod::PosixFallocate), By::Pwrite, Blocks::InOrder),
+    growing("zeros, mmap", Some(GrowMethod::WriteZeros), By::Mmap, Blocks::Shuffled),
+    growing("fallocate, mmap", Some(GrowMethod::PosixFallocate), By::Mmap, Blocks::Shuffled),
+    growing("hole, mmap in order", Some(GrowMethod::Ftruncate), By::Mmap, Blocks::InOrder),
+    growing("hole, mmap", Some(GrowMethod::Ftruncate), By::Mmap, Blocks::Shuffled),
+    growing("hole, pwrite", Some(GrowMethod::Ftruncate), By::Pwrite, Blocks::Shuffled),
 ];
 
-const fn growing(name: &'static str, space: Option<Way>, by: By, blocks: Blocks) -> Growing {
+const fn growing(name: &'static str, space: Option<GrowMethod>, by: By, blocks: Blocks) -> Growing {
     Growing { name, space, by, blocks }
 }
 
@@ -173,7 +173,7 @@ impl Growing {
         contestant
             .prepared(move || targets.iter().try_for_each(|path| new_file(path)))
             .parameter("method", if self.by == By::Mmap { "mmap" } else { "pwrite" })
-            .parameter("extend", self.space.map_or("none", Way::name))
+            .parameter("extend", self.space.map_or("none", GrowMethod::name))
             .parameter("writers", files.len())
             .by_threads()
     }
@@ -212,7 +212,7 @@ impl Growing {
 
     fn make_space(self, file: &File, bytes: u64) -> io::Result<(&'static str, u64)> {
         let Some(way) = self.space else { return Ok(("pwrite", 0)) };
-        if way == Way::Ftruncate {
+        if way == GrowMethod::Ftruncate {
             return file.set_len(bytes).map(|()| (way.call(), 1));
         }
         let step = AHEAD * BLOCK_SIZE as u64;

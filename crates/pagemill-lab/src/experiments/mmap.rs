@@ -12,7 +12,7 @@ use pagemill_sys::MapAdvice;
 use crate::error::{Error, Result};
 use crate::experiments::mapped_writing::{self, Blocks};
 use crate::experiments::text_loading::TextFile;
-use crate::experiments::whole_file_reads::{ADVICE, Span, Use, Way, WholeFileReads};
+use crate::experiments::whole_file_reads::{ADVICE, ReadTechnique, Span, Use, WholeFileReads};
 use crate::experiments::{Plan, Scale, Session, file_tree, test_file};
 use crate::results::{CacheState, Figure};
 use crate::runner::GroupPlan;
@@ -62,21 +62,21 @@ fn run(session: &mut Session<'_>) -> Result<()> {
 }
 
 /// Reading by buffers, mapping each time with every advice, and mapping once.
-fn ways() -> Vec<Way> {
-    let mapped = ADVICE.into_iter().map(|(advice, _)| Way::MapEach(advice));
-    let once = [MapAdvice::Normal, MapAdvice::PopulateRead].map(Way::MapOnce);
-    [Way::Buffer, Way::Whole].into_iter().chain(mapped).chain(once).collect()
+fn ways() -> Vec<ReadTechnique> {
+    let mapped = ADVICE.into_iter().map(|(advice, _)| ReadTechnique::MapEach(advice));
+    let once = [MapAdvice::Normal, MapAdvice::PopulateRead].map(ReadTechnique::MapOnce);
+    [ReadTechnique::Buffer, ReadTechnique::Whole].into_iter().chain(mapped).chain(once).collect()
 }
 
 /// Those that differ where each file is read once.
-fn ways_for_one_pass() -> Vec<Way> {
-    ways().into_iter().filter(|way| !matches!(way, Way::MapOnce(_))).collect()
+fn ways_for_one_pass() -> Vec<ReadTechnique> {
+    ways().into_iter().filter(|way| !matches!(way, ReadTechnique::MapOnce(_))).collect()
 }
 
 fn group<'a>(
     (name, title): (&str, &str),
     reads: &WholeFileReads,
-    ways: &[Way],
+    ways: &[ReadTechnique],
     cache: CacheState,
 ) -> GroupPlan<'a> {
     GroupPlan::new(name, title)
@@ -166,7 +166,7 @@ fn overwriting(session: &mut Session<'_>, large: PathBuf) -> Result<()> {
         ),
         (
             "overwrite-few",
-            "128 blocks of a file overwritten here and there, and made to last",
+            "128 blocks of a file overwritten in random order, and made to last",
             Blocks::Few(FEW),
             (FEW as u64 * 8192).min(bytes),
         ),

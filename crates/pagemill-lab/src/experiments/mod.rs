@@ -45,7 +45,7 @@ use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::results::{Experiment, Group, Skipped, Warning};
 use crate::runner::{GroupPlan, LEAST_ROUNDS, MOST_ROUNDS, Ran, Rounds, Runner};
-use crate::server::Found;
+use crate::server::InstallationSearch;
 
 /// One of the arguments, as it can be run.
 #[derive(Debug, Clone, Copy)]
@@ -140,7 +140,7 @@ pub struct Session<'s> {
     pub(crate) jobs: usize,
     pub(crate) mirrored: bool,
     pub(crate) environment: &'s Environment,
-    pub(crate) postgres: &'s Found,
+    pub(crate) postgres: &'s InstallationSearch,
     pub(crate) named: bool,
     /// Of this pass.
     pub(crate) time: Duration,
@@ -243,7 +243,7 @@ impl<'s> Session<'s> {
     }
 
     /// PostgreSQL's programs, or why there are none.
-    pub fn postgres(&self) -> &'s Found {
+    pub fn postgres(&self) -> &'s InstallationSearch {
         self.postgres
     }
 

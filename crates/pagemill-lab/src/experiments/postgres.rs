@@ -16,9 +16,9 @@ use crate::cache::bring_about;
 use crate::cancel::Cancel;
 use crate::contestant::{Contestant, Work};
 use crate::error::{Error, Result};
-use crate::experiments::pread::{Way, described, state_name, way};
+use crate::experiments::pread::{NamedReading, described, state_name, way};
 use crate::experiments::server_changes::{Changes, written_bytes};
-use crate::experiments::table_reads::{RowPlace, TableFiles};
+use crate::experiments::table_reads::{RowAddress, TableFiles};
 use crate::experiments::text_loading::TextFile;
 use crate::experiments::{Plan, Scale, Session};
 use crate::results::{CacheState, Figure};
@@ -54,7 +54,7 @@ const LEAST_BUFFERS: u64 = 512 << 10;
 const MOST_ROWS: u32 = 200_000;
 
 /// Our ways to read beside it.
-const WAYS: [Way; 3] = [
+const WAYS: [NamedReading; 3] = [
     way("seek", Some(IoMethod::Seek), true),
     way("pread 8 kB", Some(IoMethod::Pread), true),
     way("auto", None, false),
@@ -115,7 +115,7 @@ struct Trial<'a> {
     files: Vec<PathBuf>,
     bytes: u64,
     /// The first rows of the index.
-    order: Vec<RowPlace>,
+    order: Vec<RowAddress>,
 }
 
 impl<'a> Trial<'a> {
@@ -158,7 +158,7 @@ impl<'a> Trial<'a> {
                     turn reads all of it anew";
         let server = self.contestant(&settings, note, |cancel| self.server_scan(cancel));
         let server = server.prepared(|| self.server.start(&settings, cancel));
-        let ours = WAYS.map(|(name, reading): Way| {
+        let ours = WAYS.map(|(name, reading): NamedReading| {
             let work = move |cancel: &Cancel| self.table.count(reading, 1, cancel);
             described(Contestant::new(name, work), reading)
         });
@@ -189,7 +189,7 @@ impl<'a> Trial<'a> {
         let work = |cancel: &Cancel| self.server_look_up(places.len(), cancel);
         let server = self.contestant(&settings, note, work);
         let server = server.prepared(|| self.start_afresh(&settings, cancel));
-        let ours = WAYS.map(|(name, reading): Way| {
+        let ours = WAYS.map(|(name, reading): NamedReading| {
             let work = move |cancel: &Cancel| self.table.look_up_once(places, reading, cancel);
             described(Contestant::new(name, work), reading)
         });

@@ -17,7 +17,7 @@ use pagemill_io::{IoMethod, Storage, WriteSettings};
 use crate::cancel::Cancel;
 use crate::contestant::{Contestant, Work};
 use crate::error::Result;
-use crate::experiments::table_reads::{Reading, RowPlace, TableFiles};
+use crate::experiments::table_reads::{Reading, RowAddress, TableFiles};
 use crate::experiments::{Plan, Scale, Session};
 use crate::memory_group::MemoryGroup;
 use crate::results::{CacheState, Figure};
@@ -53,13 +53,17 @@ fn table_bytes(scale: &Scale) -> u64 {
 }
 
 /// The way to read, and how it is called.
-pub(super) type Way = (&'static str, Reading);
+pub(super) type NamedReading = (&'static str, Reading);
 
-pub(super) const fn way(name: &'static str, method: Option<IoMethod>, single: bool) -> Way {
+pub(super) const fn way(
+    name: &'static str,
+    method: Option<IoMethod>,
+    single: bool,
+) -> NamedReading {
     (name, Reading { method, single })
 }
 
-const WAYS: [Way; 8] = [
+const WAYS: [NamedReading; 8] = [
     way("seek", Some(IoMethod::Seek), true),
     way("pread 8 kB", Some(IoMethod::Pread), true),
     way("pread", Some(IoMethod::Pread), false),
@@ -103,14 +107,14 @@ fn make_table(session: &Session<'_>) -> Result<TableFiles> {
 struct Trial {
     table: TableFiles,
     files: Vec<PathBuf>,
-    order: Vec<RowPlace>,
+    order: Vec<RowAddress>,
     bytes: u64,
 }
 
 impl Trial {
     fn scans(&self, session: &mut Session<'_>, cache: CacheState, percent: u32) -> Result<()> {
         let name = state_name(cache);
-        let scan = |(name, reading): Way| {
+        let scan = |(name, reading): NamedReading| {
             let work = move |cancel: &Cancel| self.table.count(reading, 1, cancel);
             described(Contestant::new(name, work), reading)
         };
@@ -121,7 +125,7 @@ impl Trial {
     fn look_ups(&self, session: &mut Session<'_>, cache: CacheState, percent: u32) -> Result<()> {
         let name = state_name(cache);
         let time = session.turn_time(percent, WAYS.len());
-        let look_up = |(name, reading): Way| {
+        let look_up = |(name, reading): NamedReading| {
             let work = move |cancel: &Cancel| self.look_up(reading, time, cancel);
             described(Contestant::new(name, work), reading)
         };
@@ -157,7 +161,7 @@ impl Trial {
         };
         let state = CacheState::Limited;
         let name = state_name(state);
-        let scan = |(name, reading): Way| {
+        let scan = |(name, reading): NamedReading| {
             let memory = &memory;
             let work = move |cancel: &Cancel| {
                 let _inside = memory.enter()?;
@@ -169,7 +173,7 @@ impl Trial {
         let plan = GroupPlan::new(format!("sequential-{name}"), title).bytes(2 * self.bytes);
         session.group(self.group(plan, state).contestants(WAYS.map(scan)), 16)?;
         let time = session.turn_time(16, WAYS.len());
-        let look_up = |(name, reading): Way| {
+        let look_up = |(name, reading): NamedReading| {
             let memory = &memory;
             let work = move |cancel: &Cancel| {
                 let _inside = memory.enter()?;

@@ -14,7 +14,7 @@ use pagemill_io::{Storage, WriteSettings};
 use crate::error::{Error, Result};
 use crate::experiments::mirrored_disks::MirroredDisks;
 use crate::experiments::relation_scans::{RelationScans, STRATEGIES, copy_with_holes};
-use crate::experiments::simulated_mirror::{SimulatedMirror, Told};
+use crate::experiments::simulated_mirror::{ScanMeasure, SimulatedMirror};
 use crate::experiments::{Plan, Scale, Session};
 use crate::results::{CacheState, Figure};
 use crate::runner::GroupPlan;
@@ -207,7 +207,7 @@ fn simulated(session: &mut Session<'_>) -> Result<()> {
     )
     .bytes(u64::from(blocks) * 8192)
     .baseline("0 none")
-    .contestants(mirror.contestants(Told::Time));
+    .contestants(mirror.contestants(ScanMeasure::Time));
     session.group(plan, 5)?;
     let plan = GroupPlan::new(
         "simulated-mirror-share",
@@ -215,7 +215,7 @@ fn simulated(session: &mut Session<'_>) -> Result<()> {
     )
     .figure(Figure::Count)
     .baseline("0 none")
-    .contestants(mirror.contestants(Told::Share));
+    .contestants(mirror.contestants(ScanMeasure::Share));
     session.group(plan, 1)
 }
 

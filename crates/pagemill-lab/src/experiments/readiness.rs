@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::contestant::Contestant;
 use crate::error::Result;
-use crate::experiments::waits::{Descriptors, RaisedLimit, Way, too_many};
+use crate::experiments::waits::{Descriptors, RaisedLimit, WaitCall, too_many};
 use crate::experiments::{Plan, Session};
 use crate::results::{Absence, Figure};
 use crate::runner::GroupPlan;
@@ -47,7 +47,7 @@ fn run(session: &mut Session<'_>) -> Result<()> {
 }
 
 /// How a contestant comes out of the descriptors.
-type Waiter = for<'d> fn(&'d Descriptors, Way, Duration) -> Contestant<'d>;
+type Waiter = for<'d> fn(&'d Descriptors, WaitCall, Duration) -> Contestant<'d>;
 
 fn group(
     session: &mut Session<'_>,
@@ -64,8 +64,8 @@ fn group(
         let cells = ["select", "poll", "epoll", "io_uring"].map(absent);
         return session.group(plan.contestants(cells).contestant(kqueue()), percent);
     }
-    let time = session.turn_time(percent, Way::ALL.len());
+    let time = session.turn_time(percent, WaitCall::ALL.len());
     let descriptors = Descriptors::make(count, ready)?;
-    let waiters = Way::ALL.map(|way| waiter(&descriptors, way, time));
+    let waiters = WaitCall::ALL.map(|way| waiter(&descriptors, way, time));
     session.group(plan.contestants(waiters).contestant(kqueue()), percent)
 }

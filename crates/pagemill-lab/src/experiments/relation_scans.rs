@@ -20,7 +20,7 @@ use std::time::Instant;
 use pagemill_format::page::Page;
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork};
 use pagemill_io::{ForkFiles, IoMethod, ReadSettings, Readahead, RealFileSystem, Storage};
-use pagemill_stream::{DEFAULT_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions};
+use pagemill_stream::{DEFAULT_IO_COMBINE_LIMIT, MethodUse, ReadStream, ReadStreamOptions};
 
 use crate::cancel::Cancel;
 use crate::contestant::{Contestant, Work};
@@ -176,7 +176,7 @@ impl RelationScans {
         }
         drop(stream);
         let counted = storage.counters().snapshot();
-        let note = strategy.method.is_none().then(|| storage.method_use().most_used()).flatten();
+        let note = strategy.method.is_none().then(|| MethodUse::of(&storage).most_used()).flatten();
         let note = note.map(|most| format!("mostly {most}"));
         let work = Work { note, ..Work::default() }.with_counted("pread", &counted);
         Ok(Scanned { rows, blocks: count, work })

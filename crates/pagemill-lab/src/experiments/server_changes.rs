@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 
 use pagemill_cluster::change::{NewDatabase, make_ready};
 use pagemill_cluster::{Cluster, ClusterLock, OpenOptions};
-use pagemill_engine::clone::{CloneOptions, ClonePlan, CloneStrategy, clone_database};
-use pagemill_engine::copy_input::{CopyFromOptions, InputSource};
-use pagemill_engine::{LoadOptions, Progress, load, select};
-use pagemill_io::{Storage, WriteSettings};
+use pagemill_engine::clone::database::{CloneOptions, ClonePlan, CloneStrategy, clone_database};
+use pagemill_engine::copy::from::{CopyFromOptions, InputSource};
+use pagemill_engine::{LoadOptions, load, select};
+use pagemill_io::Storage;
 
 use crate::cancel::Cancel;
 use crate::contestant::{Contestant, Work};
@@ -137,15 +137,7 @@ impl<'a> Changes<'a> {
         let database = cluster.database("postgres").map_err(of_cluster)?;
         let selected = select::find_one(&database, table)?;
         let relation = database.relation(&selected.class).map_err(of_cluster)?;
-        let options = LoadOptions {
-            columns: None,
-            wal: true,
-            truncate: false,
-            freeze: false,
-            jobs,
-            writing: WriteSettings::default(),
-            progress: Progress::default(),
-        };
+        let options = LoadOptions { jobs, ..LoadOptions::default() };
         let compression = database.wal_compression().map_err(of_cluster)?;
         let sources = vec![InputSource::File(self.text.path.clone())];
         let copy = CopyFromOptions::default();
@@ -244,13 +236,7 @@ impl<'a> Changes<'a> {
             connection_limit: -1,
         };
         let plan = ClonePlan::new(&template, None, Some(strategy))?;
-        let options = CloneOptions {
-            verify_checksums: true,
-            compression: template.wal_compression().map_err(of_cluster)?,
-            writing: WriteSettings::default(),
-            jobs: self.jobs,
-            progress: Progress::default(),
-        };
+        let options = CloneOptions { jobs: self.jobs, ..CloneOptions::for_template(&template)? };
         clone_database(Arc::new(lock), &template, new, &plan, &options)?;
         Ok(ended(begin, 1, &storage))
     }

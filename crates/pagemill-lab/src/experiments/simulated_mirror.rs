@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use pagemill_sim::KernelSettings;
-use pagemill_sim::seq_scan_2009::{Outcome, Run, mirror, scan};
+use pagemill_sim::seq_scan_2009::{Run, ScanTiming, mirror, scan};
 
 use crate::cancel::Cancel;
 use crate::contestant::{Contestant, Work};
@@ -17,7 +17,7 @@ use crate::experiments::relation_scans::{STRATEGIES, Strategy};
 
 /// What is told of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ScanMeasure {
     /// Its virtual time.
     Time,
     /// How many percent of the bytes came from the disk that read more.
@@ -29,7 +29,7 @@ pub(crate) enum Told {
 pub(crate) struct SimulatedMirror {
     /// Blocks of the table.
     blocks: u32,
-    scans: Vec<(Strategy, Rc<OnceCell<Outcome>>)>,
+    scans: Vec<(Strategy, Rc<OnceCell<ScanTiming>>)>,
 }
 
 impl SimulatedMirror {
@@ -39,8 +39,8 @@ impl SimulatedMirror {
     }
 
     /// Those who scan it.
-    pub(crate) fn contestants(&self, told: Told) -> Vec<Contestant<'static>> {
-        let contestant = |(strategy, outcome): &(Strategy, Rc<OnceCell<Outcome>>)| {
+    pub(crate) fn contestants(&self, told: ScanMeasure) -> Vec<Contestant<'static>> {
+        let contestant = |(strategy, outcome): &(Strategy, Rc<OnceCell<ScanTiming>>)| {
             let (strategy, outcome, blocks) = (*strategy, outcome.clone(), self.blocks);
             let work = move |_: &Cancel| {
                 let outcome = match outcome.get() {
@@ -61,20 +61,20 @@ impl SimulatedMirror {
     }
 }
 
-fn scanned(strategy: Strategy, blocks: u32) -> Result<Outcome> {
+fn scanned(strategy: Strategy, blocks: u32) -> Result<ScanTiming> {
     let Strategy { name, method, readahead, io_combine_limit } = strategy;
     let run = Run { name, method, readahead, io_combine_limit, measured: None };
     Ok(scan(mirror(), KernelSettings::linux_2_6_30(), blocks, &run)?)
 }
 
-fn work(outcome: &Outcome, blocks: u32, told: Told) -> Work {
+fn work(outcome: &ScanTiming, blocks: u32, told: ScanMeasure) -> Work {
     let elapsed = Some(Duration::from_secs_f64(outcome.seconds.max(0.0)));
     let bytes = outcome.drives.iter().map(|drive| drive.bytes);
     let (most, all) = (bytes.clone().max().unwrap_or(0), bytes.sum::<u64>().max(1));
     let share = 100.0 * most as f64 / all as f64;
     Work {
         elapsed,
-        counted: (told == Told::Share).then_some(share),
+        counted: (told == ScanMeasure::Share).then_some(share),
         ..Work::operations(blocks.into())
     }
 }
@@ -90,8 +90,8 @@ mod tests {
             let mut contestants = mirror.contestants(told);
             contestants[number].perform.as_mut().ok().unwrap()(&Cancel::default()).unwrap()
         };
-        let time = |number| of(Told::Time, number).elapsed.unwrap();
-        let share = |number| of(Told::Share, number).counted.unwrap();
+        let time = |number| of(ScanMeasure::Time, number).elapsed.unwrap();
+        let share = |number| of(ScanMeasure::Share, number).counted.unwrap();
         assert!(time(2) < time(0), "{:?} {:?}", time(2), time(0));
         assert_eq!(time(2), time(2));
         assert!(share(2) < 75.0 && share(0) > 90.0, "{} {}", share(2), share(0));

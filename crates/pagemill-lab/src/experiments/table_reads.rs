@@ -15,7 +15,7 @@ use pagemill_format::page::{LinePointerState, Page};
 use pagemill_format::tuple::HeapTuple;
 use pagemill_format::{BlockNumber, Fork};
 use pagemill_io::{ForkFiles, IoMethod, ReadSettings, Readahead, RealFileSystem, Storage};
-use pagemill_stream::{DEFAULT_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions};
+use pagemill_stream::{DEFAULT_IO_COMBINE_LIMIT, MethodUse, ReadStream, ReadStreamOptions};
 
 use crate::cancel::Cancel;
 use crate::contestant::Work;
@@ -60,7 +60,7 @@ impl Reading {
             _ => "pread",
         };
         let counted = storage.counters().snapshot();
-        let note = self.method.is_none().then(|| storage.method_use().most_used()).flatten();
+        let note = self.method.is_none().then(|| MethodUse::of(storage).most_used()).flatten();
         Work {
             elapsed: Some(elapsed),
             note: note.map(|most| format!("mostly {most}")),
@@ -70,7 +70,7 @@ impl Reading {
 }
 
 /// A row's place: block and line pointer.
-pub(crate) type RowPlace = (u32, u16);
+pub(crate) type RowAddress = (u32, u16);
 
 /// A table's files.
 #[derive(Debug, Clone)]
@@ -123,7 +123,7 @@ impl TableFiles {
     /// Looks at one row after the other, for a time.
     pub(crate) fn look_up(
         &self,
-        order: &[RowPlace],
+        order: &[RowAddress],
         reading: Reading,
         time: Duration,
         cancel: &Cancel,
@@ -134,7 +134,7 @@ impl TableFiles {
     /// Looks at each row once.
     pub(crate) fn look_up_once(
         &self,
-        order: &[RowPlace],
+        order: &[RowAddress],
         reading: Reading,
         cancel: &Cancel,
     ) -> Result<Work> {
@@ -143,7 +143,7 @@ impl TableFiles {
 
     fn look_at<'o>(
         &self,
-        places: impl Iterator<Item = &'o RowPlace> + Clone,
+        places: impl Iterator<Item = &'o RowAddress> + Clone,
         reading: Reading,
         time: Duration,
         cancel: &Cancel,
@@ -177,7 +177,7 @@ impl TableFiles {
 
     /// The places of rows in the order that an index on all three integers of `bigtable` gives, of the smallest keys at
     /// most so many.
-    pub(crate) fn index_order(&self, most: u32, cancel: &Cancel) -> Result<Vec<RowPlace>> {
+    pub(crate) fn index_order(&self, most: u32, cancel: &Cancel) -> Result<Vec<RowAddress>> {
         let storage = Storage::real();
         let files = self.open(&storage)?;
         // First integers are spread evenly: below this one are about as many as are wanted.

@@ -6,7 +6,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use pagemill_engine::copy_input::{
+use pagemill_engine::copy::from::{
     CopyFromOptions, CopyRules, CopyTarget, Input, InputSource, Rows, run,
 };
 use pagemill_io::{InputStream, Storage};

@@ -33,14 +33,14 @@ const LOOKS: usize = 2000;
 
 /// A way to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum WaitCall {
     Select,
     Poll,
     Epoll,
     IoUring,
 }
 
-impl Way {
+impl WaitCall {
     pub(crate) const ALL: [Self; 4] = [Self::Select, Self::Poll, Self::Epoll, Self::IoUring];
 
     fn name(self) -> &'static str {
@@ -111,7 +111,7 @@ impl Descriptors {
     }
 
     /// One who waits for them, for a time, with what can be made ready beforehand made ready once.
-    pub(crate) fn waiter(&self, way: Way, time: Duration) -> Contestant<'_> {
+    pub(crate) fn waiter(&self, way: WaitCall, time: Duration) -> Contestant<'_> {
         let work = move |cancel: &Cancel| {
             let mut waiting = Waiting::begin(self, way)?;
             let batch = (LOOKS / self.all.len().max(1)).clamp(1, 64);
@@ -123,14 +123,14 @@ impl Descriptors {
     }
 
     /// One who makes everything ready, waits once and lets go of it, over and over for a time.
-    pub(crate) fn one_time_waiter(&self, way: Way, time: Duration) -> Contestant<'_> {
+    pub(crate) fn one_time_waiter(&self, way: WaitCall, time: Duration) -> Contestant<'_> {
         let work = move |cancel: &Cancel| {
             repeat(way, (time, 1), cancel, || Waiting::begin(self, way)?.wait())
         };
         self.described(Contestant::new(way.name(), work), way)
     }
 
-    fn described<'a>(&self, contestant: Contestant<'a>, way: Way) -> Contestant<'a> {
+    fn described<'a>(&self, contestant: Contestant<'a>, way: WaitCall) -> Contestant<'a> {
         contestant
             .parameter("method", way.name())
             .parameter("descriptors", self.all.len())
@@ -140,7 +140,7 @@ impl Descriptors {
 
 /// Waits over and over; a look at the clock after so many.
 fn repeat(
-    way: Way,
+    way: WaitCall,
     (time, batch): (Duration, usize),
     cancel: &Cancel,
     mut wait: impl FnMut() -> Result<()>,
@@ -171,17 +171,21 @@ enum Means<'d> {
 }
 
 impl<'d> Waiting<'d> {
-    fn begin(descriptors: &'d Descriptors, way: Way) -> Result<Self> {
+    fn begin(descriptors: &'d Descriptors, way: WaitCall) -> Result<Self> {
         let all = &descriptors.all;
         let means = match way {
-            Way::Select => {
+            WaitCall::Select => {
                 let mut wanted = DescriptorSet::default();
                 all.iter().for_each(|fd| wanted.insert(fd));
                 Means::Select { ready: DescriptorSet::default(), wanted }
             }
-            Way::Poll => Means::Poll(all.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect()),
-            Way::Epoll => Self::epoll(all).map_err(|error| Error::system("epoll")(error.into()))?,
-            Way::IoUring => {
+            WaitCall::Poll => {
+                Means::Poll(all.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect())
+            }
+            WaitCall::Epoll => {
+                Self::epoll(all).map_err(|error| Error::system("epoll")(error.into()))?
+            }
+            WaitCall::IoUring => {
                 let files = all.iter().map(OwnedFd::as_fd).collect();
                 let ring = RingPoll::new(files).map_err(Error::system("io_uring"))?;
                 Means::IoUring { ring: Box::new(ring), ready: Vec::new() }
@@ -242,7 +246,7 @@ mod tests {
     fn every_way_finds_those_that_are_ready() {
         for (count, ready) in [(2, 1), (2, 2), (300, 1), (300, 150)] {
             let descriptors = Descriptors::make(count, ready).unwrap();
-            for way in Way::ALL {
+            for way in WaitCall::ALL {
                 let time = Duration::from_millis(2);
                 for mut waiter in
                     [descriptors.waiter(way, time), descriptors.one_time_waiter(way, time)]
@@ -259,7 +263,7 @@ mod tests {
     #[test]
     fn another_number_than_there_are_is_a_failure() {
         let descriptors = Descriptors { ready: 3, ..Descriptors::make(8, 2).unwrap() };
-        for way in [Way::Select, Way::Poll, Way::Epoll] {
+        for way in [WaitCall::Select, WaitCall::Poll, WaitCall::Epoll] {
             let error = Waiting::begin(&descriptors, way).unwrap().wait().unwrap_err();
             assert!(error.to_string().contains("2 ready descriptors found, 3 expected"), "{error}");
         }

@@ -15,16 +15,16 @@ use pagemill_format::BLOCK_SIZE;
 use crate::cancel::Cancel;
 use crate::contestant::{Contestant, Work};
 use crate::error::{Error, Result};
-use crate::experiments::grow::Way;
+use crate::experiments::grow::GrowMethod;
 use crate::experiments::random::Random;
 
 /// What a segment is made by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Making {
     /// In steps of so many bytes.
-    Steps(Way, usize),
+    Steps(GrowMethod, usize),
     /// In one step.
-    Whole(Way),
+    Whole(GrowMethod),
     /// The last byte alone is written.
     LastByte,
     /// It was used before.
@@ -72,10 +72,10 @@ fn new_segment(path: &Path) -> io::Result<File> {
 /// Those who make a segment of so many bytes and sync it.
 pub(crate) fn makers(path: &Path, bytes: u64) -> Vec<Contestant<'static>> {
     let makings = [
-        ("write_zeros 8 kB", Making::Steps(Way::WriteZeros, BLOCK_SIZE)),
-        ("write_zeros 256 kB", Making::Steps(Way::WriteZeros, 32 * BLOCK_SIZE)),
-        ("write_zeros 1 MB", Making::Steps(Way::WriteZeros, 128 * BLOCK_SIZE)),
-        ("posix_fallocate", Making::Whole(Way::PosixFallocate)),
+        ("write_zeros 8 kB", Making::Steps(GrowMethod::WriteZeros, BLOCK_SIZE)),
+        ("write_zeros 256 kB", Making::Steps(GrowMethod::WriteZeros, 32 * BLOCK_SIZE)),
+        ("write_zeros 1 MB", Making::Steps(GrowMethod::WriteZeros, 128 * BLOCK_SIZE)),
+        ("posix_fallocate", Making::Whole(GrowMethod::PosixFallocate)),
         ("last byte", Making::LastByte),
     ];
     makings.into_iter().map(|(name, making)| maker(name, making, path, bytes)).collect()
@@ -107,8 +107,8 @@ fn maker(name: &str, making: Making, path: &Path, bytes: u64) -> Contestant<'sta
 /// Those who write to a segment block by block, each made to last by `fdatasync`, for a time.
 pub(crate) fn writers(path: &Path, bytes: u64, time: Duration) -> Vec<Contestant<'static>> {
     let makings = [
-        ("over zeros", Making::Whole(Way::WriteZeros)),
-        ("over posix_fallocate", Making::Whole(Way::PosixFallocate)),
+        ("over zeros", Making::Whole(GrowMethod::WriteZeros)),
+        ("over posix_fallocate", Making::Whole(GrowMethod::PosixFallocate)),
         ("over a hole", Making::LastByte),
         ("over a recycled segment", Making::Recycled),
     ];

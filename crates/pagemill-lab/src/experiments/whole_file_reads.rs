@@ -30,7 +30,7 @@ const BUFFER: usize = 64 << 10;
 
 /// A way to get at all bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum ReadTechnique {
     Whole,
     Buffer,
     MapEach(MapAdvice),
@@ -46,7 +46,7 @@ pub(crate) const ADVICE: [(MapAdvice, &str); 5] = [
     (MapAdvice::PopulateRead, "populate"),
 ];
 
-impl Way {
+impl ReadTechnique {
     /// `read 64 kB`, `mmap each time`, `mmap once populate`.
     pub(crate) fn name(self) -> String {
         let with = |what: &str, advice: MapAdvice| match advice {
@@ -101,7 +101,7 @@ pub(crate) struct WholeFileReads {
 
 impl WholeFileReads {
     /// One who reads them so.
-    pub(crate) fn contestant(&self, way: Way) -> Contestant<'static> {
+    pub(crate) fn contestant(&self, way: ReadTechnique) -> Contestant<'static> {
         let reads = self.clone();
         let work = move |cancel: &Cancel| reads.perform(way, cancel);
         let method = if way.advice().is_some() { "mmap" } else { "read" };
@@ -112,7 +112,7 @@ impl WholeFileReads {
         }
     }
 
-    fn perform(&self, way: Way, cancel: &Cancel) -> Result<Work> {
+    fn perform(&self, way: ReadTechnique, cancel: &Cancel) -> Result<Work> {
         let null = OpenOptions::new().write(true).open("/dev/null");
         let null = null.map_err(Error::system("/dev/null"))?;
         let mut turn = Turn {
@@ -171,7 +171,7 @@ impl Sink {
 
 /// A turn under way.
 struct Turn {
-    way: Way,
+    way: ReadTechnique,
     sink: Sink,
     buffer: Vec<u8>,
     kept: Vec<Option<Mapping>>,
@@ -189,7 +189,7 @@ impl Turn {
         let fault = || Error::file(path);
         self.work.operations += 1;
         let bytes = match self.way {
-            Way::Whole => {
+            ReadTechnique::Whole => {
                 let mut file = self.open(path)?;
                 let len = length(&file).map_err(fault())?;
                 let mut all = vec![0; len];
@@ -198,14 +198,14 @@ impl Turn {
                 self.sink.take(&all)?;
                 len
             }
-            Way::Buffer => self.by_buffer(path)?,
-            Way::MapEach(advice) => {
+            ReadTechnique::Buffer => self.by_buffer(path)?,
+            ReadTechnique::MapEach(advice) => {
                 let mapping = self.map(path, advice)?;
                 self.take_mapped(&mapping)?;
                 self.called("munmap", 1);
                 mapping.len()
             }
-            Way::MapOnce(advice) => {
+            ReadTechnique::MapOnce(advice) => {
                 let mapping = match self.kept.get_mut(place).and_then(Option::take) {
                     Some(mapping) => mapping,
                     None => self.map(path, advice)?,
@@ -272,10 +272,11 @@ fn length(file: &File) -> std::io::Result<usize> {
 mod tests {
     use super::*;
 
-    fn ways() -> impl Iterator<Item = Way> {
-        let mapped =
-            ADVICE.into_iter().flat_map(|(advice, _)| [Way::MapEach(advice), Way::MapOnce(advice)]);
-        [Way::Whole, Way::Buffer].into_iter().chain(mapped)
+    fn ways() -> impl Iterator<Item = ReadTechnique> {
+        let mapped = ADVICE.into_iter().flat_map(|(advice, _)| {
+            [ReadTechnique::MapEach(advice), ReadTechnique::MapOnce(advice)]
+        });
+        [ReadTechnique::Whole, ReadTechnique::Buffer].into_iter().chain(mapped)
     }
 
     fn two_files(directory: &std::path::Path) -> Vec<PathBuf> {
@@ -305,11 +306,11 @@ mod tests {
         let files = two_files(dir.path());
         let reads = WholeFileReads { files, use_of_bytes: Use::Null, span: Span::Once };
         let calls = |way| reads.perform(way, &Cancel::default()).unwrap().calls;
-        assert_eq!(calls(Way::Whole)["read"], 2);
+        assert_eq!(calls(ReadTechnique::Whole)["read"], 2);
         // Two and the empty one of the first file, one and the empty one of the second.
-        assert_eq!(calls(Way::Buffer)["read"], 5);
-        assert_eq!(calls(Way::MapEach(MapAdvice::Normal)).get("madvise"), None);
-        assert_eq!(calls(Way::MapEach(MapAdvice::Random))["madvise"], 2);
+        assert_eq!(calls(ReadTechnique::Buffer)["read"], 5);
+        assert_eq!(calls(ReadTechnique::MapEach(MapAdvice::Normal)).get("madvise"), None);
+        assert_eq!(calls(ReadTechnique::MapEach(MapAdvice::Random))["madvise"], 2);
     }
 
     #[test]
@@ -319,7 +320,7 @@ mod tests {
         let lasting = |millis| {
             let span = Span::Time(Duration::from_millis(millis));
             let reads = WholeFileReads { files: files.clone(), use_of_bytes: Use::Null, span };
-            reads.perform(Way::MapOnce(MapAdvice::Normal), &Cancel::default()).unwrap()
+            reads.perform(ReadTechnique::MapOnce(MapAdvice::Normal), &Cancel::default()).unwrap()
         };
         // A busy machine may open no more than a file in the time, so that more time is given until it came around.
         let work = (0..).map(|turn| lasting(1 << turn)).find(|work| work.operations > 4).unwrap();

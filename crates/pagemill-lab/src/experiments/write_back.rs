@@ -40,7 +40,7 @@ pub(crate) enum Writer {
 
 /// The files, each written in full before.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct PreparedFiles {
     /// What the writer writes to.
     pub(crate) dirty: PathBuf,
     /// What transactions read.
@@ -54,7 +54,7 @@ pub(crate) struct Ground {
     block_time: Duration,
 }
 
-impl Ground {
+impl PreparedFiles {
     /// Finds out how fast the device takes the blocks.
     pub(crate) fn new(
         (dirty, read, commit): (PathBuf, PathBuf, PathBuf),
@@ -111,7 +111,7 @@ fn blocks(path: &Path) -> Result<u32> {
 /// A turn of one contestant.
 #[derive(Debug, Clone, Copy)]
 struct Stretch<'g> {
-    ground: &'g Ground,
+    ground: &'g PreparedFiles,
     writer: Writer,
     /// Blocks after which they are sent; 0 for never.
     every: usize,
@@ -238,7 +238,7 @@ struct Transactions {
 }
 
 impl Transactions {
-    fn open(ground: &Ground) -> Result<Self> {
+    fn open(ground: &PreparedFiles) -> Result<Self> {
         let direct = i32::try_from(OFlags::DIRECT.bits()).unwrap_or(0);
         let read = OpenOptions::new().read(true).custom_flags(direct).open(&ground.read);
         let commit = OpenOptions::new().write(true).open(&ground.commit);
@@ -279,14 +279,14 @@ fn met(latencies: &[Duration]) -> Duration {
 mod tests {
     use super::*;
 
-    fn ground(dir: &Path) -> Ground {
+    fn ground(dir: &Path) -> PreparedFiles {
         let file = |name: &str, blocks: usize| {
             let path = dir.join(name);
             std::fs::write(&path, vec![7; blocks * BLOCK]).unwrap();
             path
         };
         let files = (file("dirty", 64), file("read", 4), file("commit", 1));
-        Ground::new(files, 3, &Cancel::default()).unwrap()
+        PreparedFiles::new(files, 3, &Cancel::default()).unwrap()
     }
 
     #[test]

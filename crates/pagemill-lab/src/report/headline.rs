@@ -56,7 +56,7 @@ pub(super) struct Changes {
 }
 
 /// A cell's figure with the group it is from.
-struct Found<'r> {
+struct CellFigure<'r> {
     group: &'r Group,
     cell: &'r Cell,
     summary: Summary,
@@ -81,14 +81,14 @@ fn group<'r>(results: &'r Results, place: &str) -> Option<&'r Group> {
 }
 
 /// The first of these cells that was measured, else the best one of the group.
-fn found<'r>(results: &'r Results, place: &str, names: &[&str]) -> Option<Found<'r>> {
+fn found<'r>(results: &'r Results, place: &str, names: &[&str]) -> Option<CellFigure<'r>> {
     let group = group(results, place)?;
     let named = names.iter().find_map(|name| {
         let cell = group.cell(name)?;
         Some((cell, group.summary(cell)?))
     });
     let (cell, summary) = named.or_else(|| group.leader())?;
-    Some(Found { group, cell, summary })
+    Some(CellFigure { group, cell, summary })
 }
 
 impl Number {
@@ -221,7 +221,7 @@ fn copy(results: &Results) -> Number {
 fn throughput(
     label: &'static str,
     group: &'static str,
-    found: &Found<'_>,
+    found: &CellFigure<'_>,
     remark: String,
 ) -> Number {
     let Summary { median, low, high, .. } = found.summary;

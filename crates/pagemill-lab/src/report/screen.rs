@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use crate::results::{Outcome, Results, Verdict};
+use crate::results::{ClaimStatus, Results, Verdict};
 
 use super::error::Result;
 use super::headline::{self, Number};
@@ -87,7 +87,7 @@ fn claims(results: &Results, out: &mut dyn Write) -> Result<()> {
     for (model, part) in wording::by_model(&results.verdicts) {
         let tally = wording::tally(part.iter().map(|(_, verdict)| *verdict));
         write!(out, "{}", paragraph(&format!("{}: {tally}", wording::measured_on(model)), 2, 4))?;
-        let failed = part.iter().filter(|(_, verdict)| verdict.outcome == Outcome::DoesNotHold);
+        let failed = part.iter().filter(|(_, verdict)| verdict.outcome == ClaimStatus::DoesNotHold);
         let failed: Vec<&Verdict> = failed.map(|(_, verdict)| *verdict).collect();
         for verdict in failed.iter().take(MOST_CLAIMS) {
             let (mark, _) = wording::outcome(verdict.outcome);

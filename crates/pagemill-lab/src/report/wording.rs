@@ -2,7 +2,9 @@
 //!
 //! Invariant: an outcome has a mark as well as a word, so that no reader depends on colour.
 
-use crate::results::{Absence, CacheState, Figure, Group, Outcome, Verdict, Warning, WarningKind};
+use crate::results::{
+    Absence, CacheState, ClaimStatus, Figure, Group, Verdict, Warning, WarningKind,
+};
 use crate::statistics::{Comparison, Difference, LEAST_COVERAGE};
 
 use super::units::size_of;
@@ -83,13 +85,13 @@ pub(super) fn absence(absence: &Absence) -> (&'static str, &str) {
 }
 
 /// Mark and word of an outcome.
-pub(super) fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
+pub(super) fn outcome(outcome: ClaimStatus) -> (&'static str, &'static str) {
     match outcome {
-        Outcome::Holds => ("✓", "holds"),
-        Outcome::HoldsInPart => ("◐", "holds in part"),
-        Outcome::DoesNotHold => ("✗", "does not hold"),
-        Outcome::NotSeen => ("?", "cannot tell"),
-        Outcome::NotMeasured => ("–", "not measured"),
+        ClaimStatus::Holds => ("✓", "holds"),
+        ClaimStatus::HoldsInPart => ("◐", "holds in part"),
+        ClaimStatus::DoesNotHold => ("✗", "does not hold"),
+        ClaimStatus::NotSeen => ("?", "cannot tell"),
+        ClaimStatus::NotMeasured => ("–", "not measured"),
     }
 }
 
@@ -101,24 +103,24 @@ pub(super) fn verdict(verdict: &Verdict) -> (&'static str, String) {
 }
 
 /// What claims do that came out so, in the right number.
-fn outcome_of(outcome: Outcome, count: usize) -> &'static str {
+fn outcome_of(outcome: ClaimStatus, count: usize) -> &'static str {
     match (outcome, count) {
-        (Outcome::Holds, 1) => "holds",
-        (Outcome::Holds, _) => "hold",
-        (Outcome::HoldsInPart, 1) => "holds in part",
-        (Outcome::HoldsInPart, _) => "hold in part",
-        (Outcome::DoesNotHold, 1) => "does not hold",
-        (Outcome::DoesNotHold, _) => "do not hold",
-        (Outcome::NotSeen, _) => "cannot be told",
-        (Outcome::NotMeasured, 1) => "was not measured",
-        (Outcome::NotMeasured, _) => "were not measured",
+        (ClaimStatus::Holds, 1) => "holds",
+        (ClaimStatus::Holds, _) => "hold",
+        (ClaimStatus::HoldsInPart, 1) => "holds in part",
+        (ClaimStatus::HoldsInPart, _) => "hold in part",
+        (ClaimStatus::DoesNotHold, 1) => "does not hold",
+        (ClaimStatus::DoesNotHold, _) => "do not hold",
+        (ClaimStatus::NotSeen, _) => "cannot be told",
+        (ClaimStatus::NotMeasured, 1) => "was not measured",
+        (ClaimStatus::NotMeasured, _) => "were not measured",
     }
 }
 
 /// How many of the claims came out which way, in a sentence.
 pub(super) fn tally<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> String {
-    let outcomes: Vec<Outcome> = verdicts.map(|verdict| verdict.outcome).collect();
-    let count = |outcome: Outcome| outcomes.iter().filter(|each| **each == outcome).count();
+    let outcomes: Vec<ClaimStatus> = verdicts.map(|verdict| verdict.outcome).collect();
+    let count = |outcome: ClaimStatus| outcomes.iter().filter(|each| **each == outcome).count();
     let counted = OUTCOMES.iter().map(|outcome| (*outcome, count(*outcome)));
     let parts: Vec<String> = counted
         .filter(|(_, count)| *count > 0)
@@ -203,12 +205,12 @@ pub(super) fn doubts(warnings: &[Warning]) -> Vec<Doubts<'_>> {
 }
 
 /// All outcomes, in the order in which they are counted.
-pub(super) const OUTCOMES: [Outcome; 5] = [
-    Outcome::Holds,
-    Outcome::HoldsInPart,
-    Outcome::DoesNotHold,
-    Outcome::NotSeen,
-    Outcome::NotMeasured,
+pub(super) const OUTCOMES: [ClaimStatus; 5] = [
+    ClaimStatus::Holds,
+    ClaimStatus::HoldsInPart,
+    ClaimStatus::DoesNotHold,
+    ClaimStatus::NotSeen,
+    ClaimStatus::NotMeasured,
 ];
 
 /// What kind of doubt a warning raises.
@@ -251,16 +253,19 @@ pub(super) fn number_of(count: usize, noun: &str) -> String {
 mod tests {
     use super::*;
 
-    fn verdict(outcome: Outcome, model: Option<&str>) -> Verdict {
+    fn verdict(outcome: ClaimStatus, model: Option<&str>) -> Verdict {
         Verdict { outcome, model: model.map(str::to_owned), ..Verdict::default() }
     }
 
     #[test]
     fn one_claim_holds_and_ten_hold() {
-        let one = [verdict(Outcome::Holds, None)];
+        let one = [verdict(ClaimStatus::Holds, None)];
         assert_eq!(tally(one.iter()), "Of 1 claim, 1 holds.");
-        let mut many = vec![verdict(Outcome::Holds, None); 10];
-        many.extend([verdict(Outcome::DoesNotHold, None), verdict(Outcome::NotMeasured, None)]);
+        let mut many = vec![verdict(ClaimStatus::Holds, None); 10];
+        many.extend([
+            verdict(ClaimStatus::DoesNotHold, None),
+            verdict(ClaimStatus::NotMeasured, None),
+        ]);
         let expected = "Of 12 claims, 10 hold, 1 does not hold, 1 was not measured.";
         assert_eq!(tally(many.iter()), expected);
     }
@@ -269,8 +274,8 @@ mod tests {
     #[test]
     fn what_holds_in_a_model_is_not_counted_for_this_storage() {
         let verdicts = [
-            verdict(Outcome::Holds, Some("two disks of 2009")),
-            verdict(Outcome::DoesNotHold, None),
+            verdict(ClaimStatus::Holds, Some("two disks of 2009")),
+            verdict(ClaimStatus::DoesNotHold, None),
         ];
         let parts = by_model(&verdicts);
         let told: Vec<_> = parts

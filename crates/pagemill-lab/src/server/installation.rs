@@ -37,21 +37,21 @@ struct ServerVersion {
 }
 
 /// An installation, or why there is none and what would help.
-pub type Found = std::result::Result<Installation, String>;
+pub type InstallationSearch = std::result::Result<Installation, String>;
 
 impl Installation {
     /// The one of a directory, if one is given; else what is found.
     ///
     /// # Errors
     /// When the directory is given and has no server of a known version.
-    pub fn look_for(bindir: Option<&Path>) -> Result<Found> {
+    pub fn look_for(bindir: Option<&Path>) -> Result<InstallationSearch> {
         match bindir {
             Some(bindir) => Self::given(bindir),
             None => Ok(Self::by_itself()),
         }
     }
 
-    fn given(bindir: &Path) -> Result<Found> {
+    fn given(bindir: &Path) -> Result<InstallationSearch> {
         let fault = |why: String| Error::NoServer { path: bindir.into(), why };
         let missing = missing(bindir);
         if !missing.is_empty() {
@@ -63,7 +63,7 @@ impl Installation {
         Ok(with_psql(resolved, version))
     }
 
-    fn by_itself() -> Found {
+    fn by_itself() -> InstallationSearch {
         let usable = candidates(Path::new("/"))
             .into_iter()
             .chain(told_by_pg_config())
@@ -165,7 +165,7 @@ fn parse_version(told: &str) -> Option<ServerVersion> {
 }
 
 /// The server's own psql, else the newest that is installed, else whatever the search path has.
-fn with_psql(bindir: PathBuf, version: ServerVersion) -> Found {
+fn with_psql(bindir: PathBuf, version: ServerVersion) -> InstallationSearch {
     let own = std::iter::once(bindir.clone());
     let all = own.chain(candidates(Path::new("/"))).chain(search_path());
     let mut there = all.map(|directory| directory.join("psql")).filter(|psql| psql.is_file());

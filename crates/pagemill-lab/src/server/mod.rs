@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use pagemill_sys::{EndSignal, end_with_parent};
 use rustix::process::{Pid, Signal, kill_process};
 
-pub use installation::{Found, Installation};
+pub use installation::{Installation, InstallationSearch};
 
 use account::Account;
 use processes::{ServerTimes, Times};

@@ -2,7 +2,7 @@
 //!
 //! Invariant: what could not be measured never counts for or against a claim.
 
-use crate::results::Outcome;
+use crate::results::ClaimStatus;
 
 /// What one comparison says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) struct Finding {
 /// What a verdict says beside the claim.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Summed {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: ClaimStatus,
     pub(super) differs: String,
     pub(super) measured: String,
     pub(super) why: String,
@@ -52,11 +52,11 @@ pub(super) fn sum_up(findings: Vec<Finding>, otherwise: &str) -> Summed {
         findings.iter().map(|finding| finding.text.as_str()).collect::<Vec<_>>().join("; ")
     };
     let mut why = match outcome {
-        Outcome::HoldsInPart | Outcome::DoesNotHold => otherwise.to_owned(),
-        Outcome::NotSeen => {
+        ClaimStatus::HoldsInPart | ClaimStatus::DoesNotHold => otherwise.to_owned(),
+        ClaimStatus::NotSeen => {
             "the intervals are too wide to say: run again on a quieter machine, or longer".into()
         }
-        Outcome::Holds | Outcome::NotMeasured => String::new(),
+        ClaimStatus::Holds | ClaimStatus::NotMeasured => String::new(),
     };
     if !missing.is_empty() {
         let not = if why.is_empty() { "" } else { ". " };
@@ -78,19 +78,19 @@ fn each_once<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
     once
 }
 
-fn outcome(seen: &[Finding]) -> Outcome {
+fn outcome(seen: &[Finding]) -> ClaimStatus {
     let all = |grade| seen.iter().all(|finding| finding.grade == grade);
     let any = |grade| seen.iter().any(|finding| finding.grade == grade);
     if seen.is_empty() {
-        Outcome::NotMeasured
+        ClaimStatus::NotMeasured
     } else if all(Grade::Holds) {
-        Outcome::Holds
+        ClaimStatus::Holds
     } else if any(Grade::Holds) || any(Grade::Partly) {
-        Outcome::HoldsInPart
+        ClaimStatus::HoldsInPart
     } else if any(Grade::Fails) {
-        Outcome::DoesNotHold
+        ClaimStatus::DoesNotHold
     } else {
-        Outcome::NotSeen
+        ClaimStatus::NotSeen
     }
 }
 
@@ -112,14 +112,14 @@ mod tests {
     #[test]
     fn grades_make_outcomes() {
         use Grade::{Fails, Holds, Missing, Partly, Unclear};
-        assert_eq!(of(&[Holds, Holds]).outcome, Outcome::Holds);
-        assert_eq!(of(&[Holds, Fails]).outcome, Outcome::HoldsInPart);
-        assert_eq!(of(&[Partly]).outcome, Outcome::HoldsInPart);
-        assert_eq!(of(&[Fails, Unclear]).outcome, Outcome::DoesNotHold);
-        assert_eq!(of(&[Unclear]).outcome, Outcome::NotSeen);
-        assert_eq!(of(&[Missing]).outcome, Outcome::NotMeasured);
-        assert_eq!(of(&[]).outcome, Outcome::NotMeasured);
-        assert_eq!(of(&[Holds, Missing]).outcome, Outcome::Holds);
+        assert_eq!(of(&[Holds, Holds]).outcome, ClaimStatus::Holds);
+        assert_eq!(of(&[Holds, Fails]).outcome, ClaimStatus::HoldsInPart);
+        assert_eq!(of(&[Partly]).outcome, ClaimStatus::HoldsInPart);
+        assert_eq!(of(&[Fails, Unclear]).outcome, ClaimStatus::DoesNotHold);
+        assert_eq!(of(&[Unclear]).outcome, ClaimStatus::NotSeen);
+        assert_eq!(of(&[Missing]).outcome, ClaimStatus::NotMeasured);
+        assert_eq!(of(&[]).outcome, ClaimStatus::NotMeasured);
+        assert_eq!(of(&[Holds, Missing]).outcome, ClaimStatus::Holds);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::results::{
-    Absence, CacheState, Cell, Experiment, Figure, Group, Outcome, Sample, Skipped,
+    Absence, CacheState, Cell, ClaimStatus, Experiment, Figure, Group, Sample, Skipped,
 };
 
 /// A cell whose turns took these seconds, and made so many reads.
@@ -59,15 +59,15 @@ fn copy(factor: f64, reads: u64) -> Results {
 #[test]
 fn a_claim_of_no_difference_holds_fails_or_is_not_seen() {
     let of = |results: &Results| verdict(results, "stream-no-time").outcome;
-    assert_eq!(of(&copy(1.0, 100)), Outcome::Holds);
-    assert_eq!(of(&copy(0.6, 100)), Outcome::DoesNotHold);
+    assert_eq!(of(&copy(1.0, 100)), ClaimStatus::Holds);
+    assert_eq!(of(&copy(0.6, 100)), ClaimStatus::DoesNotHold);
     let noisy = [0.5, 2.0, 0.6, 1.9, 1.0, 1.1];
     let cells = vec![
         cell("block by block, single records", &STEADY, 1600),
         cell("read stream, single records", &noisy, 100),
     ];
     let results = run_of("copy", vec![group("wal-cached", Figure::Elapsed, cells)]);
-    assert_eq!(of(&results), Outcome::NotSeen);
+    assert_eq!(of(&results), ClaimStatus::NotSeen);
 }
 
 #[test]
@@ -86,9 +86,9 @@ fn a_verdict_names_what_it_rests_on_and_what_was_left_out() {
 #[test]
 fn calls_are_held_against_the_claimed_share() {
     let of = |reads| verdict(&copy(1.0, reads), "stream-sixteenth-of-calls").outcome;
-    assert_eq!(of(100), Outcome::Holds);
-    assert_eq!(of(400), Outcome::HoldsInPart);
-    assert_eq!(of(1600), Outcome::DoesNotHold);
+    assert_eq!(of(100), ClaimStatus::Holds);
+    assert_eq!(of(400), ClaimStatus::HoldsInPart);
+    assert_eq!(of(1600), ClaimStatus::DoesNotHold);
 }
 
 /// `extend` where posix_fallocate is so many times as fast as writing zeros.
@@ -103,11 +103,11 @@ fn extend(factor: f64) -> Results {
 #[test]
 fn a_claimed_factor_holds_when_it_is_about_reached() {
     let of = |factor| verdict(&extend(factor), "fallocate-ten-times").outcome;
-    assert_eq!(of(12.0), Outcome::Holds);
-    assert_eq!(of(9.0), Outcome::Holds);
-    assert_eq!(of(3.0), Outcome::HoldsInPart);
-    assert_eq!(of(1.0), Outcome::DoesNotHold);
-    assert_eq!(of(0.5), Outcome::DoesNotHold);
+    assert_eq!(of(12.0), ClaimStatus::Holds);
+    assert_eq!(of(9.0), ClaimStatus::Holds);
+    assert_eq!(of(3.0), ClaimStatus::HoldsInPart);
+    assert_eq!(of(1.0), ClaimStatus::DoesNotHold);
+    assert_eq!(of(0.5), ClaimStatus::DoesNotHold);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn what_was_refused_or_left_out_is_not_measured() {
         &run_of("extend", vec![group("extend", Figure::Elapsed, cells)]),
         "fallocate-ten-times",
     );
-    assert_eq!(found.outcome, Outcome::NotMeasured);
+    assert_eq!(found.outcome, ClaimStatus::NotMeasured);
     assert!(found.why.contains("the file system has no such call"), "{}", found.why);
     assert!(found.evidence.is_empty() && found.measured.is_empty());
 
@@ -133,7 +133,7 @@ fn what_was_refused_or_left_out_is_not_measured() {
     let other = Skipped { what: "compressed files".into(), why: "no btrfs".into() };
     results.experiments[0].skipped.push(other);
     let found = verdict(&results, "readahead-several-readers");
-    assert_eq!(found.outcome, Outcome::NotMeasured);
+    assert_eq!(found.outcome, ClaimStatus::NotMeasured);
     assert!(found.why.contains("-cold): needs root"), "{}", found.why);
     assert!(!found.why.contains("btrfs"), "{}", found.why);
 }
@@ -149,7 +149,7 @@ fn bytes_that_ftruncate_alone_lost_speak_against_it() {
         let results = run_of("extend", vec![group("full-device", Figure::Count, cells)]);
         verdict(&results, "ftruncate-holes").outcome
     };
-    assert_eq!((of(0.0), of(1.0)), (Outcome::Holds, Outcome::DoesNotHold));
+    assert_eq!((of(0.0), of(1.0)), (ClaimStatus::Holds, ClaimStatus::DoesNotHold));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn more_pieces_speak_for_the_other_way() {
         let results = run_of("mmap", vec![group("pieces-one-writer", Figure::Count, cells)]);
         verdict(&results, "mmap-hole-pieces").outcome
     };
-    assert_eq!((of(90.0), of(2.0)), (Outcome::Holds, Outcome::DoesNotHold));
+    assert_eq!((of(90.0), of(2.0)), (ClaimStatus::Holds, ClaimStatus::DoesNotHold));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn only_experiments_of_the_run_are_judged_and_no_claim_twice() {
         results.experiments.extend(run_of(name, vec![]).experiments);
     }
     let all = verdicts(&results);
-    assert!(all.iter().all(|verdict| verdict.outcome == Outcome::NotMeasured));
+    assert!(all.iter().all(|verdict| verdict.outcome == ClaimStatus::NotMeasured));
     let ids: std::collections::BTreeSet<_> = all.iter().map(|verdict| &verdict.id).collect();
     assert_eq!(ids.len(), all.len());
     let documents: std::collections::BTreeSet<_> = all.iter().map(|each| &each.document).collect();
@@ -194,9 +194,9 @@ fn what_a_model_shows_is_a_verdict_of_its_own() {
     let all = readahead("simulated-mirror", 1.6);
     let of = |id: &str| all.iter().find(|each| each.id == id).unwrap();
     let here = of("readahead-strategy-2");
-    assert_eq!((here.outcome, &here.model), (Outcome::NotMeasured, &None));
+    assert_eq!((here.outcome, &here.model), (ClaimStatus::NotMeasured, &None));
     let model = of("readahead-strategy-2-model");
-    assert_eq!(model.outcome, Outcome::Holds);
+    assert_eq!(model.outcome, ClaimStatus::Holds);
     assert_eq!(model.model.as_deref(), Some("two disks of 2009"));
     assert_eq!(model.evidence, ["readahead/simulated-mirror"]);
     let of_model = |each: &&Verdict| each.evidence.iter().any(|group| group.contains("simulated"));
@@ -213,9 +213,9 @@ fn a_claim_that_does_not_hold_says_which_way_it_differs() {
     };
     let (stream, blocks) = ("read stream, single records", "block by block, single records");
     let more = format!("{stream} gains more over {blocks} than claimed");
-    assert_eq!(of(1.6), (Outcome::DoesNotHold, more));
-    assert_eq!(of(0.6), (Outcome::DoesNotHold, format!("{stream} is worse than {blocks}")));
-    assert_eq!(of(1.0), (Outcome::Holds, String::new()));
+    assert_eq!(of(1.6), (ClaimStatus::DoesNotHold, more));
+    assert_eq!(of(0.6), (ClaimStatus::DoesNotHold, format!("{stream} is worse than {blocks}")));
+    assert_eq!(of(1.0), (ClaimStatus::Holds, String::new()));
     let less = "posix_fallocate 64 gains less over write_zeros 64 than claimed";
     assert_eq!(verdict(&extend(3.0), "fallocate-ten-times").differs, less);
 }

@@ -8,7 +8,9 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pagemill_io::{Advice, Direction, File, FinishedIo, IoQueue, QueuedIo, Residency, WriteBack};
+use pagemill_io::{
+    Advice, Direction, File, FileCapabilities, FinishedIo, IoQueue, QueuedIo, Residency, WriteBack,
+};
 use pagemill_sys::{Extent, Mapping};
 
 use rustix::io::Errno;
@@ -43,6 +45,10 @@ impl RecordedFile {
 }
 
 impl File for RecordedFile {
+    fn capabilities(&self) -> FileCapabilities {
+        self.file.capabilities()
+    }
+
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.file.read_at(buf, offset)
     }

@@ -55,7 +55,7 @@ impl Frame {
 }
 
 /// What became of a search.
-pub(super) enum Found {
+pub(super) enum Lookup {
     Here(PinnedPage),
     /// Somebody else is loading it.
     Elsewhere(SharedArc<Pending>),
@@ -74,19 +74,19 @@ pub(super) enum Passed {
 
 impl Partition {
     /// Looks for a page; where it is missing, its load begins with this.
-    pub(super) fn find_or_begin(&mut self, key: PageKey, strategy: &Strategy<'_>) -> Found {
+    pub(super) fn find_or_begin(&mut self, key: PageKey, strategy: &Strategy<'_>) -> Lookup {
         match self.slots.get_mut(&key) {
             Some(Slot::Resident(frame)) => {
                 self.hits += 1;
-                Found::Here(self.frames[*frame].use_page(strategy))
+                Lookup::Here(self.frames[*frame].use_page(strategy))
             }
             Some(Slot::Loading(pending)) => {
-                Found::Elsewhere(pending.get_or_insert_default().clone())
+                Lookup::Elsewhere(pending.get_or_insert_default().clone())
             }
             None => {
                 self.slots.insert(key, Slot::Loading(None));
                 self.misses += 1;
-                Found::Missing
+                Lookup::Missing
             }
         }
     }

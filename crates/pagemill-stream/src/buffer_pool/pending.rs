@@ -11,11 +11,11 @@ use super::sync::{Condvar, Mutex, lock, wait};
 /// A load under way.
 #[derive(Default)]
 pub(super) struct Pending {
-    outcome: Mutex<Option<Outcome>>,
+    outcome: Mutex<Option<LoadResult>>,
     known: Condvar,
 }
 
-enum Outcome {
+enum LoadResult {
     Loaded(PinnedPage),
     Failed,
 }
@@ -27,15 +27,15 @@ impl Pending {
         loop {
             match &*outcome {
                 None => outcome = wait(&self.known, outcome),
-                Some(Outcome::Loaded(page)) => return Some(page.clone()),
-                Some(Outcome::Failed) => return None,
+                Some(LoadResult::Loaded(page)) => return Some(page.clone()),
+                Some(LoadResult::Failed) => return None,
             }
         }
     }
 
     /// Tells everyone who waits.
     pub(super) fn finish(&self, page: Option<PinnedPage>) {
-        *lock(&self.outcome) = Some(page.map_or(Outcome::Failed, Outcome::Loaded));
+        *lock(&self.outcome) = Some(page.map_or(LoadResult::Failed, LoadResult::Loaded));
         self.known.notify_all();
     }
 }

@@ -91,7 +91,7 @@ fn a_pinned_page_stays_and_the_pool_says_when_all_are() {
     let refused = get(&pool, key(1, 3), Strategy::Normal).unwrap_err();
     assert_eq!(refused, Refusal::NoBuffers(NoUnpinnedBuffers { capacity: size(2) }));
     let Refusal::NoBuffers(error) = refused else { return };
-    assert!(error.to_string().contains("raise --shared-buffers"), "{error}");
+    assert!(error.to_string().contains("use more of them"), "{error}");
     drop(clone);
     normal(&pool, 3);
     assert_eq!(load_of(&one, key(1, 1)), 0);

@@ -4,7 +4,9 @@
 
 use super::*;
 use pagemill_format::{BLOCK_SIZE, Fork};
-use pagemill_io::{DirEntry, File, FileSystem, Metadata, ReadSettings, Storage};
+use pagemill_io::{
+    Capabilities, DirEntry, File, FileCapabilities, FileSystem, Metadata, ReadSettings, Storage,
+};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,37 +15,47 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 struct FarReading {
     may_map: bool,
+    /// Files called `1` can be mapped and given to the ring, as far as they say.
+    able: bool,
+    distant: bool,
     has_direct: bool,
     cache_bytes: u64,
 }
 
 const LEN: u64 = 8 * STRETCH as u64 * BLOCK_SIZE as u64;
-const PLAIN: FarReading = FarReading { may_map: true, has_direct: true, cache_bytes: LEN };
+const PLAIN: FarReading =
+    FarReading { may_map: true, able: true, distant: false, has_direct: true, cache_bytes: LEN };
 
 impl FileSystem for FarReading {
-    fn open(&self, _: &Path, caching: Caching) -> io::Result<Box<dyn File>> {
+    fn open(&self, path: &Path, caching: Caching) -> io::Result<Box<dyn File>> {
         match caching {
             Caching::Direct if !self.has_direct => Err(io::ErrorKind::Unsupported.into()),
-            _ => Ok(Box::new(Zeros)),
+            _ => Ok(Box::new(Zeros { able: self.able || !path.ends_with("1") })),
         }
     }
 
     fn read_dir(&self, _: &Path) -> io::Result<Vec<DirEntry>> {
-        Ok(vec![DirEntry { name: "1".into() }])
+        Ok(vec![DirEntry::named("1"), DirEntry::named("2")])
     }
 
     fn metadata(&self, _: &Path) -> io::Result<Metadata> {
         Ok(Metadata { len: LEN, is_dir: false })
     }
 
-    fn place(&self, _: &Path) -> Place {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { distant: self.distant, ..Capabilities::default() }
+    }
+
+    fn place(&self, _: &Path) -> StorageTraits {
         let cache_bytes = self.cache_bytes;
-        Place { reads_ahead_far: true, cache_bytes, ..Place::default() }
+        StorageTraits { reads_ahead_far: true, cache_bytes, ..StorageTraits::default() }
     }
 }
 
 #[derive(Debug)]
-struct Zeros;
+struct Zeros {
+    able: bool,
+}
 
 impl File for Zeros {
     fn read_at(&self, buf: &mut [u8], _: u64) -> io::Result<usize> {
@@ -54,14 +66,21 @@ impl File for Zeros {
     fn len(&self) -> io::Result<u64> {
         Ok(LEN)
     }
+
+    fn capabilities(&self) -> FileCapabilities {
+        if self.able { FileCapabilities::ALL } else { FileCapabilities::default() }
+    }
 }
 
 /// What is chosen for each of the blocks, read one by one, and whether it is read past the page cache.
 fn choices(place: FarReading, order: &[u32]) -> Vec<(IoMethod, bool)> {
     let settings =
         ReadSettings { io_method: None, may_map: place.may_map, ..ReadSettings::default() };
-    let storage = Storage::with_settings(Arc::new(place), settings);
-    let files = ForkFiles::open(&storage, Path::new("/1"), Fork::Main).unwrap().unwrap();
+    choices_in(&Storage::with_settings(Arc::new(place), settings), "/1", order)
+}
+
+fn choices_in(storage: &Storage, path: &str, order: &[u32]) -> Vec<(IoMethod, bool)> {
+    let files = ForkFiles::open(storage, Path::new(path), Fork::Main).unwrap().unwrap();
     let mut choice = MethodChoice::new(&files);
     let mut chosen = Vec::new();
     for (at, block) in order.iter().enumerate() {
@@ -85,7 +104,7 @@ fn what_is_not_cached_is_mapped_after_a_stretch_without_gaps() {
     assert_eq!(unmapped, vec![(IoMethod::Pread, false); 3 * first]);
 }
 
-/// A gap now and then is not reading here and there; a mapping waits all the same.
+/// A gap now and then is not reading in random order; a mapping waits all the same.
 #[test]
 fn what_is_not_cached_is_read_where_there_are_gaps() {
     let order: Vec<u32> = (0..6 * STRETCH).filter(|block| block % 64 != 1).collect();
@@ -99,11 +118,36 @@ fn what_no_cache_can_hold_is_read_past_it_unless_the_kernel_reads_ahead() {
     let here_and_there: Vec<u32> = (0..STRETCH).map(|n| n * 5 % (2 * STRETCH)).collect();
     for order in [backward, here_and_there] {
         let past = |place| choices(place, &order).iter().filter(|(_, past)| *past).count();
-        // The first two blocks of an order do not tell yet that it leads here and there.
+        // The first two blocks of an order do not tell yet that it is random.
         assert!(past(little) >= order.len() - 2, "{} of {}", past(little), order.len());
         assert_eq!(past(PLAIN), 0);
         assert_eq!(past(FarReading { has_direct: false, ..little }), 0);
     }
     let forward: Vec<u32> = (0..3 * STRETCH).collect();
     assert!(choices(little, &forward).iter().all(|(_, past)| !past));
+}
+
+/// One file that a redone page lies over made all others be read without mappings, since what it could not do was taken
+/// for what the platform could not do.
+#[test]
+fn a_file_that_can_do_little_changes_nothing_for_the_others() {
+    let place = FarReading { able: false, ..PLAIN };
+    let storage = Storage::with_settings(Arc::new(place), ReadSettings::default());
+    let forward: Vec<u32> = (0..3 * STRETCH).collect();
+    let backward: Vec<u32> = (0..2 * STRETCH).rev().collect();
+    let is_all = |chosen: &[(IoMethod, bool)], method| chosen.iter().all(|(one, _)| *one == method);
+    assert!(is_all(&choices_in(&storage, "/1", &forward), IoMethod::Pread));
+    assert!(is_all(&choices_in(&storage, "/1", &backward)[2..], IoMethod::Worker));
+    let reasons = MethodUse::of(&storage).reasons();
+    assert!(reasons.iter().any(|reason| reason.contains("cannot be mapped")), "{reasons:?}");
+    assert!(is_all(&choices_in(&storage, "/2", &forward)[STRETCH as usize..], IoMethod::Mmap));
+    assert!(is_all(&choices_in(&storage, "/2", &backward)[2..], IoMethod::IoUring));
+}
+
+#[test]
+fn where_each_call_takes_long_all_goes_through_a_queue() {
+    let place = FarReading { distant: true, ..PLAIN };
+    let order: Vec<u32> = (0..2 * STRETCH).collect();
+    let expected = vec![(IoMethod::IoUring, false); order.len()];
+    assert_eq!(choices(place, &order), expected);
 }

@@ -84,16 +84,18 @@ fn stamp_of(page: &BlockBytes) -> u32 {
 }
 
 /// What came out: the block and its stamp, or the block that failed.
-type Outcome = Result<(u32, u32), u32>;
+type BlockResult = Result<(u32, u32), u32>;
 
-fn outcome(result: Result<(BlockNumber, &BlockBytes), Error>) -> Outcome {
+fn outcome(result: Result<(BlockNumber, &BlockBytes), Error>) -> BlockResult {
     match result {
         Ok((block, page)) => Ok((block.0, stamp_of(page))),
         Err(error) => Err(error.block().unwrap().0),
     }
 }
 
-fn drain<I: Iterator<Item = BlockNumber>>(stream: &mut ReadStream<&ForkFiles, I>) -> Vec<Outcome> {
+fn drain<I: Iterator<Item = BlockNumber>>(
+    stream: &mut ReadStream<&ForkFiles, I>,
+) -> Vec<BlockResult> {
     let mut all = Vec::new();
     while let Some(result) = stream.next() {
         all.push(outcome(result));
@@ -105,7 +107,7 @@ fn drain<I: Iterator<Item = BlockNumber>>(stream: &mut ReadStream<&ForkFiles, I>
 fn drain_mixed<I: Iterator<Item = BlockNumber>>(
     stream: &mut ReadStream<&ForkFiles, I>,
     by_run: &[bool],
-) -> Vec<Outcome> {
+) -> Vec<BlockResult> {
     let mut all = Vec::new();
     for by_run in by_run.iter().copied().cycle() {
         if !by_run {
@@ -132,7 +134,7 @@ fn neighbours_are_combined_up_to_the_limit() {
     let relation = Relation::of_blocks(100);
     let files = relation.open();
     let mut stream = ReadStream::new(&files, numbers(0..100), limit(16));
-    let expected: Vec<Outcome> = (0..100).map(|n| Ok((n, n))).collect();
+    let expected: Vec<BlockResult> = (0..100).map(|n| Ok((n, n))).collect();
     assert_eq!(drain(&mut stream), expected);
     let counted = relation.counted();
     assert_eq!((counted.read_calls, counted.bytes_read), (7, 100 * 8192));
@@ -286,7 +288,7 @@ fn a_run_never_crosses_a_segment_edge() {
     let mut stream = ReadStream::new(&files, asked, limit(16));
     let Run { first, pages, .. } = stream.next_run().unwrap().unwrap();
     assert_eq!((first.0, pages.len()), (edge - 2, 2));
-    let expected: Vec<Outcome> = (edge..edge + 4).map(|n| Ok((n, n))).collect();
+    let expected: Vec<BlockResult> = (edge..edge + 4).map(|n| Ok((n, n))).collect();
     assert_eq!(drain(&mut stream), expected);
     assert_eq!(relation.counted().read_calls, 2);
 }
@@ -394,7 +396,7 @@ proptest! {
         let options = ReadStreamOptions { ramp_up, ..limit(combine) };
         let mut stream = ReadStream::new(&files, numbers(asked.clone()), options);
         let found = drain_mixed(&mut stream, &by_run);
-        let expected: Vec<Outcome> = asked
+        let expected: Vec<BlockResult> = asked
             .iter()
             .map(|&n| if n >= 40 || unreadable.contains(&n) { Err(n) } else { Ok((n, n)) })
             .collect();

@@ -381,5 +381,5 @@ fn a_mapping_and_direct_writes_do_not_go_together() {
     let options =
         WriteStreamOptions { io_method: Some(WriteMethod::Mmap), ..WriteStreamOptions::default() };
     let error = WriteStream::new(Arc::new(FileExtension::new(fork, 0, None)), options, None);
-    assert!(error.unwrap_err().to_string().contains("leave out --direct"));
+    assert!(error.unwrap_err().to_string().contains("direct I/O"));
 }

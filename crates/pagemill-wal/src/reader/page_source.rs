@@ -1,19 +1,21 @@
 //! The pages of WAL by their address, read in large pieces, and what each of them is.
 //!
-//! Of one segment there can be several files, one for each timeline that wrote to it; the highest that is not
-//! above the timeline followed is read, as a server does that follows that timeline.
+//! Which file a segment is read from is the [`WalSource`]'s rule; it is chosen once when the first page of the
+//! segment is wanted, and stays chosen.
 //!
 //! Invariant: what is looked at last is in memory, and [`bytes`](PageSource::bytes) gives it.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pagemill_format::Lsn;
+use pagemill_format::backup::TimelineHistory;
 use pagemill_format::wal::{self, PAGE_BYTES, PageHeader, SHORT_HEADER_BYTES, SegmentName};
 use pagemill_io::{File, Storage};
 
 use crate::error::Result;
 use crate::wal_directory::WalDirectory;
+use crate::wal_source::{Listing, SegmentBytes, WalSource};
 
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 512 << 10;
@@ -36,42 +38,79 @@ pub(super) enum Verdict {
 #[derive(Debug)]
 pub(super) struct PageSource {
     storage: Storage,
-    directory: WalDirectory,
-    /// The file for each segment that was listed.
-    files: Option<HashMap<u64, u32>>,
-    open: Option<(SegmentName, Option<Box<dyn File>>)>,
+    source: WalSource,
+    /// The files for each segment, once they were listed.
+    listing: Option<Arc<Listing>>,
+    open: Option<OpenSegment>,
     chunk: Vec<u8>,
     chunk_start: Lsn,
     /// The timeline of the last page that belonged; later pages are of this or a higher one.
     timeline: u32,
+    /// The timeline of the last file that was read; later ones are of this or a higher one.
+    file_timeline: u32,
+    partial_files: Vec<PathBuf>,
+}
+
+/// The segment that is being read.
+#[derive(Debug)]
+struct OpenSegment {
+    number: u64,
+    timeline: u32,
+    path: PathBuf,
+    /// `None` when there is no such file, or its bytes are the chunk.
+    file: Option<Box<dyn File>>,
 }
 
 impl PageSource {
-    pub(super) fn new(storage: &Storage, directory: &WalDirectory) -> Self {
+    pub(super) fn new(storage: &Storage, source: &WalSource) -> Self {
         Self {
             storage: storage.clone(),
-            directory: directory.clone(),
-            files: None,
+            source: source.clone(),
+            listing: None,
             open: None,
             chunk: Vec::new(),
             chunk_start: Lsn(0),
             timeline: 0,
+            file_timeline: 0,
+            partial_files: Vec::new(),
+        }
+    }
+
+    /// Another look at the same files, that expects the same timelines.
+    pub(super) fn again(&self) -> Self {
+        Self {
+            listing: self.listing.clone(),
+            timeline: self.timeline,
+            file_timeline: self.file_timeline,
+            ..Self::new(&self.storage, &self.source)
         }
     }
 
     pub(super) fn directory(&self) -> &WalDirectory {
-        &self.directory
+        self.source.directory()
     }
 
-    /// The file that the byte at `lsn` is read from.
+    /// The timelines that are followed.
+    pub(super) fn history(&self) -> Option<&TimelineHistory> {
+        self.source.history()
+    }
+
+    /// The partial files that were read.
+    pub(super) fn partial_files(&self) -> &[PathBuf] {
+        &self.partial_files
+    }
+
+    /// The file that the byte at `lsn` is read from, or would be.
     pub(super) fn file_of(&self, lsn: Lsn) -> PathBuf {
-        self.directory.file_of(self.segment_of(lsn))
-    }
-
-    fn segment_of(&self, lsn: Lsn) -> SegmentName {
-        let segment = self.directory.segment_of(lsn);
-        let known = self.files.as_ref().and_then(|files| files.get(&segment.number));
-        SegmentName { timeline: *known.unwrap_or(&segment.timeline), ..segment }
+        let segment = self.directory().segment_of(lsn);
+        if let Some(open) = self.open.as_ref().filter(|open| open.number == segment.number) {
+            return open.path.clone();
+        }
+        let chosen = self
+            .listing
+            .as_ref()
+            .and_then(|listing| self.source.choose(listing, segment.number, self.file_timeline));
+        chosen.map_or_else(|| self.directory().file_of(segment), |chosen| chosen.path.clone())
     }
 
     /// The bytes of the page at this address, if it was looked at last; fewer at the end of a file.
@@ -82,10 +121,25 @@ impl PageSource {
         rest.get(..PAGE_BYTES).unwrap_or(rest)
     }
 
+    /// Where the timeline of the file with this page was left, if `lsn` is not before that: what lies there is no
+    /// part of the way.
+    pub(super) fn left_before(&self, lsn: Lsn) -> Option<Lsn> {
+        let left = self.source.left_at(self.open.as_ref()?.timeline)?;
+        (left <= lsn).then_some(left)
+    }
+
+    /// True when there is a file for this segment.
+    pub(super) fn has_segment(&mut self, number: u64) -> Result<bool> {
+        let file_timeline = self.file_timeline;
+        self.list_files()?;
+        let listing = self.listing.as_ref();
+        Ok(listing.is_some_and(|all| self.source.choose(all, number, file_timeline).is_some()))
+    }
+
     /// The first page behind this one that is where it belongs, in the rest of the segment or at the
     /// beginning of the next.
     pub(super) fn next_that_belongs(&mut self, page: Lsn) -> Result<Option<Lsn>> {
-        let segment_end = self.directory.segment_of(page).end().0;
+        let segment_end = self.directory().segment_of(page).end().0;
         let last = segment_end.min(page.0.saturating_add(SEARCHED_BYTES));
         for at in (page.0..=last).step_by(PAGE_BYTES).skip(1) {
             if matches!(self.look(Lsn(at))?, Verdict::Belongs(_)) {
@@ -95,15 +149,43 @@ impl PageSource {
         Ok(None)
     }
 
+    /// The segments behind that with `page` of which there are whole files, ascending.
+    pub(super) fn segments_behind(&mut self, page: Lsn) -> Result<Vec<SegmentName>> {
+        self.list_files()?;
+        let segment = self.directory().segment_of(page);
+        let listing = self.listing.as_ref();
+        let numbers = listing.map(|all| all.behind(segment.number).collect::<Vec<_>>());
+        Ok(numbers
+            .unwrap_or_default()
+            .iter()
+            .map(|&number| SegmentName { number, ..segment })
+            .collect())
+    }
+
+    /// As [`look`](Self::look), but of a segment that is entered in its midst the first page is looked at before,
+    /// as a server does.
+    pub(super) fn enter(&mut self, page: Lsn) -> Result<Verdict> {
+        let segment = self.directory().segment_of(page);
+        let is_entered = self.open.as_ref().is_some_and(|open| open.number == segment.number);
+        if !is_entered && page != segment.start() {
+            match self.look(segment.start())? {
+                Verdict::Belongs(_) => {}
+                other => return Ok(other),
+            }
+        }
+        self.look(page)
+    }
+
     /// Reads the page at this address, and says what it is.
     pub(super) fn look(&mut self, page: Lsn) -> Result<Verdict> {
         if self.bytes(page).len() < PAGE_BYTES && !self.read_chunk(page)? {
-            let name = self.segment_of(page);
+            let name = self.directory().segment_of(page);
             return Ok(Verdict::Ends(format!("there is no segment {name}")));
         }
         let bytes = self.bytes(page);
         if bytes.len() < PAGE_BYTES {
-            return Ok(Verdict::Ends(format!("segment {} is cut short", self.segment_of(page))));
+            let name = self.name_of_open(page);
+            return Ok(Verdict::Ends(format!("segment {name} is cut short")));
         }
         let verdict = self.judge(page, bytes);
         if let Verdict::Belongs(header) = &verdict {
@@ -121,7 +203,7 @@ impl PageSource {
             Ok(header) => header,
             Err(error) => return Verdict::Bad(error.to_string()),
         };
-        let magic = wal::page_magic(self.directory.version);
+        let magic = wal::page_magic(self.directory().version);
         if header.magic != magic {
             let what = format!("magic number {:04X} where {magic:04X} belongs", header.magic);
             return Verdict::Bad(what);
@@ -139,11 +221,11 @@ impl PageSource {
 
     /// What is wrong with a header of this WAL.
     fn finding(&self, page: Lsn, header: &PageHeader) -> Option<String> {
-        let directory = &self.directory;
+        let directory = self.directory();
         if header.address != page {
             return Some(format!("the page says it is that at {}", header.address));
         }
-        if header.timeline > directory.timeline || header.timeline < self.timeline {
+        if !self.is_on_the_way(header.timeline) || header.timeline < self.timeline {
             let (expected, found) = (directory.timeline, header.timeline);
             return Some(format!("the page is of timeline {found}, on the way to {expected}"));
         }
@@ -163,50 +245,75 @@ impl PageSource {
         }
     }
 
+    fn is_on_the_way(&self, timeline: u32) -> bool {
+        match self.source.history() {
+            Some(history) => history.part(timeline).is_some(),
+            None => timeline <= self.directory().timeline,
+        }
+    }
+
+    fn name_of_open(&self, page: Lsn) -> SegmentName {
+        let segment = self.directory().segment_of(page);
+        let timeline = self.open.as_ref().map_or(segment.timeline, |open| open.timeline);
+        SegmentName { timeline, ..segment }
+    }
+
     /// Reads the piece with this page; false when there is no such file.
     fn read_chunk(&mut self, page: Lsn) -> Result<bool> {
-        self.list_files()?;
-        let segment = self.segment_of(page);
-        if self.open.as_ref().is_none_or(|(open, _)| *open != segment) {
-            self.open = Some((segment, self.open_file(segment)?));
+        let segment = self.directory().segment_of(page);
+        if self.open.as_ref().is_none_or(|open| open.number != segment.number) {
+            self.open_segment(segment)?;
+            if self.bytes(page).len() == PAGE_BYTES {
+                return Ok(true);
+            }
         }
-        let offset = self.directory.offset_of(page);
+        let Some(open) = &self.open else { return Ok(false) };
+        let Some(file) = &open.file else {
+            // All that a compressed file holds is in memory, and the page is not in it.
+            return Ok(!self.chunk.is_empty() && self.chunk_start == segment.start());
+        };
+        let offset = self.directory().offset_of(page);
+        let left = u64::from(self.directory().segment_size).saturating_sub(offset);
         self.chunk.clear();
         self.chunk_start = page;
-        let Some((_, Some(file))) = &self.open else { return Ok(false) };
-        let left = u64::from(self.directory.segment_size).saturating_sub(offset);
         self.chunk.resize(CHUNK_BYTES.min(usize::try_from(left).unwrap_or(CHUNK_BYTES)), 0);
         let got = self.storage.read_fully_at(file.as_ref(), &mut self.chunk, offset);
-        let path = self.directory.file_of(segment);
-        let named = |error| pagemill_io::Error::new(error, path).with_offset(offset);
+        let named = |error| pagemill_io::Error::new(error, &open.path).with_offset(offset);
         self.chunk.truncate(got.map_err(named)?);
         Ok(true)
     }
 
-    fn open_file(&self, segment: SegmentName) -> Result<Option<Box<dyn File>>> {
-        match self.storage.open(&self.directory.file_of(segment)) {
-            Ok(file) => Ok(Some(file)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
+    /// Chooses a segment's file and opens it.
+    fn open_segment(&mut self, segment: SegmentName) -> Result<()> {
+        self.list_files()?;
+        self.chunk.clear();
+        self.open = None;
+        let Some(listing) = &self.listing else { return Ok(()) };
+        let chosen = self.source.choose(listing, segment.number, self.file_timeline);
+        let Some(chosen) = chosen.cloned() else { return Ok(()) };
+        let Some(bytes) = self.source.open(&self.storage, &chosen)? else { return Ok(()) };
+        if chosen.is_partial && !self.partial_files.contains(&chosen.path) {
+            self.partial_files.push(chosen.path.clone());
         }
+        let (number, timeline) = (segment.number, chosen.timeline);
+        self.file_timeline = timeline.max(self.file_timeline);
+        let file = match bytes {
+            SegmentBytes::File(file) => Some(file),
+            SegmentBytes::Memory(bytes) => {
+                self.chunk = bytes;
+                self.chunk_start = segment.start();
+                None
+            }
+        };
+        self.open = Some(OpenSegment { number, timeline, path: chosen.path, file });
+        Ok(())
     }
 
-    /// Finds out once which timelines there are files of.
+    /// Lists the files once.
     fn list_files(&mut self) -> Result<()> {
-        if self.files.is_some() {
-            return Ok(());
+        if self.listing.is_none() {
+            self.listing = Some(Arc::new(Listing::read(&self.storage, &self.source)?));
         }
-        let mut files = HashMap::new();
-        for entry in self.storage.read_dir(&self.directory.path)? {
-            let name = entry.name.to_str().unwrap_or_default();
-            let segment = SegmentName::parse(name, self.directory.segment_size);
-            let Some(segment) = segment.filter(|s| s.timeline <= self.directory.timeline) else {
-                continue;
-            };
-            let timeline = files.entry(segment.number).or_insert(segment.timeline);
-            *timeline = segment.timeline.max(*timeline);
-        }
-        self.files = Some(files);
         Ok(())
     }
 }

@@ -32,7 +32,7 @@ pub(crate) const PAGE: u64 = PAGE_BYTES as u64;
 
 /// What a reader finds: beginnings, ends and main data of records, and how they end.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ReadRecords {
     pub(crate) records: Vec<(Lsn, Lsn, Vec<u8>)>,
     pub(crate) end: Result<EndOfWal, Error>,
 }
@@ -149,12 +149,12 @@ impl Synthetic {
     }
 
     /// All that is read behind the checkpoint.
-    pub(crate) fn found(&self) -> Found {
+    pub(crate) fn found(&self) -> ReadRecords {
         self.found_with(WalReader::at(&self.storage, &self.wal, self.checkpoint), 1)
     }
 
     /// All that a reader reads, the first few records left out.
-    pub(crate) fn found_with(&self, mut reader: WalReader, skip: usize) -> Found {
+    pub(crate) fn found_with(&self, mut reader: WalReader, skip: usize) -> ReadRecords {
         let mut records = Vec::new();
         let end = loop {
             match reader.next_record() {
@@ -168,6 +168,6 @@ impl Synthetic {
         };
         assert!(matches!(reader.next_record(), Ok(None)), "nothing is read after the end");
         let records = records.split_off(skip.min(records.len()));
-        Found { records, end }
+        ReadRecords { records, end }
     }
 }

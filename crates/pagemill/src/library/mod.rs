@@ -3,16 +3,20 @@
 //! Invariants: a type here owns what it needs and can be moved to another thread; names are UTF-8, whatever the encoding
 //! of the database.
 
+mod copy_text;
+mod locked;
 mod rows;
 mod table;
 
 use std::path::Path;
 
 use pagemill_cluster::{OpenOptions, UnknownTypes, ValueCatalog};
+use pagemill_engine::refusal::Misuse;
 use pagemill_engine::{PatternTexts, Patterns, Result, Selected};
 use pagemill_format::PgVersion;
 use pagemill_io::Storage;
 
+pub use locked::LockedCluster;
 pub use rows::{Row, Rows};
 pub use table::{Column, Table};
 
@@ -89,7 +93,7 @@ impl Database {
         let mut selected = patterns.select(&self.inner)?;
         match selected.pop() {
             Some(only) if selected.is_empty() && patterns.name_one() => Table::open(self, only),
-            _ => Err(pagemill_engine::Error::Usage(format!("{name:?} is a pattern, not a name"))),
+            _ => Err(Misuse::NotOneRelation(name.to_owned()).into()),
         }
     }
 

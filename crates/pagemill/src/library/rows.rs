@@ -11,9 +11,9 @@ use pagemill_engine::{
     TupleRow, value_error,
 };
 use pagemill_format::Tid;
-use pagemill_format::types::decode;
-use pagemill_format::types::output::{ValueType, ValueWriter};
-use pagemill_format::types::value::Value;
+use pagemill_types::decode;
+use pagemill_types::output::{ValueType, ValueWriter};
+use pagemill_types::value::Value;
 
 /// The rows of a table.
 pub struct Rows {

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::TestCluster;
 
-use crate::ground::{
+use crate::fixture::{
     LATIN, PLACED, QUOTED, SHOP, check, check_checksums, clone, contents, done, files, found,
     oid_of, rich,
 };

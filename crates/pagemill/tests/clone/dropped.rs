@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use pagemill_testkit::TestCluster;
 use pagemill_testkit::prepared::empty_cluster;
 
-use crate::ground::{
+use crate::fixture::{
     PLACED, QUOTED, SHOP, check, check_checksums, contents, database_directories, done, found,
     oid_of, pagemill, required, rich, snapshot,
 };

@@ -10,7 +10,7 @@ use anyhow::{Result, bail, ensure};
 use pagemill_testkit::TestCluster;
 use pagemill_testkit::prepared::{empty_cluster, scratch_dir};
 
-use crate::ground::{
+use crate::fixture::{
     PLACED, SHOP, check, contents, database_directories, done, found, oid_of, rich,
 };
 

@@ -7,12 +7,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pagemill_testkit::prepared::empty_cluster_in;
 use pagemill_testkit::{Place, TestCluster};
-use pagemill_torture::database_ground::DatabaseGround;
+use pagemill_torture::database_fixture::DatabaseFixture;
 use pagemill_torture::database_judge::DatabaseJudge;
 use pagemill_torture::database_kind::DATABASE_KINDS;
 use pagemill_torture::kills::Killer;
 
-use crate::ground::{check_checksums, done, pagemill, required, script};
+use crate::fixture::{check_checksums, done, pagemill, required, script};
 
 const KILLS: usize = 4;
 
@@ -60,11 +60,11 @@ fn what_an_interrupted_copy_leaves_is_removed_by_the_next_one() {
 
 #[test]
 fn a_run_that_is_killed_leaves_a_whole_database_or_none_and_the_next_one_works() {
-    let ground = DatabaseGround::new(&required()).unwrap();
+    let fixture = DatabaseFixture::new(&required()).unwrap();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     // Other moments in every run: what is met depends on the machine anyway.
     let program = Path::new(env!("CARGO_BIN_EXE_pagemill"));
-    let trials = DATABASE_KINDS.map(|kind| DatabaseJudge::new(&ground, kind)).into();
+    let trials = DATABASE_KINDS.map(|kind| DatabaseJudge::new(&fixture, kind)).into();
     let mut killer = Killer::new(trials, program, now.as_micros() as u64);
     for _ in 0..KILLS {
         killer.kill().unwrap_or_else(|error| panic!("{error:#}"));

@@ -4,8 +4,8 @@
 
 mod copied;
 mod dropped;
+mod fixture;
 mod followed;
-mod ground;
 mod interrupted;
 mod refused;
 mod space;

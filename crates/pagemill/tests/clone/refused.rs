@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use pagemill_testkit::TestCluster;
 use pagemill_testkit::prepared::empty_cluster;
 
-use crate::ground::{Stamp, done, found, pagemill, required, rich, script, snapshot};
+use crate::fixture::{Stamp, done, found, pagemill, required, rich, script, snapshot};
 
 const WRONG_USAGE: i32 = 2;
 

@@ -7,7 +7,7 @@ use pagemill_testkit::TestCluster;
 use pagemill_testkit::devices::{FileSystem, Volume, or_skip};
 use pagemill_testkit::prepared::{empty_cluster, scratch_dir};
 
-use crate::ground::{SHOP, check, contents, done, pagemill, required, rich, snapshot};
+use crate::fixture::{SHOP, check, contents, done, pagemill, required, rich, snapshot};
 
 const MIB: u64 = 1 << 20;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::cloner::{self, Account};
+use super::cloner::{self, RunStats};
 
 const TRACED: &str = "trace=read,pread64,readv,preadv,preadv2,write,pwrite64,writev,pwritev,pwritev2,\
                       copy_file_range,fsync,fdatasync,sync_file_range,io_uring_setup";
@@ -34,7 +34,7 @@ pub(super) struct Counted {
     pub(super) server: Calls,
     pub(super) pagemill: Calls,
     /// What pagemill counted itself in the run that strace saw.
-    pub(super) account: Account,
+    pub(super) stats: RunStats,
 }
 
 /// Whether strace is there.
@@ -68,11 +68,11 @@ pub(super) fn of_server<T>(
 }
 
 /// The calls of a command of pagemill, and its own account.
-pub(super) fn of_command(command: &Command, log: &Path) -> Result<(Calls, Account)> {
+pub(super) fn of_command(command: &Command, log: &Path) -> Result<(Calls, RunStats)> {
     let mut strace = strace(log);
     strace.args(["-e", NO_RING]).arg(command.get_program()).args(command.get_args());
-    let (_, account) = cloner::timed(strace.stdin(Stdio::null()))?;
-    Ok((counted(&std::fs::read_to_string(log)?)?, account))
+    let (_, stats) = cloner::timed(strace.stdin(Stdio::null()))?;
+    Ok((counted(&std::fs::read_to_string(log)?)?, stats))
 }
 
 fn strace(log: &Path) -> Command {

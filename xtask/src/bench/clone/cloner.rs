@@ -13,7 +13,7 @@ use crate::bench::process;
 
 /// What a run told of itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Account {
+pub(super) struct RunStats {
     pub(super) blocks: u64,
     pub(super) read_calls: u64,
     pub(super) write_calls: u64,
@@ -31,9 +31,9 @@ pub(super) fn command(options: &Options, binary: &Path, data: &Path, row: &Row) 
 }
 
 /// Runs it, and gives the milliseconds of the whole process with its account.
-pub(super) fn timed(command: &mut Command) -> Result<(f64, Account)> {
+pub(super) fn timed(command: &mut Command) -> Result<(f64, RunStats)> {
     let (milliseconds, said) = process::timed(command)?;
-    let account = Account {
+    let stats = RunStats {
         blocks: said.number("pages")?,
         read_calls: said.number("read_calls")?,
         write_calls: said.number("write_calls")?,
@@ -41,7 +41,7 @@ pub(super) fn timed(command: &mut Command) -> Result<(f64, Account)> {
         sync_calls: said.number("sync_calls")?,
         shared_bytes: shared_bytes(&said.text),
     };
-    Ok((milliseconds, account))
+    Ok((milliseconds, stats))
 }
 
 /// From `"copy": 3 files with 8 blocks, 65536 bytes shared, …`.

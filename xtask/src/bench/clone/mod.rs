@@ -8,9 +8,9 @@
 //! has made; its start and stop are in nobody's time. Whole clusters are copied beside `cp -a` and `pg_basebackup`. One cluster lies on the disk at a time: rows of the same version
 //! and file system share it. Invariant: at the end the clusters are gone, whatever became of a row.
 
+mod bench_cluster;
 mod calls;
 mod cloner;
-mod ground;
 mod options;
 mod report;
 mod rows;
@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::{binary, environment, kept, settling, version_of};
+use super::{artifact, binary, environment, settling, version_of};
 use crate::workspace;
-use ground::{Ground, Made};
+use bench_cluster::{Availability, BenchCluster};
 pub(super) use options::Options;
 use rows::Selected;
 use turns::{Measured, Stand};
@@ -60,7 +60,7 @@ pub(super) fn run(options: Options) -> Result<bool> {
     println!("\n{page}");
     let place = if bench.options.run.quick { place(&bench.options) } else { root.join("runs") };
     let (name, numbers) = (&bench.options.run.name, report::raw(&bench));
-    for path in kept::keep(&place, name, &bench.environment, &page, &numbers)? {
+    for path in artifact::keep(&place, name, &bench.environment, &page, &numbers)? {
         println!("kept: {}", path.display());
     }
     Ok(!bench.has_fault())
@@ -80,11 +80,11 @@ fn measure(options: Options, rows: &Selected, binary: &Path, root: &Path) -> Res
     };
     let mut versions = Vec::new();
     for kind in rows.grounds() {
-        let databases = rows.rows.iter().filter(|row| row.ground() == kind);
-        let wholes = rows.wholes.iter().filter(|row| row.ground() == kind);
-        let ground = match Ground::make(&bench.options, kind, &place(&bench.options)) {
-            Ok(Made::Ground(ground)) => ground,
-            Ok(Made::Unavailable(reason)) => {
+        let databases = rows.rows.iter().filter(|row| row.bench_cluster() == kind);
+        let wholes = rows.wholes.iter().filter(|row| row.bench_cluster() == kind);
+        let bench_cluster = match BenchCluster::make(&bench.options, kind, &place(&bench.options)) {
+            Ok(Availability::Ready(bench_cluster)) => bench_cluster,
+            Ok(Availability::Unavailable(reason)) => {
                 bench.measured.extend(databases.map(|row| Measured::absent(row, &reason)));
                 continue;
             }
@@ -95,16 +95,16 @@ fn measure(options: Options, rows: &Selected, binary: &Path, root: &Path) -> Res
             }
         };
         if bench.environment.is_empty() {
-            let directory = &ground.cluster.directory;
+            let directory = &bench_cluster.cluster.directory;
             bench.environment =
                 environment::of_directory(directory, None, version_of(binary), root);
         }
-        versions.extend(ground.cluster.version());
-        let stand = Stand { options: &bench.options, ground: &ground, binary };
+        versions.extend(bench_cluster.cluster.version());
+        let stand = Stand { options: &bench.options, bench_cluster: &bench_cluster, binary };
         // First, as the others leave WAL behind, which not everybody copies.
         bench.wholes.extend(wholes.map(|row| whole::measure(&stand, row)));
         bench.measured.extend(databases.map(|row| stand.measure(row)));
-        ground.remove()?;
+        bench_cluster.remove()?;
     }
     versions.dedup();
     bench.environment.push(("postgresql", versions.join("; ")));

@@ -15,8 +15,8 @@ use super::rows::{
     CALLS_TARGET, MEMORY_TARGET_MIB, REFLINK_TARGET_MS, Row, SHARED_TARGET, Strategy,
 };
 use super::turns::Measured;
+use crate::bench::artifact::named;
 use crate::bench::figures::{self, ratio, spread};
-use crate::bench::kept::named;
 use crate::bench::server;
 
 const METHOD: &str = "\
@@ -111,7 +111,7 @@ fn costs(bench: &Bench) -> String {
          | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     );
     for measured in &bench.measured {
-        let account = measured.account;
+        let stats = measured.stats;
         let _ = writeln!(
             table,
             "| {} | {} | {:.1} | {} | {:.1} | {} | {} | {} | {} | {} |",
@@ -119,16 +119,16 @@ fn costs(bench: &Bench) -> String {
             measured.files,
             mib(measured.bytes),
             held(measured.peak_memory_mib, MEMORY_TARGET_MIB, 1),
-            mib(account.bytes_written),
-            account.read_calls,
-            account.write_calls,
-            account.sync_calls,
-            account.shared_bytes.map_or("—".to_owned(), |bytes| format!("{:.1}", mib(bytes))),
+            mib(stats.bytes_written),
+            stats.read_calls,
+            stats.write_calls,
+            stats.sync_calls,
+            stats.shared_bytes.map_or("—".to_owned(), |bytes| format!("{:.1}", mib(bytes))),
             measured.shared.map_or("—".to_owned(), |share| format!("{:.1} %", share * 100.0)),
         );
     }
     table += "\nFiles and MiB are those of the template. Peak memory is the high-water mark of the resident set, pages \
-              of mapped files included, in a run of its own. Calls and bytes are pagemill's own account of its last run, \
+              of mapped files included, in a run of its own. Calls and bytes are pagemill's own stats of its last run, \
               WAL and catalogs included; pages that are read where they are mapped take no call. What is shared is the \
               whole copy as pagemill tells, and the largest file of it as `filefrag` (FIEMAP) shows.\n";
     table
@@ -186,7 +186,7 @@ pub(super) fn raw(bench: &Bench) -> Value {
 }
 
 fn raw_row(bench: &Bench, measured: &Measured) -> Value {
-    let account = measured.account;
+    let stats = measured.stats;
     json!({
         "row": measured.row.id,
         "statement": measured.row.statement(),
@@ -203,12 +203,12 @@ fn raw_row(bench: &Bench, measured: &Measured) -> Value {
         "template_files": measured.files,
         "template_bytes": measured.bytes,
         "peak_memory_mib": measured.peak_memory_mib,
-        "blocks": account.blocks,
-        "read_calls": account.read_calls,
-        "write_calls": account.write_calls,
-        "bytes_written": account.bytes_written,
-        "sync_calls": account.sync_calls,
-        "shared_bytes": account.shared_bytes,
+        "blocks": stats.blocks,
+        "read_calls": stats.read_calls,
+        "write_calls": stats.write_calls,
+        "bytes_written": stats.bytes_written,
+        "sync_calls": stats.sync_calls,
+        "shared_bytes": stats.shared_bytes,
         "shared_share": measured.shared,
         "traced": measured.counted.map(|counted| calls_table::raw(&counted)),
         "absence": measured.absence,

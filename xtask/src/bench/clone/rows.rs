@@ -57,7 +57,7 @@ impl Template {
 
 /// Where the cluster lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum FileSystemChoice {
     /// In the directory that was asked for.
     Here,
     /// On XFS, on a loop device whose image lies in that directory.
@@ -71,13 +71,13 @@ pub(super) struct Row {
     pub(super) strategy: Strategy,
     pub(super) template: Template,
     pub(super) major: u32,
-    pub(super) place: Place,
+    pub(super) place: FileSystemChoice,
 }
 
 const fn row(id: &'static str, strategy: Strategy, template: Template, major: u32) -> Row {
     let place = match strategy {
-        Strategy::Reflink => Place::Xfs,
-        _ => Place::Here,
+        Strategy::Reflink => FileSystemChoice::Xfs,
+        _ => FileSystemChoice::Here,
     };
     Row { id, strategy, template, major, place }
 }
@@ -99,7 +99,7 @@ const ROWS: [Row; 12] = [
 
 impl Row {
     /// Rows of the same ground share a cluster.
-    pub(super) fn ground(&self) -> (u32, Place) {
+    pub(super) fn bench_cluster(&self) -> (u32, FileSystemChoice) {
         (self.major, self.place)
     }
 
@@ -170,10 +170,10 @@ pub(super) struct Selected {
 
 impl Selected {
     /// The clusters they need, each once.
-    pub(super) fn grounds(&self) -> Vec<(u32, Place)> {
-        let mut grounds: Vec<_> = self.wholes.iter().map(WholeRow::ground).collect();
-        grounds.extend(self.rows.iter().map(Row::ground));
-        grounds.sort_by_key(|&(major, place)| (place == Place::Xfs, major));
+    pub(super) fn grounds(&self) -> Vec<(u32, FileSystemChoice)> {
+        let mut grounds: Vec<_> = self.wholes.iter().map(WholeRow::bench_cluster).collect();
+        grounds.extend(self.rows.iter().map(Row::bench_cluster));
+        grounds.sort_by_key(|&(major, place)| (place == FileSystemChoice::Xfs, major));
         grounds.dedup();
         grounds
     }
@@ -185,8 +185,8 @@ impl Selected {
 }
 
 impl WholeRow {
-    pub(super) fn ground(&self) -> (u32, Place) {
-        (self.major, Place::Here)
+    pub(super) fn bench_cluster(&self) -> (u32, FileSystemChoice) {
+        (self.major, FileSystemChoice::Here)
     }
 }
 
@@ -223,6 +223,13 @@ mod tests {
     #[test]
     fn rows_of_one_cluster_share_it() {
         let grounds = selected(&[]).unwrap().grounds();
-        assert_eq!(grounds, [(15, Place::Here), (18, Place::Here), (18, Place::Xfs)]);
+        assert_eq!(
+            grounds,
+            [
+                (15, FileSystemChoice::Here),
+                (18, FileSystemChoice::Here),
+                (18, FileSystemChoice::Xfs)
+            ]
+        );
     }
 }

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use super::bench_cluster::BenchCluster;
 use super::calls::{self, Counted};
-use super::cloner::{self, Account};
-use super::ground::Ground;
+use super::cloner::{self, RunStats};
 use super::options::Options;
 use super::rows::{REFLINK_TARGET_MS, Row, SHARED_TARGET, Strategy, Template};
 use crate::bench::figures::verdict;
@@ -29,7 +29,7 @@ pub(super) struct Measured {
     /// What fio takes to write as many bytes, where it is installed.
     pub(super) fio_ms: Vec<f64>,
     /// Of the last run.
-    pub(super) account: Account,
+    pub(super) stats: RunStats,
     pub(super) peak_memory_mib: Option<f64>,
     /// Of the template, and their bytes.
     pub(super) files: usize,
@@ -51,7 +51,7 @@ impl Measured {
             checkpoint_ms: Vec::new(),
             pagemill_ms: Vec::new(),
             fio_ms: Vec::new(),
-            account: Account::default(),
+            stats: RunStats::default(),
             peak_memory_mib: None,
             files: 0,
             bytes: 0,
@@ -116,7 +116,7 @@ pub(super) fn over(server: &[f64], pagemill: &[f64]) -> Vec<f64> {
 /// Everything a turn needs to know.
 pub(super) struct Stand<'a> {
     pub(super) options: &'a Options,
-    pub(super) ground: &'a Ground,
+    pub(super) bench_cluster: &'a BenchCluster,
     pub(super) binary: &'a Path,
 }
 
@@ -134,7 +134,7 @@ impl Stand<'_> {
         let mut measured = Measured::new(row);
         if let Err(error) = self.take_turns(&mut measured) {
             eprintln!("{}: {error:#}", row.id);
-            let fault = self.ground.without_places(&format!("{error:#}"));
+            let fault = self.bench_cluster.without_places(&format!("{error:#}"));
             measured.fault = Some(fault.trim().replace('\n', " "));
         }
         measured
@@ -144,23 +144,23 @@ impl Stand<'_> {
     fn take_turns(&self, measured: &mut Measured) -> Result<()> {
         let row = measured.row;
         let original = self.original(&row)?;
-        let files = self.ground.files_of(original.oid)?;
+        let files = self.bench_cluster.files_of(original.oid)?;
         measured.files = files.len();
         measured.bytes = files.iter().map(|file| file.metadata().map_or(0, |m| m.len())).sum();
         self.create(&row, &original)?;
-        self.ground.settle(self.options, row.template, original.oid)?;
+        self.bench_cluster.settle(self.options, row.template, original.oid)?;
         measured.peak_memory_mib = Some(process::watched(&mut self.command(&row))?);
         self.look(measured, &original)?;
         for _ in 0..self.options.run.repetitions {
             let (create, checkpoint) = self.create(&row, &original)?;
             measured.create_ms.push(create);
             measured.checkpoint_ms.push(checkpoint);
-            self.ground.settle(self.options, row.template, original.oid)?;
-            let (milliseconds, account) = cloner::timed(&mut self.command(&row))?;
+            self.bench_cluster.settle(self.options, row.template, original.oid)?;
+            let (milliseconds, stats) = cloner::timed(&mut self.command(&row))?;
             self.look(measured, &original)?;
             measured.pagemill_ms.push(milliseconds);
-            measured.account = account;
-            measured.fio_ms.extend(self.device(&row, account.bytes_written, &original)?);
+            measured.stats = stats;
+            measured.fio_ms.extend(self.device(&row, stats.bytes_written, &original)?);
         }
         if !self.options.no_calls && row.strategy != Strategy::Reflink {
             measured.counted = self.count(&row, &original)?;
@@ -174,19 +174,19 @@ impl Stand<'_> {
         if !is_asked || fio_writes::version().is_none() {
             return Ok(None);
         }
-        self.ground.settle(self.options, row.template, original.oid)?;
-        let file = self.ground.cluster.directory.join("fio");
+        self.bench_cluster.settle(self.options, row.template, original.oid)?;
+        let file = self.bench_cluster.cluster.directory.join("fio");
         let milliseconds = fio_writes::milliseconds(&file, fio_writes::BEST, bytes);
         std::fs::remove_file(&file)?;
         milliseconds.map(Some)
     }
 
     fn command(&self, row: &Row) -> std::process::Command {
-        cloner::command(self.options, self.binary, &self.ground.cluster.data(), row)
+        cloner::command(self.options, self.binary, &self.bench_cluster.cluster.data(), row)
     }
 
     fn original(&self, row: &Row) -> Result<Original> {
-        let server = self.ground.start(self.options, row)?;
+        let server = self.bench_cluster.start(self.options, row)?;
         let name = row.template.database();
         let oid = oid_of(&server, name)?;
         let fingerprint = answer_in(&server, name, row.template.fingerprint())?;
@@ -195,9 +195,9 @@ impl Stand<'_> {
 
     /// CREATE DATABASE's milliseconds, until its commit, and those of a checkpoint behind it.
     fn create(&self, row: &Row, original: &Original) -> Result<(f64, f64)> {
-        let server = self.ground.start(self.options, row)?;
+        let server = self.bench_cluster.start(self.options, row)?;
         server.psql(&["checkpoint"])?;
-        self.ground.settle(self.options, row.template, original.oid)?;
+        self.bench_cluster.settle(self.options, row.template, original.oid)?;
         let (_, create) = server.timed(&row.statement())?;
         let (_, checkpoint) = server.timed("checkpoint")?;
         self.compare_and_drop(&server, original)?;
@@ -206,7 +206,7 @@ impl Stand<'_> {
 
     /// Starts a server on what was made, and compares.
     fn look(&self, measured: &mut Measured, original: &Original) -> Result<()> {
-        let server = self.ground.start(self.options, &measured.row)?;
+        let server = self.bench_cluster.start(self.options, &measured.row)?;
         if measured.row.strategy == Strategy::Reflink {
             measured.shared = self.shared(oid_of(&server, "copy")?)?;
         }
@@ -230,27 +230,27 @@ impl Stand<'_> {
         if !calls::can_be_counted() {
             return Ok(None);
         }
-        let log = self.ground.cluster.directory.join("calls");
-        let server = self.ground.start(self.options, row)?;
+        let log = self.bench_cluster.cluster.directory.join("calls");
+        let server = self.bench_cluster.start(self.options, row)?;
         server.psql(&["checkpoint"])?;
-        self.ground.settle(self.options, row.template, original.oid)?;
-        let of_server = calls::of_server(&self.ground.cluster.data(), &log, || {
+        self.bench_cluster.settle(self.options, row.template, original.oid)?;
+        let of_server = calls::of_server(&self.bench_cluster.cluster.data(), &log, || {
             server.psql(&[&row.statement()])?;
             server.psql(&["checkpoint"])
         })?;
         self.compare_and_drop(&server, original)?;
         drop(server);
-        self.ground.settle(self.options, row.template, original.oid)?;
-        let (of_pagemill, account) = calls::of_command(&self.command(row), &log)?;
-        let server = self.ground.start(self.options, row)?;
+        self.bench_cluster.settle(self.options, row.template, original.oid)?;
+        let (of_pagemill, stats) = calls::of_command(&self.command(row), &log)?;
+        let server = self.bench_cluster.start(self.options, row)?;
         self.compare_and_drop(&server, original)?;
         std::fs::remove_file(&log)?;
-        Ok(Some(Counted { server: of_server, pagemill: of_pagemill, account }))
+        Ok(Some(Counted { server: of_server, pagemill: of_pagemill, stats }))
     }
 
     /// The share of a database's largest file that lies in blocks it shares.
     fn shared(&self, oid: u32) -> Result<Option<f64>> {
-        let files = self.ground.files_of(oid)?;
+        let files = self.bench_cluster.files_of(oid)?;
         let largest = files.iter().max_by_key(|file| file.metadata().map_or(0, |m| m.len()));
         let mut filefrag = std::process::Command::new("filefrag");
         filefrag.arg("-v").arg(largest.context("a database without files")?);

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
-use super::ground::conduct;
+use super::bench_cluster::conduct;
 use super::rows::{Template, WHOLE_TARGET, WholeRow};
 use super::turns::{Stand, answer_in, oid_of, over};
 use crate::bench::figures::verdict;
@@ -63,7 +63,7 @@ pub(super) fn measure(stand: &Stand<'_>, row: &WholeRow) -> MeasuredWhole {
     let mut measured = MeasuredWhole::new(row);
     if let Err(error) = take_turns(stand, &mut measured) {
         eprintln!("{}: {error:#}", row.id);
-        let fault = stand.ground.without_places(&format!("{error:#}"));
+        let fault = stand.bench_cluster.without_places(&format!("{error:#}"));
         measured.fault = Some(fault.trim().replace('\n', " "));
     }
     measured
@@ -96,7 +96,7 @@ struct Course<'a> {
 
 impl<'a> Course<'a> {
     fn new(stand: &'a Stand<'a>, row: WholeRow) -> Result<Self> {
-        let cluster = &stand.ground.cluster;
+        let cluster = &stand.bench_cluster.cluster;
         let name = Template::Large.database();
         let server = cluster.start(conduct(stand.options, SETTINGS))?;
         let directory = cluster.directory.join("copy");
@@ -111,7 +111,7 @@ impl<'a> Course<'a> {
     }
 
     fn source(&self) -> PathBuf {
-        self.stand.ground.cluster.data()
+        self.stand.bench_cluster.cluster.data()
     }
 
     fn command(&self) -> Command {
@@ -135,7 +135,7 @@ impl<'a> Course<'a> {
     }
 
     fn basebackup(&self) -> Result<f64> {
-        let cluster = &self.stand.ground.cluster;
+        let cluster = &self.stand.bench_cluster.cluster;
         let server = cluster.start(conduct(self.stand.options, SETTINGS))?;
         self.settle()?;
         let start = Instant::now();
@@ -155,7 +155,7 @@ impl<'a> Course<'a> {
     }
 
     fn settle(&self) -> Result<()> {
-        self.stand.ground.settle(self.stand.options, Template::Large, self.oid)
+        self.stand.bench_cluster.settle(self.stand.options, Template::Large, self.oid)
     }
 
     fn compare_and_remove(&self) -> Result<()> {

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::{environment, kept};
+use super::{artifact, environment};
 use crate::workspace;
 pub(super) use options::Options;
 use rows::{Row, Side};
 
 /// A row with what its turns gave: bytes, or operations, a second.
-struct Outcome {
+struct RowResult {
     row: Row,
     ours: Vec<f64>,
     others: Vec<f64>,
@@ -40,17 +40,17 @@ pub(super) fn run(options: &Options) -> Result<bool> {
     println!("\n{page}");
     let place = if options.run.quick { directory } else { root.join("runs") };
     let numbers = report::raw(options, &environment, &outcomes);
-    for path in kept::keep(&place, &options.run.name, &environment, &page, &numbers)? {
+    for path in artifact::keep(&place, &options.run.name, &environment, &page, &numbers)? {
         println!("kept: {}", path.display());
     }
     Ok(outcomes.iter().all(|outcome| outcome.failure.is_none()))
 }
 
 /// All rows, round after round.
-fn measure(options: &Options, program: &Path, directory: &Path) -> Result<Vec<Outcome>> {
-    let ground = rows::Ground::new(program, directory, options.mib, options.seconds)?;
-    let begin = |row| Outcome { row, ours: Vec::new(), others: Vec::new(), failure: None };
-    let mut outcomes: Vec<Outcome> = rows::all().into_iter().map(begin).collect();
+fn measure(options: &Options, program: &Path, directory: &Path) -> Result<Vec<RowResult>> {
+    let files = rows::BenchFiles::new(program, directory, options.mib, options.seconds)?;
+    let begin = |row| RowResult { row, ours: Vec::new(), others: Vec::new(), failure: None };
+    let mut outcomes: Vec<RowResult> = rows::all().into_iter().map(begin).collect();
     for round in 1..=options.run.repetitions {
         let others_first = round % 2 == 0;
         for outcome in outcomes.iter_mut().filter(|outcome| outcome.failure.is_none()) {
@@ -60,7 +60,7 @@ fn measure(options: &Options, program: &Path, directory: &Path) -> Result<Vec<Ou
                 sides.reverse();
             }
             for side in sides {
-                match (ground.turn(&outcome.row, side, round), side) {
+                match (files.turn(&outcome.row, side, round), side) {
                     (Ok(figure), Side::Ours) => outcome.ours.push(figure),
                     (Ok(figure), Side::Other) => outcome.others.push(figure),
                     (Err(error), _) => outcome.failure = Some(format!("{error:#}")),

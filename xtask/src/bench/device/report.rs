@@ -6,15 +6,15 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Options, Outcome};
+use super::{Options, RowResult};
+use crate::bench::artifact::{Entries, named};
 use crate::bench::figures::ratio;
-use crate::bench::kept::{Entries, named};
 use crate::bench::statistics::{median, summary};
 
 /// How far from one a ratio may be.
 const TOLERATED: f64 = 0.10;
 
-impl Outcome {
+impl RowResult {
     /// Ours over the other's, round by round.
     fn ratios(&self) -> Vec<f64> {
         self.ours.iter().zip(&self.others).map(|(ours, other)| ours / other).collect()
@@ -34,7 +34,7 @@ impl Outcome {
 }
 
 /// The page.
-pub(super) fn markdown(options: &Options, environment: &Entries, outcomes: &[Outcome]) -> String {
+pub(super) fn markdown(options: &Options, environment: &Entries, outcomes: &[RowResult]) -> String {
     let mut page =
         format!("# The lab's device against fio and pg_test_fsync: {}\n\n", options.run.name);
     let _ = writeln!(
@@ -58,8 +58,8 @@ pub(super) fn markdown(options: &Options, environment: &Entries, outcomes: &[Out
     page
 }
 
-fn line(outcome: &Outcome) -> String {
-    let Outcome { row, ours, others, failure } = outcome;
+fn line(outcome: &RowResult) -> String {
+    let RowResult { row, ours, others, failure } = outcome;
     let ratio = ratio(&outcome.ratios());
     let shown = |figures: &[f64]| match median(figures) {
         None => "—".to_owned(),
@@ -77,8 +77,8 @@ fn line(outcome: &Outcome) -> String {
 }
 
 /// The raw numbers.
-pub(super) fn raw(options: &Options, environment: &Entries, outcomes: &[Outcome]) -> Value {
-    let row = |outcome: &Outcome| {
+pub(super) fn raw(options: &Options, environment: &Entries, outcomes: &[RowResult]) -> Value {
+    let row = |outcome: &RowResult| {
         json!({
             "cell": outcome.row.name,
             "against": outcome.row.against(),
@@ -107,7 +107,7 @@ mod tests {
     fn a_row_is_equal_within_a_tenth_and_noise_is_told_from_a_difference() {
         let verdict = |ours: [f64; 5]| {
             let row = rows::all().remove(0);
-            Outcome { row, ours: ours.into(), others: vec![1.0; 5], failure: None }.verdict()
+            RowResult { row, ours: ours.into(), others: vec![1.0; 5], failure: None }.verdict()
         };
         assert_eq!(verdict([0.95, 1.02, 1.3, 0.99, 1.0]), "within 10 %");
         assert_eq!(verdict([0.5, 0.8, 0.7, 1.2, 0.6]), "beyond 10 %, within noise");

@@ -101,7 +101,7 @@ impl Row {
 }
 
 /// The file, the programs, and how long a turn lasts.
-pub(super) struct Ground {
+pub(super) struct BenchFiles {
     program: PathBuf,
     directory: PathBuf,
     seconds: u64,
@@ -109,16 +109,16 @@ pub(super) struct Ground {
     printed: RefCell<(usize, String)>,
 }
 
-impl Ground {
+impl BenchFiles {
     /// Writes the files.
     pub(super) fn new(program: &Path, directory: &Path, mib: u64, seconds: u64) -> Result<Self> {
         let (program, directory) = (program.into(), directory.into());
-        let ground = Self { program, directory, seconds, printed: RefCell::default() };
-        ground.remove();
-        ground.make("file", mib)?;
+        let files = Self { program, directory, seconds, printed: RefCell::default() };
+        files.remove();
+        files.make("file", mib)?;
         // As large as a WAL segment, as pg_test_fsync has it.
-        ground.make("segment", 16)?;
-        Ok(ground)
+        files.make("segment", 16)?;
+        Ok(files)
     }
 
     fn make(&self, name: &str, mib: u64) -> Result<()> {
@@ -191,7 +191,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for BenchFiles {
     fn drop(&mut self) {
         self.remove();
     }

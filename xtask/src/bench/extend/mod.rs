@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::{environment, kept, settling};
+use super::{artifact, environment, settling};
 use crate::workspace;
 use contestants::{Contestant, Measured};
 pub(super) use options::Options;
 
 /// A contestant with what its turns gave.
-struct Outcome {
+struct ContestantResult {
     contestant: Contestant,
     turns: Vec<Measured>,
     /// Why it did not run, or did not run to its end.
@@ -42,17 +42,17 @@ pub(super) fn run(options: &Options) -> Result<bool> {
     println!("\n{page}");
     let place = if options.run.quick { directory } else { root.join("runs") };
     let numbers = report::raw(options, &environment, &outcomes);
-    for path in kept::keep(&place, &options.run.name, &environment, &page, &numbers)? {
+    for path in artifact::keep(&place, &options.run.name, &environment, &page, &numbers)? {
         println!("kept: {}", path.display());
     }
     Ok(outcomes.iter().all(|outcome| outcome.failure.is_none()))
 }
 
 /// All contestants in turns.
-fn measure(options: &Options, program: &Path, directory: &Path) -> Vec<Outcome> {
+fn measure(options: &Options, program: &Path, directory: &Path) -> Vec<ContestantResult> {
     let contestants = contestants::all();
-    let begin = |contestant| Outcome { contestant, turns: Vec::new(), failure: None };
-    let mut outcomes: Vec<Outcome> = contestants.into_iter().map(begin).collect();
+    let begin = |contestant| ContestantResult { contestant, turns: Vec::new(), failure: None };
+    let mut outcomes: Vec<ContestantResult> = contestants.into_iter().map(begin).collect();
     for turn in 1..=options.run.repetitions {
         for outcome in outcomes.iter_mut().filter(|outcome| outcome.failure.is_none()) {
             eprintln!("turn {turn}: {}", outcome.contestant.name());

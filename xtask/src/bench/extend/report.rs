@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::Outcome;
+use super::ContestantResult;
 use super::contestants::{Contestant, FILL, Measured, STEPS};
 use super::options::Options;
-use crate::bench::kept::{Entries, named};
+use crate::bench::artifact::{Entries, named};
 use crate::bench::statistics::{median, range};
 
 /// A claim, its figure and what it is held against.
@@ -31,7 +31,7 @@ impl Claim {
     }
 }
 
-impl Outcome {
+impl ContestantResult {
     fn of<'a>(outcomes: &'a [Self], name: &str) -> Option<&'a Self> {
         outcomes.iter().find(|outcome| outcome.contestant.name() == name)
     }
@@ -51,9 +51,10 @@ impl Outcome {
     }
 }
 
-fn claims(outcomes: &[Outcome]) -> Vec<Claim> {
-    let total = |name: &str| Outcome::of(outcomes, name).and_then(Outcome::total);
-    let fragments = |name: &str| Outcome::of(outcomes, name).and_then(Outcome::fragments);
+fn claims(outcomes: &[ContestantResult]) -> Vec<Claim> {
+    let total = |name: &str| ContestantResult::of(outcomes, name).and_then(ContestantResult::total);
+    let fragments =
+        |name: &str| ContestantResult::of(outcomes, name).and_then(ContestantResult::fragments);
     let fio = outcomes.iter().filter(|outcome| matches!(outcome.contestant, Contestant::Fio(_)));
     let best = fio
         .filter_map(|outcome| Some((outcome.total()?, outcome.contestant.name())))
@@ -95,7 +96,11 @@ fn claims(outcomes: &[Outcome]) -> Vec<Claim> {
 }
 
 /// The page.
-pub(super) fn markdown(options: &Options, environment: &Entries, outcomes: &[Outcome]) -> String {
+pub(super) fn markdown(
+    options: &Options,
+    environment: &Entries,
+    outcomes: &[ContestantResult],
+) -> String {
     let mut page = format!("# Benchmark of extending: {}\n\n", options.run.name);
     let _ = writeln!(
         page,
@@ -117,7 +122,7 @@ pub(super) fn markdown(options: &Options, environment: &Entries, outcomes: &[Out
     page += "| ---: | ---: | ---: | ---: | ---: |\n";
     for blocks in STEPS {
         let cell = |what: &str, figure: fn(&Measured) -> f64| {
-            let outcome = Outcome::of(outcomes, &format!("{what} blocks={blocks}"));
+            let outcome = ContestantResult::of(outcomes, &format!("{what} blocks={blocks}"));
             shown(outcome.and_then(|outcome| outcome.median_of(figure)))
         };
         let both = |what: &str| {
@@ -138,7 +143,7 @@ pub(super) fn markdown(options: &Options, environment: &Entries, outcomes: &[Out
     page
 }
 
-fn line(outcome: &Outcome) -> String {
+fn line(outcome: &ContestantResult) -> String {
     let totals: Vec<f64> = outcome.turns.iter().map(|turn| turn.write_ms + turn.sync_ms).collect();
     let span =
         range(&totals).map_or(String::new(), |(least, most)| format!(" ({least:.1}–{most:.1})"));
@@ -161,7 +166,11 @@ fn shown(milliseconds: Option<f64>) -> String {
 }
 
 /// The raw numbers.
-pub(super) fn raw(options: &Options, environment: &Entries, outcomes: &[Outcome]) -> Value {
+pub(super) fn raw(
+    options: &Options,
+    environment: &Entries,
+    outcomes: &[ContestantResult],
+) -> Value {
     let turn = |turn: &Measured| {
         json!({
             "write_ms": turn.write_ms,
@@ -171,7 +180,7 @@ pub(super) fn raw(options: &Options, environment: &Entries, outcomes: &[Outcome]
             "fragments": turn.fragments,
         })
     };
-    let contestant = |outcome: &Outcome| {
+    let contestant = |outcome: &ContestantResult| {
         json!({
             "contestant": outcome.contestant.name(),
             "turns": outcome.turns.iter().map(turn).collect::<Vec<_>>(),
@@ -201,14 +210,14 @@ mod tests {
     use super::*;
     use crate::bench::fio_writes::FioWrites;
 
-    fn outcome(name: &str, contestant: Contestant, ms: &[f64], fragments: u64) -> Outcome {
+    fn outcome(name: &str, contestant: Contestant, ms: &[f64], fragments: u64) -> ContestantResult {
         assert_eq!(contestant.name(), name);
         let turn = |ms: &f64| Measured {
             write_ms: *ms,
             fragments: Some(fragments),
             ..Measured::default()
         };
-        Outcome { contestant, turns: ms.iter().map(turn).collect(), failure: None }
+        ContestantResult { contestant, turns: ms.iter().map(turn).collect(), failure: None }
     }
 
     #[test]

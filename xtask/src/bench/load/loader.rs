@@ -18,7 +18,7 @@ pub(super) struct Loader {
 
 /// What a run told of itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Account {
+pub(super) struct RunStats {
     pub(super) write_calls: u64,
     pub(super) bytes_written: u64,
     pub(super) sync_calls: u64,
@@ -35,14 +35,14 @@ impl Loader {
     }
 
     /// Runs it, and gives the milliseconds of the whole process with its account.
-    pub(super) fn timed(&self, row: &Row, file: &Path) -> Result<(f64, Account)> {
+    pub(super) fn timed(&self, row: &Row, file: &Path) -> Result<(f64, RunStats)> {
         let (milliseconds, said) = process::timed(&mut self.command(row, file))?;
-        let account = Account {
+        let stats = RunStats {
             write_calls: said.number("write_calls")?,
             bytes_written: said.number("bytes_written")?,
             sync_calls: said.number("sync_calls")?,
         };
-        Ok((milliseconds, account))
+        Ok((milliseconds, stats))
     }
 
     /// Runs it, and gives its peak memory in MiB.

@@ -8,7 +8,7 @@
 //! pagemill has loaded; its start and stop are in nobody's time. Invariant: at the end the cluster and the inputs are
 //! gone, whatever became of a row.
 
-mod ground;
+mod bench_cluster;
 mod loader;
 mod options;
 mod report;
@@ -17,9 +17,9 @@ mod turns;
 
 use anyhow::Result;
 
-use super::{binary, environment, kept, settling, version_of};
+use super::{artifact, binary, environment, settling, version_of};
 use crate::workspace;
-use ground::Ground;
+use bench_cluster::BenchCluster;
 use loader::Loader;
 pub(super) use options::Options;
 use turns::{Measured, Stand};
@@ -40,24 +40,24 @@ pub(super) fn run(options: Options) -> Result<bool> {
     }
     let root = workspace::root();
     let binary = binary(options.sides.pagemill.as_deref(), &root)?;
-    let ground = Ground::make(&options)?;
-    let directory = ground.cluster.directory.clone();
-    let mut environment = environment::collect(&ground.cluster, version_of(&binary), &root);
+    let bench_cluster = BenchCluster::make(&options)?;
+    let directory = bench_cluster.cluster.directory.clone();
+    let mut environment = environment::collect(&bench_cluster.cluster, version_of(&binary), &root);
     environment.push(settling::told());
-    let loader = Loader { binary, data: ground.cluster.data() };
-    let stand = Stand { options: &options, ground: &ground, loader: &loader };
+    let loader = Loader { binary, data: bench_cluster.cluster.data() };
+    let stand = Stand { options: &options, bench_cluster: &bench_cluster, loader: &loader };
     let measure = |row: &rows::Row| {
         eprintln!("{} ...", row.id);
         stand.measure(row)
     };
     let measured = rows.iter().map(measure).collect();
-    ground.remove()?;
+    bench_cluster.remove()?;
     let bench = Bench { options, environment, measured };
     let page = report::markdown(&bench);
     println!("\n{page}");
     let place = if bench.options.run.quick { directory } else { root.join("runs") };
     let (name, numbers) = (&bench.options.run.name, report::raw(&bench));
-    for path in kept::keep(&place, name, &bench.environment, &page, &numbers)? {
+    for path in artifact::keep(&place, name, &bench.environment, &page, &numbers)? {
         println!("kept: {}", path.display());
     }
     Ok(bench.measured.iter().all(|measured| measured.fault.is_none()))

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::Bench;
 use super::rows::{MEMORY_TARGET_MIB, TARGET, WRITES_TARGET};
 use super::turns::Measured;
+use crate::bench::artifact::named;
 use crate::bench::figures::{self, ratio, spread};
-use crate::bench::kept::named;
 use crate::bench::server;
 
 const METHOD: &str = "\
@@ -76,7 +76,7 @@ fn costs(bench: &Bench) -> String {
          | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     );
     for measured in &bench.measured {
-        let account = measured.account;
+        let stats = measured.stats;
         let _ = writeln!(
             table,
             "| {} | {:.1} | {} | {} | {:.1} | {} | {} | {} | {} | {} |",
@@ -84,16 +84,16 @@ fn costs(bench: &Bench) -> String {
             mib(measured.input_bytes),
             measured.blocks,
             held(measured.peak_memory_mib, MEMORY_TARGET_MIB, 1),
-            mib(account.bytes_written),
-            account.write_calls,
+            mib(stats.bytes_written),
+            stats.write_calls,
             held(measured.writes_per_64_blocks(), WRITES_TARGET, 2),
-            account.sync_calls,
+            stats.sync_calls,
             count(measured.server_pieces),
             count(measured.pagemill_pieces),
         );
     }
     table += "\nPeak memory is the high-water mark of the resident set, pages of the mapped input included, in a run \
-              of its own. Calls and bytes are pagemill's own account of its last run, WAL included. Pieces are those of \
+              of its own. Calls and bytes are pagemill's own stats of its last run, WAL included. Pieces are those of \
               the table's file, by `filefrag`.\n";
     table
 }
@@ -175,9 +175,9 @@ fn raw_row(measured: &Measured) -> Value {
         "input_bytes": measured.input_bytes,
         "blocks": measured.blocks,
         "peak_memory_mib": measured.peak_memory_mib,
-        "write_calls": measured.account.write_calls,
-        "bytes_written": measured.account.bytes_written,
-        "sync_calls": measured.account.sync_calls,
+        "write_calls": measured.stats.write_calls,
+        "bytes_written": measured.stats.bytes_written,
+        "sync_calls": measured.stats.sync_calls,
         "server_pieces": measured.server_pieces,
         "pagemill_pieces": measured.pagemill_pieces,
         "fault": measured.fault,

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-use super::ground::{Ground, pieces};
-use super::loader::{Account, Loader};
+use super::bench_cluster::{BenchCluster, pieces};
+use super::loader::{Loader, RunStats};
 use super::options::Options;
 use super::rows::Row;
 use crate::bench::figures::verdict;
@@ -20,7 +20,7 @@ pub(super) struct Measured {
     pub(super) server_ms: Vec<f64>,
     pub(super) pagemill_ms: Vec<f64>,
     /// Of the last run.
-    pub(super) account: Account,
+    pub(super) stats: RunStats,
     pub(super) peak_memory_mib: Option<f64>,
     pub(super) input_bytes: u64,
     /// Of the table's file, as COPY and as pagemill left it in the last run.
@@ -47,15 +47,15 @@ impl Measured {
 
     /// Write calls for 64 blocks written.
     pub(super) fn writes_per_64_blocks(&self) -> Option<f64> {
-        let runs = self.account.bytes_written as f64 / (64.0 * 8192.0);
-        (runs > 0.0).then(|| self.account.write_calls as f64 / runs)
+        let runs = self.stats.bytes_written as f64 / (64.0 * 8192.0);
+        (runs > 0.0).then(|| self.stats.write_calls as f64 / runs)
     }
 }
 
 /// Everything a turn needs to know.
 pub(super) struct Stand<'a> {
     pub(super) options: &'a Options,
-    pub(super) ground: &'a Ground,
+    pub(super) bench_cluster: &'a BenchCluster,
     pub(super) loader: &'a Loader,
 }
 
@@ -72,7 +72,7 @@ impl Stand<'_> {
             row: *row,
             server_ms: Vec::new(),
             pagemill_ms: Vec::new(),
-            account: Account::default(),
+            stats: RunStats::default(),
             peak_memory_mib: None,
             input_bytes: 0,
             server_pieces: None,
@@ -82,7 +82,7 @@ impl Stand<'_> {
         };
         if let Err(error) = self.take_turns(&mut measured) {
             eprintln!("{}: {error:#}", row.id);
-            let fault = self.ground.without_places(&format!("{error:#}"));
+            let fault = self.bench_cluster.without_places(&format!("{error:#}"));
             measured.fault = Some(fault.trim().replace('\n', " "));
         }
         measured
@@ -101,26 +101,26 @@ impl Stand<'_> {
             measured.server_ms.push(milliseconds);
             measured.server_pieces = lying.pieces;
             self.make_table(&row)?;
-            let (milliseconds, account) = self.loader.timed(&row, &self.input(&row))?;
+            let (milliseconds, stats) = self.loader.timed(&row, &self.input(&row))?;
             let lying = self.look(&row)?;
             measured.pagemill_ms.push(milliseconds);
-            measured.account = account;
+            measured.stats = stats;
             (measured.blocks, measured.pagemill_pieces) = (lying.blocks, lying.pieces);
         }
         let drop_table = format!("drop table {}", row.input.table());
-        self.ground.start(self.options, &row)?.psql(&[&drop_table, "checkpoint"])?;
+        self.bench_cluster.start(self.options, &row)?.psql(&[&drop_table, "checkpoint"])?;
         Ok(())
     }
 
     fn input(&self, row: &Row) -> PathBuf {
-        self.ground.input(row.input)
+        self.bench_cluster.input(row.input)
     }
 
     /// COPY's milliseconds, until its commit, into a table without rows.
     fn copy(&self, row: &Row) -> Result<(f64, Lying)> {
-        let server = self.ground.start(self.options, row)?;
+        let server = self.bench_cluster.start(self.options, row)?;
         self.empty(&server, row, row.is_logged, false)?;
-        self.ground.settle(row.input)?;
+        self.bench_cluster.settle(row.input)?;
         let before = row.before_copy();
         let before: Vec<&str> = before.iter().map(String::as_str).collect();
         let (_, milliseconds) = server.timed_after(&before, &row.copy(&self.input(row)))?;
@@ -141,15 +141,15 @@ impl Stand<'_> {
 
     /// A table without rows in a stopped cluster, with the input in the page cache.
     fn make_table(&self, row: &Row) -> Result<()> {
-        let server = self.ground.start(self.options, row)?;
+        let server = self.bench_cluster.start(self.options, row)?;
         self.empty(&server, row, true, row.has_key)?;
         drop(server);
-        self.ground.settle(row.input)
+        self.bench_cluster.settle(row.input)
     }
 
     /// Starts a server on what was loaded, and counts.
     fn look(&self, row: &Row) -> Result<Lying> {
-        let server = self.ground.start(self.options, row)?;
+        let server = self.bench_cluster.start(self.options, row)?;
         self.lying(&server, row)
     }
 
@@ -168,7 +168,7 @@ impl Stand<'_> {
         let size = server.psql(&[&format!("select pg_relation_size('{table}') / 8192")])?;
         let blocks = size.trim().parse().context("pg_relation_size")?;
         let path = server.psql(&[&format!("select pg_relation_filepath('{table}')")])?;
-        let segments = self.ground.segments(path.trim());
+        let segments = self.bench_cluster.segments(path.trim());
         let pieces = segments.iter().map(|segment| pieces(segment)).sum();
         Ok(Lying { blocks, pieces })
     }
@@ -185,7 +185,7 @@ mod tests {
             row: rows::selected(&[]).unwrap()[0],
             server_ms: vec![100.0, 200.0],
             pagemill_ms: vec![10.0, 10.0],
-            account: Account { write_calls: 3, bytes_written: 128 * 8192, sync_calls: 1 },
+            stats: RunStats { write_calls: 3, bytes_written: 128 * 8192, sync_calls: 1 },
             peak_memory_mib: None,
             input_bytes: 0,
             server_pieces: None,

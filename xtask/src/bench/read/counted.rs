@@ -5,7 +5,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::ground::{EMPTY_TABLE, Ground};
+use super::bench_cluster::{BenchCluster, EMPTY_TABLE};
 use super::rows::{Calls, Table};
 use super::turns::{Absence, Stand};
 
@@ -47,7 +47,7 @@ pub(super) fn count(row: &Calls, stand: &Stand<'_>) -> Counted {
     };
     match counted() {
         Ok(calls) => {
-            let units = units(stand.ground, row.blocks);
+            let units = units(stand.bench_cluster, row.blocks);
             Counted { row: row.clone(), calls, units, absence: None }
         }
         Err(error) => Counted::absent(row, Absence::Failed(format!("{error:#}"))),
@@ -55,8 +55,8 @@ pub(super) fn count(row: &Calls, stand: &Stand<'_>) -> Counted {
 }
 
 /// How many units of so many blocks the table has; none crosses a segment.
-fn units(ground: &Ground, blocks: u64) -> u64 {
-    let total = ground.files(Table::T).blocks;
+fn units(bench_cluster: &BenchCluster, blocks: u64) -> u64 {
+    let total = bench_cluster.files(Table::T).blocks;
     let (full, rest) = (total / SEGMENT_BLOCKS, total % SEGMENT_BLOCKS);
     full * SEGMENT_BLOCKS.div_ceil(blocks) + rest.div_ceil(blocks)
 }

@@ -8,9 +8,9 @@
 //! is shared and can be named. What this machine cannot do is skipped with its reason, and what this
 //! binary cannot do yet is found out first and named.
 
+mod bench_cluster;
 mod counted;
 mod fio;
-mod ground;
 mod options;
 mod probe;
 mod report;
@@ -23,13 +23,13 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use pagemill_testkit::devices;
 
-use super::{binary, environment, kept, version_of};
+use super::{artifact, binary, environment, version_of};
 use crate::workspace;
+use bench_cluster::BenchCluster;
 use counted::Counted;
-use ground::Ground;
 pub(super) use options::Options;
 use probe::Probe;
-use rows::{Place, Row, State};
+use rows::{ClusterKind, Row, State};
 use turns::{Absence, Raced, Stand};
 
 /// Everything a report is made of.
@@ -64,10 +64,10 @@ pub(super) fn run(options: Options) -> Result<bool> {
     let bench = measure(options, &rows, &binary, &probe, not_built)?;
     let page = report::markdown(&bench);
     println!("\n{page}");
-    let beside = ground::directory(&bench.options);
+    let beside = bench_cluster::directory(&bench.options);
     let place = if bench.options.run.quick { beside } else { root.join("runs") };
     let (name, numbers) = (&bench.options.run.name, report::raw(&bench));
-    for path in kept::keep(&place, name, &bench.environment, &page, &numbers)? {
+    for path in artifact::keep(&place, name, &bench.environment, &page, &numbers)? {
         println!("kept: {}", path.display());
     }
     Ok(bench.is_sound())
@@ -129,11 +129,11 @@ fn measure(
     probe: &Probe,
     not_built: Vec<String>,
 ) -> Result<Bench> {
-    let cluster = ground::open(Place::Plain, &options)?;
+    let cluster = bench_cluster::open(ClusterKind::Plain, &options)?;
     let environment = environment::collect(&cluster, version_of(binary), &workspace::root());
     let (places, raced, counted) = (Vec::new(), Vec::new(), Vec::new());
     let mut bench = Bench { options, environment, places, raced, counted, not_built };
-    for place in Place::ALL {
+    for place in ClusterKind::ALL {
         let here: Vec<&Row> = rows.iter().filter(|row| row.place() == place).collect();
         if !here.is_empty() {
             bench.visit(place, &here, binary, probe);
@@ -144,16 +144,16 @@ fn measure(
 
 impl Bench {
     /// Measures the rows of one place.
-    fn visit(&mut self, place: Place, rows: &[&Row], binary: &Path, probe: &Probe) {
+    fn visit(&mut self, place: ClusterKind, rows: &[&Row], binary: &Path, probe: &Probe) {
         let runnable: Vec<&Row> = rows.iter().copied().filter(|row| can_run(row, probe)).collect();
         if runnable.is_empty() {
             rows.iter().for_each(|row| self.leave_out(row, None, probe));
             return;
         }
         let fresh = runnable.iter().any(|row| row.state() == Some(State::AsWritten));
-        let made = Ground::prepare(place, &self.options, fresh);
-        let ground = match made {
-            Ok(Ok(ground)) => ground,
+        let made = BenchCluster::prepare(place, &self.options, fresh);
+        let bench_cluster = match made {
+            Ok(Ok(bench_cluster)) => bench_cluster,
             Ok(Err(unavailable)) => {
                 eprintln!("SKIPPED: {}: {unavailable}", place.name());
                 let absence = Absence::Skipped(unavailable.reason);
@@ -174,7 +174,12 @@ impl Bench {
             if let Err(error) = turns::settle() {
                 eprintln!("{error:#}");
             }
-            let stand = Stand { binary: &binary, probe, options: &self.options, ground: &ground };
+            let stand = Stand {
+                binary: &binary,
+                probe,
+                options: &self.options,
+                bench_cluster: &bench_cluster,
+            };
             match row {
                 Row::Race(race) => {
                     let raced = stand.run(race);
@@ -186,7 +191,7 @@ impl Bench {
                 }
             }
         }
-        self.places.push((place.name(), ground.facts.clone()));
+        self.places.push((place.name(), bench_cluster.facts.clone()));
     }
 
     /// Notes a row that is not run, for what its place lacks or for what is not built.

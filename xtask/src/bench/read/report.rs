@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::Bench;
 use super::counted::Counted;
 use super::rows::Race;
-use super::turns::{Absence, Outcome, Raced};
+use super::turns::{Absence, ContestantResult, Raced};
 use super::verdict::{Judged, words};
+use crate::bench::artifact::named;
 use crate::bench::figures::{self, ratio, spread};
 use crate::bench::fio_writes;
-use crate::bench::kept::named;
 use crate::bench::server;
 use crate::bench::statistics::median;
 use crate::bench::targets::Target;
@@ -62,7 +62,7 @@ fn claims(bench: &Bench) -> String {
     for raced in &bench.raced {
         for claim in &raced.race.claims {
             let Some(judged) = Judged::new(raced, claim) else { continue };
-            let others: Vec<&Outcome> =
+            let others: Vec<&ContestantResult> =
                 claim.against.iter().filter_map(|index| raced.outcomes.get(*index)).collect();
             let _ = writeln!(
                 table,
@@ -143,12 +143,12 @@ fn contestants(bench: &Bench) -> String {
 }
 
 /// Whether there is more to tell of a contestant than that it is not there.
-fn has_run(outcome: &Outcome) -> bool {
+fn has_run(outcome: &ContestantResult) -> bool {
     !outcome.times_ms.is_empty() || matches!(outcome.absence, Some(Absence::Failed(_)))
 }
 
 /// MiB of the table's main fork a second.
-fn rate(raced: &Raced, outcome: &Outcome) -> Option<f64> {
+fn rate(raced: &Raced, outcome: &ContestantResult) -> Option<f64> {
     Some(raced.table_bytes as f64 / MIB / (median(&outcome.times_ms)? / 1000.0))
 }
 
@@ -202,7 +202,7 @@ fn raw_race(raced: &Raced) -> Value {
     })
 }
 
-fn raw_outcome(outcome: &Outcome) -> Value {
+fn raw_outcome(outcome: &ContestantResult) -> Value {
     json!({
         "contestant": outcome.label,
         "command": outcome.spelled.trim(),

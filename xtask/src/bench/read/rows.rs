@@ -28,7 +28,7 @@ pub(super) const INDEX: &str = "bigtable_a_b_c";
 
 /// Where the data directory lies, and which server it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ClusterKind {
     /// PostgreSQL 15 without checksums.
     Plain,
     /// PostgreSQL 18 with checksums.
@@ -39,7 +39,7 @@ pub(super) enum Place {
     Mirror,
 }
 
-impl Place {
+impl ClusterKind {
     pub(super) const ALL: [Self; 4] =
         [Self::Plain, Self::Checksums, Self::SlowDevice, Self::Mirror];
 
@@ -145,7 +145,7 @@ pub(super) struct Claim {
 pub(super) struct Race {
     pub(super) id: String,
     pub(super) table: Table,
-    pub(super) place: Place,
+    pub(super) place: ClusterKind,
     pub(super) state: State,
     /// Memory is a quarter of the table.
     pub(super) little_memory: bool,
@@ -181,10 +181,10 @@ impl Row {
         }
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> ClusterKind {
         match self {
             Self::Race(race) => race.place,
-            Self::Calls(_) => Place::Plain,
+            Self::Calls(_) => ClusterKind::Plain,
         }
     }
 
@@ -217,25 +217,25 @@ const TWO: (f64, f64) = (1.995, 2.005);
 pub(super) fn all() -> Vec<Row> {
     let mut races = Vec::new();
     for (id, table, place) in [
-        ("count-t", Table::T, Place::Plain),
-        ("count-bigtable", Table::Bigtable, Place::Plain),
-        ("count-t-checksums", Table::T, Place::Checksums),
+        ("count-t", Table::T, ClusterKind::Plain),
+        ("count-bigtable", Table::Bigtable, ClusterKind::Plain),
+        ("count-t-checksums", Table::T, ClusterKind::Checksums),
     ] {
         for state in [State::AsWritten, State::Reread] {
             races.push(counted(&format!("{id}-{}", state.name()), table, place, state));
         }
     }
     races.push(device_rate());
-    races.push(ordered("ordered-bigtable-cached", Place::Plain, State::Reread));
-    races.push(ordered("ordered-bigtable-slow-device", Place::SlowDevice, State::Cold));
+    races.push(ordered("ordered-bigtable-cached", ClusterKind::Plain, State::Reread));
+    races.push(ordered("ordered-bigtable-slow-device", ClusterKind::SlowDevice, State::Cold));
     races.push(mirror());
     races.extend(choices());
     // A stable sort: states are ordered within each place, and nothing else changes.
     races.sort_by_key(|race| {
-        let place = Place::ALL.iter().position(|place| *place == race.place);
+        let place = ClusterKind::ALL.iter().position(|place| *place == race.place);
         (place, race.state != State::AsWritten)
     });
-    let last_plain = races.iter().take_while(|race| race.place == Place::Plain).count();
+    let last_plain = races.iter().take_while(|race| race.place == ClusterKind::Plain).count();
     let mut rows: Vec<Row> = races.into_iter().map(Row::Race).collect();
     let after = rows.split_off(last_plain);
     rows.extend(calls().map(Row::Calls));
@@ -249,10 +249,10 @@ fn count_statement(table: Table) -> Contestant {
 }
 
 /// A count against the server, and where that is what counts, against the floor too.
-fn counted(id: &str, table: Table, place: Place, state: State) -> Race {
+fn counted(id: &str, table: Table, place: ClusterKind, state: State) -> Race {
     let target = targets::of_count(Counted {
         is_large: table == Table::T,
-        checksums: place == Place::Checksums,
+        checksums: place == ClusterKind::Checksums,
         as_written: state == State::AsWritten,
     });
     let mut contestants = vec![count_statement(table), Contestant::Auto { flags: vec![] }];
@@ -270,7 +270,7 @@ fn counted(id: &str, table: Table, place: Place, state: State) -> Race {
 fn race(
     id: &str,
     table: Table,
-    place: Place,
+    place: ClusterKind,
     state: State,
     contestants: Vec<Contestant>,
     claims: Vec<Claim>,
@@ -285,7 +285,7 @@ fn claim(id: &str, subject: usize, against: &[usize], least: Option<f64>) -> Cla
     Claim { id: id.to_owned(), subject, against: against.to_vec(), target }
 }
 
-fn ordered(id: &str, place: Place, state: State) -> Race {
+fn ordered(id: &str, place: ClusterKind, state: State) -> Race {
     let (statement, plan) = (ORDERED.to_owned(), Some("Index Scan using"));
     let server = Contestant::Server { statement, off: ORDERED_OFF, plan };
     let auto = Contestant::Auto { flags: ORDERED_FLAGS.to_vec() };
@@ -311,7 +311,7 @@ fn device_rate() -> Race {
     contestants.extend([Contestant::Dd { direct: false }, Contestant::Dd { direct: true }]);
     let against: Vec<usize> = (1..contestants.len()).collect();
     let claims = vec![claim("device-rate", 0, &against, Some(0.95))];
-    race("device-rate", Table::T, Place::Plain, State::Cold, contestants, claims)
+    race("device-rate", Table::T, ClusterKind::Plain, State::Cold, contestants, claims)
 }
 
 /// Strategies 0 to 3 of `--readahead`, and what `auto` makes of two disks.
@@ -332,7 +332,7 @@ fn mirror() -> Race {
         claim("mirror-strategy-3", 3, &[0], None),
         claim("mirror-auto", 4, &[0], Some(1.85)),
     ];
-    race("mirror", Table::T, Place::Mirror, State::Cold, contestants, claims)
+    race("mirror", Table::T, ClusterKind::Mirror, State::Cold, contestants, claims)
 }
 
 /// `auto` against every method, in each cell of cache × order × memory.
@@ -355,7 +355,7 @@ fn choices() -> Vec<Race> {
             let contestants = methods(flags, state == State::Cold || little_memory);
             let against: Vec<usize> = (1..contestants.len()).collect();
             let claims = vec![claim(&id, 0, &against, Some(NEAR_BEST))];
-            let cell = race(&id, table, Place::Plain, state, contestants, claims);
+            let cell = race(&id, table, ClusterKind::Plain, state, contestants, claims);
             races.push(Race { little_memory, one_core: false, ..cell });
         }
     }
@@ -438,11 +438,11 @@ mod tests {
 
     #[test]
     fn places_are_visited_once_and_what_was_written_is_read_first() {
-        let places: Vec<Place> = all().iter().map(Row::place).collect();
+        let places: Vec<ClusterKind> = all().iter().map(Row::place).collect();
         let mut visited = places.clone();
         visited.dedup();
-        assert_eq!(visited, Place::ALL);
-        for place in Place::ALL {
+        assert_eq!(visited, ClusterKind::ALL);
+        for place in ClusterKind::ALL {
             let states: Vec<bool> = races()
                 .iter()
                 .filter(|race| race.place == place)

@@ -12,11 +12,11 @@ use anyhow::{Context, Result, bail, ensure};
 use pagemill_testkit::{ControlGroup, Unavailable};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use super::bench_cluster::{BenchCluster, Files};
 use super::fio;
-use super::ground::{Files, Ground};
 use super::options::Options;
 use super::probe::Probe;
-use super::rows::{Contestant, Place, Race, State};
+use super::rows::{ClusterKind, Contestant, Race, State};
 use crate::bench::floor::Floor;
 use crate::bench::server::Conduct;
 use crate::bench::{output_of, shown};
@@ -45,7 +45,7 @@ pub(super) enum Absence {
 
 /// What one contestant did.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Outcome {
+pub(super) struct ContestantResult {
     pub(super) label: String,
     /// Its command line, directories left out.
     pub(super) spelled: String,
@@ -58,7 +58,7 @@ pub(super) struct Outcome {
 /// What became of a race.
 pub(super) struct Raced {
     pub(super) race: Race,
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<ContestantResult>,
     /// Bytes of the table, for rates.
     pub(super) table_bytes: u64,
 }
@@ -66,10 +66,10 @@ pub(super) struct Raced {
 impl Raced {
     /// A race that was not run at all.
     pub(super) fn absent(race: &Race, absence: &Absence) -> Self {
-        let outcome = |contestant: &Contestant| Outcome {
+        let outcome = |contestant: &Contestant| ContestantResult {
             label: contestant.label(),
             absence: Some(absence.clone()),
-            ..Outcome::default()
+            ..ContestantResult::default()
         };
         let outcomes = race.contestants.iter().map(outcome).collect();
         Self { race: race.clone(), outcomes, table_bytes: 0 }
@@ -81,7 +81,7 @@ pub(super) struct Stand<'a> {
     pub(super) binary: &'a str,
     pub(super) probe: &'a Probe,
     pub(super) options: &'a Options,
-    pub(super) ground: &'a Ground,
+    pub(super) bench_cluster: &'a BenchCluster,
 }
 
 impl Stand<'_> {
@@ -102,9 +102,9 @@ impl Stand<'_> {
     }
 
     fn start(&self, race: &Race) -> Result<Raced> {
-        let files = self.ground.files(race.table);
+        let files = self.bench_cluster.files(race.table);
         let memory = if race.little_memory { Some(little_memory(files)?) } else { None };
-        let group = memory.as_ref().or(self.ground.slow.as_ref());
+        let group = memory.as_ref().or(self.bench_cluster.slow.as_ref());
         let has_floor = race.contestants.contains(&Contestant::Floor);
         let floor = has_floor.then(|| Floor::build(&workspace::root())).transpose()?;
         let _pinned = if race.one_core { Some(Pinned::to(self.options.core)?) } else { None };
@@ -113,7 +113,7 @@ impl Stand<'_> {
             files.drop_all()?;
             files.read_all()?;
         }
-        let mut outcomes: Vec<Outcome> =
+        let mut outcomes: Vec<ContestantResult> =
             race.contestants.iter().map(|contestant| course.enter(contestant)).collect();
         let warm_up = usize::from(race.state != State::Cold);
         for turn in 0..self.options.run.repetitions + warm_up {
@@ -134,7 +134,7 @@ impl Stand<'_> {
     }
 
     fn arguments(&self, table: &str, flags: &[&str]) -> Vec<String> {
-        let data = self.ground.cluster.data().to_string_lossy().into_owned();
+        let data = self.bench_cluster.cluster.data().to_string_lossy().into_owned();
         let words = ["count", "-D", &data, "-d", "postgres", "-t", table];
         words.iter().chain(flags).map(|word| (*word).to_owned()).collect()
     }
@@ -160,11 +160,11 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
-    fn enter(&self, contestant: &Contestant) -> Outcome {
+    fn enter(&self, contestant: &Contestant) -> ContestantResult {
         let missing = self.stand.probe.missing(contestant).map(Absence::NotBuilt);
         let absence = missing.or_else(|| fio::unavailable(contestant).map(Absence::Skipped));
         let (label, spelled) = (contestant.label(), self.spelled(contestant));
-        Outcome { label, spelled, absence, ..Outcome::default() }
+        ContestantResult { label, spelled, absence, ..ContestantResult::default() }
     }
 
     fn spelled(&self, contestant: &Contestant) -> String {
@@ -182,7 +182,7 @@ impl Course<'_> {
     }
 
     /// One run, unless the contestant is out already.
-    fn turn(&self, contestant: &Contestant, outcome: &mut Outcome, timed: bool) {
+    fn turn(&self, contestant: &Contestant, outcome: &mut ContestantResult, timed: bool) {
         if outcome.absence.is_some() {
             return;
         }
@@ -201,12 +201,12 @@ impl Course<'_> {
     }
 
     fn measure(&self, contestant: &Contestant) -> Result<(f64, Vec<u64>)> {
-        let ground = self.stand.ground;
+        let bench_cluster = self.stand.bench_cluster;
         if let Contestant::Server { statement, off, plan } = contestant {
             return self.serve(statement, off, *plan);
         }
         self.set_state()?;
-        let before = ground.device_bytes()?;
+        let before = bench_cluster.device_bytes()?;
         let milliseconds = match contestant {
             Contestant::Fio(fio) => fio::fio_ms(*fio, &self.files.heap)?,
             Contestant::Dd { direct } => fio::dd_ms(*direct, &self.files.heap)?,
@@ -240,7 +240,7 @@ impl Course<'_> {
     /// Drops the table. Before that it is read once where that is quick: a virtual machine gives memory that
     /// was free for a while back to its host, and whoever comes first would pay for getting it again.
     fn make_cold(&self) -> Result<()> {
-        if self.race.place == Place::Plain {
+        if self.race.place == ClusterKind::Plain {
             self.files.drop_all()?;
             self.files.read_all()?;
         }
@@ -267,7 +267,7 @@ impl Course<'_> {
     }
 
     fn read_since(&self, before: &[u64]) -> Result<Vec<u64>> {
-        let after = self.stand.ground.device_bytes()?;
+        let after = self.stand.bench_cluster.device_bytes()?;
         Ok(after.iter().zip(before).map(|(after, before)| after.saturating_sub(*before)).collect())
     }
 
@@ -277,7 +277,7 @@ impl Course<'_> {
         let core = self.race.one_core.then_some(options.core);
         let shared_buffers = &options.sides.shared_buffers;
         let conduct = Conduct { core, shared_buffers, group: self.group, settings: "" };
-        let server = self.stand.ground.cluster.start(conduct)?;
+        let server = self.stand.bench_cluster.cluster.start(conduct)?;
         let off: Vec<String> = off.iter().map(|name| format!("set {name} = off")).collect();
         let off: Vec<&str> = off.iter().map(String::as_str).collect();
         if let Some(plan) = plan {
@@ -289,7 +289,7 @@ impl Course<'_> {
             server.timed_after(&off, statement)?;
         }
         self.set_state()?;
-        let before = self.stand.ground.device_bytes()?;
+        let before = self.stand.bench_cluster.device_bytes()?;
         let (answer, milliseconds) = server.timed_after(&off, statement)?;
         self.check(&answer)?;
         let device_bytes = self.read_since(&before)?;
@@ -329,7 +329,7 @@ impl Course<'_> {
     }
 
     fn without_places(&self, text: &str) -> String {
-        let data = self.stand.ground.cluster.data();
+        let data = self.stand.bench_cluster.cluster.data();
         text.replace(&*data.to_string_lossy(), "DATA").replace(self.stand.binary, "pagemill")
     }
 }

@@ -4,7 +4,7 @@
 //! turns is in both of its sides.
 
 use super::rows::Claim;
-use super::turns::{Absence, Outcome, Raced};
+use super::turns::{Absence, ContestantResult, Raced};
 use crate::bench::figures::verdict;
 use crate::bench::statistics::median;
 use crate::bench::targets::Target;
@@ -12,9 +12,9 @@ use crate::bench::targets::Target;
 /// A claim with its figure.
 pub(super) struct Judged<'a> {
     pub(super) claim: &'a Claim,
-    pub(super) subject: &'a Outcome,
+    pub(super) subject: &'a ContestantResult,
     /// The fastest of the others.
-    pub(super) reference: Option<&'a Outcome>,
+    pub(super) reference: Option<&'a ContestantResult>,
     /// The reference's time over the subject's; where the target is the floor, the other way round.
     pub(super) ratios: Vec<f64>,
 }
@@ -38,7 +38,7 @@ impl<'a> Judged<'a> {
         Some(Self { claim, subject, reference, ratios })
     }
 
-    pub(super) fn verdict(&self, others: &[&Outcome]) -> String {
+    pub(super) fn verdict(&self, others: &[&ContestantResult]) -> String {
         if let Some(absence) = &self.subject.absence {
             return words(absence);
         }
@@ -76,7 +76,10 @@ mod tests {
             against: vec![1, 2],
             target: Some(Target::AtLeast(0.9)),
         }];
-        let outcome = |times: &&[f64]| Outcome { times_ms: times.to_vec(), ..Outcome::default() };
+        let outcome = |times: &&[f64]| ContestantResult {
+            times_ms: times.to_vec(),
+            ..ContestantResult::default()
+        };
         Raced { race, outcomes: times.iter().map(outcome).collect(), table_bytes: 1 }
     }
 

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::Bench;
 use super::rows::{MEMORY_TARGET_MIB, READS_TARGET, Work};
 use super::runs::Measured;
+use crate::bench::artifact::{self, named};
 use crate::bench::figures::{self, ratio, spread};
-use crate::bench::kept::{self, named};
 use crate::bench::server;
 
 /// What the page cache holds, in words.
@@ -205,7 +205,7 @@ fn raw_row(measured: &Measured) -> Value {
 /// Writes both files and gives their paths.
 pub(super) fn keep(bench: &Bench, directory: &Path) -> Result<[PathBuf; 2]> {
     let (page, numbers) = (markdown(bench), raw(bench));
-    kept::keep(directory, &bench.options.run.name, &bench.environment, &page, &numbers)
+    artifact::keep(directory, &bench.options.run.name, &bench.environment, &page, &numbers)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use pagemill_lab::results::Results;
 use pagemill_lab::{Announcement, Cancel, LabOptions, Scale, Version, Watch, advice};
 
 use crate::advise_arguments::{AdviceFormat, AdviseArguments};
-use crate::failure::{Outcome, say};
+use crate::failure::{Completion, say};
 use crate::lab::{print, with_flags};
 use crate::lab_compare;
 use crate::text_table::pretty_size;
@@ -20,7 +20,7 @@ use crate::text_table::pretty_size;
 /// The experiments that settings follow from.
 const EXPERIMENTS: [&str; 3] = ["device", "extend", "copy"];
 
-pub(crate) fn run(arguments: &AdviseArguments) -> Result<Outcome> {
+pub(crate) fn run(arguments: &AdviseArguments) -> Result<Completion> {
     let version: Version = arguments.pg_version.parse()?;
     let results = match &arguments.from {
         Some(path) => lab_compare::read(&Storage::real().untimed(), path)?,
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &AdviseArguments) -> Result<Outcome> {
     };
     if let Some(why) = results.interrupted.as_ref().filter(|_| arguments.from.is_none()) {
         say(format!("the measuring ended early: {why}; there is no advice from a part of it"));
-        return Ok(Outcome::Incomplete);
+        return Ok(Completion::Incomplete);
     }
     let advice = advice::advise(&results, version);
     print(&match arguments.format {
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &AdviseArguments) -> Result<Outcome> {
         AdviceFormat::Sql => advice::sql(&advice),
         AdviceFormat::Json => advice::json(&advice).context("advice as JSON")?,
     })?;
-    Ok(Outcome::Done)
+    Ok(Completion::Done)
 }
 
 fn measured(arguments: &AdviseArguments) -> Result<Results> {
@@ -52,13 +52,14 @@ fn measured(arguments: &AdviseArguments) -> Result<Results> {
         mirrored: false,
         with_postgres: None,
     };
-    pagemill_lab::run(&options, &cancel, &Told).map_err(|error| with_flags(error, "--size"))
+    pagemill_lab::run(&options, &cancel, &AnnouncementsOnly)
+        .map_err(|error| with_flags(error, "--size"))
 }
 
 /// Who is told of the measuring.
-struct Told;
+struct AnnouncementsOnly;
 
-impl Watch for Told {
+impl Watch for AnnouncementsOnly {
     fn announced(&self, announcement: &Announcement) {
         say(format!(
             "measuring {}: about {} s, up to {} of disk space ({} are free)",

@@ -11,13 +11,13 @@ use anyhow::Result;
 use pagemill_cli::sizes::default_jobs;
 use pagemill_lab::{Cancel, LabOptions, Scale, report};
 
-use crate::failure::{Outcome, say};
+use crate::failure::{Completion, say};
 use crate::lab_arguments::LabArguments;
 use crate::lab_compare;
 use crate::lab_display::LabDisplay;
 use crate::lab_documents::LabDocuments;
 
-pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
+pub(crate) fn run(arguments: &LabArguments) -> Result<Completion> {
     if let [first, second] = arguments.compare.as_slice() {
         return lab_compare::run(arguments, first, second);
     }
@@ -57,10 +57,10 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Outcome> {
         None => {}
     }
     match &results.interrupted {
-        None => Ok(Outcome::Done),
+        None => Ok(Completion::Done),
         Some(why) => {
             say(format!("the run ended early: {why}; what was measured until then is told"));
-            Ok(Outcome::Incomplete)
+            Ok(Completion::Incomplete)
         }
     }
 }

@@ -11,7 +11,7 @@ use pagemill_lab::report::compare::{self, Run};
 use pagemill_lab::report::{self, read_json};
 use pagemill_lab::results::Results;
 
-use crate::failure::Outcome;
+use crate::failure::Completion;
 use crate::lab::print;
 use crate::lab_arguments::LabArguments;
 use crate::lab_documents::{finish, new_outputs};
@@ -22,7 +22,7 @@ const LARGEST: u64 = 1 << 30;
 /// Writes two runs in one form.
 type Form = fn(&Run<'_>, &Run<'_>, &mut dyn Write) -> report::Result<()>;
 
-pub(crate) fn run(arguments: &LabArguments, first: &Path, second: &Path) -> Result<Outcome> {
+pub(crate) fn run(arguments: &LabArguments, first: &Path, second: &Path) -> Result<Completion> {
     let storage = Storage::real().untimed();
     let (one, other) = (read(&storage, first)?, read(&storage, second)?);
     let labels = [label(first), label(second)];
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &LabArguments, first: &Path, second: &Path) -> Resu
     let mut text = Vec::new();
     compare::text(&one, &other, &mut text)?;
     print(&String::from_utf8_lossy(&text))?;
-    Ok(Outcome::Done)
+    Ok(Completion::Done)
 }
 
 /// The results of a run that was kept.

@@ -75,7 +75,7 @@ pub(crate) fn new_outputs<T>(
         taken.push(resolved);
     }
     let opened = named.into_iter().map(|(path, with)| {
-        let output = Output::file(storage, path).map_err(pagemill_engine::Error::Output)?;
+        let output = Output::file(&storage.host(), path).map_err(pagemill_engine::Error::Output)?;
         Ok((output, with))
     });
     opened.collect()

@@ -10,7 +10,7 @@ mod markdown;
 mod shift;
 mod text;
 
-use crate::results::{Cell, Experiment, Fact, Figure, Group, Outcome, Results};
+use crate::results::{Cell, ClaimStatus, Experiment, Fact, Figure, Group, Results};
 use crate::statistics::{NEGLIGIBLE, Summary};
 
 use super::units::{Scale, size_of};
@@ -72,7 +72,7 @@ struct CellPair<'a> {
 /// A claim with what each run says of it.
 struct VerdictPair<'a> {
     claim: &'a str,
-    outcomes: [Option<Outcome>; 2],
+    outcomes: [Option<ClaimStatus>; 2],
 }
 
 impl<'a> Sides<'a> {
@@ -256,7 +256,7 @@ fn verdicts<'a>(first: &'a Results, second: &'a Results) -> Vec<VerdictPair<'a>>
 }
 
 /// The outcome of one run in words.
-fn outcome(outcome: Option<Outcome>) -> String {
+fn outcome(outcome: Option<ClaimStatus>) -> String {
     outcome
         .map(wording::outcome)
         .map_or("not in this run".to_owned(), |(mark, word)| format!("{mark} {word}"))

@@ -4,7 +4,7 @@
 //! was seen on this storage.
 
 use crate::report::wording;
-use crate::results::{Outcome, Results, Verdict};
+use crate::results::{ClaimStatus, Results, Verdict};
 
 use super::group_id;
 use super::markup::Markup;
@@ -103,12 +103,12 @@ fn find(results: &Results, place: &str) -> Option<(usize, usize)> {
 }
 
 /// The class of an outcome.
-pub(in crate::report) fn class(outcome: Outcome) -> &'static str {
+pub(in crate::report) fn class(outcome: ClaimStatus) -> &'static str {
     match outcome {
-        Outcome::Holds => "holds",
-        Outcome::HoldsInPart => "in-part",
-        Outcome::DoesNotHold => "fails",
-        Outcome::NotSeen => "unseen",
-        Outcome::NotMeasured => "unmeasured",
+        ClaimStatus::Holds => "holds",
+        ClaimStatus::HoldsInPart => "in-part",
+        ClaimStatus::DoesNotHold => "fails",
+        ClaimStatus::NotSeen => "unseen",
+        ClaimStatus::NotMeasured => "unmeasured",
     }
 }

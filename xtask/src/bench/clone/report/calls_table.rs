@@ -38,7 +38,7 @@ pub(super) fn table(bench: &Bench) -> String {
     for measured in &bench.measured {
         let Some(counted) = &measured.counted else { continue };
         let (id, major) = (measured.row.id, measured.row.major);
-        let blocks = counted.account.blocks;
+        let blocks = counted.stats.blocks;
         table += &line(&format!("{id}: PostgreSQL {major}"), &counted.server, blocks, "—");
         let verdict = match measured.row.template {
             Template::Large => verdict(&counted.pagemill, blocks),
@@ -92,10 +92,10 @@ pub(super) fn raw(counted: &Counted) -> Value {
         "server": calls(&counted.server),
         "pagemill": calls(&counted.pagemill),
         "own_account": {
-            "blocks": counted.account.blocks,
-            "read_calls": counted.account.read_calls,
-            "write_calls": counted.account.write_calls,
-            "sync_calls": counted.account.sync_calls,
+            "blocks": counted.stats.blocks,
+            "read_calls": counted.stats.read_calls,
+            "write_calls": counted.stats.write_calls,
+            "sync_calls": counted.stats.sync_calls,
         },
     })
 }

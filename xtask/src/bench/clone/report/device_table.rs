@@ -25,7 +25,7 @@ pub(super) fn table(bench: &Bench) -> String {
             table,
             "| {} | {:.1} | {} | {} | {} | {} |",
             measured.row.id,
-            mib(measured.account.bytes_written),
+            mib(measured.stats.bytes_written),
             spread(&measured.fio_ms),
             spread(&measured.pagemill_ms),
             middle(&over(&measured.fio_ms, &measured.pagemill_ms)),

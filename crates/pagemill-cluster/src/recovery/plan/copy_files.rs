@@ -1,0 +1,73 @@
+//! The files that tell of a data directory how it was copied: label, tablespace map, manifest, signals.
+//!
+//! They are small but for the manifest, and all of them can be missing.
+
+use std::path::Path;
+
+use pagemill_format::backup::{BackupLabel, BackupManifest, TablespaceMap};
+use pagemill_io::Storage;
+
+use crate::error::{Error, Result};
+
+/// A manifest has a line for each file, and clusters have millions.
+const MAX_MANIFEST_BYTES: u64 = 4 << 30;
+const MAX_SMALL_BYTES: u64 = 16 << 20;
+
+/// What a copy brought along, and what was laid beside it to restore it.
+#[derive(Debug, Clone, Default)]
+pub struct CopyFiles {
+    /// `backup_label`.
+    pub label: Option<BackupLabel>,
+    /// `tablespace_map`, which counts beside a label only.
+    pub tablespace_map: Option<TablespaceMap>,
+    /// `backup_manifest`. It stays where it is when the copy is started, and so may be of times long gone.
+    pub manifest: Option<BackupManifest>,
+    /// `recovery.signal` or `standby.signal`: a server would go on from an archive or another server.
+    pub has_signal: bool,
+}
+
+impl CopyFiles {
+    /// Reads what there is in a data directory.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is none of its kind.
+    pub fn read(storage: &Storage, directory: &Path) -> Result<Self> {
+        let label =
+            parsed(storage, directory, "backup_label", MAX_SMALL_BYTES, BackupLabel::parse)?;
+        let tablespace_map = match label {
+            Some(_) => {
+                parsed(storage, directory, "tablespace_map", MAX_SMALL_BYTES, TablespaceMap::parse)?
+            }
+            None => None,
+        };
+        Ok(Self {
+            label,
+            tablespace_map,
+            manifest: parsed(
+                storage,
+                directory,
+                "backup_manifest",
+                MAX_MANIFEST_BYTES,
+                BackupManifest::parse,
+            )?,
+            has_signal: storage.exists(&directory.join("recovery.signal"))?
+                || storage.exists(&directory.join("standby.signal"))?,
+        })
+    }
+}
+
+fn parsed<T>(
+    storage: &Storage,
+    directory: &Path,
+    name: &str,
+    limit: u64,
+    parse: impl Fn(&[u8]) -> pagemill_format::Result<T>,
+) -> Result<Option<T>> {
+    let path = directory.join(name);
+    let bytes = match storage.read_file(&path, limit) {
+        Ok(bytes) => bytes,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    parse(&bytes).map(Some).map_err(|error| Error::file_damage(path, &error))
+}

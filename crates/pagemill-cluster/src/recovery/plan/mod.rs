@@ -1,0 +1,298 @@
+//! The recovery of a data directory, planned as a server would begin it, and nothing replayed.
+//!
+//! ```text
+//! control file, label, manifest ─► RecoveryCase ─┐
+//! history files, --timeline ─► the way           ├─► RecoveryPlan ─► RecoveryWalk: the records, to the target or the end
+//! WAL: the checkpoint record ────────────────────┘                └► WalSurvey: all that the WAL holds
+//! ```
+//!
+//! Where replay begins, when the files agree with each other and where it may end depend on how the directory came
+//! to be: by a crash, by a backup with or without its label, by a copy of a standby. [`RecoveryCase`] says which it is.
+//!
+//! Invariants: `start` is the first record that is replayed, and can be read; the checkpoint's place and
+//! `minRecoveryPoint` lie on the way; nothing but small files and WAL was read.
+//!
+//! Sources: `InitWalRecovery` in `src/backend/access/transam/xlogrecovery.c`, `StartupXLOG` in
+//! `src/backend/access/transam/xlog.c`, PostgreSQL 14 to 18 (14: all in `xlog.c`).
+
+mod checkpoint_record;
+mod consistency;
+mod copy_files;
+mod moment;
+mod problem;
+mod recovery_case;
+mod survey;
+mod target;
+mod walk;
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use pagemill_format::backup::{TablespaceMap, TimelineHistory};
+use pagemill_format::control::{Checkpoint, ControlFile};
+use pagemill_format::{Lsn, PgVersion};
+use pagemill_io::Storage;
+use pagemill_wal::{WalDirectory, WalReader, WalSource};
+
+use crate::directory_state::DirectoryState;
+use crate::error::{Error, Result};
+use crate::refusal::Refusal;
+use checkpoint_record::CheckpointRecord;
+pub use consistency::ConsistentAt;
+pub use copy_files::CopyFiles;
+pub use moment::Moment;
+pub use problem::RecoveryProblem;
+pub use recovery_case::RecoveryCase;
+pub use survey::{RestorePoint, WalSurvey};
+pub use target::{Landmark, RecoveryTarget, TargetPlace, TransactionEnd};
+pub use walk::{RecoveryEnd, RecoveryWalk, Stop};
+
+/// `wal_level` minimal, as a number.
+const MINIMAL: u32 = 0;
+
+/// What a caller asks for.
+#[derive(Debug, Clone, Default)]
+pub struct PlanOptions {
+    /// Where WAL lies besides `pg_wal`; looked at first, in this order.
+    pub archives: Vec<PathBuf>,
+    /// Where to stop; `None` for the end of WAL.
+    pub target: Option<RecoveryTarget>,
+    /// The timeline to follow.
+    pub timeline: TimelineChoice,
+}
+
+/// The timeline to follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TimelineChoice {
+    /// The newest where there is an archive or a signal file, else that of the control file: a server's own choice.
+    #[default]
+    Automatic,
+    /// The newest that the control file's leads to.
+    Latest,
+    /// That of the control file.
+    Current,
+    /// This one.
+    Number(u32),
+}
+
+/// `latest`, `current`, a number, or `auto`.
+impl FromStr for TimelineChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Automatic),
+            "latest" => Ok(Self::Latest),
+            "current" => Ok(Self::Current),
+            number => match number.parse() {
+                Ok(number) if number > 0 => Ok(Self::Number(number)),
+                _ => Err("a number from 1 on, latest or current is wanted".into()),
+            },
+        }
+    }
+}
+
+/// How a data directory is recovered.
+#[derive(Debug, Clone)]
+pub struct RecoveryPlan {
+    /// How the directory came to be as it is.
+    pub case: RecoveryCase,
+    /// The first record that is replayed.
+    pub start: Lsn,
+    /// Where the checkpoint record lies that recovery begins from.
+    pub checkpoint_location: Lsn,
+    /// That record.
+    pub checkpoint: Checkpoint,
+    /// Where WAL comes from, and along which timelines.
+    pub source: WalSource,
+    /// When the files are consistent.
+    pub consistent: ConsistentAt,
+    /// Where to stop; `None` for the end of WAL.
+    pub target: Option<RecoveryTarget>,
+    /// Where tablespaces of the copied server were, if the copy has its label and such a map.
+    pub tablespace_map: Option<TablespaceMap>,
+    /// What somebody ought to know, and what hinders nothing.
+    pub warnings: Vec<String>,
+    /// A server would be asked to go on from an archive, and so does not do without what WAL of `wal_level` minimal
+    /// lacks.
+    is_archive_recovery: bool,
+    version: PgVersion,
+}
+
+impl RecoveryPlan {
+    /// Plans the recovery of a data directory.
+    ///
+    /// # Errors
+    /// Refused: a copy that cannot be recovered as it lies, WAL that is not there or of another cluster, a timeline
+    /// that does not exist. Damage: files that are not what they should be.
+    pub fn new(state: &DirectoryState, options: &PlanOptions) -> Result<Self> {
+        let (storage, directory, control) = (state.storage(), state.path(), state.control());
+        let files = CopyFiles::read(storage, directory)?;
+        refuse_incremental(directory, &files)?;
+        check_archives(storage, &options.archives)?;
+        let wal = WalDirectory::of_cluster(directory, control)?;
+        let is_requested = files.has_signal || !options.archives.is_empty();
+        let mut warnings = Vec::new();
+        let case = RecoveryCase::of(control, &files, is_requested, &mut warnings);
+        case.check(directory, control)?;
+        let history = history(storage, &wal, control, options, is_requested)?;
+        let source = WalSource::along(&wal, options.archives.clone(), history);
+        let found = CheckpointRecord::of(storage, &source, control, &case)?;
+        check_way(directory, &source, control, &found)?;
+        let is_archive_recovery = is_requested || case.is_of_copy();
+        if is_archive_recovery && control.settings.wal_level == MINIMAL {
+            return Err(refused(
+                directory,
+                "WAL was written with wal_level=minimal, which lacks changes that only \
+                a crash recovery can do without",
+            ));
+        }
+        let consistent = match case.consistent_at(control, &found) {
+            Some(rule) => rule,
+            None => ConsistentAt::Lsn(end_of_pg_wal(storage, &wal, control, found.start)?),
+        };
+        Ok(Self {
+            case,
+            start: found.start,
+            checkpoint_location: found.location,
+            checkpoint: found.checkpoint,
+            source,
+            consistent,
+            target: options.target.clone(),
+            tablespace_map: files.tablespace_map,
+            warnings,
+            is_archive_recovery,
+            version: control.version,
+        })
+    }
+
+    /// The timelines from the first that WAL is read of to the one that is followed.
+    pub fn timelines(&self) -> Vec<pagemill_format::backup::TimelinePart> {
+        let parts = self.source.history().map_or(&[][..], TimelineHistory::parts);
+        parts.iter().copied().filter(|part| part.end.is_none_or(|end| end > self.start)).collect()
+    }
+
+    /// True when the files are complete as they lie.
+    pub fn is_clean(&self) -> bool {
+        matches!(self.case, RecoveryCase::ShutDown) && !self.is_archive_recovery
+    }
+
+    /// The records that are replayed, one after the other, to the target or to the end of WAL.
+    pub fn walk(&self, storage: &Storage) -> RecoveryWalk<'_> {
+        RecoveryWalk::new(storage, self)
+    }
+
+    /// All that the WAL holds, the target passed over.
+    ///
+    /// # Errors
+    /// Damage that a server stops at; files that cannot be read.
+    pub fn survey(&self, storage: &Storage) -> Result<WalSurvey> {
+        WalSurvey::of(storage, self)
+    }
+}
+
+fn refuse_incremental(directory: &Path, files: &CopyFiles) -> Result<()> {
+    match files.label.as_ref().and_then(|label| label.incremental_from) {
+        Some((from, _)) => Err(refused(
+            directory,
+            format!(
+                "this is an incremental backup, which has only what changed since {from}: make a \
+                 whole one of it and those before it with pg_combinebackup"
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
+fn check_archives(storage: &Storage, archives: &[PathBuf]) -> Result<()> {
+    for archive in archives {
+        if !storage.metadata(archive)?.is_dir {
+            return Err(refused(archive, "no directory: name the one that holds the segments"));
+        }
+    }
+    Ok(())
+}
+
+/// The way that is followed: to the timeline asked for, or to that which a server would choose.
+fn history(
+    storage: &Storage,
+    wal: &WalDirectory,
+    control: &ControlFile,
+    options: &PlanOptions,
+    is_requested: bool,
+) -> Result<TimelineHistory> {
+    let archives = &options.archives;
+    let own = own_timeline(control);
+    let timeline = match options.timeline {
+        TimelineChoice::Number(timeline) => timeline,
+        TimelineChoice::Automatic if !is_requested => own,
+        TimelineChoice::Current => own,
+        TimelineChoice::Automatic | TimelineChoice::Latest => {
+            WalSource::newest_timeline(storage, wal, archives, own)?
+        }
+    };
+    let history = WalSource::read_history(storage, wal, archives, timeline)?;
+    let is_unknown = history.parts().len() == 1 && timeline != own && timeline != 1;
+    if is_unknown {
+        let name = TimelineHistory::file_name(timeline);
+        return Err(refused(&wal.path, format!("timeline {timeline} does not exist: no {name}")));
+    }
+    Ok(history)
+}
+
+/// The timeline that the control file is on.
+fn own_timeline(control: &ControlFile) -> u32 {
+    control.min_recovery_point_timeline.max(control.checkpoint.timeline)
+}
+
+/// The way has to lead over the checkpoint and over all that the files have seen.
+fn check_way(
+    directory: &Path,
+    source: &WalSource,
+    control: &ControlFile,
+    found: &CheckpointRecord,
+) -> Result<()> {
+    let Some(history) = source.history() else { return Ok(()) };
+    let (timeline, own) = (history.timeline(), found.timeline);
+    if history.timeline_at(found.location) != own {
+        let left = history.part(own).and_then(|part| part.end);
+        let left = left.map_or("never was on it".into(), |end| format!("left it at {end}"));
+        let location = found.location;
+        return Err(refused(
+            directory,
+            format!(
+                "timeline {timeline} is no child of this cluster's: its last checkpoint is at {location} on \
+                 timeline {own}, and the history of timeline {timeline} {left}"
+            ),
+        ));
+    }
+    let (seen, of) = (control.min_recovery_point, control.min_recovery_point_timeline);
+    if seen != Lsn(0) && history.timeline_at(Lsn(seen.0 - 1)) != of {
+        return Err(refused(
+            directory,
+            format!(
+                "timeline {timeline} does not contain {seen} on timeline {of}, which the files have seen"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Where the WAL of `pg_wal` alone ends: a snapshot is consistent there, before an archive is gone on with.
+fn end_of_pg_wal(
+    storage: &Storage,
+    wal: &WalDirectory,
+    control: &ControlFile,
+    start: Lsn,
+) -> Result<Lsn> {
+    let history = WalSource::read_history(storage, wal, &[], own_timeline(control))?;
+    let source = WalSource::along(wal, Vec::new(), history);
+    let mut reader = WalReader::along(storage, &source, start);
+    while reader.next_record()?.is_some() {}
+    Ok(reader.end().map_or(start, |end| end.lsn))
+}
+
+/// A refusal of what lies at `path`.
+fn refused(path: &Path, reason: impl std::fmt::Display) -> Error {
+    Error::refused(Refusal::RecoveryFile { path: path.to_path_buf(), reason: reason.to_string() })
+}

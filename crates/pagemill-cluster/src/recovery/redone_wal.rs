@@ -1,0 +1,173 @@
+//! Redo of WAL in front of the files: [`Recovery::by_wal`] does what a server's recovery does, and writes nothing.
+//!
+//! A [`RecoveryPlan`] says where redo begins and ends. The WAL between is read once; what it did to which blocks is kept, and
+//! pages are redone as they are read. What happened to be on disk already makes no difference.
+//!
+//! # What is wrong with a copy
+//! A first change of a page since the checkpoint brings the whole page, where `full_page_writes` was on. One that does not says
+//! that WAL before it is missing: redo begins too late, since a `backup_label` was removed, or the control file is newer than
+//! the rest. Pages that are newer than the end of WAL are found when they are read.
+//!
+//! Source: `StartupXLOG` in `src/backend/access/transam/xlog.c`, `PerformWalRecovery` in `xlogrecovery.c`, PostgreSQL 14 to 18.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pagemill_format::{Lsn, SEGMENT_BLOCKS};
+use pagemill_io::FileSystem;
+use pagemill_wal::{
+    DirectoryLife, EndOfWal, Entry, ForkKey, RecordFetch, WalIndex, WalIndexBuilder,
+};
+
+use super::overlay::{OverlayFileSystem, OverlayParts, file_name};
+use super::plan::{PlanOptions, RecoveryCase, RecoveryEnd, RecoveryPlan};
+use super::{Recovery, TransactionCounters};
+use crate::data_directory::OpenOptions;
+use crate::directory_state::DirectoryState;
+use crate::error::{Damage, Error, Result};
+use crate::refusal::Refusal;
+
+/// `wal_level` from which on all changes of files are logged (`replica`).
+const REPLICA: u32 = 1;
+
+/// What was redone, for messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedoneWal {
+    /// How the directory came to be as it is.
+    pub case: RecoveryCase,
+    /// Where the first record begins.
+    pub start: Lsn,
+    /// Where redo ended, and why.
+    pub end: RecoveryEnd,
+    /// How many records there are.
+    pub records: u64,
+    /// What somebody ought to know of the directory.
+    pub warnings: Vec<String>,
+    /// Where the server runs whose lock file lies here too: this is a copy of its files.
+    pub server_elsewhere: Option<PathBuf>,
+}
+
+impl fmt::Display for RedoneWal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { case, start, end, records, server_elsewhere, .. } = self;
+        write!(
+            f,
+            "{case}: read as after redo of its WAL from {start} to {}, {records} records, where ",
+            end.lsn
+        )?;
+        match (&end.stop, &end.end_of_wal) {
+            (Some(stop), _) if stop.is_before => write!(f, "the target comes")?,
+            (Some(_), _) => write!(f, "the target is met")?,
+            (None, Some(end)) => write!(f, "it ends: {}", end.reason)?,
+            (None, None) => write!(f, "it ends")?,
+        }
+        match server_elsewhere {
+            Some(directory) => write!(
+                f,
+                "; its postmaster.pid is that of a server on {}: the result is right only if all its files were \
+                 copied at one moment, as in a snapshot",
+                directory.display()
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Recovery {
+    /// The files as a server's recovery would make them, up to the end of WAL or to a target, with nothing written.
+    ///
+    /// # Errors
+    /// As [`RecoveryPlan::new`] and [`RecoveryWalk::finish`](super::plan::RecoveryWalk::finish): a copy that is not
+    /// recovered so, WAL that is missing or damaged, a target that cannot be met. Damage: a copy that its WAL contradicts.
+    pub fn by_wal(
+        state: &DirectoryState,
+        options: &OpenOptions,
+        wanted: &PlanOptions,
+    ) -> Result<(Self, RedoneWal)> {
+        let control = state.control();
+        let plan = RecoveryPlan::new(state, wanted)?;
+        let mut walk = plan.walk(state.storage());
+        let mut builder = WalIndexBuilder::new(state.version(), &plan.checkpoint);
+        while let Some(record) = walk.next_record()? {
+            builder.add(&record)?;
+        }
+        let end = walk.finish(false)?;
+        let index = builder.finish(end_of(&end));
+        check_images(state, &index)?;
+        check_copied_databases(&plan, &index)?;
+        let redone = RedoneWal {
+            case: plan.case.clone(),
+            start: plan.start,
+            end,
+            records: index.records,
+            warnings: plan.warnings.clone(),
+            server_elsewhere: state.server_elsewhere().and_then(|lock| lock.directory.clone()),
+        };
+        let counters = TransactionCounters::from(&index.transactions.checkpoint);
+        let records = RecordFetch::new(state.storage(), &plan.source, plan.start)?;
+        let has_checksums = control.has_data_checksums();
+        let parts = OverlayParts {
+            index: Arc::new(index),
+            records,
+            root: state.path().to_path_buf(),
+            version_directory: state.version_directory(),
+            version: state.version(),
+            has_checksums,
+            verify_checksums: options.verify_checksums && has_checksums,
+            hints_logged: has_checksums || control.settings.wal_log_hints,
+        };
+        let storage = state.storage().over(|below| -> Arc<dyn FileSystem> {
+            Arc::new(OverlayFileSystem::new(below, parts))
+        });
+        Ok((Self::redone(storage, counters), redone))
+    }
+}
+
+/// Where redo ended, as the end of the WAL that counts.
+fn end_of(end: &RecoveryEnd) -> EndOfWal {
+    let reason = || "the target is met".to_owned();
+    EndOfWal {
+        lsn: end.lsn,
+        reason: end.end_of_wal.as_ref().map_or_else(reason, |end| end.reason.clone()),
+        page_behind: None,
+        segment_behind: None,
+        missing: Vec::new(),
+    }
+}
+
+/// A database that was made by copying files is in a crashed cluster's directory as it was copied, since a checkpoint comes
+/// right behind. A backup's may be from before, from the middle of the copy, or not there at all.
+fn check_copied_databases(plan: &RecoveryPlan, index: &WalIndex) -> Result<()> {
+    if !plan.case.is_of_copy() {
+        return Ok(());
+    }
+    let is_copied = |life: &DirectoryLife| matches!(life, DirectoryLife::Copied { .. });
+    match index.files.directories().find(|(_, life)| is_copied(life)) {
+        Some((directory, _)) => {
+            Err(Error::refused(Refusal::DatabaseCopiedInBackup(directory.database)))
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_images(state: &DirectoryState, index: &WalIndex) -> Result<()> {
+    // Without it, pages are written that no record tells of.
+    if state.control().settings.wal_level < REPLICA {
+        return Ok(());
+    }
+    let Some((key, entry)) = index.first_without_image() else { return Ok(()) };
+    let what = format!(
+        "its first change since redo begins at {}, the record at {}, brings no image of the page, although \
+         full_page_writes was on: redo begins too late, as when a backup_label was removed",
+        index.start,
+        entry.lsn()
+    );
+    Err(Damage::in_block(path_of(state, key, entry), key.fork, entry.block, what).into())
+}
+
+fn path_of(state: &DirectoryState, key: ForkKey, entry: Entry) -> PathBuf {
+    let locator = key.locator;
+    let directory = state.relation_directory(locator.tablespace, locator.database);
+    directory.join(file_name(key, entry.block.0 / SEGMENT_BLOCKS))
+}

@@ -1,0 +1,113 @@
+//! `OLDDIR=NEWDIR`: where a tablespace of the source lies in the copy, spelled as `pg_basebackup --tablespace-mapping` has
+//! it: a `=` that belongs to a name is written `\=`, both are absolute.
+//!
+//! Source: `tablespace_list_append` in `src/bin/pg_basebackup/pg_basebackup.c`, PostgreSQL 14 to 18.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+/// Where a tablespace was and where it is to be. Both are absolute, without `.` and repeated slashes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TablespaceMapping {
+    /// The directory as the source has it.
+    pub old: PathBuf,
+    /// That of the copy.
+    pub new: PathBuf,
+}
+
+/// A mapping that cannot be followed, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{given}: {reason}")]
+pub struct MappingError {
+    given: String,
+    reason: &'static str,
+}
+
+impl TablespaceMapping {
+    /// Reads `OLDDIR=NEWDIR`.
+    ///
+    /// # Errors
+    /// When it is not of that form, or a directory is not absolute.
+    pub fn parse(given: &OsStr) -> Result<Self, MappingError> {
+        let wrong = |reason| MappingError { given: given.to_string_lossy().into(), reason };
+        let mut parts = vec![Vec::new()];
+        let mut bytes = given.as_bytes().iter().copied().peekable();
+        while let Some(byte) = bytes.next() {
+            let escaped = byte == b'\\' && bytes.peek() == Some(&b'=');
+            match (byte, parts.last_mut()) {
+                (b'=', _) => parts.push(Vec::new()),
+                (byte, Some(part)) => {
+                    part.push(if escaped { bytes.next() } else { None }.unwrap_or(byte))
+                }
+                (_, None) => {}
+            }
+        }
+        let mut parts = parts.into_iter().map(|part| PathBuf::from(OsString::from_vec(part)));
+        let (old, new) = match (parts.next(), parts.next(), parts.next()) {
+            (Some(old), Some(new), None) => (old, new),
+            (_, _, Some(_)) => return Err(wrong("more than one =: write \\= for one in a name")),
+            _ => return Err(wrong("it must be OLDDIR=NEWDIR")),
+        };
+        if old.as_os_str().is_empty() || new.as_os_str().is_empty() {
+            return Err(wrong("it must be OLDDIR=NEWDIR"));
+        }
+        match (old.is_absolute(), new.is_absolute()) {
+            (true, true) => Ok(Self { old: plain(&old), new: plain(&new) }),
+            (false, _) => Err(wrong("the old directory must be absolute")),
+            (_, false) => Err(wrong("the new directory must be absolute")),
+        }
+    }
+}
+
+/// A path without `.` and repeated slashes.
+pub(super) fn plain(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+/// A path as it is written in a mapping.
+pub fn escaped(path: &Path) -> String {
+    path.display().to_string().replace('=', "\\=")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(given: &str) -> Result<(String, String), String> {
+        let parsed = TablespaceMapping::parse(OsStr::new(given));
+        let text = |path: PathBuf| path.display().to_string();
+        parsed.map(|found| (text(found.old), text(found.new))).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_mapping_names_two_absolute_directories_and_may_escape_the_sign_between() {
+        let both = |old: &str, new: &str| Ok((old.to_owned(), new.to_owned()));
+        assert_eq!(parse("/a=/b"), both("/a", "/b"));
+        assert_eq!(parse("/a//x/./y/=/b/"), both("/a/x/y", "/b"));
+        assert_eq!(parse("/a\\=1=/b\\=2"), both("/a=1", "/b=2"));
+        assert_eq!(parse("/a\\b=/c"), both("/a\\b", "/c"));
+    }
+
+    #[test]
+    fn what_is_no_mapping_is_told() {
+        for (given, says) in [
+            ("", "must be OLDDIR=NEWDIR"),
+            ("/a", "must be OLDDIR=NEWDIR"),
+            ("/a=", "must be OLDDIR=NEWDIR"),
+            ("=/b", "must be OLDDIR=NEWDIR"),
+            ("/a=/b=/c", "more than one ="),
+            ("a=/b", "the old directory must be absolute"),
+            ("/a=b", "the new directory must be absolute"),
+        ] {
+            let message = parse(given).unwrap_err();
+            assert!(message.contains(says), "{given}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_written_in_a_mapping_is_read_back() {
+        let path = Path::new("/a=b/c");
+        assert_eq!(parse(&format!("{}=/x", escaped(path))).unwrap().0, "/a=b/c");
+    }
+}

@@ -1,0 +1,20 @@
+//! The small files that say how a copy of a cluster was made, and which timelines its WAL has.
+//!
+//! `backup_label` and `tablespace_map` lie in a data directory that was copied while its server ran;
+//! `backup_manifest` beside them if `pg_basebackup` made the copy; history files and backup history files lie among
+//! the WAL. All of them are text, written by a server or a tool and at times edited by people.
+//!
+//! Invariant: what parses is what a server of 14 to 18 would take; where it refuses, these refuse.
+
+mod backup_label;
+mod backup_manifest;
+mod tablespace_map;
+mod timeline_history;
+
+pub use backup_label::{BackupEnd, BackupLabel, BackupMethod};
+pub use backup_manifest::{BackupManifest, WalRange};
+pub use tablespace_map::TablespaceMap;
+pub use timeline_history::{TimelineHistory, TimelinePart};
+
+#[cfg(test)]
+mod tests;

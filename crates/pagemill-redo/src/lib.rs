@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod brin;
+mod btree;
+mod change;
+mod effect;
+mod error;
+mod generic;
+mod gin;
+mod gist;
+mod hash;
+mod heap;
+mod heap2;
+mod heap_tuple;
+mod index_page;
+#[cfg(test)]
+mod index_tests;
+mod managers;
+mod page_items;
+mod prune;
+mod sequence;
+mod spgist;
+mod visibility_map;
+mod xlog;
+
+pub use change::RedoSite;
+pub use effect::{Effect, effect};
+pub use error::{RedoError, Result};
+pub use managers::{is_redone, redo};

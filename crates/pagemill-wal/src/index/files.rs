@@ -1,0 +1,146 @@
+//! [`Files`]: what became of relations' files, of databases' directories and of relation maps.
+//!
+//! | record | here |
+//! | --- | --- |
+//! | `SMGR_CREATE` | the fork is there, what lies in its file is kept |
+//! | `SMGR_TRUNCATE` | the forks are cut |
+//! | commit or abort with dropped files | all forks of each are gone |
+//! | database `CREATE_WAL_LOG` | an empty directory, which records fill |
+//! | database `CREATE_FILE_COPY` | a directory like another one; what was done to it before is gone |
+//! | database `DROP` | its directories are gone, with all forks in them |
+//! | `RELMAP_UPDATE` | the map's file |
+//!
+//! Sources: `smgr_redo` in `src/backend/catalog/storage.c`, `dbase_redo` in `src/backend/commands/dbcommands.c`,
+//! `relmap_redo` in `src/backend/utils/cache/relmapper.c`, PostgreSQL 14 to 18.
+
+use std::collections::BTreeMap;
+
+use pagemill_format::wal::{
+    CopiedDatabase, DatabaseChange, Record, RelFileLocator, RelationMapUpdate, ResourceManager,
+    StorageFile, Truncation,
+};
+use pagemill_format::{Fork, Oid, Result};
+
+use super::WalIndexBuilder;
+use super::fork_history::ForkKey;
+
+/// The directory of a database in one tablespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DatabaseDirectory {
+    /// The tablespace.
+    pub tablespace: Oid,
+    /// The database; 0 for the directory of shared relations.
+    pub database: Oid,
+}
+
+/// What became of a database's directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirectoryLife {
+    /// It was made, empty.
+    Made,
+    /// It was made by copying another one's files.
+    Copied {
+        /// That one.
+        source: DatabaseDirectory,
+    },
+    /// It was removed.
+    Dropped,
+}
+
+/// What became of directories and maps.
+#[derive(Debug, Clone, Default)]
+pub struct Files {
+    directories: BTreeMap<DatabaseDirectory, DirectoryLife>,
+    maps: BTreeMap<DatabaseDirectory, Vec<u8>>,
+}
+
+impl Files {
+    /// What became of a database's directory; `None` when nothing did.
+    pub fn directory(&self, directory: DatabaseDirectory) -> Option<DirectoryLife> {
+        self.directories.get(&directory).copied()
+    }
+
+    /// The directories that something was done to.
+    pub fn directories(&self) -> impl Iterator<Item = (DatabaseDirectory, DirectoryLife)> + '_ {
+        self.directories.iter().map(|(directory, life)| (*directory, *life))
+    }
+
+    /// The relation map that was written last for a directory: the whole file.
+    pub fn relation_map(&self, directory: DatabaseDirectory) -> Option<&[u8]> {
+        self.maps.get(&directory).map(Vec::as_slice)
+    }
+
+    pub(super) fn map_update(&mut self, record: &Record<'_>) -> Result<()> {
+        let RelationMapUpdate { database, tablespace, map } =
+            RelationMapUpdate::parse(record.main_data)?;
+        self.maps.insert(DatabaseDirectory { tablespace, database }, map.to_vec());
+        Ok(())
+    }
+
+    fn begin(&mut self, directory: DatabaseDirectory, life: DirectoryLife) {
+        self.maps.remove(&directory);
+        self.directories.insert(directory, life);
+    }
+}
+
+impl WalIndexBuilder {
+    pub(super) fn add_storage(&mut self, record: &Record<'_>) -> Result<()> {
+        match record.header.kind() {
+            ResourceManager::SMGR_CREATE => {
+                let StorageFile { locator, fork } = StorageFile::parse(record.main_data)?;
+                self.forks.entry(ForkKey { locator, fork }).or_default().create();
+            }
+            ResourceManager::SMGR_TRUNCATE => {
+                let cut = Truncation::parse(record.main_data)?;
+                if cut.forks & Truncation::MAIN_FORK != 0 {
+                    let key = ForkKey { locator: cut.locator, fork: Fork::Main };
+                    self.forks.entry(key).or_default().truncate(cut.blocks.0);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn drop_relation(&mut self, locator: RelFileLocator) {
+        for fork in Fork::ALL {
+            self.forks.entry(ForkKey { locator, fork }).or_default().drop_file();
+        }
+    }
+
+    pub(super) fn add_database(&mut self, record: &Record<'_>) -> Result<()> {
+        match DatabaseChange::parse(record, self.version)? {
+            Some(DatabaseChange::Made { database, tablespace }) => {
+                let made = DatabaseDirectory { tablespace, database };
+                self.files.begin(made, DirectoryLife::Made);
+            }
+            Some(DatabaseChange::Copied(copied)) => {
+                let CopiedDatabase { database, tablespace, .. } = copied;
+                let target = DatabaseDirectory { tablespace, database };
+                let source = DatabaseDirectory {
+                    tablespace: copied.source_tablespace,
+                    database: copied.source_database,
+                };
+                self.forget_forks_of(target);
+                self.files.begin(target, DirectoryLife::Copied { source });
+            }
+            Some(DatabaseChange::Dropped { database, tablespaces }) => {
+                for tablespace in tablespaces {
+                    let dropped = DatabaseDirectory { tablespace, database };
+                    self.forget_forks_of(dropped);
+                    self.files.begin(dropped, DirectoryLife::Dropped);
+                }
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// What was done to files of a directory matters no more: they were all removed, or replaced.
+    fn forget_forks_of(&mut self, directory: DatabaseDirectory) {
+        let DatabaseDirectory { tablespace, database } = directory;
+        self.forks.retain(|key, _| {
+            (key.locator.tablespace, key.locator.database) != (tablespace, database)
+        });
+    }
+}

@@ -1,0 +1,227 @@
+//! [`WalIndex`]: what a stretch of WAL did, found in one pass, so that any page can be redone alone when it is asked for.
+//!
+//! Only what says where changes are is kept: for each block the places of its records, from the last that brings the
+//! whole page on; what became of files, of databases and of relation maps; what became of transactions. The records
+//! themselves are [fetched](RecordFetch) again when a page is redone.
+//!
+//! Pages of visibility maps and of free-space maps are left out. A map's bit counts only for a heap block that has no
+//! entry here: the record that clears a bit is one of that block too. Nobody reads free space.
+//!
+//! Sources: `src/backend/access/transam/xlogrecovery.c` and the redo functions of `rmgrlist.h`, PostgreSQL 14 to 18.
+
+mod files;
+mod fork_history;
+mod log_pages;
+mod record_fetch;
+mod transactions;
+
+use std::collections::HashMap;
+
+use pagemill_format::control::Checkpoint;
+use pagemill_format::wal::{Record, ResourceManager};
+use pagemill_format::{Fork, Lsn, PgVersion};
+use pagemill_redo::{Effect, effect};
+
+use crate::error::{Error, Result};
+use crate::reader::{EndOfWal, WalReader, WalRecord};
+
+pub use files::{DatabaseDirectory, DirectoryLife};
+pub use fork_history::{Entry, EntryKind, FileLife, ForkHistory, ForkKey};
+pub use log_pages::LogPages;
+pub use record_fetch::{FetchedRecord, RecordFetch};
+pub use transactions::Transactions;
+
+/// What a stretch of WAL did.
+#[derive(Debug)]
+pub struct WalIndex {
+    /// Where the first record begins.
+    pub start: Lsn,
+    /// Where the last one ends, and why.
+    pub end: EndOfWal,
+    /// How many records there are.
+    pub records: u64,
+    /// Whether `full_page_writes` was on all the time.
+    pub full_page_writes: bool,
+    /// Transactions and multixacts.
+    pub transactions: Transactions,
+    /// Databases and relation maps.
+    pub files: files::Files,
+    forks: HashMap<ForkKey, ForkHistory>,
+}
+
+impl WalIndex {
+    /// Reads all that a reader brings, from its first record to the end of WAL. `checkpoint` is the one that recovery
+    /// starts from.
+    ///
+    /// # Errors
+    /// Damage in the midst of WAL; a record that cannot be understood, and changes files; files that cannot be read.
+    pub fn build(reader: &mut WalReader, checkpoint: &Checkpoint) -> Result<Self> {
+        let mut builder = WalIndexBuilder::new(reader.directory().version, checkpoint);
+        while let Some(record) = reader.next_record()? {
+            builder.add(&record)?;
+        }
+        let end = reader.end().cloned();
+        let end = end.unwrap_or(EndOfWal {
+            lsn: reader.position(),
+            reason: String::new(),
+            page_behind: None,
+            segment_behind: None,
+            missing: Vec::new(),
+        });
+        Ok(builder.finish(end))
+    }
+
+    /// What became of a fork; `None` when WAL did nothing to it.
+    pub fn fork(&self, key: ForkKey) -> Option<&ForkHistory> {
+        self.forks.get(&key)
+    }
+
+    /// All forks that something was done to.
+    pub fn forks(&self) -> impl Iterator<Item = (&ForkKey, &ForkHistory)> {
+        self.forks.iter()
+    }
+
+    /// A block whose records bring no whole page, though they should: `full_page_writes` was on all the time, and one of them
+    /// is of a kind that then brings an image when it is the first change of its page. `None` when there is no such block.
+    pub fn first_without_image(&self) -> Option<(ForkKey, Entry)> {
+        if !self.full_page_writes {
+            return None;
+        }
+        let mut found =
+            self.forks.iter().filter_map(|(key, fork)| Some((*key, fork.first_without_image()?)));
+        found.next()
+    }
+
+    /// How many entries of blocks there are.
+    pub fn entry_count(&self) -> usize {
+        self.forks.values().map(|fork| fork.entries().len()).sum()
+    }
+}
+
+/// Takes records in, one after the other.
+#[derive(Debug)]
+pub struct WalIndexBuilder {
+    version: PgVersion,
+    start: Option<Lsn>,
+    records: u64,
+    full_page_writes: bool,
+    transactions: Transactions,
+    files: files::Files,
+    forks: HashMap<ForkKey, ForkHistory>,
+}
+
+impl WalIndexBuilder {
+    /// Nothing taken in yet, from this checkpoint on.
+    pub fn new(version: PgVersion, checkpoint: &Checkpoint) -> Self {
+        Self {
+            version,
+            start: None,
+            records: 0,
+            full_page_writes: checkpoint.full_page_writes,
+            transactions: Transactions::new(checkpoint.clone()),
+            files: files::Files::default(),
+            forks: HashMap::new(),
+        }
+    }
+
+    /// Takes a record in, the next one in the order of the WAL.
+    ///
+    /// # Errors
+    /// Its parts do not fit together, or it changes files in a way that is not known.
+    pub fn add(&mut self, found: &WalRecord<'_>) -> Result<()> {
+        let record = found.parse().map_err(|error| bad_record(found, &error))?;
+        self.start.get_or_insert(found.lsn);
+        self.records += 1;
+        self.transactions.saw(record.header.xid);
+        self.add_blocks(found.lsn, &record);
+        self.add_body(&record).map_err(|error| bad_record(found, &error))?;
+        self.refuse_unknown(found, &record)
+    }
+
+    /// All records were taken in.
+    pub fn finish(mut self, end: EndOfWal) -> WalIndex {
+        self.forks.values_mut().for_each(ForkHistory::finish);
+        self.transactions.finish();
+        WalIndex {
+            start: self.start.unwrap_or(end.lsn),
+            end,
+            records: self.records,
+            full_page_writes: self.full_page_writes,
+            transactions: self.transactions,
+            files: self.files,
+            forks: self.forks,
+        }
+    }
+
+    fn add_blocks(&mut self, lsn: Lsn, record: &Record<'_>) {
+        for block in &record.blocks {
+            if !matches!(block.fork, Fork::Main | Fork::Init) {
+                continue;
+            }
+            let kind = match effect(record, block) {
+                Effect::Image => EntryKind::Image,
+                Effect::Init => EntryKind::Init,
+                Effect::Delta => EntryKind::Delta,
+                Effect::DeltaWithoutImage => EntryKind::DeltaWithoutImage,
+                Effect::Nothing => continue,
+            };
+            let key = ForkKey { locator: block.locator, fork: block.fork };
+            self.forks.entry(key).or_default().touch(block.block, lsn, kind);
+        }
+    }
+
+    fn add_body(&mut self, record: &Record<'_>) -> pagemill_format::Result<()> {
+        let version = self.version;
+        match record.header.resource_manager {
+            ResourceManager::XLOG => self.add_xlog(record)?,
+            ResourceManager::TRANSACTION => {
+                for locator in self.transactions.end_of_transaction(record, version)? {
+                    self.drop_relation(locator);
+                }
+            }
+            ResourceManager::STORAGE => self.add_storage(record)?,
+            ResourceManager::CLOG => self.transactions.commit_log(record, version)?,
+            ResourceManager::DATABASE => self.add_database(record)?,
+            ResourceManager::MULTIXACT => self.transactions.multixact(record, version)?,
+            ResourceManager::RELMAP => self.files.map_update(record)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn add_xlog(&mut self, record: &Record<'_>) -> pagemill_format::Result<()> {
+        const FPW_CHANGE: u8 = 0x80;
+        if transactions::is_checkpoint(record) {
+            let checkpoint = Checkpoint::parse(record.main_data, self.version)?;
+            let is_shutdown = record.header.kind() == ResourceManager::XLOG_CHECKPOINT_SHUTDOWN;
+            self.transactions.checkpoint(checkpoint, is_shutdown);
+        } else if record.header.kind() == FPW_CHANGE {
+            // On or off: for a part of the WAL it was off.
+            self.full_page_writes = false;
+        }
+        Ok(())
+    }
+
+    /// A record of an extension's resource manager that changes files without naming blocks: what it did, nobody here
+    /// knows. `pg_rewind` refuses the same.
+    fn refuse_unknown(&self, found: &WalRecord<'_>, record: &Record<'_>) -> Result<()> {
+        const FIRST_CUSTOM: u8 = 128;
+        let manager = record.header.resource_manager;
+        let is_special = record.header.info & ResourceManager::SPECIAL_REL_UPDATE != 0;
+        if manager.0 < FIRST_CUSTOM || !is_special {
+            return Ok(());
+        }
+        let what = format!(
+            "the record at {} is of {}, and changes files in a way that is not known here",
+            found.lsn,
+            manager.name()
+        );
+        Err(Error::Record(pagemill_format::Error::unsupported("WAL", what)))
+    }
+}
+
+/// A record whose CRC is right, and whose parts do not fit together.
+fn bad_record(found: &WalRecord<'_>, error: &pagemill_format::Error) -> Error {
+    let what = format!("the record at {}: {error}", found.lsn);
+    Error::Record(pagemill_format::Error::corrupt("WAL", 0, what))
+}

@@ -1,0 +1,204 @@
+//! [`RecordFetch`]: single records by their place, again and again, by any number of threads.
+//!
+//! The index was built from the same WAL, so each place that it names was the beginning of a sound record then. What is
+//! found there now is checked all the same, since files can change. Segments are mapped, where that can be done, or read, and
+//! decompressed where an archive has compressed them; the last few are kept.
+//!
+//! Invariant: a record that is handed out has the right CRC.
+//!
+//! Source: `src/backend/access/transam/xlogreader.c`, PostgreSQL 14 to 18.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pagemill_format::wal::{
+    LONG_HEADER_BYTES, MAX_RECORD_BYTES, PAGE_BYTES, RECORD_HEADER_BYTES, Record, RecordHeader,
+    SHORT_HEADER_BYTES, align_record,
+};
+use pagemill_format::{Lsn, PgVersion};
+use pagemill_io::Storage;
+use pagemill_sys::Mapping;
+
+use crate::error::{Damage, Error, Result};
+use crate::wal_source::{Candidate, Listing, SegmentBytes as StoredBytes, WalSource};
+
+/// Segments that are kept at most: 1 GiB of the default size.
+const SLOTS: usize = 64;
+/// The same where they may have to be kept in memory.
+const SLOTS_OF_ARCHIVES: usize = 8;
+
+/// Fetches records of one way through WAL.
+#[derive(Debug)]
+pub struct RecordFetch {
+    storage: Storage,
+    source: WalSource,
+    /// The file that is read for each segment.
+    files: HashMap<u64, Candidate>,
+    slots: Vec<Mutex<Option<Segment>>>,
+}
+
+#[derive(Debug, Clone)]
+struct Segment {
+    number: u64,
+    bytes: Arc<SegmentBytes>,
+}
+
+#[derive(Debug)]
+enum SegmentBytes {
+    Mapped(Mapping),
+    Read(Vec<u8>),
+}
+
+impl SegmentBytes {
+    fn get(&self, from: usize, len: usize) -> Option<&[u8]> {
+        let end = from.checked_add(len)?;
+        match self {
+            Self::Mapped(mapping) => (end <= mapping.len()).then(|| mapping.bytes(from..end)),
+            Self::Read(bytes) => bytes.get(from..end),
+        }
+    }
+}
+
+/// A record that was fetched.
+#[derive(Debug)]
+pub struct FetchedRecord<'a> {
+    /// Where it begins.
+    pub lsn: Lsn,
+    /// Where it ends: the LSN of pages that it changes.
+    pub end: Lsn,
+    /// The record taken apart.
+    pub record: Record<'a>,
+}
+
+impl RecordFetch {
+    /// Fetches from the files that a reader along this source reads from `start` on.
+    ///
+    /// # Errors
+    /// A directory that cannot be listed.
+    pub fn new(storage: &Storage, source: &WalSource, start: Lsn) -> Result<Self> {
+        let listing = Listing::read(storage, source)?;
+        let first = source.directory().segment_of(start).number;
+        let mut files = HashMap::new();
+        let mut timeline = 0;
+        for number in std::iter::once(first).chain(listing.after(first)) {
+            // As the reader chooses: never back to an older timeline than that of the file before.
+            if let Some(file) = source.choose(&listing, number, timeline) {
+                timeline = file.timeline;
+                files.insert(number, file.clone());
+            }
+        }
+        let has_archives = source.places().count() > 1;
+        let slots = if has_archives { SLOTS_OF_ARCHIVES } else { SLOTS };
+        let slots = (0..slots).map(|_| Mutex::default()).collect();
+        Ok(Self { storage: storage.clone(), source: source.clone(), files, slots })
+    }
+
+    /// The version that wrote the WAL.
+    pub fn version(&self) -> PgVersion {
+        self.source.version()
+    }
+
+    /// The record that begins at `lsn`, its bytes in `buffer`.
+    ///
+    /// # Errors
+    /// There is no sound record at this place; files that cannot be read.
+    pub fn fetch<'b>(&self, lsn: Lsn, buffer: &'b mut Vec<u8>) -> Result<FetchedRecord<'b>> {
+        let end = self.copy_record(lsn, buffer)?;
+        let bytes = buffer.as_slice();
+        let parse = || {
+            let header = RecordHeader::parse(bytes)?;
+            header.check_crc(bytes)?;
+            Record::parse_unchecked(bytes, header, self.version())
+        };
+        let record = parse().map_err(|error| self.damage(lsn, error.to_string()))?;
+        Ok(FetchedRecord { lsn, end: align_record(end), record })
+    }
+
+    /// Puts a record together from the pages it lies on, and tells where it ends.
+    fn copy_record(&self, lsn: Lsn, buffer: &mut Vec<u8>) -> Result<Lsn> {
+        buffer.clear();
+        let (mut at, mut wanted) = (lsn, 4);
+        let mut total = None;
+        loop {
+            let page_left = PAGE_BYTES - (at.0 % PAGE_BYTES as u64) as usize;
+            let len = page_left.min(wanted - buffer.len());
+            self.append(at, len, buffer)?;
+            at = Lsn(at.0 + len as u64);
+            if total.is_none()
+                && let Some(first) = buffer.first_chunk::<4>()
+            {
+                let len = u32::from_le_bytes(*first) as usize;
+                if !(RECORD_HEADER_BYTES..=MAX_RECORD_BYTES).contains(&len) {
+                    return Err(self.damage(lsn, format!("no record is {len} bytes long")));
+                }
+                (wanted, total) = (len, Some(len));
+            }
+            if buffer.len() >= wanted {
+                return Ok(at);
+            }
+            if at.0.is_multiple_of(PAGE_BYTES as u64) {
+                let is_first = self.source.directory().segment_of(at).start() == at;
+                let header = if is_first { LONG_HEADER_BYTES } else { SHORT_HEADER_BYTES };
+                at = Lsn(at.0 + header as u64);
+            }
+        }
+    }
+
+    fn append(&self, at: Lsn, len: usize, buffer: &mut Vec<u8>) -> Result<()> {
+        let segment = self.segment(at)?;
+        let offset = usize::try_from(self.source.directory().offset_of(at)).unwrap_or(usize::MAX);
+        match segment.get(offset, len) {
+            Some(bytes) => buffer.extend_from_slice(bytes),
+            None => return Err(self.damage(at, "the segment is cut short".into())),
+        }
+        Ok(())
+    }
+
+    fn segment(&self, at: Lsn) -> Result<Arc<SegmentBytes>> {
+        let number = self.source.directory().segment_of(at).number;
+        let slot = &self.slots[(number % self.slots.len() as u64) as usize];
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = slot.as_ref().filter(|found| found.number == number) {
+            return Ok(found.bytes.clone());
+        }
+        let bytes = Arc::new(self.open(at)?);
+        *slot = Some(Segment { number, bytes: bytes.clone() });
+        Ok(bytes)
+    }
+
+    fn open(&self, at: Lsn) -> Result<SegmentBytes> {
+        let number = self.source.directory().segment_of(at).number;
+        let found = self.files.get(&number);
+        let opened = found.map(|file| self.source.open(&self.storage, file)).transpose()?.flatten();
+        let file = match opened {
+            Some(StoredBytes::Memory(bytes)) => return Ok(SegmentBytes::Read(bytes)),
+            Some(StoredBytes::File(file)) => file,
+            None => return Err(self.damage(at, "the segment is gone".into())),
+        };
+        let path = self.path_of(at);
+        let named = |error| pagemill_io::Error::new(error, &path);
+        let most = u64::from(self.source.directory().segment_size);
+        let len = usize::try_from(file.len().map_err(named)?.min(most)).unwrap_or(0);
+        if self.storage.settings().may_map
+            && let Ok(mapping) = file.map(len)
+        {
+            return Ok(SegmentBytes::Mapped(mapping));
+        }
+        let mut bytes = vec![0; len];
+        let got = self.storage.read_fully_at(file.as_ref(), &mut bytes, 0).map_err(named)?;
+        bytes.truncate(got);
+        Ok(SegmentBytes::Read(bytes))
+    }
+
+    fn path_of(&self, at: Lsn) -> PathBuf {
+        let segment = self.source.directory().segment_of(at);
+        let found = self.files.get(&segment.number);
+        found.map_or_else(|| self.source.directory().file_of(segment), |file| file.path.clone())
+    }
+
+    fn damage(&self, lsn: Lsn, finding: String) -> Error {
+        let (path, offset) = (self.path_of(lsn), self.source.directory().offset_of(lsn));
+        Error::Damage(Box::new(Damage { path, offset, lsn, finding }))
+    }
+}

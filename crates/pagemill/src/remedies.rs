@@ -1,0 +1,244 @@
+//! What to type instead: the one place where errors of the libraries, which know no flags, meet those of the command.
+//!
+//! Invariant: a remedy is only added where the flag that it names exists for the command that was given.
+
+use std::path::Path;
+
+use pagemill_cluster::refusal::{DatabaseCause, LoadObstacle};
+use pagemill_cluster::{Error as ClusterError, Refusal as ClusterRefusal};
+use pagemill_engine::Error as EngineError;
+use pagemill_engine::clone::cluster::escaped;
+use pagemill_engine::refusal::{
+    CloneRefusal, CopyRefusal, LoadRefusal, OrderChoices, OrderRefusal, Refusal,
+};
+use pagemill_io::{Error as IoError, ErrorKind, Refusal as IoRefusal};
+use rustix::io::Errno;
+
+use crate::arguments::Command;
+
+const LC_MONETARY: &str = "; name another locale with --lc-monetary, such as C";
+const FILE_COPY: &str = ": use --strategy file_copy";
+const NO_DIRECT: &str = ": leave out --direct";
+const TABLESPACE_MAPPING: &str = "--tablespace-mapping";
+
+/// What flags of a command can do about errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Remedies {
+    /// It reads only, and may do so where nothing may be changed.
+    reads: bool,
+    /// It copies a cluster and checks its pages on request.
+    verifies: bool,
+}
+
+impl Remedies {
+    pub(crate) fn of(command: &Command) -> Self {
+        use Command::{Clone, Count, Export, Inspect, Ls, Wal};
+        Self {
+            reads: matches!(command, Ls(_) | Count(_) | Export(_) | Inspect(_) | Wal(_)),
+            verifies: matches!(command, Clone(arguments) if arguments.cluster && arguments.verify),
+        }
+    }
+
+    /// The message of an error, with what to type instead.
+    pub(crate) fn apply(self, error: &anyhow::Error, message: String) -> String {
+        match error.downcast_ref() {
+            Some(EngineError::Refused(refusal)) => of_refusal(refusal, message),
+            Some(EngineError::Cluster(error)) => message + &self.of_cluster(error),
+            Some(EngineError::Output(error) | EngineError::Input(error)) => message + of_io(error),
+            Some(EngineError::Threads(_)) => message + ", with -j",
+            Some(_) => message,
+            None => message + &self.of_other(error),
+        }
+    }
+
+    fn of_other(self, error: &anyhow::Error) -> String {
+        if let Some(error) = error.downcast_ref::<ClusterError>() {
+            return self.of_cluster(error);
+        }
+        if let Some(error) = error.downcast_ref::<IoError>() {
+            return of_io(error).to_owned();
+        }
+        let io = error.downcast_ref::<std::io::Error>();
+        io.and_then(IoRefusal::of).map_or("", of_io_refusal).to_owned()
+    }
+
+    fn of_cluster(self, error: &ClusterError) -> String {
+        let remedy = match error {
+            ClusterError::Running { .. } if self.reads => {
+                ", or read on with --live, which can only be advisory"
+            }
+            ClusterError::NotShutDown { .. } if self.reads => {
+                ", or read the files as they lie with --allow-unclean"
+            }
+            ClusterError::Damage(_) if self.verifies => ": leave out --verify to copy it as it is",
+            ClusterError::NoUnpinnedBuffers(_) => ": raise --shared-buffers, or lower --jobs",
+            ClusterError::Refused(refusal) => of_cluster_refusal(refusal),
+            ClusterError::Io(error) | ClusterError::Wal(pagemill_wal::Error::Io(error)) => {
+                of_io(error)
+            }
+            _ => "",
+        };
+        remedy.to_owned()
+    }
+}
+
+fn of_cluster_refusal(refusal: &ClusterRefusal) -> &'static str {
+    match refusal {
+        ClusterRefusal::Money { .. } => LC_MONETARY,
+        ClusterRefusal::Column { cause, .. } => of_cluster_refusal(cause),
+        ClusterRefusal::NotLoadable { obstacle: LoadObstacle::ReferringKey(_), .. } => {
+            ", or load without --truncate"
+        }
+        ClusterRefusal::Database { cause: DatabaseCause::TablesInTarget, .. } => {
+            ", or choose another --tablespace"
+        }
+        _ => "",
+    }
+}
+
+fn of_refusal(refusal: &Refusal, message: String) -> String {
+    match refusal {
+        Refusal::Order(refusal) => of_order(refusal, message),
+        Refusal::Unprintable { columns, .. } => {
+            let is_money = |(_, why): &(_, _)| matches!(why, ClusterRefusal::Money { .. });
+            let money = if columns.iter().any(is_money) { LC_MONETARY } else { "" };
+            message
+                + money
+                + "; leave such columns out with --columns, or print their bytes with --unknown-types hex"
+        }
+        Refusal::Load(refusal) => message + of_load(refusal),
+        Refusal::Clone(refusal) => message + of_clone(refusal),
+        Refusal::Copy(refusal) => of_copy(refusal, message),
+        _ => message,
+    }
+}
+
+/// The choices are those of the library, spelled as flags.
+fn of_order(refusal: &OrderRefusal, message: String) -> String {
+    let choices = match &refusal.choices {
+        OrderChoices::NoIndex(_) | OrderChoices::NoPartition => {
+            return message + ", so leave out --order-by";
+        }
+        OrderChoices::Partitions(found) => {
+            let flags =
+                |(table, index): &(String, String)| format!("-t {table} --order-by {index}");
+            found.iter().map(flags).collect::<Vec<_>>().join(", ")
+        }
+        _ => return message,
+    };
+    let own = refusal.choices.to_string();
+    let before = message.strip_suffix(&own).unwrap_or(&message);
+    format!("{before}order one partition by its own: {choices}")
+}
+
+fn of_load(refusal: &LoadRefusal) -> &'static str {
+    match refusal {
+        LoadRefusal::FreezeBehindRows { .. } => ": load without --freeze, or with --truncate",
+        LoadRefusal::LeftOut { .. } => {
+            ": put it among --columns, with a value for each row in the input"
+        }
+        _ => "",
+    }
+}
+
+fn of_clone(refusal: &CloneRefusal) -> &'static str {
+    match refusal {
+        CloneRefusal::NoSpace { is_logged: true, .. } => {
+            ", or write half as much with --strategy file_copy"
+        }
+        CloneRefusal::NotLoggedByPages | CloneRefusal::NoReflink(_) => FILE_COPY,
+        _ => "",
+    }
+}
+
+fn of_copy(refusal: &CopyRefusal, message: String) -> String {
+    match refusal {
+        CopyRefusal::NoReflink { .. } => message + FILE_COPY + ", or auto",
+        CopyRefusal::NotMapped { directory, .. } => message + &mapping_of(directory),
+        CopyRefusal::Mapping(_) => format!("{TABLESPACE_MAPPING}: {message}"),
+        _ => message,
+    }
+}
+
+fn mapping_of(directory: &Path) -> String {
+    let old = escaped(directory);
+    format!(": name a directory for its copy with {TABLESPACE_MAPPING} {old}=NEWDIR")
+}
+
+fn of_io(error: &IoError) -> &'static str {
+    match error.kind() {
+        ErrorKind::Refused(refusal) => of_io_refusal(refusal),
+        ErrorKind::Io(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::PERM | Errno::NOSYS) => ": try another --io-method",
+            Some(Errno::NOMEM) => ", or try another --io-method than mmap",
+            _ => "",
+        },
+        _ => "",
+    }
+}
+
+fn of_io_refusal(refusal: &IoRefusal) -> &'static str {
+    match refusal {
+        IoRefusal::NoDirectIo
+        | IoRefusal::NoDirectIoForFile
+        | IoRefusal::DirectAlignment { .. } => NO_DIRECT,
+        IoRefusal::MappedDirectIo => ": leave out --direct, or use another --io-method than mmap",
+        IoRefusal::NoRing => ": use --io-method worker",
+        IoRefusal::RingSwitchedOff(_) | IoRefusal::RingForbidden | IoRefusal::RingMemory => {
+            ", or use --io-method worker"
+        }
+        IoRefusal::NoThreads(_) => ", or use --io-method pread",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READING: Remedies = Remedies { reads: true, verifies: false };
+    const CHANGING: Remedies = Remedies { reads: false, verifies: false };
+
+    fn message(remedies: Remedies, error: impl Into<anyhow::Error>) -> String {
+        let error = error.into();
+        let own = error.to_string();
+        remedies.apply(&error, own)
+    }
+
+    #[test]
+    fn a_running_server_may_be_read_beside_and_never_written_to() {
+        let running = || ClusterError::Running { path: "/d/postmaster.pid".into(), pid: 7 };
+        let stop = "/d/postmaster.pid: a server is running here (process 7): stop it first";
+        let live = ", or read on with --live, which can only be advisory";
+        assert_eq!(message(READING, running()), format!("{stop}{live}"));
+        assert_eq!(message(CHANGING, running()), stop);
+        let within = EngineError::from(running());
+        assert_eq!(message(READING, within), format!("{stop}{live}"));
+    }
+
+    #[test]
+    fn what_the_platform_lacks_has_its_flag_however_deep_the_error_lies() {
+        let refused = || IoError::new(IoRefusal::NoDirectIo, "/d/base/5/1");
+        let says = "/d/base/5/1: the file system has no direct I/O: leave out --direct";
+        assert_eq!(message(READING, refused()), says);
+        assert_eq!(message(CHANGING, ClusterError::from(refused())), says);
+        assert_eq!(message(CHANGING, EngineError::Input(refused())), says);
+        let ring = std::io::Error::from(IoRefusal::RingForbidden);
+        assert!(message(READING, ring).ends_with("allow it there, or use --io-method worker"));
+    }
+
+    #[test]
+    fn the_choices_of_an_order_are_spelled_as_flags() {
+        let cause = pagemill_engine::refusal::OrderCause::Partitioned("public.p".into());
+        let choices = OrderChoices::Partitions(vec![("public.p_1".into(), "p_1_id".into())]);
+        let said = message(READING, EngineError::refused(OrderRefusal { cause, choices }));
+        let end = "partitions: order one partition by its own: -t public.p_1 --order-by p_1_id";
+        assert!(said.starts_with("public.p is partitioned") && said.ends_with(end), "{said}");
+    }
+
+    #[test]
+    fn an_error_without_a_flag_stays_as_it_is() {
+        let missing = ClusterError::NotFound { what: "table t".into(), near: Vec::new() };
+        assert_eq!(message(READING, missing), "table t does not exist");
+    }
+}

@@ -1,0 +1,208 @@
+//! An open data directory for one command: opened as the flags say, with the warnings these
+//! flags call for, and closed with the statistics that were asked for, whether the work was done or
+//! failed.
+
+pub(crate) mod changing;
+pub(crate) mod stats;
+pub(crate) mod tables;
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Result;
+use pagemill_cluster::change::has_leftovers;
+use pagemill_cluster::{Cluster, Database, DirectoryState, OpenOptions, Recovery};
+use pagemill_engine::{DamageLog, OnDamage, ScanOptions};
+use pagemill_io::{Output, Storage};
+use pagemill_stream::MethodUse;
+
+use self::stats::Work;
+use crate::arguments::{CommonArguments, DamageChoice, OrderArguments, RecoveryArguments};
+use crate::failure::{UsageError, say};
+
+/// More shared buffers than a thread ever pins at a time.
+const BUFFERS_PER_JOB: usize = 4;
+
+/// One command's view of a data directory.
+pub(crate) struct Session<'a> {
+    common: &'a CommonArguments,
+    /// Up to where WAL is redone; `None` for what looks at no relation.
+    recovery: Option<&'a RecoveryArguments>,
+    storage: Storage,
+    start: Instant,
+    work: Cell<Work>,
+}
+
+impl<'a> Session<'a> {
+    /// # Errors
+    /// When the flags contradict each other, or ask for a way to read that the platform has not got.
+    pub(crate) fn new(common: &'a CommonArguments) -> Result<Self> {
+        let start = Instant::now();
+        let storage = common.reading.storage(common.live)?;
+        let storage = if common.stats.is_some() { storage } else { storage.untimed() };
+        Ok(Self { common, recovery: None, storage, start, work: Cell::default() })
+    }
+
+    /// The same for relations as they are after redo up to where these arguments say.
+    pub(crate) fn recovered(mut self, recovery: &'a RecoveryArguments) -> Self {
+        self.recovery = Some(recovery);
+        self
+    }
+
+    pub(crate) fn common(&self) -> &'a CommonArguments {
+        self.common
+    }
+
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// The data directory that was named.
+    pub(crate) fn directory(&self) -> Result<&'a Path> {
+        let named = self.common.pgdata.as_deref().filter(|dir| !dir.as_os_str().is_empty());
+        named.ok_or_else(|| {
+            UsageError("no data directory: name it with -D, or set PGDATA".into()).into()
+        })
+    }
+
+    /// Opens the data directory.
+    pub(crate) fn cluster(&self) -> Result<Cluster> {
+        refuse_few_buffers(self.common)?;
+        let options = OpenOptions {
+            live: self.common.live,
+            allow_unclean: self.common.allow_unclean,
+            verify_checksums: !self.common.no_verify_checksums,
+            shared_buffers: self.common.shared_buffers,
+        };
+        let cluster = self.open(options)?;
+        warn_of_advisory_results(&cluster);
+        warn_of_leftovers(&cluster)?;
+        self.tell(|| {
+            let checksums = if cluster.verify_checksums() { "verified" } else { "not verified" };
+            let path = cluster.path().display();
+            format!("{path}: PostgreSQL {}, checksums {checksums}", cluster.version())
+        });
+        Ok(cluster)
+    }
+
+    /// Opens the data directory; one that lacks WAL as recovery would make it, with a line that says so.
+    fn open(&self, options: OpenOptions) -> Result<Cluster> {
+        let (path, live) = (self.directory()?, options.live);
+        let read = if live { DirectoryState::read_live } else { DirectoryState::read };
+        let state = read(&self.storage, path)?;
+        let asked = self.recovery.filter(|recovery| recovery.are_given());
+        let as_it_lies = live || options.allow_unclean;
+        if as_it_lies && asked.is_some() {
+            let what = "--live and --allow-unclean read files as they lie: leave out --wal, --until and --timeline";
+            return Err(UsageError(what.into()).into());
+        }
+        if as_it_lies || state.is_clean() && asked.is_none() {
+            let recovery = Recovery::of(&state, &options)?;
+            return Ok(Cluster::open_recovered(state, recovery, options));
+        }
+        let wanted = self.recovery.map(RecoveryArguments::plan_options).unwrap_or_default();
+        let (recovery, redone) = Recovery::by_wal(&state, &options, &wanted)?;
+        for warning in &redone.warnings {
+            say(format!("{}: {warning}", path.display()));
+        }
+        say(format!("{}: {redone}", path.display()));
+        Ok(Cluster::open_recovered(state, recovery, options))
+    }
+
+    /// Opens a database of the data directory.
+    pub(crate) fn database(&self, name: &str) -> Result<Database> {
+        Ok(self.cluster()?.database(name)?)
+    }
+
+    /// Says something if `--verbose` asks for it.
+    pub(crate) fn tell(&self, message: impl FnOnce() -> String) {
+        if self.common.verbose {
+            say(message());
+        }
+    }
+
+    pub(crate) fn scan_options(&self, order: &OrderArguments) -> ScanOptions {
+        ScanOptions {
+            io_combine_limit: self.common.reading.io_combine_limit,
+            jobs: usize::from(self.common.jobs),
+            order: order.scan_order(),
+        }
+    }
+
+    /// An account of damage, with the policy that was asked for.
+    pub(crate) fn damage_log(&self) -> DamageLog {
+        DamageLog::new(match self.common.on_damage {
+            DamageChoice::Stop => OnDamage::Stop,
+            DamageChoice::Skip => OnDamage::Skip,
+        })
+    }
+
+    /// Standard output, with its calls counted.
+    pub(crate) fn standard_output(&self) -> Result<Output> {
+        Ok(Output::standard(&self.storage).map_err(pagemill_engine::Error::Output)?)
+    }
+
+    /// Writes a text to standard output.
+    pub(crate) fn print(&self, text: &str) -> Result<()> {
+        let written = self.standard_output()?.write_all(text.as_bytes());
+        Ok(written.map_err(pagemill_engine::Error::Output)?)
+    }
+
+    /// Takes note of what was done, for the statistics.
+    pub(crate) fn finish(&self, work: &Work) {
+        self.work.set(*work);
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        for reason in MethodUse::of(&self.storage).reasons() {
+            self.tell(|| format!("io_method {reason}"));
+        }
+        if let Some(form) = self.common.stats {
+            stats::print(form, self.start.elapsed(), &self.storage, &self.work.get());
+        }
+    }
+}
+
+/// Refuses buffers that the threads could pin all at once: they would then fail by chance.
+fn refuse_few_buffers(common: &CommonArguments) -> Result<()> {
+    let least = BUFFERS_PER_JOB * usize::from(common.jobs);
+    if common.shared_buffers.get() >= least {
+        return Ok(());
+    }
+    let jobs = common.jobs;
+    let reason = format!("--jobs {jobs} needs --shared-buffers of at least {least} blocks of 8 kB");
+    Err(UsageError(reason).into())
+}
+
+/// Files that nobody needs take space, and a server does not know of them.
+fn warn_of_leftovers(cluster: &Cluster) -> Result<()> {
+    // Beside whoever is changing it, there is always a list.
+    if !cluster.is_live() && cluster.is_clean() && has_leftovers(cluster)? {
+        say(format!(
+            "{0}: a load or clone was cut short here, and files of it may be left: pagemill clean -D {0} removes them",
+            cluster.path().display()
+        ));
+    }
+    Ok(())
+}
+
+fn warn_of_advisory_results(cluster: &Cluster) {
+    let path: PathBuf = cluster.path().into();
+    if cluster.is_live() {
+        say(format!(
+            "{}: the result is advisory: a server may be changing these files, and its newest \
+             changes are not in them",
+            path.display()
+        ));
+    } else if !cluster.is_complete() {
+        say(format!(
+            "{}: the result is advisory: the cluster's state is \"{}\", and its WAL is not \
+             replayed",
+            path.display(),
+            cluster.control().state
+        ));
+    }
+}
