@@ -255,6 +255,10 @@ impl<'a> FileCopy<'a> {
 
     /// Lets the new file share all blocks of the old one; tells why these two cannot.
     fn share(&self) -> Result<Option<io::Error>> {
+        let files = [&*self.source, &**self.target.file()];
+        if files.iter().any(|file| !file.capabilities().share_blocks) {
+            return Ok(Some(io::ErrorKind::Unsupported.into()));
+        }
         let call = || self.target.file().share_blocks_of(&*self.source).map(|()| self.len);
         match self.counted(call) {
             Ok(_) => Ok(None),

@@ -7,8 +7,6 @@
 //! Sources: `PageAddItemExtended`, `PageRepairFragmentation`, `compactify_tuples` and
 //! `PageTruncateLinePointerArray` in `src/backend/storage/page/bufpage.c`, PostgreSQL 14 to 18.
 
-// What only indexes need; their redo comes with each access method.
-#[allow(dead_code)]
 mod index;
 
 use pagemill_format::page::{

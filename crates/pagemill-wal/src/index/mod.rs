@@ -23,7 +23,7 @@ use pagemill_format::{Fork, Lsn, PgVersion};
 use pagemill_redo::{Effect, effect};
 
 use crate::error::{Error, Result};
-use crate::reader::{EndOfWal, WalReader, WalRecord};
+use crate::reader::{EndOfWal, WalRecord};
 
 pub use files::{DatabaseDirectory, DirectoryLife};
 pub use fork_history::{Entry, EntryKind, FileLife, ForkHistory, ForkKey};
@@ -50,27 +50,6 @@ pub struct WalIndex {
 }
 
 impl WalIndex {
-    /// Reads all that a reader brings, from its first record to the end of WAL. `checkpoint` is the one that recovery
-    /// starts from.
-    ///
-    /// # Errors
-    /// Damage in the midst of WAL; a record that cannot be understood, and changes files; files that cannot be read.
-    pub fn build(reader: &mut WalReader, checkpoint: &Checkpoint) -> Result<Self> {
-        let mut builder = WalIndexBuilder::new(reader.directory().version, checkpoint);
-        while let Some(record) = reader.next_record()? {
-            builder.add(&record)?;
-        }
-        let end = reader.end().cloned();
-        let end = end.unwrap_or(EndOfWal {
-            lsn: reader.position(),
-            reason: String::new(),
-            page_behind: None,
-            segment_behind: None,
-            missing: Vec::new(),
-        });
-        Ok(builder.finish(end))
-    }
-
     /// What became of a fork; `None` when WAL did nothing to it.
     pub fn fork(&self, key: ForkKey) -> Option<&ForkHistory> {
         self.forks.get(&key)
@@ -90,11 +69,6 @@ impl WalIndex {
         let mut found =
             self.forks.iter().filter_map(|(key, fork)| Some((*key, fork.first_without_image()?)));
         found.next()
-    }
-
-    /// How many entries of blocks there are.
-    pub fn entry_count(&self) -> usize {
-        self.forks.values().map(|fork| fork.entries().len()).sum()
     }
 }
 
