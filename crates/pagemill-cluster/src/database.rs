@@ -21,7 +21,7 @@ use catalogs::Catalogs;
 
 use crate::column::{Column, tuple_layout};
 use crate::data_directory::{Cluster, DEFAULT_TABLESPACE};
-use crate::error::{Error, Result};
+use crate::error::{DirectoryFault, Error, Result};
 use crate::name_rows::read_session_settings;
 use crate::refusal::{DatabaseCause, Refusal};
 use crate::relation::{ClassRow, Relation};
@@ -135,7 +135,7 @@ impl Cluster {
         }
         Err(last.unwrap_or_else(|| Error::NotADataDirectory {
             path: self.path().into(),
-            reason: "there is no database in its base directory".into(),
+            fault: DirectoryFault::NoDatabase,
         }))
     }
 }

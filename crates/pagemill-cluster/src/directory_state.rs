@@ -21,7 +21,7 @@ use pagemill_io::{ErrorKind, Storage};
 
 use crate::change::ClusterLock;
 use crate::data_directory::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
-use crate::error::{Error, Result};
+use crate::error::{DirectoryFault, Error, Result, UnsupportedCluster};
 use crate::lock_file::LockFile;
 
 /// Files read whole are at most this long, in bytes.
@@ -166,19 +166,19 @@ pub fn read_version(storage: &Storage, path: &Path) -> Result<PgVersion> {
 
 /// The version, and the names in the directory: all that is asked of it is found by listing it once.
 fn version_and_names(storage: &Storage, path: &Path) -> Result<(PgVersion, HashSet<OsString>)> {
-    let none = |reason: &str| Error::NotADataDirectory { path: path.into(), reason: reason.into() };
+    let none = |fault| Error::NotADataDirectory { path: path.into(), fault };
     let names: HashSet<OsString> = match storage.read_dir(path) {
         Ok(entries) => entries.into_iter().map(|entry| entry.name).collect(),
-        Err(error) if error.is_not_found() => return Err(none("no such directory")),
-        Err(error) if is_no_directory(&error) => return Err(none("it is a file")),
+        Err(error) if error.is_not_found() => return Err(none(DirectoryFault::Missing)),
+        Err(error) if is_no_directory(&error) => return Err(none(DirectoryFault::File)),
         Err(error) => return Err(error.into()),
     };
     let contains = |name: &str| names.contains(OsStr::new(name));
     if !contains("PG_VERSION") {
-        return Err(none("there is no PG_VERSION in it"));
+        return Err(none(DirectoryFault::NoVersionFile));
     }
     if !contains("global") {
-        return Err(none("there is no global directory in it"));
+        return Err(none(DirectoryFault::NoGlobalDirectory));
     }
     Ok((parse_version(storage, path.join("PG_VERSION"))?, names))
 }
@@ -194,11 +194,9 @@ fn parse_version(storage: &Storage, file: PathBuf) -> Result<PgVersion> {
     let major = text.split('.').next().and_then(|major| major.parse().ok());
     major.and_then(PgVersion::from_major).ok_or_else(|| Error::Unsupported {
         path: file,
-        reason: match major {
-            Some(major) => {
-                format!("PostgreSQL {major} is not supported: this build reads 14 to 18")
-            }
-            None => format!("{text:?} is no PostgreSQL version: this build reads 14 to 18"),
+        found: match major {
+            Some(major) => UnsupportedCluster::Version(major),
+            None => UnsupportedCluster::NotAVersion(text.into()),
         },
     })
 }
@@ -215,14 +213,14 @@ pub fn read_control(
     let file = path.join("global/pg_control");
     let parsed = match parse_control(storage, &file, version) {
         Err(Error::Io(error)) if error.is_not_found() => {
-            let reason = "there is no global/pg_control in it".into();
-            return Err(Error::NotADataDirectory { path: path.into(), reason });
+            let fault = DirectoryFault::NoControlFile;
+            return Err(Error::NotADataDirectory { path: path.into(), fault });
         }
         parsed => parsed?,
     };
     parsed.map_err(|error| match error.kind() {
         FormatErrorKind::Unsupported { .. } => {
-            Error::Unsupported { path: file, reason: error.to_string() }
+            Error::Unsupported { path: file, found: UnsupportedCluster::ControlFile(error) }
         }
         _ => Error::file_damage(file, &error),
     })

@@ -2,10 +2,14 @@
 //! and failures of the system stay apart, because they end with different exit statuses and
 //! different remedies.
 
+mod open_fault;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use pagemill_format::{BlockNumber, Fork};
+
+pub use open_fault::{DirectoryFault, NotShutDown, UnsupportedCluster};
 
 use crate::refusal::Refusal;
 
@@ -18,22 +22,22 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The directory is not one that PostgreSQL made.
     #[error(
-        "{path}: not a PostgreSQL data directory ({reason}): name the directory that holds \
+        "{path}: not a PostgreSQL data directory ({fault}): name the directory that holds \
          PG_VERSION and global/pg_control"
     )]
     NotADataDirectory {
         /// The directory.
         path: PathBuf,
         /// What is missing or wrong.
-        reason: String,
+        fault: DirectoryFault,
     },
     /// The cluster is of a version or build that cannot be read.
-    #[error("{path}: {reason}")]
+    #[error("{path}: {found}")]
     Unsupported {
         /// The file that says so.
         path: PathBuf,
-        /// What it says, and what is supported.
-        reason: String,
+        /// What it is.
+        found: UnsupportedCluster,
     },
     /// A server is running on the directory.
     #[error("{path}: a server is running here (process {pid}): stop it first")]
@@ -50,14 +54,12 @@ pub enum Error {
         path: PathBuf,
     },
     /// The cluster was not shut down.
-    #[error("{path}: the cluster's state is \"{state}\", not \"shut down\": {advice}")]
+    #[error("{path}: {cause}")]
     NotShutDown {
         /// The data directory.
         path: PathBuf,
-        /// The state in `pg_control`, as `pg_controldata` words it.
-        state: String,
-        /// How that came about, where the directory tells, and how it becomes "shut down".
-        advice: String,
+        /// How that came about.
+        cause: NotShutDown,
     },
     /// A change was decided, and what follows failed: a server's recovery finishes it.
     #[error(

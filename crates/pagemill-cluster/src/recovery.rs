@@ -43,7 +43,7 @@ use pagemill_io::Storage;
 
 use crate::data_directory::OpenOptions;
 use crate::directory_state::DirectoryState;
-use crate::error::{Error, Result};
+use crate::error::{Error, NotShutDown, Result};
 use crate::lock_file::LockFile;
 pub use redone_wal::RedoneWal;
 
@@ -104,9 +104,10 @@ impl Recovery {
             true => RecoveryResult::Clean,
             false if state.is_live() || options.allow_unclean => RecoveryResult::AsTheyLie,
             false => {
-                let (path, cluster_state) = (state.path().into(), state.control().state);
-                let advice = start_advice(state);
-                return Err(Error::NotShutDown { path, state: cluster_state.to_string(), advice });
+                return Err(Error::NotShutDown {
+                    path: state.path().into(),
+                    cause: cause_of(state),
+                });
             }
         };
         let counters = TransactionCounters::from(&state.control().checkpoint);
@@ -120,36 +121,21 @@ impl Recovery {
     }
 }
 
-/// How a cluster in this state came about, as far as its directory tells, and what makes it whole.
-fn start_advice(state: &DirectoryState) -> String {
-    if state.control().state == ClusterState::ShutDownInRecovery {
-        return "it is a standby, and some of its changes may be in its WAL only: start it, \
-                promote it and stop it"
-            .into();
+/// How a cluster came to be as it is, as far as its directory tells.
+fn cause_of(directory: &DirectoryState) -> NotShutDown {
+    let state = directory.control().state;
+    if state == ClusterState::ShutDownInRecovery {
+        return NotShutDown::StoppedStandby;
     }
-    let found = recovery_files(state);
-    match state.server_elsewhere() {
-        // Whether it is a copy or a container's own cannot be told from outside.
-        Some(LockFile { pid, directory: Some(directory), .. }) => format!(
-            "{found}its postmaster.pid is that of a server on {} (process {pid}): if this is a \
-             copy of a running server's files, remove that file from the copy, start PostgreSQL \
-             on it and stop it; if a container's server runs on it, stop that",
-            directory.display()
-        ),
-        _ if found.is_empty() => "start and stop PostgreSQL on it".into(),
-        _ => format!("{found}start PostgreSQL on it first, which completes it, and stop it"),
+    let files: Vec<_> =
+        RECOVERY_FILES.into_iter().filter(|name| directory.contains(name)).collect();
+    match directory.server_elsewhere() {
+        Some(LockFile { pid, directory: Some(directory), .. }) => {
+            NotShutDown::ServerElsewhere { state, files, pid: *pid, directory: directory.clone() }
+        }
+        _ if files.is_empty() => NotShutDown::Crash(state),
+        _ => NotShutDown::Restored(state, files),
     }
-}
-
-/// Tells of what a base backup or a restore left; empty when there is nothing.
-fn recovery_files(state: &DirectoryState) -> String {
-    let found: Vec<_> = RECOVERY_FILES.into_iter().filter(|name| state.contains(name)).collect();
-    let origin = match found.first() {
-        None => return String::new(),
-        Some(&("backup_label" | "tablespace_map")) => "as an unpacked base backup does",
-        Some(_) => "as a standby or a restore does",
-    };
-    format!("it holds {}, {origin}: ", found.join(" and "))
 }
 
 #[cfg(test)]
