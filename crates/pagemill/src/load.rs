@@ -56,7 +56,8 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Completion> {
     }
     if summary.rejected > 0 {
         let file = arguments.log_errors.as_deref().unwrap_or(Path::new("")).display();
-        say(format!("{} rows were rejected: see {file}", summary.rejected));
+        let rows = if summary.rejected == 1 { "row was" } else { "rows were" };
+        say(format!("{} {rows} rejected: see {file}", summary.rejected));
     }
     Ok(Completion::Done)
 }
