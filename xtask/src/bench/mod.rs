@@ -1,10 +1,11 @@
 //! `cargo xtask bench`: pagemill measured against PostgreSQL, against the device, and against itself.
 //!
-//! Six benchmarks share what stands here. `bench tables`, the default, asks what whole commands cost on twin
+//! Seven benchmarks share what stands here. `bench tables`, the default, asks what whole commands cost on twin
 //! directories. `bench read` asks the same of every way to read, on one and the same directory, in a stated state of
 //! the page cache, on devices that it makes slow, mirrored or short of memory itself. `bench extend` asks how files
 //! grow: how fast, how durable, and in how many pieces. `bench load` asks how fast rows get into a table, against COPY.
-//! `bench clone` asks how fast databases are made from others, against CREATE DATABASE. `bench device` asks whether the
+//! `bench clone` asks how fast databases are made from others, against CREATE DATABASE. `bench wal` asks how fast killed clusters are read, against
+//! servers that recover them. `bench device` asks whether the
 //! lab's own figures are those of fio and pg_test_fsync.
 //!
 //! What makes a figure of any of them worth keeping: answers are checked before and while anything is timed, contestants
@@ -27,6 +28,7 @@ mod server;
 mod settling;
 mod tables;
 mod targets;
+mod wal;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -65,6 +67,7 @@ enum Benchmark {
     Load(load::Options),
     Clone(clone::Options),
     Device(device::Options),
+    Wal(wal::Options),
 }
 
 /// Runs the benchmark that was asked for; false when something in it failed.
@@ -76,6 +79,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<bool> {
         Benchmark::Load(options) => load::run(options),
         Benchmark::Clone(options) => clone::run(options),
         Benchmark::Device(options) => device::run(&options),
+        Benchmark::Wal(options) => wal::run(options),
     }
 }
 

@@ -81,7 +81,7 @@ mod tests {
     use clap::{CommandFactory as _, Parser};
 
     use super::*;
-    use crate::bench::{clone, device, extend, load, read, tables};
+    use crate::bench::{clone, device, extend, load, read, tables, wal};
 
     #[derive(Parser)]
     #[command(args_override_self = true)]
@@ -116,6 +116,8 @@ mod tests {
         assert_eq!((extend.blocks(), extend.run.repetitions), (64 * 128, 1));
         let device = parse::<device::Options>(quick).unwrap();
         assert_eq!((device.mib, device.seconds, device.run.repetitions), (64, 1, 1));
+        let wal = parse::<wal::Options>(quick).unwrap();
+        assert_eq!((wal.wal_mib, wal.rows, wal.run.repetitions), (96, 200_000, 3));
         for line in ["--rows 7_000 --quick count", "count --quick --rows 1 --rows 7000"] {
             assert_eq!(parse::<tables::Options>(line).unwrap().rows, 7_000, "{line}");
         }
@@ -143,6 +145,8 @@ mod tests {
         assert_eq!((extend.blocks(), extend.run.name.as_str()), (131_072, "extend"));
         let device = parse::<device::Options>("").unwrap();
         assert_eq!((device.mib, device.seconds, device.run.name.as_str()), (1024, 2, "device"));
+        let wal = parse::<wal::Options>("").unwrap();
+        assert_eq!((wal.wal_mib, wal.rows, wal.run.name.as_str()), (1024, 2_000_000, "wal"));
     }
 
     #[test]
@@ -176,6 +180,7 @@ mod tests {
             "--size-mib 2000",
             "count",
         ]);
+        assert_refused::<wal::Options>(&["--wal-mib 0", "--rows x"]);
         assert_refused::<device::Options>(&["--seconds", "--seconds 0", "--size-mib 0", "count"]);
     }
 }

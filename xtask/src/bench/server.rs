@@ -8,6 +8,7 @@
 //!
 //! PostgreSQL refuses to run as root; its programs then run as the `postgres` account.
 
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -291,6 +292,16 @@ impl Server<'_> {
         command.args(["-U", "postgres", "--checkpoint=fast", "-h"]).arg(&self.sockets);
         command.arg("-D").arg(destination).env("PGPORT", "5432");
         command
+    }
+
+    /// Ends the server as a crash would: nothing is written out, and the directory is left as it lies.
+    pub(super) fn kill(self) -> Result<()> {
+        let server = ManuallyDrop::new(self);
+        let mut stop = server.cluster.server_program("pg_ctl");
+        stop.args(["-w", "-m", "immediate", "-D"]).arg(server.cluster.data()).arg("stop");
+        output_of(&mut stop)?;
+        std::fs::remove_dir_all(&server.sockets).ok();
+        Ok(())
     }
 
     /// Runs one statement and gives its output with its time in milliseconds, as psql measures it.

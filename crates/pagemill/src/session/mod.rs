@@ -17,7 +17,7 @@ use pagemill_engine::{DamageLog, OnDamage, ScanOptions};
 use pagemill_io::{Output, Storage};
 use pagemill_stream::MethodUse;
 
-use self::stats::Work;
+use self::stats::{WalWork, Work};
 use crate::arguments::{CommonArguments, DamageChoice, OrderArguments, RecoveryArguments};
 use crate::failure::{UsageError, say};
 
@@ -32,6 +32,8 @@ pub(crate) struct Session<'a> {
     storage: Storage,
     start: Instant,
     work: Cell<Work>,
+    /// What was redone, where anything was.
+    redone: Cell<Option<WalWork>>,
 }
 
 impl<'a> Session<'a> {
@@ -41,7 +43,14 @@ impl<'a> Session<'a> {
         let start = Instant::now();
         let storage = common.reading.storage(common.live)?;
         let storage = if common.stats.is_some() { storage } else { storage.untimed() };
-        Ok(Self { common, recovery: None, storage, start, work: Cell::default() })
+        Ok(Self {
+            common,
+            recovery: None,
+            storage,
+            start,
+            work: Cell::default(),
+            redone: Cell::default(),
+        })
     }
 
     /// The same for relations as they are after redo up to where these arguments say.
@@ -102,7 +111,11 @@ impl<'a> Session<'a> {
             return Ok(Cluster::open_recovered(state, recovery, options));
         }
         let wanted = self.recovery.map(RecoveryArguments::plan_options).unwrap_or_default();
+        let start = Instant::now();
         let (recovery, redone) = Recovery::by_wal(&state, &options, &wanted)?;
+        let bytes = redone.end.lsn.0.saturating_sub(redone.start.0);
+        let (records, elapsed) = (redone.records, start.elapsed());
+        self.redone.set(Some(WalWork { bytes, records, elapsed }));
         for warning in &redone.warnings {
             say(format!("{}: {warning}", path.display()));
         }
@@ -161,7 +174,8 @@ impl Drop for Session<'_> {
             self.tell(|| format!("io_method {reason}"));
         }
         if let Some(form) = self.common.stats {
-            stats::print(form, self.start.elapsed(), &self.storage, &self.work.get());
+            let work = Work { redone: self.redone.get(), ..self.work.get() };
+            stats::print(form, self.start.elapsed(), &self.storage, &work);
         }
     }
 }

@@ -26,6 +26,19 @@ pub(crate) struct Work {
     pub(crate) write_method: Option<WriteMethod>,
     /// What a copy of files was, where there was one.
     pub(crate) copied: Option<CopyWork>,
+    /// WAL that is redone in front of the files, where there is any.
+    pub(crate) redone: Option<WalWork>,
+}
+
+/// WAL that was read, to be redone in front of the files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WalWork {
+    /// Bytes of it.
+    pub(crate) bytes: u64,
+    /// Records in it.
+    pub(crate) records: u64,
+    /// How long it took to find out what it does.
+    pub(crate) elapsed: Duration,
 }
 
 /// A copy of files.
@@ -88,6 +101,13 @@ fn record(elapsed: Duration, storage: &Storage, work: &Work) -> Vec<(&'static st
             ("file_bytes", json!(copied.bytes)),
             ("shared_bytes", json!(copied.shared_bytes)),
             ("copy_method", json!(copied.method)),
+        ]);
+    }
+    if let Some(redone) = &work.redone {
+        record.extend([
+            ("wal_bytes", json!(redone.bytes)),
+            ("wal_records", json!(redone.records)),
+            ("wal_s", seconds(redone.elapsed)),
         ]);
     }
     record

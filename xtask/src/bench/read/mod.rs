@@ -10,7 +10,7 @@
 
 mod bench_cluster;
 mod counted;
-mod fio;
+pub(super) mod fio;
 mod options;
 mod probe;
 mod report;
