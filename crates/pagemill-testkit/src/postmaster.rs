@@ -25,6 +25,9 @@ const PAUSE: Duration = Duration::from_millis(2);
 const STATE_LINE: usize = 7;
 const STATES: [&str; 2] = ["ready", "standby"];
 
+/// The line with the key and the number of its shared memory, from 0.
+const MEMORY_LINE: usize = 6;
+
 /// A server that runs.
 #[derive(Debug)]
 pub(crate) struct Postmaster {
@@ -102,11 +105,94 @@ impl Postmaster {
         Ok(())
     }
 
+    /// Ends all its processes at once, as a power cut would: none of them can say a last word. Each has a session of its
+    /// own, so the postmaster's group is not enough.
+    pub(crate) fn kill_all(self) -> Result<()> {
+        let all = self.freeze()?;
+        let memory = fs::read_to_string(&self.lock_file).unwrap_or_default();
+        for pid in &all {
+            kill_process(*pid, Signal::KILL).context("a frozen process is gone")?;
+        }
+        let begin = Instant::now();
+        let mut child = self.child;
+        while child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+            || all.iter().any(|pid| state_of(*pid).is_some_and(|state| !"ZX".contains(state)))
+        {
+            if begin.elapsed() > PATIENCE {
+                bail!("the killed processes do not end within {PATIENCE:?}");
+            }
+            std::thread::sleep(PAUSE);
+        }
+        remove_shared_memory(&memory);
+        Ok(())
+    }
+
+    /// Stops all its processes where they are, the postmaster first, so that there will be no new ones.
+    pub(crate) fn freeze(&self) -> Result<Vec<Pid>> {
+        let mut all = vec![self.pid];
+        stop_where_it_is(self.pid)?;
+        for entry in fs::read_dir("/proc")? {
+            let name = entry?.file_name();
+            let pid = name.to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+            if let Some(pid) = pid.filter(|pid| parent_of(*pid) == Some(self.pid)) {
+                stop_where_it_is(pid)?;
+                all.push(pid);
+            }
+        }
+        Ok(all)
+    }
+
     fn has_ended(&mut self) -> Result<bool> {
         match &mut self.child {
             Some(child) => Ok(child.try_wait()?.is_some()),
             None => Ok(!self.lock_file.exists()),
         }
+    }
+}
+
+/// Lets processes that were frozen go on.
+pub(crate) fn thaw(processes: &[Pid]) -> Result<()> {
+    let wake = |pid: &Pid| kill_process(*pid, Signal::CONT);
+    processes.iter().try_for_each(wake).context("a frozen process is gone")
+}
+
+fn stop_where_it_is(pid: Pid) -> Result<()> {
+    if kill_process(pid, Signal::STOP).is_err() {
+        // It ended by itself.
+        return Ok(());
+    }
+    let begin = Instant::now();
+    while state_of(pid).is_some_and(|state| !"TZX".contains(state)) {
+        if begin.elapsed() > PATIENCE {
+            bail!("process {pid:?} does not stop within {PATIENCE:?}");
+        }
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+/// What `/proc` says behind a process's name: its state, and its parent.
+fn about(pid: Pid) -> Option<(char, Option<Pid>)> {
+    let text = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    let mut words = text.rsplit_once(')')?.1.split_whitespace();
+    let state = words.next()?.chars().next()?;
+    Some((state, words.next()?.parse().ok().and_then(Pid::from_raw)))
+}
+
+fn state_of(pid: Pid) -> Option<char> {
+    about(pid).map(|(state, _)| state)
+}
+
+fn parent_of(pid: Pid) -> Option<Pid> {
+    about(pid).and_then(|(_, parent)| parent)
+}
+
+/// Removes the small segment of shared memory that a lock file names: nobody else will, as no server starts on this
+/// directory again.
+fn remove_shared_memory(lock_file: &str) {
+    let line = lock_file.lines().nth(MEMORY_LINE).unwrap_or_default();
+    if let Some(id) = line.split_whitespace().nth(1) {
+        let _ = Command::new("ipcrm").args(["-m", id]).stderr(Stdio::null()).status();
     }
 }
 

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::account::{Account, clear_pg_environment};
 use crate::install::PgInstall;
-use crate::postmaster::Postmaster;
+use crate::postmaster::{Postmaster, thaw};
 use crate::scratch::{Place, cluster_root};
 
 /// The superuser of every test cluster.
@@ -166,6 +166,33 @@ impl TestCluster {
     /// Stops the server as a crash would: no checkpoint, recovery at the next start.
     pub fn kill(&mut self) -> Result<()> {
         self.stop_by(Signal::QUIT)
+    }
+
+    /// Kills all of the server's processes at once (`SIGKILL`). A later server on another copy of the directory finds
+    /// `postmaster.pid` there.
+    pub fn kill_all(&mut self) -> Result<()> {
+        self.running.take().context("no server that was started here")?.kill_all()
+    }
+
+    /// Does something while all of the server's processes stand still, as a snapshot of its file system would find them.
+    pub fn frozen<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<T> {
+        let running = self.running.as_ref().context("no server that was started here")?;
+        let processes = running.freeze()?;
+        let done = act();
+        thaw(&processes)?;
+        done
+    }
+
+    /// Has a server without any other process recover this stopped cluster and write a shutdown checkpoint. It ends before
+    /// it has a session, as there is no such database, so that it hardly reads a page for itself.
+    pub fn recover(&self) -> Result<()> {
+        let mut server = self.account.command(&self.install.program("postgres"));
+        server.args(["--single", "-D"]).arg(self.data_dir()).arg("no such database");
+        let output = server.output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(said.contains("\"no such database\" does not exist"), "recovery: {said}");
+        ensure!(!self.data_dir().join("postmaster.pid").exists(), "recovery: {said}");
+        Ok(())
     }
 
     fn stop_by(&mut self, signal: Signal) -> Result<()> {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Result, anyhow};
 use pagemill_sim::Loss;
 use pagemill_sim::seed::Random;
-use pagemill_testkit::PgInstall;
+use pagemill_testkit::{PgInstall, Program};
 
 use crate::case::FAULTS;
 use crate::database_fixture::DatabaseFixture;
@@ -21,6 +21,7 @@ use crate::kills::{Killed, Killer};
 use crate::kind::{KINDS, Kind};
 use crate::load_fixture::LoadFixture;
 use crate::power_cuts::PowerCuts;
+use crate::server_kills::ServerKiller;
 use crate::trial::Trial;
 use crate::write_faults::judge_fault;
 
@@ -48,6 +49,8 @@ pub struct Plan {
     pub served_faults: u64,
     /// Changes killed, for each version.
     pub kills: u64,
+    /// Servers killed whose files are read, for each version.
+    pub server_kills: u64,
     /// The program to kill.
     pub program: PathBuf,
     /// Where chance begins.
@@ -98,6 +101,8 @@ enum Part {
     Database(DatabaseKind),
     /// How many changes are killed, and where chance begins.
     Kills(u64, u64),
+    /// The same of servers.
+    ServerKills(u64, u64),
 }
 
 /// Runs it.
@@ -140,12 +145,16 @@ pub fn run(plan: &Plan) -> Result<Tally> {
 fn parts(plan: &Plan) -> Vec<Part> {
     let loads = plan.kinds.iter().map(|kind| Part::Load(*kind));
     let databases = plan.databases.iter().map(|kind| Part::Database(*kind));
-    let turns = plan.kills.div_ceil(KILLS_AT_A_TIME);
-    let kills = (0..turns).map(|turn| {
-        let count = KILLS_AT_A_TIME.min(plan.kills - turn * KILLS_AT_A_TIME);
-        Part::Kills(count, plan.seed + turn)
-    });
-    databases.chain(loads).chain(kills).collect()
+    let kills = turns(plan.kills).map(|(turn, count)| Part::Kills(count, plan.seed + turn));
+    let server_kills = turns(plan.server_kills)
+        .map(|(turn, count)| Part::ServerKills(count, plan.seed * 1000 + turn));
+    databases.chain(loads).chain(kills).chain(server_kills).collect()
+}
+
+/// The turns that so many kills are done in: their numbers, and how many each has.
+fn turns(kills: u64) -> impl Iterator<Item = (u64, u64)> {
+    (0..kills.div_ceil(KILLS_AT_A_TIME))
+        .map(move |turn| (turn, KILLS_AT_A_TIME.min(kills - turn * KILLS_AT_A_TIME)))
 }
 
 struct Fixtures {
@@ -175,6 +184,15 @@ fn run_part(plan: &Plan, fixtures: &Fixtures, part: Part, tally: &mut Tally) -> 
                 tally.note(&format!("{major} killed"), words);
             }
             eprintln!("PostgreSQL {major}, {count} kills: {:.0?}", start.elapsed());
+        }
+        Part::ServerKills(count, seed) => {
+            let program = Program::new(&plan.program);
+            let mut killer = ServerKiller::new(fixtures.loads.install(), program, seed);
+            for _ in 0..count {
+                let words = killer.kill().map(|_| "every page and row as recovered".to_owned());
+                tally.note(&format!("{major} server killed"), words);
+            }
+            eprintln!("PostgreSQL {major}, {count} servers killed: {:.0?}", start.elapsed());
         }
     }
     Ok(())
@@ -276,6 +294,7 @@ impl Default for Plan {
             fault_stride: 1,
             served_faults: 60,
             kills: 100,
+            server_kills: 200,
             program: PathBuf::from("pagemill"),
             seed: 1,
             jobs: 4,

@@ -64,6 +64,9 @@ struct Scale {
     /// Changes killed, for each version
     #[arg(long, value_name = "N", default_value = "100")]
     kills: u64,
+    /// Servers killed under load, whose files are read without a restart, for each version
+    #[arg(long, value_name = "N", default_value = "200")]
+    server_kills: u64,
     /// Threads
     #[arg(long, value_name = "N", default_value = "4")]
     jobs: usize,
@@ -116,6 +119,7 @@ impl Scale {
             fault_stride: self.fault_stride,
             served_faults: self.served_faults,
             kills: self.kills,
+            server_kills: self.server_kills,
             program: self.program.clone(),
             seed: self.seed,
             jobs: self.jobs,

@@ -2,13 +2,11 @@
 //! afterwards (`wal_consistency_checking`, without `full_page_writes`); every such record is redone, and what
 //! comes out is compared with the server's page.
 //!
-//! The server blanks in its images what may differ (see `mask`); what of that must not, is compared with its files
+//! The server blanks in its images what may differ (`page_mask` in the test kit); what of that must not, is compared with its files
 //! at the end (`final_pages`). Command ids and hints are not.
 
 #[path = "record_oracle/final_pages.rs"]
 mod final_pages;
-#[path = "record_oracle/mask.rs"]
-mod mask;
 #[path = "record_oracle/pages.rs"]
 mod pages;
 #[path = "record_oracle/walk.rs"]

@@ -11,6 +11,7 @@
 
 mod files;
 mod fork_history;
+mod full_page_writes;
 mod log_pages;
 mod record_fetch;
 mod transactions;
@@ -27,6 +28,7 @@ use crate::reader::{EndOfWal, WalRecord};
 
 pub use files::{DatabaseDirectory, DirectoryLife};
 pub use fork_history::{Entry, EntryKind, FileLife, ForkHistory, ForkKey};
+use full_page_writes::FullPageWrites;
 pub use log_pages::LogPages;
 pub use record_fetch::{FetchedRecord, RecordFetch};
 pub use transactions::Transactions;
@@ -40,7 +42,7 @@ pub struct WalIndex {
     pub end: EndOfWal,
     /// How many records there are.
     pub records: u64,
-    /// Whether `full_page_writes` was on all the time.
+    /// Whether `full_page_writes` is known to have been on all the time.
     pub full_page_writes: bool,
     /// Transactions and multixacts.
     pub transactions: Transactions,
@@ -78,7 +80,9 @@ pub struct WalIndexBuilder {
     version: PgVersion,
     start: Option<Lsn>,
     records: u64,
-    full_page_writes: bool,
+    full_page_writes: FullPageWrites,
+    /// Where redo begins, unless its record is the checkpoint's own.
+    redo: Lsn,
     transactions: Transactions,
     files: files::Files,
     forks: HashMap<ForkKey, ForkHistory>,
@@ -91,7 +95,8 @@ impl WalIndexBuilder {
             version,
             start: None,
             records: 0,
-            full_page_writes: checkpoint.full_page_writes,
+            full_page_writes: FullPageWrites::from_checkpoint(checkpoint.full_page_writes, false),
+            redo: checkpoint.redo,
             transactions: Transactions::new(checkpoint.clone()),
             files: files::Files::default(),
             forks: HashMap::new(),
@@ -104,6 +109,11 @@ impl WalIndexBuilder {
     /// Its parts do not fit together, or it changes files in a way that is not known.
     pub fn add(&mut self, found: &WalRecord<'_>) -> Result<()> {
         let record = found.parse().map_err(|error| bad_record(found, &error))?;
+        if self.start.is_none() && found.lsn > self.redo {
+            // The checkpoint's record, which is not replayed, is the last one of a server that was shut down.
+            let is_on = self.transactions.checkpoint.full_page_writes;
+            self.full_page_writes = FullPageWrites::from_checkpoint(is_on, true);
+        }
         self.start.get_or_insert(found.lsn);
         self.records += 1;
         self.transactions.saw(record.header.xid);
@@ -120,7 +130,7 @@ impl WalIndexBuilder {
             start: self.start.unwrap_or(end.lsn),
             end,
             records: self.records,
-            full_page_writes: self.full_page_writes,
+            full_page_writes: self.full_page_writes.was_on(),
             transactions: self.transactions,
             files: self.files,
             forks: self.forks,
@@ -129,6 +139,7 @@ impl WalIndexBuilder {
 
     fn add_blocks(&mut self, lsn: Lsn, record: &Record<'_>) {
         for block in &record.blocks {
+            self.full_page_writes.saw(record, block);
             if !matches!(block.fork, Fork::Main | Fork::Init) {
                 continue;
             }
@@ -168,10 +179,12 @@ impl WalIndexBuilder {
         if transactions::is_checkpoint(record) {
             let checkpoint = Checkpoint::parse(record.main_data, self.version)?;
             let is_shutdown = record.header.kind() == ResourceManager::XLOG_CHECKPOINT_SHUTDOWN;
+            self.full_page_writes.checkpoint(checkpoint.full_page_writes, is_shutdown);
             self.transactions.checkpoint(checkpoint, is_shutdown);
         } else if record.header.kind() == FPW_CHANGE {
-            // On or off: for a part of the WAL it was off.
-            self.full_page_writes = false;
+            self.full_page_writes.change();
+        } else if record.header.kind() == ResourceManager::XLOG_END_OF_RECOVERY {
+            self.full_page_writes.restart();
         }
         Ok(())
     }

@@ -18,10 +18,10 @@ use pagemill_format::wal::{
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Lsn, PgVersion};
 use pagemill_io::Storage;
 use pagemill_redo::{Effect, RedoSite, effect, is_redone, redo};
+use pagemill_testkit::page_mask::{self, PageKind};
 use pagemill_wal::{WalDirectory, WalReader, WalRecord};
 
 use super::final_pages::final_pages;
-use super::mask::{mask, place};
 use super::pages::{Pages, States};
 
 /// As many differences are told as help to find the fault.
@@ -212,16 +212,20 @@ pub(crate) fn difference(
     manager: ResourceManager,
     block: BlockNumber,
 ) -> Option<String> {
-    let (mut a, mut b) = (*ours, *theirs);
-    mask(&mut a, manager, block);
-    mask(&mut b, manager, block);
-    let at = a.iter().zip(&b).position(|(a, b)| a != b)?;
-    let differing = a.iter().zip(&b).filter(|(a, b)| a != b).count();
-    Some(format!(
-        "byte {at} is {:02x}, the server has {:02x} ({differing} bytes differ); there, {}; here, {}",
-        a[at],
-        b[at],
-        place(theirs, at),
-        place(ours, at)
-    ))
+    page_mask::difference(ours, theirs, kind_of(manager), block.0)
+}
+
+/// What this manager's pages are.
+fn kind_of(manager: ResourceManager) -> PageKind {
+    match manager {
+        ResourceManager::HEAP | ResourceManager::HEAP2 => PageKind::Heap,
+        ResourceManager::SEQUENCE => PageKind::Sequence,
+        ResourceManager::BTREE => PageKind::Btree,
+        ResourceManager::HASH => PageKind::Hash,
+        ResourceManager::GIN => PageKind::Gin,
+        ResourceManager::GIST => PageKind::Gist,
+        ResourceManager::SPGIST => PageKind::SpGist,
+        ResourceManager::BRIN => PageKind::Brin,
+        _ => PageKind::Generic,
+    }
 }

@@ -3,15 +3,9 @@
 //! Sources: `btree_mask`, `hash_mask`, `gin_mask`, `gist_mask`, `spg_mask` and `brin_mask` in the `*xlog.c` of
 //! their managers under `src/backend/access`, `src/backend/access/common/bufmask.c`, PostgreSQL 14 to 18.
 
-use pagemill_format::page::Page;
-use pagemill_format::wal::ResourceManager;
-use pagemill_format::{BLOCK_SIZE, BlockBytes};
-
-use super::mask_page_hints;
-
-const HEADER_BYTES: usize = 24;
-const LOWER: usize = 12;
-const UPPER: usize = 14;
+use crate::page_mask::{
+    HEADER_BYTES, LOWER, PAGE_BYTES, PageBytes, PageKind, SPECIAL, UPPER, mask_page_hints, u16_at,
+};
 
 // Flags, by where they are in the special area.
 const BTREE_FLAGS: usize = 12;
@@ -38,42 +32,38 @@ const BRIN_TYPE: usize = 6;
 const BRIN_EVACUATE: u16 = 1 << 0;
 const BRIN_REVMAP: u16 = 0xF092;
 
-fn u16_at(page: &BlockBytes, at: usize) -> u16 {
-    u16::from_le_bytes([page[at], page[at + 1]])
-}
-
-fn clear(page: &mut BlockBytes, at: usize, bits: u16) {
+fn clear(page: &mut PageBytes, at: usize, bits: u16) {
     let left = u16_at(page, at) & !bits;
     page[at..at + 2].copy_from_slice(&left.to_le_bytes());
 }
 
-fn special_start(page: &BlockBytes) -> usize {
-    usize::from(Page::new(page).header().special).min(BLOCK_SIZE - 8)
+fn special_start(page: &PageBytes) -> usize {
+    usize::from(u16_at(page, SPECIAL)).min(PAGE_BYTES - 8)
 }
 
 /// False for pages whose header does not say where their contents end: BRIN's range maps, which are full of them,
 /// and those of GIN without line pointers.
-pub(super) fn has_unused_space(page: &BlockBytes, manager: ResourceManager) -> bool {
-    match manager {
-        ResourceManager::BRIN => u16_at(page, special_start(page) + BRIN_TYPE) != BRIN_REVMAP,
-        ResourceManager::GIN => usize::from(u16_at(page, LOWER)) > HEADER_BYTES,
+pub(crate) fn has_unused_space(page: &PageBytes, kind: PageKind) -> bool {
+    match kind {
+        PageKind::Brin => u16_at(page, special_start(page) + BRIN_TYPE) != BRIN_REVMAP,
+        PageKind::Gin => usize::from(u16_at(page, LOWER)) > HEADER_BYTES,
         _ => true,
     }
 }
 
 /// Blanks what does not count on a page of this index manager, beside LSN, checksum and unused space.
-pub(super) fn mask(page: &mut BlockBytes, manager: ResourceManager) {
+pub(crate) fn mask(page: &mut PageBytes, kind: PageKind) {
     mask_page_hints(page);
     let special = special_start(page);
-    match manager {
-        ResourceManager::BTREE => {
+    match kind {
+        PageKind::Btree => {
             if u16_at(page, special + BTREE_FLAGS) & BTREE_LEAF != 0 {
                 mask_line_pointers(page);
             }
             clear(page, special + BTREE_FLAGS, BTREE_SPLIT_END | BTREE_HAS_GARBAGE);
             clear(page, special + BTREE_CYCLE, u16::MAX);
         }
-        ResourceManager::HASH => match u16_at(page, special + HASH_FLAGS) & HASH_PAGE_TYPE {
+        PageKind::Hash => match u16_at(page, special + HASH_FLAGS) & HASH_PAGE_TYPE {
             HASH_UNUSED => mask_contents(page),
             HASH_OVERFLOW | HASH_BUCKET => {
                 mask_line_pointers(page);
@@ -81,18 +71,18 @@ pub(super) fn mask(page: &mut BlockBytes, manager: ResourceManager) {
             }
             _ => {}
         },
-        ResourceManager::GIN if u16_at(page, special + GIN_FLAGS) & GIN_DELETED != 0 => {
+        PageKind::Gin if u16_at(page, special + GIN_FLAGS) & GIN_DELETED != 0 => {
             mask_contents(page);
         }
-        ResourceManager::GIST => mask_gist(page, special),
-        ResourceManager::BRIN => clear(page, special + BRIN_FLAGS, BRIN_EVACUATE),
+        PageKind::Gist => mask_gist(page, special),
+        PageKind::Brin => clear(page, special + BRIN_FLAGS, BRIN_EVACUATE),
         _ => {}
     }
 }
 
 /// Beside what PostgreSQL masks: that tuples were deleted. Redo of DELETE says so where the server that did it did
 /// not, and the server's own comparison fails there.
-fn mask_gist(page: &mut BlockBytes, special: usize) {
+fn mask_gist(page: &mut PageBytes, special: usize) {
     page[special + GIST_NSN.start..special + GIST_NSN.end].fill(0);
     if u16_at(page, special + GIST_FLAGS) & GIST_LEAF != 0 {
         mask_line_pointers(page);
@@ -102,8 +92,8 @@ fn mask_gist(page: &mut BlockBytes, special: usize) {
 }
 
 /// The states of line pointers: that a tuple is dead is a hint.
-fn mask_line_pointers(page: &mut BlockBytes) {
-    let lower = usize::from(u16_at(page, LOWER)).min(BLOCK_SIZE);
+fn mask_line_pointers(page: &mut PageBytes) {
+    let lower = usize::from(u16_at(page, LOWER)).min(PAGE_BYTES);
     for at in (HEADER_BYTES..lower).step_by(4) {
         // The states are bits 15 and 16 of 32.
         page[at + 1] &= 0x7F;
@@ -112,7 +102,7 @@ fn mask_line_pointers(page: &mut BlockBytes) {
 }
 
 /// All but the header, and in it how far the contents reach.
-fn mask_contents(page: &mut BlockBytes) {
+fn mask_contents(page: &mut PageBytes) {
     page[LOWER..UPPER + 2].fill(0);
     page[HEADER_BYTES..].fill(0);
 }

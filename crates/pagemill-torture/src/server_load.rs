@@ -4,29 +4,16 @@
 use std::thread::JoinHandle;
 
 use anyhow::Result;
+use pagemill_sim::seed::Random;
 use pagemill_testkit::{Session, TestCluster};
 
 const SESSIONS: u64 = 4;
 
-/// Numbers that are the same for the same seed.
-#[derive(Debug)]
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % end
-    }
-}
-
 /// What all sessions work on.
-pub(crate) fn prepare(cluster: &TestCluster) -> Result<()> {
+///
+/// # Errors
+/// When the server refuses it.
+pub fn prepare(cluster: &TestCluster) -> Result<()> {
     let space = cluster.tablespace_dir("space")?;
     cluster.psql("postgres", &format!("CREATE TABLESPACE space LOCATION '{}'", space.display()))?;
     cluster.psql("postgres", SCHEMA)?;
@@ -67,12 +54,16 @@ CREATE MATERIALIZED VIEW totals AS SELECT count(*) AS n, sum(balance) AS s FROM 
 
 /// Sessions that run until the server is gone.
 #[derive(Debug)]
-pub(crate) struct Load {
+pub struct Load {
     sessions: Vec<JoinHandle<()>>,
 }
 
 impl Load {
-    pub(crate) fn start(cluster: &TestCluster, seed: u64) -> Result<Self> {
+    /// Starts them; what they do follows from the seed.
+    ///
+    /// # Errors
+    /// When a session cannot be opened.
+    pub fn start(cluster: &TestCluster, seed: u64) -> Result<Self> {
         let mut sessions = Vec::new();
         for number in 0..SESSIONS {
             let mut session = Session::open(cluster, "postgres")?;
@@ -87,7 +78,11 @@ impl Load {
         Ok(Self { sessions })
     }
 
-    pub(crate) fn wait(self) {
+    /// Waits until they have noticed.
+    ///
+    /// # Panics
+    /// When one of them did.
+    pub fn wait(self) {
         for session in self.sessions {
             session.join().expect("a session of the load panicked");
         }
@@ -222,7 +217,9 @@ impl Work {
             (_, 1) => " TABLESPACE space",
             _ => "",
         };
-        match self.random.below(3) {
+        match self.random.below(5) {
+            3 => format!("DROP DATABASE IF EXISTS d{before};"),
+            4 => format!("ALTER DATABASE d{before} SET TABLESPACE space;"),
             0 => format!("DROP DATABASE IF EXISTS d{before};"),
             1 => format!("CREATE DATABASE d{name}{strategy};"),
             _ => format!(
@@ -232,7 +229,17 @@ impl Work {
     }
 
     fn rewrite(&mut self, name: &str) -> String {
-        match self.random.below(9) {
+        match self.random.below(14) {
+            9 => "VACUUM FULL pg_database;".to_owned(),
+            10 => "ALTER TABLE parents REPLICA IDENTITY FULL; UPDATE parents SET v = v + 1;".to_owned(),
+            11 => "DROP INDEX IF EXISTS accounts_filler; CREATE INDEX CONCURRENTLY accounts_filler ON accounts (filler);"
+                .to_owned(),
+            12 => format!(
+                "BEGIN; TRUNCATE tails; COPY tails (id) FROM PROGRAM 'seq {}' WITH (FREEZE); COMMIT; \
+                 INSERT INTO tails SELECT 1, 'behind frozen';",
+                self.step
+            ),
+            13 => "REINDEX INDEX CONCURRENTLY accounts_balance;".to_owned(),
             0 => "VACUUM FULL pg_class;".to_owned(),
             1 => "REINDEX TABLE pg_class;".to_owned(),
             2 => "REINDEX TABLE accounts;".to_owned(),
