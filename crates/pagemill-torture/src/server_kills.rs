@@ -76,7 +76,7 @@ impl ServerKiller {
         } else {
             cluster.kill()?
         };
-        load.wait();
+        load.wait()?;
         let (recovered, killed) = self.judge(cluster)?;
         if kills + 1 < KILLS_OF_ONE {
             self.cluster = Some((self.next_life(recovered)?, kills + 1));

@@ -3,7 +3,7 @@
 
 use std::thread::JoinHandle;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use pagemill_sim::seed::Random;
 use pagemill_testkit::{Session, TestCluster};
 
@@ -80,12 +80,11 @@ impl Load {
 
     /// Waits until they have noticed.
     ///
-    /// # Panics
-    /// When one of them did.
-    pub fn wait(self) {
-        for session in self.sessions {
-            session.join().expect("a session of the load panicked");
-        }
+    /// # Errors
+    /// When one of them panicked.
+    pub fn wait(self) -> Result<()> {
+        let panicked = |_| anyhow!("a session of the load panicked");
+        self.sessions.into_iter().try_for_each(|session| session.join().map_err(panicked))
     }
 }
 
