@@ -23,6 +23,7 @@ use crate::change::ClusterLock;
 use crate::data_directory::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use crate::error::{DirectoryFault, Error, Result, UnsupportedCluster};
 use crate::lock_file::LockFile;
+use crate::tablespace_places::{TablespacePlace, redirected};
 
 /// Files read whole are at most this long, in bytes.
 pub(crate) const SMALL_FILE_LIMIT: u64 = 1 << 20;
@@ -44,6 +45,8 @@ pub struct DirectoryState {
     /// The lock file of a process that lives, and whose directory is another one.
     server_elsewhere: Option<LockFile>,
     live: bool,
+    /// Tablespaces outside of the directory, once they were looked for.
+    tablespaces: Vec<TablespacePlace>,
 }
 
 impl DirectoryState {
@@ -87,7 +90,8 @@ impl DirectoryState {
     ) -> Result<Self> {
         let control = read_control(storage, path, Some(version))?;
         let (storage, path) = (storage.clone(), path.to_owned());
-        Ok(Self { storage, path, version, control, names, server_elsewhere, live: false })
+        let (live, tablespaces) = (false, Vec::new());
+        Ok(Self { storage, path, version, control, names, server_elsewhere, live, tablespaces })
     }
 
     /// What the files are read through, as they lie there.
@@ -148,6 +152,18 @@ impl DirectoryState {
     /// `backup_label`, where there is one, names an earlier point, and a server follows that.
     pub fn redo(&self) -> Option<Lsn> {
         (!self.is_clean()).then_some(self.control.checkpoint.redo)
+    }
+
+    /// The tablespaces outside of the data directory, by their numbers; none before
+    /// [`with_tablespaces`](Self::with_tablespaces).
+    pub fn tablespaces(&self) -> &[TablespacePlace] {
+        &self.tablespaces
+    }
+
+    /// Reads the tablespaces where they are from now on.
+    pub(crate) fn set_tablespaces(&mut self, places: Vec<TablespacePlace>) {
+        self.storage = redirected(&self.storage, &self.path, &places);
+        self.tablespaces = places;
     }
 
     /// The lock file of a server that runs on another directory: this may be a copy of its files.

@@ -34,6 +34,8 @@ pub mod sequences;
 pub mod settings;
 pub mod stored_defaults;
 mod system_table;
+pub mod tablespace_mapping;
+mod tablespace_places;
 pub mod tablespace_settings;
 pub mod time_zones;
 pub mod toast;
@@ -60,6 +62,8 @@ pub use partitions::{LeafPartitions, PartitionKey, PartitionKeyColumn, Partition
 pub use recovery::{Recovery, RedoneWal, TransactionCounters};
 pub use refusal::Refusal;
 pub use relation::{ClassRow, Persistence, Relation, RelationKind};
+pub use tablespace_mapping::TablespaceMapping;
+pub use tablespace_places::TablespacePlace;
 pub use tablespace_settings::{InUse, SettingSource, TablespaceSettings};
 pub use time_zones::TimeZones;
 pub use transaction_log::ClusterLog;

@@ -139,6 +139,24 @@ pub enum Refusal {
     /// A row of a catalog cannot be changed as it has to be.
     #[error(transparent)]
     CatalogRow(#[from] CatalogRowCause),
+    /// The mapping of a tablespace cannot be followed.
+    #[error(transparent)]
+    Mapping(#[from] MappingCause),
+    /// A link of a copy leads to files of the server that was copied.
+    #[error(
+        "{}: it leads to {}, which the running server on {} (process {pid}) uses: its files are of another moment than this \
+         copy's", link.display(), directory.display(), server.display()
+    )]
+    LiveTablespace {
+        /// The link.
+        link: PathBuf,
+        /// Where it leads.
+        directory: PathBuf,
+        /// The data directory of the server.
+        server: PathBuf,
+        /// Its process.
+        pid: i32,
+    },
     /// The cluster is in no state to be changed.
     #[error("{path}: {cause}")]
     State {
@@ -438,6 +456,34 @@ pub enum IndexCause {
     Order(#[from] OrderCause),
 }
 
+/// Why the mapping of a tablespace cannot be followed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MappingCause {
+    /// A tablespace with two directories for its copy.
+    #[error("{} is mapped twice", .0.display())]
+    Twice(PathBuf),
+    /// Two tablespaces with one directory for their copies.
+    #[error("{} is named for two tablespaces: each needs a directory of its own", .0.display())]
+    SharedTarget(PathBuf),
+    /// A directory that is none of a tablespace.
+    #[error("{} is no tablespace of this cluster, {}", old.display(), listed_tablespaces(there))]
+    NoTablespace {
+        /// The directory.
+        old: PathBuf,
+        /// Those of its tablespaces.
+        there: Vec<PathBuf>,
+    },
+    /// A directory that has nothing of this cluster.
+    #[error("{} has no {version} in it, so it is no tablespace of this cluster", .new.display())]
+    EmptyTarget {
+        /// The directory.
+        new: PathBuf,
+        /// The directory that a tablespace of this cluster has in it.
+        version: String,
+    },
+}
+
 /// Why a database cannot be opened, made or removed. The texts say it of the database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -582,4 +628,12 @@ impl Refusal {
 
 fn article(noun: &str) -> &'static str {
     if noun.starts_with('i') { "an" } else { "a" }
+}
+
+fn listed_tablespaces(there: &[PathBuf]) -> String {
+    if there.is_empty() {
+        return "which has none outside of its data directory".to_owned();
+    }
+    let there: Vec<_> = there.iter().map(|path| path.display().to_string()).collect();
+    format!("which has {}", there.join(", "))
 }

@@ -7,6 +7,7 @@
 use std::io;
 use std::path::PathBuf;
 
+pub use pagemill_cluster::refusal::MappingCause;
 use pagemill_cluster::{Refusal as ClusterRefusal, RelationKind};
 use pagemill_format::{BlockNumber, Error as FormatError, Oid};
 use pagemill_io::NotShared;
@@ -430,26 +431,6 @@ pub enum DirectoryCause {
     NotEmpty,
 }
 
-/// Why the mapping of a tablespace cannot be followed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MappingCause {
-    /// A tablespace with two directories for its copy.
-    #[error("{} is mapped twice", .0.display())]
-    Twice(PathBuf),
-    /// Two tablespaces with one directory for their copies.
-    #[error("{} is named for two tablespaces: each needs a directory of its own", .0.display())]
-    SharedTarget(PathBuf),
-    /// A directory that is none of a tablespace.
-    #[error("{} is no tablespace of this cluster, {}", old.display(), listed_tablespaces(there))]
-    NoTablespace {
-        /// The directory.
-        old: PathBuf,
-        /// Those of its tablespaces.
-        there: Vec<PathBuf>,
-    },
-}
-
 /// What was asked for cannot be meant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -526,14 +507,6 @@ fn locale_remedy(error: &io::Error) -> &'static str {
 
 fn quoted(name: Option<&str>) -> String {
     name.map_or_else(String::new, |name| format!("\"{name}\" "))
-}
-
-fn listed_tablespaces(there: &[PathBuf]) -> String {
-    if there.is_empty() {
-        return "which has none outside of its data directory".to_owned();
-    }
-    let there: Vec<_> = there.iter().map(|path| path.display().to_string()).collect();
-    format!("which has {}", there.join(", "))
 }
 
 fn last_block(blocks: u32) -> String {

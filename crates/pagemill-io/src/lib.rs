@@ -26,6 +26,7 @@ pub mod queued_reads;
 pub mod queued_writes;
 pub mod read_settings;
 pub mod real_files;
+mod redirected_files;
 pub mod refusal;
 mod ring_queue;
 pub mod seam;
@@ -69,6 +70,7 @@ pub use read_settings::{
     MAX_EFFECTIVE_IO_CONCURRENCY, ReadSettings, Readahead,
 };
 pub use real_files::RealFileSystem;
+pub use redirected_files::{Redirect, RedirectedFiles};
 pub use refusal::{NotShared, Refusal};
 pub use seam::{
     Access, Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, Identity,

@@ -20,7 +20,6 @@ mod created_files;
 mod error;
 mod files;
 mod left_out;
-mod mapping;
 mod page_check;
 mod preconditions;
 mod survey;
@@ -46,7 +45,7 @@ use crate::error::{Error, Result};
 use crate::progress::Progress;
 use crate::refusal::CopyRefusal;
 
-pub use mapping::{MappingError, TablespaceMapping, escaped};
+pub use pagemill_cluster::tablespace_mapping::{MappingError, TablespaceMapping, escaped};
 pub use preconditions::Space;
 pub use survey::Part;
 pub use unfinished::UnfinishedCopy;

@@ -9,12 +9,12 @@
 use std::path::{Path, PathBuf};
 
 use pagemill_cluster::Cluster;
+use pagemill_cluster::tablespace_mapping::{TablespaceMapping, check_uses, is_same, plain};
 use pagemill_format::Oid;
 use pagemill_io::{Node, Storage};
 
 use super::error::{CopyError as Error, CopyResult as Result};
-use super::mapping::{TablespaceMapping, plain};
-use crate::refusal::{CopyRefusal, MappingCause};
+use crate::refusal::CopyRefusal;
 
 /// A tablespace outside of the data directory.
 #[derive(Debug, Clone)]
@@ -52,7 +52,8 @@ pub(super) fn find(cluster: &Cluster, mappings: &[TablespaceMapping]) -> Result<
         found.push(Tablespace { oid, link: name.to_owned(), old, new });
     }
     found.sort_by_key(|tablespace| tablespace.oid.0);
-    check_uses(cluster.storage(), &found, mappings)?;
+    let there: Vec<&Path> = found.iter().map(|tablespace| &*tablespace.old).collect();
+    check_uses(cluster.storage(), &there, mappings)?;
     Ok(found)
 }
 
@@ -70,40 +71,9 @@ fn mapped(storage: &Storage, old: &Path, mappings: &[TablespaceMapping]) -> Opti
     found.map(|mapping| mapping.new.clone())
 }
 
-/// True for two names of one directory.
-fn is_same(storage: &Storage, one: &Path, other: &Path) -> bool {
-    one == other || storage.is_same(one, other)
-}
-
 fn not_mapped(cluster: &Cluster, oid: Oid, old: &Path) -> Error {
     // Without names the message still has the number.
     let names = cluster.tablespaces().unwrap_or_default();
     let name = names.get(&oid).map(|name| String::from_utf8_lossy(name).into_owned());
     CopyRefusal::NotMapped { name, oid, directory: old.to_owned() }.into()
-}
-
-fn check_uses(
-    storage: &Storage,
-    found: &[Tablespace],
-    mappings: &[TablespaceMapping],
-) -> Result<()> {
-    for mapping in mappings {
-        let is_of = |old: &Path| is_same(storage, old, &mapping.old);
-        let mut uses = found.iter().filter(|tablespace| is_of(&tablespace.old));
-        if uses.next().is_none() {
-            return Err(no_such_tablespace(found, mapping));
-        }
-        if mappings.iter().filter(|other| is_of(&other.old)).count() > 1 {
-            return Err(MappingCause::Twice(mapping.old.clone()).into());
-        }
-        if mappings.iter().filter(|other| other.new == mapping.new).count() > 1 {
-            return Err(MappingCause::SharedTarget(mapping.new.clone()).into());
-        }
-    }
-    Ok(())
-}
-
-fn no_such_tablespace(found: &[Tablespace], mapping: &TablespaceMapping) -> Error {
-    let there = found.iter().map(|tablespace| tablespace.old.clone()).collect();
-    MappingCause::NoTablespace { old: mapping.old.clone(), there }.into()
 }

@@ -1,4 +1,4 @@
-//! `OLDDIR=NEWDIR`: where a tablespace of the source lies in the copy, spelled as `pg_basebackup --tablespace-mapping` has
+//! `OLDDIR=NEWDIR`: where a tablespace of a cluster lies in a copy of it, spelled as `pg_basebackup --tablespace-mapping` has
 //! it: a `=` that belongs to a name is written `\=`, both are absolute.
 //!
 //! Source: `tablespace_list_append` in `src/bin/pg_basebackup/pg_basebackup.c`, PostgreSQL 14 to 18.
@@ -7,10 +7,14 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
+use pagemill_io::Storage;
+
+use crate::refusal::MappingCause;
+
 /// Where a tablespace was and where it is to be. Both are absolute, without `.` and repeated slashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TablespaceMapping {
-    /// The directory as the source has it.
+    /// The directory as the cluster has it.
     pub old: PathBuf,
     /// That of the copy.
     pub new: PathBuf,
@@ -61,13 +65,43 @@ impl TablespaceMapping {
 }
 
 /// A path without `.` and repeated slashes.
-pub(super) fn plain(path: &Path) -> PathBuf {
+pub fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
 /// A path as it is written in a mapping.
 pub fn escaped(path: &Path) -> String {
     path.display().to_string().replace('=', "\\=")
+}
+
+/// True for two names of one directory.
+pub fn is_same(storage: &Storage, one: &Path, other: &Path) -> bool {
+    one == other || storage.is_same(one, other)
+}
+
+/// Makes sure that each mapping is of a tablespace, whose directories these are, and that none says the same as another.
+///
+/// # Errors
+/// The first that does not fit.
+pub fn check_uses(
+    storage: &Storage,
+    there: &[&Path],
+    mappings: &[TablespaceMapping],
+) -> Result<(), MappingCause> {
+    for mapping in mappings {
+        let is_of = |old: &Path| is_same(storage, old, &mapping.old);
+        if !there.iter().any(|old| is_of(old)) {
+            let there = there.iter().map(|old| old.to_path_buf()).collect();
+            return Err(MappingCause::NoTablespace { old: mapping.old.clone(), there });
+        }
+        if mappings.iter().filter(|other| is_of(&other.old)).count() > 1 {
+            return Err(MappingCause::Twice(mapping.old.clone()));
+        }
+        if mappings.iter().filter(|other| other.new == mapping.new).count() > 1 {
+            return Err(MappingCause::SharedTarget(mapping.new.clone()));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
