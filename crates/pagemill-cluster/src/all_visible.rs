@@ -80,7 +80,8 @@ impl AllVisible {
         let mut page = Box::new([0; BLOCK_SIZE]);
         let is_sound = self.files.as_ref().is_some_and(|files| {
             let read = files.read_block(block, &mut page).is_ok();
-            read && check_page(&self.cluster, files, block, &page).is_ok()
+            let is_of_moment = self.cluster.page_limit().holds(&page);
+            read && is_of_moment && check_page(&self.cluster, files, block, &page).is_ok()
         });
         self.pages_read += 1;
         let read = if is_sound { MapPage::Read(page) } else { MapPage::Nothing };

@@ -21,6 +21,7 @@ use pagemill_stream::buffer_pool::DEFAULT_SHARED_BUFFERS;
 use crate::change::ClusterLock;
 use crate::directory_state::{DirectoryState, SMALL_FILE_LIMIT};
 use crate::error::{Damage, Error, Result};
+use crate::page_check::PageLimit;
 use crate::recovery::{Recovery, RecoveryResult, TransactionCounters};
 
 /// `pg_default`, the tablespace whose files lie under `base`.
@@ -35,6 +36,9 @@ pub struct OpenOptions {
     pub live: bool,
     /// Read although the cluster was not shut down.
     pub allow_unclean: bool,
+    /// Read on although a copy contradicts its WAL: files of several moments, a link to a running server's files, WAL that
+    /// is damaged or too short. Each is told: when the directory is opened, or by [`Cluster::newer_page`].
+    pub allow_inconsistent: bool,
     /// Verify the checksum of every page read, where the cluster has them.
     pub verify_checksums: bool,
     /// Pages that all threads share, at most; memory is taken as they are needed.
@@ -46,6 +50,7 @@ impl Default for OpenOptions {
         Self {
             live: false,
             allow_unclean: false,
+            allow_inconsistent: false,
             verify_checksums: true,
             shared_buffers: DEFAULT_SHARED_BUFFERS,
         }
@@ -65,6 +70,7 @@ struct Inner {
     counters: TransactionCounters,
     result: RecoveryResult,
     verify_checksums: bool,
+    page_limit: PageLimit,
     buffer_pool: Arc<BufferPool>,
     /// What each directory of relations holds.
     listings: Mutex<HashMap<PathBuf, Arc<SegmentListing>>>,
@@ -100,7 +106,7 @@ impl Cluster {
 
     /// The last stage, for whoever made the recovery: reads nothing yet. Of the options only those count that say how to read.
     pub fn open_recovered(state: DirectoryState, recovery: Recovery, options: OpenOptions) -> Self {
-        let Recovery { storage, counters, result } = recovery;
+        let Recovery { storage, counters, result, newest } = recovery;
         let verify_checksums = options.verify_checksums && state.control().has_data_checksums();
         tracing::info!(
             path = %state.path().display(),
@@ -115,6 +121,7 @@ impl Cluster {
             counters,
             result,
             verify_checksums,
+            page_limit: PageLimit::new(newest, options.allow_inconsistent),
             buffer_pool: BufferPool::new(options.shared_buffers),
             listings: Mutex::default(),
             tablespace_names: OnceLock::new(),
@@ -167,6 +174,16 @@ impl Cluster {
     /// True when page checksums are to be verified.
     pub fn verify_checksums(&self) -> bool {
         self.inner.verify_checksums
+    }
+
+    /// Up to where pages may have been changed.
+    pub(crate) fn page_limit(&self) -> &PageLimit {
+        &self.inner.page_limit
+    }
+
+    /// The first page that was read although it is newer than the WAL that was redone, if that is allowed and there was one.
+    pub fn newer_page(&self) -> Option<&Damage> {
+        self.inner.page_limit.first_newer()
     }
 
     /// True when a server may be changing the files.
@@ -258,22 +275,41 @@ impl Cluster {
             Some(name) => format!("\"{}\" (OID {oid})", String::from_utf8_lossy(name)),
             None => format!("with OID {oid}"),
         };
+        let (link, named) = self.missing_link(oid);
+        Error::MissingTablespace { path: directory.into(), tablespace, link, named }
+    }
+
+    /// What became of the link of a tablespace that is missing, and the directory that it names, if that is not there.
+    fn missing_link(&self, oid: Oid) -> (String, Option<PathBuf>) {
+        let place = self.state().tablespaces().iter().find(|place| place.oid == oid);
+        let named = place.map(|place| place.named.clone());
         let link = self.path().join("pg_tblspc").join(oid.to_string());
-        let link = match self.storage().node(&link) {
-            Ok(Node::Link { target }) if self.storage().exists(&target).unwrap_or(true) => {
-                format!("whose link leads to {}: restore what is missing there", target.display())
+        let is_there = |target: &Path| self.storage().exists(target).unwrap_or(true);
+        match self.storage().node(&link) {
+            Ok(Node::Link { target }) if is_there(&target) => {
+                let shown = target.display();
+                (format!("whose link leads to {shown}: restore what is missing there"), None)
             }
-            Ok(Node::Link { target }) => format!(
-                "whose link leads to {}, which is not there: mount or restore it, or correct the \
-                 link {}",
-                target.display(),
-                link.display()
-            ),
+            Ok(Node::Link { target }) if place.is_some_and(|place| !place.has_link) => {
+                let shown = target.display();
+                let told = format!(
+                    "which has no link, and which tablespace_map has in {shown}, which is not there: mount or restore it"
+                );
+                (told, named)
+            }
+            Ok(Node::Link { target }) => {
+                let told = format!(
+                    "whose link leads to {}, which is not there: mount or restore it, or correct the link {}",
+                    target.display(),
+                    link.display()
+                );
+                (told, named)
+            }
             Ok(_) => {
-                format!("which lies in {}: restore what is missing there", link.display())
+                let shown = link.display();
+                (format!("which lies in {shown}: restore what is missing there"), None)
             }
-            Err(_) => format!("whose link {} is missing: restore it", link.display()),
-        };
-        Error::MissingTablespace { path: directory.into(), tablespace, link }
+            Err(_) => (format!("whose link {} is missing: restore it", link.display()), None),
+        }
     }
 }

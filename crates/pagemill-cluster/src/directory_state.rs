@@ -47,6 +47,7 @@ pub struct DirectoryState {
     live: bool,
     /// Tablespaces outside of the directory, once they were looked for.
     tablespaces: Vec<TablespacePlace>,
+    warnings: Vec<String>,
 }
 
 impl DirectoryState {
@@ -90,8 +91,17 @@ impl DirectoryState {
     ) -> Result<Self> {
         let control = read_control(storage, path, Some(version))?;
         let (storage, path) = (storage.clone(), path.to_owned());
-        let (live, tablespaces) = (false, Vec::new());
-        Ok(Self { storage, path, version, control, names, server_elsewhere, live, tablespaces })
+        Ok(Self {
+            storage,
+            path,
+            version,
+            control,
+            names,
+            server_elsewhere,
+            live: false,
+            tablespaces: Vec::new(),
+            warnings: Vec::new(),
+        })
     }
 
     /// What the files are read through, as they lie there.
@@ -158,6 +168,15 @@ impl DirectoryState {
     /// [`with_tablespaces`](Self::with_tablespaces).
     pub fn tablespaces(&self) -> &[TablespacePlace] {
         &self.tablespaces
+    }
+
+    /// What is wrong with the directory, and was allowed.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    pub(crate) fn warn(&mut self, what: String) {
+        self.warnings.push(what);
     }
 
     /// Reads the tablespaces where they are from now on.

@@ -99,6 +99,8 @@ pub enum Error {
         tablespace: String,
         /// What became of its link in `pg_tblspc`, and the remedy.
         link: String,
+        /// The directory that the cluster names, if that is not there.
+        named: Option<PathBuf>,
     },
     /// There is no such database, table, column ….
     #[error("{what} does not exist{near}", near = Near(near))]
@@ -179,12 +181,21 @@ pub struct Damage {
     pub column: Option<String>,
     /// The finding.
     pub what: String,
+    /// The bytes may be sound: they are not what the WAL makes of them, so the copy is of several moments.
+    pub is_against_wal: bool,
 }
 
 impl Damage {
     /// Damage to a file as a whole.
     pub fn in_file(path: impl Into<PathBuf>, what: impl Into<String>) -> Self {
-        Self { path: path.into(), block: None, line_pointer: None, column: None, what: what.into() }
+        Self {
+            path: path.into(),
+            block: None,
+            line_pointer: None,
+            column: None,
+            what: what.into(),
+            is_against_wal: false,
+        }
     }
 
     /// Damage to a block.
@@ -209,6 +220,12 @@ impl Damage {
     pub fn in_column(mut self, name: impl Into<String>) -> Self {
         self.column = Some(name.into());
         self
+    }
+
+    /// Says that the WAL tells otherwise.
+    #[must_use]
+    pub fn against_wal(self) -> Self {
+        Self { is_against_wal: true, ..self }
     }
 
     /// The damaged file.

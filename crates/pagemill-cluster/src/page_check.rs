@@ -4,10 +4,17 @@
 //! A page that was allocated and never written is zeros, carries no checksum and is sound. The
 //! checksum depends on the block number, so a page that was moved is found too. Under a running
 //! server a page can be caught half written: it is read again before it counts as damaged.
+//!
+//! After redo no page is newer than where redo ended: PostgreSQL writes a page only when its WAL is on disk up to the page's
+//! LSN, which is the end of the last record that changed it; a backup's pages were read before its end, and so before any
+//! target that may be recovered to. A newer one was copied later than the WAL, or is another server's.
+//! Source: `FlushBuffer` in `src/backend/storage/buffer/bufmgr.c`, PostgreSQL 14 to 18.
+
+use std::sync::OnceLock;
 
 use pagemill_format::checksum::{ROW_BYTES, page_checksum_beside};
 use pagemill_format::page::Page;
-use pagemill_format::{BlockBytes, BlockNumber};
+use pagemill_format::{BlockBytes, BlockNumber, Lsn};
 use pagemill_io::ForkFiles;
 use pagemill_sys::prefetch;
 
@@ -15,6 +22,52 @@ use crate::data_directory::Cluster;
 use crate::error::{Damage, Result};
 
 const LIVE_RETRIES: usize = 5;
+
+/// Up to where pages of a cluster may have been changed.
+#[derive(Debug)]
+pub(crate) struct PageLimit {
+    newest: Lsn,
+    accepts_newer: bool,
+    first_newer: OnceLock<Damage>,
+}
+
+impl PageLimit {
+    /// No page is newer than `newest`; one that is, is damage unless it is accepted.
+    pub(crate) fn new(newest: Lsn, accepts_newer: bool) -> Self {
+        Self { newest, accepts_newer, first_newer: OnceLock::new() }
+    }
+
+    /// The first newer page that was accepted.
+    pub(crate) fn first_newer(&self) -> Option<&Damage> {
+        self.first_newer.get()
+    }
+
+    /// True for a page that is no newer.
+    #[inline]
+    pub(crate) fn holds(&self, bytes: &BlockBytes) -> bool {
+        Page::new(bytes).header().lsn <= self.newest
+    }
+
+    #[inline]
+    fn check(&self, files: &ForkFiles, block: BlockNumber, bytes: &BlockBytes) -> Result<()> {
+        if self.holds(bytes) { Ok(()) } else { self.newer(files, block, bytes) }
+    }
+
+    #[cold]
+    fn newer(&self, files: &ForkFiles, block: BlockNumber, bytes: &BlockBytes) -> Result<()> {
+        let (lsn, end) = (Page::new(bytes).header().lsn, self.newest);
+        let what = format!(
+            "its LSN is {lsn}, and WAL ends at {end}: the file is of a later moment than the WAL"
+        );
+        let damage = Damage::in_block(files.locate(block).0, files.fork(), block, what);
+        let damage = damage.against_wal();
+        if self.accepts_newer {
+            self.first_newer.get_or_init(|| damage);
+            return Ok(());
+        }
+        Err(damage.into())
+    }
+}
 
 /// Checks a page just read.
 ///
@@ -40,7 +93,7 @@ fn check_before(
     next: Option<&BlockBytes>,
 ) -> Result<()> {
     match find_fault_before(cluster.verify_checksums(), block, bytes, next) {
-        None => Ok(()),
+        None => cluster.page_limit().check(files, block, bytes),
         Some(what) => {
             Err(Damage::in_block(files.locate(block).0, files.fork(), block, what).into())
         }
@@ -228,6 +281,27 @@ mod tests {
         check_or_read_again(&cluster, &files, BlockNumber(0), &torn, Some(&sound), &mut again)
             .unwrap_err();
         assert!(again.is_none());
+    }
+
+    #[test]
+    fn a_page_as_new_as_the_end_of_redo_is_sound_and_a_newer_one_is_damage_unless_it_is_accepted() {
+        let made = SyntheticCluster::new(1000, 1, 1);
+        made.write(RELATION, &page(0));
+        let files = made.open().fork(&made.path(RELATION), Fork::Main).unwrap().unwrap();
+        let mut bytes = page(0);
+        bytes[4..8].copy_from_slice(&0x500_u32.to_le_bytes());
+        let check = |newest: u64, accepts: bool| {
+            let limit = PageLimit::new(Lsn(newest), accepts);
+            let checked = limit.check(&files, BlockNumber(0), &bytes);
+            (checked.map_err(|error| error.to_string()), limit.first_newer().cloned())
+        };
+        assert_eq!(check(0x500, false), (Ok(()), None));
+        let (found, told) = check(0x4F8, false);
+        let what = "its LSN is 0/500, and WAL ends at 0/4F8: the file is of a later moment";
+        assert!(found.unwrap_err().contains(what));
+        assert_eq!(told, None);
+        let (found, told) = check(0x4F8, true);
+        assert!(found.is_ok() && told.is_some_and(|damage| damage.is_against_wal));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub mod plan;
 mod redone_wal;
 
 use pagemill_format::control::{Checkpoint, ClusterState, FullTransactionId};
-use pagemill_format::{MultiXactId, TransactionId};
+use pagemill_format::{Lsn, MultiXactId, TransactionId};
 use pagemill_io::Storage;
 
 use crate::data_directory::OpenOptions;
@@ -57,7 +57,12 @@ pub struct Recovery {
     pub(crate) storage: Storage,
     pub(crate) counters: TransactionCounters,
     pub(crate) result: RecoveryResult,
+    /// No page is newer.
+    pub(crate) newest: Lsn,
 }
+
+/// Any page is as new as this.
+const NO_LIMIT: Lsn = Lsn(u64::MAX);
 
 /// What the files say once recovery is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,13 +116,38 @@ impl Recovery {
             }
         };
         let counters = TransactionCounters::from(&state.control().checkpoint);
-        Ok(Self { storage: state.storage().clone(), counters, result })
+        Ok(Self { storage: state.storage().clone(), counters, result, newest: NO_LIMIT })
+    }
+
+    /// What a command that reads makes of a directory: [redone WAL](Self::by_wal) where the files lack some, or where the
+    /// caller wants a moment or another archive; else as [`of`](Self::of). Files that the options want as they lie are not
+    /// recovered, whatever is wanted.
+    ///
+    /// # Errors
+    /// As these two.
+    pub fn for_reading(
+        state: &DirectoryState,
+        options: &OpenOptions,
+        wanted: &plan::PlanOptions,
+    ) -> Result<(Self, Option<RedoneWal>)> {
+        let as_it_lies = state.is_live() || options.allow_unclean;
+        if as_it_lies || state.is_clean() && !wanted.are_given() {
+            return Ok((Self::of(state, options)?, None));
+        }
+        let (recovery, redone) = Self::by_wal(state, options, wanted)?;
+        Ok((recovery, Some(redone)))
     }
 
     /// The WAL was redone: `storage` shows the files as after it, `counters` what was given out by then. The module says
     /// what `storage` has to be.
     pub fn redone(storage: Storage, counters: TransactionCounters) -> Self {
-        Self { storage, counters, result: RecoveryResult::Redone }
+        Self { storage, counters, result: RecoveryResult::Redone, newest: NO_LIMIT }
+    }
+
+    /// The same where redo ended at this LSN, so that a page that is newer is not of this copy.
+    #[must_use]
+    pub fn until(self, newest: Lsn) -> Self {
+        Self { newest, ..self }
     }
 }
 

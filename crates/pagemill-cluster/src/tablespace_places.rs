@@ -21,10 +21,11 @@ use pagemill_format::Oid;
 use pagemill_format::backup::TablespaceMap;
 use pagemill_io::{FileSystem, Node, Redirect, RedirectedFiles, Storage};
 
+use crate::data_directory::OpenOptions;
 use crate::directory_state::{DirectoryState, SMALL_FILE_LIMIT};
 use crate::error::{Error, Result};
 use crate::lock_file::LockFile;
-use crate::recovery::plan::CopyFiles;
+use crate::recovery::plan::read_tablespace_map;
 use crate::refusal::{MappingCause, Refusal};
 use crate::tablespace_mapping::{TablespaceMapping, check_uses, is_same, plain};
 
@@ -44,18 +45,32 @@ pub struct TablespacePlace {
     pub has_link: bool,
 }
 
+impl TablespacePlace {
+    /// True when it is not read where a link leads.
+    pub fn is_elsewhere(&self) -> bool {
+        !self.has_link || self.directory != self.named
+    }
+}
+
 impl DirectoryState {
     /// The same directory with its tablespaces where they lie: where a mapping says, else where the link leads, else, in an
     /// unpacked backup without a link, where its `tablespace_map` says.
     ///
     /// # Errors
-    /// Refused: a mapping of what is no tablespace, or to what is none; a link to the files of a running server.
-    pub fn with_tablespaces(self, mappings: &[TablespaceMapping]) -> Result<Self> {
-        let state = self.place_tablespaces(mappings)?;
+    /// Refused: a mapping of what is no tablespace, or to what is none; a link to the files of a running server, unless the
+    /// options allow it, which is then a [warning](Self::warnings).
+    pub fn with_tablespaces(
+        self,
+        mappings: &[TablespaceMapping],
+        options: &OpenOptions,
+    ) -> Result<Self> {
+        let mut state = self.place_tablespaces(mappings)?;
         match state.live_tablespace()? {
-            Some(refusal) => Err(Error::refused(refusal)),
-            None => Ok(state),
+            Some(refusal) if options.allow_inconsistent => state.warn(refusal.to_string()),
+            Some(refusal) => return Err(Error::refused(refusal)),
+            None => {}
         }
+        Ok(state)
     }
 
     fn place_tablespaces(mut self, mappings: &[TablespaceMapping]) -> Result<Self> {
@@ -81,11 +96,10 @@ impl DirectoryState {
 
     /// What tells where the links of an unpacked backup led; a directory in place of a link needs none.
     fn tablespace_map(&self) -> Result<TablespaceMap> {
-        if !self.contains("tablespace_map") {
+        if !self.contains("tablespace_map") || !self.contains("backup_label") {
             return Ok(TablespaceMap::default());
         }
-        let map = CopyFiles::read(self.storage(), self.path())?.tablespace_map;
-        let mut map = map.unwrap_or_default();
+        let mut map = read_tablespace_map(self.storage(), self.path())?.unwrap_or_default();
         let link = |oid: Oid| self.path().join("pg_tblspc").join(oid.to_string());
         map.entries.retain(|(oid, _)| self.storage().node(&link(*oid)).is_err());
         Ok(map)
@@ -97,9 +111,8 @@ impl DirectoryState {
         place: &TablespacePlace,
         mappings: &[TablespaceMapping],
     ) -> Result<Option<PathBuf>> {
-        let is_of = |mapping: &&TablespaceMapping| {
-            is_same(self.storage(), &mapping.old, &place.named)
-        };
+        let is_of =
+            |mapping: &&TablespaceMapping| is_same(self.storage(), &mapping.old, &place.named);
         let Some(TablespaceMapping { new, .. }) = mappings.iter().find(is_of) else {
             return Ok(None);
         };
@@ -182,7 +195,7 @@ fn linked(storage: &Storage, path: &Path) -> Result<Vec<TablespacePlace>> {
 
 /// The file system with tablespaces elsewhere, where there are such.
 pub(crate) fn redirected(storage: &Storage, path: &Path, places: &[TablespacePlace]) -> Storage {
-    let elsewhere = places.iter().filter(|place| !place.has_link || place.directory != place.named);
+    let elsewhere = places.iter().filter(|place| place.is_elsewhere());
     let redirects: Vec<Redirect> = elsewhere
         .map(|place| Redirect {
             path: path.join("pg_tblspc").join(place.oid.to_string()),
@@ -257,7 +270,7 @@ mod tests {
         fs::create_dir_all(made.path("pg_tblspc")).unwrap();
         symlink(&old, made.path("pg_tblspc/900")).unwrap();
         let read = |mappings: &[TablespaceMapping]| {
-            let state = state(&made).with_tablespaces(mappings)?;
+            let state = state(&made).with_tablespaces(mappings, &OpenOptions::default())?;
             let file = state.relation_directory(Oid(900), Oid(5)).join("7");
             Ok::<_, Error>(String::from_utf8(state.storage().read_file(&file, 10)?).unwrap())
         };

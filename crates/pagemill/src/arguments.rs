@@ -9,11 +9,13 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Arg, ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use pagemill_cli::advise_arguments::AdviseArguments;
 use pagemill_cli::lab_arguments::LabArguments;
 use pagemill_cluster::recovery::plan::{PlanOptions, RecoveryTarget, TargetPlace, TimelineChoice};
+use pagemill_cluster::tablespace_mapping::{MappingError, TablespaceMapping};
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
@@ -137,6 +139,17 @@ pub(crate) struct RecoveryArguments {
     /// The timeline to follow: a number, latest or current [default: latest with --wal or a signal file, else current]
     #[arg(long, value_name = "TLI", default_value = "auto", hide_default_value = true)]
     pub(crate) timeline: TimelineChoice,
+    /// Where the tablespace is now that the cluster has in OLDDIR; write \= for a = in a name; repeatable
+    #[arg(long, value_name = "OLDDIR=NEWDIR", value_parser = OsStringValueParser::new().try_map(tablespace_mapping))]
+    pub(crate) tablespace_mapping: Vec<TablespaceMapping>,
+    /// Read on where a copy contradicts its WAL, with a warning: files of several moments, links to a running server's
+    /// files, WAL that is damaged or too short
+    #[arg(long)]
+    pub(crate) allow_inconsistent: bool,
+}
+
+fn tablespace_mapping(given: OsString) -> Result<TablespaceMapping, MappingError> {
+    TablespaceMapping::parse(&given)
 }
 
 impl RecoveryArguments {
@@ -145,11 +158,6 @@ impl RecoveryArguments {
         let place = self.until.clone();
         let target = place.map(|place| RecoveryTarget { place, inclusive: !self.exclusive });
         PlanOptions { archives: self.wal.clone(), target, timeline: self.timeline }
-    }
-
-    /// True when something was asked for.
-    pub(crate) fn are_given(&self) -> bool {
-        !self.wal.is_empty() || self.until.is_some() || self.timeline != TimelineChoice::Automatic
     }
 }
 

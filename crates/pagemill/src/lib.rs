@@ -1,7 +1,7 @@
 //! Read PostgreSQL tables straight from their files, with no server running.
 //!
-//! A [`Cluster`] is an open data directory: one that was shut down, a file-system snapshot of such, or an unpacked base
-//! backup after its recovery. Its [`Database`]s have [`Table`]s, and these have [`Rows`], as a server started on the
+//! A [`Cluster`] is an open data directory: one that was shut down, that of a server that crashed, a file-system snapshot, or
+//! an unpacked base backup, with its archive up to any moment ([`RecoveryOptions`]). Its [`Database`]s have [`Table`]s, and these have [`Rows`], as a server started on the
 //! files would show them to its first query: committed and not deleted, TOAST values fetched, columns that were added
 //! later with their defaults. PostgreSQL 14 to 18, Linux, little-endian.
 //!
@@ -49,8 +49,9 @@
 
 mod library;
 
-pub use library::{Cluster, Column, Database, LockedCluster, Row, Rows, Table};
-pub use pagemill_cluster::OpenOptions;
+pub use library::{Cluster, Column, Database, LockedCluster, RecoveryOptions, Row, Rows, Table};
+pub use pagemill_cluster::recovery::plan::{TargetPlace, TimelineChoice};
+pub use pagemill_cluster::{OpenOptions, RedoneWal};
 pub use pagemill_engine::clone::database::CloneSummary;
 pub use pagemill_engine::copy::from::{CopyFromOptions, Header};
 pub use pagemill_engine::load::ReadBack;

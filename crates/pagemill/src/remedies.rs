@@ -41,6 +41,11 @@ impl Remedies {
 
     /// The message of an error, with what to type instead.
     pub(crate) fn apply(self, error: &anyhow::Error, message: String) -> String {
+        if let Some(ClusterError::Refused(refusal)) = cluster_error(error)
+            && matches!(**refusal, ClusterRefusal::Mapping(_))
+        {
+            return format!("{TABLESPACE_MAPPING}: {message}");
+        }
         match error.downcast_ref() {
             Some(EngineError::Refused(refusal)) => of_refusal(refusal, message),
             Some(EngineError::Cluster(error)) => message + &self.of_cluster(error),
@@ -70,9 +75,15 @@ impl Remedies {
             ClusterError::NotShutDown { .. } if self.reads => {
                 ", or read the files as they lie with --allow-unclean"
             }
+            ClusterError::Damage(damage) if damage.is_against_wal && self.reads => {
+                "; --allow-inconsistent reads on all the same"
+            }
             ClusterError::Damage(_) if self.verifies => ": leave out --verify to copy it as it is",
             ClusterError::NoUnpinnedBuffers(_) => ": raise --shared-buffers, or lower --jobs",
-            ClusterError::Refused(refusal) => of_cluster_refusal(refusal),
+            ClusterError::MissingTablespace { named: Some(named), .. } if self.reads => {
+                return format!(", or name where it is{}", mapping_flag(named));
+            }
+            ClusterError::Refused(refusal) => return self.of_cluster_refusal(refusal),
             ClusterError::Io(error) | ClusterError::Wal(pagemill_wal::Error::Io(error)) => {
                 of_io(error)
             }
@@ -80,12 +91,34 @@ impl Remedies {
         };
         remedy.to_owned()
     }
+
+    fn of_cluster_refusal(self, refusal: &ClusterRefusal) -> String {
+        match refusal {
+            ClusterRefusal::LiveTablespace { directory, .. } if self.reads => {
+                let flag = mapping_flag(directory);
+                let accept = "or read on all the same with --allow-inconsistent";
+                format!(": name where this copy has them{flag}, {accept}")
+            }
+            ClusterRefusal::Recovery(problem) if problem.is_of_wal() && self.reads => {
+                "; --allow-inconsistent reads what there is".to_owned()
+            }
+            _ => of_cluster_cause(refusal).to_owned(),
+        }
+    }
 }
 
-fn of_cluster_refusal(refusal: &ClusterRefusal) -> &'static str {
+/// The error of the cluster, alone or within that of the engine.
+fn cluster_error(error: &anyhow::Error) -> Option<&ClusterError> {
+    match error.downcast_ref() {
+        Some(EngineError::Cluster(error)) => Some(error),
+        _ => error.downcast_ref(),
+    }
+}
+
+fn of_cluster_cause(refusal: &ClusterRefusal) -> &'static str {
     match refusal {
         ClusterRefusal::Money { .. } => LC_MONETARY,
-        ClusterRefusal::Column { cause, .. } => of_cluster_refusal(cause),
+        ClusterRefusal::Column { cause, .. } => of_cluster_cause(cause),
         ClusterRefusal::NotLoadable { obstacle: LoadObstacle::ReferringKey(_), .. } => {
             ", or load without --truncate"
         }
@@ -161,8 +194,11 @@ fn of_copy(refusal: &CopyRefusal, message: String) -> String {
 }
 
 fn mapping_of(directory: &Path) -> String {
-    let old = escaped(directory);
-    format!(": name a directory for its copy with {TABLESPACE_MAPPING} {old}=NEWDIR")
+    format!(": name a directory for its copy{}", mapping_flag(directory))
+}
+
+fn mapping_flag(directory: &Path) -> String {
+    format!(" with {TABLESPACE_MAPPING} {}=NEWDIR", escaped(directory))
 }
 
 fn of_io(error: &IoError) -> &'static str {

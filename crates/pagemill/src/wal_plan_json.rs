@@ -33,6 +33,7 @@ pub(crate) fn report(report: &PlanReport<'_>) -> Value {
         "label": label.and_then(|label| label.label.clone()),
         "backup_begun": label.and_then(|label| label.start_time.clone()),
         "wal_directories": plan.source.places().map(|place| place.to_string_lossy()).collect::<Vec<_>>(),
+        "tablespaces": tablespaces(report),
         "timelines": timelines,
         "checkpoint": plan.checkpoint_location.to_string(),
         "start": plan.start.to_string(),
@@ -52,6 +53,19 @@ pub(crate) fn report(report: &PlanReport<'_>) -> Value {
         "warnings": plan.warnings,
         "problems": survey.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
+}
+
+fn tablespaces(report: &PlanReport<'_>) -> Vec<Value> {
+    let places = report.state.tablespaces().iter();
+    places
+        .map(|place| {
+            json!({
+                "oid": place.oid.0,
+                "location": place.named.to_string_lossy(),
+                "directory": place.directory.to_string_lossy(),
+            })
+        })
+        .collect()
 }
 
 fn case(case: &RecoveryCase) -> &'static str {

@@ -105,6 +105,11 @@ fn notes(report: &PlanReport<'_>) -> Vec<Line> {
     let PlanReport { plan, survey, .. } = report;
     let mut lines = Vec::new();
     let end = survey.end.as_ref();
+    for place in report.state.tablespaces() {
+        let (named, read) = (shown(&place.named), shown(&place.directory));
+        let told = if named == read { String::new() } else { format!(", read in {read}") };
+        lines.push(("Tablespace", format!("{} in {named}{told}", place.oid)));
+    }
     for segment in end.map_or(&[][..], |end| &end.missing) {
         lines.push(("Missing", segment.to_string()));
     }

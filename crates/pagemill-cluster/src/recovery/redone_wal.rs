@@ -6,7 +6,7 @@
 //! # What is wrong with a copy
 //! A first change of a page since the checkpoint brings the whole page, where `full_page_writes` was on. One that does not says
 //! that WAL before it is missing: redo begins too late, since a `backup_label` was removed, or the control file is newer than
-//! the rest. Pages that are newer than the end of WAL are found when they are read.
+//! the rest. Pages that are newer than the end of WAL are found when they are read, by `page_check`.
 //!
 //! Source: `StartupXLOG` in `src/backend/access/transam/xlog.c`, `PerformWalRecovery` in `xlogrecovery.c`, PostgreSQL 14 to 18.
 
@@ -92,19 +92,27 @@ impl Recovery {
         while let Some(record) = walk.next_record()? {
             builder.add(&record)?;
         }
-        let end = walk.finish(false)?;
+        let end = walk.finish(options.allow_inconsistent)?;
         let index = builder.finish(end_of(&end));
-        check_images(state, &index)?;
+        let mut warnings = plan.warnings.clone();
+        warnings.extend(end.problems.iter().map(ToString::to_string));
+        match check_images(state, &index) {
+            Err(Error::Damage(damage)) if options.allow_inconsistent => {
+                warnings.push(format!("{damage}; so do others like it, perhaps"));
+            }
+            checked => checked?,
+        }
         check_copied_databases(&plan, &index)?;
         let redone = RedoneWal {
             case: plan.case.clone(),
             start: plan.start,
             end,
             records: index.records,
-            warnings: plan.warnings.clone(),
+            warnings,
             server_elsewhere: state.server_elsewhere().and_then(|lock| lock.directory.clone()),
         };
         let counters = TransactionCounters::from(&index.transactions.checkpoint);
+        let newest = redone.end.lsn;
         let records = RecordFetch::new(state.storage(), &plan.source, plan.start)?;
         let has_checksums = control.has_data_checksums();
         let parts = OverlayParts {
@@ -120,7 +128,7 @@ impl Recovery {
         let storage = state.storage().over(|below| -> Arc<dyn FileSystem> {
             Arc::new(OverlayFileSystem::new(below, parts))
         });
-        Ok((Self::redone(storage, counters), redone))
+        Ok((Self::redone(storage, counters).until(newest), redone))
     }
 }
 
@@ -163,7 +171,8 @@ fn check_images(state: &DirectoryState, index: &WalIndex) -> Result<()> {
         index.start,
         entry.lsn()
     );
-    Err(Damage::in_block(path_of(state, key, entry), key.fork, entry.block, what).into())
+    let damage = Damage::in_block(path_of(state, key, entry), key.fork, entry.block, what);
+    Err(damage.against_wal().into())
 }
 
 fn path_of(state: &DirectoryState, key: ForkKey, entry: Entry) -> PathBuf {

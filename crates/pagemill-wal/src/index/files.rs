@@ -9,11 +9,13 @@
 //! | database `CREATE_FILE_COPY` | a directory like another one; what was done to it before is gone |
 //! | database `DROP` | its directories are gone, with all forks in them |
 //! | `RELMAP_UPDATE` | the map's file |
+//! | tablespace `CREATE` | a tablespace whose directory may not be there yet |
 //!
 //! Sources: `smgr_redo` in `src/backend/catalog/storage.c`, `dbase_redo` in `src/backend/commands/dbcommands.c`,
-//! `relmap_redo` in `src/backend/utils/cache/relmapper.c`, PostgreSQL 14 to 18.
+//! `relmap_redo` in `src/backend/utils/cache/relmapper.c`, `xl_tblspc_create_rec` in `src/include/commands/tablespace.h`,
+//! PostgreSQL 14 to 18.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pagemill_format::wal::{
     CopiedDatabase, DatabaseChange, Record, RelFileLocator, RelationMapUpdate, ResourceManager,
@@ -52,7 +54,12 @@ pub enum DirectoryLife {
 pub struct Files {
     directories: BTreeMap<DatabaseDirectory, DirectoryLife>,
     maps: BTreeMap<DatabaseDirectory, Vec<u8>>,
+    /// Made in the range.
+    tablespaces: BTreeSet<Oid>,
 }
+
+/// A tablespace's directory is made, and linked.
+const TABLESPACE_MADE: u8 = 0x00;
 
 impl Files {
     /// What became of a database's directory; `None` when nothing did.
@@ -68,6 +75,18 @@ impl Files {
     /// The relation map that was written last for a directory: the whole file.
     pub fn relation_map(&self, directory: DatabaseDirectory) -> Option<&[u8]> {
         self.maps.get(&directory).map(Vec::as_slice)
+    }
+
+    /// True for a tablespace that the WAL makes: what is not in its files was written after.
+    pub fn makes_tablespace(&self, tablespace: Oid) -> bool {
+        self.tablespaces.contains(&tablespace)
+    }
+
+    pub(super) fn tablespace(&mut self, record: &Record<'_>) {
+        let oid = record.main_data.first_chunk().map(|bytes| Oid(u32::from_le_bytes(*bytes)));
+        if record.header.kind() == TABLESPACE_MADE {
+            self.tablespaces.extend(oid);
+        }
     }
 
     pub(super) fn map_update(&mut self, record: &Record<'_>) -> Result<()> {

@@ -167,6 +167,7 @@ impl WalIndexBuilder {
             ResourceManager::STORAGE => self.add_storage(record)?,
             ResourceManager::CLOG => self.transactions.commit_log(record, version)?,
             ResourceManager::DATABASE => self.add_database(record)?,
+            ResourceManager::TABLESPACE => self.files.tablespace(record),
             ResourceManager::MULTIXACT => self.transactions.multixact(record, version)?,
             ResourceManager::RELMAP => self.files.map_update(record)?,
             _ => {}

@@ -75,7 +75,7 @@ impl LockedCluster {
     /// # Errors
     /// When its files cannot be read.
     pub fn cluster(&self) -> Result<Cluster> {
-        Ok(Cluster { inner: self.as_it_is()? })
+        Ok(Cluster { inner: self.as_it_is()?, redone: None })
     }
 
     /// Loads rows into a table, `[SCHEMA.]NAME`, as `COPY … FROM` would read them; all of them or none. Returns how many

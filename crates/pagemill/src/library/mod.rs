@@ -5,18 +5,23 @@
 
 mod copy_text;
 mod locked;
+mod recovery;
 mod rows;
 mod table;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use pagemill_cluster::{OpenOptions, UnknownTypes, ValueCatalog};
+use pagemill_cluster::{
+    DirectoryState, OpenOptions, Recovery, RedoneWal, UnknownTypes, ValueCatalog,
+};
 use pagemill_engine::refusal::Misuse;
 use pagemill_engine::{PatternTexts, Patterns, Result, Selected};
 use pagemill_format::PgVersion;
 use pagemill_io::Storage;
 
 pub use locked::LockedCluster;
+pub use recovery::RecoveryOptions;
 pub use rows::{Row, Rows};
 pub use table::{Column, Table};
 
@@ -24,13 +29,15 @@ pub use table::{Column, Table};
 #[derive(Debug, Clone)]
 pub struct Cluster {
     inner: pagemill_cluster::Cluster,
+    redone: Option<Arc<RedoneWal>>,
 }
 
 impl Cluster {
-    /// Opens the data directory of a server that was shut down.
+    /// Opens a data directory. That of a server that crashed, a snapshot of a running one's, and a base backup are read as
+    /// the server's own recovery would make them: their WAL is redone in front of the files, and nothing is written.
     ///
     /// # Errors
-    /// When it is none, of an unknown version, or a server runs on it or was not shut down.
+    /// When it is none, of an unknown version, a server runs on it, or its WAL does not make it whole.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(Storage::real(), path, OpenOptions::default())
     }
@@ -44,8 +51,41 @@ impl Cluster {
         path: impl AsRef<Path>,
         options: OpenOptions,
     ) -> Result<Self> {
-        let inner = pagemill_cluster::Cluster::open(storage, path.as_ref(), options)?;
-        Ok(Self { inner })
+        Self::recover(storage, path, options, &RecoveryOptions::default())
+    }
+
+    /// The same with WAL from archives, up to some moment, or with tablespaces that lie elsewhere. Files that the options
+    /// want as they lie are not recovered.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); also when the moment is not in reach.
+    pub fn recover(
+        storage: Storage,
+        path: impl AsRef<Path>,
+        options: OpenOptions,
+        recovery: &RecoveryOptions,
+    ) -> Result<Self> {
+        let state = match options.live {
+            true => DirectoryState::read_live(&storage, path.as_ref())?,
+            false => DirectoryState::read(&storage, path.as_ref())?,
+        };
+        let state = state.with_tablespaces(&recovery.tablespaces, &options)?;
+        let (recovered, redone) = Recovery::for_reading(&state, &options, &recovery.plan)?;
+        let inner = pagemill_cluster::Cluster::open_recovered(state, recovered, options);
+        Ok(Self { inner, redone: redone.map(Arc::new) })
+    }
+
+    /// From where to where WAL was redone, and what is to be known of that; `None` when there was nothing to redo.
+    pub fn redone(&self) -> Option<&RedoneWal> {
+        self.redone.as_deref()
+    }
+
+    /// What is wrong with it and was allowed by `allow_inconsistent`, and what somebody ought to know of it, so far: more may
+    /// be found while it is read.
+    pub fn warnings(&self) -> Vec<String> {
+        let redone = self.redone().into_iter().flat_map(|redone| redone.warnings.clone());
+        let newer = self.inner.newer_page().map(ToString::to_string);
+        self.inner.state().warnings().iter().cloned().chain(redone).chain(newer).collect()
     }
 
     /// The version of PostgreSQL that wrote it.

@@ -6,7 +6,7 @@ pub(crate) mod changing;
 pub(crate) mod stats;
 pub(crate) mod tables;
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -30,6 +30,8 @@ pub(crate) struct Session<'a> {
     /// Up to where WAL is redone; `None` for what looks at no relation.
     recovery: Option<&'a RecoveryArguments>,
     storage: Storage,
+    /// What was opened.
+    cluster: OnceCell<Cluster>,
     start: Instant,
     work: Cell<Work>,
     /// What was redone, where anything was.
@@ -43,14 +45,8 @@ impl<'a> Session<'a> {
         let start = Instant::now();
         let storage = common.reading.storage(common.live)?;
         let storage = if common.stats.is_some() { storage } else { storage.untimed() };
-        Ok(Self {
-            common,
-            recovery: None,
-            storage,
-            start,
-            work: Cell::default(),
-            redone: Cell::default(),
-        })
+        let (cluster, work, redone) = (OnceCell::new(), Cell::default(), Cell::default());
+        Ok(Self { common, recovery: None, storage, cluster, start, work, redone })
     }
 
     /// The same for relations as they are after redo up to where these arguments say.
@@ -78,13 +74,8 @@ impl<'a> Session<'a> {
     /// Opens the data directory.
     pub(crate) fn cluster(&self) -> Result<Cluster> {
         refuse_few_buffers(self.common)?;
-        let options = OpenOptions {
-            live: self.common.live,
-            allow_unclean: self.common.allow_unclean,
-            verify_checksums: !self.common.no_verify_checksums,
-            shared_buffers: self.common.shared_buffers,
-        };
-        let cluster = self.open(options)?;
+        let cluster = self.open(self.open_options())?;
+        let _ = self.cluster.set(cluster.clone());
         warn_of_advisory_results(&cluster);
         warn_of_leftovers(&cluster)?;
         self.tell(|| {
@@ -95,32 +86,54 @@ impl<'a> Session<'a> {
         Ok(cluster)
     }
 
+    fn open_options(&self) -> OpenOptions {
+        OpenOptions {
+            live: self.common.live,
+            allow_unclean: self.common.allow_unclean,
+            allow_inconsistent: self.recovery.is_some_and(|recovery| recovery.allow_inconsistent),
+            verify_checksums: !self.common.no_verify_checksums,
+            shared_buffers: self.common.shared_buffers,
+        }
+    }
+
     /// Opens the data directory; one that lacks WAL as recovery would make it, with a line that says so.
     fn open(&self, options: OpenOptions) -> Result<Cluster> {
         let (path, live) = (self.directory()?, options.live);
         let read = if live { DirectoryState::read_live } else { DirectoryState::read };
-        let state = read(&self.storage, path)?;
-        let asked = self.recovery.filter(|recovery| recovery.are_given());
-        let as_it_lies = live || options.allow_unclean;
-        if as_it_lies && asked.is_some() {
+        let state = self.with_tablespaces(read(&self.storage, path)?)?;
+        let wanted = self.recovery.map(RecoveryArguments::plan_options).unwrap_or_default();
+        if (live || options.allow_unclean) && wanted.are_given() {
             let what = "--live and --allow-unclean read files as they lie: leave out --wal, --until and --timeline";
             return Err(UsageError(what.into()).into());
         }
-        if as_it_lies || state.is_clean() && asked.is_none() {
-            let recovery = Recovery::of(&state, &options)?;
-            return Ok(Cluster::open_recovered(state, recovery, options));
-        }
-        let wanted = self.recovery.map(RecoveryArguments::plan_options).unwrap_or_default();
         let start = Instant::now();
-        let (recovery, redone) = Recovery::by_wal(&state, &options, &wanted)?;
-        let bytes = redone.end.lsn.0.saturating_sub(redone.start.0);
-        let (records, elapsed) = (redone.records, start.elapsed());
-        self.redone.set(Some(WalWork { bytes, records, elapsed }));
-        for warning in &redone.warnings {
-            say(format!("{}: {warning}", path.display()));
+        let (recovery, redone) = Recovery::for_reading(&state, &options, &wanted)?;
+        if let Some(redone) = redone {
+            let bytes = redone.end.lsn.0.saturating_sub(redone.start.0);
+            let (records, elapsed) = (redone.records, start.elapsed());
+            self.redone.set(Some(WalWork { bytes, records, elapsed }));
+            for warning in &redone.warnings {
+                say(format!("{}: {warning}", path.display()));
+            }
+            say(format!("{}: {redone}", path.display()));
         }
-        say(format!("{}: {redone}", path.display()));
         Ok(Cluster::open_recovered(state, recovery, options))
+    }
+
+    /// The same directory with its tablespaces where they lie; what changes a cluster takes them where the links lead.
+    pub(crate) fn with_tablespaces(&self, state: DirectoryState) -> Result<DirectoryState> {
+        let Some(recovery) = self.recovery else { return Ok(state) };
+        let state = state.with_tablespaces(&recovery.tablespace_mapping, &self.open_options())?;
+        for warning in state.warnings() {
+            say(warning);
+        }
+        for place in state.tablespaces().iter().filter(|place| place.is_elsewhere()) {
+            self.tell(|| {
+                let (named, read) = (place.named.display(), place.directory.display());
+                format!("tablespace {} of {named} is read in {read}", place.oid)
+            });
+        }
+        Ok(state)
     }
 
     /// Opens a database of the data directory.
@@ -170,6 +183,9 @@ impl<'a> Session<'a> {
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
+        if let Some(newer) = self.cluster.get().and_then(Cluster::newer_page) {
+            say(format!("{newer}; it is read as it lies, and so is every other one like it"));
+        }
         for reason in MethodUse::of(&self.storage).reasons() {
             self.tell(|| format!("io_method {reason}"));
         }

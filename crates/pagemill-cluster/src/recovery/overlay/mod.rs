@@ -42,6 +42,7 @@ use pagemill_wal::{
     DatabaseDirectory, DirectoryLife, FileLife, ForkHistory, ForkKey, RecordFetch, WalIndex,
 };
 
+use crate::data_directory::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use composed_file::{ComposedFile, FileInMemory};
 pub(super) use layout::file_name;
 use layout::{Layout, Log, Named};
@@ -303,6 +304,16 @@ impl OverlayFileSystem {
         Ok(None)
     }
 
+    /// True where a tablespace's own directory is missing, which is older than the WAL: most of what was in it is not in
+    /// the WAL, so to show what is would be to show tables cut short.
+    fn lacks_tablespace(&self, path: &Path, directory: DatabaseDirectory) -> bool {
+        let is_outside = !matches!(directory.tablespace, DEFAULT_TABLESPACE | GLOBAL_TABLESPACE);
+        let of_version = path.parent();
+        is_outside
+            && !self.index.files.makes_tablespace(directory.tablespace)
+            && of_version.is_some_and(|of_version| self.below.metadata(of_version).is_err())
+    }
+
     fn read_relations(
         &self,
         path: &Path,
@@ -313,7 +324,8 @@ impl OverlayFileSystem {
             _ if life == Some(DirectoryLife::Dropped) => return Err(not_there()),
             Ok(lying) => lying,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if life.is_none() && self.forks_in(directory).next().is_none() {
+                let is_known = life.is_some() || self.forks_in(directory).next().is_some();
+                if !is_known || self.lacks_tablespace(path, directory) {
                     return Err(error);
                 }
                 Vec::new()

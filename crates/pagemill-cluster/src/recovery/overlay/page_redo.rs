@@ -1,8 +1,8 @@
 //! [`PageRedo`]: pages as they are after redo, made one at a time, when they are asked for.
 //!
 //! Behind an image or an initialization the page in the file does not matter, and may be torn: it is not looked at. In any
-//! other case it is where redo begins, so it must be sound, and no newer than the WAL. Records that the page already has,
-//! by its LSN, are passed over.
+//! other case it is where redo begins, so it must be sound. Records that the page already has, by its LSN, are passed over:
+//! one that is newer than the WAL stays as it is, and is found by whoever reads it.
 //!
 //! Where the cluster has checksums a redone page gets its own, so that whoever reads it checks it like any other.
 //!
@@ -116,13 +116,6 @@ impl PageRedo {
         if let Some(fault) = find_fault(self.rules.verify_checksums, block, page) {
             let what =
                 format!("the record at {first} changes it, and as it lies it is damaged: {fault}");
-            return Err(damaged(what));
-        }
-        let (lsn, end) = (Page::new(page).header().lsn, self.index.end.lsn);
-        if lsn > end {
-            let what = format!(
-                "its LSN is {lsn}, and WAL ends at {end}: the file is of a later moment than the WAL"
-            );
             return Err(damaged(what));
         }
         Ok(())

@@ -35,9 +35,7 @@ impl CopyFiles {
         let label =
             parsed(storage, directory, "backup_label", MAX_SMALL_BYTES, BackupLabel::parse)?;
         let tablespace_map = match label {
-            Some(_) => {
-                parsed(storage, directory, "tablespace_map", MAX_SMALL_BYTES, TablespaceMap::parse)?
-            }
+            Some(_) => read_tablespace_map(storage, directory)?,
             None => None,
         };
         Ok(Self {
@@ -54,6 +52,17 @@ impl CopyFiles {
                 || storage.exists(&directory.join("standby.signal"))?,
         })
     }
+}
+
+/// Where the tablespaces of a backup were, if it tells.
+///
+/// # Errors
+/// A file that cannot be read, or is none of its kind.
+pub(crate) fn read_tablespace_map(
+    storage: &Storage,
+    directory: &Path,
+) -> Result<Option<TablespaceMap>> {
+    parsed(storage, directory, "tablespace_map", MAX_SMALL_BYTES, TablespaceMap::parse)
 }
 
 fn parsed<T>(

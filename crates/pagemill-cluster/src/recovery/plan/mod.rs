@@ -40,6 +40,7 @@ use crate::refusal::Refusal;
 use checkpoint_record::CheckpointRecord;
 pub use consistency::ConsistentAt;
 pub use copy_files::CopyFiles;
+pub(crate) use copy_files::read_tablespace_map;
 pub use moment::Moment;
 pub use problem::RecoveryProblem;
 pub use recovery_case::RecoveryCase;
@@ -59,6 +60,14 @@ pub struct PlanOptions {
     pub target: Option<RecoveryTarget>,
     /// The timeline to follow.
     pub timeline: TimelineChoice,
+}
+
+impl PlanOptions {
+    /// True when something is asked for that a server's own crash recovery does not do.
+    pub fn are_given(&self) -> bool {
+        let Self { archives, target, timeline } = self;
+        !archives.is_empty() || target.is_some() || *timeline != TimelineChoice::Automatic
+    }
 }
 
 /// The timeline to follow.

@@ -103,9 +103,12 @@ impl RecoveryProblem {
         }
     }
 
-    /// True for WAL that goes on behind its end: who knows that what is behind is of no worth may go on.
-    pub fn is_damage(&self) -> bool {
-        matches!(self, Self::MissingSegments { .. } | Self::DamagedWal { .. })
+    /// True for WAL that goes on behind its end, or is too short for the files: who has no other may go on with it.
+    pub fn is_of_wal(&self) -> bool {
+        matches!(
+            self,
+            Self::MissingSegments { .. } | Self::DamagedWal { .. } | Self::NotConsistent { .. }
+        )
     }
 }
 

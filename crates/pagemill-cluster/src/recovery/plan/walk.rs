@@ -38,6 +38,8 @@ pub struct RecoveryEnd {
     pub stop: Option<Stop>,
     /// The end of WAL, where that is why the recovery ended.
     pub end_of_wal: Option<EndOfWal>,
+    /// What is wrong with the WAL, and was accepted.
+    pub problems: Vec<RecoveryProblem>,
 }
 
 /// A target that was met.
@@ -240,8 +242,8 @@ impl<'p> RecoveryWalk<'p> {
     ///
     /// # Errors
     /// Refused: a target that was not met, or before the files are consistent; WAL that ends before that, or goes on
-    /// behind its end, so that it was damaged, unless `accepts_damage`.
-    pub fn finish(mut self, accepts_damage: bool) -> Result<RecoveryEnd> {
+    /// behind its end, so that it was damaged, unless `accepts_bad_wal`.
+    pub fn finish(mut self, accepts_bad_wal: bool) -> Result<RecoveryEnd> {
         while self.next_record()?.is_some() {}
         let (plan, progress) = (self.plan, &self.progress);
         let end = match progress.stop {
@@ -249,8 +251,9 @@ impl<'p> RecoveryWalk<'p> {
             None => self.reader.end(),
         };
         let problems = RecoveryProblem::all(plan, progress, end);
-        if let Some(problem) = problems.into_iter().find(|p| !(accepts_damage && p.is_damage())) {
-            return Err(Error::refused(Refusal::Recovery(problem)));
+        let is_refused = |problem: &&RecoveryProblem| !(accepts_bad_wal && problem.is_of_wal());
+        if let Some(problem) = problems.iter().find(is_refused) {
+            return Err(Error::refused(Refusal::Recovery(problem.clone())));
         }
         let consistent_at = progress.consistency.reached().unwrap_or(progress.replayed_to);
         Ok(RecoveryEnd {
@@ -259,6 +262,7 @@ impl<'p> RecoveryWalk<'p> {
             consistent_at,
             stop: progress.stop,
             end_of_wal: end.cloned(),
+            problems,
         })
     }
 }

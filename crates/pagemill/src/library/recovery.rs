@@ -1,0 +1,72 @@
+//! [`RecoveryOptions`]: which WAL is redone in front of a directory's files, up to where, and where its tablespaces are.
+
+use std::path::PathBuf;
+
+use pagemill_cluster::TablespaceMapping;
+use pagemill_cluster::recovery::plan::{PlanOptions, RecoveryTarget, TargetPlace, TimelineChoice};
+
+/// How a directory that is not whole is recovered while it is read. The default is a server's own crash recovery: to the end
+/// of the WAL in its `pg_wal`.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use pagemill::{Cluster, OpenOptions, RecoveryOptions, Storage};
+///
+/// let recovery = RecoveryOptions::new()
+///     .wal_directory("/archive")
+///     .until("time:2026-03-01 11:59:00+00".parse()?)
+///     .tablespace_at("/mnt/fast", "/backup/fast");
+/// let options = OpenOptions::default();
+/// let cluster = Cluster::recover(Storage::real(), "/backup/base", options, &recovery)?;
+/// println!("{}", cluster.database("shop")?.table("public.orders")?.count()?);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct RecoveryOptions {
+    pub(super) plan: PlanOptions,
+    pub(super) tablespaces: Vec<TablespaceMapping>,
+}
+
+impl RecoveryOptions {
+    /// A server's own crash recovery.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Looks for WAL in this directory, too: before `pg_wal`, and after those that were named before.
+    #[must_use]
+    pub fn wal_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.plan.archives.push(directory.into());
+        self
+    }
+
+    /// Stops behind this place: parsed from `lsn:LSN`, `xid:XID`, `time:TIME`, `name:NAME` or `consistent`, as the command
+    /// spells it.
+    #[must_use]
+    pub fn until(mut self, place: TargetPlace) -> Self {
+        self.plan.target = Some(RecoveryTarget { place, inclusive: true });
+        self
+    }
+
+    /// Stops just before this place.
+    #[must_use]
+    pub fn until_before(mut self, place: TargetPlace) -> Self {
+        self.plan.target = Some(RecoveryTarget { place, inclusive: false });
+        self
+    }
+
+    /// Follows this timeline.
+    #[must_use]
+    pub fn timeline(mut self, timeline: TimelineChoice) -> Self {
+        self.plan.timeline = timeline;
+        self
+    }
+
+    /// Reads the tablespace in `new` that the cluster has in `old`; both are absolute.
+    #[must_use]
+    pub fn tablespace_at(mut self, old: impl Into<PathBuf>, new: impl Into<PathBuf>) -> Self {
+        self.tablespaces.push(TablespaceMapping { old: old.into(), new: new.into() });
+        self
+    }
+}
