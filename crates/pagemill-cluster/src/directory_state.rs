@@ -19,6 +19,7 @@ use pagemill_format::control::ControlFile;
 use pagemill_format::{Error as FormatError, ErrorKind as FormatErrorKind, Lsn, Oid, PgVersion};
 use pagemill_io::{ErrorKind, Storage};
 
+use crate::backup_storage::BASE_ARCHIVE;
 use crate::change::ClusterLock;
 use crate::data_directory::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use crate::error::{DirectoryFault, Error, Result, UnsupportedCluster};
@@ -209,6 +210,9 @@ fn version_and_names(storage: &Storage, path: &Path) -> Result<(PgVersion, HashS
         Err(error) => return Err(error.into()),
     };
     let contains = |name: &str| names.contains(OsStr::new(name));
+    if !contains("PG_VERSION") && contains(BASE_ARCHIVE) {
+        return Err(none(DirectoryFault::TarBackup));
+    }
     if !contains("PG_VERSION") {
         return Err(none(DirectoryFault::NoVersionFile));
     }

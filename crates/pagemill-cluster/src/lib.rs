@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod all_visible;
+mod backup_storage;
 mod bootstrap;
 pub mod btree_scan;
 mod catalog_rows;
@@ -48,6 +49,7 @@ pub mod value_types;
 pub mod visibility;
 
 pub use all_visible::AllVisible;
+pub use backup_storage::backup_storage;
 pub use change::ClusterLock;
 pub use column::{Column, Generated};
 pub use data_directory::{Cluster, OpenOptions};

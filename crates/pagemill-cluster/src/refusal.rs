@@ -23,6 +23,20 @@ pub enum Refusal {
         /// Why not.
         reason: String,
     },
+    /// A backup in tar format lacks the archive of a tablespace.
+    #[error(
+        "{path}: no such file: it is the archive of tablespace {tablespace}, which was at {was}: lay it beside base.tar",
+        path = path.display(),
+        was = was.display()
+    )]
+    MissingArchive {
+        /// The archive.
+        path: PathBuf,
+        /// The tablespace.
+        tablespace: Oid,
+        /// Where the server had it.
+        was: PathBuf,
+    },
     /// The server ended while a backup was being taken.
     #[error(
         "the server was shut down at {0}, before the backup ended: it cannot be made consistent"

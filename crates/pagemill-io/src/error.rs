@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use pagemill_format::{BlockNumber, Fork};
 
 use crate::refusal::Refusal;
+use crate::tar_files::TarFault;
 
 /// Result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
@@ -114,6 +115,9 @@ pub enum ErrorKind {
     /// A way to read or write that the platform does not offer.
     #[error(transparent)]
     Refused(Refusal),
+    /// An archive that is damaged, or that is not read.
+    #[error(transparent)]
+    Tar(TarFault),
     /// Anything else the operating system reports.
     #[error("{0}{remedy}", remedy = remedy(.0))]
     Io(io::Error),

@@ -6,34 +6,21 @@
 //! Invariants: paths are absolute, and directories are there because something lies below them or they were put there;
 //! links are followed as the operating system follows them, so a tablespace lies in `pg_tblspc` as on a disk.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use rustix::io::Errno;
 
 use crate::capabilities::Capabilities;
 use crate::error::Result;
+use crate::file_tree::{FileTree, TreeEntry};
 use crate::host_files::HostFiles;
 use crate::seam::{Caching, DirEntry, File, FileSystem, IoQueue, Metadata, Node, QueueKind};
 use crate::worker_queue::WorkerQueue;
 
-/// Links followed in one path at most, as in the kernel.
-const MOST_LINKS: usize = 40;
-
 /// Files in memory, by absolute path.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryFiles {
-    entries: BTreeMap<PathBuf, Entry>,
-}
-
-#[derive(Debug, Clone)]
-enum Entry {
-    File(Arc<[u8]>),
-    Directory,
-    Link(PathBuf),
+    tree: FileTree<Arc<[u8]>>,
 }
 
 impl MemoryFiles {
@@ -52,7 +39,7 @@ impl MemoryFiles {
         let directory = host.resolve(directory)?;
         let mut waiting = vec![directory];
         while let Some(path) = waiting.pop() {
-            if files.entries.contains_key(&path) {
+            if files.tree.contains(&path) {
                 continue;
             }
             match host.storage().node(&path)? {
@@ -63,11 +50,11 @@ impl MemoryFiles {
                 Node::Directory => {
                     let entries = host.read_dir(&path)?;
                     waiting.extend(entries.into_iter().map(|entry| path.join(entry.name)));
-                    files.insert_entry(&path, Entry::Directory);
+                    files.tree.insert(&path, TreeEntry::Directory);
                 }
                 Node::Link { target } => {
                     waiting.extend(host.resolve(&path).ok());
-                    files.insert_entry(&path, Entry::Link(target));
+                    files.tree.insert(&path, TreeEntry::Link(target));
                 }
                 // A server's socket holds nothing that is read.
                 Node::Stream | Node::Other => {}
@@ -78,110 +65,33 @@ impl MemoryFiles {
 
     /// Puts a file there, in place of what was.
     pub fn insert(&mut self, path: &Path, contents: impl Into<Arc<[u8]>>) {
-        self.insert_entry(path, Entry::File(contents.into()));
+        self.tree.insert(path, TreeEntry::File(contents.into()));
     }
-
-    fn insert_entry(&mut self, path: &Path, entry: Entry) {
-        for above in path.ancestors().skip(1) {
-            self.entries.entry(above.to_owned()).or_insert(Entry::Directory);
-        }
-        self.entries.insert(path.to_owned(), entry);
-    }
-
-    /// What a path leads to, and its name without links.
-    fn find(&self, path: &Path) -> io::Result<(PathBuf, &Entry)> {
-        let mut real = PathBuf::new();
-        let mut left: Vec<OsString> = names(path);
-        let mut links = 0;
-        let mut found = &Entry::Directory;
-        while let Some(name) = left.pop() {
-            if !matches!(found, Entry::Directory) {
-                return Err(Errno::NOTDIR.into());
-            }
-            if name == ".." {
-                real.pop();
-                continue;
-            }
-            real.push(&name);
-            found = self.entries.get(&real).ok_or(Errno::NOENT)?;
-            if let Entry::Link(target) = found {
-                links += 1;
-                if links > MOST_LINKS {
-                    return Err(Errno::LOOP.into());
-                }
-                real.pop();
-                if target.is_absolute() {
-                    real.clear();
-                }
-                left.extend(names(target));
-                found = &Entry::Directory;
-            }
-        }
-        Ok((real, found))
-    }
-}
-
-/// The names in a path, the last one first; `/` is the first name of an absolute one.
-fn names(path: &Path) -> Vec<OsString> {
-    let named = path.components().filter(|part| *part != Component::CurDir);
-    let mut names: Vec<_> = named.map(|part| part.as_os_str().to_owned()).collect();
-    names.reverse();
-    names
 }
 
 impl FileSystem for MemoryFiles {
     fn open(&self, path: &Path, caching: Caching) -> io::Result<Box<dyn File>> {
-        match self.find(path)?.1 {
+        match self.tree.file(path)? {
             // There is no page cache to go past.
-            Entry::File(_) if caching == Caching::Direct => Err(io::ErrorKind::Unsupported.into()),
-            Entry::File(contents) => Ok(Box::new(MemoryFile(contents.clone()))),
-            Entry::Directory | Entry::Link(_) => Err(Errno::ISDIR.into()),
+            _ if caching == Caching::Direct => Err(io::ErrorKind::Unsupported.into()),
+            contents => Ok(Box::new(MemoryFile(contents.clone()))),
         }
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
-        let (directory, Entry::Directory) = self.find(path)? else {
-            return Err(Errno::NOTDIR.into());
-        };
-        let below = self.entries.range(directory.clone()..);
-        let below = below.take_while(|(path, _)| path.starts_with(&directory));
-        let inside = below.filter(|(path, _)| path.parent() == Some(&directory));
-        let entry = |(path, entry): (&PathBuf, &Entry)| {
-            let metadata = match entry {
-                Entry::File(contents) => Some((contents.len() as u64, false)),
-                Entry::Directory => Some((0, true)),
-                Entry::Link(_) => None,
-            };
-            let metadata = metadata.map(|(len, is_dir)| Metadata { len, is_dir });
-            DirEntry { name: path.file_name().unwrap_or_default().to_owned(), metadata }
-        };
-        Ok(inside.map(entry).collect())
+        self.tree.read_dir(path, len)
     }
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
-        Ok(match self.find(path)?.1 {
-            Entry::File(contents) => Metadata { len: contents.len() as u64, is_dir: false },
-            Entry::Directory | Entry::Link(_) => Metadata { len: 0, is_dir: true },
-        })
+        self.tree.metadata(path, len)
     }
 
     fn node(&self, path: &Path) -> io::Result<Node> {
-        let within = match (path.parent(), path.file_name()) {
-            (Some(above), Some(name)) => match self.find(above)? {
-                (directory, Entry::Directory) => directory.join(name),
-                _ => return Err(Errno::NOTDIR.into()),
-            },
-            _ => self.find(path)?.0,
-        };
-        Ok(match self.entries.get(&within).ok_or(Errno::NOENT)? {
-            Entry::File(contents) => Node::File { len: contents.len() as u64 },
-            Entry::Directory => Node::Directory,
-            Entry::Link(target) => Node::Link { target: target.clone() },
-        })
+        self.tree.node(path, len)
     }
 
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
-        Ok(self.find(path)?.0)
+        self.tree.resolve(path)
     }
 
     fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn IoQueue>> {
@@ -194,6 +104,10 @@ impl FileSystem for MemoryFiles {
     fn capabilities(&self) -> Capabilities {
         Capabilities { of_this_machine: false, ..Capabilities::default() }
     }
+}
+
+fn len(contents: &Arc<[u8]>) -> u64 {
+    contents.len() as u64
 }
 
 #[derive(Debug)]

@@ -15,6 +15,9 @@ pub enum DirectoryFault {
     /// It is a file.
     #[error("it is a file")]
     File,
+    /// It holds a backup in tar format, where a directory of files is wanted.
+    #[error("it holds a backup in tar format, which is only read")]
+    TarBackup,
     /// `PG_VERSION` is missing.
     #[error("there is no PG_VERSION in it")]
     NoVersionFile,

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use pagemill_cluster::change::has_leftovers;
-use pagemill_cluster::{Cluster, Database, DirectoryState, OpenOptions, Recovery};
+use pagemill_cluster::{Cluster, Database, DirectoryState, OpenOptions, Recovery, backup_storage};
 use pagemill_engine::{DamageLog, OnDamage, ScanOptions};
 use pagemill_io::{Output, Storage};
 use pagemill_stream::MethodUse;
@@ -40,11 +40,16 @@ pub(crate) struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// # Errors
-    /// When the flags contradict each other, or ask for a way to read that the platform has not got.
+    /// When the flags contradict each other, or ask for a way to read that the platform has not got; archives of a backup
+    /// that are damaged.
     pub(crate) fn new(common: &'a CommonArguments) -> Result<Self> {
         let start = Instant::now();
         let storage = common.reading.storage(common.live)?;
         let storage = if common.stats.is_some() { storage } else { storage.untimed() };
+        let storage = match &common.pgdata {
+            Some(directory) => backup_storage(&storage, directory)?,
+            None => storage,
+        };
         let (cluster, work, redone) = (OnceCell::new(), Cell::default(), Cell::default());
         Ok(Self { common, recovery: None, storage, cluster, start, work, redone })
     }

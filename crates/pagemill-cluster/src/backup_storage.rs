@@ -1,0 +1,121 @@
+//! A backup as a data directory, however it is kept: [`backup_storage`].
+//!
+//! A directory with `base.tar` in it holds a backup in tar format: all of the data directory but tablespaces, each of which
+//! has an archive of its own, `OID.tar`, and WAL, if that was streamed: `pg_wal.tar`. They are read where they lie.
+//!
+//! Invariant: a directory with `PG_VERSION` in it is a data directory, whatever else it holds.
+//!
+//! Sources: `perform_base_backup` in `src/backend/backup/basebackup.c` (14: `src/backend/replication/basebackup.c`),
+//! `src/bin/pg_basebackup/pg_basebackup.c`, `tar_open_for_write` in `walmethods.c`, PostgreSQL 14 to 18.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pagemill_format::Oid;
+use pagemill_format::backup::TablespaceMap;
+use pagemill_io::{Storage, TarFiles};
+
+use crate::directory_state::SMALL_FILE_LIMIT;
+use crate::error::{Error, Result};
+use crate::refusal::Refusal;
+
+/// The archive of the data directory itself.
+pub(crate) const BASE_ARCHIVE: &str = "base.tar";
+/// The archive of WAL.
+const WAL_ARCHIVE: &str = "pg_wal.tar";
+
+/// The storage to read a directory through: the one given, or over it one that shows the archives in the directory as the
+/// data directory that they were made of.
+///
+/// # Errors
+/// Archives that are damaged, cut short or missing; a directory that is no such backup is left to whoever opens it.
+pub fn backup_storage(storage: &Storage, directory: &Path) -> Result<Storage> {
+    // Whoever opens what cannot be listed says why.
+    let Ok(entries) = storage.read_dir(directory) else { return Ok(storage.clone()) };
+    let names: HashSet<OsString> = entries.into_iter().map(|entry| entry.name).collect();
+    let has = |name: &str| names.contains(name.as_ref() as &std::ffi::OsStr);
+    if has("PG_VERSION") || !has(BASE_ARCHIVE) {
+        return Ok(storage.clone());
+    }
+    let mut files = TarFiles::new(storage, directory)?;
+    files.add(storage, &directory.join(BASE_ARCHIVE), Path::new(""))?;
+    let tablespaces: Vec<Oid> = names.iter().filter_map(|name| tablespace_of(name)).collect();
+    for oid in &tablespaces {
+        let at = Path::new("pg_tblspc").join(oid.to_string());
+        files.add(storage, &directory.join(archive_of(*oid)), &at)?;
+    }
+    if has(WAL_ARCHIVE) {
+        files.add(storage, &directory.join(WAL_ARCHIVE), Path::new("pg_wal"))?;
+    }
+    let has_map = files.has_file(Path::new("tablespace_map"));
+    let over = storage.over(|_| Arc::new(files));
+    if has_map {
+        check_tablespaces(&over, directory, &tablespaces)?;
+    }
+    Ok(over)
+}
+
+fn archive_of(tablespace: Oid) -> String {
+    format!("{tablespace}.tar")
+}
+
+/// The tablespace that an archive is of.
+fn tablespace_of(name: &OsString) -> Option<Oid> {
+    let oid = name.to_str()?.strip_suffix(".tar")?.parse().ok().map(Oid)?;
+    // Not one with a sign or zeros in front.
+    (name.to_str()? == archive_of(oid)).then_some(oid)
+}
+
+/// Each tablespace that the backup had has its archive.
+fn check_tablespaces(storage: &Storage, directory: &Path, found: &[Oid]) -> Result<()> {
+    let path = directory.join("tablespace_map");
+    let bytes = storage.read_file(&path, SMALL_FILE_LIMIT)?;
+    let map = TablespaceMap::parse(&bytes).map_err(|error| Error::file_damage(&path, &error))?;
+    match map.entries.into_iter().find(|(oid, _)| !found.contains(oid)) {
+        None => Ok(()),
+        Some((oid, was)) => {
+            let (path, was) =
+                (directory.join(archive_of(oid)), String::from_utf8_lossy(&was).into_owned());
+            Err(Error::refused(Refusal::MissingArchive {
+                path,
+                tablespace: oid,
+                was: PathBuf::from(was),
+            }))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn archives_of_tablespaces_are_told_by_their_names() {
+        let of = |name: &str| tablespace_of(&name.into());
+        assert_eq!(of("16400.tar"), Some(Oid(16400)));
+        for other in ["base.tar", "pg_wal.tar", "016400.tar", "+1.tar", "16400.tar.gz", "16400"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_directory_without_archives_is_read_as_it_lies() {
+        let dir = tempfile::tempdir().unwrap();
+        let storage = Storage::real();
+        let plain = |path: &Path| {
+            let found = backup_storage(&storage, path).unwrap();
+            found.read_file(&dir.path().join("base.tar"), 100).is_ok()
+        };
+        assert!(!plain(&dir.path().join("absent")) && !plain(dir.path()));
+        std::fs::write(dir.path().join("base.tar"), "no archive").unwrap();
+        let error = backup_storage(&storage, dir.path()).unwrap_err().to_string();
+        assert!(
+            error.contains("base.tar: offset 0: the archive ends behind the beginning"),
+            "{error}"
+        );
+        std::fs::write(dir.path().join("PG_VERSION"), "15\n").unwrap();
+        assert!(plain(dir.path()));
+    }
+}
