@@ -1,5 +1,7 @@
 //! A backup as a data directory, however it is kept: [`backup_storage`].
 //!
+//! An incremental backup is laid over those it builds on (`backup_chain`), each of which may be kept in either format.
+//!
 //! A directory with `base.tar` in it holds a backup in tar format: all of the data directory but tablespaces, each of which
 //! has an archive of its own, `OID.tar`, and WAL, if that was streamed: `pg_wal.tar`. They are read where they lie.
 //!
@@ -17,6 +19,7 @@ use pagemill_format::Oid;
 use pagemill_format::backup::TablespaceMap;
 use pagemill_io::{Storage, TarFiles};
 
+use crate::backup_chain::chained;
 use crate::directory_state::SMALL_FILE_LIMIT;
 use crate::error::{Error, Result};
 use crate::refusal::Refusal;
@@ -27,11 +30,23 @@ pub(crate) const BASE_ARCHIVE: &str = "base.tar";
 const WAL_ARCHIVE: &str = "pg_wal.tar";
 
 /// The storage to read a directory through: the one given, or over it one that shows the archives in the directory as the
-/// data directory that they were made of.
+/// data directory that they were made of, with the backups in `bases` below it if it is an incremental one.
 ///
 /// # Errors
-/// Archives that are damaged, cut short or missing; a directory that is no such backup is left to whoever opens it.
-pub fn backup_storage(storage: &Storage, directory: &Path) -> Result<Storage> {
+/// Archives that are damaged, cut short or missing; backups that do not make a chain. What is no backup is left to whoever
+/// opens it.
+pub fn backup_storage(storage: &Storage, directory: &Path, bases: &[PathBuf]) -> Result<Storage> {
+    let newest = unpacked(storage, directory)?;
+    if bases.is_empty() {
+        return Ok(newest);
+    }
+    let base = |base: &PathBuf| Ok((unpacked(storage, base)?, base.clone()));
+    let bases = bases.iter().map(base).collect::<Result<_>>()?;
+    chained(&newest, directory, bases)
+}
+
+/// The storage that shows a backup as a data directory.
+fn unpacked(storage: &Storage, directory: &Path) -> Result<Storage> {
     // Whoever opens what cannot be listed says why.
     let Ok(entries) = storage.read_dir(directory) else { return Ok(storage.clone()) };
     let names: HashSet<OsString> = entries.into_iter().map(|entry| entry.name).collect();
@@ -105,12 +120,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let storage = Storage::real();
         let plain = |path: &Path| {
-            let found = backup_storage(&storage, path).unwrap();
+            let found = backup_storage(&storage, path, &[]).unwrap();
             found.read_file(&dir.path().join("base.tar"), 100).is_ok()
         };
         assert!(!plain(&dir.path().join("absent")) && !plain(dir.path()));
         std::fs::write(dir.path().join("base.tar"), "no archive").unwrap();
-        let error = backup_storage(&storage, dir.path()).unwrap_err().to_string();
+        let error = backup_storage(&storage, dir.path(), &[]).unwrap_err().to_string();
         assert!(
             error.contains("base.tar: offset 0: the archive ends behind the beginning"),
             "{error}"

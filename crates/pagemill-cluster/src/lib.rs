@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod all_visible;
+mod backup_chain;
 mod backup_storage;
 mod bootstrap;
 pub mod btree_scan;

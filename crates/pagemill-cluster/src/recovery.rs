@@ -45,6 +45,7 @@ use crate::data_directory::OpenOptions;
 use crate::directory_state::DirectoryState;
 use crate::error::{Error, NotShutDown, Result};
 use crate::lock_file::LockFile;
+pub(crate) use overlay::{ComposedFile, Composition, FileInMemory, read_pages};
 pub use redone_wal::RedoneWal;
 
 /// Files that a base backup or a restore leaves in a data directory until a server has started.

@@ -37,6 +37,56 @@ pub enum Refusal {
         /// Where the server had it.
         was: PathBuf,
     },
+    /// A backup that has only what changed since another one.
+    #[error(
+        "{path}: this is an incremental backup, which has only what changed since {from}: make a \
+         whole one of it and those before it with pg_combinebackup",
+        path = path.display()
+    )]
+    Incremental {
+        /// The backup.
+        path: PathBuf,
+        /// Where the backup before it began.
+        from: Lsn,
+    },
+    /// A backup that another builds on is missing.
+    #[error(
+        "{path}: it builds on a backup that began at {from}{on}, which is missing: name that one too",
+        path = path.display(),
+        on = timeline.map(|number| format!(" on timeline {number}")).unwrap_or_default()
+    )]
+    MissingBase {
+        /// The backup that builds on it.
+        path: PathBuf,
+        /// Where the missing one began.
+        from: Lsn,
+        /// On which timeline, if the label says so.
+        timeline: Option<u32>,
+    },
+    /// A backup that none of the others builds on.
+    #[error("{path}: none of the other backups builds on this one, which began at {start}: leave it out", path = path.display())]
+    NotInChain {
+        /// The backup.
+        path: PathBuf,
+        /// Where it began.
+        start: Lsn,
+    },
+    /// A backup of a chain without its label.
+    #[error("{path}: no such file: without it nobody knows what the backup builds on", path = path.display())]
+    NoLabel {
+        /// The label.
+        path: PathBuf,
+    },
+    /// A backup of another cluster.
+    #[error("{path}: it is of the cluster with system identifier {found}, not {expected}", path = path.display())]
+    OtherCluster {
+        /// The backup, or its manifest.
+        path: PathBuf,
+        /// Its system identifier.
+        found: u64,
+        /// That of what it belongs to.
+        expected: u64,
+    },
     /// The server ended while a backup was being taken.
     #[error(
         "the server was shut down at {0}, before the backup ended: it cannot be made consistent"

@@ -143,8 +143,8 @@ impl Storage {
         self.shared.file_system.now()
     }
 
-    /// Where files come from.
-    pub(crate) fn file_system(&self) -> &Arc<dyn FileSystem> {
+    /// Where files come from: for file systems that lie over several. What is done through it is not counted.
+    pub fn file_system(&self) -> &Arc<dyn FileSystem> {
         &self.shared.file_system
     }
 

@@ -71,9 +71,12 @@ pub(crate) enum Command {
 /// What every command that opens a data directory takes.
 #[derive(Debug, Args)]
 pub(crate) struct CommonArguments {
-    /// The data directory: the one with PG_VERSION in it
+    /// The data directory: the one with PG_VERSION in it, or a backup's with base.tar in it
     #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true, value_parser = maybe_empty())]
     pub(crate) pgdata: Option<PathBuf>,
+    /// A backup that the incremental one in -D builds on, up to the full one; repeatable, in any order
+    #[arg(long, value_name = "DIR")]
+    pub(crate) base: Vec<PathBuf>,
     /// Read although a server is running; the result is only advisory
     #[arg(long)]
     pub(crate) live: bool,

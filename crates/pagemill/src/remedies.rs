@@ -118,6 +118,8 @@ fn cluster_error(error: &anyhow::Error) -> Option<&ClusterError> {
 fn of_cluster_cause(refusal: &ClusterRefusal) -> &'static str {
     match refusal {
         ClusterRefusal::Money { .. } => LC_MONETARY,
+        ClusterRefusal::Incremental { .. } => ", or read it as it lies, and name those with --base",
+        ClusterRefusal::MissingBase { .. } => ", with --base",
         ClusterRefusal::Column { cause, .. } => of_cluster_cause(cause),
         ClusterRefusal::NotLoadable { obstacle: LoadObstacle::ReferringKey(_), .. } => {
             ", or load without --truncate"

@@ -26,6 +26,7 @@ use pagemill_cluster::recovery::plan::{PlanOptions, RecoveryTarget, TargetPlace,
 pub struct RecoveryOptions {
     pub(super) plan: PlanOptions,
     pub(super) tablespaces: Vec<TablespaceMapping>,
+    pub(super) bases: Vec<PathBuf>,
 }
 
 impl RecoveryOptions {
@@ -38,6 +39,13 @@ impl RecoveryOptions {
     #[must_use]
     pub fn wal_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.plan.archives.push(directory.into());
+        self
+    }
+
+    /// The directory is an incremental backup, and builds on this one: name all of the chain, in any order.
+    #[must_use]
+    pub fn base(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.bases.push(directory.into());
         self
     }
 

@@ -11,7 +11,7 @@ use pagemill_io::File;
 use pagemill_sys::AlignedBuffer;
 
 /// Puts pages of one file together.
-pub(super) trait Composition: Send + Sync + Debug {
+pub(crate) trait Composition: Send + Sync + Debug {
     /// Pages of the file.
     fn pages(&self) -> u32;
 
@@ -24,7 +24,7 @@ pub(super) trait Composition: Send + Sync + Debug {
 
 /// The file that a composition makes.
 #[derive(Debug)]
-pub(super) struct ComposedFile<C>(pub(super) C);
+pub(crate) struct ComposedFile<C>(pub(crate) C);
 
 impl<C: Composition> ComposedFile<C> {
     fn bytes(&self) -> u64 {
@@ -78,7 +78,7 @@ impl<C: Composition> File for ComposedFile<C> {
 ///
 /// # Errors
 /// What the operating system reports, before the first of them was whole.
-pub(super) fn read_pages(
+pub(crate) fn read_pages(
     file: &dyn File,
     first: u32,
     pages: &mut [BlockBytes],
@@ -119,7 +119,7 @@ pub(super) fn read_page(
 
 /// A small file that is in memory.
 #[derive(Debug)]
-pub(super) struct FileInMemory(pub(super) Vec<u8>);
+pub(crate) struct FileInMemory(pub(crate) Vec<u8>);
 
 impl File for FileInMemory {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {

@@ -43,7 +43,7 @@ use pagemill_wal::{
 };
 
 use crate::data_directory::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
-use composed_file::{ComposedFile, FileInMemory};
+pub(crate) use composed_file::{ComposedFile, Composition, FileInMemory, read_pages};
 pub(super) use layout::file_name;
 use layout::{Layout, Log, Named};
 use log_file::LogFile;

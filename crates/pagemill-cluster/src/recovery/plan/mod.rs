@@ -202,13 +202,9 @@ impl RecoveryPlan {
 
 fn refuse_incremental(directory: &Path, files: &CopyFiles) -> Result<()> {
     match files.label.as_ref().and_then(|label| label.incremental_from) {
-        Some((from, _)) => Err(refused(
-            directory,
-            format!(
-                "this is an incremental backup, which has only what changed since {from}: make a \
-                 whole one of it and those before it with pg_combinebackup"
-            ),
-        )),
+        Some((from, _)) => {
+            Err(Error::refused(Refusal::Incremental { path: directory.into(), from }))
+        }
         None => Ok(()),
     }
 }
