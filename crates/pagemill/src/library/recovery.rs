@@ -1,4 +1,6 @@
 //! [`RecoveryOptions`]: which WAL is redone in front of a directory's files, up to where, and where its tablespaces are.
+//!
+//! Invariant: the default is what the command does without flags.
 
 use std::path::PathBuf;
 
