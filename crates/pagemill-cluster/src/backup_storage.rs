@@ -56,7 +56,7 @@ fn unpacked(storage: &Storage, directory: &Path) -> Result<Storage> {
     }
     let mut files = TarFiles::new(storage, directory)?;
     files.add(storage, &directory.join(BASE_ARCHIVE), Path::new(""))?;
-    let tablespaces: Vec<Oid> = names.iter().filter_map(|name| tablespace_of(name)).collect();
+    let tablespaces: Vec<Oid> = names.iter().filter_map(tablespace_of).collect();
     for oid in &tablespaces {
         let at = Path::new("pg_tblspc").join(oid.to_string());
         files.add(storage, &directory.join(archive_of(*oid)), &at)?;

@@ -1,4 +1,6 @@
 //! Members against the contents they were made of; archives that are cut, damaged and hostile.
+//!
+//! The archives are built here, byte by byte, as servers build them.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,6 @@
 //! Backups in tar format: every row as the server has it that the archives were restored to; and damaged ones.
+//!
+//! The backups are taken while rows change.
 
 use std::path::{Path, PathBuf};
 

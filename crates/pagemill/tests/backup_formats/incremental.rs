@@ -1,4 +1,6 @@
 //! Chains of incremental backups: every row as the server had it at the end of the newest one, with nothing combined.
+//!
+//! The newest is taken at rest, so that the server that wrote it says which rows those are.
 
 use std::path::Path;
 
