@@ -66,7 +66,7 @@ pub enum Error {
         /// What is missing.
         why: String,
     },
-    /// A server of the run's own, or one of its programs, did not do what it should.
+    /// A server did something else than was expected of it.
     #[error("{what}: {said}")]
     Server {
         /// What was tried.
@@ -74,6 +74,9 @@ pub enum Error {
         /// What it said, or what would help.
         said: String,
     },
+    /// A server of the run's own, or one of its programs, failed.
+    #[error(transparent)]
+    Postgres(pagemill_server::Error),
     /// Somebody asked for the end of the run.
     #[error("interrupted")]
     Interrupted,
@@ -93,6 +96,16 @@ pub enum Error {
     },
 }
 
+impl From<pagemill_server::Error> for Error {
+    fn from(error: pagemill_server::Error) -> Self {
+        match error {
+            pagemill_server::Error::Canceled => Self::Interrupted,
+            pagemill_server::Error::NotAnInstallation { path, why } => Self::NoServer { path, why },
+            error => Self::Postgres(error),
+        }
+    }
+}
+
 impl Error {
     /// For `map_err`: what was tried.
     pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
@@ -100,7 +113,7 @@ impl Error {
         move |source| Self::System { what, source }
     }
 
-    /// A server, or one of its programs, that did not do what it should.
+    /// A server that did something else than was expected of it.
     pub(crate) fn server(what: impl Into<String>, said: impl Into<String>) -> Self {
         Self::Server { what: what.into(), said: said.into() }
     }

@@ -22,7 +22,7 @@ use crate::meter::MachineMeter;
 use crate::profiler::Profiler;
 use crate::results::{Experiment, FORMAT, Fact, Results, Warning, WarningKind};
 use crate::runner::Runner;
-use crate::server::{Installation, InstallationSearch};
+use crate::server::{self, InstallationSearch};
 use crate::watch::{Announcement, Watch};
 use crate::workspace::{Workspace, available_bytes};
 
@@ -103,7 +103,7 @@ fn server(options: &LabOptions, plans: &[&'static Plan]) -> Result<InstallationS
     let given = options.with_postgres.as_deref();
     let found = match (takes_part, given) {
         (false, None) => Err(String::new()),
-        _ => Installation::look_for(given)?,
+        _ => server::look_for(given)?,
     };
     Ok(if takes_part { found } else { Err(String::new()) })
 }

@@ -4,7 +4,12 @@
 //! `ci/fetch-postgres-matrix.sh` fills. Paths are resolved, because the cache in root's home is a symbolic link
 //! to a place the server's account may enter.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Result;
+use pagemill_server::Installation;
 
 /// The major versions Pagemill reads.
 pub const MAJORS: [u32; 5] = [14, 15, 16, 17, 18];
@@ -83,12 +88,22 @@ impl PgInstall {
 
     /// The `psql` to talk to this server with: its own, or any installed one.
     pub fn psql(&self) -> PathBuf {
-        let mut dirs = vec![self.bindir.clone()];
-        dirs.extend(MAJORS.iter().rev().map(|major| debian_bindir(*major)));
-        dirs.into_iter()
-            .map(|dir| dir.join("psql"))
-            .find(|psql| psql.is_file())
-            .unwrap_or_else(|| PathBuf::from("psql"))
+        self.installation().map_or_else(|_| "psql".into(), |found| found.psql().to_owned())
+    }
+
+    /// The same with all that its programs say of themselves; each is asked once by a process.
+    ///
+    /// # Errors
+    /// When its server is of another version.
+    pub fn installation(&self) -> Result<Installation> {
+        static KNOWN: Mutex<BTreeMap<PathBuf, Installation>> = Mutex::new(BTreeMap::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(&self.bindir) {
+            return Ok(found.clone());
+        }
+        let found = Installation::at(&self.bindir, self.major..=self.major)?;
+        known.insert(self.bindir.clone(), found.clone());
+        Ok(found)
     }
 }
 

@@ -17,7 +17,7 @@
 //! Must hold:
 //! 1. The data directory handed to a test was not read by a server after its last checkpoint: a read sets hint
 //!    bits and prunes pages, and would hide the cases the fixtures exist for. The oracle dumps a copy.
-//! 2. Nothing here depends on another crate of this workspace, so no mistake can be on both sides.
+//! 2. Nothing here depends on a crate that knows PostgreSQL's formats, so no mistake can be on both sides.
 //! 3. Everything runs as root (the server then under another account) and as an ordinary user.
 #![forbid(unsafe_code)]
 
@@ -26,13 +26,13 @@ pub mod compare;
 pub mod control_group;
 pub mod devices;
 pub mod fixtures;
+mod frozen;
 mod index_page_mask;
 pub mod install;
 pub mod mvcc;
 pub mod oracle;
 pub mod page_cache;
 pub mod page_mask;
-mod postmaster;
 pub mod prepared;
 pub mod program;
 pub mod requests;

@@ -1,6 +1,6 @@
 //! What is made once and used by many tests, processes and runs: `SCRATCH/NAME-HASH/`.
 //!
-//! HASH covers the server's version, this crate's sources and scripts, and what the maker adds. `SCRATCH` is
+//! HASH covers the server's version, the sources and scripts of this crate and of `pagemill-server`, and what the maker adds. `SCRATCH` is
 //! `$PAGEMILL_TEST_SCRATCH`, or `pagemill-oracle-UID` in the temporary directory. A lock file makes the first
 //! process build while the others wait.
 //!
@@ -20,7 +20,6 @@ use std::fs::{self, File, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
@@ -28,7 +27,6 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::install::PgInstall;
 use crate::program::READ_VARIABLE;
-use crate::server::succeed;
 
 /// The file whose presence says that a build was finished.
 const COMPLETE: &str = "complete";
@@ -152,10 +150,8 @@ fn of_kit_and_server(install: &PgInstall) -> Result<u64> {
         return Ok(*hash);
     }
     let mut hasher = DefaultHasher::new();
-    let mut version = Command::new(install.program("postgres"));
-    version.arg("--version");
-    succeed(version)?.stdout.hash(&mut hasher);
-    for part in ["src", "fixtures"] {
+    install.installation()?.version().hash(&mut hasher);
+    for part in ["src", "fixtures", "../pagemill-server/src"] {
         hash_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(part), &mut hasher)?;
     }
     known.insert(install.bindir.clone(), hasher.finish());

@@ -14,20 +14,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, bail, ensure};
-use rustix::process::Signal;
-use tempfile::TempDir;
+use pagemill_server::{Account, InitdbOptions, Postmaster, Server, Shutdown, never};
 
-use crate::account::{Account, clear_pg_environment};
+pub use pagemill_server::SUPERUSER;
+
+use crate::account;
+use crate::frozen::Frozen;
 use crate::install::PgInstall;
-use crate::postmaster::{Postmaster, thaw};
 use crate::scratch::{Place, cluster_root};
-
-/// The superuser of every test cluster.
-pub const SUPERUSER: &str = "postgres";
 
 /// The settings of every test cluster.
 const SETTINGS: &str = "
-listen_addresses = ''
 autovacuum = off
 bytea_output = hex
 client_min_messages = warning
@@ -78,32 +75,13 @@ impl Default for ClusterOptions {
     }
 }
 
-impl ClusterOptions {
-    fn initdb_args(&self, major: u32) -> Vec<String> {
-        let mut args: Vec<String> =
-            ["-A", "trust", "-U", SUPERUSER, "--no-sync", "--no-instructions"]
-                .map(Into::into)
-                .into();
-        args.push(format!("--encoding={}", self.encoding));
-        args.push(format!("--locale={}", self.locale));
-        match self.data_checksums {
-            Some(true) => args.push("--data-checksums".into()),
-            Some(false) if major >= 18 => args.push("--no-data-checksums".into()),
-            _ => {}
-        }
-        args.extend(self.initdb_flags.iter().cloned());
-        args
-    }
-}
-
 /// A cluster made for a test, running or stopped.
 #[derive(Debug)]
 pub struct TestCluster {
     install: PgInstall,
-    account: Account,
-    root: PathBuf,
-    socket_dir: TempDir,
+    /// Ends before the directory of its socket goes.
     running: Option<Postmaster>,
+    server: Server,
     kept: bool,
 }
 
@@ -122,71 +100,62 @@ impl TestCluster {
 
     /// A stopped cluster that already lies under `root`.
     pub fn at(install: &PgInstall, root: PathBuf) -> Result<TestCluster> {
-        let account = Account::for_server()?;
+        let account = account::for_server()?;
         account.create_dir(&root)?;
         std::fs::set_permissions(&root, Permissions::from_mode(0o755))?;
-        // The path of a socket may be 107 bytes long: not under `root`, which may lie anywhere.
-        let socket_dir = tempfile::Builder::new().prefix("pagemill-sock").tempdir_in("/tmp")?;
-        account.own(socket_dir.path())?;
-        let install = install.clone();
-        Ok(TestCluster { install, account, root, socket_dir, running: None, kept: false })
+        let server = Server::new(install.installation()?, account, &root)?;
+        Ok(TestCluster { install: install.clone(), running: None, server, kept: false })
     }
 
     fn initialize(&self, options: &ClusterOptions) -> Result<()> {
-        let mut initdb = self.account.command(&self.install.program("initdb"));
-        initdb.args(options.initdb_args(self.install.major)).arg("-D").arg(self.data_dir());
-        succeed(initdb)?;
-        let conf = self.data_dir().join("postgresql.conf");
-        let mut text = std::fs::read_to_string(&conf)?;
-        text.push_str(SETTINGS);
-        for line in &options.settings {
-            text.push_str(line);
-            text.push('\n');
-        }
-        std::fs::write(&conf, text).context("writing postgresql.conf")
+        let settings = format!("{SETTINGS}{}", options.settings.join("\n"));
+        Ok(self.server.initdb(&InitdbOptions {
+            data_checksums: options.data_checksums,
+            encoding: &options.encoding,
+            locale: &options.locale,
+            flags: &options.initdb_flags,
+            settings: &settings,
+        })?)
     }
 
     /// Starts the server and waits until it accepts connections.
     pub fn start(&mut self) -> Result<()> {
-        let log = self.root.join("server.log");
-        let mut server = self.account.command(&self.install.program("postgres"));
-        server.arg("-D").arg(self.data_dir());
-        server.arg("-k").arg(self.socket_dir.path()).args(["-p", &self.port().to_string()]);
-        let started = Postmaster::start(server, self.account, &self.data_dir(), &log);
-        let told = || std::fs::read_to_string(&log).unwrap_or_default();
+        let started = self.server.start(&[], &never);
+        let told = || std::fs::read_to_string(self.server.log()).unwrap_or_default();
         self.running = Some(started.with_context(told)?);
         Ok(())
     }
 
     /// Stops the server cleanly: a shutdown checkpoint is written.
     pub fn stop(&mut self) -> Result<()> {
-        self.stop_by(Signal::INT)
+        self.stop_by(Shutdown::Fast)
     }
 
     /// Stops the server as a crash would: no checkpoint, recovery at the next start.
     pub fn kill(&mut self) -> Result<()> {
-        self.stop_by(Signal::QUIT)
+        self.stop_by(Shutdown::Immediate)
     }
 
     /// Kills all of the server's processes at once (`SIGKILL`). A later server on another copy of the directory finds
     /// `postmaster.pid` there.
     pub fn kill_all(&mut self) -> Result<()> {
-        self.running.take().context("no server that was started here")?.kill_all()
+        let running = self.running.take().context("no server that was started here")?;
+        Frozen::freeze(&running)?.kill(running, &self.data_dir())
     }
 
     /// Does something while all of the server's processes stand still, as a snapshot of its file system would find them.
     pub fn frozen<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<T> {
         let running = self.running.as_ref().context("no server that was started here")?;
-        let processes = running.freeze()?;
+        let processes = Frozen::freeze(running)?;
         let done = act();
-        thaw(&processes)?;
+        processes.thaw()?;
         done
     }
 
     /// Has a server without any other process recover this stopped cluster and write a shutdown checkpoint. It ends before
     /// it has a session, as there is no such database, so that it hardly reads a page for itself.
     pub fn recover(&self) -> Result<()> {
-        let mut server = self.account.command(&self.install.program("postgres"));
+        let mut server = self.account().command(&self.install.program("postgres"));
         server.args(["--single", "-D"]).arg(self.data_dir()).arg("no such database");
         let output = server.output()?;
         let said = String::from_utf8_lossy(&output.stderr);
@@ -195,22 +164,27 @@ impl TestCluster {
         Ok(())
     }
 
-    fn stop_by(&mut self, signal: Signal) -> Result<()> {
+    fn stop_by(&mut self, shutdown: Shutdown) -> Result<()> {
         let postmaster = match self.running.take() {
             Some(postmaster) => postmaster,
-            None => Postmaster::found(&self.data_dir())?,
+            None => self.server.running()?,
         };
-        postmaster.stop(signal)
+        Ok(postmaster.stop(shutdown)?)
+    }
+
+    /// What it is built on.
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
     }
 
     /// The data directory.
     pub fn data_dir(&self) -> PathBuf {
-        self.root.join("data")
+        self.server.data()
     }
 
     /// The directory everything of this cluster lies under.
     pub fn root(&self) -> &Path {
-        &self.root
+        self.server.directory()
     }
 
     /// The installation the server comes from.
@@ -225,41 +199,26 @@ impl TestCluster {
 
     /// The account the server runs under.
     pub fn account(&self) -> Account {
-        self.account
+        self.server.account()
     }
 
     /// A directory, made if need be, in which a tablespace of this name can be created.
     pub fn tablespace_dir(&self, name: &str) -> Result<PathBuf> {
-        let parent = self.root.join("tblspc");
-        self.account.create_dir(&parent)?;
+        let parent = self.root().join("tblspc");
+        self.account().create_dir(&parent)?;
         let dir = parent.join(name);
-        self.account.create_dir(&dir)?;
+        self.account().create_dir(&dir)?;
         Ok(dir)
-    }
-
-    /// The number in the socket's name. Each cluster has its own socket directory, so any will do.
-    fn port(&self) -> u32 {
-        20_000 + std::process::id() % 40_000
     }
 
     /// A `psql` connected to `db` that stops at the first error and reads no `.psqlrc`.
     pub fn psql_command(&self, db: &str) -> Command {
-        let mut command = Command::new(self.install.psql());
-        clear_pg_environment(&mut command);
-        command
-            .env("PGHOST", self.socket_dir.path())
-            .env("PGPORT", self.port().to_string())
-            .env("PGUSER", SUPERUSER)
-            .env("PGDATABASE", db)
-            .env("PGCONNECT_TIMEOUT", "60")
-            .args(["-X", "-q", "-v", "ON_ERROR_STOP=1"]);
-        command
+        self.server.psql_command(db)
     }
 
     /// Runs SQL and returns what it prints, unaligned and without headings.
     pub fn psql(&self, db: &str, sql: &str) -> Result<String> {
-        let bytes = self.psql_bytes(db, &["-A", "-t", "-c", sql])?;
-        Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_owned())
+        self.server.psql(db, &[sql]).with_context(|| format!("in database {db}"))
     }
 
     /// Runs `psql` with these arguments and returns what it prints.
@@ -305,9 +264,9 @@ impl TestCluster {
         ensure!(self.running.is_none(), "only a stopped cluster can be copied");
         let copy = TestCluster::at(&self.install, root.to_path_buf())?;
         for part in ["data", "tblspc"] {
-            if self.root.join(part).exists() {
+            if self.root().join(part).exists() {
                 let mut cp = Command::new("cp");
-                cp.args(["-a", "--reflink=auto"]).arg(self.root.join(part)).arg(root);
+                cp.args(["-a", "--reflink=auto"]).arg(self.root().join(part)).arg(root);
                 succeed(cp)?;
             }
         }
@@ -321,9 +280,9 @@ impl TestCluster {
             let link = entry?.path();
             let target = std::fs::read_link(&link)?;
             let inside =
-                target.strip_prefix(&self.root).context("a tablespace outside the cluster")?;
+                target.strip_prefix(self.root()).context("a tablespace outside the cluster")?;
             std::fs::remove_file(&link)?;
-            std::os::unix::fs::symlink(copy.root.join(inside), &link)?;
+            std::os::unix::fs::symlink(copy.root().join(inside), &link)?;
         }
         Ok(())
     }
@@ -334,18 +293,16 @@ impl TestCluster {
             self.stop()?;
         }
         self.kept = true;
-        Ok(self.root.clone())
+        Ok(self.root().to_owned())
     }
 }
 
 impl Drop for TestCluster {
     fn drop(&mut self) {
-        if self.running.is_some() {
-            // Nothing can be done about a failure here, and the directory is removed anyway.
-            let _ = self.kill();
-        }
+        // Before its files go.
+        drop(self.running.take());
         if !self.kept {
-            let _ = std::fs::remove_dir_all(&self.root);
+            let _ = std::fs::remove_dir_all(self.root());
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn collect(
     pagemill: Option<String>,
     root: &Path,
 ) -> Vec<(&'static str, String)> {
-    of_directory(&cluster.directory, cluster.version(), pagemill, root)
+    of_directory(&cluster.directory, Some(cluster.version()), pagemill, root)
 }
 
 /// As [`collect`], for a directory with no cluster in it.

@@ -5,14 +5,13 @@
 //!
 //! A server runs where it is told to: on one core, in a control group. It stops when its value is dropped, so that
 //! pagemill may read the same directory.
-//!
-//! PostgreSQL refuses to run as root; its programs then run as the `postgres` account.
 
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use pagemill_server::{Account, InitdbOptions, Postmaster, Shutdown, never};
 use pagemill_testkit::{ControlGroup, PgInstall};
 use serde_json::Value;
 
@@ -22,7 +21,6 @@ const GIB: f64 = (1_u64 << 30) as f64;
 
 /// Settings that speed the loading up, or keep the server from working on its own while it is timed.
 pub(super) const SETTINGS: &str = "
-listen_addresses = ''
 autovacuum = off
 wal_level = minimal
 max_wal_senders = 0
@@ -38,62 +36,55 @@ pub(super) struct Contents<'a> {
     pub(super) mark: Value,
 }
 
-/// How a server runs.
+/// What every server here is started with: sessions in one process, and no work on plans.
+const ONE_PROCESS: [&str; 2] = ["max_parallel_workers_per_gather=0", "jit=off"];
+
+/// Where a server runs, and with which settings.
 #[derive(Clone, Copy)]
-pub(super) struct Conduct<'a> {
+pub(super) struct LaunchOptions<'a> {
     /// The one core it is pinned to.
     pub(super) core: Option<usize>,
     pub(super) shared_buffers: &'a str,
     /// The control group it starts in.
     pub(super) group: Option<&'a ControlGroup>,
-    /// More settings, as options of `postgres`; they override those of the cluster.
-    pub(super) settings: &'a str,
+    /// More settings, `name=value` each, over those of the cluster.
+    pub(super) settings: &'a [&'a str],
 }
 
 /// A stopped cluster: `data` below its directory.
 pub(super) struct Cluster {
     pub(super) directory: PathBuf,
-    install: PgInstall,
-    is_root: bool,
+    server: pagemill_server::Server,
+    major: u32,
 }
 
 impl Cluster {
-    /// The cluster of this directory, which is made if need be, and of this major version.
+    /// The cluster of this directory, which is made if need be, and of this major version. The server of a benchmark that
+    /// was interrupted is stopped.
     pub(super) fn open(directory: &Path, major: u32) -> Result<Self> {
-        std::fs::create_dir_all(directory)?;
-        let cluster = Self {
-            directory: directory.canonicalize()?,
-            install: install(major)?,
-            is_root: output_of(Command::new("id").arg("-u"))?.trim() == "0",
-        };
-        cluster.stop_leftover();
+        let cluster = Self::at(directory, major)?;
+        if let Ok(leftover) = cluster.server.running() {
+            eprintln!("a server was left running: it is stopped");
+            leftover.stop(Shutdown::Fast)?;
+        }
         Ok(cluster)
     }
 
-    /// Stops the server of a benchmark that was interrupted.
-    fn stop_leftover(&self) {
-        if self.data().join("postmaster.pid").exists() {
-            let stopped = output_of(&mut self.stop_command());
-            eprintln!(
-                "a server was left running: {}",
-                if stopped.is_ok() { "stopped" } else { "gone" }
-            );
-        }
-    }
-
-    fn stop_command(&self) -> Command {
-        let mut stop = self.server_program("pg_ctl");
-        stop.args(["-w", "-m", "fast", "-D"]).arg(self.data()).arg("stop");
-        stop
+    fn at(directory: &Path, major: u32) -> Result<Self> {
+        let account = Account::for_server(&["postgres"])?;
+        account.create_dir(directory)?;
+        let directory = directory.canonicalize()?;
+        let installation = install(major)?.installation()?;
+        let server = pagemill_server::Server::new(installation, account, &directory)?;
+        Ok(Self { directory, server, major })
     }
 
     pub(super) fn data(&self) -> PathBuf {
-        self.directory.join("data")
+        self.server.data()
     }
 
-    pub(super) fn version(&self) -> Option<String> {
-        let mut command = Command::new(self.install.program("postgres"));
-        Some(output_of(command.arg("--version")).ok()?.trim().to_owned())
+    pub(super) fn version(&self) -> String {
+        format!("postgres (PostgreSQL) {}", self.server.installation().version())
     }
 
     /// Whether it was loaded with these contents.
@@ -106,7 +97,7 @@ impl Cluster {
     pub(super) fn make(
         &self,
         contents: &Contents<'_>,
-        conduct: Conduct<'_>,
+        launch: LaunchOptions<'_>,
         finish: impl FnOnce(&Self) -> Result<()>,
     ) -> Result<()> {
         let ready = self.directory.join("ready.json");
@@ -114,9 +105,13 @@ impl Cluster {
         if self.data().exists() {
             std::fs::remove_dir_all(self.data())?;
         }
-        self.give_to_server(&self.directory)?;
-        self.initialize(contents.data_checksums)?;
-        let server = self.start(conduct)?;
+        let options = InitdbOptions {
+            data_checksums: Some(contents.data_checksums),
+            settings: SETTINGS,
+            ..InitdbOptions::default()
+        };
+        self.server.initdb(&options).context("give another place with --dir")?;
+        let server = self.start(launch)?;
         let statements: Vec<&str> = contents.statements.iter().map(String::as_str).collect();
         server.psql(&statements)?;
         drop(server);
@@ -127,12 +122,10 @@ impl Cluster {
 
     /// A copy of this stopped cluster in another directory.
     pub(super) fn copy_to(&self, directory: &Path) -> Result<Self> {
-        std::fs::create_dir_all(directory)?;
-        self.give_to_server(directory)?;
+        let copied = Self::at(directory, self.major)?;
         let mut copy = Command::new("cp");
         output_of(copy.args(["-a", "--reflink=auto"]).arg(self.data()).arg(directory))?;
-        let (install, is_root) = (self.install.clone(), self.is_root);
-        Ok(Self { directory: directory.canonicalize()?, install, is_root })
+        Ok(copied)
     }
 
     /// Says how much space something will take here, and refuses when there is less.
@@ -152,94 +145,21 @@ impl Cluster {
 
     /// A directory that the server may write to.
     pub(super) fn own_directory(&self, directory: &Path) -> Result<()> {
-        output_of(self.program("mkdir").arg(directory))?;
-        Ok(())
-    }
-
-    /// Lets the server's account own a directory, and makes sure it can get there.
-    fn give_to_server(&self, directory: &Path) -> Result<()> {
-        if !self.is_root {
-            return Ok(());
-        }
-        output_of(Command::new("chown").arg("postgres").arg(directory))?;
-        let reachable = output_of(self.program("test").arg("-w").arg(directory)).is_ok();
-        if !reachable {
-            let place = directory.display();
-            bail!("the postgres account cannot reach {place}; give another place with --dir");
-        }
-        Ok(())
-    }
-
-    fn initialize(&self, data_checksums: bool) -> Result<()> {
-        let mut initdb = self.server_program("initdb");
-        initdb.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N", "-D"]);
-        initdb.arg(self.data());
-        if data_checksums {
-            initdb.arg("--data-checksums");
-        } else if self.install.major >= 18 {
-            initdb.arg("--no-data-checksums");
-        }
-        output_of(&mut initdb)?;
-        let path = self.data().join("postgresql.conf");
-        let text = std::fs::read_to_string(&path)?;
-        std::fs::write(&path, text + SETTINGS)?;
-        Ok(())
-    }
-
-    /// Any program, run as the account of the server.
-    fn program(&self, name: impl AsRef<Path>) -> Command {
-        self.program_in(None, name)
-    }
-
-    fn program_in(&self, group: Option<&ControlGroup>, name: impl AsRef<Path>) -> Command {
-        let first = if self.is_root { Path::new("runuser") } else { name.as_ref() };
-        let mut command = match group {
-            Some(group) => group.command(first),
-            None => Command::new(first),
-        };
-        if self.is_root {
-            command.args(["-u", "postgres", "--"]).arg(name.as_ref());
-        }
-        command.current_dir("/").env("LC_ALL", "C");
-        command
-    }
-
-    fn server_program(&self, name: &str) -> Command {
-        self.program(self.install.program(name))
+        Ok(self.server.account().create_dir(directory)?)
     }
 
     /// Starts the server; it stops when the value is dropped.
-    pub(super) fn start(&self, conduct: Conduct<'_>) -> Result<Server<'_>> {
-        let sockets = std::env::temp_dir().join(format!("pagemill-bench-{}", std::process::id()));
-        std::fs::create_dir_all(&sockets)?;
-        self.give_to_server(&sockets)?;
-        let server = Server { cluster: self, sockets };
-        let control = self.install.program("pg_ctl");
-        let mut start = match conduct.core {
-            Some(core) => {
-                let mut taskset = self.program_in(conduct.group, "taskset");
-                taskset.args(["-c", &core.to_string()]).arg(control);
-                taskset
-            }
-            None => self.program_in(conduct.group, control),
-        };
-        start.args(["-w", "-D"]).arg(self.data()).arg("-l").arg(self.directory.join("log"));
-        let Conduct { shared_buffers, settings, .. } = conduct;
-        let socket = server.sockets.display();
-        let options = format!("-k '{socket}' -c shared_buffers={shared_buffers} {settings}");
-        start.arg("-o").arg(options).arg("start");
-        // The server inherits the pipes of its starter and would keep them open for ever.
-        start.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-        let status = start.status().context("could not start pg_ctl")?;
-        if !status.success() {
-            bail!("the server did not start; the end of its log, last line first:\n{}", self.log());
+    pub(super) fn start(&self, launch: LaunchOptions<'_>) -> Result<Server<'_>> {
+        let LaunchOptions { core, shared_buffers, group, settings } = launch;
+        let env = || Command::new("env");
+        let mut wrapper = group.map_or_else(env, |group| group.command("env"));
+        if let Some(core) = core {
+            wrapper.args(["taskset", "-c", &core.to_string()]);
         }
-        Ok(server)
-    }
-
-    fn log(&self) -> String {
-        let log = std::fs::read_to_string(self.directory.join("log")).unwrap_or_default();
-        log.lines().rev().take(5).collect::<Vec<_>>().join("\n")
+        let mut all = vec![format!("shared_buffers={shared_buffers}")];
+        all.extend(ONE_PROCESS.iter().chain(settings).map(|setting| (*setting).to_owned()));
+        let postmaster = Some(self.server.start_through(wrapper, &all)?);
+        Ok(Server { cluster: self, postmaster })
     }
 }
 
@@ -259,38 +179,23 @@ fn install(major: u32) -> Result<PgInstall> {
 /// A running server.
 pub(super) struct Server<'a> {
     pub(super) cluster: &'a Cluster,
-    sockets: PathBuf,
+    /// `None` while it is being dropped.
+    postmaster: Option<Postmaster>,
 }
 
 impl Server<'_> {
     /// Runs statements in one session, one process on the server's side, and gives what psql prints.
     pub(super) fn psql(&self, statements: &[&str]) -> Result<String> {
-        let mut psql = Command::new(self.cluster.install.psql());
-        psql.args([
-            "-X",
-            "-A",
-            "-t",
-            "-q",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-U",
-            "postgres",
-            "-d",
-            "postgres",
-        ]);
-        psql.arg("-h").arg(&self.sockets).env("LC_ALL", "C").env("PGPORT", "5432");
-        psql.env("PGOPTIONS", "-c max_parallel_workers_per_gather=0 -c jit=off");
-        statements.iter().for_each(|statement| {
-            psql.args(["-c", statement]);
-        });
-        output_of(&mut psql)
+        Ok(self.cluster.server.psql("postgres", statements)?)
     }
 
     /// The command that copies the whole cluster into a directory that is not there.
     pub(super) fn basebackup(&self, destination: &Path) -> Command {
-        let mut command = self.cluster.server_program("pg_basebackup");
-        command.args(["-U", "postgres", "--checkpoint=fast", "-h"]).arg(&self.sockets);
-        command.arg("-D").arg(destination).env("PGPORT", "5432");
+        let server = &self.cluster.server;
+        let program = server.installation().program("pg_basebackup");
+        let mut command = server.account().command(&program);
+        server.connect(&mut command, "postgres");
+        command.arg("--checkpoint=fast").arg("-D").arg(destination);
         command
     }
 
@@ -309,21 +214,22 @@ impl Server<'_> {
         self.timed_after(&[], statement)
     }
 
-    /// The same after other statements of the session, which are not timed and must print nothing.
+    /// The same after other statements of the session, which are not timed.
     pub(super) fn timed_after(&self, before: &[&str], statement: &str) -> Result<(String, f64)> {
-        let output = self.psql(&[before, &["\\timing on", statement]].concat())?;
-        let (answer, time) = output.rsplit_once("Time: ").context("psql printed no time")?;
-        let milliseconds = time.split_whitespace().next().unwrap_or_default();
-        let milliseconds = milliseconds.parse().context("psql printed an odd time")?;
-        Ok((answer.trim().to_owned(), milliseconds))
+        let mut session = self.cluster.server.session("postgres")?;
+        let mut ask = |statement: &str| session.ask(&format!("{statement};"), &never);
+        before.iter().try_for_each(|statement| ask(statement).map(drop))?;
+        let answer = ask(statement)?;
+        let time = answer.time.context("psql printed no time")?;
+        Ok((answer.text.trim().to_owned(), time.as_secs_f64() * 1000.0))
     }
 }
 
 impl Drop for Server<'_> {
     fn drop(&mut self) {
-        if let Err(error) = output_of(&mut self.cluster.stop_command()) {
-            eprintln!("the server did not stop: {error:#}");
+        let stopped = self.postmaster.take().map(|postmaster| postmaster.stop(Shutdown::Fast));
+        if let Some(Err(error)) = stopped {
+            eprintln!("the server did not stop: {error}");
         }
-        std::fs::remove_dir_all(&self.sockets).ok();
     }
 }

@@ -2,27 +2,13 @@
 //!
 //! Where there is none, the test of it says so. Nothing here looks at a time but for its lower bound.
 
+use std::time::Duration;
+
 use super::*;
 
 fn installed() -> Option<Installation> {
-    let found = Installation::look_for(None).unwrap();
+    let found = look_for(None).unwrap();
     found.map_err(|why| eprintln!("SKIPPED: {why}")).ok()
-}
-
-#[test]
-fn a_server_is_ready_when_its_file_says_so_and_names_it() {
-    let text = |status: &str| format!("7\n/d\n1\n5432\n/s\n\n  1 2\n{status}\n");
-    assert!(is_ready(&text("ready   "), 7));
-    assert!(!is_ready(&text("ready   "), 8));
-    assert!(!is_ready(&text("starting"), 7));
-    assert!(!is_ready("7\n", 7));
-    assert!(!is_ready("", 7));
-}
-
-#[test]
-fn of_a_log_the_end_is_told() {
-    assert_eq!(last_lines("a\nb\n\nc\nd\n"), "b; c; d");
-    assert_eq!(last_lines("\n"), "it said nothing");
 }
 
 #[test]
@@ -36,9 +22,9 @@ fn a_server_answers_survives_a_wrong_statement_and_is_gone_in_the_end() {
     assert!(server.run("SELECT 1", &cancel).is_err(), "it is not running");
     let settings = ["shared_buffers=1MB".to_owned()];
     server.start(&settings, &cancel).unwrap();
-    let pid = server.running.borrow().as_ref().unwrap().process.id();
+    let pid = server.running.borrow().as_ref().unwrap().postmaster.id();
     server.start(&settings, &cancel).unwrap();
-    assert_eq!(server.running.borrow().as_ref().unwrap().process.id(), pid, "it ran already");
+    assert_eq!(server.running.borrow().as_ref().unwrap().postmaster.id(), pid, "it ran already");
     assert_eq!(server.run("SHOW shared_buffers", &cancel).unwrap(), "1MB");
     let error = server.run("SELECT tea", &cancel).unwrap_err();
     assert!(error.to_string().contains("column \"tea\" does not exist"), "{error}");
@@ -52,7 +38,7 @@ fn a_server_answers_survives_a_wrong_statement_and_is_gone_in_the_end() {
     server.stop().unwrap();
     assert!(!server.data().join("postmaster.pid").exists());
     server.start(&[], &cancel).unwrap();
-    let pid = server.running.borrow().as_ref().unwrap().process.id();
+    let pid = server.running.borrow().as_ref().unwrap().postmaster.id();
     drop(server);
     assert!(!Path::new("/proc").join(pid.to_string()).exists());
 }

@@ -5,13 +5,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use pagemill_testkit::devices::{FileSystem, Volume};
+use pagemill_testkit::devices::{FileSystem, Unavailable, Volume};
 use pagemill_testkit::page_cache::{drop_files, read_files, residency};
 use serde_json::Value;
 
 use super::options::Options;
 use super::rows::{FileSystemChoice, Row, Template};
-use crate::bench::server::{Cluster, Conduct, Contents, Server};
+use crate::bench::server::{Cluster, Contents, LaunchOptions, Server};
 use crate::bench::settling::settle;
 
 /// Bytes of a row of `t` on its page.
@@ -32,20 +32,13 @@ pub(super) struct BenchCluster {
     _volume: Option<Volume>,
 }
 
-/// Whether there is one.
-pub(super) enum Availability {
-    Ready(BenchCluster),
-    /// Why it cannot be had on this machine.
-    Unavailable(String),
-}
-
 impl BenchCluster {
     /// Makes a cluster of this version, in `place` or on XFS in it.
     pub(super) fn make(
         options: &Options,
         (major, kind): (u32, FileSystemChoice),
         place: &Path,
-    ) -> Result<Availability> {
+    ) -> Result<Result<Self, Unavailable>> {
         std::fs::create_dir_all(place)?;
         // The table, its copy, the WAL of that, and what a server keeps to use again.
         let bytes = options.rows * ROW_BYTES * 4 + REST_BYTES;
@@ -54,9 +47,7 @@ impl BenchCluster {
             FileSystemChoice::Xfs => {
                 match Volume::create(FileSystem::Xfs, place, bytes + SPARE_BYTES) {
                     Ok(volume) => Some(volume),
-                    Err(unavailable) => {
-                        return Ok(Availability::Unavailable(unavailable.to_string()));
-                    }
+                    Err(unavailable) => return Ok(Err(unavailable)),
                 }
             }
         };
@@ -65,7 +56,7 @@ impl BenchCluster {
         let cluster = Cluster::open(&directory, major)?;
         let bench_cluster = Self { cluster, directory, _volume: volume };
         bench_cluster.fill(options, major, bytes)?;
-        Ok(Availability::Ready(bench_cluster))
+        Ok(Ok(bench_cluster))
     }
 
     fn fill(&self, options: &Options, major: u32, bytes: u64) -> Result<()> {
@@ -85,7 +76,7 @@ impl BenchCluster {
             statements: &statements,
             mark: Value::Null,
         };
-        self.cluster.make(&contents, conduct(options, ""), |_| Ok(()))
+        self.cluster.make(&contents, launch(options, &[]), |_| Ok(()))
     }
 
     /// Brings everything that was written to the device, and a database into the page cache, or out of it.
@@ -117,7 +108,7 @@ impl BenchCluster {
     }
 
     pub(super) fn start(&self, options: &Options, row: &Row) -> Result<Server<'_>> {
-        self.cluster.start(conduct(options, row.settings()))
+        self.cluster.start(launch(options, row.settings()))
     }
 
     /// Takes everything away.
@@ -132,6 +123,11 @@ impl BenchCluster {
     }
 }
 
-pub(super) fn conduct<'a>(options: &'a Options, settings: &'a str) -> Conduct<'a> {
-    Conduct { core: None, shared_buffers: &options.sides.shared_buffers, group: None, settings }
+pub(super) fn launch<'a>(options: &'a Options, settings: &'a [&'a str]) -> LaunchOptions<'a> {
+    LaunchOptions {
+        core: None,
+        shared_buffers: &options.sides.shared_buffers,
+        group: None,
+        settings,
+    }
 }

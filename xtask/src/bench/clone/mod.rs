@@ -23,7 +23,7 @@ use anyhow::Result;
 
 use super::{artifact, binary, environment, settling, version_of};
 use crate::workspace;
-use bench_cluster::{Availability, BenchCluster};
+use bench_cluster::BenchCluster;
 pub(super) use options::Options;
 use rows::Selected;
 use turns::{Measured, Stand};
@@ -83,8 +83,9 @@ fn measure(options: Options, rows: &Selected, binary: &Path, root: &Path) -> Res
         let databases = rows.rows.iter().filter(|row| row.bench_cluster() == kind);
         let wholes = rows.wholes.iter().filter(|row| row.bench_cluster() == kind);
         let bench_cluster = match BenchCluster::make(&bench.options, kind, &place(&bench.options)) {
-            Ok(Availability::Ready(bench_cluster)) => bench_cluster,
-            Ok(Availability::Unavailable(reason)) => {
+            Ok(Ok(bench_cluster)) => bench_cluster,
+            Ok(Err(unavailable)) => {
+                let reason = unavailable.to_string();
                 bench.measured.extend(databases.map(|row| Measured::absent(row, &reason)));
                 continue;
             }
@@ -99,7 +100,7 @@ fn measure(options: Options, rows: &Selected, binary: &Path, root: &Path) -> Res
             bench.environment =
                 environment::of_directory(directory, None, version_of(binary), root);
         }
-        versions.extend(bench_cluster.cluster.version());
+        versions.push(bench_cluster.cluster.version());
         let stand = Stand { options: &bench.options, bench_cluster: &bench_cluster, binary };
         // First, as the others leave WAL behind, which not everybody copies.
         bench.wholes.extend(wholes.map(|row| whole::measure(&stand, row)));

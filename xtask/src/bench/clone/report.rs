@@ -153,7 +153,8 @@ fn command(bench: &Bench, row: &Row) -> String {
 
 fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
     let options = &bench.options;
-    let mut started: Vec<&str> = bench.measured.iter().map(|m| m.row.settings()).collect();
+    let started = bench.measured.iter().map(|measured| measured.row.settings().join(", "));
+    let mut started: Vec<String> = started.collect();
     started.sort_unstable();
     started.dedup();
     let cache = if options.cold { "nothing of the template" } else { "all of the template" };

@@ -113,15 +113,15 @@ impl Row {
     }
 
     /// What the server is started with. A server of 18 shares blocks when it is told to.
-    pub(super) fn settings(&self) -> &'static str {
+    pub(super) fn settings(&self) -> &'static [&'static str] {
         match self.strategy {
             Strategy::Reflink => {
-                "-c wal_level=replica -c max_wal_size=16GB -c file_copy_method=clone"
+                &["wal_level=replica", "max_wal_size=16GB", "file_copy_method=clone"]
             }
             Strategy::WalLogLz4 => {
-                "-c wal_level=replica -c max_wal_size=16GB -c wal_compression=lz4"
+                &["wal_level=replica", "max_wal_size=16GB", "wal_compression=lz4"]
             }
-            _ => "-c wal_level=replica -c max_wal_size=16GB",
+            _ => &["wal_level=replica", "max_wal_size=16GB"],
         }
     }
 

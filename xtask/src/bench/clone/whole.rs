@@ -10,14 +10,14 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
-use super::bench_cluster::conduct;
+use super::bench_cluster::launch;
 use super::rows::{Template, WHOLE_TARGET, WholeRow};
 use super::turns::{Stand, answer_in, oid_of, over};
 use crate::bench::figures::verdict;
 use crate::bench::server::Cluster;
 use crate::bench::{output_of, process};
 
-const SETTINGS: &str = "-c wal_level=replica -c max_wal_senders=4";
+const SETTINGS: &[&str] = &["wal_level=replica", "max_wal_senders=4"];
 
 /// One row with everything that was found out about it.
 pub(super) struct MeasuredWhole {
@@ -98,7 +98,7 @@ impl<'a> Course<'a> {
     fn new(stand: &'a Stand<'a>, row: WholeRow) -> Result<Self> {
         let cluster = &stand.bench_cluster.cluster;
         let name = Template::Large.database();
-        let server = cluster.start(conduct(stand.options, SETTINGS))?;
+        let server = cluster.start(launch(stand.options, SETTINGS))?;
         let directory = cluster.directory.join("copy");
         cluster.own_directory(&directory)?;
         Ok(Self {
@@ -136,7 +136,7 @@ impl<'a> Course<'a> {
 
     fn basebackup(&self) -> Result<f64> {
         let cluster = &self.stand.bench_cluster.cluster;
-        let server = cluster.start(conduct(self.stand.options, SETTINGS))?;
+        let server = cluster.start(launch(self.stand.options, SETTINGS))?;
         self.settle()?;
         let start = Instant::now();
         output_of(&mut server.basebackup(&self.copy.data()))?;
@@ -159,7 +159,7 @@ impl<'a> Course<'a> {
     }
 
     fn compare_and_remove(&self) -> Result<()> {
-        let server = self.copy.start(conduct(self.stand.options, SETTINGS))?;
+        let server = self.copy.start(launch(self.stand.options, SETTINGS))?;
         let found = answer_in(&server, Template::Large.database(), Template::Large.fingerprint())?;
         let id = self.row.id;
         ensure!(found == self.fingerprint, "{id}: a copy says {found}, not {}", self.fingerprint);

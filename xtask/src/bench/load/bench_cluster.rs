@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::options::Options;
 use super::rows::{Input, Row};
 use crate::bench::output_of;
-use crate::bench::server::{Cluster, Conduct, Contents, Server};
+use crate::bench::server::{Cluster, Contents, LaunchOptions, Server};
 use crate::bench::settling::settle;
 use crate::workspace;
 
@@ -39,9 +39,9 @@ impl BenchCluster {
         let bytes = options.rows * T_ROW_BYTES + options.bigtable_rows * BIGTABLE_ROW_BYTES;
         bench_cluster.cluster.announce("a cluster, its WAL and three inputs", bytes + (2 << 30))?;
         let contents = Contents { data_checksums: false, statements: &[], mark: Value::Null };
-        bench_cluster.cluster.make(&contents, conduct(options, ""), |cluster| {
+        bench_cluster.cluster.make(&contents, launch(options, &[]), |cluster| {
             cluster.own_directory(&bench_cluster.inputs())?;
-            let server = cluster.start(conduct(options, ""))?;
+            let server = cluster.start(launch(options, &[]))?;
             for input in Input::ALL {
                 eprintln!("writing {} ({} rows) ...", input.file_name(), input.rows(options));
                 server.psql(&[
@@ -84,7 +84,7 @@ impl BenchCluster {
     }
 
     pub(super) fn start(&self, options: &Options, row: &Row) -> Result<Server<'_>> {
-        self.cluster.start(conduct(options, row.settings()))
+        self.cluster.start(launch(options, row.settings()))
     }
 
     /// Segments of the relation whose first file this is, below the data directory.
@@ -100,7 +100,7 @@ impl BenchCluster {
         self.remove_inputs()?;
         let directory = self.cluster.directory.clone();
         std::fs::remove_dir_all(self.cluster.data())?;
-        for name in ["ready.json", "log"] {
+        for name in ["ready.json", "server.log"] {
             std::fs::remove_file(directory.join(name)).with_context(|| name.to_owned())?;
         }
         Ok(())
@@ -113,8 +113,13 @@ impl BenchCluster {
     }
 }
 
-fn conduct<'a>(options: &'a Options, settings: &'a str) -> Conduct<'a> {
-    Conduct { core: None, shared_buffers: &options.sides.shared_buffers, group: None, settings }
+fn launch<'a>(options: &'a Options, settings: &'a [&'a str]) -> LaunchOptions<'a> {
+    LaunchOptions {
+        core: None,
+        shared_buffers: &options.sides.shared_buffers,
+        group: None,
+        settings,
+    }
 }
 
 /// The pieces that a file lies in, as `filefrag` counts them; none where it cannot tell.

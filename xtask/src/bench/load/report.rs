@@ -131,8 +131,8 @@ fn commands(measured: &Measured) -> (String, String) {
 
 fn settings(bench: &Bench) -> Vec<(&'static str, String)> {
     let options = &bench.options;
-    let started = bench.measured.iter().map(|measured| measured.row.settings());
-    let mut started: Vec<&str> = started.collect();
+    let started = bench.measured.iter().map(|measured| measured.row.settings().join(", "));
+    let mut started: Vec<String> = started.collect();
     started.sort_unstable();
     started.dedup();
     vec![

@@ -101,10 +101,10 @@ const ROWS: [Row; 6] = [
 
 impl Row {
     /// What the server is started with.
-    pub(super) fn settings(&self) -> &'static str {
+    pub(super) fn settings(&self) -> &'static [&'static str] {
         match self.is_logged {
-            true => "-c wal_level=replica -c max_wal_size=16GB",
-            false => "-c wal_level=minimal -c max_wal_size=16GB",
+            true => &["wal_level=replica", "max_wal_size=16GB"],
+            false => &["wal_level=minimal", "max_wal_size=16GB"],
         }
     }
 

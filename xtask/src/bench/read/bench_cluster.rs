@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::options::Options;
 use super::rows::{ClusterKind, INDEX, Table};
-use crate::bench::server::{Cluster, Conduct, Contents, Server};
+use crate::bench::server::{Cluster, Contents, LaunchOptions, Server};
 use crate::workspace;
 
 /// Bytes of one row on its page, header and line pointer included, and of an index entry.
@@ -91,18 +91,18 @@ impl BenchCluster {
         volume: Option<Volume>,
         slow: Option<ControlGroup>,
     ) -> Result<Self> {
-        let server = cluster.start(Conduct {
+        let server = cluster.start(LaunchOptions {
             core: None,
             shared_buffers: "16MB",
             group: None,
-            settings: "",
+            settings: &[],
         })?;
         let t = files(&cluster, &server, Table::T, options.rows)?;
         let bigtable = files(&cluster, &server, Table::Bigtable, options.bigtable_rows)?;
         drop(server);
         let mut facts = vec![("t, MiB", (t.blocks * BLOCK_BYTES / MIB).to_string())];
         facts.push(("bigtable, MiB", (bigtable.blocks * BLOCK_BYTES / MIB).to_string()));
-        facts.extend(cluster.version().map(|version| ("postgresql", version)));
+        facts.push(("postgresql", cluster.version()));
         if let Some(volume) = &volume {
             facts.push(("read_ahead_kb of the file system", volume.read_ahead_kb()?.to_string()));
         }
@@ -152,13 +152,13 @@ fn load(cluster: &Cluster, place: ClusterKind, options: &Options, fresh: bool) -
     eprintln!("loading {} ...", place.name());
     let statements = statements(options);
     let contents = Contents { data_checksums, statements: &statements, mark };
-    let conduct = Conduct {
+    let launch = LaunchOptions {
         core: None,
         shared_buffers: &options.sides.shared_buffers,
         group: None,
-        settings: "",
+        settings: &[],
     };
-    cluster.make(&contents, conduct, |_| Ok(()))
+    cluster.make(&contents, launch, |_| Ok(()))
 }
 
 fn statements(options: &Options) -> Vec<String> {

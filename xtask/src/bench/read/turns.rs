@@ -18,7 +18,7 @@ use super::options::Options;
 use super::probe::Probe;
 use super::rows::{ClusterKind, Contestant, Race, State};
 use crate::bench::floor::Floor;
-use crate::bench::server::Conduct;
+use crate::bench::server::LaunchOptions;
 use crate::bench::{output_of, shown};
 use crate::workspace;
 
@@ -276,8 +276,8 @@ impl Course<'_> {
         let options = self.stand.options;
         let core = self.race.one_core.then_some(options.core);
         let shared_buffers = &options.sides.shared_buffers;
-        let conduct = Conduct { core, shared_buffers, group: self.group, settings: "" };
-        let server = self.stand.bench_cluster.cluster.start(conduct)?;
+        let launch = LaunchOptions { core, shared_buffers, group: self.group, settings: &[] };
+        let server = self.stand.bench_cluster.cluster.start(launch)?;
         let off: Vec<String> = off.iter().map(|name| format!("set {name} = off")).collect();
         let off: Vec<&str> = off.iter().map(String::as_str).collect();
         if let Some(plan) = plan {

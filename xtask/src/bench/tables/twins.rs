@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::options::Options;
 use super::output_of;
-use crate::bench::server::{Cluster, Conduct, Contents, Server};
+use crate::bench::server::{Cluster, Contents, LaunchOptions, Server};
 use crate::workspace;
 
 /// Bytes of one row on its page, header and line pointer included.
@@ -55,7 +55,7 @@ impl Twins {
         let statements = statements(options);
         let contents =
             Contents { data_checksums: options.data_checksums, statements: &statements, mark };
-        self.cluster.make(&contents, conduct(options), |cluster| {
+        self.cluster.make(&contents, launch(options), |cluster| {
             cluster.own_directory(&self.exports())?;
             let mut copy = Command::new("cp");
             copy.args(["-a", "--reflink=auto"]).arg(cluster.data()).arg(self.twin());
@@ -80,12 +80,12 @@ impl Twins {
     }
 }
 
-fn conduct(options: &Options) -> Conduct<'_> {
-    Conduct {
+fn launch(options: &Options) -> LaunchOptions<'_> {
+    LaunchOptions {
         core: Some(options.core),
         shared_buffers: &options.sides.shared_buffers,
         group: None,
-        settings: "",
+        settings: &[],
     }
 }
 
@@ -159,7 +159,7 @@ impl<'a> Host<'a> {
         let mut server = self.server.borrow_mut();
         let server = match &mut *server {
             Some(server) => server,
-            none => none.insert(self.twins.cluster.start(conduct(self.options))?),
+            none => none.insert(self.twins.cluster.start(launch(self.options))?),
         };
         question(server)
     }

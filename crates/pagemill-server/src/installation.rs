@@ -7,14 +7,13 @@
 //! the search path              the rest
 //! ```
 //!
-//! Invariants: an installation has `initdb`, `postgres` and a `psql`, its own or another's, and a version that is known
-//! here; finding none is no error, but a named directory without them is.
+//! Invariant: an installation has `initdb`, `postgres` and a `psql`, its own or another's, and a version that the caller knows.
 
 use std::ffi::OsStr;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::advice::Version;
 use crate::error::{Error, Result};
 
 /// What a server cannot be made without.
@@ -36,57 +35,48 @@ struct ServerVersion {
     major: u32,
 }
 
-/// An installation, or why there is none and what would help.
-pub type InstallationSearch = std::result::Result<Installation, String>;
-
 impl Installation {
-    /// The one of a directory, if one is given; else what is found.
+    /// The one whose programs lie in this directory.
     ///
     /// # Errors
-    /// When the directory is given and has no server of a known version.
-    pub fn look_for(bindir: Option<&Path>) -> Result<InstallationSearch> {
-        match bindir {
-            Some(bindir) => Self::given(bindir),
-            None => Ok(Self::by_itself()),
-        }
-    }
-
-    fn given(bindir: &Path) -> Result<InstallationSearch> {
-        let fault = |why: String| Error::NoServer { path: bindir.into(), why };
+    /// When it has none, or the major version is none of these, or there is no psql.
+    pub fn at(bindir: &Path, majors: RangeInclusive<u32>) -> Result<Self> {
+        let fault = |why: String| Error::NotAnInstallation { path: bindir.into(), why };
         let missing = missing(bindir);
         if !missing.is_empty() {
             return Err(fault(format!("there is no {}", missing.join(" and no "))));
         }
         // A directory that is reached by a link may lie where the server's account does not get to.
         let resolved = bindir.canonicalize().map_err(|error| fault(error.to_string()))?;
-        let version = known_version(&resolved).map_err(fault)?;
-        Ok(with_psql(resolved, version))
+        let version = known_version(&resolved, &majors).map_err(fault)?;
+        with_psql(resolved, version)
     }
 
-    fn by_itself() -> InstallationSearch {
+    /// The newest of these major versions that packages, `pg_config` or the search path lead to.
+    ///
+    /// # Errors
+    /// When none is installed, or there is no psql.
+    pub fn newest(majors: RangeInclusive<u32>) -> Result<Self> {
         let usable = candidates(Path::new("/"))
             .into_iter()
             .chain(told_by_pg_config())
             .chain(search_path().into_iter().filter_map(|directory| linked(&directory)))
             .filter(|bindir| missing(bindir).is_empty());
-        let found = usable.filter_map(|bindir| Some((known_version(&bindir).ok()?, bindir))).next();
-        let (version, bindir) = found.ok_or_else(|| {
-            format!(
-                "none of version {} to {} was found: install one, or name the directory of its programs with --with-postgres",
-                Version::OLDEST,
-                Version::NEWEST
-            )
-        })?;
+        let known = usable
+            .filter_map(|bindir| Some((known_version(&bindir, &majors).ok()?, bindir)))
+            .next();
+        let (oldest, newest) = majors.into_inner();
+        let (version, bindir) = known.ok_or(Error::NotInstalled { oldest, newest })?;
         with_psql(bindir, version)
     }
 
     /// One of its programs.
-    pub(super) fn program(&self, name: &str) -> PathBuf {
+    pub fn program(&self, name: &str) -> PathBuf {
         self.bindir.join(name)
     }
 
-    /// The `psql` to talk to it with.
-    pub(super) fn psql(&self) -> &Path {
+    /// The `psql` to talk to it with: its own, else the newest that is installed.
+    pub fn psql(&self) -> &Path {
         &self.psql
     }
 
@@ -146,12 +136,15 @@ fn linked(directory: &Path) -> Option<PathBuf> {
     Some(directory.join("postgres").canonicalize().ok()?.parent()?.to_owned())
 }
 
-fn known_version(bindir: &Path) -> std::result::Result<ServerVersion, String> {
+fn known_version(
+    bindir: &Path,
+    majors: &RangeInclusive<u32>,
+) -> std::result::Result<ServerVersion, String> {
     let output = Command::new(bindir.join("postgres")).arg("--version").output();
     let output = output.map_err(|error| format!("its postgres does not run ({error})"))?;
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     let version = parse_version(&told).ok_or("its postgres does not tell its version")?;
-    match (Version::OLDEST..=Version::NEWEST).contains(&version.major) {
+    match majors.contains(&version.major) {
         true => Ok(version),
         false => Err(format!("its version, {}, is not known here", version.text)),
     }
@@ -165,13 +158,13 @@ fn parse_version(told: &str) -> Option<ServerVersion> {
 }
 
 /// The server's own psql, else the newest that is installed, else whatever the search path has.
-fn with_psql(bindir: PathBuf, version: ServerVersion) -> InstallationSearch {
+fn with_psql(bindir: PathBuf, version: ServerVersion) -> Result<Installation> {
     let own = std::iter::once(bindir.clone());
     let all = own.chain(candidates(Path::new("/"))).chain(search_path());
     let mut there = all.map(|directory| directory.join("psql")).filter(|psql| psql.is_file());
     match there.next() {
         Some(psql) => Ok(Installation { bindir, psql, version }),
-        None => Err("its server is here and psql is not: install the client, too".into()),
+        None => Err(Error::NoPsql),
     }
 }
 
@@ -208,13 +201,13 @@ mod tests {
     fn a_directory_that_was_named_has_to_have_the_programs() {
         let dir = tempfile::tempdir().unwrap();
         let refused = |expected: &str| {
-            let error = Installation::look_for(Some(dir.path())).unwrap_err();
-            assert!(error.is_usage());
+            let error = Installation::at(dir.path(), 14..=18).unwrap_err();
+            assert!(matches!(error, Error::NotAnInstallation { .. }));
             assert!(error.to_string().contains(expected), "{error}");
         };
-        refused("there is no postgres and no initdb: name");
+        refused("there is no postgres and no initdb");
         std::fs::write(dir.path().join("postgres"), "").unwrap();
-        refused("there is no initdb: name");
+        refused("there is no initdb");
         std::fs::write(dir.path().join("initdb"), "").unwrap();
         refused("its postgres does not run");
     }

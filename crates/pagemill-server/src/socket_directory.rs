@@ -1,4 +1,4 @@
-//! The directory of the server's socket: the run's own, or a short one where that has too long a name.
+//! The directory of the server's socket: the one that the cluster lies in, or a short one where that has too long a name.
 //!
 //! The path of a socket has at most 107 bytes (`sun_path`, unix(7)), and in PostgreSQL's lists of directories some characters
 //! separate. Invariant: a directory that was made for it is the server's alone, and is removed when the value is dropped.
@@ -9,28 +9,30 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use super::account::Account;
+use crate::account::Account;
 use crate::error::{Error, Result};
 
 /// Bytes of a socket's path at most.
 const LONGEST: usize = 107;
 /// The socket's name: `.s.PGSQL.` and the port.
 const SOCKET: &str = "/.s.PGSQL.5432";
+/// The number in it. No two servers share a directory, so any will do.
+pub(crate) const PORT: &str = "5432";
 /// What a directory made for it is called; a number follows.
-const PREFIX: &str = "pagemill-lab-socket.";
+const PREFIX: &str = "pagemill-socket.";
 /// Names that are tried at most.
 const MOST_NAMES: u32 = 100;
 
 /// Where the socket is.
 #[derive(Debug)]
-pub(super) struct SocketDirectory {
+pub(crate) struct SocketDirectory {
     path: PathBuf,
     is_made: bool,
 }
 
 impl SocketDirectory {
     /// `directory` if it will do, else one below the directory for temporary files.
-    pub(super) fn new(directory: &Path, account: &Account) -> Result<Self> {
+    pub(crate) fn new(directory: &Path, account: &Account) -> Result<Self> {
         if will_do(directory) {
             return Ok(Self { path: directory.into(), is_made: false });
         }
@@ -38,14 +40,13 @@ impl SocketDirectory {
             make(&std::env::temp_dir()).map_err(Error::system("a directory for a socket"))?;
         let made = Self { path, is_made: true };
         if !will_do(&made.path) {
-            let remedy = "set TMPDIR to a directory with a short and plain name";
-            return Err(Error::server("the name of a socket would be too long", remedy));
+            return Err(Error::SocketName);
         }
-        account.give(&made.path).map_err(Error::system("a directory for a socket"))?;
+        account.own(&made.path)?;
         Ok(made)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn names_that_need_quotes_or_are_too_long_by_a_byte_will_not_do() {
-        assert!(will_do(Path::new("/var/tmp/pagemill-lab.000001/postgres")));
+        assert!(will_do(Path::new("/var/tmp/pagemill.000001/postgres")));
         for name in ["relative", "/a b", "/a,b", "/a'b", "/ä"] {
             assert!(!will_do(Path::new(name)), "{name}");
         }
