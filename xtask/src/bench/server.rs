@@ -6,7 +6,6 @@
 //! A server runs where it is told to: on one core, in a control group. It stops when its value is dropped, so that
 //! pagemill may read the same directory.
 
-use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -179,7 +178,7 @@ fn install(major: u32) -> Result<PgInstall> {
 /// A running server.
 pub(super) struct Server<'a> {
     pub(super) cluster: &'a Cluster,
-    /// `None` while it is being dropped.
+    /// `None` once it has ended.
     postmaster: Option<Postmaster>,
 }
 
@@ -200,13 +199,9 @@ impl Server<'_> {
     }
 
     /// Ends the server as a crash would: nothing is written out, and the directory is left as it lies.
-    pub(super) fn kill(self) -> Result<()> {
-        let server = ManuallyDrop::new(self);
-        let mut stop = server.cluster.server_program("pg_ctl");
-        stop.args(["-w", "-m", "immediate", "-D"]).arg(server.cluster.data()).arg("stop");
-        output_of(&mut stop)?;
-        std::fs::remove_dir_all(&server.sockets).ok();
-        Ok(())
+    pub(super) fn kill(mut self) -> Result<()> {
+        let postmaster = self.postmaster.take().context("a server without a process")?;
+        Ok(postmaster.stop(Shutdown::Immediate)?)
     }
 
     /// Runs one statement and gives its output with its time in milliseconds, as psql measures it.
@@ -214,10 +209,12 @@ impl Server<'_> {
         self.timed_after(&[], statement)
     }
 
-    /// The same after other statements of the session, which are not timed.
+    /// The same after other statements of the session, which are not timed. None has a semicolon in a literal.
     pub(super) fn timed_after(&self, before: &[&str], statement: &str) -> Result<(String, f64)> {
         let mut session = self.cluster.server.session("postgres")?;
-        let mut ask = |statement: &str| session.ask(&format!("{statement};"), &never);
+        // Several in one go to the server together, as one transaction if they begin none.
+        let query = |statement: &str| format!("{};", statement.replace(';', "\\;"));
+        let mut ask = |statement: &str| session.ask(&query(statement), &never);
         before.iter().try_for_each(|statement| ask(statement).map(drop))?;
         let answer = ask(statement)?;
         let time = answer.time.context("psql printed no time")?;

@@ -13,7 +13,7 @@ use pagemill_testkit::page_cache::{drop_files, read_files, residency};
 use serde_json::Value;
 
 use super::options::Options;
-use crate::bench::server::{Cluster, Conduct, Contents, Server};
+use crate::bench::server::{Cluster, Contents, LaunchOptions, Server};
 
 /// Bytes of a row of `accounts` with its index, and of three integers.
 const ACCOUNT_BYTES: u64 = 150;
@@ -23,10 +23,15 @@ const BATCH: u64 = 20_000;
 /// The share of the files that must be in the page cache.
 const CACHED: f64 = 0.99;
 /// What the server that is killed runs with: no checkpoint by itself.
-const BEFORE: &str = "-c wal_level=replica -c max_wal_size=64GB -c checkpoint_timeout=1d \
-                      -c synchronous_commit=off -c wal_buffers=16MB";
+const BEFORE: [&str; 5] = [
+    "wal_level=replica",
+    "max_wal_size=64GB",
+    "checkpoint_timeout=1d",
+    "synchronous_commit=off",
+    "wal_buffers=16MB",
+];
 /// What servers that recover run with.
-const AFTER: &str = "-c wal_level=replica";
+const AFTER: [&str; 1] = ["wal_level=replica"];
 
 /// A killed cluster.
 pub(super) struct BenchCluster {
@@ -47,12 +52,12 @@ impl BenchCluster {
         let contents =
             Contents { data_checksums: false, statements: &statements, mark: Value::Null };
         let shared_buffers = options.sides.shared_buffers.clone();
-        let conduct = conduct(&shared_buffers, BEFORE);
+        let launch = launch(&shared_buffers, &BEFORE);
         eprintln!("making a cluster of PostgreSQL {major}, and killing its server ...");
         let mut clean = None;
-        killed.make(&contents, conduct, |cluster| {
+        killed.make(&contents, launch, |cluster| {
             clean = Some(cluster.copy_to(&directory.join("clean"))?);
-            let server = cluster.start(conduct)?;
+            let server = cluster.start(launch)?;
             work(&server, options)?;
             server.kill()
         })?;
@@ -69,7 +74,7 @@ impl BenchCluster {
 
     /// Starts a server on a copy, which recovers first.
     pub(super) fn start<'c>(&self, copy: &'c Cluster) -> Result<Server<'c>> {
-        copy.start(conduct(&self.shared_buffers, AFTER))
+        copy.start(launch(&self.shared_buffers, &AFTER))
     }
 
     /// The files of WAL.
@@ -99,8 +104,8 @@ fn remove(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-fn conduct<'a>(shared_buffers: &'a str, settings: &'a str) -> Conduct<'a> {
-    Conduct { core: None, shared_buffers, group: None, settings }
+fn launch<'a>(shared_buffers: &'a str, settings: &'a [&'a str]) -> LaunchOptions<'a> {
+    LaunchOptions { core: None, shared_buffers, group: None, settings }
 }
 
 fn tables(rows: u64) -> Vec<String> {

@@ -47,7 +47,7 @@ pub(super) fn run(options: Options) -> Result<bool> {
     let mut versions = Vec::new();
     for rows in rows.chunk_by(|one, next| one.major == next.major) {
         let cluster = measure(&mut bench, rows, &binary, &directory)?;
-        versions.extend(cluster.killed.version());
+        versions.push(cluster.killed.version());
         if bench.environment.is_empty() {
             bench.environment = environment::collect(&cluster.killed, version_of(&binary), &root);
         }
