@@ -24,9 +24,10 @@ use crate::data_directory::Cluster;
 use crate::error::{Damage, Error, Result};
 use crate::visibility::TransactionLog;
 
-/// Pages of the logs kept per thread (256 kB). They are not in the shared buffers: that would be a
-/// lock for each lookup, to share what is a megabyte for four million transactions.
-const CACHED_PAGES: NonZeroUsize = NonZeroUsize::new(32).unwrap(); // infallible: 32 is not 0
+/// Pages of the logs kept per thread (at most 1 MiB). They are not in the shared buffers: that would be a
+/// lock for each lookup, to share what is a megabyte for four million transactions. With fewer, a table whose rows were
+/// updated in random order by so many has a page read for every other row.
+const CACHED_PAGES: NonZeroUsize = NonZeroUsize::new(128).unwrap(); // infallible: 128 is not 0
 
 /// More members than a multixact can have. Members join one at a time, and each time all that are
 /// there are written anew under a new multixact, whose places stay taken while any of them runs:

@@ -10,7 +10,7 @@
 //! `REGBUF_NO_IMAGE`: `log_heap_visible` in `src/backend/access/heap/heapam.c`, `src/backend/access/hash/hash.c`,
 //! `hashpage.c` and `hashovfl.c`; PostgreSQL 14 to 18.
 
-use pagemill_format::wal::{BlockReference, Record, ResourceManager};
+use pagemill_format::wal::{BlockTouch, RecordHeader, ResourceManager};
 
 /// What a record does to a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,15 +38,16 @@ const HASH_MOVE_PAGE_CONTENTS: u8 = 0x70;
 const HASH_SQUEEZE_PAGE: u8 = 0x80;
 const HASH_DELETE: u8 = 0x90;
 
-/// What a record does to the block of one of its references.
-pub fn effect(record: &Record<'_>, block: &BlockReference<'_>) -> Effect {
-    if block.image.is_some_and(|image| image.apply) {
+/// What a record with this header does to a block.
+#[inline]
+pub fn effect(header: &RecordHeader, block: &BlockTouch) -> Effect {
+    if block.brings_image {
         return Effect::Image;
     }
     if block.will_init {
         return Effect::Init;
     }
-    match (record.header.resource_manager, record.header.kind(), block.id) {
+    match (header.resource_manager, header.kind(), block.id) {
         (ResourceManager::XLOG, XLOG_FPI_FOR_HINT, _) => Effect::Nothing,
         (ResourceManager::HEAP2, HEAP2_VISIBLE, VISIBLE_HEAP) => Effect::DeltaWithoutImage,
         (ResourceManager::HASH, HASH_MOVE_PAGE_CONTENTS | HASH_SQUEEZE_PAGE | HASH_DELETE, 0) => {

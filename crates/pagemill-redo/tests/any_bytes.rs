@@ -90,7 +90,7 @@ fn check(manager: ResourceManager, parts: &Parts, page: &BlockBytes) {
         let (reference, version) = (block.id, parts.version);
         let (start, end) = (Lsn(0x100), Lsn(0x200));
         let site = RedoSite { record: &record, start, end, reference, version, hints_logged: true };
-        let _ = effect(&record, block);
+        let _ = effect(&record.header, &block.touch());
         match redo(&mut page, &site) {
             Ok(()) => {}
             Err(error) => assert!(!error.to_string().is_empty()),
@@ -134,7 +134,7 @@ fn a_change_by_a_manager_that_nobody_knows_is_refused_by_name() {
     assert!(!is_redone(header.resource_manager));
     let blocks = vec![block];
     let record = Record { header, blocks, main_data: &[], origin: None, toplevel_xid: None };
-    assert_eq!(effect(&record, &record.blocks[0]), Effect::Delta);
+    assert_eq!(effect(&record.header, &record.blocks[0].touch()), Effect::Delta);
     let site = RedoSite {
         record: &record,
         start: Lsn(0x100),

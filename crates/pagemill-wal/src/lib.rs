@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod error;
 mod index;
 mod reader;
@@ -9,12 +10,13 @@ mod wal_directory;
 mod wal_source;
 mod writer;
 
+pub use ahead::{PlainEnd, PlainRecords, RecordPlace};
 pub use error::{Damage, Error, Refusal, Result};
 pub use index::{
     DatabaseDirectory, DirectoryLife, Entry, EntryKind, FetchedRecord, FileLife, ForkHistory,
     ForkKey, LogPages, RecordFetch, Transactions, WalIndex, WalIndexBuilder,
 };
-pub use reader::{EndOfWal, WalReader, WalRecord};
+pub use reader::{EndOfWal, Portion, WalReader, WalRecord};
 pub use record_description::record_description;
 pub use wal_directory::WalDirectory;
 pub use wal_source::WalSource;

@@ -18,17 +18,18 @@
 //! `src/backend/access/transam/xlogrecovery.c` (14: `xlog.c`), PostgreSQL 14 to 18.
 
 mod behind;
-mod page_source;
+pub(crate) mod page_source;
 
 use std::fmt;
 
 use pagemill_format::wal::{
-    PAGE_BYTES, PageHeader, RECORD_HEADER_BYTES, Record, RecordHeader, RecoveryRecord,
+    BlockTouch, PAGE_BYTES, PageHeader, RECORD_HEADER_BYTES, Record, RecordHeader, RecoveryRecord,
     ResourceManager, SegmentName, align_record,
 };
 use pagemill_format::{Lsn, PgVersion};
 use pagemill_io::Storage;
 
+use crate::ahead::{PlainRecords, ReadAhead, RecordPlace, Standing, Stride};
 use crate::error::{Damage, Error, Result};
 use crate::wal_directory::WalDirectory;
 use crate::wal_source::WalSource;
@@ -49,6 +50,28 @@ pub struct WalReader {
     record: Vec<u8>,
     rule: EndRule,
     end: Option<EndOfWal>,
+    ahead: Ahead,
+    /// What was handed out last of what was read ahead.
+    stride: Option<Stride>,
+}
+
+/// Whether somebody reads ahead.
+#[derive(Debug)]
+enum Ahead {
+    /// Not yet.
+    Unasked,
+    /// It cannot be done.
+    Never,
+    Reading(Box<ReadAhead>),
+}
+
+/// What comes next: a record, or many of which only what they do is known.
+#[derive(Debug)]
+pub enum Portion<'a> {
+    /// One record.
+    One(WalRecord<'a>),
+    /// Plain ones in a row.
+    Plain(&'a PlainRecords),
 }
 
 /// What is made of a failed check.
@@ -97,7 +120,7 @@ pub struct WalRecord<'a> {
     pub header: RecordHeader,
     /// All its bytes, the header included.
     pub bytes: &'a [u8],
-    version: PgVersion,
+    pub(crate) version: PgVersion,
 }
 
 impl<'a> WalRecord<'a> {
@@ -107,6 +130,20 @@ impl<'a> WalRecord<'a> {
     /// Parts that do not fit together.
     pub fn parse(&self) -> pagemill_format::Result<Record<'a>> {
         Record::parse_unchecked(self.bytes, self.header, self.version)
+    }
+
+    /// Where it lies.
+    pub fn place(&self) -> RecordPlace {
+        RecordPlace { lsn: self.lsn, end: self.end }
+    }
+
+    /// Goes over the blocks it changes, without their data. Some may have been told of when an error comes.
+    ///
+    /// # Errors
+    /// Parts that do not fit together.
+    #[inline]
+    pub fn visit_blocks(&self, visit: impl FnMut(BlockTouch)) -> pagemill_format::Result<()> {
+        Record::visit_blocks(self.bytes, self.version, visit)
     }
 }
 
@@ -156,6 +193,8 @@ impl WalReader {
             record: Vec::new(),
             rule,
             end: None,
+            ahead: Ahead::Unasked,
+            stride: None,
         }
     }
 
@@ -244,6 +283,48 @@ impl WalReader {
                 }
             }
         }
+    }
+
+    /// The next record, or several: read by all cores where WAL is read along a [`WalSource`]. The records are those that
+    /// [`next_record`](Self::next_record) would give, which can be called in between.
+    ///
+    /// # Errors
+    /// As [`next_record`](Self::next_record).
+    pub fn next_portion(&mut self) -> Result<Option<Portion<'_>>> {
+        self.stride = self.read_ahead()?;
+        let version = self.directory().version;
+        if self.stride.is_none() {
+            return Ok(self.next_record()?.map(Portion::One));
+        }
+        Ok(self.stride.as_ref().map(|stride| match stride {
+            Stride::Plain(records) => Portion::Plain(records),
+            Stride::One { lsn, end, header, bytes } => {
+                let (lsn, end, header) = (*lsn, *end, *header);
+                Portion::One(WalRecord { lsn, end, header, bytes, version })
+            }
+        }))
+    }
+
+    /// Goes on by what was read ahead, if it leads on from here.
+    fn read_ahead(&mut self) -> Result<Option<Stride>> {
+        let is_possible =
+            self.rule == EndRule::Recovery && self.end.is_none() && self.given_up.is_none();
+        let Some(previous) = self.previous.filter(|_| is_possible) else { return Ok(None) };
+        if matches!(self.ahead, Ahead::Unasked) {
+            let asked = self.pages.read_ahead(self.next)?;
+            self.ahead = asked.map_or(Ahead::Never, |ahead| Ahead::Reading(Box::new(ahead)));
+        }
+        let Ahead::Reading(ahead) = &mut self.ahead else { return Ok(None) };
+        let (timeline, segment) = (self.pages.timeline(), self.pages.segment());
+        let standing = Standing { next: self.next, previous, timeline, segment };
+        let Some((stride, progress)) = ahead.next(standing) else { return Ok(None) };
+        self.next = progress.next;
+        self.previous = Some(progress.previous);
+        self.previous_end = Some(progress.next);
+        if let Some(entered) = progress.entered {
+            self.pages.was_passed(entered);
+        }
+        Ok(Some(stride))
     }
 
     fn finish(&mut self, reason: String, page_behind: Option<Lsn>) -> Option<WalRecord<'_>> {

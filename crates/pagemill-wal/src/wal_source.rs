@@ -11,6 +11,7 @@ mod listing;
 mod segment_name;
 mod stored_file;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use pagemill_format::backup::TimelineHistory;
@@ -163,6 +164,22 @@ impl WalSource {
         // A partial file ends a timeline: where whole ones follow, the whole one is what is missing.
         let is_last = || listing.of(number.saturating_add(1)).iter().all(|c| c.is_partial);
         eligible(false).or_else(|| if is_last() { eligible(true) } else { None })
+    }
+}
+
+impl WalSource {
+    /// The file that is read for each segment from `first` on, by whoever begins there.
+    pub(crate) fn chosen(&self, listing: &Listing, first: u64) -> HashMap<u64, Candidate> {
+        let mut files = HashMap::new();
+        let mut timeline = 0;
+        for number in std::iter::once(first).chain(listing.after(first)) {
+            // Never back to an older timeline than that of the file before.
+            if let Some(file) = self.choose(listing, number, timeline) {
+                timeline = file.timeline;
+                files.insert(number, file.clone());
+            }
+        }
+        files
     }
 }
 

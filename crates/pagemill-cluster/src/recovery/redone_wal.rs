@@ -89,9 +89,7 @@ impl Recovery {
         let plan = RecoveryPlan::new(state, wanted)?;
         let mut walk = plan.walk(state.storage());
         let mut builder = WalIndexBuilder::new(state.version(), &plan.checkpoint);
-        while let Some(record) = walk.next_record()? {
-            builder.add(&record)?;
-        }
+        walk.index(&mut builder)?;
         let end = walk.finish(options.allow_inconsistent)?;
         let index = builder.finish(end_of(&end));
         let mut warnings = plan.warnings.clone();

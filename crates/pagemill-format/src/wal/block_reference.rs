@@ -69,6 +69,37 @@ pub struct BlockReference<'a> {
     pub data: &'a [u8],
 }
 
+/// That a record changes a block, and whether it brings the whole page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockTouch {
+    /// The number of the reference within the record.
+    pub id: u8,
+    /// The relation.
+    pub locator: RelFileLocator,
+    /// The fork.
+    pub fork: Fork,
+    /// The block.
+    pub block: BlockNumber,
+    /// Replay makes the page anew, whatever lies there.
+    pub will_init: bool,
+    /// Replay puts an image in place of the page.
+    pub brings_image: bool,
+}
+
+impl BlockReference<'_> {
+    /// The same without data.
+    pub fn touch(&self) -> BlockTouch {
+        BlockTouch {
+            id: self.id,
+            locator: self.locator,
+            fork: self.fork,
+            block: self.block,
+            will_init: self.will_init,
+            brings_image: self.image.is_some_and(|image| image.apply),
+        }
+    }
+}
+
 /// A full-page image as it lies in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockImage<'a> {
@@ -136,6 +167,7 @@ struct ImageHeader {
 
 impl BlockHeader {
     /// Reads on after the reference's number. `previous` is the relation of the reference before it.
+    #[inline]
     pub(super) fn read(
         r: &mut Reader<'_>,
         id: u8,
@@ -168,6 +200,19 @@ impl BlockHeader {
         };
         let block = BlockNumber(r.u32()?);
         Ok(Self { id, locator, fork, block, will_init: flags & WILL_INIT != 0, image, data_len })
+    }
+
+    /// What is known of the block without its data.
+    #[inline]
+    pub(super) fn touch(&self) -> BlockTouch {
+        BlockTouch {
+            id: self.id,
+            locator: self.locator,
+            fork: self.fork,
+            block: self.block,
+            will_init: self.will_init,
+            brings_image: self.image.as_ref().is_some_and(|image| image.apply),
+        }
     }
 
     /// Bytes of image and data.

@@ -28,7 +28,7 @@ use std::fmt;
 
 use crate::ids::{Lsn, Oid, PgVersion};
 
-pub use block_reference::{BlockImage, BlockReference};
+pub use block_reference::{BlockImage, BlockReference, BlockTouch};
 pub use commit::{Commit, DroppedStatistics};
 pub use database_records::{CopiedDatabase, DatabaseChange, RelationMapUpdate};
 pub use image::{ImageCompression, ImageCompressor, PageImage};

@@ -10,7 +10,7 @@
 //! Sources: `src/include/access/xlogrecord.h`; `DecodeXLogRecord` and `ValidXLogRecord` in
 //! `src/backend/access/transam/xlogreader.c`, PostgreSQL 14 to 18.
 
-use super::block_reference::{BlockHeader, BlockReference};
+use super::block_reference::{BlockHeader, BlockReference, BlockTouch};
 use super::{MAX_BLOCK_ID, RelFileLocator, ResourceManager};
 use crate::error::{Error, Result};
 use crate::ids::{Lsn, PgVersion, TransactionId};
@@ -140,14 +140,24 @@ impl<'a> Record<'a> {
         version: PgVersion,
     ) -> Result<Self> {
         let mut r = Reader::new(STRUCTURE, bytes);
-        r.seek(RECORD_HEADER_BYTES.min(bytes.len()))?;
-        let mut parts = Parts::default();
-        while r.remaining() > parts.claimed {
-            if parts.read_header(&mut r, version)? {
-                break;
-            }
-        }
-        parts.take_data(&mut r, header)
+        let mut blocks = Vec::new();
+        let parts = Parts::read(&mut r, version, |block| blocks.push(block))?;
+        parts.take_data(&mut r, header, blocks)
+    }
+
+    /// What a record whose CRC was checked does to blocks: the beginnings of its references alone are read, and nothing
+    /// is kept of them. Of the blocks some may have been told of when an error comes.
+    ///
+    /// # Errors
+    /// Corrupt: the same as [`parse_unchecked`](Self::parse_unchecked).
+    pub fn visit_blocks(
+        bytes: &[u8],
+        version: PgVersion,
+        mut visit: impl FnMut(BlockTouch),
+    ) -> Result<()> {
+        let mut r = Reader::new(STRUCTURE, bytes);
+        Parts::read(&mut r, version, |block| visit(block.touch()))?;
+        Ok(())
     }
 
     /// Bytes of all full-page images, as they lie in the record.
@@ -164,7 +174,8 @@ impl<'a> Record<'a> {
 /// What the headers at a record's beginning promise.
 #[derive(Default)]
 struct Parts {
-    blocks: Vec<BlockHeader>,
+    /// The number of the last block reference.
+    last_id: Option<u8>,
     main_len: usize,
     origin: Option<u16>,
     toplevel_xid: Option<TransactionId>,
@@ -174,8 +185,35 @@ struct Parts {
 }
 
 impl Parts {
+    /// Reads all headers behind that of the record, up to the data, which has the right length then.
+    #[inline]
+    fn read(
+        r: &mut Reader<'_>,
+        version: PgVersion,
+        mut take: impl FnMut(BlockHeader),
+    ) -> Result<Self> {
+        r.seek(RECORD_HEADER_BYTES.min(r.remaining()))?;
+        let mut parts = Self::default();
+        while r.remaining() > parts.claimed {
+            if parts.read_header(r, version, &mut take)? {
+                break;
+            }
+        }
+        if r.remaining() != parts.claimed {
+            let what = format!("{} bytes of data, {} expected", r.remaining(), parts.claimed);
+            return Err(r.corrupt(what));
+        }
+        Ok(parts)
+    }
+
     /// Reads one header; true when it was that of the main data, which is always the last.
-    fn read_header(&mut self, r: &mut Reader<'_>, version: PgVersion) -> Result<bool> {
+    #[inline]
+    fn read_header(
+        &mut self,
+        r: &mut Reader<'_>,
+        version: PgVersion,
+        take: &mut impl FnMut(BlockHeader),
+    ) -> Result<bool> {
         match r.u8()? {
             ID_DATA_SHORT => self.main_len = usize::from(r.u8()?),
             ID_DATA_LONG => self.main_len = r.u32()? as usize,
@@ -188,7 +226,7 @@ impl Parts {
                 return Ok(false);
             }
             id => {
-                self.read_block(r, id, version)?;
+                take(self.read_block(r, id, version)?);
                 return Ok(false);
             }
         }
@@ -196,27 +234,34 @@ impl Parts {
         Ok(true)
     }
 
-    fn read_block(&mut self, r: &mut Reader<'_>, id: u8, version: PgVersion) -> Result<()> {
+    #[inline]
+    fn read_block(
+        &mut self,
+        r: &mut Reader<'_>,
+        id: u8,
+        version: PgVersion,
+    ) -> Result<BlockHeader> {
         if id > MAX_BLOCK_ID {
             return Err(r.corrupt(format!("block reference {id}, at most {MAX_BLOCK_ID} expected")));
         }
-        if self.blocks.last().is_some_and(|last| last.id >= id) {
+        if self.last_id.is_some_and(|last| last >= id) {
             return Err(r.corrupt(format!("block reference {id} out of order")));
         }
         let block = BlockHeader::read(r, id, self.locator, version)?;
+        self.last_id = Some(id);
         self.locator = Some(block.locator);
         self.claimed = self.claimed.saturating_add(block.data_bytes());
-        self.blocks.push(block);
-        Ok(())
+        Ok(block)
     }
 
-    fn take_data<'a>(self, r: &mut Reader<'a>, header: RecordHeader) -> Result<Record<'a>> {
-        if r.remaining() != self.claimed {
-            let what = format!("{} bytes of data, {} expected", r.remaining(), self.claimed);
-            return Err(r.corrupt(what));
-        }
-        let mut blocks = Vec::with_capacity(self.blocks.len());
-        for block in self.blocks {
+    fn take_data<'a>(
+        self,
+        r: &mut Reader<'a>,
+        header: RecordHeader,
+        headers: Vec<BlockHeader>,
+    ) -> Result<Record<'a>> {
+        let mut blocks = Vec::with_capacity(headers.len());
+        for block in headers {
             blocks.push(block.take_data(r)?);
         }
         Ok(Record {

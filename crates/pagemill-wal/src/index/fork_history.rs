@@ -65,7 +65,7 @@ pub struct Entry {
 impl Entry {
     const KIND_BITS: u64 = 3;
 
-    fn new(block: BlockNumber, lsn: Lsn, kind: EntryKind) -> Self {
+    pub(crate) fn new(block: BlockNumber, lsn: Lsn, kind: EntryKind) -> Self {
         Self { block, lsn_and_kind: lsn.0 & !Self::KIND_BITS | kind as u64 }
     }
 
@@ -178,17 +178,18 @@ impl ForkHistory {
         }
     }
 
-    /// Takes in that a record changes a block.
-    pub(crate) fn touch(&mut self, block: BlockNumber, lsn: Lsn, kind: EntryKind) {
-        if kind.is_whole_page() {
-            let blocks = block.0.saturating_add(1);
+    /// Takes in that records change blocks, in the order of the WAL.
+    pub(crate) fn touch_all(&mut self, entries: &[Entry]) {
+        let whole = entries.iter().filter(|entry| entry.kind().is_whole_page());
+        if let Some(last) = whole.map(|entry| entry.block.0).max() {
+            let blocks = last.saturating_add(1);
             self.least_blocks = self.least_blocks.max(blocks);
             self.most_blocks = self.most_blocks.max(blocks);
             if self.life == FileLife::Dropped {
                 self.life = FileLife::Created;
             }
         }
-        self.entries.push(Entry::new(block, lsn, kind));
+        self.entries.extend_from_slice(entries);
         if self.entries.len() >= self.prune_at {
             self.prune();
             self.prune_at = PRUNE_AT.max(2 * self.entries.len());
@@ -227,7 +228,7 @@ impl ForkHistory {
 
     /// Sorts the entries, and forgets those that a later one of their block makes needless.
     fn prune(&mut self) {
-        self.entries.sort_unstable();
+        sort_by_block(&mut self.entries);
         let mut kept = 0;
         for at in 0..self.entries.len() {
             let entry = self.entries[at];
@@ -247,15 +248,44 @@ impl ForkHistory {
     }
 }
 
+/// Sorts entries by block and LSN. They come sorted up to some place, and from there on in the order of the WAL, so that
+/// those of a block are in order already: where blocks lie close together they are counted and put in their places,
+/// which takes a fraction of the time of comparing.
+fn sort_by_block(entries: &mut Vec<Entry>) {
+    let blocks = entries.iter().map(|entry| entry.block.0);
+    let (Some(first), Some(last)) = (blocks.clone().min(), blocks.max()) else { return };
+    let range = (last - first) as usize;
+    if range / 2 > entries.len() {
+        return entries.sort_unstable();
+    }
+    let mut places = vec![0_u32; range + 2];
+    let number = |entry: &Entry| (entry.block.0 - first) as usize;
+    entries.iter().for_each(|entry| places[number(entry) + 1] += 1);
+    for at in 1..places.len() {
+        places[at] += places[at - 1];
+    }
+    let mut sorted = vec![Entry { block: BlockNumber(0), lsn_and_kind: 0 }; entries.len()];
+    for entry in entries.iter() {
+        let place = &mut places[number(entry)];
+        sorted[*place as usize] = *entry;
+        *place += 1;
+    }
+    *entries = sorted;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use EntryKind::{Delta, Image, Init};
 
+    fn touch(history: &mut ForkHistory, block: u32, lsn: u64, kind: EntryKind) {
+        history.touch_all(&[Entry::new(BlockNumber(block), Lsn(lsn), kind)]);
+    }
+
     fn history(touches: &[(u32, u64, EntryKind)]) -> ForkHistory {
         let mut history = ForkHistory::default();
         for &(block, lsn, kind) in touches {
-            history.touch(BlockNumber(block), Lsn(lsn), kind);
+            touch(&mut history, block, lsn, kind);
         }
         history.finish();
         history
@@ -285,11 +315,27 @@ mod tests {
         let mut history = ForkHistory::default();
         for lsn in 0..10 * PRUNE_AT as u64 {
             let kind = if lsn % 100 == 0 { Init } else { Delta };
-            history.touch(BlockNumber(1), Lsn(8 * lsn), kind);
+            touch(&mut history, 1, 8 * lsn, kind);
             assert!(history.entries.len() <= PRUNE_AT);
         }
         history.finish();
         assert_eq!(lsns(&history, 1).len(), 10 * PRUNE_AT - (10 * PRUNE_AT - 1) / 100 * 100);
+    }
+
+    #[test]
+    fn entries_are_sorted_by_block_and_lsn_whether_blocks_lie_close_or_far_apart() {
+        for stride in [1, 100_000] {
+            let mut entries: Vec<Entry> = (0..1000_u32)
+                .map(|number| {
+                    let block = BlockNumber(5 + number * 7919 % 64 * stride);
+                    Entry::new(block, Lsn(u64::from(number) * 8), Delta)
+                })
+                .collect();
+            let mut expected = entries.clone();
+            expected.sort();
+            sort_by_block(&mut entries);
+            assert_eq!(entries, expected);
+        }
     }
 
     #[test]
@@ -304,7 +350,7 @@ mod tests {
         let mut history = history(&[(9, 8, Image), (2, 16, Delta)]);
         history.truncate(4);
         assert_eq!((history.least_blocks(), history.most_blocks()), (4, 4));
-        history.touch(BlockNumber(6), Lsn(24), Init);
+        touch(&mut history, 6, 24, Init);
         history.finish();
         assert_eq!((history.least_blocks(), history.most_blocks()), (7, 7));
         // Block 5 is of the file no more, even if the file still has it.
@@ -322,7 +368,7 @@ mod tests {
         assert!(history.exists(false));
         assert_eq!((history.most_blocks(), history.base_blocks()), (0, 0));
         history.drop_file();
-        history.touch(BlockNumber(0), Lsn(16), Init);
+        touch(&mut history, 0, 16, Init);
         assert!(history.exists(false));
         assert_eq!(history.most_blocks(), 1);
     }

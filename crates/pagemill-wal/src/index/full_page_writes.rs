@@ -9,7 +9,7 @@
 //!
 //! Source: `UpdateFullPageWrites` and `StartupXLOG` in `src/backend/access/transam/xlog.c`, PostgreSQL 14 to 18.
 
-use pagemill_format::wal::{BlockReference, Record, ResourceManager};
+use pagemill_format::wal::{BlockTouch, RecordHeader, ResourceManager};
 
 /// What is known of the setting so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,18 +46,22 @@ impl FullPageWrites {
         self.is_known = false;
     }
 
-    /// A block with an image. Records of tables and B-trees have one only because of the setting.
-    pub(super) fn saw(&mut self, record: &Record<'_>, block: &BlockReference<'_>) {
-        let manager = record.header.resource_manager;
-        let is_plain = [ResourceManager::HEAP, ResourceManager::HEAP2, ResourceManager::BTREE]
-            .contains(&manager);
-        self.is_known |= is_plain && block.image.is_some_and(|image| image.apply);
+    /// A block of a table or a B-tree came with [an image](is_table_image).
+    pub(super) fn saw_image(&mut self) {
+        self.is_known = true;
     }
 
     /// True when it was on from the first record to the last.
     pub(super) fn was_on(self) -> bool {
         self.was_on && self.is_known
     }
+}
+
+/// True for a block with an image that its record has only because of the setting.
+#[inline]
+pub(crate) fn is_table_image(header: &RecordHeader, block: &BlockTouch) -> bool {
+    let managers = [ResourceManager::HEAP, ResourceManager::HEAP2, ResourceManager::BTREE];
+    block.brings_image && managers.contains(&header.resource_manager)
 }
 
 #[cfg(test)]

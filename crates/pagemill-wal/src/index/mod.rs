@@ -17,21 +17,26 @@ mod record_fetch;
 mod transactions;
 
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 
 use pagemill_format::control::Checkpoint;
-use pagemill_format::wal::{Record, ResourceManager};
+use pagemill_format::wal::{BlockTouch, Record, RecordHeader, ResourceManager};
 use pagemill_format::{Fork, Lsn, PgVersion};
 use pagemill_redo::{Effect, effect};
 
+use crate::ahead::{ForkHasher, PlainRecords};
 use crate::error::{Error, Result};
 use crate::reader::{EndOfWal, WalRecord};
 
 pub use files::{DatabaseDirectory, DirectoryLife};
 pub use fork_history::{Entry, EntryKind, FileLife, ForkHistory, ForkKey};
 use full_page_writes::FullPageWrites;
+pub(crate) use full_page_writes::is_table_image;
 pub use log_pages::LogPages;
 pub use record_fetch::{FetchedRecord, RecordFetch};
 pub use transactions::Transactions;
+
+type Forks = HashMap<ForkKey, ForkHistory, BuildHasherDefault<ForkHasher>>;
 
 /// What a stretch of WAL did.
 #[derive(Debug)]
@@ -48,7 +53,7 @@ pub struct WalIndex {
     pub transactions: Transactions,
     /// Databases and relation maps.
     pub files: files::Files,
-    forks: HashMap<ForkKey, ForkHistory>,
+    forks: Forks,
 }
 
 impl WalIndex {
@@ -85,7 +90,7 @@ pub struct WalIndexBuilder {
     redo: Lsn,
     transactions: Transactions,
     files: files::Files,
-    forks: HashMap<ForkKey, ForkHistory>,
+    forks: Forks,
 }
 
 impl WalIndexBuilder {
@@ -99,7 +104,7 @@ impl WalIndexBuilder {
             redo: checkpoint.redo,
             transactions: Transactions::new(checkpoint.clone()),
             files: files::Files::default(),
-            forks: HashMap::new(),
+            forks: Forks::default(),
         }
     }
 
@@ -109,15 +114,10 @@ impl WalIndexBuilder {
     /// Its parts do not fit together, or it changes files in a way that is not known.
     pub fn add(&mut self, found: &WalRecord<'_>) -> Result<()> {
         let record = found.parse().map_err(|error| bad_record(found, &error))?;
-        if self.start.is_none() && found.lsn > self.redo {
-            // The checkpoint's record, which is not replayed, is the last one of a server that was shut down.
-            let is_on = self.transactions.checkpoint.full_page_writes;
-            self.full_page_writes = FullPageWrites::from_checkpoint(is_on, true);
-        }
-        self.start.get_or_insert(found.lsn);
+        self.begin(found.lsn);
         self.records += 1;
         self.transactions.saw(record.header.xid);
-        self.add_blocks(found.lsn, &record);
+        self.add_blocks(found).map_err(|error| bad_record(found, &error))?;
         self.add_body(&record).map_err(|error| bad_record(found, &error))?;
         self.refuse_unknown(found, &record)
     }
@@ -137,24 +137,55 @@ impl WalIndexBuilder {
         }
     }
 
-    fn add_blocks(&mut self, lsn: Lsn, record: &Record<'_>) {
-        for block in &record.blocks {
-            self.full_page_writes.saw(record, block);
-            if !matches!(block.fork, Fork::Main | Fork::Init) {
-                continue;
-            }
-            let kind = match effect(record, block) {
-                Effect::Image => EntryKind::Image,
-                Effect::Init => EntryKind::Init,
-                Effect::Delta => EntryKind::Delta,
-                Effect::DeltaWithoutImage => EntryKind::DeltaWithoutImage,
-                Effect::Nothing => continue,
+    /// Takes the first `count` of these records in, the next ones in the order of the WAL.
+    pub fn add_plain(&mut self, records: &PlainRecords, count: usize) {
+        let places = records.places();
+        let Some(first) = places.first().filter(|_| count > 0) else { return };
+        self.begin(first.lsn);
+        self.records += count as u64;
+        if records.first_table_image.is_some_and(|record| record < count) {
+            self.full_page_writes.saw_image();
+        }
+        for (_, xid) in records.writers.iter().take_while(|(record, _)| *record < count) {
+            self.transactions.saw(*xid);
+        }
+        for end in records.ends().iter().take_while(|end| end.record < count) {
+            self.transactions.ended(end.xid, end.is_commit);
+        }
+        let stop = places.get(count).map(|place| place.lsn);
+        for (key, entries) in &records.forks {
+            let counted = match stop {
+                Some(stop) => entries.partition_point(|entry| entry.lsn() < stop),
+                None => entries.len(),
             };
-            let key = ForkKey { locator: block.locator, fork: block.fork };
-            self.forks.entry(key).or_default().touch(block.block, lsn, kind);
+            if counted > 0 {
+                self.forks.entry(*key).or_default().touch_all(&entries[..counted]);
+            }
         }
     }
 
+    /// The first record begins here, or one behind it.
+    fn begin(&mut self, lsn: Lsn) {
+        if self.start.is_none() && lsn > self.redo {
+            // The checkpoint's record, which is not replayed, is the last one of a server that was shut down.
+            let is_on = self.transactions.checkpoint.full_page_writes;
+            self.full_page_writes = FullPageWrites::from_checkpoint(is_on, true);
+        }
+        self.start.get_or_insert(lsn);
+    }
+
+    fn add_blocks(&mut self, found: &WalRecord<'_>) -> pagemill_format::Result<()> {
+        found.visit_blocks(|block| {
+            if is_table_image(&found.header, &block) {
+                self.full_page_writes.saw_image();
+            }
+            if let Some((key, entry)) = entry_of(&found.header, found.lsn, &block) {
+                self.forks.entry(key).or_default().touch_all(&[entry]);
+            }
+        })
+    }
+
+    /// What records of other managers do is known by their blocks, also where they are read ahead as plain ones.
     fn add_body(&mut self, record: &Record<'_>) -> pagemill_format::Result<()> {
         let version = self.version;
         match record.header.resource_manager {
@@ -206,6 +237,27 @@ impl WalIndexBuilder {
         );
         Err(Error::Record(pagemill_format::Error::unsupported("WAL", what)))
     }
+}
+
+/// What is kept of a record's change of a block; `None` when it changes nothing that is looked at.
+#[inline]
+pub(crate) fn entry_of(
+    header: &RecordHeader,
+    lsn: Lsn,
+    block: &BlockTouch,
+) -> Option<(ForkKey, Entry)> {
+    if !matches!(block.fork, Fork::Main | Fork::Init) {
+        return None;
+    }
+    let kind = match effect(header, block) {
+        Effect::Image => EntryKind::Image,
+        Effect::Init => EntryKind::Init,
+        Effect::Delta => EntryKind::Delta,
+        Effect::DeltaWithoutImage => EntryKind::DeltaWithoutImage,
+        Effect::Nothing => return None,
+    };
+    let key = ForkKey { locator: block.locator, fork: block.fork };
+    Some((key, Entry::new(block.block, lsn, kind)))
 }
 
 /// A record whose CRC is right, and whose parts do not fit together.

@@ -79,15 +79,7 @@ impl RecordFetch {
     pub fn new(storage: &Storage, source: &WalSource, start: Lsn) -> Result<Self> {
         let listing = Listing::read(storage, source)?;
         let first = source.directory().segment_of(start).number;
-        let mut files = HashMap::new();
-        let mut timeline = 0;
-        for number in std::iter::once(first).chain(listing.after(first)) {
-            // As the reader chooses: never back to an older timeline than that of the file before.
-            if let Some(file) = source.choose(&listing, number, timeline) {
-                timeline = file.timeline;
-                files.insert(number, file.clone());
-            }
-        }
+        let files = source.chosen(&listing, first);
         let has_archives = source.places().count() > 1;
         let slots = if has_archives { SLOTS_OF_ARCHIVES } else { SLOTS };
         let slots = (0..slots).map(|_| Mutex::default()).collect();

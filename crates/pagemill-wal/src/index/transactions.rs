@@ -82,6 +82,13 @@ impl Transactions {
         Ok(ended.dropped_files)
     }
 
+    /// Takes in the end of a transaction that has neither subtransactions nor files.
+    pub(super) fn ended(&mut self, xid: TransactionId, is_commit: bool) {
+        self.saw(xid);
+        let (committed, aborted) = (TransactionStatus::Committed, TransactionStatus::Aborted);
+        self.set_status(xid, if is_commit { committed } else { aborted });
+    }
+
     fn set_status(&mut self, xid: TransactionId, status: TransactionStatus) {
         if !xid.is_normal() {
             return;

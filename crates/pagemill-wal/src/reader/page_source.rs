@@ -13,6 +13,7 @@ use pagemill_format::backup::TimelineHistory;
 use pagemill_format::wal::{self, PAGE_BYTES, PageHeader, SHORT_HEADER_BYTES, SegmentName};
 use pagemill_io::{File, Storage};
 
+use crate::ahead::{Entered, ReadAhead};
 use crate::error::Result;
 use crate::wal_directory::WalDirectory;
 use crate::wal_source::{Listing, SegmentBytes, WalSource};
@@ -25,7 +26,7 @@ const SEARCHED_BYTES: u64 = 16 << 20;
 
 /// What a page is.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// The page that belongs there.
     Belongs(PageHeader),
     /// None was written there: WAL ends.
@@ -42,6 +43,8 @@ pub(super) struct PageSource {
     /// The files for each segment, once they were listed.
     listing: Option<Arc<Listing>>,
     open: Option<OpenSegment>,
+    /// The last segment of which somebody else has read the first page.
+    entered: Option<u64>,
     chunk: Vec<u8>,
     chunk_start: Lsn,
     /// The timeline of the last page that belonged; later pages are of this or a higher one.
@@ -68,6 +71,7 @@ impl PageSource {
             source: source.clone(),
             listing: None,
             open: None,
+            entered: None,
             chunk: Vec::new(),
             chunk_start: Lsn(0),
             timeline: 0,
@@ -93,6 +97,32 @@ impl PageSource {
     /// The timelines that are followed.
     pub(super) fn history(&self) -> Option<&TimelineHistory> {
         self.source.history()
+    }
+
+    /// The segment that was read last.
+    pub(super) fn segment(&self) -> Option<u64> {
+        let open = self.open.as_ref().map(|open| open.number);
+        open.max(self.entered)
+    }
+
+    /// The timeline of the last page that belonged.
+    pub(super) fn timeline(&self) -> u32 {
+        self.timeline
+    }
+
+    /// Somebody else has read on, with the same rules.
+    pub(super) fn was_passed(&mut self, entered: Entered) {
+        let Entered { segment, timeline, file_timeline } = entered;
+        self.entered = Some(segment);
+        self.timeline = timeline;
+        self.file_timeline = file_timeline.max(self.file_timeline);
+    }
+
+    /// Who reads ahead of a reader that is at `next`.
+    pub(super) fn read_ahead(&mut self, next: Lsn) -> Result<Option<ReadAhead>> {
+        self.list_files()?;
+        let listing = self.listing.as_ref();
+        Ok(listing.and_then(|all| ReadAhead::new(&self.storage, &self.source, all, next)))
     }
 
     /// The partial files that were read.
@@ -166,8 +196,7 @@ impl PageSource {
     /// as a server does.
     pub(super) fn enter(&mut self, page: Lsn) -> Result<Verdict> {
         let segment = self.directory().segment_of(page);
-        let is_entered = self.open.as_ref().is_some_and(|open| open.number == segment.number);
-        if !is_entered && page != segment.start() {
+        if self.segment() != Some(segment.number) && page != segment.start() {
             match self.look(segment.start())? {
                 Verdict::Belongs(_) => {}
                 other => return Ok(other),
@@ -187,69 +216,11 @@ impl PageSource {
             let name = self.name_of_open(page);
             return Ok(Verdict::Ends(format!("segment {name} is cut short")));
         }
-        let verdict = self.judge(page, bytes);
+        let verdict = judge(&self.source, self.timeline, page, bytes);
         if let Verdict::Belongs(header) = &verdict {
             self.timeline = header.timeline;
         }
         Ok(verdict)
-    }
-
-    fn judge(&self, page: Lsn, bytes: &[u8]) -> Verdict {
-        let start = bytes.get(..SHORT_HEADER_BYTES).unwrap_or_default();
-        if start.iter().all(|&byte| byte == 0) {
-            return Verdict::Ends(format!("the page at {page} was never written"));
-        }
-        let header = match PageHeader::parse(bytes) {
-            Ok(header) => header,
-            Err(error) => return Verdict::Bad(error.to_string()),
-        };
-        let magic = wal::page_magic(self.directory().version);
-        if header.magic != magic {
-            let what = format!("magic number {:04X} where {magic:04X} belongs", header.magic);
-            return Verdict::Bad(what);
-        }
-        if header.address < page {
-            let what =
-                format!("the page at {page} was written for {} and not since", header.address);
-            return Verdict::Ends(what);
-        }
-        match self.finding(page, &header) {
-            Some(finding) => Verdict::Bad(finding),
-            None => Verdict::Belongs(header),
-        }
-    }
-
-    /// What is wrong with a header of this WAL.
-    fn finding(&self, page: Lsn, header: &PageHeader) -> Option<String> {
-        let directory = self.directory();
-        if header.address != page {
-            return Some(format!("the page says it is that at {}", header.address));
-        }
-        if !self.is_on_the_way(header.timeline) || header.timeline < self.timeline {
-            let (expected, found) = (directory.timeline, header.timeline);
-            return Some(format!("the page is of timeline {found}, on the way to {expected}"));
-        }
-        let is_first = directory.offset_of(page) == 0;
-        match header.long {
-            Some(_) if !is_first => Some("a long header in the midst of a segment".into()),
-            None if is_first => Some("a segment without a long header".into()),
-            Some(long) if long.system_identifier != directory.system_identifier => Some(format!(
-                "WAL of another cluster: system identifier {}, not {}",
-                long.system_identifier, directory.system_identifier
-            )),
-            Some(long) if long.segment_size != directory.segment_size => {
-                let (found, wanted) = (long.segment_size, directory.segment_size);
-                Some(format!("a segment of {found} bytes among those of {wanted}"))
-            }
-            _ => None,
-        }
-    }
-
-    fn is_on_the_way(&self, timeline: u32) -> bool {
-        match self.source.history() {
-            Some(history) => history.part(timeline).is_some(),
-            None => timeline <= self.directory().timeline,
-        }
     }
 
     fn name_of_open(&self, page: Lsn) -> SegmentName {
@@ -315,5 +286,63 @@ impl PageSource {
             self.listing = Some(Arc::new(Listing::read(&self.storage, &self.source)?));
         }
         Ok(())
+    }
+}
+
+/// What a page is, behind one of this timeline.
+pub(crate) fn judge(source: &WalSource, timeline: u32, page: Lsn, bytes: &[u8]) -> Verdict {
+    let start = bytes.get(..SHORT_HEADER_BYTES).unwrap_or_default();
+    if start.iter().all(|&byte| byte == 0) {
+        return Verdict::Ends(format!("the page at {page} was never written"));
+    }
+    let header = match PageHeader::parse(bytes) {
+        Ok(header) => header,
+        Err(error) => return Verdict::Bad(error.to_string()),
+    };
+    let magic = wal::page_magic(source.version());
+    if header.magic != magic {
+        let what = format!("magic number {:04X} where {magic:04X} belongs", header.magic);
+        return Verdict::Bad(what);
+    }
+    if header.address < page {
+        let what = format!("the page at {page} was written for {} and not since", header.address);
+        return Verdict::Ends(what);
+    }
+    match finding(source, timeline, page, &header) {
+        Some(finding) => Verdict::Bad(finding),
+        None => Verdict::Belongs(header),
+    }
+}
+
+/// What is wrong with a header of this WAL.
+fn finding(source: &WalSource, timeline: u32, page: Lsn, header: &PageHeader) -> Option<String> {
+    let directory = source.directory();
+    if header.address != page {
+        return Some(format!("the page says it is that at {}", header.address));
+    }
+    if !is_on_the_way(source, header.timeline) || header.timeline < timeline {
+        let (expected, found) = (directory.timeline, header.timeline);
+        return Some(format!("the page is of timeline {found}, on the way to {expected}"));
+    }
+    let is_first = directory.offset_of(page) == 0;
+    match header.long {
+        Some(_) if !is_first => Some("a long header in the midst of a segment".into()),
+        None if is_first => Some("a segment without a long header".into()),
+        Some(long) if long.system_identifier != directory.system_identifier => Some(format!(
+            "WAL of another cluster: system identifier {}, not {}",
+            long.system_identifier, directory.system_identifier
+        )),
+        Some(long) if long.segment_size != directory.segment_size => {
+            let (found, wanted) = (long.segment_size, directory.segment_size);
+            Some(format!("a segment of {found} bytes among those of {wanted}"))
+        }
+        _ => None,
+    }
+}
+
+fn is_on_the_way(source: &WalSource, timeline: u32) -> bool {
+    match source.history() {
+        Some(history) => history.part(timeline).is_some(),
+        None => timeline <= source.directory().timeline,
     }
 }

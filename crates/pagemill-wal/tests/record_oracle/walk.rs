@@ -137,7 +137,7 @@ impl Walk {
         }
         let name = manager.record_name(header.info, self.version).unwrap_or("?");
         let name = format!("{} {name}", manager.name());
-        let effect = effect(record, block);
+        let effect = effect(&record.header, &block.touch());
         if effect == Effect::Nothing {
             // The server had its page moved on for a hint, of which recovery makes nothing.
             set_lsn(&mut states.ours, found.end);

@@ -83,9 +83,9 @@ impl WalSurvey {
             while let Some(record) = reader.next_record()? {
                 let landmark = Landmark::of(&record, plan.source.version())?;
                 // A target before a record or after it: the survey goes on either way.
-                progress.step(plan, &record, landmark.as_ref())?;
+                progress.step(plan, record.place(), landmark.as_ref())?;
                 if progress.replayed_to != record.end {
-                    progress.step(plan, &record, landmark.as_ref())?;
+                    progress.step(plan, record.place(), landmark.as_ref())?;
                 }
                 found.records += 1;
                 found.last_record = Some(record.lsn);

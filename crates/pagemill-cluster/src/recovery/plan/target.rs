@@ -14,7 +14,7 @@ use std::str::FromStr;
 use pagemill_format::wal::{Commit, Record, RecoveryRecord, ResourceManager};
 use pagemill_format::{Lsn, PgVersion, TransactionId};
 use pagemill_types::input::datetime::iso_timestamptz;
-use pagemill_wal::WalRecord;
+use pagemill_wal::{PlainEnd, WalRecord};
 
 use super::moment::Moment;
 use crate::error::Result;
@@ -94,6 +94,15 @@ impl Landmark {
                 Ok(Some(Self::Transaction(end)))
             }
             _ => Ok(None),
+        }
+    }
+}
+
+impl From<PlainEnd> for TransactionEnd {
+    fn from(end: PlainEnd) -> Self {
+        match end.is_commit {
+            true => Self::Commit(end.xid, end.time),
+            false => Self::Abort(end.xid, end.time),
         }
     }
 }

@@ -9,7 +9,9 @@
 use pagemill_format::Lsn;
 use pagemill_format::wal::RecoveryRecord;
 use pagemill_io::Storage;
-use pagemill_wal::{EndOfWal, WalReader, WalRecord};
+use pagemill_wal::{
+    EndOfWal, PlainRecords, Portion, RecordPlace, WalIndexBuilder, WalReader, WalRecord,
+};
 
 use super::consistency::Consistency;
 use super::problem::RecoveryProblem;
@@ -97,7 +99,7 @@ impl Progress {
     pub(super) fn step(
         &mut self,
         plan: &RecoveryPlan,
-        record: &WalRecord<'_>,
+        record: RecordPlace,
         landmark: Option<&Landmark>,
     ) -> Result<Step> {
         let target = plan.target.as_ref().filter(|_| self.stop.is_none());
@@ -116,6 +118,21 @@ impl Progress {
             return Ok(Step::StopAfter);
         }
         Ok(Step::Replay)
+    }
+
+    /// Looks at records in a row, and says how many of them are to be replayed.
+    fn step_over(&mut self, plan: &RecoveryPlan, records: &PlainRecords) -> Result<usize> {
+        let mut ends = records.ends().iter().peekable();
+        for (number, place) in records.places().iter().enumerate() {
+            let end = ends.next_if(|end| end.record == number);
+            let landmark = end.map(|end| Landmark::Transaction(TransactionEnd::from(*end)));
+            let step = self.step(plan, *place, landmark.as_ref())?;
+            if step != Step::Replay {
+                self.is_over = true;
+                return Ok(number + usize::from(step == Step::StopAfter));
+            }
+        }
+        Ok(records.places().len())
     }
 
     /// WAL has no more records.
@@ -139,7 +156,7 @@ impl Progress {
     fn replay(
         &mut self,
         plan: &RecoveryPlan,
-        record: &WalRecord<'_>,
+        record: RecordPlace,
         landmark: Option<&Landmark>,
     ) -> Result<()> {
         let steering = match landmark {
@@ -220,7 +237,7 @@ impl<'p> RecoveryWalk<'p> {
             return Ok(None);
         };
         let landmark = Landmark::of(&record, self.plan.version)?;
-        match self.progress.step(self.plan, &record, landmark.as_ref())? {
+        match self.progress.step(self.plan, record.place(), landmark.as_ref())? {
             Step::Replay => Ok(Some(record)),
             Step::StopAfter => {
                 self.progress.is_over = true;
@@ -231,6 +248,35 @@ impl<'p> RecoveryWalk<'p> {
                 Ok(None)
             }
         }
+    }
+
+    /// Takes all records that are to be replayed into an index. They are those of [`next_record`](Self::next_record), read
+    /// by all cores.
+    ///
+    /// # Errors
+    /// As [`next_record`](Self::next_record); a record that cannot be understood, and changes files.
+    pub fn index(&mut self, builder: &mut WalIndexBuilder) -> Result<()> {
+        while !self.progress.is_over {
+            match self.reader.next_portion()? {
+                None => {
+                    self.progress.is_over = true;
+                    self.progress.ended(self.plan);
+                }
+                Some(Portion::One(record)) => {
+                    let landmark = Landmark::of(&record, self.plan.version)?;
+                    let step = self.progress.step(self.plan, record.place(), landmark.as_ref())?;
+                    self.progress.is_over = step != Step::Replay;
+                    if step != Step::StopBefore {
+                        builder.add(&record)?;
+                    }
+                }
+                Some(Portion::Plain(records)) => {
+                    let replayed = self.progress.step_over(self.plan, records)?;
+                    builder.add_plain(records, replayed);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// From where on the files are consistent, once replay has come there.
