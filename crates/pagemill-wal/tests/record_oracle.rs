@@ -111,6 +111,10 @@ fn redone(install: &PgInstall, setup: Setup, work: Work) -> Result<walk::Report>
     let report = walk::walk(&worked.before.data_dir(), &worked.after.data_dir())?;
     eprintln!("PostgreSQL {}, {setup:?}: {report}", install.major);
     ensure!(report.faults.is_empty() && report.not_redone.is_empty(), "{setup:?}: {report}");
+    if std::env::var_os("ORACLE_KEEP").is_some() {
+        let (before, after) = (worked.before.keep()?, worked.after.keep()?);
+        println!("ORACLE_BEFORE={}/data ORACLE_AFTER={}/data", before.display(), after.display());
+    }
     Ok(report)
 }
 
@@ -172,7 +176,8 @@ fn settings_that_change_what_records_hold_change_nothing_of_what_they_make() {
     }
 }
 
-/// For work that no test should do: PostgreSQL's own regression suite, a server built from source.
+/// For work that no test should do: PostgreSQL's own regression suite, a server built from source; and for the same work again,
+/// which the tests above leave if `ORACLE_KEEP` is set.
 #[test]
 #[ignore = "walks from one stopped cluster to another: ORACLE_BEFORE and ORACLE_AFTER name their directories"]
 fn records_of_any_work_make_of_pages_what_the_server_made_of_them() {
