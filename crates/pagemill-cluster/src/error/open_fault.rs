@@ -1,4 +1,6 @@
 //! Why a directory cannot be opened as a cluster: what is missing, what is not supported, what was not shut down.
+//!
+//! Each is told apart by a program, and read by a person: where it lies is added by the error that carries it.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
 //! Logs made here: which transactions are committed, and which damage of the log is named.
+//! A log is some files of a data directory that has nothing else.
 
 use proptest::prelude::*;
 

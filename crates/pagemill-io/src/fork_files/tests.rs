@@ -1,4 +1,5 @@
 //! Forks of one and several segments, whole, cut and disturbed: which file each block comes from, and what is damage.
+//! Files are sparse, with the number of each block stamped where a test looks.
 
 use super::*;
 use crate::simulated::{Disturbance, FaultyFileSystem};

@@ -1,4 +1,5 @@
 //! Mappings of files that grow, shrink and fail: what is read, and which faults are caught.
+//! Every file is made here, and is no longer than some pages.
 
 use std::fs::File;
 use std::os::fd::AsFd;

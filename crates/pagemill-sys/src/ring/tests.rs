@@ -1,4 +1,5 @@
 //! A ring of the kernel's: what comes back, in which order, and what a full or refused ring does.
+//! Where the kernel refuses rings, a test ends without a finding.
 
 use std::fs::File;
 use std::io::Write;
