@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::control::ControlFile;
-use pagemill_format::{Fork, Oid, PgVersion};
+use pagemill_format::{BlockNumber, Fork, Oid, PgVersion};
 use pagemill_io::{ForkFiles, Node, SegmentListing, Storage};
 use pagemill_stream::BufferPool;
 use pagemill_stream::buffer_pool::DEFAULT_SHARED_BUFFERS;
@@ -22,7 +22,7 @@ use crate::change::ClusterLock;
 use crate::directory_state::{DirectoryState, SMALL_FILE_LIMIT};
 use crate::error::{Damage, Error, Result};
 use crate::page_check::PageLimit;
-use crate::recovery::{Recovery, RecoveryResult, TransactionCounters};
+use crate::recovery::{PageHistory, Recovery, RecoveryResult, RedoneFiles, TransactionCounters};
 
 /// `pg_default`, the tablespace whose files lie under `base`.
 pub const DEFAULT_TABLESPACE: Oid = Oid(1663);
@@ -69,6 +69,7 @@ struct Inner {
     storage: Storage,
     counters: TransactionCounters,
     result: RecoveryResult,
+    redone: Option<RedoneFiles>,
     verify_checksums: bool,
     page_limit: PageLimit,
     buffer_pool: Arc<BufferPool>,
@@ -106,7 +107,7 @@ impl Cluster {
 
     /// The last stage, for whoever made the recovery: reads nothing yet. Of the options only those count that say how to read.
     pub fn open_recovered(state: DirectoryState, recovery: Recovery, options: OpenOptions) -> Self {
-        let Recovery { storage, counters, result, newest } = recovery;
+        let Recovery { storage, counters, result, newest, redone } = recovery;
         let verify_checksums = options.verify_checksums && state.control().has_data_checksums();
         tracing::info!(
             path = %state.path().display(),
@@ -120,6 +121,7 @@ impl Cluster {
             state,
             counters,
             result,
+            redone,
             verify_checksums,
             page_limit: PageLimit::new(newest, options.allow_inconsistent),
             buffer_pool: BufferPool::new(options.shared_buffers),
@@ -200,6 +202,27 @@ impl Cluster {
     /// was redone.
     pub fn is_complete(&self) -> bool {
         self.inner.result != RecoveryResult::AsTheyLie
+    }
+
+    /// How a page came to be as it is after redo; `None` where nothing was redone, for pages of maps and of unlogged
+    /// relations.
+    ///
+    /// # Errors
+    /// When the page in the file, or a record, cannot be read.
+    pub fn page_history(
+        &self,
+        files: &ForkFiles,
+        block: BlockNumber,
+    ) -> Result<Option<PageHistory>> {
+        let Some(redone) = &self.inner.redone else { return Ok(None) };
+        let (path, _) = files.locate(block);
+        let named = |error| pagemill_io::Error::new(error, &path);
+        Ok(redone.overlay.page_history(&path, block).map_err(named)?)
+    }
+
+    /// What the files were redone by.
+    pub(crate) fn redone(&self) -> Option<&RedoneFiles> {
+        self.inner.redone.as_ref()
     }
 
     /// The directory that holds a database's files in a tablespace; for the global tablespace the

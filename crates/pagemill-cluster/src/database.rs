@@ -15,12 +15,13 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{Error as FormatError, Oid};
 
 use catalogs::Catalogs;
 
 use crate::column::{Column, tuple_layout};
-use crate::data_directory::{Cluster, DEFAULT_TABLESPACE};
+use crate::data_directory::{Cluster, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use crate::error::{DirectoryFault, Error, Result};
 use crate::name_rows::read_session_settings;
 use crate::refusal::{DatabaseCause, Refusal};
@@ -367,6 +368,23 @@ impl Database {
     /// When a mapped relation is not in the relation map.
     pub fn base_path(&self, class: &ClassRow) -> Result<PathBuf> {
         self.catalogs.base_path(class)
+    }
+
+    /// The files of a relation, as WAL names them.
+    ///
+    /// # Errors
+    /// When a mapped relation is not in the relation map; refused: a relation without files.
+    pub fn locator(&self, class: &ClassRow) -> Result<RelFileLocator> {
+        let row = self.row();
+        let (tablespace, database) = match class.tablespace {
+            _ if class.shared => (GLOBAL_TABLESPACE, Oid::INVALID),
+            Oid::INVALID => (row.tablespace, row.oid),
+            other => (other, row.oid),
+        };
+        let base = self.base_path(class)?;
+        let number = base.file_name().and_then(|name| name.to_str()?.parse().ok()).map(Oid);
+        let number = number.ok_or_else(|| Error::refused(Refusal::NoFiles(class.oid)))?;
+        Ok(RelFileLocator { tablespace, database, number })
     }
 
     /// As [`scan`](Self::scan), for a catalog whose columns are not kept.

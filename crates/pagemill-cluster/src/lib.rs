@@ -48,6 +48,7 @@ pub mod value_lookups;
 pub mod value_orders;
 pub mod value_types;
 pub mod visibility;
+pub mod wal_history;
 
 pub use all_visible::AllVisible;
 pub use backup_storage::backup_storage;

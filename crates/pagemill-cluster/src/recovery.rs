@@ -37,14 +37,19 @@ mod overlay;
 pub mod plan;
 mod redone_wal;
 
+use std::sync::Arc;
+
 use pagemill_format::control::{Checkpoint, ClusterState, FullTransactionId};
 use pagemill_format::{Lsn, MultiXactId, TransactionId};
 use pagemill_io::Storage;
+use pagemill_wal::WalSource;
 
 use crate::data_directory::OpenOptions;
 use crate::directory_state::DirectoryState;
 use crate::error::{Error, NotShutDown, Result};
 use crate::lock_file::LockFile;
+use overlay::OverlayFileSystem;
+pub use overlay::{BasePage, PageHistory, PageRecord};
 pub(crate) use overlay::{ComposedFile, Composition, FileInMemory, read_pages};
 pub use redone_wal::RedoneWal;
 
@@ -60,6 +65,17 @@ pub struct Recovery {
     pub(crate) result: RecoveryResult,
     /// No page is newer.
     pub(crate) newest: Lsn,
+    pub(crate) redone: Option<RedoneFiles>,
+}
+
+/// What the files were redone by, where [`Recovery::by_wal`] did it: for whoever asks how a page came to be.
+#[derive(Debug, Clone)]
+pub(crate) struct RedoneFiles {
+    pub(crate) overlay: Arc<OverlayFileSystem>,
+    /// Where WAL comes from.
+    pub(crate) source: WalSource,
+    /// Where the last record ends that was redone.
+    pub(crate) end: Lsn,
 }
 
 /// Any page is as new as this.
@@ -117,7 +133,13 @@ impl Recovery {
             }
         };
         let counters = TransactionCounters::from(&state.control().checkpoint);
-        Ok(Self { storage: state.storage().clone(), counters, result, newest: NO_LIMIT })
+        Ok(Self {
+            storage: state.storage().clone(),
+            counters,
+            result,
+            newest: NO_LIMIT,
+            redone: None,
+        })
     }
 
     /// What a command that reads makes of a directory: [redone WAL](Self::by_wal) where the files lack some, or where the
@@ -142,7 +164,7 @@ impl Recovery {
     /// The WAL was redone: `storage` shows the files as after it, `counters` what was given out by then. The module says
     /// what `storage` has to be.
     pub fn redone(storage: Storage, counters: TransactionCounters) -> Self {
-        Self { storage, counters, result: RecoveryResult::Redone, newest: NO_LIMIT }
+        Self { storage, counters, result: RecoveryResult::Redone, newest: NO_LIMIT, redone: None }
     }
 
     /// The same where redo ended at this LSN, so that a page that is newer is not of this copy.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use pagemill_cluster::directory_state::{read_control, read_version};
 use pagemill_cluster::page_check::check_or_read_again;
+use pagemill_cluster::recovery::PageHistory;
 use pagemill_cluster::visibility::{deleter_committed, inserter_committed};
 use pagemill_cluster::{
     Cluster, ClusterLog, Column, Database, Error as ClusterError, Persistence, Relation,
@@ -149,6 +150,8 @@ pub struct BlockReport {
     pub checksum: ChecksumReport,
     /// The line pointers, where the page is of a kind that has them.
     pub line_pointers: Vec<LinePointerReport>,
+    /// How it came to be, where it is as after redo.
+    pub history: Option<PageHistory>,
 }
 
 impl BlockReport {
@@ -280,6 +283,7 @@ pub fn block(
         header_fault: page.check_header().err().map(|error| error.to_string()),
         checksum: checksum(cluster, &bytes, block),
         line_pointers: line_pointers(page, numbers, tuples_of),
+        history: cluster.page_history(&files, block)?,
     })
 }
 

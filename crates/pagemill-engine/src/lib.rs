@@ -24,6 +24,7 @@ mod pattern_regex;
 mod progress;
 pub mod refusal;
 mod row_fetch;
+pub mod row_history;
 pub mod row_source;
 mod row_writer;
 pub mod scan_plan;

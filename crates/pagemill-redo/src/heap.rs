@@ -19,21 +19,21 @@ use crate::page_items::PageItems;
 use crate::visibility_map;
 
 /// Kinds of records, without the bit below.
-const INSERT: u8 = 0x00;
-const DELETE: u8 = 0x10;
-const UPDATE: u8 = 0x20;
-const HOT_UPDATE: u8 = 0x40;
-const CONFIRM: u8 = 0x50;
-const LOCK: u8 = 0x60;
-const INPLACE: u8 = 0x70;
-const KINDS: u8 = 0x70;
+pub(crate) const INSERT: u8 = 0x00;
+pub(crate) const DELETE: u8 = 0x10;
+pub(crate) const UPDATE: u8 = 0x20;
+pub(crate) const HOT_UPDATE: u8 = 0x40;
+pub(crate) const CONFIRM: u8 = 0x50;
+pub(crate) const LOCK: u8 = 0x60;
+pub(crate) const INPLACE: u8 = 0x70;
+pub(crate) const KINDS: u8 = 0x70;
 /// Block 0 is initialized first.
-const INIT_PAGE: u8 = 0x80;
+pub(crate) const INIT_PAGE: u8 = 0x80;
 
 /// Block references: what a record is about, or the page of an update's new version; that of its old one, if
 /// it is another.
-const HEAP: u8 = 0;
-const OLD: u8 = 1;
+pub(crate) const HEAP: u8 = 0;
+pub(crate) const OLD: u8 = 1;
 
 /// Flags: the page is no longer all-visible. For an update the first is about the old page.
 const ALL_VISIBLE_CLEARED: u8 = 0x01;
@@ -42,8 +42,8 @@ const NEW_ALL_VISIBLE_CLEARED: u8 = 0x02;
 const PREFIX_FROM_OLD: u8 = 0x20;
 const SUFFIX_FROM_OLD: u8 = 0x40;
 /// Flags of a deletion: an insertion that lost a race is taken back; the row went to another partition.
-const IS_SUPER: u8 = 0x08;
-const IS_PARTITION_MOVE: u8 = 0x10;
+pub(crate) const IS_SUPER: u8 = 0x08;
+pub(crate) const IS_PARTITION_MOVE: u8 = 0x10;
 
 /// Redoes a heap record.
 pub(crate) fn redo(page: &mut BlockBytes, change: Change<'_>) -> Result<PageLsn> {
@@ -120,7 +120,7 @@ pub(crate) struct LockedTuple {
     pub(crate) xmax: u32,
     pub(crate) number: u16,
     pub(crate) infobits: u8,
-    flags: u8,
+    pub(crate) flags: u8,
 }
 
 impl LockedTuple {
@@ -130,14 +130,14 @@ impl LockedTuple {
 }
 
 /// The main data of an update (`xl_heap_update`); what may follow is for logical decoding.
-struct Update {
-    old: LockedTuple,
+pub(crate) struct Update {
+    pub(crate) old: LockedTuple,
     new_xmax: u32,
-    new: Tid,
+    pub(crate) new: Tid,
 }
 
 impl Update {
-    fn read(change: Change<'_>) -> Result<Self> {
+    pub(crate) fn read(change: Change<'_>) -> Result<Self> {
         let mut r = change.main();
         let old = LockedTuple::read(&mut r)?;
         let (new_xmax, line_pointer) = (r.u32()?, r.u16()?);

@@ -13,12 +13,12 @@ use crate::page_items::PageItems;
 use crate::{prune, visibility_map};
 
 /// Kinds of records. The first three mean others before 17.
-const PRUNE: u8 = 0x10;
-const VACUUM: u8 = 0x20;
-const FREEZE: u8 = 0x30;
+pub(crate) const PRUNE: u8 = 0x10;
+pub(crate) const VACUUM: u8 = 0x20;
+pub(crate) const FREEZE: u8 = 0x30;
 const VISIBLE: u8 = 0x40;
-const MULTI_INSERT: u8 = 0x50;
-const LOCK_UPDATED: u8 = 0x60;
+pub(crate) const MULTI_INSERT: u8 = 0x50;
+pub(crate) const LOCK_UPDATED: u8 = 0x60;
 const KINDS: u8 = 0x70;
 const INIT_PAGE: u8 = 0x80;
 

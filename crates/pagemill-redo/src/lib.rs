@@ -21,6 +21,7 @@ mod page_items;
 mod prune;
 mod sequence;
 mod spgist;
+mod tuple_changes;
 mod visibility_map;
 mod xlog;
 
@@ -28,3 +29,4 @@ pub use change::RedoSite;
 pub use effect::{Effect, effect};
 pub use error::{RedoError, Result};
 pub use managers::{is_redone, redo};
+pub use tuple_changes::{TupleAction, TupleChange, tuple_changes};

@@ -21,9 +21,9 @@ use crate::page_items::PageItems;
 const CLEANUP_LOCK: u8 = 0x04;
 const HAS_CONFLICT_HORIZON: u8 = 0x08;
 const HAS_FREEZE_PLANS: u8 = 0x10;
-const HAS_REDIRECTIONS: u8 = 0x20;
-const HAS_DEAD_ITEMS: u8 = 0x40;
-const HAS_NOW_UNUSED_ITEMS: u8 = 0x80;
+pub(crate) const HAS_REDIRECTIONS: u8 = 0x20;
+pub(crate) const HAS_DEAD_ITEMS: u8 = 0x40;
+pub(crate) const HAS_NOW_UNUSED_ITEMS: u8 = 0x80;
 
 /// States of line pointers without storage.
 const UNUSED: LinePointer = LinePointer(0);
@@ -83,14 +83,7 @@ pub(crate) fn prune_and_freeze(items: &mut PageItems<'_>, change: Change<'_>) ->
     }
     let has = |flag| flags & flag != 0;
     let mut data = change.data();
-    let plans = match has(HAS_FREEZE_PLANS) {
-        true => {
-            let count = data.u16()?;
-            data.align(4);
-            read_plans(&mut data, count)?
-        }
-        false => Vec::new(),
-    };
+    let plans = plans_from_17(&mut data, flags)?;
     if has(HAS_REDIRECTIONS) {
         let count = data.u16()?;
         redirect(items, &mut data, count)?;
@@ -127,8 +120,18 @@ fn mark(
     (0..count).try_for_each(|_| items.set_line_pointer(data.u16()?, state))
 }
 
+/// The plans at the beginning of a record of 17 or later, if its flags say that it has some.
+pub(crate) fn plans_from_17(data: &mut Reader<'_>, flags: u8) -> Result<Vec<(FreezePlan, u16)>> {
+    if flags & HAS_FREEZE_PLANS == 0 {
+        return Ok(Vec::new());
+    }
+    let count = data.u16()?;
+    data.align(4);
+    read_plans(data, count)
+}
+
 /// Plans, and for how many tuples each is.
-fn read_plans(data: &mut Reader<'_>, count: u16) -> Result<Vec<(FreezePlan, u16)>> {
+pub(crate) fn read_plans(data: &mut Reader<'_>, count: u16) -> Result<Vec<(FreezePlan, u16)>> {
     let read = |data: &mut Reader<'_>| {
         let (xmax, infomask2, infomask, flags) =
             (data.u32()?, data.u16()?, data.u16()?, data.u8()?);

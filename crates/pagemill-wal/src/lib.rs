@@ -3,6 +3,7 @@
 
 mod ahead;
 mod error;
+mod fork_records;
 mod index;
 mod reader;
 mod record_description;
@@ -12,6 +13,7 @@ mod writer;
 
 pub use ahead::{PlainEnd, PlainRecords, RecordPlace};
 pub use error::{Damage, Error, Refusal, Result};
+pub use fork_records::{BlockRecord, ForkRecords, TransactionEnding};
 pub use index::{
     DatabaseDirectory, DirectoryLife, Entry, EntryKind, FetchedRecord, FileLife, ForkHistory,
     ForkKey, LogPages, RecordFetch, Transactions, WalIndex, WalIndexBuilder,

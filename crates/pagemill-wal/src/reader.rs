@@ -203,17 +203,29 @@ impl WalReader {
     /// # Errors
     /// There is no WAL at `lsn`, or it is damaged there.
     pub fn from(storage: &Storage, directory: &WalDirectory, lsn: Lsn) -> Result<Self> {
-        let mut reader = Self::at(storage, directory, page_of(lsn));
-        reader.next = reader.first_record(page_of(lsn))?;
+        Self::at(storage, directory, page_of(lsn)).skipped_to(lsn)
+    }
+
+    /// The same along a source; WAL ends there as for a server.
+    ///
+    /// # Errors
+    /// As [`from`](Self::from).
+    pub fn from_along(storage: &Storage, source: &WalSource, lsn: Lsn) -> Result<Self> {
+        Self::along(storage, source, page_of(lsn)).skipped_to(lsn)
+    }
+
+    fn skipped_to(mut self, lsn: Lsn) -> Result<Self> {
+        self.next = self.first_record(page_of(lsn))?;
         loop {
-            let (before, previous) = (reader.next, reader.previous);
-            match reader.next_record()? {
+            let (before, previous, previous_end) = (self.next, self.previous, self.previous_end);
+            match self.next_record()? {
                 Some(record) if record.lsn < lsn => {}
                 Some(_) => {
-                    (reader.next, reader.previous) = (before, previous);
-                    return Ok(reader);
+                    (self.next, self.previous) = (before, previous);
+                    self.previous_end = previous_end;
+                    return Ok(self);
                 }
-                None => return Ok(reader),
+                None => return Ok(self),
             }
         }
     }

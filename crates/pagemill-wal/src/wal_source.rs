@@ -109,6 +109,21 @@ impl WalSource {
         Ok(newest)
     }
 
+    /// Where the oldest segment begins from which on no segment up to that with the byte at `lsn` is missing.
+    ///
+    /// # Errors
+    /// A place that cannot be listed.
+    pub fn oldest_before(&self, storage: &Storage, lsn: Lsn) -> Result<Lsn> {
+        let listing = Listing::read(storage, self)?;
+        let mut segment = self.directory.segment_of(lsn);
+        while let Some(before) = segment.number.checked_sub(1)
+            && self.choose(&listing, before, 0).is_some()
+        {
+            segment.number = before;
+        }
+        Ok(segment.start())
+    }
+
     /// The places in the order they are looked at.
     pub fn places(&self) -> impl Iterator<Item = &PathBuf> {
         self.archives.iter().chain(std::iter::once(&self.directory.path))

@@ -21,6 +21,7 @@ use pagemill_format::BlockNumber;
 
 use crate::clone_arguments::{CleanArguments, CloneArguments, DropArguments};
 use crate::generate_arguments::GenerateArguments;
+use crate::history_arguments::HistoryArguments;
 use crate::load_arguments::LoadArguments;
 use crate::options::read::ReadArguments;
 use crate::options::values::{database_name, maybe_empty, shared_buffers};
@@ -55,6 +56,7 @@ pub(crate) enum Command {
     Count(CountArguments),
     Export(Box<ExportArguments>),
     Inspect(InspectArguments),
+    History(HistoryArguments),
     Load(Box<LoadArguments>),
     Clone(Box<CloneArguments>),
     Drop(DropArguments),
@@ -401,6 +403,9 @@ pub(crate) enum UnknownTypesChoice {
 /// relation: its files, forks, segments and columns. With --block, that block: header, checksum
 /// found and computed, line pointers, and of a table each tuple's header and whether it is
 /// visible. Damage is shown beside what is damaged, and gives exit status 1.
+///
+/// Where WAL is redone first (of a crashed cluster, a base backup, a snapshot), a block is shown as after it, with what redo
+/// began from and the records that it looked at.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -502,7 +507,7 @@ pub(crate) fn definition() -> clap::Command {
     };
     Arguments::command().arg_required_else_help(true).mut_subcommands(|command| {
         match command.get_name() {
-            "ls" | "inspect" => unused(command),
+            "ls" | "inspect" | "history" => unused(command),
             "wal" => command.mut_subcommands(|command| {
                 ["live", "allow_unclean", "no_verify_checksums"]
                     .iter()

@@ -56,13 +56,14 @@ fn table_view(session: &Session<'_>, table: &str, arguments: &InspectArguments) 
     match arguments.block {
         None => inspect_relation::view(&database, &relation, arguments.json),
         Some(number) => {
-            let place = (fork(arguments.fork), BlockNumber(number));
+            let place = (fork_of(arguments.fork), BlockNumber(number));
             inspect_block::view(&database, &relation, place, arguments.json)
         }
     }
 }
 
-fn fork(choice: ForkChoice) -> Fork {
+/// The fork that a flag names.
+pub(crate) fn fork_of(choice: ForkChoice) -> Fork {
     match choice {
         ForkChoice::Main => Fork::Main,
         ForkChoice::Fsm => Fork::Fsm,

@@ -11,6 +11,7 @@ use pagemill_format::{BlockNumber, Fork};
 use serde_json::{Value, json};
 
 use crate::inspect::View;
+use crate::page_history;
 use crate::text_table::fields;
 
 pub(crate) fn view(
@@ -26,9 +27,10 @@ pub(crate) fn view(
     }
     let title = ("Block", format!("{number} of fork {fork} of {}", relation.display_name()));
     let mut text = fields(&[vec![title], header_fields(&report)].concat());
-    if !report.line_pointers.is_empty() {
+    if !report.line_pointers.is_empty() || report.history.is_some() {
         text += "\n";
     }
+    text += &report.history.as_ref().map_or_else(String::new, page_history::text);
     report.line_pointers.iter().for_each(|lp| text += &line_pointer_text(lp));
     Ok(View { text, is_damaged })
 }
@@ -41,7 +43,7 @@ fn header_fields(report: &BlockReport) -> Vec<(&'static str, String)> {
         None if report.is_new => "sound, never initialised (all zeros)".to_owned(),
         None => "sound".to_owned(),
     };
-    vec![
+    let mut fields = vec![
         ("File", format!("{}, offset {}", report.path.display(), report.offset)),
         ("LSN", h.lsn.to_string()),
         ("Checksum", checksum_text(report)),
@@ -50,7 +52,9 @@ fn header_fields(report: &BlockReport) -> Vec<(&'static str, String)> {
         ("Page size, version", format!("{}, {}", h.size, h.version)),
         ("Prune XID", h.prune_xid.to_string()),
         ("Header", verdict),
-    ]
+    ];
+    fields.extend(report.history.iter().flat_map(page_history::fields));
+    fields
 }
 
 fn flags_text(bits: u16, names: &[&str]) -> String {
@@ -146,6 +150,7 @@ fn block_json(relation: &Relation, fork: Fork, number: BlockNumber, report: &Blo
             "computed": sum.computed,
             "verdict": verdict(report).to_lowercase(),
         },
+        "wal": page_history::json(report.history.as_ref()),
         "line_pointers": report.line_pointers.iter().map(line_pointer_json).collect::<Vec<_>>(),
     })
 }

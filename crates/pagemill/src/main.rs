@@ -16,6 +16,8 @@ mod export;
 mod export_files;
 mod generate;
 mod generate_arguments;
+mod history;
+mod history_arguments;
 mod inspect;
 mod inspect_block;
 mod inspect_relation;
@@ -26,6 +28,7 @@ mod ls;
 mod man_page;
 mod options;
 mod order;
+mod page_history;
 mod probe;
 mod probe_json;
 mod probe_text;
@@ -33,8 +36,10 @@ mod remedies;
 mod session;
 #[cfg(test)]
 mod tests;
+mod tuple_changes;
 mod wal;
 mod wal_arguments;
+mod wal_block;
 mod wal_plan;
 mod wal_plan_json;
 mod wal_plan_text;
@@ -62,6 +67,7 @@ fn main() -> ExitCode {
         Command::Count(arguments) => count::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Inspect(arguments) => inspect::run(arguments),
+        Command::History(arguments) => history::run(arguments),
         Command::Load(arguments) => load::run(arguments),
         Command::Clone(arguments) => clone::run(arguments),
         Command::Drop(arguments) => drop_database::run(arguments),

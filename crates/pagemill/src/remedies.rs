@@ -19,6 +19,7 @@ use crate::arguments::Command;
 const LC_MONETARY: &str = "; name another locale with --lc-monetary, such as C";
 const FILE_COPY: &str = ": use --strategy file_copy";
 const NO_DIRECT: &str = ": leave out --direct";
+const DROPPED: &str = "; one that was dropped is in a base backup, up to a moment before that: --wal ARCHIVE --until TARGET";
 const TABLESPACE_MAPPING: &str = "--tablespace-mapping";
 
 /// What flags of a command can do about errors.
@@ -28,14 +29,20 @@ pub(crate) struct Remedies {
     reads: bool,
     /// It copies a cluster and checks its pages on request.
     verifies: bool,
+    /// It tells what was, so it may be asked about a table that is no more.
+    looks_back: bool,
 }
 
 impl Remedies {
     pub(crate) fn of(command: &Command) -> Self {
-        use Command::{Clone, Count, Export, Inspect, Ls, Wal};
+        use Command::{Clone, Count, Export, History, Inspect, Ls, Wal};
         Self {
-            reads: matches!(command, Ls(_) | Count(_) | Export(_) | Inspect(_) | Wal(_)),
+            reads: matches!(
+                command,
+                Ls(_) | Count(_) | Export(_) | Inspect(_) | History(_) | Wal(_)
+            ),
             verifies: matches!(command, Clone(arguments) if arguments.cluster && arguments.verify),
+            looks_back: matches!(command, History(_)),
         }
     }
 
@@ -79,6 +86,12 @@ impl Remedies {
                 "; --allow-inconsistent reads on all the same"
             }
             ClusterError::Damage(_) if self.verifies => ": leave out --verify to copy it as it is",
+            ClusterError::NotFound { what, .. }
+                if self.looks_back
+                    && (what.starts_with("table ") || what.starts_with("relation ")) =>
+            {
+                DROPPED
+            }
             ClusterError::NoUnpinnedBuffers(_) => ": raise --shared-buffers, or lower --jobs",
             ClusterError::MissingTablespace { named: Some(named), .. } if self.reads => {
                 return format!(", or name where it is{}", mapping_flag(named));
@@ -234,8 +247,8 @@ fn of_io_refusal(refusal: &IoRefusal) -> &'static str {
 mod tests {
     use super::*;
 
-    const READING: Remedies = Remedies { reads: true, verifies: false };
-    const CHANGING: Remedies = Remedies { reads: false, verifies: false };
+    const READING: Remedies = Remedies { reads: true, verifies: false, looks_back: false };
+    const CHANGING: Remedies = Remedies { reads: false, verifies: false, looks_back: false };
 
     fn message(remedies: Remedies, error: impl Into<anyhow::Error>) -> String {
         let error = error.into();

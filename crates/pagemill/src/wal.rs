@@ -9,12 +9,14 @@ use anyhow::Result;
 use pagemill_engine::inspect::control_file;
 use pagemill_format::wal::{LONG_HEADER_BYTES, PAGE_BYTES, Record};
 use pagemill_format::{Lsn, PgVersion, TransactionId};
-use pagemill_wal::{Damage, EndOfWal, Error, WalDirectory, WalReader};
+use pagemill_io::Storage;
+use pagemill_wal::{Damage, EndOfWal, Error, WalDirectory, WalReader, WalRecord, WalSource};
 
 use crate::failure::{Completion, UsageError, complain};
 use crate::session::Session;
 use crate::session::stats::Work;
 use crate::wal_arguments::{ShowArguments, WalArguments, WalCommand, lsn};
+use crate::wal_block::BlockFilter;
 use crate::wal_plan;
 use crate::wal_summary::Summary;
 use crate::wal_text;
@@ -29,6 +31,8 @@ pub(crate) fn run(arguments: &WalArguments) -> Result<Completion> {
 /// Records that begin at `start` or behind, and before `end`.
 struct Stretch {
     directory: WalDirectory,
+    /// Where WAL comes from, if not from the directory alone.
+    source: Option<WalSource>,
     start: Lsn,
     end: Option<Lsn>,
     /// Up to where there has to be WAL.
@@ -42,6 +46,7 @@ fn show(arguments: &ShowArguments) -> Result<Completion> {
     let mut shown = Shown {
         arguments,
         left: arguments.limit.unwrap_or(u64::MAX),
+        block: BlockFilter::of(arguments)?,
         summary: arguments.summary.map(Summary::new),
         output: session.standard_output()?,
         text: String::new(),
@@ -66,6 +71,7 @@ struct Shown<'a> {
     arguments: &'a ShowArguments,
     /// Records to be shown at most.
     left: u64,
+    block: Option<BlockFilter>,
     summary: Option<Summary>,
     output: pagemill_io::Output,
     text: String,
@@ -73,7 +79,10 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     fn stretch(&mut self, session: &Session<'_>, stretch: &Stretch) -> Result<Completion> {
-        let mut reader = WalReader::from(session.storage(), &stretch.directory, stretch.start)?;
+        let mut reader = match &stretch.source {
+            Some(source) => WalReader::from_along(session.storage(), source, stretch.start)?,
+            None => WalReader::from(session.storage(), &stretch.directory, stretch.start)?,
+        };
         while self.left > 0 {
             let Some(found) = reader.next_record()? else { break };
             if stretch.end.is_some_and(|end| found.lsn >= end) {
@@ -83,7 +92,7 @@ impl Shown<'_> {
                 found.parse().map_err(|error| damaged(&stretch.directory, found.lsn, &error))?;
             if self.is_wanted(&record) {
                 self.left -= 1;
-                self.show(&record, found.lsn, stretch.directory.version)?;
+                self.show(&found, &record, stretch.directory.version)?;
             }
         }
         match reader.end() {
@@ -98,13 +107,21 @@ impl Shown<'_> {
         }
     }
 
-    fn show(&mut self, record: &Record<'_>, lsn: Lsn, version: PgVersion) -> Result<()> {
+    fn show(
+        &mut self,
+        found: &WalRecord<'_>,
+        record: &Record<'_>,
+        version: PgVersion,
+    ) -> Result<()> {
         if let Some(summary) = &mut self.summary {
             summary.add(record, version);
             return Ok(());
         }
         self.text.clear();
-        wal_text::push(record, lsn, version, self.arguments.bkp_details, &mut self.text);
+        wal_text::push(record, found.lsn, version, self.arguments.bkp_details, &mut self.text);
+        if let Some(block) = &self.block {
+            block.push(found, record, version, &mut self.text);
+        }
         let written = self.output.write_all(self.text.as_bytes());
         Ok(written.map_err(pagemill_engine::Error::Output)?)
     }
@@ -114,7 +131,9 @@ impl Shown<'_> {
         let header = &record.header;
         (rmgr.is_empty() || rmgr.contains(&header.resource_manager))
             && xid.is_none_or(|xid| header.xid == TransactionId(xid))
+            && self.block.as_ref().is_none_or(|block| block.is_of(record))
             && relation
+                .filter(|_| self.block.is_none())
                 .is_none_or(|wanted| record.blocks.iter().any(|block| block.locator == wanted))
     }
 }
@@ -166,8 +185,37 @@ fn of_cluster(
     // The checkpoint that the control file names has to be there.
     let is_current = directory.timeline == control.checkpoint.timeline;
     let checkpoint = if is_current { Lsn(control.checkpoint_location.0 + 1) } else { Lsn(0) };
-    let start = start.unwrap_or(control.checkpoint.redo);
-    Ok(Stretch { directory, start, end, needed: end.unwrap_or(checkpoint), is_of_files: false })
+    let storage = session.storage();
+    let source = source(storage, &directory, arguments)?;
+    let start = match (start, &arguments.block) {
+        (Some(start), _) => start,
+        (None, None) => control.checkpoint.redo,
+        (None, Some(_)) => {
+            let of_directory = WalSource::of_directory(&directory);
+            let source = source.as_ref().unwrap_or(&of_directory);
+            source.oldest_before(storage, control.checkpoint.redo)?
+        }
+    };
+    let needed = end.unwrap_or(checkpoint);
+    Ok(Stretch { directory, source, start, end, needed, is_of_files: false })
+}
+
+/// The archives that were named, and `pg_wal`.
+fn source(
+    storage: &Storage,
+    directory: &WalDirectory,
+    arguments: &ShowArguments,
+) -> Result<Option<WalSource>> {
+    let archives = &arguments.wal;
+    if archives.is_empty() {
+        return Ok(None);
+    }
+    let timeline = match arguments.timeline {
+        Some(timeline) => timeline,
+        None => WalSource::newest_timeline(storage, directory, archives, directory.timeline)?,
+    };
+    let history = WalSource::read_history(storage, directory, archives, timeline)?;
+    Ok(Some(WalSource::along(directory, archives.clone(), history)))
 }
 
 /// Each file's part of the WAL; files that follow each other make one.
@@ -184,6 +232,7 @@ fn of_files(session: &Session<'_>, arguments: &ShowArguments) -> Result<Vec<Stre
             }
             _ => stretches.push(Stretch {
                 directory,
+                source: None,
                 start: segment.start(),
                 end: Some(segment.end()),
                 needed: segment.start(),

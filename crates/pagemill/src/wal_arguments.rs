@@ -3,12 +3,13 @@
 //! A place in the WAL is told from a file's name by its looks: `0/16B3748` is one, a path is not.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use pagemill_format::wal::{RelFileLocator, ResourceManager};
 use pagemill_format::{Lsn, Oid};
 
-use crate::arguments::{CommonArguments, RecoveryArguments};
+use crate::arguments::{CommonArguments, DatabaseArgument, ForkChoice, RecoveryArguments};
 
 /// Look at the WAL of a cluster
 ///
@@ -64,10 +65,15 @@ pub(crate) struct PlanArguments {
 /// records that begin in them. The end of WAL is not a failure: --verbose reports where and why. Damage
 /// gives exit status 1, and so does WAL that ends before END, before the last checkpoint, or in a file
 /// that has more WAL behind it.
+///
+/// With --block, the records of one block: below each of them what it does to the block, to which tuples of a table, and
+/// whether it brings the whole page. Without START all WAL is then read that is there, from the oldest segment on.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   pagemill wal show -D /var/lib/postgresql/15/main
+  pagemill wal show -D /var/lib/postgresql/15/main -d shop \\
+      --block public.orders:7
   pagemill wal show -D /var/lib/postgresql/15/main \\
       0/1500000 0/1600000 --rmgr heap
   pagemill wal show /archive/000000010000000000000042 --summary")]
@@ -89,6 +95,17 @@ pub(crate) struct ShowArguments {
     /// Only records that change blocks of this relation: OIDs of tablespace, database, and relfilenode
     #[arg(short = 'R', long, value_name = "T/D/R", value_parser = relation)]
     pub(crate) relation: Option<RelFileLocator>,
+    /// Only records of this block, and what they do to it: a relation of the database, or its OIDs, and the block's number
+    #[arg(long, value_name = "RELATION:N")]
+    pub(crate) block: Option<String>,
+    /// The fork the block is in
+    #[arg(long, value_enum, value_name = "FORK", default_value = "main", requires = "block")]
+    pub(crate) fork: ForkChoice,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    /// A directory with archived WAL, looked at before pg_wal; repeatable
+    #[arg(long, value_name = "DIR")]
+    pub(crate) wal: Vec<PathBuf>,
     /// Follow this timeline [default: that of the last checkpoint, or of the file]
     #[arg(short, long, value_name = "TLI")]
     pub(crate) timeline: Option<u32>,
@@ -128,7 +145,7 @@ fn resource_manager(name: &str) -> Result<ResourceManager, String> {
     })
 }
 
-fn relation(text: &str) -> Result<RelFileLocator, String> {
+pub(crate) fn relation(text: &str) -> Result<RelFileLocator, String> {
     let oids: Vec<Option<u32>> = text.split('/').map(|part| part.parse().ok()).collect();
     match oids[..] {
         [Some(tablespace), Some(database), Some(number)] if tablespace != 0 && number != 0 => {

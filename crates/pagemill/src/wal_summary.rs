@@ -9,7 +9,6 @@ use pagemill_format::wal::{Record, ResourceManager};
 
 use crate::text_table::{self, Align};
 use crate::wal_arguments::SummaryBy;
-use crate::wal_text::record_name;
 
 /// Sums, by what they are of.
 pub(crate) struct Summary {
@@ -32,7 +31,7 @@ impl Summary {
     pub(crate) fn add(&mut self, record: &Record<'_>, version: PgVersion) {
         let name = match self.by {
             SummaryBy::Rmgr => String::new(),
-            SummaryBy::Record => format!("/{}", record_name(record, version)),
+            SummaryBy::Record => format!("/{}", record.header.record_name(version)),
         };
         let sums = self.sums.entry((record.header.resource_manager, name)).or_default();
         let images = record.image_bytes() as u64;

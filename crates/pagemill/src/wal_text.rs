@@ -26,13 +26,6 @@ pub(crate) fn push(
     text.push('\n');
 }
 
-/// The name of a record, or its number.
-pub(crate) fn record_name(record: &Record<'_>, version: PgVersion) -> String {
-    let header = &record.header;
-    let name = header.resource_manager.record_name(header.info, version);
-    name.map_or_else(|| format!("UNKNOWN ({:x})", header.kind()), str::to_owned)
-}
-
 fn write_line(
     record: &Record<'_>,
     lsn: Lsn,
@@ -45,7 +38,7 @@ fn write_line(
     let (manager, xid) = (header.resource_manager.name(), header.xid);
     write!(text, "rmgr: {manager:<11} len (rec/tot): {own:>6}/{total:>6}, tx: {xid:>10}, ")?;
     write!(text, "lsn: {}, prev {}, ", Padded(lsn), Padded(header.prev))?;
-    write!(text, "desc: {} ", record_name(record, version))?;
+    write!(text, "desc: {} ", header.record_name(version))?;
     match record_description(record, version) {
         Ok(told) => text.push_str(&told),
         Err(error) => write!(text, "({error})")?,

@@ -16,7 +16,6 @@ use pagemill_io::ForkFiles;
 use pagemill_types::builtin::oid;
 
 use crate::column::{Column, tuple_layout};
-use crate::data_directory::GLOBAL_TABLESPACE;
 use crate::database::Database;
 use crate::error::{Damage, Error, Result};
 use crate::heap::{TupleFault, visit_tuples};
@@ -240,17 +239,7 @@ fn unpadded(name: &[u8]) -> &[u8] {
 pub(super) fn files_of(database: &Database, relation: Oid) -> Result<RelFileLocator> {
     let class = database.class(relation);
     let missing = || Error::refused(Refusal::missing_row("pg_class", "the relation", relation));
-    let class = class.ok_or_else(missing)?;
-    let row = database.row();
-    let (tablespace, of_database) = match class.tablespace {
-        _ if class.shared => (GLOBAL_TABLESPACE, Oid::INVALID),
-        Oid::INVALID => (row.tablespace, row.oid),
-        other => (other, row.oid),
-    };
-    let base = database.base_path(class)?;
-    let number = base.file_name().and_then(|name| name.to_str()?.parse().ok()).map(Oid);
-    let number = number.ok_or_else(|| Error::refused(Refusal::NoFiles(relation)))?;
-    Ok(RelFileLocator { tablespace, database: of_database, number })
+    database.locator(class.ok_or_else(missing)?)
 }
 
 /// True for a line pointer that an index entry may lead to.

@@ -22,7 +22,7 @@ use pagemill_wal::{
 
 use super::overlay::{OverlayFileSystem, OverlayParts, file_name};
 use super::plan::{PlanOptions, RecoveryCase, RecoveryEnd, RecoveryPlan};
-use super::{Recovery, TransactionCounters};
+use super::{Recovery, RedoneFiles, TransactionCounters};
 use crate::data_directory::OpenOptions;
 use crate::directory_state::DirectoryState;
 use crate::error::{Damage, Error, Result};
@@ -123,10 +123,13 @@ impl Recovery {
             verify_checksums: options.verify_checksums && has_checksums,
             hints_logged: has_checksums || control.settings.wal_log_hints,
         };
+        let mut overlay = None;
         let storage = state.storage().over(|below| -> Arc<dyn FileSystem> {
-            Arc::new(OverlayFileSystem::new(below, parts))
+            overlay.insert(Arc::new(OverlayFileSystem::new(below, parts))).clone()
         });
-        Ok((Self::redone(storage, counters).until(newest), redone))
+        let (source, end) = (plan.source, redone.end.lsn);
+        let files = overlay.map(|overlay| RedoneFiles { overlay, source, end });
+        Ok((Self { redone: files, ..Self::redone(storage, counters).until(newest) }, redone))
     }
 }
 

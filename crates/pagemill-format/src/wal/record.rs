@@ -47,6 +47,12 @@ pub struct RecordHeader {
 }
 
 impl RecordHeader {
+    /// What the record is called, or its number where this version has no such record.
+    pub fn record_name(&self, version: PgVersion) -> String {
+        let name = self.resource_manager.record_name(self.info, version);
+        name.map_or_else(|| format!("UNKNOWN ({:x})", self.kind()), str::to_owned)
+    }
+
     /// The header that these bytes begin with.
     ///
     /// # Errors

@@ -78,8 +78,24 @@ impl<'a> Session<'a> {
 
     /// Opens the data directory.
     pub(crate) fn cluster(&self) -> Result<Cluster> {
+        self.cluster_as(self.common.live)
+    }
+
+    /// Opens the data directory, also while a server is running: for who looks up names only, whose files seldom change.
+    pub(crate) fn cluster_for_names(&self) -> Result<Cluster> {
+        let is_running = |error: &anyhow::Error| {
+            matches!(error.downcast_ref(), Some(pagemill_cluster::Error::Running { .. }))
+        };
+        match self.cluster() {
+            Err(error) if is_running(&error) => self.cluster_as(true),
+            opened => opened,
+        }
+    }
+
+    fn cluster_as(&self, live: bool) -> Result<Cluster> {
         refuse_few_buffers(self.common)?;
-        let cluster = self.open(self.open_options())?;
+        let options = OpenOptions { live, ..self.open_options() };
+        let cluster = self.open(options)?;
         let _ = self.cluster.set(cluster.clone());
         warn_of_advisory_results(&cluster);
         warn_of_leftovers(&cluster)?;

@@ -22,6 +22,7 @@ mod composed_file;
 mod layout;
 mod log_file;
 mod map_file;
+mod page_history;
 mod page_redo;
 mod relation_file;
 
@@ -48,6 +49,7 @@ pub(super) use layout::file_name;
 use layout::{Layout, Log, Named};
 use log_file::LogFile;
 use map_file::MapFile;
+pub use page_history::{BasePage, PageHistory, PageRecord};
 use page_redo::{PageRedo, PageRules};
 use relation_file::{RelationFile, SegmentExtent};
 
@@ -74,7 +76,7 @@ pub(super) struct OverlayParts {
 
 /// Lays what WAL did over the files of a data directory.
 #[derive(Debug)]
-pub(super) struct OverlayFileSystem {
+pub(crate) struct OverlayFileSystem {
     below: Arc<dyn FileSystem>,
     layout: Layout,
     version: PgVersion,

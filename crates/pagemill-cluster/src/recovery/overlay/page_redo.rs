@@ -38,7 +38,7 @@ pub(super) struct PageRules {
 #[derive(Debug)]
 pub(super) struct PageRedo {
     index: Arc<WalIndex>,
-    records: RecordFetch,
+    pub(super) records: RecordFetch,
     rules: PageRules,
     kept: Vec<Mutex<Option<KeptPage>>>,
 }
@@ -155,7 +155,7 @@ impl PageRedo {
     }
 }
 
-fn reference_to<'f, 'a>(
+pub(super) fn reference_to<'f, 'a>(
     found: &'f FetchedRecord<'a>,
     (key, block): PageKey,
 ) -> Option<&'f BlockReference<'a>> {

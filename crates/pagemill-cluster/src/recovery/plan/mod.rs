@@ -218,6 +218,19 @@ fn check_archives(storage: &Storage, archives: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
+/// Where the WAL of a data directory comes from, and along which timelines it is read.
+///
+/// # Errors
+/// As [`RecoveryPlan::new`], for WAL and its histories.
+pub(crate) fn wal_source(state: &DirectoryState, options: &PlanOptions) -> Result<WalSource> {
+    let (storage, control) = (state.storage(), state.control());
+    check_archives(storage, &options.archives)?;
+    let wal = WalDirectory::of_cluster(state.path(), control)?;
+    let is_requested = !options.archives.is_empty();
+    let history = history(storage, &wal, control, options, is_requested)?;
+    Ok(WalSource::along(&wal, options.archives.clone(), history))
+}
+
 /// The way that is followed: to the timeline asked for, or to that which a server would choose.
 fn history(
     storage: &Storage,
