@@ -28,6 +28,9 @@ const SLOTS: usize = 64;
 /// The same where they may have to be kept in memory.
 const SLOTS_OF_ARCHIVES: usize = 8;
 
+/// Of a record that is fetched soon: most are not longer.
+const PREFETCHED_BYTES: usize = 128;
+
 /// Fetches records of one way through WAL.
 #[derive(Debug)]
 pub struct RecordFetch {
@@ -105,6 +108,20 @@ impl RecordFetch {
         };
         let record = parse().map_err(|error| self.damage(lsn, error.to_string()))?;
         Ok(FetchedRecord { lsn, end: align_record(end), record })
+    }
+
+    /// Asks the processor for the beginning of a record that is fetched soon, if its segment is at hand: records of one page
+    /// lie all over the WAL, and waiting for memory is most of what fetching them takes.
+    pub fn prefetch(&self, lsn: Lsn) {
+        let directory = self.source.directory();
+        let number = directory.segment_of(lsn).number;
+        let slot = &self.slots[(number % self.slots.len() as u64) as usize];
+        let Ok(slot) = slot.try_lock() else { return };
+        let Some(found) = slot.as_ref().filter(|found| found.number == number) else { return };
+        let offset = usize::try_from(directory.offset_of(lsn)).unwrap_or(usize::MAX);
+        if let Some(bytes) = found.bytes.get(offset, PREFETCHED_BYTES) {
+            pagemill_sys::prefetch(bytes);
+        }
     }
 
     /// Puts a record together from the pages it lies on, and tells where it ends.

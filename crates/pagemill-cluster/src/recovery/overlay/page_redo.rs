@@ -23,6 +23,9 @@ use crate::page_check::find_fault;
 /// Redone pages that are kept (16 MiB).
 const KEPT_PAGES: usize = 2048;
 
+/// How many records ahead the processor is asked for one.
+const FETCHED_AHEAD: usize = 6;
+
 /// How pages of a cluster are redone.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageRules {
@@ -129,7 +132,10 @@ impl PageRedo {
         page: &mut BlockBytes,
     ) -> io::Result<()> {
         let mut buffer = Vec::new();
-        for entry in entries {
+        for (number, entry) in entries.iter().enumerate() {
+            if let Some(soon) = entries.get(number + FETCHED_AHEAD) {
+                self.records.prefetch(soon.lsn());
+            }
             let found = self.records.fetch(entry.lsn(), &mut buffer);
             let found = found.map_err(|error| damaged(error.to_string()))?;
             if base_lsn.is_some_and(|base| found.end <= base) {
