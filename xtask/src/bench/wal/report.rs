@@ -14,10 +14,10 @@ use crate::bench::figures::{self, ratio, spread};
 
 const METHOD: &str = "\
 How it was measured: a server fills tables, is shut down cleanly (a copy of that is the clean one), works as pgbench does \
-until there is as much WAL as was asked for, with no checkpoint in between, and is killed (`pg_ctl -m immediate`). Pagemill \
+until there is as much WAL as was asked for, with no checkpoint in between, and is killed (`SIGQUIT`: nothing is written out). Pagemill \
 reads what it left, as it lies. Both sides take turns. Before each turn all files of the directory are synced and dropped \
 from the page cache, and for cached rows read back, and their residency is asked. Rows `start`: from the start of a server \
-(`pg_ctl -w start`) on a fresh copy to its answer to `count(*)`, with psql, against the whole process of pagemill. Rows \
+(`postgres`; every 2 ms it is looked whether it is ready) on a fresh copy to its answer to `count(*)`, with psql, against the whole process of pagemill. Rows \
 `index`: pagemill's own time for reading the WAL (`wal_s` of `--stats`), against 1 GB/s for each core it may use, or, cold, \
 against fio (libaio, direct, 1 MiB, 8 deep; dd where there is none) on the same files. Rows `untouched`: a table that WAL says \
 nothing of, whole processes without `wal_s`, against the clean copy. Row `tenth`: every tenth page has a record; the whole \
@@ -77,7 +77,7 @@ fn times(bench: &Bench) -> String {
 
 fn other(work: Work) -> String {
     match work {
-        Work::Start => "`pg_ctl -w start`, `select count(*) from accounts`".to_owned(),
+        Work::Start => "`postgres`, `select count(*) from accounts`".to_owned(),
         Work::IndexRate { cores } => {
             format!("{:.0} GB/s on {cores} core(s)", BYTES_PER_CORE / 1e9 * f64::from(cores))
         }
