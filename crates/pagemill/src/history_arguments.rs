@@ -21,7 +21,7 @@ Examples:
   pagemill history -D /var/lib/postgresql/15/main -d shop \\
       -t orders --ctid '(7,3)'
   pagemill history -D /backup/base --wal /archive -d shop \\
-      -t orders --ctid '(7,3)' --until time:'2026-11-23 12:00'")]
+      -t orders --ctid '(7,3)' --until name:before")]
 pub(crate) struct HistoryArguments {
     #[command(flatten)]
     pub(crate) common: CommonArguments,
