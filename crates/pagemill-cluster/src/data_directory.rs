@@ -72,6 +72,7 @@ struct Inner {
     redone: Option<RedoneFiles>,
     verify_checksums: bool,
     page_limit: PageLimit,
+    lost_databases: Vec<Oid>,
     buffer_pool: Arc<BufferPool>,
     /// What each directory of relations holds.
     listings: Mutex<HashMap<PathBuf, Arc<SegmentListing>>>,
@@ -107,7 +108,7 @@ impl Cluster {
 
     /// The last stage, for whoever made the recovery: reads nothing yet. Of the options only those count that say how to read.
     pub fn open_recovered(state: DirectoryState, recovery: Recovery, options: OpenOptions) -> Self {
-        let Recovery { storage, counters, result, newest, redone } = recovery;
+        let Recovery { storage, counters, result, newest, redone, lost_databases } = recovery;
         let verify_checksums = options.verify_checksums && state.control().has_data_checksums();
         tracing::info!(
             path = %state.path().display(),
@@ -123,6 +124,7 @@ impl Cluster {
             result,
             redone,
             verify_checksums,
+            lost_databases,
             page_limit: PageLimit::new(newest, options.allow_inconsistent),
             buffer_pool: BufferPool::new(options.shared_buffers),
             listings: Mutex::default(),
@@ -176,6 +178,11 @@ impl Cluster {
     /// True when page checksums are to be verified.
     pub fn verify_checksums(&self) -> bool {
         self.inner.verify_checksums
+    }
+
+    /// True for a database whose files redo would have to copy from one that is not there.
+    pub(crate) fn lacks_source_of(&self, database: Oid) -> bool {
+        self.inner.lost_databases.contains(&database)
     }
 
     /// Up to where pages may have been changed.

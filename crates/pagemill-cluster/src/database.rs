@@ -183,6 +183,9 @@ impl Database {
         if row.is_invalid() {
             return Err(Error::refused(Refusal::database(&row.name, DatabaseCause::Invalid)));
         }
+        if cluster.lacks_source_of(row.oid) {
+            return Err(Error::refused(Refusal::database(&row.name, DatabaseCause::LostSource)));
+        }
         let mut catalogs = Catalogs::unread(cluster, row)?;
         let mut log = ClusterLog::new(cluster.clone());
         catalogs.read_catalog_columns(&mut log)?;

@@ -40,7 +40,7 @@ mod redone_wal;
 use std::sync::Arc;
 
 use pagemill_format::control::{Checkpoint, ClusterState, FullTransactionId};
-use pagemill_format::{Lsn, MultiXactId, TransactionId};
+use pagemill_format::{Lsn, MultiXactId, Oid, TransactionId};
 use pagemill_io::Storage;
 use pagemill_wal::WalSource;
 
@@ -65,6 +65,8 @@ pub struct Recovery {
     pub(crate) result: RecoveryResult,
     /// No page is newer.
     pub(crate) newest: Lsn,
+    /// Databases of which a backup does not have what they were made from.
+    pub(crate) lost_databases: Vec<Oid>,
     pub(crate) redone: Option<RedoneFiles>,
 }
 
@@ -139,6 +141,7 @@ impl Recovery {
             result,
             newest: NO_LIMIT,
             redone: None,
+            lost_databases: Vec::new(),
         })
     }
 
@@ -164,7 +167,14 @@ impl Recovery {
     /// The WAL was redone: `storage` shows the files as after it, `counters` what was given out by then. The module says
     /// what `storage` has to be.
     pub fn redone(storage: Storage, counters: TransactionCounters) -> Self {
-        Self { storage, counters, result: RecoveryResult::Redone, newest: NO_LIMIT, redone: None }
+        Self {
+            storage,
+            counters,
+            result: RecoveryResult::Redone,
+            newest: NO_LIMIT,
+            redone: None,
+            lost_databases: Vec::new(),
+        }
     }
 
     /// The same where redo ended at this LSN, so that a page that is newer is not of this copy.

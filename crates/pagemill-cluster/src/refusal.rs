@@ -115,12 +115,6 @@ pub enum Refusal {
     /// Recovery does not come to where it should.
     #[error("{0}")]
     Recovery(RecoveryProblem),
-    /// A database of which a backup may hold anything.
-    #[error(
-        "database {0} was made by copying files after the backup began, which is not redone here: recover the backup with \
-         PostgreSQL, or read one that was begun later"
-    )]
-    DatabaseCopiedInBackup(Oid),
     /// A catalog does not have the row of something that others refer to.
     #[error("{catalog} has no row for {what} with OID {oid}")]
     MissingRow {
@@ -558,6 +552,12 @@ pub enum DatabaseCause {
          relied on, finish with DROP DATABASE"
     )]
     Invalid,
+    /// A backup lacks what the database was copied from.
+    #[error(
+        "was made by copying files after the backup began, and the files that were copied are not in it: read a backup \
+         that was begun later"
+    )]
+    LostSource,
     /// There is one of that name.
     #[error("exists already: choose another name, or drop it first")]
     Exists,

@@ -3,7 +3,7 @@
 //! `pg_tblspc/OID` is a symbolic link to a tablespace. A copied data directory has the links of its original, which lead to
 //! the original's files; one unpacked from tar files has none, and a `tablespace_map` that tells where they led. What a
 //! caller knows better ([`TablespaceMapping`]) counts before both. From then on everything is read there, by a
-//! [file system](RedirectedFiles) that lies below all that reads the cluster.
+//! [file system](pagemill_io::RedirectedFiles) that lies below all that reads the cluster.
 //!
 //! A link that leads to the files of a running server is refused where that is certain: where the copy names the data
 //! directory it was copied from (`postmaster.pid`, `postmaster.opts`), a server runs on that, and its tablespace is the same
@@ -15,11 +15,10 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use pagemill_format::Oid;
 use pagemill_format::backup::TablespaceMap;
-use pagemill_io::{FileSystem, Node, Redirect, RedirectedFiles, Storage};
+use pagemill_io::{Node, Redirect, Storage};
 
 use crate::data_directory::OpenOptions;
 use crate::directory_state::{DirectoryState, SMALL_FILE_LIMIT};
@@ -202,12 +201,7 @@ pub(crate) fn redirected(storage: &Storage, path: &Path, places: &[TablespacePla
             target: place.directory.clone(),
         })
         .collect();
-    match redirects.is_empty() {
-        true => storage.clone(),
-        false => storage.over(|below| -> Arc<dyn FileSystem> {
-            Arc::new(RedirectedFiles::new(below, redirects))
-        }),
-    }
+    storage.redirected(redirects)
 }
 
 /// The data directory on a server's command line: a program, then each word in double quotes.

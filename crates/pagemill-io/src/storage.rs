@@ -24,6 +24,7 @@ use crate::file_cache::FileCache;
 use crate::host_files::HostFiles;
 use crate::read_settings::{self, IoMethod, ReadSettings};
 use crate::real_files::RealFileSystem;
+use crate::redirected_files::{Redirect, RedirectedFiles};
 use crate::seam::{Caching, DirEntry, File, FileSystem, IoQueue, Metadata, QueueKind};
 use crate::storage_traits::StorageTraits;
 
@@ -88,6 +89,15 @@ impl Storage {
         let counted = (self.shared.counters.clone(), self.shared.kept_above.clone());
         let over = Self::counted(lay(self.file_system().clone()), self.shared.settings, counted);
         Self { timed: self.timed, ..over }
+    }
+
+    /// The same storage with some directories read elsewhere; it reads only, unless there are none.
+    #[must_use]
+    pub fn redirected(&self, redirects: Vec<Redirect>) -> Self {
+        match redirects.is_empty() {
+            true => self.clone(),
+            false => self.over(|below| Arc::new(RedirectedFiles::new(below, redirects))),
+        }
     }
 
     fn counted(

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use pagemill::{Cluster, OpenOptions, RecoveryOptions, Storage};
-use pagemill_testkit::{ClusterOptions, PgInstall, Program, TestCluster, each_of};
+use pagemill_testkit::{ClusterOptions, PgInstall, Program, Session, TestCluster, each_of};
 
 fn program() -> Program {
     Program::new(env!("CARGO_BIN_EXE_pagemill"))
@@ -347,4 +347,71 @@ fn reads_up_to_damage_when_told(install: &PgInstall) -> Result<()> {
 #[test]
 fn damaged_wal_is_read_up_to_the_damage_only_when_that_is_allowed() {
     each_of(&PgInstall::all(), reads_up_to_damage_when_told);
+}
+
+/// A backup during which databases are made by copying files: before, while and after its own files are copied.
+fn follows_databases_copied_in_a_backup(install: &PgInstall) -> Result<()> {
+    let mut cluster = create(install)?;
+    let strategy = if install.major == 14 { "" } else { " strategy file_copy" };
+    let make = |name: &str, template: &str| {
+        cluster.psql("postgres", &format!("create database {name} template {template}{strategy}"))
+    };
+    let count = |data: &Path, name: &str| {
+        prints(data, &["count", "-d", name, "-t", "t"]).map(|rows| rows.trim().to_owned())
+    };
+    cluster.psql("postgres", "create database source")?;
+    cluster.psql("source", "create table t (i int primary key, v text)")?;
+    cluster.psql("source", "insert into t select i, 'first' from generate_series(1, 1000) i")?;
+    let (begin, end) = match install.major {
+        14 => ("pg_start_backup('x', true, false)", "pg_stop_backup(false)"),
+        _ => ("pg_backup_start('x', true)", "pg_backup_stop()"),
+    };
+    let mut session = Session::open(&cluster, "postgres")?;
+    session.run(&format!("select {begin};"))?;
+    cluster.psql("source", "delete from t where i % 2 = 0")?;
+    cluster.psql("source", "vacuum full t")?;
+    make("before", "source")?;
+    cluster
+        .psql("before", "insert into t select i, 'before' from generate_series(2001, 2010) i")?;
+    let copy = cluster.root().join("copy");
+    cp(&cluster.data_dir(), &copy)?;
+    cluster.psql("source", "insert into t select i, 'later' from generate_series(3001, 3100) i")?;
+    make("after", "before")?;
+    cluster.psql("after", "update t set v = 'after' where i < 100")?;
+    cluster.psql("after", "insert into t values (-1, 'after')")?;
+    make("gone", "after")?;
+    cluster.psql("postgres", "drop database gone")?;
+    let label = session.run(&format!("select labelfile from {end};"))?;
+    fs::write(copy.join("backup_label"), label + "\n")?;
+    drop(session);
+    fs::remove_file(copy.join("postmaster.pid"))?;
+    fs::remove_dir_all(copy.join("pg_wal"))?;
+    cp(&cluster.data_dir().join("pg_wal"), &copy.join("pg_wal"))?;
+    for name in ["source", "before", "after"] {
+        let rows = cluster.psql(name, "copy (select * from t order by 1) to stdout")?;
+        let args = ["export", "-d", name, "-t", "t", "--order-by", "t_pkey"];
+        let read = prints(&copy, &args)?;
+        ensure!(read.trim_end() == rows, "{name}: {} rows", count(&copy, name)?);
+    }
+    let listed = prints(&copy, &["ls"])?;
+    ensure!(!listed.contains("gone"), "{listed}");
+
+    // Without the files that were copied, that database alone is not read.
+    let of_source = "select oid from pg_database where datname = 'source'";
+    let oid = cluster.psql("postgres", of_source)?;
+    cluster.stop()?;
+    fs::remove_dir_all(copy.join("base").join(oid.trim()))?;
+    let lost = refused(&copy, &["count", "-d", "after", "-t", "t"])?;
+    ensure!(
+        lost == "pagemill: database \"after\" was made by copying files after the backup began, and the files that were copied \
+                 are not in it: read a backup that was begun later",
+        "{lost}"
+    );
+    prints(&copy, &["ls", "-d", "postgres"])?;
+    Ok(())
+}
+
+#[test]
+fn databases_made_by_copying_files_during_a_backup_are_as_the_servers_recovery_copies_them() {
+    each_of(&PgInstall::all(), follows_databases_copied_in_a_backup);
 }

@@ -14,10 +14,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pagemill_format::{Lsn, SEGMENT_BLOCKS};
-use pagemill_io::FileSystem;
+use pagemill_format::{Lsn, Oid, SEGMENT_BLOCKS};
+use pagemill_io::{FileSystem, Redirect, Storage};
 use pagemill_wal::{
-    DirectoryLife, EndOfWal, Entry, ForkKey, RecordFetch, WalIndex, WalIndexBuilder,
+    DatabaseDirectory, DirectoryLife, EndOfWal, Entry, ForkKey, RecordFetch, WalIndex,
+    WalIndexBuilder,
 };
 
 use super::overlay::{OverlayFileSystem, OverlayParts, file_name};
@@ -26,7 +27,9 @@ use super::{Recovery, RedoneFiles, TransactionCounters};
 use crate::data_directory::OpenOptions;
 use crate::directory_state::DirectoryState;
 use crate::error::{Damage, Error, Result};
-use crate::refusal::Refusal;
+
+/// What each directory of a database has in it.
+const VERSION_FILE: &str = "PG_VERSION";
 
 /// `wal_level` from which on all changes of files are logged (`replica`).
 const REPLICA: u32 = 1;
@@ -100,7 +103,7 @@ impl Recovery {
             }
             checked => checked?,
         }
-        check_copied_databases(&plan, &index)?;
+        let (files, lost_databases) = with_copied_databases(state, &plan, &index)?;
         let redone = RedoneWal {
             case: plan.case.clone(),
             start: plan.start,
@@ -124,12 +127,13 @@ impl Recovery {
             hints_logged: has_checksums || control.settings.wal_log_hints,
         };
         let mut overlay = None;
-        let storage = state.storage().over(|below| -> Arc<dyn FileSystem> {
+        let storage = files.over(|below| -> Arc<dyn FileSystem> {
             overlay.insert(Arc::new(OverlayFileSystem::new(below, parts))).clone()
         });
         let (source, end) = (plan.source, redone.end.lsn);
         let files = overlay.map(|overlay| RedoneFiles { overlay, source, end });
-        Ok((Self { redone: files, ..Self::redone(storage, counters).until(newest) }, redone))
+        let recovery = Self::redone(storage, counters).until(newest);
+        Ok((Self { redone: files, lost_databases, ..recovery }, redone))
     }
 }
 
@@ -145,19 +149,29 @@ fn end_of(end: &RecoveryEnd) -> EndOfWal {
     }
 }
 
-/// A database that was made by copying files is in a crashed cluster's directory as it was copied, since a checkpoint comes
-/// right behind. A backup's may be from before, from the middle of the copy, or not there at all.
-fn check_copied_databases(plan: &RecoveryPlan, index: &WalIndex) -> Result<()> {
-    if !plan.case.is_of_copy() {
-        return Ok(());
-    }
-    let is_copied = |life: &DirectoryLife| matches!(life, DirectoryLife::Copied { .. });
-    match index.files.directories().find(|(_, life)| is_copied(life)) {
-        Some((directory, _)) => {
-            Err(Error::refused(Refusal::DatabaseCopiedInBackup(directory.database)))
+/// The files that redo begins from, where the files of a copied database are those of its source as the WAL begins: as the
+/// server's recovery copies them when it comes to that. And the databases whose source is not there.
+///
+/// After a crash they are what was copied, since a checkpoint comes right behind; a backup's may be from before, from the
+/// middle of the copy, or not there at all.
+fn with_copied_databases(
+    state: &DirectoryState,
+    plan: &RecoveryPlan,
+    index: &WalIndex,
+) -> Result<(Storage, Vec<Oid>)> {
+    let (mut redirects, mut lost) = (Vec::new(), Vec::new());
+    let path = |of: DatabaseDirectory| state.relation_directory(of.tablespace, of.database);
+    for (directory, life) in index.files.directories().filter(|_| plan.case.is_of_copy()) {
+        if !matches!(life, DirectoryLife::Copied { .. }) {
+            continue;
         }
-        None => Ok(()),
+        let target = path(index.files.first_origin(directory));
+        match state.storage().exists(&target.join(VERSION_FILE))? {
+            true => redirects.push(Redirect { path: path(directory), target }),
+            false => lost.push(directory.database),
+        }
     }
+    Ok((state.storage().redirected(redirects), lost))
 }
 
 fn check_images(state: &DirectoryState, index: &WalIndex) -> Result<()> {

@@ -6,7 +6,7 @@
 //! | `SMGR_TRUNCATE` | the forks are cut |
 //! | commit or abort with dropped files | all forks of each are gone |
 //! | database `CREATE_WAL_LOG` | an empty directory, which records fill |
-//! | database `CREATE_FILE_COPY` | a directory like another one; what was done to it before is gone |
+//! | database `CREATE_FILE_COPY` | a directory like another one as that is by then, with all that was done to its files; what was done to it before is gone |
 //! | database `DROP` | its directories are gone, with all forks in them |
 //! | `RELMAP_UPDATE` | the map's file |
 //! | tablespace `CREATE` | a tablespace whose directory may not be there yet |
@@ -21,7 +21,7 @@ use pagemill_format::wal::{
     CopiedDatabase, DatabaseChange, Record, RelFileLocator, RelationMapUpdate, ResourceManager,
     StorageFile, Truncation,
 };
-use pagemill_format::{Fork, Oid, Result};
+use pagemill_format::{Fork, Lsn, Oid, Result};
 
 use super::WalIndexBuilder;
 use super::fork_history::ForkKey;
@@ -56,6 +56,16 @@ pub struct Files {
     maps: BTreeMap<DatabaseDirectory, Vec<u8>>,
     /// Made in the range.
     tablespaces: BTreeSet<Oid>,
+    /// Of a directory that was copied: from which one, and of that the same if it was copied before.
+    copies: BTreeMap<DatabaseDirectory, Vec<DirectoryCopy>>,
+}
+
+/// A directory's files were copied.
+#[derive(Debug, Clone, Copy)]
+struct DirectoryCopy {
+    from: DatabaseDirectory,
+    /// Where the record begins.
+    at: Lsn,
 }
 
 /// A tablespace's directory is made, and linked.
@@ -75,6 +85,17 @@ impl Files {
     /// The relation map that was written last for a directory: the whole file.
     pub fn relation_map(&self, directory: DatabaseDirectory) -> Option<&[u8]> {
         self.maps.get(&directory).map(Vec::as_slice)
+    }
+
+    /// The directory that a record at `lsn` names for what now lies in `directory`: before it was copied, that which was.
+    pub fn origin(&self, directory: DatabaseDirectory, lsn: Lsn) -> DatabaseDirectory {
+        let copies = self.copies.get(&directory).into_iter().flatten();
+        copies.take_while(|copy| lsn < copy.at).last().map_or(directory, |copy| copy.from)
+    }
+
+    /// The directory whose files lay there when the WAL begins: that which was copied first.
+    pub fn first_origin(&self, directory: DatabaseDirectory) -> DatabaseDirectory {
+        self.origin(directory, Lsn(0))
     }
 
     /// True for a tablespace that the WAL makes: what is not in its files was written after.
@@ -98,7 +119,17 @@ impl Files {
 
     fn begin(&mut self, directory: DatabaseDirectory, life: DirectoryLife) {
         self.maps.remove(&directory);
+        self.copies.remove(&directory);
         self.directories.insert(directory, life);
+    }
+
+    fn copy(&mut self, from: DatabaseDirectory, to: DatabaseDirectory, at: Lsn) {
+        let before = self.copies.get(&from).cloned().unwrap_or_default();
+        self.begin(to, DirectoryLife::Copied { source: from });
+        self.copies.insert(to, std::iter::once(DirectoryCopy { from, at }).chain(before).collect());
+        if let Some(map) = self.maps.get(&from).cloned() {
+            self.maps.insert(to, map);
+        }
     }
 }
 
@@ -127,7 +158,7 @@ impl WalIndexBuilder {
         }
     }
 
-    pub(super) fn add_database(&mut self, record: &Record<'_>) -> Result<()> {
+    pub(super) fn add_database(&mut self, lsn: Lsn, record: &Record<'_>) -> Result<()> {
         match DatabaseChange::parse(record, self.version)? {
             Some(DatabaseChange::Made { database, tablespace }) => {
                 let made = DatabaseDirectory { tablespace, database };
@@ -141,7 +172,8 @@ impl WalIndexBuilder {
                     database: copied.source_database,
                 };
                 self.forget_forks_of(target);
-                self.files.begin(target, DirectoryLife::Copied { source });
+                self.copy_forks(source, target);
+                self.files.copy(source, target, lsn);
             }
             Some(DatabaseChange::Dropped { database, tablespaces }) => {
                 for tablespace in tablespaces {
@@ -153,6 +185,20 @@ impl WalIndexBuilder {
             None => {}
         }
         Ok(())
+    }
+
+    /// What was done to the files of one directory was done to those of its copy.
+    fn copy_forks(&mut self, from: DatabaseDirectory, to: DatabaseDirectory) {
+        let is_of_source = |key: &ForkKey| {
+            (key.locator.tablespace, key.locator.database) == (from.tablespace, from.database)
+        };
+        let of_source = self.forks.iter().filter(|(key, _)| is_of_source(key));
+        let copies: Vec<_> = of_source.map(|(key, history)| (*key, history.clone())).collect();
+        for (ForkKey { locator, fork }, history) in copies {
+            let DatabaseDirectory { tablespace, database } = to;
+            let locator = RelFileLocator { tablespace, database, number: locator.number };
+            self.forks.insert(ForkKey { locator, fork }, history);
+        }
     }
 
     /// What was done to files of a directory matters no more: they were all removed, or replaced.

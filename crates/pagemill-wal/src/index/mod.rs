@@ -118,7 +118,7 @@ impl WalIndexBuilder {
         self.records += 1;
         self.transactions.saw(record.header.xid);
         self.add_blocks(found).map_err(|error| bad_record(found, &error))?;
-        self.add_body(&record).map_err(|error| bad_record(found, &error))?;
+        self.add_body(found.lsn, &record).map_err(|error| bad_record(found, &error))?;
         self.refuse_unknown(found, &record)
     }
 
@@ -186,7 +186,7 @@ impl WalIndexBuilder {
     }
 
     /// What records of other managers do is known by their blocks, also where they are read ahead as plain ones.
-    fn add_body(&mut self, record: &Record<'_>) -> pagemill_format::Result<()> {
+    fn add_body(&mut self, lsn: Lsn, record: &Record<'_>) -> pagemill_format::Result<()> {
         let version = self.version;
         match record.header.resource_manager {
             ResourceManager::XLOG => self.add_xlog(record)?,
@@ -197,7 +197,7 @@ impl WalIndexBuilder {
             }
             ResourceManager::STORAGE => self.add_storage(record)?,
             ResourceManager::CLOG => self.transactions.commit_log(record, version)?,
-            ResourceManager::DATABASE => self.add_database(record)?,
+            ResourceManager::DATABASE => self.add_database(lsn, record)?,
             ResourceManager::TABLESPACE => self.files.tablespace(record),
             ResourceManager::MULTIXACT => self.transactions.multixact(record, version)?,
             ResourceManager::RELMAP => self.files.map_update(record)?,

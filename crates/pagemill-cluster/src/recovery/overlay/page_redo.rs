@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pagemill_format::page::Page;
 use pagemill_format::page_builder::set_checksum;
-use pagemill_format::wal::BlockReference;
+use pagemill_format::wal::{BlockReference, RelFileLocator};
 use pagemill_format::{BlockBytes, BlockNumber, Lsn};
 use pagemill_redo::{RedoSite, redo};
-use pagemill_wal::{Entry, FetchedRecord, ForkKey, RecordFetch, WalIndex};
+use pagemill_wal::{DatabaseDirectory, Entry, FetchedRecord, ForkKey, RecordFetch, WalIndex};
 
 use crate::page_check::find_fault;
 
@@ -124,6 +124,14 @@ impl PageRedo {
         Ok(())
     }
 
+    /// What a record at `lsn` calls a page: one of a database that was copied later had its place in that which was.
+    fn named(&self, (mut key, block): PageKey, lsn: Lsn) -> PageKey {
+        let RelFileLocator { tablespace, database, .. } = key.locator;
+        let origin = self.index.files.origin(DatabaseDirectory { tablespace, database }, lsn);
+        (key.locator.tablespace, key.locator.database) = (origin.tablespace, origin.database);
+        (key, block)
+    }
+
     fn apply(
         &self,
         key: PageKey,
@@ -141,9 +149,11 @@ impl PageRedo {
             if base_lsn.is_some_and(|base| found.end <= base) {
                 continue;
             }
-            let reference = reference_to(&found, key).map(|block| block.id).ok_or_else(|| {
-                damaged(format!("the record at {} does not name it any more", found.lsn))
-            })?;
+            let reference = reference_to(&found, self.named(key, entry.lsn()))
+                .map(|block| block.id)
+                .ok_or_else(|| {
+                    damaged(format!("the record at {} does not name it any more", found.lsn))
+                })?;
             let site = RedoSite {
                 record: &found.record,
                 start: found.lsn,
