@@ -19,7 +19,7 @@ use pagemill_format::control::ControlFile;
 use pagemill_format::{Error as FormatError, ErrorKind as FormatErrorKind, Lsn, Oid, PgVersion};
 use pagemill_io::{ErrorKind, Storage};
 
-use crate::backup_storage::BASE_ARCHIVE;
+use crate::backup_storage::has_archives;
 use crate::change::ClusterLock;
 use crate::data_directory::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use crate::error::{DirectoryFault, Error, Result, UnsupportedCluster};
@@ -210,7 +210,7 @@ fn version_and_names(storage: &Storage, path: &Path) -> Result<(PgVersion, HashS
         Err(error) => return Err(error.into()),
     };
     let contains = |name: &str| names.contains(OsStr::new(name));
-    if !contains("PG_VERSION") && contains(BASE_ARCHIVE) {
+    if !contains("PG_VERSION") && has_archives(&names) {
         return Err(none(DirectoryFault::TarBackup));
     }
     if !contains("PG_VERSION") {

@@ -37,6 +37,37 @@ pub enum Refusal {
         /// Where the server had it.
         was: PathBuf,
     },
+    /// An archive of a backup that is compressed in a way that is not read.
+    #[error("{path}: neither gzip, lz4, zstd nor bzip2: unpack it first", path = path.display())]
+    ArchiveCompression {
+        /// The archive.
+        path: PathBuf,
+    },
+    /// An archive of a backup that cannot be decompressed.
+    #[error("{path}: cannot be decompressed: {cause}", path = path.display())]
+    ArchiveDamage {
+        /// The archive.
+        path: PathBuf,
+        /// What the decoder says.
+        cause: io::Error,
+    },
+    /// A compressed archive for which there is no space.
+    #[error(
+        "{path}: compressed, and {needed} bytes or more when unpacked, but {directory} has only {left} bytes left: free some, or \
+         name another directory in TMPDIR",
+        path = path.display(),
+        directory = directory.display()
+    )]
+    NoSpaceToUnpack {
+        /// The archive.
+        path: PathBuf,
+        /// Bytes that come out of it, at least.
+        needed: u64,
+        /// Bytes there are.
+        left: u64,
+        /// Where the temporary file would be.
+        directory: PathBuf,
+    },
     /// A backup that has only what changed since another one.
     #[error(
         "{path}: this is an incremental backup, which has only what changed since {from}: make a \

@@ -217,8 +217,7 @@ fn open(path: &Path, flags: OFlags, caching: Caching, mode: Mode) -> io::Result<
     if caching == Caching::Direct {
         check_alignment(&fd)?;
     }
-    let (position, tells_residency) = (Mutex::new(()), OnceLock::new());
-    Ok(Box::new(RealFile { fd: Arc::new(fd), position, tells_residency }))
+    Ok(Box::new(RealFile::of(fd)))
 }
 
 /// Refuses a file whose direct reads want more than they get: buffers start at a multiple of
@@ -238,8 +237,9 @@ fn check_alignment(fd: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
+/// A file of the operating system.
 #[derive(Debug)]
-struct RealFile {
+pub(crate) struct RealFile {
     fd: Arc<OwnedFd>,
     /// Held by whoever moves the file position until it has read from there.
     position: Mutex<()>,
@@ -251,6 +251,10 @@ struct RealFile {
 const OVERLAYFS: i64 = 0x794c_7630;
 
 impl RealFile {
+    pub(crate) fn of(fd: OwnedFd) -> Self {
+        Self { fd: Arc::new(fd), position: Mutex::new(()), tells_residency: OnceLock::new() }
+    }
+
     /// False on overlayfs, where `cachestat` looks at an inode that holds nothing (Linux 6.18), and answers
     /// zero for everything.
     fn tells_residency(&self) -> bool {

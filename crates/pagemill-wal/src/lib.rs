@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod ahead;
+mod compression;
 mod error;
 mod fork_records;
 mod index;
@@ -12,6 +13,7 @@ mod wal_source;
 mod writer;
 
 pub use ahead::{PlainEnd, PlainRecords, RecordPlace};
+pub use compression::Compression;
 pub use error::{Damage, Error, Refusal, Result};
 pub use fork_records::{BlockRecord, ForkRecords, TransactionEnding};
 pub use index::{

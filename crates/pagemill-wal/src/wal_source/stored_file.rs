@@ -13,6 +13,7 @@ use std::path::Path;
 use pagemill_format::wal;
 use pagemill_io::{File, Storage};
 
+use crate::compression::Compression;
 use crate::error::{Error, Refusal, Result};
 
 /// The bytes of a segment.
@@ -28,21 +29,14 @@ pub(crate) enum SegmentBytes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Plain,
-    Gzip,
-    Zstd,
-    Lz4,
-    Bzip2,
+    Compressed(Compression),
     /// Known by name alone.
     Refused(&'static str),
     Unknown,
 }
 
-/// What files of each sort begin with.
-const MAGIC: [(&[u8], Format); 12] = [
-    (&[0x1F, 0x8B, 0x08], Format::Gzip),
-    (&[0x28, 0xB5, 0x2F, 0xFD], Format::Zstd),
-    (&[0x04, 0x22, 0x4D, 0x18], Format::Lz4),
-    (b"BZh", Format::Bzip2),
+/// What files of each sort that is not read begin with.
+const MAGIC: [(&[u8], Format); 8] = [
     (&[0xFD, b'7', b'z', b'X', b'Z', 0], Format::Refused("compressed by xz")),
     (
         &[0xFF, 0x06, 0, 0, b's', b'N', b'a', b'P', b'p', b'Y'],
@@ -114,6 +108,9 @@ fn format_of(storage: &Storage, file: &dyn File, path: &Path) -> Result<Format> 
     let got = storage.read_fully_at(file, &mut head, 0);
     let got = got.map_err(|error| pagemill_io::Error::new(error, path))?;
     let head = head.get(..got).unwrap_or_default();
+    if let Some(compression) = Compression::of(head) {
+        return Ok(Format::Compressed(compression));
+    }
     if let Some((_, format)) = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Ok(*format);
     }
@@ -139,10 +136,9 @@ fn decompress(
     let mut bytes = Vec::new();
     let limit = u64::from(expected.segment_size) + 1;
     let outcome = match format {
-        Format::Gzip => take(flate2::bufread::MultiGzDecoder::new(packed), limit, &mut bytes),
-        Format::Zstd => zstd::Decoder::with_buffer(packed).and_then(|d| take(d, limit, &mut bytes)),
-        Format::Lz4 => take(lz4_flex::frame::FrameDecoder::new(packed), limit, &mut bytes),
-        Format::Bzip2 => take(bzip2::bufread::MultiBzDecoder::new(packed), limit, &mut bytes),
+        Format::Compressed(compression) => {
+            compression.decoder(packed).and_then(|decoder| take(decoder, limit, &mut bytes))
+        }
         Format::Refused(what) => {
             return Err(refuse(Refusal::Compression(what)));
         }

@@ -65,7 +65,8 @@ impl Cluster {
         options: OpenOptions,
         recovery: &RecoveryOptions,
     ) -> Result<Self> {
-        let storage = pagemill_cluster::backup_storage(&storage, path.as_ref(), &recovery.bases)?;
+        let storage =
+            pagemill_cluster::backup_storage(&storage, path.as_ref(), &recovery.bases, &|_| ())?;
         let state = match options.live {
             true => DirectoryState::read_live(&storage, path.as_ref())?,
             false => DirectoryState::read(&storage, path.as_ref())?,

@@ -47,7 +47,9 @@ impl<'a> Session<'a> {
         let storage = common.reading.storage(common.live)?;
         let storage = if common.stats.is_some() { storage } else { storage.untimed() };
         let storage = match &common.pgdata {
-            Some(directory) => backup_storage(&storage, directory, &common.base)?,
+            Some(directory) => {
+                backup_storage(&storage, directory, &common.base, &|archive| say(archive))?
+            }
             None => storage,
         };
         let (cluster, work, redone) = (OnceCell::new(), Cell::default(), Cell::default());

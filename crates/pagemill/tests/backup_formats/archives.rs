@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::{PgInstall, TestCluster, each_of};
 
-use super::{by_server, cluster, done, refused, sorted, start_load, stop_load, succeed, unpack};
+use super::{
+    by_server, cluster, done, pagemill, refused, said, sorted, start_load, stop_load, succeed,
+    unpack,
+};
 
 fn by_pg_basebackup(cluster: &TestCluster, wal: &str) -> Result<PathBuf> {
     let target = cluster.root().join(format!("by-{wal}"));
@@ -111,7 +114,7 @@ fn reads_archives(install: &PgInstall) -> Result<()> {
     let load = start_load(&cluster)?;
     let mut backups = Vec::new();
     if install.major >= 15 {
-        backups.push(by_server(&cluster, "by-server", None)?);
+        backups.push(by_server(&cluster, "by-server", None, "")?);
     }
     if install.program("pg_basebackup").exists() {
         backups.push(by_pg_basebackup(&cluster, "stream")?);
@@ -128,6 +131,57 @@ fn reads_archives(install: &PgInstall) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// A backup of the cluster at rest, compressed: the rows are those of the cluster.
+fn reads_compressed(install: &PgInstall) -> Result<()> {
+    if install.major < 15 {
+        return Ok(());
+    }
+    let cluster = cluster(install, &[])?;
+    for compression in ["gzip", "lz4", "zstd"] {
+        let option = format!("COMPRESSION '{compression}', ");
+        let backup = match by_server(&cluster, compression, None, &option) {
+            Err(error) if error.to_string().contains("does not support") => {
+                eprintln!("SKIPPED: this PostgreSQL {} has no {compression}", install.major);
+                continue;
+            }
+            backup => backup?,
+        };
+        for table in ["orders", "apart"] {
+            let rows = cluster.psql("postgres", &format!("copy {table} to stdout"))?;
+            let output = pagemill(&["export", "-d", "postgres", "-t", table], &backup)?;
+            let told = said(&output);
+            ensure!(output.status.success(), "{compression}: {told}");
+            ensure!(sorted(&String::from_utf8(output.stdout)?) == sorted(&rows), "{compression}");
+            ensure!(told.matches("unpacked to a temporary file in").count() == 2, "{told}");
+        }
+        damaged_compressed(&backup)?;
+    }
+    Ok(())
+}
+
+fn damaged_compressed(backup: &Path) -> Result<()> {
+    let entries = std::fs::read_dir(backup)?.collect::<std::io::Result<Vec<_>>>()?;
+    let mut paths = entries.iter().map(std::fs::DirEntry::path);
+    let is_base = |path: &PathBuf| path.file_stem().is_some_and(|stem| stem == "base.tar");
+    let base = paths.find(is_base).context("no compressed base.tar")?;
+    let whole = std::fs::read(&base)?;
+    for bytes in [&whole[..whole.len() / 2], b"no compression"] {
+        std::fs::write(&base, bytes)?;
+        let said = refused(&["ls"], backup)?;
+        let says = ["cannot be decompressed", "it was cut short", "unpack it first"];
+        ensure!(
+            said.contains("base.tar.") && says.iter().any(|says| said.contains(says)),
+            "{said}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn compressed_backups_have_the_rows_of_the_server() {
+    each_of(&PgInstall::two(), reads_compressed);
 }
 
 #[test]

@@ -49,13 +49,13 @@ fn reads_chains(install: &PgInstall) -> Result<()> {
         return Ok(());
     }
     let cluster = changing(install)?;
-    let full = by_server(&cluster, "full", None)?;
+    let full = by_server(&cluster, "full", None, "")?;
     change(&cluster, FIRST_CHANGES)?;
     let load = start_load(&cluster)?;
-    let first = by_server(&cluster, "first", Some(&full))?;
+    let first = by_server(&cluster, "first", Some(&full), "")?;
     stop_load(&cluster, load)?;
     change(&cluster, SECOND_CHANGES)?;
-    let second = by_server(&cluster, "second", Some(&first))?;
+    let second = by_server(&cluster, "second", Some(&first), "")?;
 
     let plain = cluster.root().join("plain");
     unpack(&cluster, &second.join("base.tar"), &plain)?;

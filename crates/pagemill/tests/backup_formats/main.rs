@@ -94,11 +94,16 @@ fn stop_load(cluster: &TestCluster, mut load: Child) -> Result<()> {
 
 /// A backup that the server writes to its own disk, in archives; its WAL is in `base.tar`. An incremental one if there is
 /// another before it.
-fn by_server(cluster: &TestCluster, name: &str, before: Option<&Path>) -> Result<PathBuf> {
+fn by_server(
+    cluster: &TestCluster,
+    name: &str,
+    before: Option<&Path>,
+    options: &str,
+) -> Result<PathBuf> {
     let target = cluster.root().join(name);
     let incremental = if before.is_some() { "INCREMENTAL true, " } else { "" };
     let backup = format!(
-        "BASE_BACKUP ({incremental}LABEL 'x', CHECKPOINT 'fast', WAIT false, WAL true, TABLESPACE_MAP true, \
+        "BASE_BACKUP ({options}{incremental}LABEL 'x', CHECKPOINT 'fast', WAIT false, WAL true, TABLESPACE_MAP true, \
          MANIFEST 'yes', TARGET 'server', TARGET_DETAIL '{}')",
         target.display()
     );
