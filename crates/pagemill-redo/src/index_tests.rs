@@ -19,16 +19,18 @@ const END: Lsn = Lsn(0x12_3456_7890);
 
 /// A block reference of a record that is made for a test.
 #[derive(Default)]
-struct Block<'a> {
-    id: u8,
-    number: u32,
-    will_init: bool,
-    data: &'a [u8],
-    image: Option<&'a BlockBytes>,
+pub(crate) struct Block<'a> {
+    pub(crate) id: u8,
+    pub(crate) number: u32,
+    /// A page of the visibility map.
+    pub(crate) is_map: bool,
+    pub(crate) will_init: bool,
+    pub(crate) data: &'a [u8],
+    pub(crate) image: Option<&'a BlockBytes>,
 }
 
 /// A record that is made for a test.
-struct Made<'a> {
+pub(crate) struct Made<'a> {
     manager: ResourceManager,
     info: u8,
     version: PgVersion,
@@ -37,11 +39,16 @@ struct Made<'a> {
 }
 
 impl<'a> Made<'a> {
-    fn new(manager: ResourceManager, info: u8, main: &'a [u8], blocks: Vec<Block<'a>>) -> Self {
+    pub(crate) fn new(
+        manager: ResourceManager,
+        info: u8,
+        main: &'a [u8],
+        blocks: Vec<Block<'a>>,
+    ) -> Self {
         Self { manager, info, version: PgVersion::V18, main, blocks }
     }
 
-    fn redo(&self, page: &mut BlockBytes, reference: u8) -> Result<()> {
+    pub(crate) fn redo(&self, page: &mut BlockBytes, reference: u8) -> Result<()> {
         let header = RecordHeader {
             total_len: 0,
             xid: TransactionId(700),
@@ -72,7 +79,7 @@ fn reference_of<'a>(block: &Block<'a>) -> BlockReference<'a> {
     BlockReference {
         id: block.id,
         locator: RelFileLocator { tablespace: Oid(1663), database: oid, number: oid },
-        fork: Fork::Main,
+        fork: if block.is_map { Fork::Vm } else { Fork::Main },
         block: BlockNumber(block.number),
         will_init: block.will_init,
         image,
@@ -291,7 +298,7 @@ fn redo_noise(seed: u64, manager: usize, info: u8, reference: u8, version: usize
         if id == reference || numbers.below(3) > 0 {
             let will_init = numbers.below(8) == 0;
             let number = numbers.below(3) as u32;
-            blocks.push(Block { id, number, will_init, data, image: None });
+            blocks.push(Block { is_map: false, id, number, will_init, data, image: None });
         }
     }
     let version = PgVersion::ALL[version];

@@ -12,6 +12,8 @@ mod gist;
 mod hash;
 mod heap;
 mod heap2;
+#[cfg(test)]
+mod heap_tests;
 mod heap_tuple;
 mod index_page;
 #[cfg(test)]

@@ -33,8 +33,9 @@ impl Frozen {
             let name = entry?.file_name();
             let pid = name.to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
             if let Some(pid) = pid.filter(|pid| parent_of(*pid) == Some(first)) {
-                stop_where_it_is(pid)?;
-                all.push(pid);
+                if stop_where_it_is(pid)? {
+                    all.push(pid);
+                }
             }
         }
         Ok(Self(all))
@@ -59,12 +60,13 @@ impl Frozen {
     }
 }
 
-fn stop_where_it_is(pid: Pid) -> Result<()> {
-    match kill_process(pid, Signal::STOP) {
-        Ok(()) => wait_for(pid, "TZX"),
-        // It ended by itself.
-        Err(_) => Ok(()),
+/// False when it has ended by itself.
+fn stop_where_it_is(pid: Pid) -> Result<bool> {
+    if kill_process(pid, Signal::STOP).is_err() {
+        return Ok(false);
     }
+    wait_for(pid, "TZX")?;
+    Ok(true)
 }
 
 /// Waits until a process is in one of these states, or gone.

@@ -177,3 +177,10 @@ create table settled_many (like settled_too) with (fillfactor = 50, autovacuum_e
 insert into settled_many select * from settled_too where id < 3;
 vacuum (freeze) settled_many;
 copy settled_many from program 'seq -f "%.0f	many rows" 1 5';
+
+-- Updates that were rolled back leave rows that lead to a version that never was; a lock and a deletion set that right.
+create table led_astray (id int, n int) with (fillfactor = 50, autovacuum_enabled = off);
+insert into led_astray select g, 0 from generate_series(1, 20) g;
+begin; update led_astray set n = 1; rollback;
+begin; select 1 from led_astray where id <= 10 for update; commit;
+delete from led_astray where id > 10;
