@@ -184,7 +184,8 @@ impl PageState<'_> {
             (r.locator, r.fork, r.block) == (key.locator, key.fork, block)
         };
         let reference = found.record.blocks.iter().find(is_it);
-        let done = reference.map_or(Effect::Nothing, |reference| effect(&found.record.header, &reference.touch()));
+        let done = reference
+            .map_or(Effect::Nothing, |reference| effect(&found.record.header, &reference.touch()));
         let site = RedoSite {
             record: &found.record,
             start: found.lsn,

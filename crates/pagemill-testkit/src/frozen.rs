@@ -32,10 +32,10 @@ impl Frozen {
         for entry in fs::read_dir("/proc")? {
             let name = entry?.file_name();
             let pid = name.to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-            if let Some(pid) = pid.filter(|pid| parent_of(*pid) == Some(first)) {
-                if stop_where_it_is(pid)? {
-                    all.push(pid);
-                }
+            if let Some(pid) = pid.filter(|pid| parent_of(*pid) == Some(first))
+                && stop_where_it_is(pid)?
+            {
+                all.push(pid);
             }
         }
         Ok(Self(all))
