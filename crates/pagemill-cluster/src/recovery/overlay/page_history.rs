@@ -116,7 +116,7 @@ impl PageRedo {
         let found = self.records.fetch(entry.lsn(), buffer);
         let found = found.map_err(|error| damaged(error.to_string()))?;
         let (header, version) = (&found.record.header, self.records.version());
-        let reference = reference_to(&found, key).map(|block| block.id);
+        let reference = reference_to(&found, self.named(key, entry.lsn())).map(|block| block.id);
         let tuples = reference.and_then(|reference| {
             let site = RedoSite {
                 record: &found.record,

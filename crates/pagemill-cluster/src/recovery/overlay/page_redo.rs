@@ -125,7 +125,7 @@ impl PageRedo {
     }
 
     /// What a record at `lsn` calls a page: one of a database that was copied later had its place in that which was.
-    fn named(&self, (mut key, block): PageKey, lsn: Lsn) -> PageKey {
+    pub(super) fn named(&self, (mut key, block): PageKey, lsn: Lsn) -> PageKey {
         let RelFileLocator { tablespace, database, .. } = key.locator;
         let origin = self.index.files.origin(DatabaseDirectory { tablespace, database }, lsn);
         (key.locator.tablespace, key.locator.database) = (origin.tablespace, origin.database);
