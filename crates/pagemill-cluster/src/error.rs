@@ -132,7 +132,11 @@ impl Error {
 
     /// True when the request was wrong, and not the data or the system.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::NotADataDirectory { .. } | Self::NotFound { .. })
+        match self {
+            Self::NotADataDirectory { .. } | Self::NotFound { .. } => true,
+            Self::Refused(refusal) => matches!(**refusal, Refusal::Mapping(_)),
+            _ => false,
+        }
     }
 
     /// True when the work was given up because the process was asked to end. Nothing has changed then.

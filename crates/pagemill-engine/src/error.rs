@@ -5,7 +5,7 @@ use crate::copy::CopyOptionError;
 use crate::copy::from::CopyError;
 use crate::encoding::EncodingError;
 use crate::pattern::PatternError;
-use crate::refusal::{Misuse, Refusal};
+use crate::refusal::{CopyRefusal, Misuse, Refusal};
 
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -114,7 +114,10 @@ impl Error {
             Self::Encoding(error) => error.is_usage(),
             Self::Cluster(error) => error.is_usage(),
             Self::Output(_) | Self::Input(_) | Self::Copy(_) | Self::Decompression { .. } => false,
-            Self::DuplicateKey { .. } | Self::Refused(_) | Self::Differs { .. } => false,
+            Self::Refused(refusal) => {
+                matches!(**refusal, Refusal::Copy(CopyRefusal::Mapping(_)))
+            }
+            Self::DuplicateKey { .. } | Self::Differs { .. } => false,
             Self::TooManyRejected { .. }
             | Self::Value(_)
             | Self::Cancelled

@@ -333,7 +333,7 @@ fn tablespaces_need_a_mapping_each_and_mappings_a_tablespace() -> Result<()> {
     let remedy = format!("name a directory for its copy with --tablespace-mapping {space}=NEWDIR");
     assert_eq!(message, format!("tablespace \"fast\" ({oid}) lies in {space}: {remedy}"));
     let mapped =
-        |text: &str| refused(1, &["-T", text, "-T", &format!("{space}={new_name}")], &from, &to);
+        |text: &str| refused(2, &["-T", text, "-T", &format!("{space}={new_name}")], &from, &to);
     let message = mapped("/nowhere=/x")?;
     let says = format!("/nowhere is no tablespace of this cluster, which has {space}");
     assert_eq!(message, format!("--tablespace-mapping: {says}"));
