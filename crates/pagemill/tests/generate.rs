@@ -153,7 +153,7 @@ fn a_signal_leaves_no_file_behind() -> Result<()> {
     for (name, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
         let directory = tempfile::tempdir()?;
         let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
-        command.arg("generate").arg(directory.path()).args(["-t", "t", "--rows", "100000000"]);
+        command.arg("generate").arg(directory.path()).args(["-t", "t", "--rows", "20000000"]);
         let mut child = command.stderr(Stdio::piped()).spawn()?;
         let first = directory.path().join("t");
         while !fs::metadata(&first).is_ok_and(|found| found.len() > 0) {
