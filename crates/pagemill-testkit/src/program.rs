@@ -29,6 +29,20 @@ pub fn two_versions(check: impl Fn(&Prepared) -> Result<()> + Sync) {
     each_of(&PgInstall::two(), |install| check(&Prepared::shared(install)?));
 }
 
+/// The signals that ask a program for its end, as `kill` spells them, with their numbers. SIGHUP is left out, and that is said,
+/// where the tests run under `nohup`: programs that they start ignore it, too.
+pub fn end_signals() -> Vec<(&'static str, i32)> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let mut signals = vec![("-INT", 2), ("-TERM", 15), ("-HUP", 1)];
+    if ignored & 1 != 0 {
+        eprintln!("SKIPPED: SIGHUP, which is ignored here");
+        signals.pop();
+    }
+    signals
+}
+
 /// The variable whose flags every command gets: one suite for every way to read, such as
 /// `PAGEMILL_TEST_READ="--io-method mmap"`.
 pub const READ_VARIABLE: &str = "PAGEMILL_TEST_READ";

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::prepared::empty_cluster;
+use pagemill_testkit::program::end_signals;
 use pagemill_testkit::{PgInstall, TestCluster, each_of};
 
 const DATABASE: &str = "postgres";
@@ -150,7 +151,7 @@ fn what_was_made_is_told_on_one_line_and_never_made_over() -> Result<()> {
 /// It left gigabytes of a table that nobody had finished when it was stopped at the terminal.
 #[test]
 fn a_signal_leaves_no_file_behind() -> Result<()> {
-    for (name, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
+    for (name, number) in end_signals() {
         let directory = tempfile::tempdir()?;
         let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
         command.arg("generate").arg(directory.path()).args(["-t", "t", "--rows", "20000000"]);

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
 use pagemill_testkit::prepared::empty_cluster_in;
+use pagemill_testkit::program::end_signals;
 use pagemill_testkit::{Place, Program, TestCluster};
 
 const DATABASE: &str = "postgres";
@@ -91,7 +92,7 @@ fn said<S: AsRef<OsStr>>(cluster: &TestCluster, words: &[S]) -> Result<(String, 
 fn a_load_that_a_signal_stops_undoes_itself_and_says_so() -> Result<()> {
     let cluster = ground()?;
     let before = names(&cluster);
-    for (name, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
+    for (name, number) in end_signals() {
         let child = waiting_load(&cluster)?;
         signal(&child, name)?;
         let (status, message) = ended(child)?;
@@ -243,7 +244,7 @@ fn an_export_that_is_stopped_or_killed_leaves_nothing_and_the_older_file_stays()
     let dir = tempfile::tempdir()?;
     let target = dir.path().join("t.txt");
     fs::write(&target, "older")?;
-    for (name, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1), ("-KILL", 9)] {
+    for (name, number) in end_signals().into_iter().chain([("-KILL", 9)]) {
         let words = ["export", "-t", "t", "-o", target.to_str().context("a path")?];
         let child = pagemill().command(&cluster.data_dir(), &words).spawn()?;
         // It is at work once it has opened its file, named or not.
