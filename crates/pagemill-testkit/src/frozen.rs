@@ -41,10 +41,10 @@ impl Frozen {
         Ok(Self(all))
     }
 
-    /// Lets them go on.
+    /// Lets them go on, the postmaster last: until then those that have ended are still there.
     pub(crate) fn thaw(self) -> Result<()> {
         let wake = |pid: &Pid| kill_process(*pid, Signal::CONT);
-        self.0.iter().try_for_each(wake).context("a frozen process is gone")
+        self.0.iter().rev().try_for_each(wake).context("a frozen process is gone")
     }
 
     /// Ends them all at once: none can say a last word.

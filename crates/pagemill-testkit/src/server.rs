@@ -263,18 +263,40 @@ impl TestCluster {
     pub fn copy_to(&self, root: &Path) -> Result<TestCluster> {
         ensure!(self.running.is_none(), "only a stopped cluster can be copied");
         let copy = TestCluster::at(&self.install, root.to_path_buf())?;
-        for part in ["data", "tblspc"] {
-            if self.root().join(part).exists() {
-                let mut cp = Command::new("cp");
-                cp.args(["-a", "--reflink=auto"]).arg(self.root().join(part)).arg(root);
-                succeed(cp)?;
-            }
+        for cp in self.copy_commands(root) {
+            succeed(cp)?;
         }
         self.relink_tablespaces(&copy)?;
         Ok(copy)
     }
 
-    /// Points the copy's `pg_tblspc` links at the copy's directories instead of at the original's.
+    /// The files under another directory as they are found one after the other while the server works: part of a backup, or a
+    /// snapshot where it is [frozen](Self::frozen). The control file is copied last, and no lock file.
+    pub fn copy_live(&self, root: &Path) -> Result<TestCluster> {
+        let copy = TestCluster::at(&self.install, root.to_path_buf())?;
+        for mut cp in self.copy_commands(root) {
+            // It complains of files that are gone by then.
+            cp.output().with_context(|| format!("starting {cp:?}"))?;
+        }
+        let control = "global/pg_control";
+        std::fs::copy(self.data_dir().join(control), copy.data_dir().join(control))?;
+        std::fs::remove_file(copy.data_dir().join("postmaster.pid"))?;
+        self.relink_tablespaces(&copy)?;
+        Ok(copy)
+    }
+
+    /// What copies all files.
+    fn copy_commands(&self, root: &Path) -> Vec<Command> {
+        let parts = ["data", "tblspc"].map(|part| self.root().join(part));
+        let cp = |part: &PathBuf| {
+            let mut cp = Command::new("cp");
+            cp.args(["-a", "--reflink=auto"]).arg(part).arg(root);
+            cp
+        };
+        parts.iter().filter(|part| part.exists()).map(cp).collect()
+    }
+
+    /// Points the copy's `pg_tblspc` links, and a backup's map of them, at the copy's directories instead of at the original's.
     fn relink_tablespaces(&self, copy: &TestCluster) -> Result<()> {
         for entry in std::fs::read_dir(copy.data_dir().join("pg_tblspc"))? {
             let link = entry?.path();
@@ -283,6 +305,12 @@ impl TestCluster {
                 target.strip_prefix(self.root()).context("a tablespace outside the cluster")?;
             std::fs::remove_file(&link)?;
             std::os::unix::fs::symlink(copy.root().join(inside), &link)?;
+        }
+        let map = copy.data_dir().join("tablespace_map");
+        if map.exists() {
+            let (from, to) = (self.root().display(), copy.root().display());
+            let text = std::fs::read_to_string(&map)?;
+            std::fs::write(&map, text.replace(&format!(" {from}/"), &format!(" {to}/")))?;
         }
         Ok(())
     }
