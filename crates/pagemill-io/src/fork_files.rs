@@ -336,16 +336,16 @@ impl ForkFiles {
     }
 
     /// How much of some blocks of one segment is in the kernel's page cache; `None` where it does not
-    /// tell. A kernel without `cachestat` (before Linux 6.5) is asked through a mapping.
+    /// tell. Where `cachestat` does not answer (before Linux 6.5, on overlayfs) it is asked through a mapping.
     pub fn residency(&self, first: BlockNumber, count: u32) -> Option<Residency> {
         let file = self.file(first).ok()?;
-        if !file.capabilities().residency {
-            return None;
-        }
-        if let Ok(found) = file.residency(byte_range(first, count)) {
+        let can = file.capabilities();
+        if can.residency
+            && let Ok(found) = file.residency(byte_range(first, count))
+        {
             return Some(found);
         }
-        if !self.storage.settings().may_map || !file.is_own() {
+        if !can.map || !self.storage.settings().may_map || !file.is_own() {
             return None;
         }
         self.map_blocks(first, count).ok()?.residency().ok()

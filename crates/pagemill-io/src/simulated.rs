@@ -307,7 +307,7 @@ impl File for FaultyFile {
     }
 
     fn capabilities(&self) -> FileCapabilities {
-        FileCapabilities { residency: false, advise: false, ..FileCapabilities::ALL }
+        FileCapabilities { residency: false, ..FileCapabilities::ALL }
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
