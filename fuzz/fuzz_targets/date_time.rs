@@ -8,8 +8,11 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use pagemill_format::PgVersion;
+use pagemill_types::input::datetime::{
+    DateOrder, DateTimeContext, DateTimeReader, IntervalStyle, ZoneLookup, read_date,
+    read_interval, read_time, read_timestamp, read_timestamptz, read_timetz,
+};
 use pagemill_types::time_zone::Zone;
-use pagemill_types::input::datetime::{DateOrder, DateTimeContext, DateTimeReader, IntervalStyle, ZoneLookup, read_date, read_interval, read_time, read_timestamp, read_timestamptz, read_timetz};
 
 const READERS: [DateTimeReader; 6] =
     [read_date, read_time, read_timetz, read_timestamp, read_timestamptz, read_interval];

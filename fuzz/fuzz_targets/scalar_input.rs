@@ -7,9 +7,9 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_types::input::{Characters, ScalarReader, scalar_reader};
-use pagemill_types::builtin::BuiltinType;
 use pagemill_format::{Oid, PgVersion};
+use pagemill_types::builtin::BuiltinType;
+use pagemill_types::input::{Characters, ScalarReader, scalar_reader};
 
 const HIGHEST_OID: u32 = 6000;
 /// SQL_ASCII, EUC_JP, EUC_TW, UTF8, MULE_INTERNAL.

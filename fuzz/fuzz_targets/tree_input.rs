@@ -7,17 +7,19 @@
 use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_types::time_zone::Zone;
 use pagemill_format::tuple::AttributeLayout;
-use pagemill_types::input::datetime::{DateOrder, DateTimeContext, IntervalStyle, ZoneLookup};
+use pagemill_format::{Oid, PgVersion};
 use pagemill_types::builtin::BuiltinType;
-use pagemill_types::input::tree::{Canonical, CompositeInput, InputAttribute, InputContext, InputLookups, InputType, MultirangeInput, RangeInput, TypeInput, ValueReader};
+use pagemill_types::input::datetime::{DateOrder, DateTimeContext, IntervalStyle, ZoneLookup};
+use pagemill_types::input::tree::{
+    Canonical, CompositeInput, InputAttribute, InputContext, InputLookups, InputType,
+    MultirangeInput, RangeInput, TypeInput, ValueReader,
+};
 use pagemill_types::input::{Characters, InputError};
 use pagemill_types::order::{TextCollation, ValueOrder};
 use pagemill_types::output::NameKind;
-use pagemill_format::{Oid, PgVersion};
+use pagemill_types::time_zone::Zone;
 
-const HIGHEST_OID: u32 = 6000;
 const BEFORE: &[u8] = b"before ";
 
 struct Nothing;
@@ -66,10 +68,7 @@ static INPUTS: LazyLock<Vec<TypeInput>> = LazyLock::new(|| {
         let order = ValueOrder::of_type(subtype.oid, &TextCollation::C).unwrap();
         Arc::new(RangeInput { oid: Oid(1), subtype: subtype.clone(), order, canonical })
     };
-    let ranges = [
-        range(&int4, Canonical::Int4),
-        range(&numeric, Canonical::None),
-    ];
+    let ranges = [range(&int4, Canonical::Int4), range(&numeric, Canonical::None)];
     let attribute = |of: &Arc<InputType>| InputAttribute {
         layout: of.layout,
         typmod: -1,
@@ -77,7 +76,8 @@ static INPUTS: LazyLock<Vec<TypeInput>> = LazyLock::new(|| {
         input: Some(of.input.clone()),
     };
     let attributes = vec![attribute(&int4), attribute(&numeric)];
-    let row = TypeInput::Composite(Arc::new(CompositeInput { oid: Oid(2), version: None, attributes }));
+    let row =
+        TypeInput::Composite(Arc::new(CompositeInput { oid: Oid(2), version: None, attributes }));
     let rows = TypeInput::Array(known(2, -1, 8, row.clone()));
     let mut inputs = vec![TypeInput::Array(int4), TypeInput::Array(numeric), row, rows];
     for range in ranges {

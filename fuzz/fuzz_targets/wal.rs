@@ -8,6 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use pagemill_format::control::Checkpoint;
 use pagemill_format::wal::{Commit, PageHeader, Record};
 use pagemill_format::{BLOCK_SIZE, PgVersion};
+use pagemill_wal::record_description;
 
 const LENGTH: std::ops::Range<usize> = 0..4;
 const CRC: std::ops::Range<usize> = 20..24;
@@ -21,8 +22,11 @@ fuzz_target!(|data: &[u8]| {
     let crc = crc32c::crc32c_append(crc32c::crc32c(&record[CRC.end..]), &record[..CRC.start]);
     record[CRC].copy_from_slice(&crc.to_le_bytes());
     for version in PgVersion::ALL {
+        let mut visited = 0;
+        let is_visited = Record::visit_blocks(&record, version, |_| visited += 1).is_ok();
         let Ok(record) = Record::parse(&record, version) else { continue };
-        let _ = record.description(version);
+        assert!(is_visited && visited == record.blocks.len(), "both ways see the same blocks");
+        let _ = record_description(&record, version);
         let _ = Commit::parse(record.main_data, record.header.info, version);
         let _ = Checkpoint::parse(record.main_data, version);
         let (mut page, mut scratch) = ([7; BLOCK_SIZE], Vec::new());

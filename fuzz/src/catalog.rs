@@ -7,11 +7,11 @@
 use std::sync::{Arc, LazyLock};
 
 use pagemill_format::tuple::AttributeLayout;
+use pagemill_format::varlena::ToastPointer;
+use pagemill_format::{Error, Oid, PgVersion, Result};
 use pagemill_types::builtin::{BuiltinType, Print};
 use pagemill_types::decode::Decode;
 use pagemill_types::output::{CompositeAttribute, Lookups, NameKind, TypeOutput, ValueType};
-use pagemill_format::varlena::ToastPointer;
-use pagemill_format::{Error, Oid, PgVersion, Result};
 
 const MOST_TOASTED_BYTES: usize = 1 << 20;
 
@@ -32,7 +32,8 @@ impl Builder {
     fn add(&mut self, len: i16, align: u8, output: TypeOutput) -> Arc<ValueType> {
         let layout = AttributeLayout::new(len, align).expect("a shape that a type can have");
         let oid = Oid(self.0.len() as u32 + 1);
-        let made = Arc::new(ValueType { oid, layout, delimiter: b',', output, decode: Decode::Other });
+        let made =
+            Arc::new(ValueType { oid, layout, delimiter: b',', output, decode: Decode::Other });
         self.0.push(made.clone());
         made
     }

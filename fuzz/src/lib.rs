@@ -8,9 +8,9 @@
 
 mod catalog;
 
+use pagemill_format::{BLOCK_SIZE, BlockBytes, Oid};
 use pagemill_types::ScalarWriter;
 use pagemill_types::output::{Lookups, ValueWriter};
-use pagemill_format::{BLOCK_SIZE, BlockBytes, Oid};
 
 pub use catalog::{Catalog, oids};
 
