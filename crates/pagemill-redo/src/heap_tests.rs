@@ -4,7 +4,7 @@
 use pagemill_format::wal::ResourceManager;
 use pagemill_format::{BLOCK_SIZE, BlockBytes};
 
-use crate::index_tests::{Block, Made};
+use crate::index_tests::{Block, TestRecord};
 use crate::page_items::{Numbering, PageItems};
 
 const TUPLE_BYTES: usize = 32;
@@ -24,7 +24,7 @@ fn page_with_row(ctid: [u8; 6]) -> BlockBytes {
 fn an_insertion_that_is_confirmed_points_to_itself() {
     let mut page = page_with_row([0, 0, 9, 0, 0xFE, 0xFF]);
     let block = Block { number: 7, ..Block::default() };
-    Made::new(ResourceManager::HEAP, 0x50, &[1, 0], vec![block]).redo(&mut page, 0).unwrap();
+    TestRecord::new(ResourceManager::HEAP, 0x50, &[1, 0], vec![block]).redo(&mut page, 0).unwrap();
     assert_eq!(page[TUPLE + 12..TUPLE + 18], [0, 0, 7, 0, 1, 0]);
 }
 
@@ -34,7 +34,7 @@ fn the_newer_version_of_a_locked_row_says_who_locks_it_and_how() {
     // A share lock on the key: XMAX_LOCK_ONLY and XMAX_KEYSHR_LOCK.
     let main = [0x21, 0x03, 0, 0, 1, 0, 0x02 | 0x08, 0];
     let block = Block { number: 7, ..Block::default() };
-    Made::new(ResourceManager::HEAP2, 0x60, &main, vec![block]).redo(&mut page, 0).unwrap();
+    TestRecord::new(ResourceManager::HEAP2, 0x60, &main, vec![block]).redo(&mut page, 0).unwrap();
     assert_eq!(page[TUPLE + 4..TUPLE + 8], [0x21, 0x03, 0, 0]);
     assert_eq!(page[TUPLE + 20..TUPLE + 22], [0x80 | 0x10, 0]);
 }
@@ -50,7 +50,7 @@ fn a_lock_leaves_a_page_all_visible_that_is_not_all_frozen_any_more() {
         let mut map = [0; BLOCK_SIZE];
         PageItems::init(&mut map, 0);
         map[24] = 0xFF;
-        Made::new(ResourceManager::HEAP, kind, &main, blocks()).redo(&mut map, 1).unwrap();
+        TestRecord::new(ResourceManager::HEAP, kind, &main, blocks()).redo(&mut map, 1).unwrap();
         assert_eq!(map[24], left << 6 | 0x3F, "kind {kind:02X}");
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Block<'a> {
 }
 
 /// A record that is made for a test.
-pub(crate) struct Made<'a> {
+pub(crate) struct TestRecord<'a> {
     manager: ResourceManager,
     info: u8,
     version: PgVersion,
@@ -38,7 +38,7 @@ pub(crate) struct Made<'a> {
     blocks: Vec<Block<'a>>,
 }
 
-impl<'a> Made<'a> {
+impl<'a> TestRecord<'a> {
     pub(crate) fn new(
         manager: ResourceManager,
         info: u8,
@@ -103,7 +103,9 @@ fn a_gist_page_gets_its_sequence_number_behind_an_image_too() {
     for (info, id) in [(0x00, 1), (0x30, 0)] {
         let block = Block { id, number: 5, image: Some(&before), ..Block::default() };
         let mut page = [0; BLOCK_SIZE];
-        Made::new(ResourceManager::GIST, info, &[0; 24], vec![block]).redo(&mut page, id).unwrap();
+        TestRecord::new(ResourceManager::GIST, info, &[0; 24], vec![block])
+            .redo(&mut page, id)
+            .unwrap();
         assert_eq!(u32_at(&page, 8176).unwrap(), 0x12);
         assert_eq!(u32_at(&page, 8180).unwrap(), 0x3456_7890);
         assert_eq!(u16_at(&page, 8188).unwrap(), 1, "the page is followed to the right no more");
@@ -111,7 +113,7 @@ fn a_gist_page_gets_its_sequence_number_behind_an_image_too() {
     // The page that the record is about has it from the image.
     let block = Block { image: Some(&before), ..Block::default() };
     let mut page = [0; BLOCK_SIZE];
-    Made::new(ResourceManager::GIST, 0x00, &[0; 4], vec![block]).redo(&mut page, 0).unwrap();
+    TestRecord::new(ResourceManager::GIST, 0x00, &[0; 4], vec![block]).redo(&mut page, 0).unwrap();
     assert_eq!(u16_at(&page, 8188).unwrap(), 1 << 3 | 1);
 }
 
@@ -119,22 +121,22 @@ fn a_gist_page_gets_its_sequence_number_behind_an_image_too() {
 fn cleanup_takes_back_the_hints_that_there_is_something_to_clean() {
     let mut btree = page_with_flags(16, 12, 1 << 6 | 1);
     put_u16(&mut btree, 8190, 77).unwrap();
-    let delete = Made::new(ResourceManager::BTREE, 0x70, &[0; 9], vec![Block::default()]);
+    let delete = TestRecord::new(ResourceManager::BTREE, 0x70, &[0; 9], vec![Block::default()]);
     let mut page = btree;
     delete.redo(&mut page, 0).unwrap();
     assert_eq!((u16_at(&page, 8188).unwrap(), u16_at(&page, 8190).unwrap()), (1, 77));
-    let vacuum = Made::new(ResourceManager::BTREE, 0xC0, &[0; 4], vec![Block::default()]);
+    let vacuum = TestRecord::new(ResourceManager::BTREE, 0xC0, &[0; 4], vec![Block::default()]);
     let mut page = btree;
     vacuum.redo(&mut page, 0).unwrap();
     assert_eq!((u16_at(&page, 8188).unwrap(), u16_at(&page, 8190).unwrap()), (1, 0));
 
     let mut page = page_with_flags(16, 12, 1 << 4 | 1);
-    let delete = Made::new(ResourceManager::GIST, 0x10, &[0; 8], vec![Block::default()]);
+    let delete = TestRecord::new(ResourceManager::GIST, 0x10, &[0; 8], vec![Block::default()]);
     delete.redo(&mut page, 0).unwrap();
     assert_eq!(u16_at(&page, 8188).unwrap(), 1 << 2 | 1);
 
     let mut page = page_with_flags(16, 12, 1 << 7 | 2);
-    let delete = Made::new(ResourceManager::HASH, 0xC0, &[0; 8], vec![Block::default()]);
+    let delete = TestRecord::new(ResourceManager::HASH, 0xC0, &[0; 8], vec![Block::default()]);
     delete.redo(&mut page, 0).unwrap();
     assert_eq!(u16_at(&page, 8188).unwrap(), 2);
 }
@@ -147,7 +149,7 @@ fn a_new_bitmap_page_of_a_hash_index_is_known_to_the_meta_page() {
         let meta = Block { id: 4, data: &[9, 0, 0, 0], ..Block::default() };
         vec![Block { id: 3, number: 40, will_init: true, ..Block::default() }, meta]
     };
-    let add = Made::new(ResourceManager::HASH, 0x30, &bitmap_bytes, blocks());
+    let add = TestRecord::new(ResourceManager::HASH, 0x30, &bitmap_bytes, blocks());
     let mut page = [0; BLOCK_SIZE];
     add.redo(&mut page, 3).unwrap();
     assert!(page[24..24 + 4096].iter().all(|byte| *byte == 0xFF));
@@ -156,7 +158,7 @@ fn a_new_bitmap_page_of_a_hash_index_is_known_to_the_meta_page() {
     let main = [0_u64.to_le_bytes().as_slice(), &[0; 4], &75_u16.to_le_bytes()].concat();
     let block = Block { will_init: true, ..Block::default() };
     let mut meta = [0; BLOCK_SIZE];
-    Made::new(ResourceManager::HASH, 0x00, &main, vec![block]).redo(&mut meta, 0).unwrap();
+    TestRecord::new(ResourceManager::HASH, 0x00, &main, vec![block]).redo(&mut meta, 0).unwrap();
     let (spares, bitmaps) = (24 + 52 + 4, 24 + 52 + 4 * 98);
     assert_eq!(u32_at(&meta, spares).unwrap(), 1, "the split point of two buckets");
     add.redo(&mut meta, 4).unwrap();
@@ -178,7 +180,7 @@ fn an_uncompressed_gin_leaf_is_compressed_by_the_first_change() {
     // One action: the first list takes in one more.
     let data = [&[1, 0, 0, 4, 1, 0][..], &tid_bytes(BlockNumber(2), 3)].concat();
     let block = Block { data: &data, ..Block::default() };
-    Made::new(ResourceManager::GIN, 0x20, &[3, 0], vec![block]).redo(&mut page, 0).unwrap();
+    TestRecord::new(ResourceManager::GIN, 0x20, &[3, 0], vec![block]).redo(&mut page, 0).unwrap();
     assert_eq!(page[32..42], [0, 0, 2, 0, 1, 0, 2, 0, 2, 1]);
     assert_eq!((u16_at(&page, 12).unwrap(), u16_at(&page, 8188).unwrap()), (42, 0));
     assert_eq!(u16_at(&page, 8190).unwrap(), 1 << 7 | 3);
@@ -196,7 +198,7 @@ fn a_downlink_is_removed_by_leading_its_key_to_the_next_page() {
     let mut main = [0; 20];
     main[0] = 1;
     let block = Block { id: 1, ..Block::default() };
-    Made::new(ResourceManager::BTREE, 0xB0, &main, vec![block]).redo(&mut page, 1).unwrap();
+    TestRecord::new(ResourceManager::BTREE, 0xB0, &main, vec![block]).redo(&mut page, 1).unwrap();
     let items = PageItems::open(&mut page).unwrap();
     assert_eq!(items.count(), 2);
     assert_eq!(items.item(1).unwrap()[..8], [0, 0, 2, 0, 0, 0, 1, 1]);
@@ -210,7 +212,7 @@ fn an_error_names_the_manager_and_its_record() {
         (ResourceManager::GIN, 0x50, "Gin DELETE_PAGE at 12/34567800, block reference 0"),
         (ResourceManager::SPGIST, 0x50, "SPGist PICKSPLIT at 12/34567800, block reference 0"),
     ] {
-        let made = Made::new(manager, info, &[], vec![Block::default()]);
+        let made = TestRecord::new(manager, info, &[], vec![Block::default()]);
         let error = made.redo(&mut [0; BLOCK_SIZE], 0).unwrap_err();
         assert!(error.to_string().starts_with(wanted), "{error}");
         assert!(!error.is_unsupported());
@@ -302,7 +304,7 @@ fn redo_noise(seed: u64, manager: usize, info: u8, reference: u8, version: usize
         }
     }
     let version = PgVersion::ALL[version];
-    let made = Made { manager, info: info << 4, version, main: &main, blocks };
+    let made = TestRecord { manager, info: info << 4, version, main: &main, blocks };
     let is_redone = made.redo(&mut page, reference).is_ok();
     // Generic records write any bytes of a page, those of its header too.
     if is_redone && manager != ResourceManager::GENERIC {

@@ -16,7 +16,7 @@ use pagemill_sim::{
     Contents, DriveSheet, Fault, Faults, KernelSettings, NvmeSheet, SimulatedDisk, VolumeModel,
 };
 use pagemill_testkit::prepared::empty_cluster_in;
-use pagemill_testkit::{PgInstall, Place};
+use pagemill_testkit::{Medium, PgInstall};
 
 const DATA: &str = "/simulated/data";
 
@@ -46,7 +46,7 @@ fn loaded() -> &'static Loaded {
     LOADED.get_or_init(|| {
         let install = PgInstall::find(15).expect("PostgreSQL 15 is needed");
         // On disk: it is kept for the life of this process, and left there.
-        let mut cluster = empty_cluster_in(&install, Place::Disk).unwrap();
+        let mut cluster = empty_cluster_in(&install, Medium::Disk).unwrap();
         cluster.start().unwrap();
         let made = "CREATE TABLE t AS SELECT g, repeat('x', 1200) AS filler FROM generate_series(1, 1600) g;
                     DELETE FROM t WHERE g % 3 = 0; CHECKPOINT;";

@@ -83,17 +83,17 @@ pub(crate) fn unique_name() -> String {
 
 /// A directory for the images and the mount point, removed when dropped.
 #[derive(Debug)]
-struct Place(PathBuf);
+struct ImageDir(PathBuf);
 
-impl Place {
-    fn create(dir: &Path) -> Result<Place, Unavailable> {
+impl ImageDir {
+    fn create(dir: &Path) -> Result<ImageDir, Unavailable> {
         let path = dir.canonicalize().context("the directory for images")?.join(unique_name());
         std::fs::create_dir(&path).with_context(|| path.display().to_string())?;
-        Ok(Place(path))
+        Ok(ImageDir(path))
     }
 }
 
-impl Drop for Place {
+impl Drop for ImageDir {
     fn drop(&mut self) {
         // Never through a mount that would not go: its files are not ours to remove.
         if !is_mount_point(&self.0.join("mount")) {
@@ -225,7 +225,7 @@ pub struct Volume {
     mount: Mount,
     devices: Vec<LoopDevice>,
     // Last: fields are dropped in this order, and the images lie in it.
-    _place: Place,
+    _images: ImageDir,
 }
 
 impl Volume {
@@ -235,14 +235,14 @@ impl Volume {
     /// [`Unavailable`] without root, loop devices, the mkfs program, the kernel's file system, or the right to mount.
     pub fn create(kind: FileSystem, dir: &Path, device_bytes: u64) -> Result<Volume, Unavailable> {
         require_root()?;
-        let place = Place::create(dir)?;
+        let images = ImageDir::create(dir)?;
         let devices = (0..kind.device_count())
-            .map(|index| LoopDevice::create(&place.0.join(format!("image{index}")), device_bytes))
+            .map(|index| LoopDevice::create(&images.0.join(format!("image{index}")), device_bytes))
             .collect::<Result<Vec<_>, _>>()?;
         let paths = || devices.iter().map(LoopDevice::path);
         let (program, flags) = kind.mkfs().split_first().context("no mkfs")?;
         run(Command::new(program).args(flags).args(paths()))?;
-        let point = place.0.join("mount");
+        let point = images.0.join("mount");
         std::fs::create_dir(&point).context("creating a mount point")?;
         let first = devices.first().context("no device")?;
         let mut mount = Command::new("mount");
@@ -252,7 +252,7 @@ impl Volume {
             mount.arg("-o").arg(format!("device={}", device.path().display()));
         }
         run(&mut mount)?;
-        Ok(Volume { mount: Mount(point), devices, _place: place })
+        Ok(Volume { mount: Mount(point), devices, _images: images })
     }
 
     /// Where it is mounted.
@@ -338,11 +338,11 @@ pub fn clean() -> Result<Vec<String>> {
         }
         run(Command::new("losetup").arg("--detach").arg(device))?;
         done.push(format!("detached {device}"));
-        if let Some(place) = image.parent()
-            && !is_mount_point(&place.join("mount"))
-            && std::fs::remove_dir_all(place).is_ok()
+        if let Some(images) = image.parent()
+            && !is_mount_point(&images.join("mount"))
+            && std::fs::remove_dir_all(images).is_ok()
         {
-            done.push(format!("removed {}", place.display()));
+            done.push(format!("removed {}", images.display()));
         }
     }
     done.extend(control_group::clean());

@@ -50,7 +50,7 @@ pub use oracle::{CopyFormat, CopyOptions, Table};
 pub use prepared::{Prepared, PreparedDatabase};
 pub use program::{Program, every_version, two_versions};
 pub use requests::Request;
-pub use scratch::Place;
+pub use scratch::Medium;
 pub use server::{ClusterOptions, TestCluster};
 pub use session::Session;
 pub use versions::each_of;

@@ -23,7 +23,7 @@ use crate::fixtures::Fixture;
 use crate::install::PgInstall;
 use crate::oracle::{self, CopyFormat, Table};
 use crate::requests::{self, Request};
-use crate::scratch::{Kept, Place, cluster_root, fingerprint};
+use crate::scratch::{CachedDir, Medium, cluster_root, fingerprint};
 use crate::server::{ClusterOptions, TestCluster};
 
 pub use crate::scratch::scratch_dir;
@@ -32,7 +32,7 @@ pub use crate::scratch::scratch_dir;
 #[derive(Debug)]
 pub struct Prepared {
     install: PgInstall,
-    kept: Kept,
+    cached: CachedDir,
     databases: Vec<PreparedDatabase>,
 }
 
@@ -60,20 +60,20 @@ impl Prepared {
     /// The cluster of this installation, built now if it does not lie there from an earlier test.
     pub fn shared(install: &PgInstall) -> Result<Prepared> {
         let name = format!("pg{}", install.major);
-        let kept = Kept::new(&name, fingerprint(install, "")?, |dir| build(install, dir))?;
-        let expected = kept.dir().join("expected");
+        let cached = CachedDir::new(&name, fingerprint(install, "")?, |dir| build(install, dir))?;
+        let expected = cached.dir().join("expected");
         let mut databases = Vec::new();
         for (oid, name) in oracle::parse_databases(&fs::read(expected.join("databases"))?)? {
             let dir = expected.join(oid.to_string());
             let tables = oracle::parse_tables(&fs::read(dir.join("tables"))?)?;
             databases.push(PreparedDatabase { oid, name, tables, dir });
         }
-        Ok(Prepared { install: install.clone(), kept, databases })
+        Ok(Prepared { install: install.clone(), cached, databases })
     }
 
     /// The data directory. Read it, never start a server on it.
     pub fn data_dir(&self) -> PathBuf {
-        self.kept.dir().join("cluster/data")
+        self.cached.dir().join("cluster/data")
     }
 
     /// The major version.
@@ -96,13 +96,13 @@ impl Prepared {
 
     /// What the server answered to a request.
     pub fn answer(&self, request: &Request) -> Result<Vec<u8>> {
-        let file = self.kept.dir().join("expected/answers").join(&request.name);
+        let file = self.cached.dir().join("expected/answers").join(&request.name);
         fs::read(&file).with_context(|| format!("reading {}", file.display()))
     }
 
     /// A stopped copy of the cluster, in a temporary directory, to start or to write to.
     pub fn copy(&self) -> Result<TestCluster> {
-        copy(&self.install, self.kept.dir(), Place::Memory)
+        copy(&self.install, self.cached.dir(), Medium::Memory)
     }
 }
 
@@ -159,17 +159,17 @@ fn answer_all(cluster: &TestCluster, dir: &Path) -> Result<()> {
 /// own: small and soon there, for tests that make their own tables and damage them. It is made
 /// once and copied.
 pub fn empty_cluster(install: &PgInstall) -> Result<TestCluster> {
-    empty_cluster_in(install, Place::Memory)
+    empty_cluster_in(install, Medium::Memory)
 }
 
-/// An empty cluster in a place of the caller's choice.
-pub fn empty_cluster_in(install: &PgInstall, place: Place) -> Result<TestCluster> {
-    copy(install, empty(install)?.dir(), place)
+/// An empty cluster on a medium of the caller's choice.
+pub fn empty_cluster_in(install: &PgInstall, medium: Medium) -> Result<TestCluster> {
+    copy(install, empty(install)?.dir(), medium)
 }
 
-fn empty(install: &PgInstall) -> Result<Kept> {
+fn empty(install: &PgInstall) -> Result<CachedDir> {
     let name = format!("empty{}", install.major);
-    Kept::new(&name, fingerprint(install, "")?, |dir| {
+    CachedDir::new(&name, fingerprint(install, "")?, |dir| {
         let options = ClusterOptions {
             data_checksums: Some(true),
             initdb_flags: vec!["--wal-segsize=1".into()],
@@ -200,27 +200,27 @@ impl Filled {
 pub fn filled_cluster(
     install: &PgInstall,
     (name, source): (&str, &str),
-    place: Place,
+    medium: Medium,
     fill: impl FnOnce(&TestCluster) -> Result<String>,
 ) -> Result<Filled> {
     let name = format!("{name}{}", install.major);
-    let kept = Kept::new(&name, fingerprint(install, source)?, |dir| {
+    let cached = CachedDir::new(&name, fingerprint(install, source)?, |dir| {
         let mut cluster = copy_to(install, empty(install)?.dir(), &dir.join("cluster"))?;
         cluster.start()?;
         fs::write(dir.join("notes"), fill(&cluster)?)?;
         cluster.keep().map(drop)
     })?;
-    let notes = fs::read_to_string(kept.dir().join("notes"))?;
-    Ok(Filled { cluster: copy(install, kept.dir(), place)?, notes })
+    let notes = fs::read_to_string(cached.dir().join("notes"))?;
+    Ok(Filled { cluster: copy(install, cached.dir(), medium)?, notes })
 }
 
-/// A copy of a kept cluster in a temporary directory of its own.
-fn copy(install: &PgInstall, kept: &Path, place: Place) -> Result<TestCluster> {
-    copy_to(install, kept, &cluster_root(place)?)
+/// A copy of a cached cluster in a temporary directory of its own.
+fn copy(install: &PgInstall, cached: &Path, medium: Medium) -> Result<TestCluster> {
+    copy_to(install, cached, &cluster_root(medium)?)
 }
 
-fn copy_to(install: &PgInstall, kept: &Path, root: &Path) -> Result<TestCluster> {
-    let original = TestCluster::at(install, kept.join("cluster"))?;
+fn copy_to(install: &PgInstall, cached: &Path, root: &Path) -> Result<TestCluster> {
+    let original = TestCluster::at(install, cached.join("cluster"))?;
     let copy = original.copy_to(root);
     original.keep()?;
     copy

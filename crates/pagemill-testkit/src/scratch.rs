@@ -13,7 +13,7 @@
 //! What one test uses, and nobody after it, lies in memory where there is a file system for that: thousands of files are
 //! made and removed, and an ext4 without a journal looks at each that was removed lately before it makes a new one.
 //!
-//! Must hold: nothing is removed while a `Kept` of it lives; `TMPDIR`, where it is set, decides.
+//! Must hold: nothing is removed while a `CachedDir` of it lives; `TMPDIR`, where it is set, decides.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -35,22 +35,22 @@ const COMPLETE: &str = "complete";
 const MEMORY: &str = "/dev/shm";
 const ROOM: u64 = 3 << 30;
 
-/// A directory that is kept.
+/// A directory that outlives its test, for those that come after it.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct CachedDir {
     dir: PathBuf,
     /// Holds a shared lock, so that no other build removes the files while they are read.
     _in_use: File,
 }
 
-impl Kept {
+impl CachedDir {
     /// The directory of this name and hash, made now if it does not lie there from an earlier test. It takes the
     /// place of those of the same name and other hashes.
     pub(crate) fn new(
         name: &str,
         hash: u64,
         make: impl FnOnce(&Path) -> Result<()>,
-    ) -> Result<Kept> {
+    ) -> Result<CachedDir> {
         let scratch = scratch_dir()?;
         let lock = File::create(scratch.join(format!("{name}.lock")))?;
         flock(&lock, FlockOperation::LockExclusive).context("waiting for another test's build")?;
@@ -63,7 +63,7 @@ impl Kept {
         }
         let in_use = File::open(dir.join(COMPLETE))?;
         flock(&in_use, FlockOperation::LockShared)?;
-        Ok(Kept { dir, _in_use: in_use })
+        Ok(CachedDir { dir, _in_use: in_use })
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -84,9 +84,9 @@ pub fn scratch_dir() -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// Where the cluster of one test lies.
+/// What the cluster of one test lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Medium {
     /// In memory where there is room, on disk where there is not.
     Memory,
     /// In the temporary directory: for tests of ways to write to a file system, or of what takes its time there.
@@ -94,10 +94,10 @@ pub enum Place {
 }
 
 /// A new directory for a cluster.
-pub fn cluster_root(place: Place) -> Result<PathBuf> {
+pub fn cluster_root(medium: Medium) -> Result<PathBuf> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("pagemill-pg");
-    let in_memory = place == Place::Memory && has_room_in_memory();
+    let in_memory = medium == Medium::Memory && has_room_in_memory();
     let made = if in_memory { builder.tempdir_in(MEMORY)? } else { builder.tempdir()? };
     Ok(made.keep())
 }

@@ -21,7 +21,7 @@ pub use pagemill_server::SUPERUSER;
 use crate::account;
 use crate::frozen::Frozen;
 use crate::install::PgInstall;
-use crate::scratch::{Place, cluster_root};
+use crate::scratch::{Medium, cluster_root};
 
 /// The settings of every test cluster.
 const SETTINGS: &str = "
@@ -90,7 +90,7 @@ impl TestCluster {
     pub fn create(install: &PgInstall, options: &ClusterOptions) -> Result<TestCluster> {
         let root = match &options.root {
             Some(root) => root.clone(),
-            None => cluster_root(Place::Memory)?,
+            None => cluster_root(Medium::Memory)?,
         };
         let mut cluster = TestCluster::at(install, root)?;
         cluster.initialize(options)?;

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::prepared::empty_cluster_in;
-use pagemill_testkit::{PgInstall, Place, TestCluster};
+use pagemill_testkit::{Medium, PgInstall, TestCluster};
 
 use crate::kind::{KINDS, Kind};
 
@@ -44,7 +44,7 @@ impl LoadFixture {
     /// When the server cannot.
     pub fn new(install: &PgInstall) -> Result<Self> {
         // On disk: a test that keeps it for the life of its process leaves it there.
-        let mut cluster = empty_cluster_in(install, Place::Disk)?;
+        let mut cluster = empty_cluster_in(install, Medium::Disk)?;
         cluster.start()?;
         cluster.psql(DATABASE, SETUP)?;
         cluster.psql(DATABASE, "DROP DATABASE template0")?;

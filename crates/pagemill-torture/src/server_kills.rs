@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Result, ensure};
 use pagemill_cluster::recovery::plan::PlanOptions;
 use pagemill_sim::seed::Random;
-use pagemill_testkit::scratch::{Place, cluster_root};
+use pagemill_testkit::scratch::{Medium, cluster_root};
 use pagemill_testkit::{ClusterOptions, PgInstall, Program, TestCluster};
 
 use crate::page_oracle::compare_pages;
@@ -126,7 +126,7 @@ impl ServerKiller {
 
     /// Compares, and hands out the recovered copy, whose server runs.
     fn judge(&mut self, killed: TestCluster) -> Result<(TestCluster, ServerKilled)> {
-        let mut server = killed.copy_to(&cluster_root(Place::Memory)?)?;
+        let mut server = killed.copy_to(&cluster_root(Medium::Memory)?)?;
         let before = state_of(killed.root())?;
         server.recover()?;
         let data = killed.data_dir();

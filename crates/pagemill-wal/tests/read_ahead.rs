@@ -22,9 +22,9 @@ use pagemill_wal::{EndOfWal, Portion, WalDirectory, WalIndexBuilder, WalReader, 
 use stopped_cluster::every_version;
 use synthetic::{PAGE, SEGMENT, Synthetic};
 
-/// All that a reader finds.
+/// What reading all of the WAL came to.
 #[derive(Debug, PartialEq)]
-struct Found {
+struct ReadBack {
     index: String,
     end: Option<EndOfWal>,
     position: Lsn,
@@ -48,7 +48,7 @@ impl Wal<'_> {
         WalIndexBuilder::new(self.source.directory().version, &self.checkpoint)
     }
 
-    fn by_records(&self) -> Found {
+    fn by_records(&self) -> ReadBack {
         let (mut reader, mut builder) = (self.reader(), self.builder());
         let fault = loop {
             match reader.next_record() {
@@ -65,7 +65,7 @@ impl Wal<'_> {
     }
 
     /// The same by portions, and how many records came in a row.
-    fn by_portions(&self) -> (Found, usize) {
+    fn by_portions(&self) -> (ReadBack, usize) {
         let (mut reader, mut builder, mut plain) = (self.reader(), self.builder(), 0);
         let fault = loop {
             match reader.next_portion() {
@@ -95,7 +95,7 @@ impl Wal<'_> {
     }
 }
 
-fn found(reader: &WalReader, builder: WalIndexBuilder, fault: Option<String>) -> Found {
+fn found(reader: &WalReader, builder: WalIndexBuilder, fault: Option<String>) -> ReadBack {
     let end = EndOfWal {
         lsn: reader.position(),
         reason: String::new(),
@@ -113,7 +113,7 @@ fn found(reader: &WalReader, builder: WalIndexBuilder, fault: Option<String>) ->
         "{} {} {} {:?} {:?} {forks:?}",
         index.start, index.records, index.full_page_writes, index.transactions, index.files
     );
-    Found { index, end: reader.end().cloned(), position: reader.position(), fault }
+    ReadBack { index, end: reader.end().cloned(), position: reader.position(), fault }
 }
 
 /// Numbers that are the same for the same seed.

@@ -27,26 +27,26 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<Completion> {
     let relation = database.relation(&find_one(&database, &arguments.table)?.class)?;
     let mut histories = RowHistories::of(&database, &relation)?;
     let history = histories.at(arguments.ctid)?;
-    let told = Told {
+    let report = HistoryReport {
         table: relation.display_name(),
         ctid: arguments.ctid,
         fates: fates(&mut histories, &history),
         history,
     };
-    if let Err(reason) = &told.history.wal {
-        say(format!("{}: only what its pages tell: {reason}", told.table));
+    if let Err(reason) = &report.history.wal {
+        say(format!("{}: only what its pages tell: {reason}", report.table));
     }
-    let text = if arguments.json { format!("{:#}\n", told.json()) } else { told.text() };
+    let text = if arguments.json { format!("{:#}\n", report.json()) } else { report.text() };
     session.print(&text)?;
     session.finish(&Work::default());
-    told.history.faults.iter().for_each(|fault| complain(format!("{}: {fault}", told.table)));
-    Ok(match told.history.faults.is_empty() {
+    report.history.faults.iter().for_each(|fault| complain(format!("{}: {fault}", report.table)));
+    Ok(match report.history.faults.is_empty() {
         true => Completion::Done,
         false => Completion::Incomplete,
     })
 }
 
-/// What became of each transaction that is told of.
+/// What became of each transaction that the report names.
 fn fates(histories: &mut RowHistories<'_>, history: &RowHistory) -> BTreeMap<u32, TransactionFate> {
     let versions = history.rows.iter().flatten();
     let xids = versions.flat_map(|version| {
@@ -58,14 +58,14 @@ fn fates(histories: &mut RowHistories<'_>, history: &RowHistory) -> BTreeMap<u32
 }
 
 /// What is printed.
-struct Told {
+struct HistoryReport {
     table: String,
     ctid: Tid,
     history: RowHistory,
     fates: BTreeMap<u32, TransactionFate>,
 }
 
-impl Told {
+impl HistoryReport {
     fn text(&self) -> String {
         let mut text = format!("{} {}", self.table, self.ctid);
         if let Ok((start, end)) = &self.history.wal {

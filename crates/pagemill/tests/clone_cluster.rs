@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
 use pagemill_testkit::prepared::filled_cluster;
 use pagemill_testkit::scratch::cluster_root;
-use pagemill_testkit::{Place, TestCluster, each_of};
+use pagemill_testkit::{Medium, TestCluster, each_of};
 
 const DATABASE: &str = "postgres";
 const BLOCK: usize = 8192;
@@ -85,7 +85,7 @@ fn installed() -> PgInstall {
 /// A stopped cluster with tables, and a place for its copy that the server's account may enter.
 fn stopped(install: &PgInstall) -> Result<(TestCluster, TestCluster)> {
     let source = ("rows", include_str!("clone_cluster.rs"));
-    let filled = filled_cluster(install, source, Place::Disk, |cluster| {
+    let filled = filled_cluster(install, source, Medium::Disk, |cluster| {
         TABLES.iter().try_for_each(|sql| cluster.psql(DATABASE, sql).map(drop))?;
         Ok(String::new())
     })?;
@@ -93,7 +93,7 @@ fn stopped(install: &PgInstall) -> Result<(TestCluster, TestCluster)> {
 }
 
 fn place(install: &PgInstall) -> Result<TestCluster> {
-    let root = cluster_root(Place::Disk)?;
+    let root = cluster_root(Medium::Disk)?;
     TestCluster::at(install, root)
 }
 

@@ -11,7 +11,7 @@ use anyhow::Result;
 use pagemill_testkit::install::REQUIRED_MAJOR;
 use pagemill_testkit::prepared::{empty_cluster, filled_cluster};
 use pagemill_testkit::program::READ_VARIABLE;
-use pagemill_testkit::{PgInstall, Place, Program, TestCluster};
+use pagemill_testkit::{Medium, PgInstall, Program, TestCluster};
 
 const BLOCK: u64 = 8192;
 
@@ -63,7 +63,7 @@ impl Fixture {
             "VACUUM (FREEZE, ANALYZE) t",
         ];
         let source = ("numbers", include_str!("damage.rs"));
-        let filled = filled_cluster(&installed(), source, Place::Memory, |cluster| {
+        let filled = filled_cluster(&installed(), source, Medium::Memory, |cluster| {
             fill(cluster, &STATEMENTS)
         });
         let filled = filled.unwrap();

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
 use pagemill_testkit::prepared::empty_cluster_in;
 use pagemill_testkit::program::end_signals;
-use pagemill_testkit::{Place, Program, TestCluster};
+use pagemill_testkit::{Medium, Program, TestCluster};
 
 const DATABASE: &str = "postgres";
 const LIST: &str = "pagemill.pending";
@@ -25,7 +25,7 @@ fn pagemill() -> Program {
 /// A stopped cluster with an empty table, and a database that takes a while to copy.
 fn ground() -> Result<TestCluster> {
     let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
-    let mut cluster = empty_cluster_in(&install, Place::Disk)?;
+    let mut cluster = empty_cluster_in(&install, Medium::Disk)?;
     cluster.start()?;
     cluster.psql(DATABASE, "CREATE TABLE t (a int PRIMARY KEY, b text)")?;
     cluster.stop()?;

@@ -24,7 +24,7 @@ use pagemill_cluster::DirectoryState;
 use pagemill_cluster::recovery::plan::{PlanOptions, RecoveryCase, RecoveryPlan};
 use pagemill_format::control::ClusterState;
 use pagemill_io::Storage;
-use pagemill_testkit::scratch::{Place, cluster_root};
+use pagemill_testkit::scratch::{Medium, cluster_root};
 use pagemill_testkit::{ClusterOptions, PgInstall, Program, Session, TestCluster, each_of};
 use pagemill_torture::page_oracle::compare_pages;
 use pagemill_torture::row_oracle::compare_rows;
@@ -73,7 +73,7 @@ impl Until {
 }
 
 fn room() -> Result<PathBuf> {
-    cluster_root(Place::Memory)
+    cluster_root(Medium::Memory)
 }
 
 fn program() -> Program {

@@ -8,7 +8,7 @@ use std::process::Output;
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
 use pagemill_testkit::prepared::empty_cluster_in;
-use pagemill_testkit::{Place, Program, TestCluster, each_of};
+use pagemill_testkit::{Medium, Program, TestCluster, each_of};
 
 const DATABASE: &str = "postgres";
 
@@ -39,7 +39,7 @@ fn check_indexes(cluster: &TestCluster, table: &str) -> Result<()> {
 
 /// A running cluster, and a file with what COPY prints of a query.
 fn ground(install: &PgInstall, query: &str) -> Result<(TestCluster, tempfile::TempDir, PathBuf)> {
-    let mut cluster = empty_cluster_in(install, Place::Disk)?;
+    let mut cluster = empty_cluster_in(install, Medium::Disk)?;
     cluster.start()?;
     cluster.psql(DATABASE, "CREATE EXTENSION amcheck")?;
     let dir = tempfile::tempdir()?;

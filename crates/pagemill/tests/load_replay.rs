@@ -11,7 +11,7 @@ use pagemill_format::control::{ControlFile, FullTransactionId};
 use pagemill_testkit::install::{PgInstall, REQUIRED_MAJOR};
 use pagemill_testkit::prepared::empty_cluster;
 use pagemill_testkit::scratch::cluster_root;
-use pagemill_testkit::{Place, Program, TestCluster, each_of};
+use pagemill_testkit::{Medium, Program, TestCluster, each_of};
 
 const DATABASE: &str = "postgres";
 
@@ -70,7 +70,7 @@ fn start_and_promote(follower: &mut TestCluster) -> Result<()> {
 }
 
 fn copy(cluster: &TestCluster) -> Result<TestCluster> {
-    let root = cluster_root(Place::Memory)?;
+    let root = cluster_root(Medium::Memory)?;
     cluster.copy_to(&root)
 }
 

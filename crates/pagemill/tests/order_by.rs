@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use pagemill_testkit::install::REQUIRED_MAJOR;
 use pagemill_testkit::prepared::{Prepared, filled_cluster};
 use pagemill_testkit::scratch::cluster_root;
-use pagemill_testkit::{CopyFormat, PgInstall, Place, Program, TestCluster, compare, each_of};
+use pagemill_testkit::{CopyFormat, Medium, PgInstall, Program, TestCluster, compare, each_of};
 
 const BLOCK: u64 = 8192;
 /// How many differences are told in full.
@@ -230,7 +230,7 @@ fn orders_equal(
 /// A stopped cluster with the tables of `order_by.sql`.
 fn fixture(install: &PgInstall) -> Result<TestCluster> {
     let source = ("orders", include_str!("order_by.sql"));
-    let filled = filled_cluster(install, source, Place::Memory, |cluster| {
+    let filled = filled_cluster(install, source, Medium::Memory, |cluster| {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/order_by.sql");
         cluster.psql_file("postgres", &script, &[])?;
         Ok(String::new())
@@ -239,7 +239,7 @@ fn fixture(install: &PgInstall) -> Result<TestCluster> {
 }
 
 fn running_copy(cluster: &TestCluster) -> Result<TestCluster> {
-    let root = cluster_root(Place::Memory)?;
+    let root = cluster_root(Medium::Memory)?;
     let mut copy = cluster.copy_to(&root)?;
     copy.start()?;
     Ok(copy)

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use pagemill_testkit::scratch::{Place, cluster_root};
+use pagemill_testkit::scratch::{Medium, cluster_root};
 use pagemill_testkit::{ClusterOptions, PgInstall, Session, TestCluster};
 
 /// How a server is set up.
@@ -47,7 +47,7 @@ impl Worked {
         };
         let mut after = TestCluster::create(install, &options)?;
         after.stop()?;
-        let before = after.copy_to(&cluster_root(Place::Memory)?)?;
+        let before = after.copy_to(&cluster_root(Medium::Memory)?)?;
         after.start()?;
         work(&after)?;
         after.stop()?;

@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::install::REQUIRED_MAJOR;
 use pagemill_testkit::prepared::filled_cluster;
-use pagemill_testkit::{PgInstall, Place, Program, TestCluster};
+use pagemill_testkit::{Medium, PgInstall, Program, TestCluster};
 
 /// A database with every kind of relation, some of them in another tablespace.
 pub(crate) const SHOP: &str = "shop";
@@ -92,7 +92,7 @@ pub(crate) fn found(major: u32) -> Option<PgInstall> {
 /// A stopped cluster with roles, tablespaces and the four databases, and further SQL run in `postgres`.
 pub(crate) fn rich(install: &PgInstall, more: &[&str]) -> Result<TestCluster> {
     let source = ("shop", include_str!("fixture.rs"));
-    let mut cluster = filled_cluster(install, source, Place::Memory, fill)?.cluster;
+    let mut cluster = filled_cluster(install, source, Medium::Memory, fill)?.cluster;
     cluster.start()?;
     for sql in more {
         cluster.psql("postgres", sql)?;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pagemill_testkit::prepared::empty_cluster_in;
-use pagemill_testkit::{Place, TestCluster};
+use pagemill_testkit::{Medium, TestCluster};
 use pagemill_torture::database_fixture::DatabaseFixture;
 use pagemill_torture::database_judge::DatabaseJudge;
 use pagemill_torture::database_kind::DATABASE_KINDS;
@@ -22,7 +22,7 @@ fn directories(cluster: &TestCluster) -> usize {
 
 #[test]
 fn what_an_interrupted_copy_leaves_is_removed_by_the_next_one() {
-    let mut cluster = empty_cluster_in(&required(), Place::Disk).unwrap();
+    let mut cluster = empty_cluster_in(&required(), Medium::Disk).unwrap();
     cluster.start().unwrap();
     cluster.psql("postgres", "CREATE DATABASE source").unwrap();
     let sql =

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 
 use anyhow::ensure;
-use pagemill_testkit::Place;
+use pagemill_testkit::Medium;
 use pagemill_testkit::scratch::cluster_root;
 
 use super::twin::{DATABASE, Twin, each_version};
@@ -37,7 +37,7 @@ fn a_server_with_the_wal_alone_has_partitions_sequences_and_times_and_an_unlogge
             "DO $$ BEGIN WHILE txid_current() % 819 <> 818 LOOP COMMIT; END LOOP; END $$",
         )?;
         twin.cluster.stop()?;
-        let mut follower = twin.cluster.copy_to(&cluster_root(Place::Memory)?)?;
+        let mut follower = twin.cluster.copy_to(&cluster_root(Medium::Memory)?)?;
         let wal = twin.cluster.data_dir().join("pg_wal");
         let conf = follower.data_dir().join("postgresql.conf");
         let mut settings = fs::OpenOptions::new().append(true).open(conf)?;
