@@ -30,6 +30,7 @@ pub(crate) fn run() -> Result<bool> {
         step("clippy", || {
             quiet(&root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
         })?,
+        step("fuzz", || fuzz_targets(&root))?,
         step("tidy", tidy::run)?,
         step("test", || test(&root, &mut tally))?,
         step("methods", || methods(&root, &mut tally))?,
@@ -54,6 +55,15 @@ fn step(name: &'static str, work: impl FnOnce() -> Result<bool>) -> Result<StepR
 
 fn quiet(root: &Path, arguments: &[&str]) -> Result<bool> {
     Ok(workspace::cargo().args(arguments).current_dir(root).status()?.success())
+}
+
+/// The fuzz targets are a workspace of their own, so nothing else notices when a changed function leaves one
+/// behind. They are checked and not run, which needs neither a nightly toolchain nor a C++ compiler.
+fn fuzz_targets(root: &Path) -> Result<bool> {
+    let mut command = workspace::cargo();
+    command.args(["clippy", "--locked", "--bins", "--no-default-features"]);
+    command.arg("--target-dir").arg(workspace::target_directory(root));
+    Ok(command.args(["--", "-D", "warnings"]).current_dir(root.join("fuzz")).status()?.success())
 }
 
 fn documentation(root: &Path) -> Result<bool> {
