@@ -43,7 +43,8 @@ struct Scale {
     /// Only this version of PostgreSQL [default: 15 and 18]
     #[arg(long, value_name = "N")]
     major: Option<u32>,
-    /// Only this kind of load, or of what is done to databases; `databases` for all of these
+    /// Only this kind of load, or of what is done to databases; `databases` for all of these, and
+    /// `servers` for nothing but servers that are killed
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(kind_names()))]
     kind: Option<String>,
     /// Images that a server judges, for each version
@@ -118,7 +119,7 @@ impl Scale {
             load_again: self.load_again,
             fault_stride: self.fault_stride,
             served_faults: self.served_faults,
-            kills: self.kills,
+            kills: if self.kind.as_deref() == Some(SERVERS) { 0 } else { self.kills },
             server_kills: self.server_kills,
             program: self.program.clone(),
             seed: self.seed,
@@ -135,10 +136,12 @@ impl Case {
 
 /// What stands for every kind of what is done to databases.
 const DATABASES: &str = "databases";
+/// What stands for none of them, since servers that are killed are of no kind.
+const SERVERS: &str = "servers";
 
 fn kind_names() -> Vec<&'static str> {
     let databases = DATABASE_KINDS.iter().map(|kind| kind.name);
-    KINDS.iter().map(|kind| kind.name).chain(databases).chain([DATABASES]).collect()
+    KINDS.iter().map(|kind| kind.name).chain(databases).chain([DATABASES, SERVERS]).collect()
 }
 
 fn main() -> ExitCode {
@@ -221,6 +224,8 @@ mod tests {
         let counts = |plan: &Plan| (plan.majors.len(), plan.kinds.len(), plan.databases.len());
         assert_eq!(counts(&plan("")), (2, KINDS.len(), DATABASE_KINDS.len()));
         assert_eq!(counts(&plan("--kind databases")), (2, 0, DATABASE_KINDS.len()));
+        let servers = plan("--kind servers --kills 7 --server-kills 20");
+        assert_eq!((counts(&servers), servers.kills, servers.server_kills), ((2, 0, 0), 0, 20));
         let one = plan(&format!("--major 15 --kind {} --kills 0", KINDS[0].name));
         assert_eq!((counts(&one), one.kills, one.servers), ((1, 1, 0), 0, 300));
     }
