@@ -7,6 +7,7 @@
 
 mod bench;
 mod ci;
+mod mutate;
 mod tidy;
 mod torture;
 mod workspace;
@@ -37,6 +38,8 @@ enum Chore {
     Ci,
     /// Measure pagemill against PostgreSQL, against the device, and against itself
     Bench(Box<bench::Arguments>),
+    /// Break the functions that redo WAL, one way at a time, and tell which ways no test notices
+    Mutate(mutate::Arguments),
     /// Cut loads short at every call, and have servers judge them: hours, kept under runs/
     #[command(disable_help_flag = true)]
     Torture {
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(),
         Chore::Ci => ci::run(),
         Chore::Bench(arguments) => bench::run(*arguments),
+        Chore::Mutate(arguments) => mutate::run(&arguments),
         Chore::Torture { arguments } => torture::run(&arguments),
     };
     match outcome {

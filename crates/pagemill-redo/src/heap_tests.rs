@@ -1,6 +1,7 @@
 //! Tests of what records of tables change and no comparison with a server's pages can see, since it is left out there: who
 //! locks a row, and tokens of insertions that may be taken back. And of what only newer servers write.
 
+use pagemill_format::page::LinePointerState;
 use pagemill_format::wal::ResourceManager;
 use pagemill_format::{BLOCK_SIZE, BlockBytes};
 
@@ -18,6 +19,62 @@ fn page_with_row(ctid: [u8; 6]) -> BlockBytes {
     tuple[22] = 24;
     PageItems::init(&mut page, 0).add(&tuple, 1, Numbering::Heap).unwrap();
     page
+}
+
+/// What a record of pruning and freezing has of tuples, from 17 on: one plan for lines 5 and 6, a redirection from 1 to 2, a
+/// dead line pointer 3 and an unused one 4.
+fn pruned_and_frozen() -> Vec<u8> {
+    let plan = [9, 0, 0, 0, 1, 0x80, 0, 0x0B, 0x02, 0, 2, 0];
+    let numbers: [u16; 10] = [1, 1, 2, 1, 3, 1, 4, 5, 6, 0];
+    let numbers = numbers[..9].iter().flat_map(|number| number.to_le_bytes());
+    [1, 0, 0, 0].into_iter().chain(plan).chain(numbers).collect()
+}
+
+#[test]
+fn one_record_redirects_kills_frees_and_freezes_and_moves_tuples_only_under_a_lock() {
+    const ALL: u8 = 0x10 | 0x20 | 0x40 | 0x80;
+    let row = |number: u16| {
+        let mut tuple = [0; TUPLE_BYTES];
+        tuple[22] = 24;
+        tuple[24..26].copy_from_slice(&number.to_le_bytes());
+        tuple
+    };
+    for (flags, horizon, is_moved) in [(0x04, &[][..], true), (0x08, &[7, 0, 0, 0], false)] {
+        let mut page = [0; BLOCK_SIZE];
+        let mut items = PageItems::init(&mut page, 0);
+        for number in 1..=6 {
+            items.add(&row(number), number, Numbering::Heap).unwrap();
+        }
+        let (main, data) = ([&[0, ALL | flags], horizon].concat(), pruned_and_frozen());
+        let block = Block { data: &data, ..Block::default() };
+        Made::new(ResourceManager::HEAP2, 0x10, &main, vec![block]).redo(&mut page, 0).unwrap();
+        let items = PageItems::open(&mut page).unwrap();
+        let state = |number| items.line_pointer(number).unwrap().state();
+        let states: Vec<_> = (1..=6).map(state).collect();
+        use LinePointerState::{Dead, Normal, Redirect, Unused};
+        assert_eq!(states, [Redirect, Normal, Dead, Unused, Normal, Normal], "{flags:02X}");
+        assert_eq!(items.line_pointer(1).unwrap().offset(), 2);
+        for (number, is_frozen) in [(2, false), (5, true), (6, true)] {
+            let item = items.item(number).unwrap();
+            let xmax = if is_frozen { 9 } else { 0 };
+            assert_eq!(item[4..8], [xmax, 0, 0, 0], "{number}");
+            assert_eq!(item[18..22] == [1, 0x80, 0, 0x0B], is_frozen, "{number}");
+            assert_eq!(item[8..12] == [2, 0, 0, 0], is_frozen, "{number}");
+            assert_eq!(item[24..26], number.to_le_bytes());
+        }
+        let kept = if is_moved { 3 } else { 6 };
+        assert_eq!(items.upper(), BLOCK_SIZE - kept * TUPLE_BYTES, "{flags:02X}");
+    }
+}
+
+#[test]
+fn line_pointers_that_were_vacuumed_are_cut_off_where_no_tuple_may_be_moved() {
+    let mut page = page_with_row([0, 0, 7, 0, 1, 0]);
+    let tuple = page[TUPLE..].to_vec();
+    PageItems::open(&mut page).unwrap().add(&tuple, 2, Numbering::Heap).unwrap();
+    let block = Block { data: &[1, 0, 2, 0], ..Block::default() };
+    Made::new(ResourceManager::HEAP2, 0x20, &[0, 0x80], vec![block]).redo(&mut page, 0).unwrap();
+    assert_eq!(PageItems::open(&mut page).unwrap().count(), 1);
 }
 
 #[test]
