@@ -14,7 +14,7 @@
 mod block_versions;
 mod values;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use pagemill_cluster::visibility::{TransactionLog as _, is_visible};
 use pagemill_cluster::wal_history::WalHistory;
@@ -43,7 +43,7 @@ pub struct RowHistory {
     pub wal: Result<(Lsn, Lsn), String>,
     /// The rows that were at the place, the last first.
     pub rows: Vec<Vec<RowVersion>>,
-    /// Records that do not fit the pages they change.
+    /// Records that do not fit the pages they change; transactions that lead on and cannot be read.
     pub faults: Vec<String>,
 }
 
@@ -103,6 +103,8 @@ pub struct RowHistories<'a> {
     log: ClusterLog,
     values: VersionValues<'a>,
     blocks: HashMap<BlockNumber, BlockVersions>,
+    /// What leads on from a version, and cannot be read.
+    lost_ways: BTreeSet<String>,
 }
 
 impl<'a> RowHistories<'a> {
@@ -125,6 +127,7 @@ impl<'a> RowHistories<'a> {
             log: ClusterLog::new(cluster.clone()),
             values: VersionValues::new(database, relation)?,
             blocks: HashMap::new(),
+            lost_ways: BTreeSet::new(),
         })
     }
 
@@ -148,7 +151,8 @@ impl<'a> RowHistories<'a> {
         let wal = self.wal.as_ref().map(|(_, records)| (records.start, records.end));
         let mut blocks: Vec<_> = self.blocks.iter().collect();
         blocks.sort_by_key(|(block, _)| **block);
-        let faults = blocks.into_iter().flat_map(|(_, block)| block.faults.clone()).collect();
+        let faults = blocks.into_iter().flat_map(|(_, block)| block.faults.clone());
+        let faults = faults.chain(self.lost_ways.iter().cloned()).collect();
         Ok(RowHistory { wal: wal.map_err(Clone::clone), rows, faults })
     }
 
@@ -250,11 +254,25 @@ impl<'a> RowHistories<'a> {
             return Ok(None);
         }
         let updater = match mask & infomask::XMAX_IS_MULTI != 0 {
-            true => self.log.updater(MultiXactId(tuple.xmax()))?,
+            true => self.updater_among(MultiXactId(tuple.xmax()), version.tid),
             false => Some(TransactionId(tuple.xmax())),
         };
         let is_there = tuple.ctid().block.0 < self.files.blocks();
         Ok(updater.filter(|_| is_there).map(|updater| (tuple.ctid(), updater)))
+    }
+
+    /// The updater among the members of a multixact. These are removed when no table needs them any more, and a version that
+    /// is gone may still have needed them.
+    fn updater_among(&mut self, multixact: MultiXactId, of: Tid) -> Option<TransactionId> {
+        match self.log.updater(multixact) {
+            Ok(updater) => updater,
+            Err(error) => {
+                let what =
+                    format!("who updated {of} cannot be told: multixact {multixact}: {error}");
+                self.lost_ways.insert(what);
+                None
+            }
+        }
     }
 
     /// The version before one on the same page, by its tuple.
