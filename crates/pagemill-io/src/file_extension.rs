@@ -31,7 +31,7 @@ use pagemill_format::{BLOCK_SIZE, BlockNumber};
 use pagemill_sys::AlignedBuffer;
 use rustix::io::Errno;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, check_interrupt};
 use crate::storage_traits::StorageTraits;
 use crate::writable_fork::{MAX_BLOCKS, WritableFork};
 
@@ -92,6 +92,8 @@ impl FromStr for FileExtendMethod {
 #[derive(Debug)]
 pub struct FileExtension {
     fork: Arc<WritableFork>,
+    /// Zeros are not written on when a signal came.
+    may_be_interrupted: bool,
     state: Mutex<State>,
 }
 
@@ -124,7 +126,14 @@ impl FileExtension {
             asked: method.is_some(),
             zeros: None,
         };
-        Self { fork, state: Mutex::new(state) }
+        Self { fork, may_be_interrupted: false, state: Mutex::new(state) }
+    }
+
+    /// The same for new files, which are removed when work is given up: no more zeros are written once a signal came
+    /// ([`check_interrupt`]), as up to 256 MiB of them are at once, which takes seconds on a slow device.
+    #[must_use]
+    pub fn interruptible(self) -> Self {
+        Self { may_be_interrupted: true, ..self }
     }
 
     /// The fork.
@@ -260,8 +269,10 @@ impl FileExtension {
         let (mut block, end) = (first, first.saturating_add(count));
         while block < end {
             let now = (end - block).min((ZEROS / BLOCK_SIZE) as u32);
-            let bytes = zeros.get(..now as usize * BLOCK_SIZE).unwrap_or_default();
-            self.fork.write_blocks(BlockNumber(block), bytes)?;
+            if self.may_be_interrupted {
+                check_interrupt(self.fork.path())?;
+            }
+            self.fork.write_blocks(BlockNumber(block), &zeros[..now as usize * BLOCK_SIZE])?;
             block += now;
         }
         Ok(())

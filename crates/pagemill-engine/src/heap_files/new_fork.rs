@@ -55,7 +55,8 @@ impl NewFork {
             }
         };
         let extend_method = self.writing.extend_method;
-        let space = Arc::new(FileExtension::new(Arc::new(files), 0, extend_method));
+        let space = FileExtension::new(Arc::new(files), 0, extend_method).interruptible();
+        let space = Arc::new(space);
         space.expect_blocks(self.expected);
         let options = WriteStreamOptions {
             io_method: self.writing.io_method,
