@@ -5,6 +5,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use pagemill_format::Lsn;
+use pagemill_format::wal::SegmentName;
+
+use crate::reader::EndOfWal;
 
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -17,14 +20,14 @@ pub enum Error {
     #[error(transparent)]
     Damage(Box<Damage>),
     /// The WAL that is asked for is not there.
-    #[error("{path}: no WAL at {lsn}: {reason}")]
+    #[error("{path}: no WAL at {lsn}: {cause}")]
     Missing {
         /// The segment it would be in.
         path: PathBuf,
         /// Where.
         lsn: Lsn,
         /// What is there instead.
-        reason: String,
+        cause: MissingCause,
     },
     /// The WAL there is cannot be gone on with.
     #[error("{path}: {cause}")]
@@ -40,6 +43,32 @@ pub enum Error {
     /// The system failed, or a file is not there.
     #[error(transparent)]
     Io(#[from] pagemill_io::Error),
+}
+
+/// What is where WAL would be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MissingCause {
+    /// No file of the segment.
+    #[error("there is no segment {0}")]
+    NoSegment(SegmentName),
+    /// A file of the segment that ends before the page does.
+    #[error("segment {0} is cut short")]
+    CutShort(SegmentName),
+    /// Zeros.
+    #[error("the page at {0} was never written")]
+    NeverWritten(Lsn),
+    /// What the segment's file had in it before it got its present name.
+    #[error("the page at {page} was written for {found} and not since")]
+    Recycled {
+        /// Where the page lies.
+        page: Lsn,
+        /// Where it says that it lies.
+        found: Lsn,
+    },
+    /// WAL ends before it.
+    #[error("{}", .0.reason)]
+    Ended(Box<EndOfWal>),
 }
 
 /// Why WAL cannot be read, or cannot be gone on with.

@@ -14,7 +14,7 @@ mod writer;
 
 pub use ahead::{PlainEnd, PlainRecords, RecordPlace};
 pub use compression::Compression;
-pub use error::{Damage, Error, Refusal, Result};
+pub use error::{Damage, Error, MissingCause, Refusal, Result};
 pub use fork_records::{BlockRecord, ForkRecords, TransactionEnding};
 pub use index::{
     DatabaseDirectory, DirectoryLife, Entry, EntryKind, FetchedRecord, FileLife, ForkHistory,

@@ -380,9 +380,9 @@ impl WalReader {
         loop {
             let header = match self.pages.look(page)? {
                 Verdict::Belongs(header) => header,
-                Verdict::Ends(reason) => {
+                Verdict::Ends(cause) => {
                     let path = self.pages.file_of(page);
-                    return Err(Error::Missing { path, lsn: page, reason });
+                    return Err(Error::Missing { path, lsn: page, cause });
                 }
                 Verdict::Bad(finding) => return Err(self.damage(page, finding)),
             };
@@ -407,7 +407,7 @@ impl WalReader {
         };
         let header = match looked {
             Verdict::Belongs(header) => header,
-            Verdict::Ends(reason) => return Ok(ends(page, page, reason)),
+            Verdict::Ends(absence) => return Ok(ends(page, page, absence.to_string())),
             Verdict::Bad(finding) => return Ok(bad(page, page, finding)),
         };
         let at_page_start = position == page;
@@ -510,8 +510,8 @@ impl WalReader {
     ) -> Result<Result<Lsn, ReadStep>> {
         let header: PageHeader = match self.pages.look(page)? {
             Verdict::Belongs(header) => header,
-            Verdict::Ends(reason) => {
-                let reason = format!("the record at {lsn} is not finished: {reason}");
+            Verdict::Ends(absence) => {
+                let reason = format!("the record at {lsn} is not finished: {absence}");
                 return Ok(Err(ends(lsn, page, reason)));
             }
             Verdict::Bad(finding) => return Ok(Err(bad(page, page, finding))),

@@ -29,7 +29,7 @@ use pagemill_format::{BlockBytes, BlockNumber, Fork, Lsn, TransactionId};
 use pagemill_io::Storage;
 use pagemill_sys::AlignedBuffer;
 
-use crate::error::{Error, Refusal, Result};
+use crate::error::{Error, MissingCause, Refusal, Result};
 use crate::reader::WalReader;
 use crate::wal_directory::WalDirectory;
 use piece::Piece;
@@ -277,8 +277,8 @@ fn shutdown_checkpoint(
     let refuse = |cause| Error::Refused { path: path.clone(), cause };
     let mut reader = WalReader::at(storage, directory, lsn);
     let Some(found) = reader.next_record()? else {
-        let end = reader.end().map(|end| end.reason.clone()).unwrap_or_default();
-        return Err(Error::Missing { path, lsn, reason: end });
+        let end = reader.end().cloned().expect("a reader without a next record knows why");
+        return Err(Error::Missing { path, lsn, cause: MissingCause::Ended(Box::new(end)) });
     };
     let record = found.parse()?;
     let is_shutdown = record.header.resource_manager == ResourceManager::XLOG

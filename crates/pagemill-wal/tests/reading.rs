@@ -9,7 +9,7 @@ use std::fs;
 
 use pagemill_format::Lsn;
 use pagemill_format::wal::PAGE_BYTES;
-use pagemill_wal::{Damage, EndOfWal, Error, WalDirectory, WalReader};
+use pagemill_wal::{Damage, EndOfWal, Error, MissingCause, WalDirectory, WalReader};
 use synthetic::{PAGE, SEGMENT, Synthetic};
 
 fn page_of(lsn: Lsn) -> Lsn {
@@ -182,7 +182,11 @@ fn reading_begins_at_the_first_record_behind_any_place() {
     assert_eq!(from(begins[4].0), begins[4..]);
     assert_eq!(from(begins[4].0 + 1), []);
     let missing = WalReader::from(&wal.storage, &wal.wal, Lsn(SEGMENT)).unwrap_err();
-    assert!(matches!(missing, Error::Missing { .. }), "{missing}");
+    let cause = MissingCause::NoSegment(wal.wal.segment_of(Lsn(SEGMENT)));
+    assert!(
+        matches!(&missing, Error::Missing { cause: found, .. } if *found == cause),
+        "{missing}"
+    );
 }
 
 #[test]

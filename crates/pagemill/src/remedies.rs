@@ -80,7 +80,7 @@ impl Remedies {
                 ", or read on with --live, which can only be advisory"
             }
             ClusterError::NotShutDown { .. } if self.reads => {
-                ", or read the files as they lie with --allow-unclean"
+                ", or read the files as they are with --allow-unclean"
             }
             ClusterError::Damage(damage) if damage.is_against_wal && self.reads => {
                 "; --allow-inconsistent reads on all the same"
@@ -91,6 +91,9 @@ impl Remedies {
                     && (what.starts_with("table ") || what.starts_with("relation ")) =>
             {
                 DROPPED
+            }
+            ClusterError::Wal(pagemill_wal::Error::Missing { .. }) if self.reads => {
+                ": name the archive that has it with --wal"
             }
             ClusterError::NoUnpinnedBuffers(_) => ": raise --shared-buffers, or lower --jobs",
             ClusterError::MissingTablespace { named: Some(named), .. } if self.reads => {

@@ -14,7 +14,7 @@ use pagemill_format::wal::{self, PAGE_BYTES, PageHeader, SHORT_HEADER_BYTES, Seg
 use pagemill_io::{File, Storage};
 
 use crate::ahead::{Entered, ReadAhead};
-use crate::error::Result;
+use crate::error::{MissingCause, Result};
 use crate::wal_directory::WalDirectory;
 use crate::wal_source::{Listing, SegmentBytes, WalSource};
 
@@ -30,7 +30,7 @@ pub(crate) enum Verdict {
     /// The page that belongs there.
     Belongs(PageHeader),
     /// None was written there: WAL ends.
-    Ends(String),
+    Ends(MissingCause),
     /// Neither.
     Bad(String),
 }
@@ -209,12 +209,12 @@ impl PageSource {
     pub(super) fn look(&mut self, page: Lsn) -> Result<Verdict> {
         if self.bytes(page).len() < PAGE_BYTES && !self.read_chunk(page)? {
             let name = self.directory().segment_of(page);
-            return Ok(Verdict::Ends(format!("there is no segment {name}")));
+            return Ok(Verdict::Ends(MissingCause::NoSegment(name)));
         }
         let bytes = self.bytes(page);
         if bytes.len() < PAGE_BYTES {
             let name = self.name_of_open(page);
-            return Ok(Verdict::Ends(format!("segment {name} is cut short")));
+            return Ok(Verdict::Ends(MissingCause::CutShort(name)));
         }
         let verdict = judge(&self.source, self.timeline, page, bytes);
         if let Verdict::Belongs(header) = &verdict {
@@ -293,7 +293,7 @@ impl PageSource {
 pub(crate) fn judge(source: &WalSource, timeline: u32, page: Lsn, bytes: &[u8]) -> Verdict {
     let start = bytes.get(..SHORT_HEADER_BYTES).unwrap_or_default();
     if start.iter().all(|&byte| byte == 0) {
-        return Verdict::Ends(format!("the page at {page} was never written"));
+        return Verdict::Ends(MissingCause::NeverWritten(page));
     }
     let header = match PageHeader::parse(bytes) {
         Ok(header) => header,
@@ -305,8 +305,7 @@ pub(crate) fn judge(source: &WalSource, timeline: u32, page: Lsn, bytes: &[u8]) 
         return Verdict::Bad(what);
     }
     if header.address < page {
-        let what = format!("the page at {page} was written for {} and not since", header.address);
-        return Verdict::Ends(what);
+        return Verdict::Ends(MissingCause::Recycled { page, found: header.address });
     }
     match finding(source, timeline, page, &header) {
         Some(finding) => Verdict::Bad(finding),
