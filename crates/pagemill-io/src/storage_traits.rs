@@ -8,13 +8,6 @@ use std::path::Path;
 use crate::memory_limit::memory_limit;
 use crate::probe::device::{self, DeviceDescription};
 
-/// Below this much readahead (in units of 1024 bytes) the kernel keeps too little in flight for a device
-/// without moving parts.
-const SMALL_READ_AHEAD_KB: u64 = 1024;
-
-/// From this much readahead on it is far.
-const LARGE_READ_AHEAD_KB: u64 = 4096;
-
 /// The place of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StorageTraits {
@@ -24,10 +17,10 @@ pub struct StorageTraits {
     pub mirror_by_thread: bool,
     /// True for disks that turn: what matters most is how far their heads move.
     pub turns: bool,
-    /// True when the kernel's readahead keeps less in flight than the device can serve at once.
-    pub reads_ahead_too_little: bool,
-    /// True when it reads so far ahead that even the faults of a mapping seldom wait for the device.
-    pub reads_ahead_far: bool,
+    /// True where block devices of this machine are known to hold it.
+    pub has_devices: bool,
+    /// How far the kernel reads ahead, in units of 1024 bytes; `None` where that is not known.
+    pub read_ahead_kb: Option<u64>,
     /// True when blocks are written to a new place each time (btrfs, ZFS, bcachefs): space for them cannot
     /// be taken beforehand.
     pub copies_on_write: bool,
@@ -43,8 +36,8 @@ impl Default for StorageTraits {
             mirrors: 1,
             mirror_by_thread: false,
             turns: false,
-            reads_ahead_too_little: false,
-            reads_ahead_far: false,
+            has_devices: false,
+            read_ahead_kb: None,
             copies_on_write: false,
             compresses: false,
             cache_bytes: u64::MAX,
@@ -66,14 +59,13 @@ impl StorageTraits {
 
     fn from_device(found: &DeviceDescription) -> Self {
         let turns = found.devices.iter().any(|device| device.rotational == Some(true));
-        let little = found.read_ahead_kb.is_some_and(|kb| kb < SMALL_READ_AHEAD_KB);
         Self {
             mirrors: found.mirrors,
             mirror_by_thread: found.file_system == "btrfs"
                 && found.read_policy.as_deref().is_none_or(|policy| policy == "pid"),
             turns,
-            reads_ahead_too_little: little && !turns && !found.devices.is_empty(),
-            reads_ahead_far: found.read_ahead_kb.is_some_and(|kb| kb >= LARGE_READ_AHEAD_KB),
+            has_devices: !found.devices.is_empty(),
+            read_ahead_kb: found.read_ahead_kb,
             copies_on_write: COPY_ON_WRITE.contains(&found.file_system.as_str()),
             compresses: found.file_system == "btrfs"
                 && found.mount_options.iter().any(|option| is_compression(option)),

@@ -32,10 +32,6 @@ use crate::request_queue::DriveCount;
 use crate::simulated_queue::SimulatedQueue;
 use crate::volume::VolumeModel;
 
-/// Below this much readahead, in bytes, the kernel keeps too little in flight for a drive without an arm, as
-/// `pagemill-io` has it for real ones.
-const SMALL_READ_AHEAD: u64 = 1 << 20;
-
 /// The machine behind everything that reads from it.
 pub(crate) type SharedMachine = Mutex<Machine>;
 
@@ -176,15 +172,12 @@ impl FileSystem for SimulatedDisk {
     fn place(&self, _path: &Path) -> StorageTraits {
         let machine = self.machine();
         let model = machine.volume.model();
-        let little = machine.settings.read_ahead < SMALL_READ_AHEAD;
-        let turns = model.turns();
         StorageTraits {
             mirrors: model.mirrors(),
             mirror_by_thread: model.is_by_thread(),
-            turns,
-            reads_ahead_too_little: little && !turns,
-            // Files cannot be mapped here.
-            reads_ahead_far: false,
+            turns: model.turns(),
+            has_devices: true,
+            read_ahead_kb: Some(machine.settings.read_ahead >> 10),
             ..StorageTraits::default()
         }
     }

@@ -2,14 +2,13 @@
 //!
 //! | distance | grows | shrinks |
 //! | --- | --- | --- |
-//! | *combine*: the most blocks of one read | doubles with each read, up to `io_combine_limit` | by one for each block that needed no read |
+//! | *combine*: the most blocks of one read | doubles with each read, up to `io_combine_limit` | never: a block that needs no read is not noticed |
 //! | *look-ahead*: the most blocks asked for and not yet handed out | doubles when the consumer had to wait for a read, up to the pin limit | by one for each read that nobody waited for, once as many in a row as the pin limit |
 //!
 //! Where a device has several disks to keep busy, the look-ahead is as wide as asked from the start and
 //! stays so: that nobody waits shows that it is right, not that it is too long.
 //!
-//! Nothing tells the stream of blocks that need no read yet: it does not look into the buffer pool, and what is
-//! in the kernel's cache shows as a read that nobody waited for.
+//! A stream does not look into the buffer pool, and what is in the kernel's cache shows as a read that nobody waited for.
 //!
 //! Two, because one cannot serve both: with a single distance a stream of cached blocks would
 //! never combine, or one of neighbours would look ahead further than its device needs. A single one that
@@ -76,12 +75,6 @@ impl Distances {
             }
         }
     }
-
-    /// A block was there without a read.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the pool, not yet consulted"))]
-    pub(crate) fn hit(&mut self) {
-        self.combine = self.combine.saturating_sub(1).max(1);
-    }
 }
 
 #[cfg(test)]
@@ -103,16 +96,6 @@ mod tests {
     }
 
     #[test]
-    fn hits_and_misses_in_turn_do_not_hold_the_look_ahead_down() {
-        let mut distances = Distances::ramping_up(16, 4);
-        for _ in 0..10 {
-            distances.hit();
-            distances.read_done(true);
-        }
-        assert_eq!(distances.look_ahead(), 80);
-    }
-
-    #[test]
     fn a_device_that_keeps_up_is_looked_ahead_of_less_and_less_after_a_while() {
         let mut distances = Distances::from_the_start(4, 3);
         assert_eq!(distances.look_ahead(), 8);
@@ -126,15 +109,12 @@ mod tests {
         #[test]
         fn distances_stay_within_their_limits(
             combine_limit in 1u32..=128, most_reads in 0u32..=1000, full: bool,
-            events in prop::collection::vec(0..3, 0..200),
+            waits in prop::collection::vec(any::<bool>(), 0..200),
         ) {
             let new = if full { Distances::from_the_start } else { Distances::ramping_up };
             let mut distances = new(combine_limit, most_reads);
-            for event in events {
-                match event {
-                    0 => distances.hit(),
-                    event => distances.read_done(event == 1),
-                }
+            for waited in waits {
+                distances.read_done(waited);
                 prop_assert!((1..=combine_limit).contains(&distances.combine()));
                 prop_assert!((1..=distances.pin_limit).contains(&distances.look_ahead()));
             }

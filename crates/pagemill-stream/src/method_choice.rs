@@ -54,6 +54,12 @@ const SAMPLE: u32 = 16;
 const SAMPLE_STEP: usize = 128;
 /// Places of a fork looked at when it is read in random order.
 const SAMPLES: u32 = 16;
+/// Below this much readahead (in units of 1024 bytes) the kernel keeps too little in flight for a device without moving
+/// parts: its default of 128 is a single read of our largest size, where such a device serves dozens at once.
+const SMALL_READ_AHEAD_KB: u64 = 1024;
+/// From this much readahead on even the faults of a mapping seldom wait for the device: a fault maps 64 kB, and this much
+/// is on its way behind it.
+const LARGE_READ_AHEAD_KB: u64 = 4096;
 /// Runs until a fork that is read in random order is looked at again.
 const SCATTERED_RUNS: u32 = 4096;
 
@@ -333,7 +339,7 @@ fn cold_method(files: &ForkFiles, block: BlockNumber, backward: bool, in_order: 
     }
     let place = storage.place_of(files.path());
     let in_order = || {
-        let far = place.reads_ahead_far && in_order >= STRETCH;
+        let far = reads_ahead_far(&place) && in_order >= STRETCH;
         if far && used.maps(may_map(files, block)) {
             used.explain("mmap: not cached, in order, and the kernel reads far ahead".into());
             return Uncached::buffered(IoMethod::Mmap, Spread::None);
@@ -345,7 +351,7 @@ fn cold_method(files: &ForkFiles, block: BlockNumber, backward: bool, in_order: 
         Readahead::Auto if place.mirrors > 1 && !(backward && place.turns) => {
             on_mirrors(files, place)
         }
-        Readahead::Auto if place.reads_ahead_too_little => {
+        Readahead::Auto if reads_ahead_too_little(&place) => {
             queued(files, block, "not cached, and the kernel reads ahead too little here")
         }
         Readahead::Auto if backward => {
@@ -353,6 +359,17 @@ fn cold_method(files: &ForkFiles, block: BlockNumber, backward: bool, in_order: 
         }
         _ => in_order(),
     }
+}
+
+/// True when the kernel's readahead keeps less in flight than the device can serve at once.
+fn reads_ahead_too_little(place: &StorageTraits) -> bool {
+    let little = place.read_ahead_kb.is_some_and(|kb| kb < SMALL_READ_AHEAD_KB);
+    little && place.has_devices && !place.turns
+}
+
+/// True when the kernel reads far ahead.
+fn reads_ahead_far(place: &StorageTraits) -> bool {
+    place.read_ahead_kb.is_some_and(|kb| kb >= LARGE_READ_AHEAD_KB)
 }
 
 /// The method for blocks in order on mirrors. On disks that turn it matters that each reads long

@@ -48,7 +48,8 @@ impl FileSystem for FarReading {
 
     fn place(&self, _: &Path) -> StorageTraits {
         let cache_bytes = self.cache_bytes;
-        StorageTraits { reads_ahead_far: true, cache_bytes, ..StorageTraits::default() }
+        let read_ahead_kb = Some(LARGE_READ_AHEAD_KB);
+        StorageTraits { read_ahead_kb, cache_bytes, ..StorageTraits::default() }
     }
 }
 
