@@ -103,7 +103,7 @@ impl Pending {
         self.base.clear();
         self.base.extend_from_slice(entry);
         self.tids.clear();
-        self.tids.extend_from_slice(entry.get(..TID_BYTES).unwrap_or_default());
+        self.tids.extend_from_slice(&entry[..TID_BYTES]);
     }
 
     /// False when the entry is another one, or the list would be too long.
@@ -111,7 +111,7 @@ impl Pending {
         let length = max_align(self.base.len() + self.tids.len() + TID_BYTES);
         let fits = length <= MAX_POSTING_BYTES && has_same_image(&self.base, entry);
         if fits {
-            self.tids.extend_from_slice(entry.get(..TID_BYTES).unwrap_or_default());
+            self.tids.extend_from_slice(&entry[..TID_BYTES]);
         }
         fits
     }
@@ -152,6 +152,7 @@ impl<'o> BtreeBuilder<'o> {
         E: From<Error>,
         S: FnMut(BlockNumber, &mut BlockBytes) -> Result<(), E>,
     {
+        assert!(entry.len() >= TID_BYTES, "an index entry begins with its heap TID");
         if entry.len() > MAX_ENTRY_BYTES {
             return Err(entry_too_long(entry.len(), &self.options.name).into());
         }
@@ -205,11 +206,11 @@ impl<'o> BtreeBuilder<'o> {
             let fillfactor = if level == 0 { self.options.fillfactor } else { NONLEAF_FILLFACTOR };
             self.levels.push(Level::new(level as u32, block, fillfactor));
         }
-        if self.levels.get(level).is_some_and(|page| page.is_full_for(tuple.len())) {
+        assert!(level < self.levels.len(), "levels of an index are begun one above the other");
+        if self.levels[level].is_full_for(tuple.len()) {
             self.turn_page(level, sink)?;
         }
-        let added = self.levels.get_mut(level).is_some_and(|page| page.add(tuple, list_bytes));
-        if added {
+        if self.levels[level].add(tuple, list_bytes) {
             Ok(())
         } else {
             Err(Error::limit("failed to add item to the index page").into())
@@ -223,12 +224,12 @@ impl<'o> BtreeBuilder<'o> {
         S: FnMut(BlockNumber, &mut BlockBytes) -> Result<(), E>,
     {
         let block = self.allocate()?;
-        let Some(page) = self.levels.get_mut(level) else { return Ok(()) };
+        let page = &mut self.levels[level];
         let mut done = page.turn(block);
         if level == 0 {
             let (before, first) = (done.before_last(), done.high_key());
             let truncation = self.order.truncation(before, first);
-            form_high_key(before, first, &truncation, &mut self.high_key);
+            form_high_key(before, first, &truncation, &mut self.high_key)?;
             if !done.replace_high_key(&self.high_key) {
                 return Err(no_room("high key").into());
             }
@@ -270,10 +271,9 @@ impl<'o> BtreeBuilder<'o> {
             } else {
                 root = Some(block);
             }
-            if let Some(page) = self.levels.get_mut(level) {
-                page.close(root.is_some());
-                sink(block, &mut page.page)?;
-            }
+            let page = &mut self.levels[level];
+            page.close(root.is_some());
+            sink(block, &mut page.page)?;
             level += 1;
         }
         let top = level.saturating_sub(1) as u32;

@@ -85,15 +85,17 @@ impl FreeSpaceMapBuilder {
     where
         S: FnMut(BlockNumber, &mut BlockBytes) -> Result<(), E>,
     {
-        if self.levels.get(level).is_some_and(|page| page.slots == SLOTS) {
+        if level == LEVELS {
+            // Nothing is above the root.
+            return Ok(());
+        }
+        if self.levels[level].slots == SLOTS {
+            assert!(level + 1 < LEVELS, "the root of a free-space map has room for every block");
             self.finish_page(level, sink)?;
         }
-        if let Some(page) = self.levels.get_mut(level) {
-            if let Some(slot) = page.page.get_mut(NODES_AT + INNER_NODES + page.slots) {
-                *slot = category;
-            }
-            page.slots += 1;
-        }
+        let page = &mut self.levels[level];
+        page.page[NODES_AT + INNER_NODES + page.slots] = category;
+        page.slots += 1;
         Ok(())
     }
 
@@ -101,7 +103,7 @@ impl FreeSpaceMapBuilder {
     where
         S: FnMut(BlockNumber, &mut BlockBytes) -> Result<(), E>,
     {
-        let Some(page) = self.levels.get_mut(level) else { return Ok(()) };
+        let page = &mut self.levels[level];
         let top = fill_inner_nodes(&mut page.page);
         sink(BlockNumber(place_of(level, page.number)), &mut page.page)?;
         page.page = new_page();

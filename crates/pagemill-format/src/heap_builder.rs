@@ -71,8 +71,9 @@ impl<B: AsMut<[u8]>> HeapBuilder<B> {
             return Ok(None);
         }
         let block = BlockNumber((self.pages - 1) as u32);
-        let Some(mut page) = self.last_page() else { return Ok(None) };
-        let Some((line_pointer, room)) = page.reserve(size.bytes()) else { return Ok(None) };
+        let mut page = self.last_page().expect("a page was begun"); // infallible: above
+        let reserved = page.reserve(size.bytes());
+        let (line_pointer, room) = reserved.expect("a page with room for a tuple takes it");
         let tid = Tid { block, line_pointer };
         form.write(row, size, stamp, tid, room);
         Ok(Some(tid))
@@ -87,11 +88,12 @@ impl<B: AsMut<[u8]>> HeapBuilder<B> {
             return None;
         }
         let block = BlockNumber((self.pages - 1) as u32);
-        let mut page = self.last_page()?;
-        let (line_pointer, room) = page.reserve(tuple.len())?;
+        let mut page = self.last_page().expect("a page was begun"); // infallible: above
+        let reserved = page.reserve(tuple.len());
+        let (line_pointer, room) = reserved.expect("a page with room for a tuple takes it");
         room.copy_from_slice(tuple);
         let tid = Tid { block, line_pointer };
-        room.get_mut(CTID..CTID + 6)?.copy_from_slice(&tid_bytes(tid));
+        room[CTID..CTID + 6].copy_from_slice(&tid_bytes(tid));
         Some(tid)
     }
 
@@ -135,10 +137,8 @@ fn assign_block(page: &mut BlockBytes, block: BlockNumber) {
     for number in 1..=Page::new(page).line_pointer_count() {
         let Some(pointer) = Page::new(page).line_pointer(number) else { return };
         let at = pointer.offset() + CTID;
-        if pointer.state() == LinePointerState::Normal
-            && let Some(place) = page.get_mut(at..at + halves.len())
-        {
-            place.copy_from_slice(&halves);
+        if pointer.state() == LinePointerState::Normal {
+            page[at..at + halves.len()].copy_from_slice(&halves);
         }
     }
 }

@@ -156,9 +156,7 @@ struct CompressedRow<'a, R: ?Sized> {
 impl<R: Row + ?Sized> Row for CompressedRow<'_, R> {
     fn value(&self, column: usize) -> Value<'_> {
         match self.compressed.get(column) {
-            Some(Some((start, end))) => {
-                Value::Compressed(self.scratch.get(*start..*end).unwrap_or_default())
-            }
+            Some(Some((start, end))) => Value::Compressed(&self.scratch[*start..*end]),
             _ => self.row.value(column),
         }
     }
@@ -180,8 +178,7 @@ fn form<R: Row + ?Sized>(
     };
     let start = out.len();
     out.resize(start + length, 0);
-    let tuple = out.get_mut(start..).unwrap_or_default();
-    let Some((head, values)) = tuple.split_at_mut_checked(header) else { return Ok(()) };
+    let (head, values) = out[start..].split_at_mut(header);
     let (head, bitmap) = head.split_at_mut(HEADER_BYTES);
     let mask = data.write(row, size.has_nulls.then_some(bitmap), values);
     let mut info = info;
@@ -199,11 +196,12 @@ fn form<R: Row + ?Sized>(
 /// Appends an entry with the key of `entry` (of any kind but a pivot) for one heap tuple to `out`: how the
 /// posting lists of an older index are taken apart.
 pub fn copy_entry(entry: &IndexTuple<'_>, tid: Tid, out: &mut Vec<u8>) {
-    let key = entry.bytes().get(..entry.key_end()).unwrap_or_default();
+    // Within the tuple, as that was parsed.
+    let key = &entry.bytes()[..entry.key_end()];
     let start = out.len();
     out.extend_from_slice(key);
     out.resize(start + max_align(key.len()), 0);
-    let Some(tuple) = out.get_mut(start..) else { return };
+    let tuple = &mut out[start..];
     set_tid(tuple, tid);
     let length = tuple.len();
     set_info(tuple, info(tuple) & !ALTERNATIVE_TID, length);
@@ -238,9 +236,7 @@ fn set_info(tuple: &mut [u8], flags: u16, length: usize) {
 }
 
 fn put(tuple: &mut [u8], at: usize, bytes: &[u8]) {
-    if let Some(place) = tuple.get_mut(at..at + bytes.len()) {
-        place.copy_from_slice(bytes);
-    }
+    tuple[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
 /// True when some column of the entry is null.
@@ -270,19 +266,24 @@ pub fn entry_key_end(tuple: &[u8]) -> usize {
     if is_posting(tuple) { entry_tid(tuple).block.0 as usize } else { tuple.len() }
 }
 
-/// The last heap TID of an entry.
-fn last_tid(tuple: &[u8]) -> [u8; TID_BYTES] {
+/// The last heap TID of an entry; `None` where it has no room for one.
+fn last_tid(tuple: &[u8]) -> Option<[u8; TID_BYTES]> {
     let at = if is_posting(tuple) {
         let count = usize::from(entry_tid(tuple).line_pointer & !(IS_POSTING | PIVOT_HAS_HEAP_TID));
         entry_key_end(tuple) + count.saturating_sub(1) * TID_BYTES
     } else {
         0
     };
-    tuple.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default()
+    tuple.get(at..)?.first_chunk().copied()
 }
 
 /// Makes an entry for several heap tuples, whose TIDs are given as they are stored, in order.
 pub(crate) fn form_posting(base: &[u8], tids: &[u8], out: &mut Vec<u8>) {
+    assert!(base.len() >= HEADER_BYTES, "what equal entries have in common begins with a header");
+    assert!(
+        !tids.is_empty() && tids.len().is_multiple_of(TID_BYTES),
+        "a posting list is whole heap TIDs"
+    );
     out.clear();
     out.extend_from_slice(base);
     out.extend_from_slice(tids);
@@ -323,16 +324,23 @@ pub struct Truncation {
 
 /// Makes the high key: what `truncation` leaves of `entry`, the first of the next page, and where needed
 /// the last heap TID of `before`, the last of this page.
+///
+/// # Errors
+/// [`crate::ErrorKind::Corrupt`] for an entry, as an older index may have brought it, whose columns are not within it.
 pub(crate) fn form_high_key(
     before: &[u8],
     entry: &[u8],
     truncation: &Truncation,
     out: &mut Vec<u8>,
-) {
+) -> Result<()> {
     let start = key_start(entry);
-    let key = entry.get(start..start + truncation.key_bytes).unwrap_or_default();
+    let key = entry.get(start..start + truncation.key_bytes);
+    let key = key.filter(|_| has_nulls(entry) || !truncation.has_nulls);
+    let (Some(key), Some(last_tid)) = (key, last_tid(before)) else {
+        return Err(Error::corrupt("index tuple", start, "key columns that are not within it"));
+    };
     out.clear();
-    out.extend_from_slice(entry.get(..TID_BYTES).unwrap_or_default());
+    out.extend_from_slice(&entry[..TID_BYTES]);
     out.resize(HEADER_BYTES, 0);
     let mut flags = ALTERNATIVE_TID;
     if truncation.has_nulls {
@@ -349,11 +357,12 @@ pub(crate) fn form_high_key(
     if truncation.needs_tid {
         count |= PIVOT_HAS_HEAP_TID;
         out.resize(out.len() + TID_BYTES_PADDED - TID_BYTES, 0);
-        out.extend_from_slice(&last_tid(before));
+        out.extend_from_slice(&last_tid);
     }
     put(out, 4, &count.to_le_bytes());
     let length = out.len();
     set_info(out, flags, length);
+    Ok(())
 }
 
 /// The null bitmap's bits of the first columns.

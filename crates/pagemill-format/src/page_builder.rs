@@ -132,7 +132,8 @@ impl<'a> PageBuilder<'a> {
 
     /// The special area.
     pub fn special(&mut self) -> &mut [u8] {
-        let start = self.get(SPECIAL).min(BLOCK_SIZE);
+        let start = self.get(SPECIAL);
+        assert!(start <= BLOCK_SIZE, "the special area of a page that was checked is within it");
         &mut self.page[start..]
     }
 

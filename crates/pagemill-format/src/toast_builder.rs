@@ -192,9 +192,7 @@ pub struct ToastedRow<'a, R: ?Sized> {
 impl<R: Row + ?Sized> Row for ToastedRow<'_, R> {
     fn value(&self, column: usize) -> Value<'_> {
         match self.treatments.get(column) {
-            Some(Treatment::Compressed(range)) => {
-                Value::Compressed(self.scratch.get(range.clone()).unwrap_or_default())
-            }
+            Some(Treatment::Compressed(range)) => Value::Compressed(&self.scratch[range.clone()]),
             Some(Treatment::Moved(pointer)) => Value::External(*pointer),
             _ => self.row.value(column),
         }
@@ -330,7 +328,7 @@ impl<R: Row + ?Sized, S: ToastSink> Rounds<'_, '_, '_, R, S> {
         let (stored, compression) = match self.builder.treatments.get(column) {
             Some(Treatment::Compressed(range)) => {
                 let method = self.builder.columns.get(column).map(|column| column.compression);
-                (self.builder.scratch.get(range.clone()).unwrap_or_default(), method)
+                (&self.builder.scratch[range.clone()], method)
             }
             _ => (payload, None),
         };

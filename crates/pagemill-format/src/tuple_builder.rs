@@ -120,7 +120,9 @@ impl TupleForm {
     }
 
     /// Writes the row as a tuple to the start of `out`: zeros before, and at least as long as measured.
-    /// Shorter room gets what fits.
+    ///
+    /// # Panics
+    /// When `out` is shorter.
     #[inline]
     pub fn write<R: Row + ?Sized>(
         &self,
@@ -130,10 +132,9 @@ impl TupleForm {
         ctid: Tid,
         out: &mut [u8],
     ) {
-        let Some((header, data)) = out.split_at_mut_checked(size.header) else { return };
-        let Some((fixed, bitmap)) = header.split_first_chunk_mut::<TUPLE_HEADER_BYTES>() else {
-            return;
-        };
+        assert!(out.len() >= size.bytes(), "a tuple has the room that was measured for it");
+        let (header, data) = out.split_at_mut(size.header);
+        let (fixed, bitmap) = header.split_at_mut(TUPLE_HEADER_BYTES);
         let nulls = size.data.has_nulls.then_some(bitmap);
         let mut mask = stamp.mask | self.data.write(row, nulls, data);
         if size.data.has_nulls {

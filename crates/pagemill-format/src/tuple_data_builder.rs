@@ -367,12 +367,10 @@ fn put_fixed(payload: &[u8], start: usize, data: &mut [u8]) -> usize {
     put(payload, start, data)
 }
 
-/// Copies what fits, which is all when the row was measured; returns the end.
+/// Copies bytes to where there is room for them, as the row was measured; returns the end.
 #[inline]
 fn put(bytes: &[u8], start: usize, data: &mut [u8]) -> usize {
     let end = start + bytes.len();
-    if let Some(room) = data.get_mut(start..end) {
-        room.copy_from_slice(bytes);
-    }
+    data[start..end].copy_from_slice(bytes);
     end
 }

@@ -56,16 +56,14 @@ pub fn set_visible(
         heap_blocks.start.max(first)..heap_blocks.end.min(first.saturating_add(BLOCKS_PER_PAGE));
     for block in covered {
         let position = VisibilityPosition::of(BlockNumber(block));
-        if let Some(byte) = page.get_mut(position.byte) {
-            *byte |= promise.bits() << position.shift;
-        }
+        page[position.byte] |= promise.bits() << position.shift;
     }
 }
 
 /// Takes back what is promised of a heap block, on the page of the map that tells of it; true when there was something.
 pub fn clear_visible(page: &mut BlockBytes, heap_block: BlockNumber) -> bool {
     let position = VisibilityPosition::of(heap_block);
-    let Some(byte) = page.get_mut(position.byte) else { return false };
+    let byte = &mut page[position.byte];
     let bits = Promise::AllFrozen.bits() << position.shift;
     let had = *byte & bits != 0;
     *byte &= !bits;

@@ -105,9 +105,7 @@ impl WritableFork {
         if made {
             segments.made.push(path);
         }
-        if let Some(slot) = segments.open.get_mut(place) {
-            *slot = Some(file.clone());
-        }
+        segments.open[place] = Some(file.clone());
         Ok(file)
     }
 

@@ -263,12 +263,13 @@ impl WriteStream {
 
     /// Writes one run: what the head of this file says.
     fn submit(&mut self, first: u32, mut buffer: AlignedBuffer, pages: usize) -> Result<()> {
-        let count = u32::try_from(pages).unwrap_or(u32::MAX);
-        if count == 0 {
+        let end = u32::try_from(pages).ok().and_then(|count| first.checked_add(count));
+        let blocks = first..end.expect("a run ends within the block numbers");
+        assert!(pages * BLOCK_SIZE <= buffer.len(), "the pages of a run are in its buffer");
+        if blocks.is_empty() {
             self.give_back(buffer);
             return Ok(());
         }
-        let blocks = first..first.saturating_add(count);
         self.space.ensure(blocks.end)?;
         let highest = self.seal(first, &mut buffer, pages);
         if let Some(wal) = self.wal.as_ref().filter(|_| highest > Lsn(0)) {
@@ -293,7 +294,7 @@ impl WriteStream {
 
     fn write(&mut self, blocks: Range<u32>, buffer: AlignedBuffer) -> Result<()> {
         let first = BlockNumber(blocks.start);
-        let bytes = buffer.get(..blocks.len() * BLOCK_SIZE).unwrap_or(&buffer);
+        let bytes = &buffer[..blocks.len() * BLOCK_SIZE];
         match &mut self.way {
             WriteBackend::Calls { vectored: false } => self.fork.write_blocks(first, bytes)?,
             WriteBackend::Calls { vectored: true } => {
@@ -312,14 +313,16 @@ impl WriteStream {
     fn write_queued(&mut self, blocks: Range<u32>, buffer: AlignedBuffer) -> Result<()> {
         let (first, len) = (BlockNumber(blocks.start), blocks.len() * BLOCK_SIZE);
         if (WritableFork::within_segment(first, u32::MAX) as usize) < blocks.len() {
-            self.fork.write_blocks(first, buffer.get(..len).unwrap_or(&buffer))?;
+            self.fork.write_blocks(first, &buffer[..len])?;
             self.give_back(buffer);
             return self.write_back.written(blocks);
         }
         while self.in_flight.len() >= self.most_in_flight {
             self.wait_for_one()?;
         }
-        let WriteBackend::Queued(queue, _) = &mut self.way else { return Ok(()) };
+        let WriteBackend::Queued(queue, _) = &mut self.way else {
+            unreachable!("runs are handed to the queue of a stream that has one")
+        };
         let id = queue.start(&self.fork, first, buffer, len)?;
         self.in_flight.push((id, blocks));
         self.take_finished()

@@ -158,7 +158,11 @@ impl CatalogIndex {
 
     /// The order of its entries, and the columns as the index has them: names without their padding.
     fn order(&self, database: &Database) -> Result<(KeyOrder, Vec<ColumnLayout>)> {
-        let columns = database.columns_of(&[self.oid])?.remove(&self.oid).unwrap_or_default();
+        let missing =
+            || Error::refused(Refusal::missing_row("pg_attribute", "a catalog's index", self.oid));
+        let columns = database.columns_of(&[self.oid])?.remove(&self.oid);
+        let columns =
+            columns.filter(|found| found.len() == self.columns.len()).ok_or_else(missing)?;
         let mut keys = Vec::new();
         for (column, &(_, of)) in columns.iter().zip(self.columns) {
             let order = ValueOrder::of_type(of, &TextCollation::C);

@@ -81,13 +81,16 @@ impl<'a, F: Fn(BlockNumber) -> Option<Box<BlockBytes>>> CatalogPages<'a, F> {
     /// Overwrites bytes of a tuple's data, behind its header of `header` bytes, in no transaction.
     ///
     /// # Errors
-    /// When the page cannot be read.
+    /// When the page cannot be read, or the row ends before them.
     pub(super) fn overwrite(&mut self, tid: Tid, at: usize, bytes: &[u8]) -> Result<()> {
+        let mut fits = false;
         self.change_bytes(tid, |tuple| {
             if let Some(field) = tuple.get_mut(at..at + bytes.len()) {
                 field.copy_from_slice(bytes);
+                fits = true;
             }
-        })
+        })?;
+        if fits { Ok(()) } else { Err(Error::refused(CatalogRowCause::EndsEarly)) }
     }
 
     /// Puts the tuple where there is room: on the page `beside`, else on the last one, else on a new one.
@@ -121,9 +124,8 @@ impl<'a, F: Fn(BlockNumber) -> Option<Box<BlockBytes>>> CatalogPages<'a, F> {
     fn change_bytes(&mut self, tid: Tid, change: impl FnOnce(&mut [u8])) -> Result<()> {
         let page = self.page(tid.block)?;
         let lp = Page::new(page).line_pointer(tid.line_pointer);
-        if let Some(tuple) = lp.and_then(|lp| page.get_mut(lp.offset()..lp.offset() + lp.len())) {
-            change(tuple);
-        }
+        let tuple = lp.and_then(|lp| page.get_mut(lp.offset()..lp.offset() + lp.len()));
+        change(tuple.ok_or_else(|| Error::refused(CatalogRowCause::LostLinePointer))?);
         Ok(())
     }
 

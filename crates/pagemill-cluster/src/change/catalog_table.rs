@@ -63,7 +63,7 @@ impl CatalogTable {
     pub(super) fn open(database: &Database, oid: Oid) -> Result<Self> {
         let missing = || Error::refused(Refusal::missing_row("pg_class", "the catalog", oid));
         let class = database.class(oid).ok_or_else(missing)?;
-        let columns = database.columns_of(&[oid])?.remove(&oid).unwrap_or_default();
+        let columns = database.columns_of(&[oid])?.remove(&oid).ok_or_else(missing)?;
         Ok(Self {
             file: files_of(database, oid)?,
             files: database.cluster().main_fork(&database.base_path(class)?)?,

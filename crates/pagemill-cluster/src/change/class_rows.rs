@@ -18,8 +18,9 @@ use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Oid, Tid, Trans
 use super::catalog_indexes::CLASS_KEYS;
 use super::catalog_pages::CatalogPages;
 use super::catalog_table::{CatalogEntry, CatalogTable, ChangedPage};
-use crate::error::{Damage, Result};
+use crate::error::{Damage, Error, Result};
 use crate::heap::visit_tuples;
+use crate::refusal::CatalogRowCause;
 use crate::transaction_log::ClusterLog;
 
 /// What becomes of a relation's row; what is `None` stays.
@@ -163,9 +164,9 @@ pub(super) fn write_versions(
         let data = HeapTuple::parse(&tuple)?.hoff();
         for (name, value) in change.fields() {
             let Some(at) = offset_of(classes, name) else { continue };
-            if let Some(field) = tuple.get_mut(data + at..data + at + value.len()) {
-                field.copy_from_slice(&value);
-            }
+            let field = tuple.get_mut(data + at..data + at + value.len());
+            let field = field.ok_or_else(|| Error::refused(CatalogRowCause::EndsEarly))?;
+            field.copy_from_slice(&value);
         }
         let tid = pages.update(old, &tuple)?;
         let values = classes.values(HeapTuple::parse(&tuple)?, &CLASS_KEYS)?;

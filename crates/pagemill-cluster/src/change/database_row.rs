@@ -64,9 +64,9 @@ pub(super) fn new_row(
         ("datacl", None),
     ];
     for (column, value) in changes {
-        let place = databases.position(column).and_then(|at| row.get_mut(at));
-        if let Some(place) = place {
-            *place = value;
+        // Not every version has every column.
+        if let Some(at) = databases.position(column) {
+            row[at] = value;
         }
     }
     Ok(row)

@@ -88,7 +88,8 @@ impl ColumnDefaults {
                 sequences.len() - 1
             }
         };
-        Ok(ColumnDefault::Next(at, usize::try_from(column.layout.len).unwrap_or(0)))
+        let bytes = usize::try_from(column.layout.len).expect("numbers are of 2, 4 or 8 bytes");
+        Ok(ColumnDefault::Next(at, bytes))
     }
 
     /// True when the order of the rows decides what they get.
@@ -108,8 +109,7 @@ impl ColumnDefaults {
                 ColumnDefault::Next(at, bytes) => {
                     let mut sequences =
                         self.sequences.lock().unwrap_or_else(PoisonError::into_inner);
-                    let Some(sequence) = sequences.get_mut(*at) else { continue };
-                    put(*position, &narrowed(sequence.next_value()?, *bytes)?);
+                    put(*position, &narrowed(sequences[*at].next_value()?, *bytes)?);
                 }
             }
         }

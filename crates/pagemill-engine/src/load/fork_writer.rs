@@ -156,7 +156,10 @@ impl ForkWriter {
                 stream.write_run(first, piece.buffer, piece.pages).map_err(cluster_error)?;
                 store.put(stream.buffer().map_err(cluster_error)?);
             }
-            None => store.put(piece.buffer),
+            None => {
+                assert!(self.is_logged, "pages of a fork that lives on come out of the WAL");
+                store.put(piece.buffer);
+            }
         }
         Ok(())
     }
@@ -171,8 +174,9 @@ impl ForkWriter {
         block: BlockNumber,
         page: &BlockBytes,
     ) -> Result<()> {
+        let end = end_of(block.0, 1).ok_or_else(|| Error::refused(LoadRefusal::TooManyBlocks))?;
         self.waiting.push((block, Box::new(*page)));
-        self.next = self.next.max(block.0.saturating_add(1));
+        self.next = self.next.max(end);
         if self.waiting.len() < IMAGES_PER_RECORD { Ok(()) } else { self.flush(change) }
     }
 

@@ -199,9 +199,7 @@ impl<'a, 's> RowFormer<'a, 's> {
             .fill(|position, payload| {
                 let start = payloads.len() as u32;
                 payloads.extend_from_slice(payload);
-                if let Some(span) = spans.get_mut(position) {
-                    *span = Span::new(start, payloads.len() as u32);
-                }
+                spans[position] = Span::new(start, payloads.len() as u32);
             })
             .map_err(Violation::Other)?;
         let keeps_bounds = |former: &Self| match &plan.check {
@@ -230,7 +228,7 @@ impl<'a, 's> RowFormer<'a, 's> {
     /// Reads a value, or says in PostgreSQL's words why there is none.
     #[inline]
     fn read_value(&mut self, position: usize, text: Option<&[u8]>) -> Result<(), String> {
-        let Some(column) = self.plan.columns.get(position) else { return Ok(()) };
+        let column = &self.plan.columns[position];
         let Some(value_type) = &column.value_type else { return Ok(()) };
         let Some(text) = text else {
             let read = self.reader.read_null(&value_type.input);
@@ -239,10 +237,8 @@ impl<'a, 's> RowFormer<'a, 's> {
         let start = self.payloads.len();
         let read = self.reader.read(&value_type.input, column.type_modifier, text, self.payloads);
         read.map_err(|error| error.message)?;
-        if let Some(span) = self.spans.get_mut(position) {
-            // A row of 4 GiB is refused when it is measured, as no value of it can be so long.
-            *span = Span::new(start as u32, self.payloads.len() as u32);
-        }
+        // A row of 4 GiB is refused when it is measured, as no value of it can be so long.
+        self.spans[position] = Span::new(start as u32, self.payloads.len() as u32);
         Ok(())
     }
 
@@ -250,7 +246,7 @@ impl<'a, 's> RowFormer<'a, 's> {
     /// which a server does.
     #[inline]
     fn check_row(&mut self, number: usize) -> Result<(), Violation> {
-        let Some(table) = self.plan.tables.get(number) else { return Ok(()) };
+        let table = &self.plan.tables[number];
         if let Some(from) = &table.columns_from {
             let span = |from: &Option<usize>| {
                 from.and_then(|from| self.spans.get(from).copied()).unwrap_or(Span::NULL)

@@ -96,8 +96,7 @@ impl Level {
         let mut keyless = minus_infinity();
         let is_first_of_inner = self.level > 0 && self.last == HIGH_KEY;
         let tuple = if is_first_of_inner {
-            let block = tuple.first_chunk::<DOWNLINK_BYTES>().copied().unwrap_or_default();
-            keyless[..DOWNLINK_BYTES].copy_from_slice(&block);
+            keyless[..DOWNLINK_BYTES].copy_from_slice(&tuple[..DOWNLINK_BYTES]);
             &keyless[..]
         } else {
             tuple
@@ -110,6 +109,10 @@ impl Level {
     /// Goes on with an empty page as block `next`, on which the last entry is the first. In the page that is
     /// done that entry is the high key.
     pub(super) fn turn(&mut self, next: BlockNumber) -> Done {
+        assert!(
+            self.last > FIRST_ENTRY,
+            "a page keeps an entry when its last becomes the high key"
+        );
         let page = std::mem::replace(&mut self.page, new_page(self.level));
         let block = std::mem::replace(&mut self.block, next);
         let mut done = Done { page, block, last: self.last };
@@ -117,7 +120,8 @@ impl Level {
         put_u32(&mut done.page, NEXT, next.0);
         put_u32(&mut self.page, PREVIOUS, block.0);
         self.last = HIGH_KEY;
-        self.add(done.high_key(), 0);
+        let added = self.add(done.high_key(), 0);
+        assert!(added, "an empty page takes the entry that ended the page before");
         done
     }
 
@@ -156,7 +160,7 @@ impl Done {
 
     fn tuple(&self, number: usize) -> &[u8] {
         let pointer = pointer(&self.page, number);
-        self.page.get(pointer.offset()..pointer.offset() + pointer.len()).unwrap_or_default()
+        &self.page[pointer.offset()..pointer.offset() + pointer.len()]
     }
 
     /// Puts another tuple in the high key's place, which is the start of the tuple space. False when there is
@@ -164,10 +168,9 @@ impl Done {
     pub(super) fn replace_high_key(&mut self, tuple: &[u8]) -> bool {
         let old = pointer(&self.page, HIGH_KEY);
         let end = old.offset() + max_align(old.len());
-        let start = end.saturating_sub(max_align(tuple.len()));
-        if start < get(&self.page, LOWER) {
-            return false;
-        }
+        let lower = get(&self.page, LOWER);
+        let start = end.checked_sub(max_align(tuple.len())).filter(|start| *start >= lower);
+        let Some(start) = start else { return false };
         self.page[old.offset().min(start)..end].fill(0);
         self.page[start..start + tuple.len()].copy_from_slice(tuple);
         put(&mut self.page, UPPER, start);

@@ -87,7 +87,7 @@ proptest! {
         let read = IndexTuple::parse(&posting, 0, false).unwrap();
         prop_assert!(read.is_posting());
         prop_assert_eq!(read.heap_tids().collect::<Vec<_>>(), tids.clone());
-        prop_assert_eq!(tid_bytes(tids[tids.len() - 1]), last_tid(&posting));
+        prop_assert_eq!(Some(tid_bytes(tids[tids.len() - 1])), last_tid(&posting));
         for heap_tid in tids {
             let mut entry = Vec::new();
             copy_entry(&read, heap_tid, &mut entry);
@@ -104,7 +104,29 @@ proptest! {
     ) {
         let _ = (entry_tid(&bytes), entry_key_end(&bytes), last_tid(&bytes), key_start(&bytes));
         let truncation = Truncation { columns, key_bytes, has_nulls, has_variable_widths: true, needs_tid };
-        form_high_key(&bytes, &other, &truncation, &mut Vec::new());
-        form_posting(&bytes, &other, &mut Vec::new());
+        let formed = form_high_key(&bytes, &other, &truncation, &mut Vec::new());
+        prop_assert!(formed.is_err() || key_start(&other) + key_bytes <= other.len());
     }
+}
+
+#[test]
+fn a_high_key_of_columns_that_an_entry_does_not_have_is_damage() {
+    let entry = [0; 24];
+    let kept = Truncation {
+        columns: 1,
+        key_bytes: 16,
+        has_nulls: false,
+        has_variable_widths: false,
+        needs_tid: false,
+    };
+    let form = |kept| form_high_key(&entry, &entry, &kept, &mut Vec::new());
+    assert!(form(kept).is_ok());
+    assert!(form(Truncation { key_bytes: 17, ..kept }).is_err());
+    assert!(form(Truncation { has_nulls: true, ..kept }).is_err());
+}
+
+#[test]
+#[should_panic(expected = "whole heap TIDs")]
+fn a_posting_list_of_half_a_tid_is_a_mistake() {
+    form_posting(&[0; 16], &[0; 9], &mut Vec::new());
 }

@@ -148,20 +148,17 @@ impl<'a> RecordBuilder<'a> {
 
     fn encode_header(&self, prev: Lsn, record: &mut EncodedRecord<'_>) {
         let mut header = [0; RECORD_HEADER_BYTES];
-        // infallible: longer records were refused
-        let len = u32::try_from(record.len).unwrap_or(u32::MAX);
+        let len = u32::try_from(record.len).expect("longer records were refused");
         header[0..4].copy_from_slice(&len.to_le_bytes());
         header[4..8].copy_from_slice(&self.xid.0.to_le_bytes());
         header[8..16].copy_from_slice(&prev.0.to_le_bytes());
         header[16] = self.info;
         header[17] = self.resource_manager.0;
-        let rest = record.head.get(RECORD_HEADER_BYTES..).unwrap_or_default();
+        let rest = &record.head[RECORD_HEADER_BYTES..];
         let body = std::iter::once(rest).chain(record.parts.iter().copied());
         let crc = crc_of(&header, body);
         header[CRC_OFFSET..].copy_from_slice(&crc.to_le_bytes());
-        if let Some(place) = record.head.first_chunk_mut() {
-            *place = header;
-        }
+        record.head[..RECORD_HEADER_BYTES].copy_from_slice(&header);
     }
 }
 

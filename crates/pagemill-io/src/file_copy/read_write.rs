@@ -94,7 +94,7 @@ impl FileCopy<'_> {
             offset = data.start;
             while offset < data.end {
                 let most = usize::try_from(data.end - offset).map_or(PIECE, |len| len.min(PIECE));
-                let bytes = self.read_part(&*self.source, buffer.get_mut(..most), offset)?;
+                let bytes = self.read_part(&*self.source, &mut buffer[..most], offset)?;
                 watch(CopiedPiece { offset, len: most as u64, bytes: Some(bytes) })?;
                 self.target.write_all_at(bytes, offset)?;
                 offset += most as u64;
@@ -176,17 +176,16 @@ impl FileCopy<'_> {
         offset: u64,
     ) -> Result<&'b [u8]> {
         let left = usize::try_from(self.len - offset).unwrap_or(usize::MAX).min(buffer.len());
-        self.read_part(source, buffer.get_mut(..left), offset)
+        self.read_part(source, &mut buffer[..left], offset)
     }
 
     /// Fills a part of a buffer.
     fn read_part<'b>(
         &self,
         source: &dyn File,
-        part: Option<&'b mut [u8]>,
+        part: &'b mut [u8],
         offset: u64,
     ) -> Result<&'b [u8]> {
-        let part = part.unwrap_or_default();
         let got = self.storage.read_fully_at(source, part, offset);
         let got = got.map_err(|error| Error::new(error, self.from).with_offset(offset))?;
         if got < part.len() {
@@ -272,7 +271,7 @@ impl<'a> Writer<'a> {
     fn write(&mut self, offset: u64, buffer: AlignedBuffer, len: usize) -> Result<()> {
         let target = &self.copy.target;
         let Some(queue) = &mut self.queue else {
-            let written = target.write_all_at(buffer.get(..len).unwrap_or(&buffer), offset);
+            let written = target.write_all_at(&buffer[..len], offset);
             self.spare.push(buffer);
             return written;
         };

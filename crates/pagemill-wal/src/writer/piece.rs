@@ -27,32 +27,33 @@ impl Piece {
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        self.buffer.get(..self.len).unwrap_or_default()
+        &self.buffer[..self.len]
     }
 
     /// Adds bytes, for which the caller knows there is room.
     pub(super) fn extend(&mut self, bytes: &[u8]) {
-        if let Some(room) = self.buffer.get_mut(self.len..self.len + bytes.len()) {
-            room.copy_from_slice(bytes);
-            self.len += bytes.len();
-        }
+        let end = self.len + bytes.len();
+        assert!(end <= self.buffer.len(), "a piece of WAL takes no more than it has room for");
+        self.buffer[self.len..end].copy_from_slice(bytes);
+        self.len = end;
     }
 
     /// Adds zeros up to a length.
     pub(super) fn extend_zeros(&mut self, len: usize) {
-        if let Some(room) = self.buffer.get_mut(self.len..len) {
-            room.fill(0);
-            self.len = len;
-        }
+        assert!(
+            self.len <= len && len <= self.buffer.len(),
+            "zeros follow what a piece of WAL has, and end within it"
+        );
+        self.buffer[self.len..len].fill(0);
+        self.len = len;
     }
 
     /// Keeps the bytes of a range only, at the start.
     pub(super) fn keep(&mut self, range: std::ops::Range<usize>) {
+        assert!(range.end <= self.len, "what is kept of a piece of WAL is in it");
         let len = range.len();
-        if range.end <= self.len {
-            self.buffer.copy_within(range, 0);
-            self.len = len;
-        }
+        self.buffer.copy_within(range, 0);
+        self.len = len;
     }
 
     /// Gives the memory away for other, which is empty.

@@ -196,7 +196,7 @@ impl SegmentFiles {
         let mut at = len;
         while at < size {
             let now = zeros.len().min(usize::try_from(size - at).unwrap_or(zeros.len()));
-            file.write_all_at(zeros.get(..now).unwrap_or_default(), at)?;
+            file.write_all_at(&zeros[..now], at)?;
             at += now as u64;
         }
         // A file that is called a segment has the size of one, also after a power cut.

@@ -57,7 +57,8 @@ impl KeyRun {
     /// Adds an entry whose abbreviation is known.
     #[inline]
     pub(in crate::load) fn push(&mut self, (abbreviation, entry): (u64, &[u8])) {
-        let (start, len) = (self.bytes.len() as u32, entry.len() as u16);
+        let start = u32::try_from(self.bytes.len()).expect("a run has less than 4 GiB of entries");
+        let len = u16::try_from(entry.len()).expect("an index entry fits on a page");
         self.bytes.extend_from_slice(entry);
         self.entries.push(Entry { abbreviation, start, len });
     }
@@ -72,7 +73,7 @@ impl KeyRun {
         start: usize,
         order: &KeyOrder,
     ) -> Result<(), FormatError> {
-        let entry = self.bytes.get(start..).unwrap_or_default();
+        let entry = &self.bytes[start..];
         let Some((start, len)) = u32::try_from(start).ok().zip(u16::try_from(entry.len()).ok())
         else {
             return Err(FormatError::limit("a batch of rows has more than 4 GiB of index entries"));
@@ -84,7 +85,7 @@ impl KeyRun {
     /// The bytes of an entry.
     pub(in crate::load) fn entry(&self, entry: Entry) -> &[u8] {
         let start = entry.start as usize;
-        self.bytes.get(start..start + usize::from(entry.len)).unwrap_or_default()
+        &self.bytes[start..start + usize::from(entry.len)]
     }
 
     /// Tells the entries where their rows came to lie.
@@ -176,11 +177,10 @@ struct KeyRow<'r, R: ?Sized> {
 impl<R: Row + ?Sized> Row for KeyRow<'_, R> {
     #[inline]
     fn value(&self, column: usize) -> Value<'_> {
-        let Some(&position) = self.plan.positions.get(column) else { return Value::Null };
-        match self.row.value(position) {
+        match self.row.value(self.plan.positions[column]) {
             Value::Plain(name) if self.plan.is_unpadded(column) => {
                 let len = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
-                Value::Plain(name.get(..len).unwrap_or_default())
+                Value::Plain(&name[..len])
             }
             value => value,
         }

@@ -72,7 +72,7 @@ impl<'p> PartCutter<'p> {
 
     fn read_window(&mut self, number: usize) -> Result<()> {
         let Self { order, sources, ends, window_bytes, .. } = self;
-        let Some(source) = sources.get_mut(number) else { return Ok(()) };
+        let source = &mut sources[number];
         let Some(unread) = &mut source.unread else { return Ok(()) };
         match unread.next_window(*window_bytes, order)? {
             None => source.unread = None,
@@ -199,12 +199,8 @@ impl KeyPart {
     }
 
     fn entry(&self, position: &EntryPosition) -> &[u8] {
-        let slice = self.slices.get(position.slice as usize);
-        let entry = slice.and_then(|slice| {
-            let entry = slice.run.entries.get(slice.range.start + position.number as usize)?;
-            Some(slice.run.entry(*entry))
-        });
-        entry.unwrap_or_default()
+        let slice = &self.slices[position.slice as usize];
+        slice.run.entry(slice.run.entries[slice.range.start + position.number as usize])
     }
 }
 

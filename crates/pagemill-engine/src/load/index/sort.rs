@@ -40,9 +40,7 @@ fn sort_by_abbreviation(entries: &mut Vec<Entry>) {
         let mut places = first_places(entries.iter().map(digit));
         for entry in &*entries {
             let place = &mut places[digit(entry)];
-            if let Some(room) = sorted.get_mut(*place) {
-                *room = *entry;
-            }
+            sorted[*place] = *entry;
             *place += 1;
         }
         std::mem::swap(entries, &mut sorted);

@@ -29,7 +29,7 @@ pub(in crate::load) struct KeySlice {
 impl KeySlice {
     /// The entries.
     pub(in crate::load) fn entries(&self) -> &[Entry] {
-        self.run.entries.get(self.range.clone()).unwrap_or_default()
+        &self.run.entries[self.range.clone()]
     }
 
     /// The last entry; one before all others, if there were none.
