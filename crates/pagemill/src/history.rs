@@ -94,9 +94,9 @@ impl HistoryReport {
         if version.was_there {
             let by = match version.inserted_by {
                 Some(xid) => format!("by {}", self.transaction(xid)),
-                None => "by a transaction that nothing tells of".to_owned(),
+                None => "by an unknown transaction".to_owned(),
             };
-            text += &format!("  there before the WAL tells of it: inserted {by}\n");
+            text += &format!("  older than the WAL that is there: inserted {by}\n");
         }
         version.events.iter().for_each(|event| text += &self.event_text(event));
         match &version.values {

@@ -106,7 +106,7 @@ impl BlockFilter {
 fn effect_text(effect: Effect) -> &'static str {
     match effect {
         Effect::Image => "the whole page (image)",
-        Effect::Init => "the whole page, made anew",
+        Effect::Init => "the whole page, reinitialized",
         Effect::Delta | Effect::DeltaWithoutImage => "a change",
         Effect::Nothing => "named only",
     }

@@ -209,7 +209,7 @@ fn records_of_the_block(story: &Story, install: &PgInstall, data: &Path) -> Resu
     let named = shown(data, &words)?;
     // The server writes a checkpoint or a hint behind what was seen while it ran.
     ensure!(named.starts_with(&story.shown_live) && story.shown_live.len() > 2000, "{named}");
-    for told in ["made anew; tuples: 1 inserted", "the whole page (image)", "updated to (1,"] {
+    for told in ["reinitialized; tuples: 1 inserted", "the whole page (image)", "updated to (1,"] {
         ensure!(named.contains(told), "{told}: {named}");
     }
     let file = fs::canonicalize(data)?;
@@ -315,7 +315,7 @@ fn without_wal_there_is_the_version_on_the_page() {
     assert!(told.contains(&format!("at {}: visible", last.ctid)), "{told}");
     assert!(
         told.contains(&format!(
-            "there before the WAL tells of it: inserted by transaction {}",
+            "older than the WAL that is there: inserted by transaction {}",
             last.xid
         )),
         "{told}"

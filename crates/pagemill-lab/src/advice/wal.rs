@@ -112,7 +112,7 @@ pub(super) fn wal_recycle(run_figures: &RunFigures<'_>, _version: Version) -> Ru
     };
     let (is_faster, evidence): (bool, [Evidence; 1]) = (Pair::is_faster(&pair), [pair.evidence]);
     if !is_copy_on_write(run_figures) {
-        let why = "a recycled segment has its space and need not be made anew";
+        let why = "a recycled segment has its space and does not have to be allocated again";
         return Ruling::keep(why).evidence(evidence);
     }
     match is_faster {

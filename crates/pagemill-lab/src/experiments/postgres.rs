@@ -155,7 +155,7 @@ impl<'a> Trial<'a> {
         self.server.start(&settings, cancel)?;
         self.check_plan(SCAN, "Seq Scan on bigtable", cancel)?;
         let note = "a table of more than a quarter of shared_buffers is scanned through a small ring of them, so that each \
-                    turn reads all of it anew";
+                    turn reads all of it again";
         let server = self.contestant(&settings, note, |cancel| self.server_scan(cancel));
         let server = server.prepared(|| self.server.start(&settings, cancel));
         let ours = WAYS.map(|(name, reading): NamedReading| {
@@ -184,7 +184,7 @@ impl<'a> Trial<'a> {
         let rows = self.rows_of_turn(cache, &files, time, cancel)?;
         let places = self.order.get(..rows).unwrap_or(&self.order);
         // A turn may have fewer rows than there are buffers.
-        let note = "started anew before each turn, so that none of the table's blocks is in shared_buffers; it reads the \
+        let note = "restarted before each turn, so that none of the table's blocks is in shared_buffers; it reads the \
                     index, too, which ours does not do";
         let work = |cancel: &Cancel| self.server_look_up(places.len(), cancel);
         let server = self.contestant(&settings, note, work);

@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
         let state = self.with_tablespaces(read(&self.storage, path)?)?;
         let wanted = self.recovery.map(RecoveryArguments::plan_options).unwrap_or_default();
         if (live || options.allow_unclean) && wanted.are_given() {
-            let what = "--live and --allow-unclean read files as they lie: leave out --wal, --until and --timeline";
+            let what = "--live and --allow-unclean read files as they are: leave out --wal, --until and --timeline";
             return Err(UsageError(what.into()).into());
         }
         let start = Instant::now();

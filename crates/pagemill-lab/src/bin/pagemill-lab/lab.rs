@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<Completion> {
     match &results.interrupted {
         None => Ok(Completion::Done),
         Some(why) => {
-            say(format!("the run ended early: {why}; what was measured until then is told"));
+            say(format!("the run ended early: {why}; what was measured until then is reported"));
             Ok(Completion::Incomplete)
         }
     }
