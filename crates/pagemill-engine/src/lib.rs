@@ -41,7 +41,7 @@ pub use error::{Error, Result};
 pub use export::{Export, ExportOptions, ExportSummary};
 pub use generate::{GenerateOptions, GenerateSummary, GeneratedTable, generate};
 pub use index_order::{IndexOrder, OrderOptions, OrderSummary};
-pub use load::{LoadOptions, LoadSummary, load};
+pub use load::{LoadOptions, LoadRequest, LoadSummary, load};
 use pagemill_format::byte_scan;
 pub use pagemill_stream::ScanOrder;
 pub use pagemill_types::encoding;

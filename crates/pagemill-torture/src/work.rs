@@ -13,7 +13,7 @@ use pagemill_cluster::{
 };
 use pagemill_engine::copy::from::{CopyFromOptions, InputSource};
 use pagemill_engine::{
-    DamageLog, ExportOptions, LoadSummary, OnDamage, Progress, RowSource, load, select,
+    DamageLog, ExportOptions, LoadRequest, LoadSummary, OnDamage, Progress, RowSource, load, select,
 };
 use pagemill_format::wal::ImageCompression;
 use pagemill_io::{Output, Storage};
@@ -40,9 +40,15 @@ pub fn load_rows(
     let database = cluster.database(DATABASE)?;
     let selected = select::find_one(&database, kind.name)?;
     let relation = database.relation(&selected.class)?;
-    let options = (&CopyFromOptions::default(), kind.options());
-    let sources = vec![InputSource::File(file.to_owned())];
-    load(lock, &database, relation, sources, options, ImageCompression::Off, None)
+    let request = LoadRequest {
+        relation,
+        sources: vec![InputSource::File(file.to_owned())],
+        copy: &CopyFromOptions::default(),
+        options: kind.options(),
+        compression: ImageCompression::Off,
+        rejects: None,
+    };
+    load(lock, &database, request)
 }
 
 /// Takes the lock, again if need be: a process that another thread is just starting has for a moment the open files of

@@ -12,7 +12,9 @@ use pagemill_engine::copy::from::{
     CopyFromOptions, ForcedColumns, Header, InputSource, RejectLog, RejectSettings,
 };
 use pagemill_engine::load::{ReadBack, expected_blocks};
-use pagemill_engine::{Error as EngineError, Format, LoadOptions, LoadSummary, Progress, load};
+use pagemill_engine::{
+    Error as EngineError, Format, LoadOptions, LoadRequest, LoadSummary, Progress, load,
+};
 use pagemill_io::{InputStream, Output, Storage};
 
 use crate::arguments::FormatChoice;
@@ -102,8 +104,8 @@ fn load_with(arguments: &LoadArguments, storage: &Storage) -> Result<LoadSummary
         Some(choice) => choice.compression(),
         None => database.wal_compression()?,
     };
-    let how = (&copy, options);
-    let loaded = load(lock, &database, relation, sources, how, compression, rejects);
+    let request = LoadRequest { relation, sources, copy: &copy, options, compression, rejects };
+    let loaded = load(lock, &database, request);
     loaded.map_err(|error| undone(error.into(), &cluster, "nothing was loaded"))
 }
 

@@ -76,6 +76,23 @@ pub struct LoadSummary {
     pub write_method: Option<WriteMethod>,
 }
 
+/// What is to be loaded, and how.
+#[derive(Debug)]
+pub struct LoadRequest<'a> {
+    /// The table.
+    pub relation: Relation,
+    /// The files and streams, in the order of their rows.
+    pub sources: Vec<InputSource>,
+    /// How rows are written in them.
+    pub copy: &'a CopyFromOptions,
+    /// How the table is changed.
+    pub options: LoadOptions,
+    /// How images of pages in the WAL are compressed.
+    pub compression: ImageCompression,
+    /// Where rows go that are wrong; without it, the first of them ends the load.
+    pub rejects: Option<RejectLog>,
+}
+
 /// Loads files into a table. The database was opened under `lock`.
 ///
 /// # Errors
@@ -85,12 +102,9 @@ pub struct LoadSummary {
 pub fn load(
     lock: impl Into<Arc<ClusterLock>>,
     database: &Database,
-    relation: Relation,
-    sources: Vec<InputSource>,
-    (copy, options): (&CopyFromOptions, LoadOptions),
-    compression: ImageCompression,
-    mut rejects: Option<RejectLog>,
+    request: LoadRequest<'_>,
 ) -> Result<LoadSummary> {
+    let LoadRequest { relation, sources, copy, options, compression, rejects } = request;
     let mut change = ClusterChange::begin(lock.into(), database.clone(), compression)?;
     let catalog = InputCatalog::new(database)?;
     let mut plan = LoadPlan::new(database, relation, &catalog, options, change.xid())?;
@@ -120,8 +134,10 @@ pub fn load(
     };
     let storage = database.cluster().storage();
     let input = Input { storage, rules: &rules, sources };
-    let mut summary = LoadSummary::default();
-    let read = take_rows(&shared, input, &mut targets, &mut change, (&mut rejects, &mut summary));
+    let mut taking = RowTaking { change: &mut change, targets: &mut targets, rejects, rows: 0 };
+    let read = taking.run(&shared, input);
+    let RowTaking { rejects, rows, .. } = taking;
+    let mut summary = LoadSummary { rows, ..LoadSummary::default() };
     if let Err(error) = &read
         && error.is_interruption()
     {
@@ -150,35 +166,41 @@ pub fn load(
     Ok(summary)
 }
 
-/// Has the threads read all rows, and takes them in their order.
-fn take_rows(
-    shared: &Shared<'_>,
-    input: Input<'_>,
-    targets: &mut Targets<'_>,
-    change: &mut ClusterChange,
-    (rejects, summary): (&mut Option<RejectLog>, &mut LoadSummary),
-) -> Result<()> {
-    let options = &shared.plan.options;
-    copy::from::run(
-        input,
-        shared.plan.reading_jobs(),
-        || FormerState::new(shared),
-        |state, rows| form_rows(shared, state, rows),
-        |formed: FormedRows| {
-            check_interrupt(change.database().cluster().path())
-                .map_err(pagemill_cluster::Error::from)?;
-            summary.rows += formed.rows;
-            for error in &formed.rejected {
-                match rejects {
-                    Some(log) => log.push(error.clone())?,
-                    None => return Err(Error::Copy(Box::new(error.clone()))),
-                }
+/// Rows that were formed, on their way into the table.
+struct RowTaking<'t, 'p> {
+    change: &'t mut ClusterChange,
+    targets: &'t mut Targets<'p>,
+    rejects: Option<RejectLog>,
+    /// How many were taken.
+    rows: u64,
+}
+
+impl RowTaking<'_, '_> {
+    /// Has the threads read all rows, and takes them in their order.
+    fn run(&mut self, shared: &Shared<'_>, input: Input<'_>) -> Result<()> {
+        copy::from::run(
+            input,
+            shared.plan.reading_jobs(),
+            || FormerState::new(shared),
+            |state, rows| form_rows(shared, state, rows),
+            |formed| self.take(shared, formed),
+        )
+    }
+
+    fn take(&mut self, shared: &Shared<'_>, formed: FormedRows) -> Result<()> {
+        check_interrupt(self.change.database().cluster().path())
+            .map_err(pagemill_cluster::Error::from)?;
+        self.rows += formed.rows;
+        for error in &formed.rejected {
+            match &mut self.rejects {
+                Some(log) => log.push(error.clone())?,
+                None => return Err(Error::Copy(Box::new(error.clone()))),
             }
-            let pieces = formed.tables.iter().flat_map(|table| &table.heap);
-            options.progress.add_pages(pieces.map(|piece| piece.pages as u64).sum());
-            targets.take(change, formed)
-        },
-    )
+        }
+        let pieces = formed.tables.iter().flat_map(|table| &table.heap);
+        shared.plan.options.progress.add_pages(pieces.map(|piece| piece.pages as u64).sum());
+        self.targets.take(self.change, formed)
+    }
 }
 
 fn copy_rules(copy: &CopyFromOptions, plan: &LoadPlan, database: &Database) -> Result<CopyRules> {

@@ -21,7 +21,7 @@ use pagemill_cluster::change::{NewDatabase, make_ready};
 use pagemill_cluster::{Cluster, ClusterLock, OpenOptions};
 use pagemill_engine::clone::database::{CloneOptions, ClonePlan, CloneStrategy, clone_database};
 use pagemill_engine::copy::from::{CopyFromOptions, InputSource};
-use pagemill_engine::{LoadOptions, load, select};
+use pagemill_engine::{LoadOptions, LoadRequest, load, select};
 use pagemill_io::Storage;
 
 use crate::cancel::Cancel;
@@ -137,12 +137,15 @@ impl<'a> Changes<'a> {
         let database = cluster.database("postgres").map_err(of_cluster)?;
         let selected = select::find_one(&database, table)?;
         let relation = database.relation(&selected.class).map_err(of_cluster)?;
-        let options = LoadOptions { jobs, ..LoadOptions::default() };
-        let compression = database.wal_compression().map_err(of_cluster)?;
-        let sources = vec![InputSource::File(self.text.path.clone())];
-        let copy = CopyFromOptions::default();
-        let summary =
-            load(lock, &database, relation, sources, (&copy, options), compression, None)?;
+        let request = LoadRequest {
+            relation,
+            sources: vec![InputSource::File(self.text.path.clone())],
+            copy: &CopyFromOptions::default(),
+            options: LoadOptions { jobs, ..LoadOptions::default() },
+            compression: database.wal_compression().map_err(of_cluster)?,
+            rejects: None,
+        };
+        let summary = load(lock, &database, request)?;
         if summary.rows != self.text.rows {
             let what = format!("{} rows loaded, {} expected", summary.rows, self.text.rows);
             return Err(Error::system(table)(std::io::Error::other(what)));

@@ -12,7 +12,7 @@ use pagemill_cluster::{Cluster as OpenCluster, OpenOptions, Relation};
 use pagemill_engine::clone::database::{CloneOptions, ClonePlan, CloneSummary, clone_database};
 use pagemill_engine::copy::from::{CopyFromOptions, InputSource};
 use pagemill_engine::select::find_one;
-use pagemill_engine::{Format, LoadOptions, LoadSummary, Result, load};
+use pagemill_engine::{Format, LoadOptions, LoadRequest, LoadSummary, Result, load};
 use pagemill_io::{InputStream, Storage};
 
 use super::Cluster;
@@ -95,9 +95,15 @@ impl LockedCluster {
         let database = self.as_it_is()?.database(database)?;
         let relation: Relation = database.relation(&find_one(&database, table)?.class)?;
         let input = InputStream::reader(&self.storage, input, "the reader");
-        let (compression, how) = (database.wal_compression()?, (copy, options));
-        let sources = vec![InputSource::Stream(input)];
-        load(self.lock.clone(), &database, relation, sources, how, compression, None)
+        let request = LoadRequest {
+            relation,
+            sources: vec![InputSource::Stream(input)],
+            copy,
+            options,
+            compression: database.wal_compression()?,
+            rejects: None,
+        };
+        load(self.lock.clone(), &database, request)
     }
 
     /// Loads rows from an iterator: each has the texts of the table's columns, or of those that the options name, as
