@@ -207,6 +207,7 @@ pub fn of_command_line(error: &clap::Error) -> ExitCode {
 fn on_one_line(rendered: &str) -> String {
     let message = rendered.split("\n\nUsage:").next().unwrap_or_default();
     let message = message.split("\n\nFor more information").next().unwrap_or_default();
+    let message = message.replace("\n\n  tip:", "; tip:");
     let words: Vec<&str> = message.split_whitespace().collect();
     let message = words.join(" ");
     let message = message.strip_prefix("error: ").unwrap_or(&message);
@@ -223,7 +224,7 @@ mod tests {
                         \n\nUsage: pagemill ls\n\nFor more information, try '--help'.\n";
         assert_eq!(
             on_one_line(rendered),
-            "unexpected argument '--x' found tip: a similar argument exists (--help shows the usage)"
+            "unexpected argument '--x' found; tip: a similar argument exists (--help shows the usage)"
         );
     }
 

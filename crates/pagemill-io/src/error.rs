@@ -127,6 +127,7 @@ pub enum ErrorKind {
 fn remedy(error: &io::Error) -> &'static str {
     match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(rustix::io::Errno::IO) => ": the device failed, see the kernel's log",
+        Some(rustix::io::Errno::ISDIR) => ": name a file in it",
         Some(rustix::io::Errno::MFILE) => ": raise the limit of open files (ulimit -n)",
         Some(rustix::io::Errno::NFILE) => ": the system's table of open files is full",
         Some(rustix::io::Errno::PERM | rustix::io::Errno::NOSYS) => {

@@ -2,9 +2,10 @@
 //!
 //! What was made is told on standard output, in one line.
 
+use std::path::Path;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use pagemill_cli::sizes::default_jobs;
 use pagemill_engine::{GenerateOptions, GeneratedTable, generate};
 use pagemill_io::Storage;
@@ -33,7 +34,8 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<Completion> {
     refuse_in_any_cluster("the directory", &arguments.dir)?;
     // Without it a signal ends the process, and what was made stays.
     let _ = pagemill_io::watch_interrupts();
-    let made = generate(&storage, &arguments.dir, &options).map_err(undone)?;
+    let made = generate(&storage, &arguments.dir, &options);
+    let made = made.map_err(|error| undone(error, &arguments.dir))?;
     let elapsed = start.elapsed();
     if let Some(form) = arguments.stats {
         let work = Work { rows: made.rows, pages: made.blocks.into(), ..Work::default() };
@@ -49,8 +51,11 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<Completion> {
     Ok(Completion::Done)
 }
 
-/// Says what became of work that a signal ended.
-fn undone(error: pagemill_engine::Error) -> anyhow::Error {
+/// Says what became of work that a signal ended, and which directory is missing.
+fn undone(error: pagemill_engine::Error, directory: &Path) -> anyhow::Error {
+    if matches!(&error, pagemill_engine::Error::Output(error) if error.is_not_found()) {
+        return anyhow!("{}: there is no directory to create it in", directory.display());
+    }
     let error = anyhow::Error::from(error);
     match is_interruption(&error) {
         true => error.context("no table was generated, and what was made so far is removed"),

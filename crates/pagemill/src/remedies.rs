@@ -95,6 +95,9 @@ impl Remedies {
             ClusterError::Wal(pagemill_wal::Error::Missing { .. }) if self.reads => {
                 ": name the archive that has it with --wal"
             }
+            ClusterError::Wal(pagemill_wal::Error::Missing { .. }) => {
+                "; changes are logged behind the last checkpoint: restore pg_wal first"
+            }
             ClusterError::NoUnpinnedBuffers(_) => ": raise --shared-buffers, or lower --jobs",
             ClusterError::MissingTablespace { named: Some(named), .. } if self.reads => {
                 return format!(", or name where it is{}", mapping_flag(named));

@@ -143,6 +143,9 @@ fn what_was_made_is_told_on_one_line_and_never_made_over() -> Result<()> {
     let again = generate(directory.path(), "-t bigtable --rows 4").unwrap_err().to_string();
     assert!(again.contains("bigtable") && again.contains("exit status: 1"), "{again}");
     assert_eq!(fs::read(directory.path().join("bigtable"))?, before);
+    let nowhere = directory.path().join("missing/directory");
+    let nowhere = generate(&nowhere, "-t bigtable --rows 4").unwrap_err().to_string();
+    assert!(nowhere.contains("there is no directory to create it in"), "{nowhere}");
     let half = generate(&directory.path().join("half"), "-t bigtable --rows 400 --fillfactor 50");
     assert!(String::from_utf8(half?.stdout)?.contains("400 rows in 5 blocks"), "half as full");
     Ok(())
