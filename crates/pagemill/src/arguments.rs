@@ -82,7 +82,7 @@ pub(crate) struct CommonArguments {
     /// Read although a server is running; the result is only advisory
     #[arg(long)]
     pub(crate) live: bool,
-    /// Read a cluster that was not shut down cleanly as its files lie, without redoing its WAL
+    /// Read a cluster that was not shut down cleanly as its files are, without redoing its WAL
     #[arg(long)]
     pub(crate) allow_unclean: bool,
     /// Do not verify page checksums
@@ -144,10 +144,10 @@ pub(crate) struct RecoveryArguments {
     /// The timeline to follow: a number, latest or current [default: latest with --wal or a signal file, else current]
     #[arg(long, value_name = "TLI", default_value = "auto", hide_default_value = true)]
     pub(crate) timeline: TimelineChoice,
-    /// Where the tablespace is now that the cluster has in OLDDIR; write \= for a = in a name; repeatable
+    /// The tablespace that the cluster has in OLDDIR is in NEWDIR now; write \= for a = in a name; repeatable
     #[arg(long, value_name = "OLDDIR=NEWDIR", value_parser = OsStringValueParser::new().try_map(tablespace_mapping))]
     pub(crate) tablespace_mapping: Vec<TablespaceMapping>,
-    /// Read on where a copy contradicts its WAL, with a warning: files of several moments, links to a running server's
+    /// Continue with a warning where a copy contradicts its WAL: files of several moments, links to a running server's
     /// files, WAL that is damaged or too short
     #[arg(long)]
     pub(crate) allow_inconsistent: bool,

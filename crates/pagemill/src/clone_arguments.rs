@@ -17,7 +17,7 @@ use crate::options::write::{CompressionChoice, WriteArguments};
 /// What CREATE DATABASE … TEMPLATE does, with no server, atomic and crash-safe: each new database is durable when
 /// the command succeeds, and a server started at any moment, even after a kill or a power failure, finds
 /// all of it or nothing. Several targets are made one after the other, with a commit for each. The
-/// cluster must have been shut down; while the command runs, no server starts on it.
+/// cluster must have been shut down; while the command runs, no server can start on it.
 ///
 /// With --cluster, SOURCE is the data directory of a stopped cluster, and TARGET one that is not there or is empty.
 /// A server starts on the copy without recovery. Left out is what a base backup leaves out: replication slots
@@ -25,7 +25,7 @@ use crate::options::write::{CompressionChoice, WriteArguments};
 /// pg_snapshots, pg_subtrans and pg_dynshmem, WAL before the last checkpoint, and symbolic links other than those
 /// of tablespaces and pg_wal. Unlogged tables are empty, as after a crash. The copy has the source's system
 /// identifier and settings, its port among them. Sparse files stay sparse. When it fails or is interrupted, what it
-/// made is removed; a copy that was killed has no global/pg_control, so no server starts on it, and the next one to the
+/// made is removed; a copy that was killed has no global/pg_control, so no server can start on it, and the next one to the
 /// same place, or `clean`, removes it.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

@@ -14,7 +14,7 @@ use crate::options::write::{CompressionChoice, WriteArguments};
 ///
 /// A load is atomic and crash-safe: the rows are durable when the command succeeds, and a server started at any
 /// moment, even after a kill or a power failure, finds all of them or none. The cluster must have been shut down; while the command
-/// runs, no server starts on it. Rows are appended in the order of the files; those of a partitioned table go to
+/// runs, no server can start on it. Rows are appended in the order of the files; those of a partitioned table go to
 /// its partitions. Columns that the files do not have get their defaults: constants, the current time, values of
 /// sequences. What only a server can do (triggers, foreign keys, all but simple check expressions) is refused before
 /// anything is written. An unlogged table is emptied by a crash, even one at the very end of its load.
