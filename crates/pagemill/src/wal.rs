@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use pagemill_engine::inspect::control_file;
+use pagemill_format::backup::BackupLabel;
 use pagemill_format::wal::{LONG_HEADER_BYTES, PAGE_BYTES, Record};
 use pagemill_format::{Lsn, PgVersion, TransactionId};
 use pagemill_io::Storage;
@@ -15,6 +16,7 @@ use pagemill_wal::{Damage, EndOfWal, Error, WalDirectory, WalReader, WalRecord, 
 use crate::failure::{Completion, UsageError, complain};
 use crate::session::Session;
 use crate::session::stats::Work;
+use crate::text_table::printable;
 use crate::wal_arguments::{ShowArguments, WalArguments, WalCommand, lsn};
 use crate::wal_block::BlockFilter;
 use crate::wal_plan;
@@ -27,6 +29,9 @@ pub(crate) fn run(arguments: &WalArguments) -> Result<Completion> {
         WalCommand::Plan(arguments) => wal_plan::run(arguments),
     }
 }
+
+/// A label is one page at most (`do_pg_backup_start`); a history file adds three lines.
+const MAX_NOTES_BYTES: u64 = 64 << 10;
 
 /// Records that begin at `start` or behind, and before `end`.
 struct Stretch {
@@ -218,10 +223,32 @@ fn source(
     Ok(Some(WalSource::along(directory, archives.clone(), history)))
 }
 
+/// What an archive keeps beside segments of the backups that need them: told, as it has no records.
+fn refuse_notes_on_backups(storage: &Storage, file: &Path) -> Result<()> {
+    let name = file.file_name().unwrap_or_default().as_encoded_bytes();
+    let what = match name {
+        b"backup_label" => "the label of a backup",
+        _ if name.ends_with(b".backup") => "a backup history file",
+        _ => return Ok(()),
+    };
+    let Ok(label) = BackupLabel::parse(&storage.read_file(file, MAX_NOTES_BYTES)?) else {
+        return Ok(());
+    };
+    let called = label.label.unwrap_or_default();
+    let called = printable(called.as_bytes());
+    let end = label.end.map_or(String::new(), |end| format!(" to {}", end.lsn));
+    let (path, redo, timeline) = (file.display(), label.redo, label.timeline);
+    let reason = format!(
+        "{path}: {what}, which has no records: the WAL of backup \"{called}\" is that from {redo}{end} on timeline {timeline}"
+    );
+    Err(UsageError(reason).into())
+}
+
 /// Each file's part of the WAL; files that follow each other make one.
 fn of_files(session: &Session<'_>, arguments: &ShowArguments) -> Result<Vec<Stretch>> {
     let mut stretches: Vec<Stretch> = Vec::new();
     for file in arguments.places.iter().map(PathBuf::from) {
+        refuse_notes_on_backups(session.storage(), &file)?;
         let (mut directory, segment) =
             WalDirectory::of_segment(session.storage(), Path::new(&file))?;
         directory.timeline = arguments.timeline.unwrap_or(directory.timeline);

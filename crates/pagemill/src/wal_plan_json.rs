@@ -49,6 +49,9 @@ pub(crate) fn report(report: &PlanReport<'_>) -> Value {
         "target": target(report),
         "fetch_command": report.fetch,
         "full_page_writes_off": survey.full_page_writes_off.map(|lsn| lsn.to_string()),
+        "earlier_backup": survey.earlier_backup.map(|backup| {
+            json!({ "start": backup.start.to_string(), "end": backup.end.to_string() })
+        }),
         "partial_files": survey.partial_files.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "warnings": plan.warnings,
         "problems": survey.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -129,6 +129,13 @@ fn notes(report: &PlanReport<'_>) -> Vec<Line> {
         let what = "full_page_writes is off, so torn pages cannot be told without checksums";
         lines.push(("Note", format!("from {lsn} on {what}")));
     }
+    if let (Some(backup), true) = (survey.earlier_backup, survey.problems.is_empty()) {
+        let what = format!(
+            "a backup that began at {} ended at {}: if this is that backup, put its backup_label back",
+            backup.start, backup.end
+        );
+        lines.push(("Note", what));
+    }
     lines.extend(plan.warnings.iter().map(|warning| ("Note", warning.clone())));
     lines
 }

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use pagemill_testkit::scratch::{Place, cluster_root};
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 use serde_json::Value;
 
@@ -125,8 +126,7 @@ fn archiving(install: &PgInstall, more: &[&str]) -> Result<(TestCluster, PathBuf
 
 /// A copy of files under a new root, which a server may be started on.
 fn copied(install: &PgInstall, data: &Path) -> Result<TestCluster> {
-    let root = tempfile::Builder::new().prefix("pagemill-plan").tempdir()?.keep();
-    let copy = TestCluster::at(install, root)?;
+    let copy = TestCluster::at(install, cluster_root(Place::Memory)?)?;
     let status = Command::new("cp").arg("-a").arg(data).arg(copy.data_dir()).status()?;
     ensure!(status.success(), "cp of {}", data.display());
     let _ = fs::remove_file(copy.data_dir().join("postmaster.pid"));
@@ -150,7 +150,8 @@ fn recovered(install: &PgInstall, data: &Path, settings: &[String]) -> Result<St
     let log = log_of(&copy);
     match started {
         Ok(()) => {
-            copy.stop()?;
+            // What a recovery did it has logged, and the copy goes with the test: nothing is left to be written.
+            copy.kill()?;
             Ok(log)
         }
         Err(_) if log.contains("FATAL") => Ok(log),
@@ -162,16 +163,18 @@ fn log_of(cluster: &TestCluster) -> String {
     fs::read_to_string(cluster.root().join("server.log")).unwrap_or_default()
 }
 
-/// A server counts as started once it answers, if only that it lets nobody in before the recovery is over.
+/// A server counts as started once it answers, if only that it lets nobody in before the recovery is over. Its log is
+/// looked at, since clients that ask again and again would take the processor from it.
 fn wait_until_recovered(cluster: &TestCluster) -> Result<()> {
-    for _ in 0..600 {
-        if cluster.psql("postgres", "select 1").is_ok() {
+    for _ in 0..6000 {
+        let log = log_of(cluster);
+        if log.contains("database system is ready to accept connections") {
             return Ok(());
         }
-        if log_of(cluster).contains("database system is shut down") {
+        if log.contains("database system is shut down") {
             break;
         }
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(10));
     }
     bail!("the recovery did not end: {}", log_of(cluster))
 }

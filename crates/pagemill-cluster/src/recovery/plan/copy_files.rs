@@ -24,6 +24,9 @@ pub struct CopyFiles {
     pub manifest: Option<BackupManifest>,
     /// `recovery.signal` or `standby.signal`: a server would go on from an archive or another server.
     pub has_signal: bool,
+    /// The files that every server leaves where it runs are missing, as the tools for backups leave them out:
+    /// `postmaster.opts`, and all of `pg_subtrans`.
+    pub lacks_files_of_servers: bool,
 }
 
 impl CopyFiles {
@@ -50,7 +53,25 @@ impl CopyFiles {
             )?,
             has_signal: storage.exists(&directory.join("recovery.signal"))?
                 || storage.exists(&directory.join("standby.signal"))?,
+            lacks_files_of_servers: lacks_files_of_servers(storage, directory)?,
         })
+    }
+}
+
+/// A server writes `postmaster.opts` when it starts and never removes it; `pg_subtrans` has a file from `initdb` on.
+///
+/// Sources: `excludeFiles` and `excludeDirContents` in `src/backend/backup/basebackup.c` (14: `src/backend/replication`),
+/// `CreateOptsFile` in `postmaster.c`, `BootStrapSUBTRANS` in `subtrans.c`, PostgreSQL 14 to 18.
+fn lacks_files_of_servers(storage: &Storage, directory: &Path) -> Result<bool> {
+    for file in ["postmaster.opts", "postmaster.pid"] {
+        if storage.exists(&directory.join(file))? {
+            return Ok(false);
+        }
+    }
+    match storage.read_dir(&directory.join("pg_subtrans")) {
+        Ok(entries) => Ok(entries.is_empty()),
+        Err(error) if error.is_not_found() => Ok(true),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -18,6 +18,7 @@
 mod checkpoint_record;
 mod consistency;
 mod copy_files;
+mod lost_label;
 mod moment;
 mod problem;
 mod recovery_case;
@@ -41,6 +42,7 @@ use checkpoint_record::CheckpointRecord;
 pub use consistency::ConsistentAt;
 pub use copy_files::CopyFiles;
 pub(crate) use copy_files::read_tablespace_map;
+pub use lost_label::EndedBackup;
 pub use moment::Moment;
 pub use problem::RecoveryProblem;
 pub use recovery_case::RecoveryCase;
@@ -122,6 +124,8 @@ pub struct RecoveryPlan {
     pub tablespace_map: Option<TablespaceMap>,
     /// What somebody ought to know, and what hinders nothing.
     pub warnings: Vec<String>,
+    /// The files came from a tool for backups, and nothing tells where their backup began.
+    is_backup_without_label: bool,
     /// A server would be asked to go on from an archive, and so does not do without what WAL of `wal_level` minimal
     /// lacks.
     is_archive_recovery: bool,
@@ -160,8 +164,10 @@ impl RecoveryPlan {
             Some(rule) => rule,
             None => ConsistentAt::Lsn(end_of_pg_wal(storage, &wal, control, found.start)?),
         };
+        let is_backup_without_label = files.lacks_files_of_servers && case.is_as_after_a_crash();
         Ok(Self {
             case,
+            is_backup_without_label,
             start: found.start,
             checkpoint_location: found.location,
             checkpoint: found.checkpoint,

@@ -9,7 +9,7 @@ use pagemill_format::wal::SegmentName;
 use pagemill_wal::EndOfWal;
 
 use super::walk::Progress;
-use super::{ConsistentAt, RecoveryPlan};
+use super::{ConsistentAt, EndedBackup, RecoveryPlan};
 
 /// Why a server would refuse the end of a recovery, or ought to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,20 @@ pub enum RecoveryProblem {
         reason: String,
         /// When they would be.
         rule: ConsistentAt,
+    },
+    /// The files are a backup's, whose label was removed, and recovery does not begin where it ought to.
+    LostLabel {
+        /// The backup.
+        backup: EndedBackup,
+        /// Where redo begins.
+        redo: Lsn,
+    },
+    /// The same, and no backup ends in the WAL that there is.
+    LostLabelAndEnd {
+        /// Where redo begins.
+        redo: Lsn,
+        /// Where it ends.
+        end: Lsn,
     },
     /// The target comes before the files are consistent.
     TargetTooEarly {
@@ -68,6 +82,7 @@ impl RecoveryProblem {
     ) -> Vec<Self> {
         let mut problems = Vec::new();
         let consistent_at = progress.consistency.reached();
+        problems.extend(progress.ended_backups.problem(plan, progress.replayed_to));
         if let Some(end) = end {
             problems.extend(Self::of_wal(end));
         }
@@ -103,11 +118,16 @@ impl RecoveryProblem {
         }
     }
 
-    /// True for WAL that goes on behind its end, or is too short for the files: who has no other may go on with it.
+    /// True for WAL that goes on behind its end, or is too short for the files or begins too late for them: who has no
+    /// other may go on with it.
     pub fn is_of_wal(&self) -> bool {
         matches!(
             self,
-            Self::MissingSegments { .. } | Self::DamagedWal { .. } | Self::NotConsistent { .. }
+            Self::MissingSegments { .. }
+                | Self::DamagedWal { .. }
+                | Self::NotConsistent { .. }
+                | Self::LostLabel { .. }
+                | Self::LostLabelAndEnd { .. }
         )
     }
 }
@@ -125,6 +145,17 @@ impl fmt::Display for RecoveryProblem {
             Self::NotConsistent { end, reason, rule } => {
                 write!(f, "WAL ends at {end} ({reason}), but the files are consistent only {rule}")
             }
+            Self::LostLabel { backup: EndedBackup { start, end }, redo } => write!(
+                f,
+                "backup_label was removed from this backup: its end at {end} says that recovery begins at {start}, and \
+                 without the label it begins at {redo} and leaves changes out: put the label back, which the archive has \
+                 as a file *.backup"
+            ),
+            Self::LostLabelAndEnd { redo, end } => write!(
+                f,
+                "backup_label was removed from this backup, and no backup that began at {redo} ends in its WAL, which \
+                 goes to {end}: recovery may begin too late or end too early"
+            ),
             Self::TargetTooEarly { target, stop, consistent_at: Some(at) } => write!(
                 f,
                 "the target {target} is at {stop}, but the files are consistent only from {at} on: take an older copy"

@@ -4,6 +4,9 @@
 //! knows from where to where WAL is needed. A manifest stays for good, so it counts only where the control file is of
 //! the time of the backup: one that was ever recovered has its checkpoint behind it.
 //!
+//! Without its manifest too, such a backup looks as if its server had crashed. The ends of backups in the WAL then tell
+//! whether it is one (`lost_label.rs`).
+//!
 //! A standby's state without a signal file is taken as a standby's copy all the same. A server would recover it
 //! as after a crash, and would not look whether its WAL suffices.
 
@@ -89,6 +92,11 @@ impl RecoveryCase {
     /// True when recovery follows the rules of an archive recovery even without one.
     pub(crate) fn is_of_copy(&self) -> bool {
         !matches!(self, Self::ShutDown | Self::Crash | Self::Exclusive(_, false))
+    }
+
+    /// True when the control file alone says where recovery begins.
+    pub(super) fn is_as_after_a_crash(&self) -> bool {
+        matches!(self, Self::Crash | Self::Snapshot)
     }
 
     /// What the control file has to be for this case.

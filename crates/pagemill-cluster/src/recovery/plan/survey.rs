@@ -12,7 +12,7 @@ use pagemill_wal::{EndOfWal, WalReader};
 
 use super::problem::RecoveryProblem;
 use super::walk::{Progress, Stop};
-use super::{Landmark, Moment, RecoveryPlan, TransactionEnd};
+use super::{EndedBackup, Landmark, Moment, RecoveryPlan, TransactionEnd};
 use crate::error::Result;
 
 /// What the WAL holds from the beginning of a recovery to its end.
@@ -40,6 +40,8 @@ pub struct WalSurvey {
     pub stop: Option<Stop>,
     /// Where `full_page_writes` is off first.
     pub full_page_writes_off: Option<Lsn>,
+    /// A backup that began before redo does, and ended behind that, where the control file alone says where redo begins.
+    pub earlier_backup: Option<EndedBackup>,
     /// Files that no server reads, and that WAL was taken from.
     pub partial_files: Vec<PathBuf>,
     /// Why the recovery is not what was wanted.
@@ -75,6 +77,7 @@ impl WalSurvey {
             commit_times: None,
             stop: None,
             full_page_writes_off: None,
+            earlier_backup: None,
             partial_files: Vec::new(),
             problems: Vec::new(),
         };
@@ -104,6 +107,7 @@ impl WalSurvey {
         found.timeline = progress.timeline;
         found.stop = progress.stop;
         found.full_page_writes_off = progress.full_page_writes_off;
+        found.earlier_backup = progress.ended_backups.earlier;
         Ok(found)
     }
 

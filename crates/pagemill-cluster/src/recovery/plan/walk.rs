@@ -14,6 +14,7 @@ use pagemill_wal::{
 };
 
 use super::consistency::Consistency;
+use super::lost_label::{EndedBackup, EndedBackups};
 use super::problem::RecoveryProblem;
 use super::{Landmark, MINIMAL, RecoveryPlan, RecoveryTarget, TargetPlace, TransactionEnd};
 use crate::error::{Error, Result};
@@ -78,6 +79,7 @@ pub(super) struct Progress {
     pub(super) stop: Option<Stop>,
     /// Where `full_page_writes` was switched off first.
     pub(super) full_page_writes_off: Option<Lsn>,
+    pub(super) ended_backups: EndedBackups,
     is_over: bool,
 }
 
@@ -91,6 +93,7 @@ impl Progress {
             replayed_to: plan.start,
             stop: None,
             full_page_writes_off: off,
+            ended_backups: EndedBackups::default(),
             is_over: plan.is_clean(),
         }
     }
@@ -185,6 +188,10 @@ impl Progress {
             }
             RecoveryRecord::WalLevel(MINIMAL) if plan.is_archive_recovery => {
                 Err(Error::refused(Refusal::MinimalWal(lsn)))
+            }
+            RecoveryRecord::BackupEnd(start) => {
+                self.ended_backups.add(plan, EndedBackup { start: *start, end: lsn });
+                Ok(())
             }
             RecoveryRecord::FullPageWrites(false) => {
                 self.full_page_writes_off.get_or_insert(lsn);
