@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use pagemill_testkit::scratch::{Place, cluster_root};
+use pagemill_testkit::scratch::{Medium, cluster_root};
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 use serde_json::Value;
 
@@ -64,7 +64,8 @@ fn logged(log: &str, words: &str) -> Option<String> {
     Some(rest.chars().take_while(is_of_lsn).collect())
 }
 
-/// A load that goes on until it is killed.
+/// A load that goes on until it is killed. It pauses, since what counts is how many segments there are and not how full:
+/// a server recovers from an archive with a process for each, and does so for every target.
 struct Load(Vec<Child>);
 
 impl Load {
@@ -76,7 +77,7 @@ impl Load {
         let sql = "do $$ begin for i in 1..1000000 loop \
              insert into t values (nextval('s'), repeat(md5(i::text), (i * 37) % 61)) on conflict do nothing; \
              if i % 3 = 0 then update t set v = v || 'x' where id = i / 2; end if; \
-             if i % 50 = 0 then commit; end if; \
+             if i % 50 = 0 then commit; perform pg_sleep(0.01); end if; \
              if i % 977 = 0 then perform pg_switch_wal(); end if; \
              end loop; end $$";
         let one = || {
@@ -126,7 +127,7 @@ fn archiving(install: &PgInstall, more: &[&str]) -> Result<(TestCluster, PathBuf
 
 /// A copy of files under a new root, which a server may be started on.
 fn copied(install: &PgInstall, data: &Path) -> Result<TestCluster> {
-    let copy = TestCluster::at(install, cluster_root(Place::Memory)?)?;
+    let copy = TestCluster::at(install, cluster_root(Medium::Memory)?)?;
     let status = Command::new("cp").arg("-a").arg(data).arg(copy.data_dir()).status()?;
     ensure!(status.success(), "cp of {}", data.display());
     let _ = fs::remove_file(copy.data_dir().join("postmaster.pid"));
