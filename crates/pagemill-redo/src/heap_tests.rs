@@ -47,7 +47,9 @@ fn one_record_redirects_kills_frees_and_freezes_and_moves_tuples_only_under_a_lo
         }
         let (main, data) = ([&[0, ALL | flags], horizon].concat(), pruned_and_frozen());
         let block = Block { data: &data, ..Block::default() };
-        Made::new(ResourceManager::HEAP2, 0x10, &main, vec![block]).redo(&mut page, 0).unwrap();
+        TestRecord::new(ResourceManager::HEAP2, 0x10, &main, vec![block])
+            .redo(&mut page, 0)
+            .unwrap();
         let items = PageItems::open(&mut page).unwrap();
         let state = |number| items.line_pointer(number).unwrap().state();
         let states: Vec<_> = (1..=6).map(state).collect();
@@ -73,7 +75,9 @@ fn line_pointers_that_were_vacuumed_are_cut_off_where_no_tuple_may_be_moved() {
     let tuple = page[TUPLE..].to_vec();
     PageItems::open(&mut page).unwrap().add(&tuple, 2, Numbering::Heap).unwrap();
     let block = Block { data: &[1, 0, 2, 0], ..Block::default() };
-    Made::new(ResourceManager::HEAP2, 0x20, &[0, 0x80], vec![block]).redo(&mut page, 0).unwrap();
+    TestRecord::new(ResourceManager::HEAP2, 0x20, &[0, 0x80], vec![block])
+        .redo(&mut page, 0)
+        .unwrap();
     assert_eq!(PageItems::open(&mut page).unwrap().count(), 1);
 }
 
