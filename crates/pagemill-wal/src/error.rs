@@ -40,6 +40,9 @@ pub enum Error {
     /// A record that cannot be written.
     #[error(transparent)]
     Record(#[from] pagemill_format::Error),
+    /// What WAL does is too much for the memory that was allowed, and cannot go to a file.
+    #[error("{0} do not fit in the memory allowed for WAL")]
+    Memory(&'static str),
     /// The system failed, or a file is not there.
     #[error(transparent)]
     Io(#[from] pagemill_io::Error),

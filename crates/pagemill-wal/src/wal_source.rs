@@ -34,13 +34,18 @@ pub struct WalSource {
     directory: WalDirectory,
     archives: Vec<PathBuf>,
     history: Option<TimelineHistory>,
+    memory: usize,
 }
 
 impl WalSource {
+    /// The memory that WAL is read in if nothing else is said, in bytes.
+    pub const DEFAULT_MEMORY: usize = 256 << 20;
+
     /// The WAL of one directory up to the timeline it names, whatever led there: of each segment the file of the
     /// highest timeline that is not above it.
     pub fn of_directory(directory: &WalDirectory) -> Self {
-        Self { directory: directory.clone(), archives: Vec::new(), history: None }
+        let (archives, memory) = (Vec::new(), Self::DEFAULT_MEMORY);
+        Self { directory: directory.clone(), archives, history: None, memory }
     }
 
     /// The WAL along a history: from `archives`, in this order, then from `pg_wal`, which `directory` names. Archives
@@ -51,7 +56,19 @@ impl WalSource {
         history: TimelineHistory,
     ) -> Self {
         let directory = WalDirectory { timeline: history.timeline(), ..directory.clone() };
-        Self { directory, archives, history: Some(history) }
+        Self { directory, archives, history: Some(history), memory: Self::DEFAULT_MEMORY }
+    }
+
+    /// The same WAL, read in this many bytes of memory, but for a few MiB: the segments that are at hand, and the
+    /// [index](crate::WalIndex) of what they do.
+    #[must_use]
+    pub fn within(self, memory: usize) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// The memory that it is read in, in bytes.
+    pub fn memory(&self) -> usize {
+        self.memory
     }
 
     /// `pg_wal`, and how WAL is cut; its timeline is the one that is followed.

@@ -45,7 +45,7 @@ impl Wal<'_> {
     }
 
     fn builder(&self) -> WalIndexBuilder {
-        WalIndexBuilder::new(self.source.directory().version, &self.checkpoint)
+        WalIndexBuilder::new(self.storage, &self.source, &self.checkpoint)
     }
 
     fn by_records(&self) -> ReadBack {
@@ -76,7 +76,7 @@ impl Wal<'_> {
                     }
                 }
                 Ok(Some(Portion::Plain(records))) => {
-                    builder.add_plain(records, records.places().len());
+                    builder.add_plain(records, records.places().len()).unwrap();
                     plain += records.places().len();
                 }
                 Err(error) => break Some(error.to_string()),
@@ -103,10 +103,10 @@ fn found(reader: &WalReader, builder: WalIndexBuilder, fault: Option<String>) ->
         segment_behind: None,
         missing: Vec::new(),
     };
-    let index = builder.finish(end);
+    let index = builder.finish(end).unwrap();
     let fork = |fork: &pagemill_wal::ForkHistory| {
         let blocks = (fork.least_blocks(), fork.most_blocks(), fork.base_blocks());
-        format!("{:?} {blocks:?} {:?}", fork.life(), fork.entries())
+        format!("{:?} {blocks:?} {:?}", fork.life(), fork.entries().unwrap())
     };
     let forks: BTreeMap<_, _> = index.forks().map(|(key, history)| (*key, fork(history))).collect();
     let index = format!(

@@ -91,10 +91,10 @@ impl Recovery {
         let control = state.control();
         let plan = RecoveryPlan::new(state, wanted)?;
         let mut walk = plan.walk(state.storage());
-        let mut builder = WalIndexBuilder::new(state.version(), &plan.checkpoint);
+        let mut builder = WalIndexBuilder::new(state.storage(), &plan.source, &plan.checkpoint);
         walk.index(&mut builder)?;
         let end = walk.finish(options.allow_inconsistent)?;
-        let index = builder.finish(end_of(&end));
+        let index = builder.finish(end_of(&end))?;
         let mut warnings = plan.warnings.clone();
         warnings.extend(end.problems.iter().map(ToString::to_string));
         match check_images(state, &index) {

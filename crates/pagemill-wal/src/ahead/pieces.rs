@@ -23,6 +23,8 @@ const PIECE_BYTES: u64 = 2 << 20;
 /// Segments that may be compressed are pieces by themselves, up to this size.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_THREADS: usize = 8;
+/// What part of the memory that WAL is read in is for pieces.
+const SHARE_OF_PIECES: u64 = 4;
 
 /// What the records of a piece do, in order.
 #[derive(Debug)]
@@ -99,11 +101,14 @@ impl Pieces {
         let chosen = source.chosen(listing, first);
         let (storage, source) = (storage.clone(), source.clone());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // Of each piece in memory there is what its records do, too, and that of two pieces waits to be asked for.
+        let in_memory = source.memory() as u64 / SHARE_OF_PIECES / (2 * piece_bytes);
+        let most = usize::try_from(in_memory).unwrap_or(MOST_THREADS).clamp(1, MOST_THREADS);
         (piece_bytes <= MOST_BYTES).then(|| Self {
             files: Arc::new(Files { storage, source, chosen, piece_bytes }),
             shared: Arc::default(),
             threads: Vec::new(),
-            thread_count: cores.min(MOST_THREADS),
+            thread_count: cores.min(most),
         })
     }
 

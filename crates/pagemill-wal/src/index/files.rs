@@ -23,8 +23,8 @@ use pagemill_format::wal::{
 };
 use pagemill_format::{Fork, Lsn, Oid, Result};
 
-use super::WalIndexBuilder;
-use super::fork_history::ForkKey;
+use super::entry::ForkKey;
+use super::{WalIndexBuilder, directory_of};
 
 /// The directory of a database in one tablespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +58,8 @@ pub struct Files {
     tablespaces: BTreeSet<Oid>,
     /// Of a directory that was copied: from which one, and of that the same if it was copied before.
     copies: BTreeMap<DatabaseDirectory, Vec<DirectoryCopy>>,
+    /// Bytes of maps and of lists of copies.
+    list_bytes: usize,
 }
 
 /// A directory's files were copied.
@@ -103,6 +105,19 @@ impl Files {
         self.tablespaces.contains(&tablespace)
     }
 
+    /// What is kept in memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        const DIRECTORY_BYTES: usize = 256;
+        let directories = self.directories.len() + self.maps.len() + self.tablespaces.len();
+        self.list_bytes + directories * DIRECTORY_BYTES
+    }
+
+    fn count_lists(&mut self) {
+        let maps: usize = self.maps.values().map(Vec::len).sum();
+        let copies: usize = self.copies.values().map(Vec::len).sum();
+        self.list_bytes = maps + copies * size_of::<DirectoryCopy>();
+    }
+
     pub(super) fn tablespace(&mut self, record: &Record<'_>) {
         let oid = record.main_data.first_chunk().map(|bytes| Oid(u32::from_le_bytes(*bytes)));
         if record.header.kind() == TABLESPACE_MADE {
@@ -114,6 +129,7 @@ impl Files {
         let RelationMapUpdate { database, tablespace, map } =
             RelationMapUpdate::parse(record.main_data)?;
         self.maps.insert(DatabaseDirectory { tablespace, database }, map.to_vec());
+        self.count_lists();
         Ok(())
     }
 
@@ -130,6 +146,7 @@ impl Files {
         if let Some(map) = self.maps.get(&from).cloned() {
             self.maps.insert(to, map);
         }
+        self.count_lists();
     }
 }
 
@@ -142,9 +159,10 @@ impl WalIndexBuilder {
             }
             ResourceManager::SMGR_TRUNCATE => {
                 let cut = Truncation::parse(record.main_data)?;
+                let next_run = self.spill.next_run();
                 if cut.forks & Truncation::MAIN_FORK != 0 {
                     let key = ForkKey { locator: cut.locator, fork: Fork::Main };
-                    self.forks.entry(key).or_default().truncate(cut.blocks.0);
+                    self.forks.entry(key).or_default().truncate(cut.blocks.0, next_run);
                 }
             }
             _ => {}
@@ -153,59 +171,65 @@ impl WalIndexBuilder {
     }
 
     pub(super) fn drop_relation(&mut self, locator: RelFileLocator) {
+        let next_run = self.spill.next_run();
         for fork in Fork::ALL {
-            self.forks.entry(ForkKey { locator, fork }).or_default().drop_file();
+            self.forks.entry(ForkKey { locator, fork }).or_default().drop_file(next_run);
         }
     }
 
-    pub(super) fn add_database(&mut self, lsn: Lsn, record: &Record<'_>) -> Result<()> {
-        match DatabaseChange::parse(record, self.version)? {
-            Some(DatabaseChange::Made { database, tablespace }) => {
+    pub(super) fn add_database(&mut self, lsn: Lsn, change: DatabaseChange) -> crate::Result<()> {
+        match change {
+            DatabaseChange::Made { database, tablespace } => {
                 let made = DatabaseDirectory { tablespace, database };
                 self.files.begin(made, DirectoryLife::Made);
             }
-            Some(DatabaseChange::Copied(copied)) => {
+            DatabaseChange::Copied(copied) => {
                 let CopiedDatabase { database, tablespace, .. } = copied;
                 let target = DatabaseDirectory { tablespace, database };
                 let source = DatabaseDirectory {
                     tablespace: copied.source_tablespace,
                     database: copied.source_database,
                 };
-                self.forget_forks_of(target);
-                self.copy_forks(source, target);
+                self.copy_forks(source, target)?;
                 self.files.copy(source, target, lsn);
             }
-            Some(DatabaseChange::Dropped { database, tablespaces }) => {
+            DatabaseChange::Dropped { database, tablespaces } => {
                 for tablespace in tablespaces {
                     let dropped = DatabaseDirectory { tablespace, database };
                     self.forget_forks_of(dropped);
                     self.files.begin(dropped, DirectoryLife::Dropped);
                 }
             }
-            None => {}
         }
         Ok(())
     }
 
-    /// What was done to the files of one directory was done to those of its copy.
-    fn copy_forks(&mut self, from: DatabaseDirectory, to: DatabaseDirectory) {
-        let is_of_source = |key: &ForkKey| {
-            (key.locator.tablespace, key.locator.database) == (from.tablespace, from.database)
-        };
-        let of_source = self.forks.iter().filter(|(key, _)| is_of_source(key));
-        let copies: Vec<_> = of_source.map(|(key, history)| (*key, history.clone())).collect();
+    /// What was done to the files of one directory was done to those of its copy, and nothing else.
+    fn copy_forks(&mut self, from: DatabaseDirectory, to: DatabaseDirectory) -> crate::Result<()> {
+        let of_source = self.forks.iter().filter(|(key, _)| directory_of(key.locator) == from);
+        let bytes: usize = of_source.map(|(_, fork)| fork.entry_bytes()).sum();
+        // Twice as many entries may be too many.
+        let is_spilled = self.spill.next_run() > 0
+            || self.entry_bytes + bytes > self.limits.entries(self.fixed_bytes());
+        if is_spilled {
+            self.spill.write(&mut self.forks)?;
+            self.count_entries();
+        }
+        self.forget_forks_of(to);
+        let of_source = self.forks.iter().filter(|(key, _)| directory_of(key.locator) == from);
+        let copies: Vec<_> = of_source.map(|(key, history)| (*key, history.copy())).collect();
         for (ForkKey { locator, fork }, history) in copies {
             let DatabaseDirectory { tablespace, database } = to;
             let locator = RelFileLocator { tablespace, database, number: locator.number };
+            self.entry_bytes += history.entry_bytes();
             self.forks.insert(ForkKey { locator, fork }, history);
         }
+        if is_spilled { self.spill.copy(&self.forks, from, to) } else { Ok(()) }
     }
 
     /// What was done to files of a directory matters no more: they were all removed, or replaced.
     fn forget_forks_of(&mut self, directory: DatabaseDirectory) {
-        let DatabaseDirectory { tablespace, database } = directory;
-        self.forks.retain(|key, _| {
-            (key.locator.tablespace, key.locator.database) != (tablespace, database)
-        });
+        self.forks.retain(|key, _| directory_of(key.locator) != directory);
+        self.spill.forget(directory);
     }
 }

@@ -29,6 +29,12 @@ impl LogPages {
         self.pages.keys().copied()
     }
 
+    /// What they take in memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        const PAGE_BYTES: usize = 2 * BLOCK_SIZE + 64;
+        self.pages.len() * PAGE_BYTES
+    }
+
     /// True when nothing is known of a page.
     pub fn lacks(&self, page: u32) -> bool {
         !self.pages.contains_key(&page)

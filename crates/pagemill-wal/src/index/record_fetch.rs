@@ -25,7 +25,7 @@ use crate::wal_source::{Candidate, Listing, SegmentBytes as StoredBytes, WalSour
 
 /// Segments that are kept at most: 1 GiB of the default size.
 const SLOTS: usize = 64;
-/// The same where they may have to be kept in memory.
+/// The same where they may have to be kept in memory, of which they may take a quarter.
 const SLOTS_OF_ARCHIVES: usize = 8;
 
 /// Of a record that is fetched soon: most are not longer.
@@ -84,7 +84,8 @@ impl RecordFetch {
         let first = source.directory().segment_of(start).number;
         let files = source.chosen(&listing, first);
         let has_archives = source.places().count() > 1;
-        let slots = if has_archives { SLOTS_OF_ARCHIVES } else { SLOTS };
+        let in_memory = source.memory() / 4 / source.directory().segment_size as usize;
+        let slots = if has_archives { in_memory.clamp(1, SLOTS_OF_ARCHIVES) } else { SLOTS };
         let slots = (0..slots).map(|_| Mutex::default()).collect();
         Ok(Self { storage: storage.clone(), source: source.clone(), files, slots })
     }

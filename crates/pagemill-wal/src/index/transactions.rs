@@ -51,6 +51,12 @@ impl Transactions {
         }
     }
 
+    /// What is kept in memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let pages = self.statuses.bytes() + self.offsets.bytes() + self.members.bytes();
+        pages + self.ends.capacity() * size_of::<(MultiXactId, u32)>()
+    }
+
     /// Takes in that a transaction wrote a record.
     pub(super) fn saw(&mut self, xid: TransactionId) {
         let next = self.checkpoint.next_xid;

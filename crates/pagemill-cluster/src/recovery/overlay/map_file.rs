@@ -17,7 +17,7 @@ use pagemill_io::File;
 use pagemill_wal::{ForkHistory, ForkKey};
 
 use super::composed_file::{Composition, read_pages};
-use super::page_redo::PageRedo;
+use super::page_redo::{PageRedo, of_index};
 use crate::page_check::find_fault;
 
 /// Both bits of a heap block.
@@ -36,35 +36,42 @@ pub(super) struct MapFile {
 }
 
 impl MapFile {
-    fn clear(&self, block: BlockNumber, page: &mut BlockBytes) {
+    fn clear(&self, block: BlockNumber, page: &mut BlockBytes) -> io::Result<()> {
         let has_checksums = self.redo.rules().has_checksums;
         // What is damaged must not get a checksum that says otherwise.
         if find_fault(has_checksums, block, page).is_some() {
-            return;
+            return Ok(());
         }
         if let Some(heap) = self.redo.index().fork(self.heap)
-            && clear_changed(heap, block, page)
+            && clear_changed(heap, block, page)?
             && has_checksums
         {
             set_checksum(page, block);
         }
+        Ok(())
     }
 }
 
 /// Clears the bits of heap blocks that a history has something about; true if there were any.
-fn clear_changed(heap: &ForkHistory, map_block: BlockNumber, page: &mut BlockBytes) -> bool {
+fn clear_changed(
+    heap: &ForkHistory,
+    map_block: BlockNumber,
+    page: &mut BlockBytes,
+) -> io::Result<bool> {
     let first = map_block.0.saturating_mul(BLOCKS_PER_PAGE);
     let covered = first..first.saturating_add(BLOCKS_PER_PAGE);
     let cut = heap.base_blocks().max(covered.start)..covered.end;
     let mut is_changed = false;
-    for block in heap.touched_within(covered).chain(cut.map(BlockNumber)) {
+    let mut clear = |block| {
         let position = VisibilityPosition::of(block);
         if let Some(byte) = page.get_mut(position.byte) {
             is_changed |= *byte & BITS << position.shift != 0;
             *byte &= !(BITS << position.shift);
         }
-    }
-    is_changed
+    };
+    cut.map(BlockNumber).for_each(&mut clear);
+    heap.visit_touched(covered, clear).map_err(of_index)?;
+    Ok(is_changed)
 }
 
 impl Composition for MapFile {
@@ -79,7 +86,7 @@ impl Composition for MapFile {
         }
         let start = self.segment.saturating_mul(SEGMENT_BLOCKS).saturating_add(first);
         for (number, page) in (start..).zip(&mut pages[..read]) {
-            self.clear(BlockNumber(number), page);
+            self.clear(BlockNumber(number), page)?;
         }
         Ok(read)
     }

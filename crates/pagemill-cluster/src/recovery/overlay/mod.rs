@@ -50,7 +50,7 @@ use layout::{Layout, Log, Named};
 use log_file::LogFile;
 use map_file::MapFile;
 pub use page_history::{BasePage, PageHistory, PageRecord};
-use page_redo::{PageRedo, PageRules};
+use page_redo::{PageRedo, PageRules, of_index};
 use relation_file::{RelationFile, SegmentExtent};
 
 /// What an overlay is made of.
@@ -181,7 +181,7 @@ impl OverlayFileSystem {
             return Ok(Segment::Absent);
         }
         let start = segment.saturating_mul(SEGMENT_BLOCKS);
-        let next = history.next_touched(BlockNumber(start));
+        let next = history.next_touched(BlockNumber(start)).map_err(of_index)?;
         let is_touched = next.is_some_and(|next| next.0 - start < SEGMENT_BLOCKS);
         let whole = SegmentExtent { blocks: extent.blocks, base_blocks: extent.blocks };
         match file {

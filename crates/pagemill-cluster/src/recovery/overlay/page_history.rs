@@ -15,7 +15,7 @@ use pagemill_wal::{Entry, EntryKind};
 
 use super::composed_file::read_page;
 use super::layout::Named;
-use super::page_redo::{PageKey, PageRedo, damaged, reference_to};
+use super::page_redo::{PageKey, PageRedo, damaged, of_index, reference_to};
 use super::{OverlayFileSystem, Segment};
 
 /// How a page comes to be as it is after redo.
@@ -83,8 +83,9 @@ impl OverlayFileSystem {
         let file = self.below_if_there(path, Caching::Buffered)?;
         let mut page: Box<BlockBytes> = Box::new([0; BLOCK_SIZE]);
         read_page(file.as_deref().filter(|_| within < base_blocks), within, &mut page)?;
-        let entries = self.index.fork(key).map_or(&[][..], |fork| fork.entries_of(block));
-        self.redo.history((key, block), entries, &page).map(Some)
+        let entries = self.index.fork(key).map(|fork| fork.entries_of(block));
+        let entries = entries.transpose().map_err(of_index)?.unwrap_or_default();
+        self.redo.history((key, block), &entries, &page).map(Some)
     }
 }
 

@@ -191,3 +191,8 @@ fn slot_of((key, block): PageKey) -> usize {
 pub(super) fn damaged(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
+
+/// Why what WAL did cannot be looked up, as an error of reading a file.
+pub(super) fn of_index(error: pagemill_wal::Error) -> io::Error {
+    io::Error::other(error.to_string())
+}

@@ -11,7 +11,7 @@ use pagemill_io::File;
 use pagemill_wal::{ForkHistory, ForkKey};
 
 use super::composed_file::{Composition, read_page, read_pages};
-use super::page_redo::PageRedo;
+use super::page_redo::{PageRedo, of_index};
 
 /// Where the pages of a segment come from.
 #[derive(Debug)]
@@ -66,13 +66,16 @@ impl Composition for RelationFile {
     fn fill(&self, first: u32, pages: &mut [BlockBytes]) -> io::Result<usize> {
         let start = self.segment.saturating_mul(SEGMENT_BLOCKS);
         let block = BlockNumber(start.saturating_add(first));
-        let next = self.history().and_then(|history| history.next_touched(block));
-        if next == Some(block) {
-            let entries = self.history().map(|history| history.entries_of(block));
-            let entries = entries.unwrap_or_default();
+        let history = self.history();
+        let next = match history {
+            Some(history) => history.next_touched(block).map_err(of_index)?,
+            None => None,
+        };
+        if let Some(history) = history.filter(|_| next == Some(block)) {
+            let entries = history.entries_of(block).map_err(of_index)?;
             let page = &mut pages[0];
             let base = |page: &mut BlockBytes| self.read_base(first, page);
-            self.redo.page((self.key, block), entries, base, page)?;
+            self.redo.page((self.key, block), &entries, base, page)?;
             return Ok(1);
         }
         let run = next.map_or(u32::MAX, |next| next.0 - block.0);

@@ -54,7 +54,7 @@ pub use walk::{RecoveryEnd, RecoveryWalk, Stop};
 const MINIMAL: u32 = 0;
 
 /// What a caller asks for.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct PlanOptions {
     /// Where WAL lies besides `pg_wal`; looked at first, in this order.
     pub archives: Vec<PathBuf>,
@@ -62,12 +62,25 @@ pub struct PlanOptions {
     pub target: Option<RecoveryTarget>,
     /// The timeline to follow.
     pub timeline: TimelineChoice,
+    /// The memory that WAL is read in, and what it does is kept in, in bytes; what does not fit goes to temporary files.
+    pub memory: usize,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self {
+            archives: Vec::new(),
+            target: None,
+            timeline: TimelineChoice::default(),
+            memory: WalSource::DEFAULT_MEMORY,
+        }
+    }
 }
 
 impl PlanOptions {
     /// True when something is asked for that a server's own crash recovery does not do.
     pub fn are_given(&self) -> bool {
-        let Self { archives, target, timeline } = self;
+        let Self { archives, target, timeline, memory: _ } = self;
         !archives.is_empty() || target.is_some() || *timeline != TimelineChoice::Automatic
     }
 }
@@ -150,6 +163,7 @@ impl RecoveryPlan {
         case.check(directory, control)?;
         let history = history(storage, &wal, control, options, is_requested)?;
         let source = WalSource::along(&wal, options.archives.clone(), history);
+        let source = source.within(options.memory);
         let found = CheckpointRecord::of(storage, &source, control, &case)?;
         check_way(directory, &source, control, &found)?;
         let is_archive_recovery = is_requested || case.is_of_copy();
@@ -234,7 +248,7 @@ pub(crate) fn wal_source(state: &DirectoryState, options: &PlanOptions) -> Resul
     let wal = WalDirectory::of_cluster(state.path(), control)?;
     let is_requested = !options.archives.is_empty();
     let history = history(storage, &wal, control, options, is_requested)?;
-    Ok(WalSource::along(&wal, options.archives.clone(), history))
+    Ok(WalSource::along(&wal, options.archives.clone(), history).within(options.memory))
 }
 
 /// The way that is followed: to the timeline asked for, or to that which a server would choose.

@@ -279,7 +279,7 @@ impl<'p> RecoveryWalk<'p> {
                 }
                 Some(Portion::Plain(records)) => {
                     let replayed = self.progress.step_over(self.plan, records)?;
-                    builder.add_plain(records, replayed);
+                    builder.add_plain(records, replayed)?;
                 }
             }
         }
