@@ -24,7 +24,7 @@ use crate::generate_arguments::GenerateArguments;
 use crate::history_arguments::HistoryArguments;
 use crate::load_arguments::LoadArguments;
 use crate::options::read::ReadArguments;
-use crate::options::values::{database_name, maybe_empty, shared_buffers};
+use crate::options::values::{database_name, maybe_empty, memory_size, shared_buffers};
 use crate::wal_arguments::WalArguments;
 
 pub(crate) use pagemill_cli::progress::ProgressMode;
@@ -151,6 +151,9 @@ pub(crate) struct RecoveryArguments {
     /// files, WAL that is damaged or too short
     #[arg(long)]
     pub(crate) allow_inconsistent: bool,
+    /// Memory for WAL and for what it changes, from 1MB on; the places of records that do not fit go to temporary files
+    #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = memory_size)]
+    pub(crate) wal_memory: usize,
 }
 
 fn tablespace_mapping(given: OsString) -> Result<TablespaceMapping, MappingError> {
@@ -162,7 +165,12 @@ impl RecoveryArguments {
     pub(crate) fn plan_options(&self) -> PlanOptions {
         let place = self.until.clone();
         let target = place.map(|place| RecoveryTarget { place, inclusive: !self.exclusive });
-        PlanOptions { archives: self.wal.clone(), target, timeline: self.timeline }
+        PlanOptions {
+            archives: self.wal.clone(),
+            target,
+            timeline: self.timeline,
+            memory: self.wal_memory,
+        }
     }
 }
 

@@ -103,6 +103,9 @@ impl Remedies {
                 return format!(", or name where it is{}", mapping_flag(named));
             }
             ClusterError::Refused(refusal) => return self.of_cluster_refusal(refusal),
+            ClusterError::Wal(pagemill_wal::Error::Memory(_)) if self.reads => {
+                ": allow more with --wal-memory"
+            }
             ClusterError::Io(error) | ClusterError::Wal(pagemill_wal::Error::Io(error)) => {
                 of_io(error)
             }

@@ -10,6 +10,7 @@ use pagemill_format::wal::{RelFileLocator, ResourceManager};
 use pagemill_format::{Lsn, Oid};
 
 use crate::arguments::{CommonArguments, DatabaseArgument, ForkChoice, RecoveryArguments};
+use crate::options::values::memory_size;
 
 /// Look at the WAL of a cluster
 ///
@@ -106,6 +107,9 @@ pub(crate) struct ShowArguments {
     /// A directory with archived WAL, looked at before pg_wal; repeatable
     #[arg(long, value_name = "DIR")]
     pub(crate) wal: Vec<PathBuf>,
+    /// Memory for WAL and for what it changes, from 1MB on, where --block names a relation of a cluster that lacks WAL
+    #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = memory_size)]
+    pub(crate) wal_memory: usize,
     /// Follow this timeline [default: that of the last checkpoint, or of the file]
     #[arg(short, long, value_name = "TLI")]
     pub(crate) timeline: Option<u32>,

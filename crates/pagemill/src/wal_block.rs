@@ -122,6 +122,7 @@ fn locator_of(name: &str, arguments: &ShowArguments) -> Result<RelFileLocator> {
         timeline,
         tablespace_mapping: Vec::new(),
         allow_inconsistent: false,
+        wal_memory: arguments.wal_memory,
     };
     let session = Session::new(&arguments.common)?.recovered(&recovery);
     let database = session.cluster_for_names()?.database(&arguments.database.dbname)?;

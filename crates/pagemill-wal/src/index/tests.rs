@@ -126,25 +126,10 @@ fn apply(builder: &mut WalIndexBuilder, actions: &[Action]) {
 }
 
 fn index(actions: &[Action], memory: usize) -> (WalIndex, u32) {
-    let directory = WalDirectory {
-        path: "pg_wal".into(),
-        timeline: 1,
-        segment_size: 1 << 20,
-        version: PgVersion::V16,
-        system_identifier: 1,
-    };
-    let source = WalSource::of_directory(&directory).within(memory);
-    let mut builder = WalIndexBuilder::new(&Storage::real(), &source, &checkpoint());
+    let mut builder = builder_within(memory);
     apply(&mut builder, actions);
     let runs = builder.spill.next_run();
-    let end = EndOfWal {
-        lsn: Lsn(0),
-        reason: String::new(),
-        page_behind: None,
-        segment_behind: None,
-        missing: Vec::new(),
-    };
-    (builder.finish(end).unwrap(), runs)
+    (builder.finish(nothing_behind()).unwrap(), runs)
 }
 
 fn checkpoint() -> Checkpoint {
@@ -244,15 +229,7 @@ fn many_runs_are_merged_and_a_page_with_very_many_records_is_one_of_many() {
 
 #[test]
 fn what_cannot_go_to_a_file_is_refused_when_it_is_too_much() {
-    let directory = WalDirectory {
-        path: "pg_wal".into(),
-        timeline: 1,
-        segment_size: 1 << 20,
-        version: PgVersion::V16,
-        system_identifier: 1,
-    };
-    let source = WalSource::of_directory(&directory).within(1 << 20);
-    let mut builder = WalIndexBuilder::new(&Storage::real(), &source, &checkpoint());
+    let mut builder = builder_within(1 << 20);
     let mut refused = None;
     for relation in 0..10_000 {
         builder.drop_relation(key(0, relation).locator);
@@ -263,4 +240,94 @@ fn what_cannot_go_to_a_file_is_refused_when_it_is_too_much() {
     }
     assert!(matches!(refused, Some(Error::Memory(_))), "{refused:?}");
     assert!(builder.forks.len() * FORK_BYTES <= 600 << 10, "{}", builder.forks.len());
+}
+
+/// Takes in what about this many bytes of WAL of a busy server do that brings no images: 10 million records in a GiB, all
+/// over three tables and the end of a fourth. Gives the most that entries took in memory.
+fn take_busy_wal(builder: &mut WalIndexBuilder, bytes: u64) -> usize {
+    const RECORD_BYTES: u64 = 107 / 8 * 8;
+    const PIECE_RECORDS: u64 = 20_000;
+    let (mut random, mut lsn, mut most) = (88_172_645_463_325_252_u64, 8, 0);
+    let mut below = |end: u32| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        ((random >> 32) * u64::from(end) >> 32) as u32
+    };
+    while lsn < bytes {
+        let mut forks = [const { Vec::new() }; 4];
+        for _ in 0..PIECE_RECORDS {
+            let relation = below(4) as usize;
+            let block = match relation {
+                3 => (lsn / 20_000) as u32,
+                _ => below(200_000 >> (4 * relation)),
+            };
+            forks[relation].push(Entry::new(BlockNumber(block), Lsn(lsn), EntryKind::Delta));
+            lsn += RECORD_BYTES;
+        }
+        for (relation, entries) in (0..).zip(&forks) {
+            builder.touch_all(key(0, relation), entries);
+        }
+        most = most.max(builder.entry_bytes);
+        builder.keep_limits().unwrap();
+    }
+    most
+}
+
+fn builder_within(memory: usize) -> WalIndexBuilder {
+    let directory = WalDirectory {
+        path: "pg_wal".into(),
+        timeline: 1,
+        segment_size: 1 << 20,
+        version: PgVersion::V16,
+        system_identifier: 1,
+    };
+    let source = WalSource::of_directory(&directory).within(memory);
+    WalIndexBuilder::new(&Storage::real(), &source, &checkpoint())
+}
+
+fn nothing_behind() -> EndOfWal {
+    let reason = String::new();
+    EndOfWal { lsn: Lsn(0), reason, page_behind: None, segment_behind: None, missing: Vec::new() }
+}
+
+#[test]
+fn wal_of_fifty_times_the_memory_stays_within_it() {
+    const MEMORY: usize = 1 << 20;
+    let mut builder = builder_within(MEMORY);
+    let most = take_busy_wal(&mut builder, 50 << 20);
+    // What came last is counted before it is written.
+    assert!(most < MEMORY + 20_000 * Entry::BYTES, "{most} bytes");
+    assert!(builder.spill.next_run() > 4);
+    let index = builder.finish(nothing_behind()).unwrap();
+    let entries: usize = index.forks().map(|(_, fork)| fork.entries().unwrap().len()).sum();
+    assert!(entries >= (50 << 20) / 107, "{entries}");
+    assert_eq!(index.forks().map(|(_, fork)| fork.entry_bytes()).sum::<usize>(), 0);
+}
+
+/// `PAGEMILL_TEST_WAL_GIB` is how much WAL there is, `PAGEMILL_TEST_WAL_MIB` the memory for it.
+#[test]
+#[ignore = "for measuring: takes a second for each GiB, and 100 MB of the disk"]
+fn peak_memory_of_much_wal() {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    };
+    let (gib, mib) = (number("PAGEMILL_TEST_WAL_GIB", 1), number("PAGEMILL_TEST_WAL_MIB", 256));
+    let start = std::time::Instant::now();
+    let mut builder = builder_within((mib as usize) << 20);
+    take_busy_wal(&mut builder, gib << 30);
+    let (taken, runs) = (start.elapsed(), builder.spill.next_run());
+    let index = builder.finish(nothing_behind()).unwrap();
+    let peak = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = peak.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default().to_owned();
+    let looked = std::time::Instant::now();
+    let fork = index.fork(key(0, 0)).unwrap();
+    let found =
+        (0..1000).map(|n| fork.entries_of(BlockNumber(n * 199)).unwrap().len()).sum::<usize>();
+    eprintln!(
+        "{gib} GiB within {mib} MiB: {peak}; {runs} runs, {taken:.1?} to take it in, {:.1?} in all; {found} entries of 1000 \
+         blocks in {:.1?}",
+        looked.duration_since(start),
+        looked.elapsed()
+    );
 }

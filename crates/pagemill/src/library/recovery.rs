@@ -73,6 +73,14 @@ impl RecoveryOptions {
         self
     }
 
+    /// Takes this many bytes of memory for WAL and for what it changes, but for a few MiB; 256 MiB if nothing is said. The places of
+    /// records that do not fit go to temporary files without a name, in the directory for those.
+    #[must_use]
+    pub fn wal_memory(mut self, bytes: usize) -> Self {
+        self.plan.memory = bytes;
+        self
+    }
+
     /// Reads the tablespace in `new` that the cluster has in `old`; both are absolute.
     #[must_use]
     pub fn tablespace_at(mut self, old: impl Into<PathBuf>, new: impl Into<PathBuf>) -> Self {

@@ -61,6 +61,17 @@ pub(crate) fn shared_buffers(text: &str) -> Result<NonZeroUsize, String> {
     }
 }
 
+/// The bytes of an amount of memory: a number and a unit, spelled as for `shared_buffers` or as MiB.
+pub(crate) fn memory_size(text: &str) -> Result<usize, String> {
+    const LEAST: usize = 1 << 20;
+    let spelled = text.strip_suffix("iB").map(|number| format!("{number}B"));
+    let has_unit = text.ends_with('B');
+    let pages = blocks(spelled.as_deref().unwrap_or(text)).filter(|_| has_unit);
+    let pages = pages.ok_or("a size is a number and a unit: kB, MB, GB, TB, as in 256MB")?;
+    let bytes = pages.saturating_mul(pagemill_format::BLOCK_SIZE);
+    if bytes < LEAST { Err("1MB is the least".into()) } else { Ok(bytes) }
+}
+
 /// A locale whose way to print money is known.
 pub(crate) fn money_locale(name: &str) -> Result<&str> {
     match MoneyFormat::for_locale(name) {
@@ -153,6 +164,16 @@ mod tests {
         }
         for text in ["", "ab", "\\q", "\\x", "\\x123", "\\x+1", "ü"] {
             assert!(character("delimiter", text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_amount_of_memory_has_a_unit() {
+        assert_eq!(memory_size("1MB"), Ok(1 << 20));
+        assert_eq!(memory_size("256MiB"), Ok(256 << 20));
+        assert_eq!(memory_size("2GB"), Ok(2 << 30));
+        for wrong in ["", "B", "iB", "100", "1000kB", "-1GB", "1XB"] {
+            assert!(memory_size(wrong).is_err(), "{wrong}");
         }
     }
 
