@@ -148,7 +148,7 @@ impl QueuedReads {
         flushed
     }
 
-    /// True when [`finish`](Self::finish) would not wait. Makes no call.
+    /// True when [`finish`](Self::finish) would not wait. Never waits.
     pub fn is_finished(&mut self, ticket: &Ticket) -> bool {
         while !self.finished.contains_key(&ticket.0) {
             let Some(read) = self.queue.as_mut().and_then(|queue| queue.poll()) else { break };
