@@ -1,7 +1,8 @@
 //! Copies of a whole cluster that fail at any call, or are cut by a power failure at any call.
 //!
 //! What must hold: a copy that fails leaves nothing behind and its source as it was; after a power cut either there is no
-//! `global/pg_control` in the copy, or the copy is whole. The source is small, a few files of every kind, as each of some
+//! `global/pg_control` in the copy, or the copy is whole, but for its marks; after a kill the next copy to the same place
+//! removes what is there and is whole, or what is there is whole. The source is small, a few files of every kind, as each of some
 //! hundred calls gets its own run.
 
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pagemill_cluster::{Cluster, OpenOptions};
-use pagemill_engine::clone::cluster::TablespaceMapping;
+use pagemill_engine::clone::cluster::{TablespaceMapping, UnfinishedCopy};
 use pagemill_engine::{ClusterCopy, CopyClusterOptions, CopyStrategy, Progress};
 use pagemill_io::Storage;
 use pagemill_sim::{Loss, PowerCutFileSystem, WriteFault};
@@ -104,7 +105,10 @@ struct Attempt {
 
 impl Attempt {
     fn copy(&self) -> Result<(), String> {
-        let storage = Storage::new(Arc::new(self.files.clone()));
+        self.copy_by(Storage::new(Arc::new(self.files.clone())))
+    }
+
+    fn copy_by(&self, storage: Storage) -> Result<(), String> {
         let options = CopyClusterOptions {
             destination: self.root.join("copy"),
             mappings: vec![TablespaceMapping {
@@ -174,9 +178,37 @@ fn below<'t>(tree: &'t Tree, top: &str) -> Vec<(&'t Path, &'t str)> {
     tree.iter().filter_map(there).collect()
 }
 
-/// True when both directories of the copy are what they are after a copy that went well.
+/// True when both directories of the copy are what they are after a copy that went well. Marks are in nobody's way.
 fn is_whole(tree: &Tree, good: &Tree) -> bool {
-    ["copy", "copied_space"].into_iter().all(|top| below(tree, top) == below(good, top))
+    let mut unmarked = tree.clone();
+    unmarked.retain(|path, _| !path.file_name().is_some_and(|name| name == "pagemill.copy"));
+    ["copy", "copied_space"].into_iter().all(|top| below(&unmarked, top) == below(good, top))
+}
+
+/// What a kill before that call leaves is removed by the next copy, or is whole; true when it was whole.
+fn is_recovered_after_a_kill(whole: &Attempt, call: usize, aside: &Path, good: &Tree) -> bool {
+    // Marks name the directories, so what the kill left lies where the copy was made.
+    fs::rename(&whole.root, aside).unwrap();
+    whole.files.image(call, Loss::None, &whole.root).unwrap();
+    let (storage, told) = (Storage::real(), || whole.files.describe(call));
+    let destination = whole.root.join("copy");
+    let found = UnfinishedCopy::find(&storage, &destination).unwrap();
+    let was_whole = found.as_ref().is_some_and(UnfinishedCopy::is_whole);
+    found.into_iter().for_each(|found| found.remove(&storage).unwrap());
+    if !destination.join("global/pg_control").exists() {
+        let again = whole.copy_by(storage);
+        again.unwrap_or_else(|error| panic!("{}: {error}", told()));
+    }
+    let tree = whole.tree();
+    assert!(is_whole(&tree, good), "{}", told());
+    assert!(
+        !tree.keys().any(|path| path.to_string_lossy().contains("pagemill.copy")),
+        "{}",
+        told()
+    );
+    fs::remove_dir_all(&whole.root).unwrap();
+    fs::rename(aside, &whole.root).unwrap();
+    was_whole
 }
 
 #[test]
@@ -238,4 +270,9 @@ fn a_copy_that_fails_at_any_call_leaves_nothing_and_one_that_is_cut_has_no_contr
         }
     }
     assert!(cut > calls && survived > 0, "{cut} cut, {survived} whole");
+
+    let aside = fixture.room.path().join("aside");
+    let marked =
+        (0..=calls).filter(|call| is_recovered_after_a_kill(&whole, *call, &aside, &good)).count();
+    assert!(marked > 0, "no kill was between the control file and the end of the marks");
 }

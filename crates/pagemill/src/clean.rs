@@ -19,7 +19,11 @@ pub(crate) fn run(arguments: &CleanArguments) -> Result<Completion> {
     let storage = Storage::real();
     let directory = data_directory(arguments.pgdata.as_deref())?;
     if let Some(unfinished) = UnfinishedCopy::find(&storage, directory)? {
-        return clean_copy(&storage, unfinished, arguments.dry_run);
+        let is_whole = unfinished.is_whole();
+        clean_copy(&storage, unfinished, arguments.dry_run)?;
+        if !is_whole {
+            return Ok(Completion::Done);
+        }
     }
     let lock = take_lock(&storage, directory)?;
     let cluster = open_as_it_is(&storage, &lock, OpenOptions::default())?;
@@ -31,17 +35,17 @@ pub(crate) fn run(arguments: &CleanArguments) -> Result<Completion> {
     Ok(Completion::Done)
 }
 
-/// A copy of a whole cluster that was cut short is no cluster.
-fn clean_copy(storage: &Storage, unfinished: UnfinishedCopy, dry_run: bool) -> Result<Completion> {
+/// A copy of a whole cluster that was cut short is no cluster; one that is whole had its mark still.
+fn clean_copy(storage: &Storage, unfinished: UnfinishedCopy, dry_run: bool) -> Result<()> {
     let what = if dry_run { "would be removed" } else { "removed" };
-    let line =
-        |path: PathBuf| format!("{}: unfinished copy of a cluster: {what}\n", path.display());
+    let found = if unfinished.is_whole() { "mark of a" } else { "unfinished" };
+    let line = |path: PathBuf| format!("{}: {found} copy of a cluster: {what}\n", path.display());
     let text: String = unfinished.directories(storage)?.into_iter().map(line).collect();
     if !dry_run {
         unfinished.remove(storage)?;
     }
     print(text)?;
-    Ok(Completion::Done)
+    Ok(())
 }
 
 fn text(found: &[Leftover], what: &str) -> String {

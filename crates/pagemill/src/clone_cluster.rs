@@ -88,8 +88,12 @@ fn clone_with(clone: &CloneCluster<'_>, storage: &Storage) -> Result<Option<Copy
 
 /// Removes a copy that an earlier run began and did not end, and says where it was.
 fn remove_unfinished(storage: &Storage, unfinished: UnfinishedCopy) -> Result<()> {
+    let what = match unfinished.is_whole() {
+        true => "an earlier copy is whole, and its mark is removed",
+        false => "an earlier copy was cut short, and is removed",
+    };
     for directory in unfinished.directories(storage)? {
-        say(format!("{}: an earlier copy was cut short, and is removed", directory.display()));
+        say(format!("{}: {what}", directory.display()));
     }
     Ok(unfinished.remove(storage)?)
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use pagemill_cluster::change::{has_leftovers, make_ready};
 use pagemill_cluster::{Cluster, ClusterLock, DatabaseRow, OpenOptions};
+use pagemill_engine::clone::cluster::UnfinishedCopy;
 use pagemill_engine::encoding::stored_text;
 use pagemill_io::Storage;
 
@@ -35,6 +36,11 @@ pub(crate) fn open(storage: &Storage, lock: &ClusterLock, options: OpenOptions) 
     if !removed.is_empty() {
         say("an earlier run was cut short, and what it left is removed:");
         removed.iter().for_each(say);
+    }
+    // It was made by clone --cluster, and is whole.
+    if let Some(copy) = UnfinishedCopy::find(storage, cluster.path())? {
+        say("the mark of the copy that the cluster is was left, and is removed");
+        copy.remove(storage)?;
     }
     Ok(cluster)
 }

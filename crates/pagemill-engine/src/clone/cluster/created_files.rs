@@ -67,9 +67,10 @@ impl CreatedFiles {
         Ok(storage.create_file(&path, &temporary, contents.as_bytes())?)
     }
 
-    /// Removes what says that the copy is not finished, durably.
+    /// Removes what says that the copy is not finished, durably; the one that was made first, by which the others are found,
+    /// as the last.
     pub(super) fn remove_marks(&mut self, storage: &Storage) -> Result<()> {
-        for mark in &self.marks {
+        for mark in self.marks.iter().rev() {
             storage.remove_if_there(mark)?;
             storage.sync_dir_of(mark)?;
         }

@@ -10,7 +10,7 @@
 use pagemill_format::Fork;
 
 /// Names of files that are left out wherever they are.
-const FILES: [&str; 10] = [
+const FILES: [&str; 12] = [
     "postgresql.auto.conf.tmp",
     "current_logfiles.tmp",
     "backup_label",
@@ -21,6 +21,9 @@ const FILES: [&str; 10] = [
     "postmaster.pid.new",
     "postmaster.opts",
     "pagemill.pending.new",
+    // The copy has a mark of its own.
+    super::unfinished::NAME,
+    super::unfinished::TEMPORARY,
     ".DS_Store",
 ];
 

@@ -2,8 +2,11 @@
 //! it without recovery.
 //!
 //! ```text
-//!  preconditions ─▶ survey ─▶ space ─▶ directories, links ─▶ files, by all threads ─▶ directories synced ─▶ pg_control
-//!      (nothing is made)                └──── on failure everything that was made is removed ────┘
+//!  preconditions ─▶ survey ─▶ space ─▶ directories with marks, links ─▶ files, by all threads
+//!      (nothing is made)
+//!  ─▶ directories synced ─▶ pg_control ─▶ marks removed
+//!
+//!  on failure from the directories on, everything that was made is removed
 //! ```
 //!
 //! What a base backup leaves out is left out (`left_out.rs`), but for WAL: as the source is stopped, the segments from its
@@ -12,8 +15,8 @@
 //!
 //! A copy that a kill cuts short is marked (`unfinished.rs`), and the next one to the same place removes it.
 //!
-//! Invariants: `global/pg_control` is made last, when everything else is durable, so that no server starts on a copy that
-//! was cut short; nothing that was there before is changed or removed, but for the permissions of a directory that was
+//! Invariants: `global/pg_control` is the last file made, when everything else is durable, so that no server starts on a copy
+//! that was cut short; nothing that was there before is changed or removed, but for the permissions of a directory that was
 //! named and empty.
 
 mod created_files;
@@ -193,8 +196,8 @@ impl ClusterCopy {
             self.compare()?;
         }
         self.sync_directories()?;
-        made.remove_marks(self.cluster.storage())?;
         self.make_control(made)?;
+        made.remove_marks(self.cluster.storage())?;
         Ok(summary)
     }
 

@@ -8,10 +8,11 @@
 //! ```
 //!
 //! The directory of the copy and those of its tablespaces get one each before anything else is made in them. The marks are
-//! removed when all files are durable, before `global/pg_control` makes it a copy that a server starts on.
+//! removed when `global/pg_control` has made it a copy that a server starts on, the copy's own as the last: at every moment
+//! there is a mark, or nothing, or the whole copy. A mark in a whole copy is in nobody's way; the next run removes it.
 //!
 //! Invariants: nothing is removed but what a mark names, in a directory that has the mark; a directory whose mark is
-//! locked is being made; one with `global/pg_control` is no leftover.
+//! locked is being made; of one with `global/pg_control` nothing is removed but marks.
 
 use std::path::{Component, Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -25,8 +26,11 @@ use super::survey::Survey;
 use super::tablespaces::Tablespace;
 use crate::refusal::CopyRefusal;
 
-const NAME: &str = "pagemill.copy";
-const TEMPORARY: &str = "pagemill.copy.new";
+pub(super) const NAME: &str = "pagemill.copy";
+/// What it is called until it is written.
+pub(super) const TEMPORARY: &str = "pagemill.copy.new";
+/// What a copy has that is whole.
+const CONTROL: &str = "global/pg_control";
 const TITLE: &str = "copy of a cluster that was not finished";
 /// More than a mark of any copy has.
 const LIMIT: u64 = 1 << 20;
@@ -36,11 +40,12 @@ const LIMIT: u64 = 1 << 20;
 pub struct UnfinishedCopy {
     directory: PathBuf,
     mark: Mark,
+    is_whole: bool,
     _held: HeldLock,
 }
 
 /// What a mark says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Mark {
     id: String,
     roots: Vec<PathBuf>,
@@ -79,9 +84,21 @@ impl Mark {
         }
         match storage.read_file(&directory.join(NAME), LIMIT) {
             Ok(bytes) => Ok(Self::parse(&String::from_utf8_lossy(&bytes))),
-            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) if error.is_not_found() => Self::begun(storage, directory),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// One that was being written and has no name of its own yet: then there is nothing else in the directory.
+    fn begun(storage: &Storage, directory: &Path) -> Result<Option<Self>> {
+        let names = storage.read_dir(directory)?;
+        let is_begun = matches!(names.as_slice(), [only] if only.name == TEMPORARY);
+        Ok(is_begun.then(Self::default))
+    }
+
+    /// What it is called.
+    fn name(&self) -> &'static str {
+        if *self == Self::default() { TEMPORARY } else { NAME }
     }
 }
 
@@ -116,7 +133,7 @@ pub(super) fn mark(
 }
 
 impl UnfinishedCopy {
-    /// Looks for a copy in `directory` that was cut short.
+    /// Looks for a copy in `directory` that was cut short, or was whole and had its mark still when it was.
     ///
     /// # Errors
     /// When the directory cannot be read, or the copy is being made at this moment.
@@ -126,13 +143,16 @@ impl UnfinishedCopy {
 
     fn held(storage: &Storage, directory: &Path) -> CopyResult<Option<Self>> {
         let Some(mark) = Mark::read(storage, directory)? else { return Ok(None) };
-        if storage.exists(&directory.join("global/pg_control"))? {
-            return Ok(None);
-        }
-        let Some(held) = storage.try_lock(&directory.join(NAME))? else {
+        let Some(held) = storage.try_lock(&directory.join(mark.name()))? else {
             return Err(CopyRefusal::BeingMade(directory.to_owned()).into());
         };
-        Ok(Some(Self { directory: directory.to_owned(), mark, _held: held }))
+        let is_whole = storage.exists(&directory.join(CONTROL))?;
+        Ok(Some(Self { directory: directory.to_owned(), mark, is_whole, _held: held }))
+    }
+
+    /// True when nothing is wrong with the copy, and only its marks are to be removed.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Its directory, and those of its tablespaces that still have its mark.
@@ -146,7 +166,8 @@ impl UnfinishedCopy {
     fn marked(&self, storage: &Storage) -> Result<Vec<(PathBuf, Mark)>> {
         let mut found = Vec::new();
         for root in &self.mark.roots {
-            let mark = Mark::read(storage, root)?.filter(|mark| mark.id == self.mark.id);
+            let is_of_it = |mark: &Mark| mark.id == self.mark.id || *mark == Mark::default();
+            let mark = Mark::read(storage, root)?.filter(is_of_it);
             found.extend(mark.map(|mark| (root.clone(), mark)));
         }
         // Its own is the last: until then it can be found again.
@@ -154,13 +175,15 @@ impl UnfinishedCopy {
         Ok(found)
     }
 
-    /// Removes what was made of it. The directories themselves stay, with what else is in them.
+    /// Removes what was made of it, or only the marks of one that is whole. The directories themselves stay, with what else
+    /// is in them.
     ///
     /// # Errors
     /// When something cannot be removed: the next run goes on with it.
     pub fn remove(self, storage: &Storage) -> Result<()> {
         for (directory, mark) in self.marked(storage)? {
-            for entry in &mark.entries {
+            let entries = if self.is_whole { &[] } else { mark.entries.as_slice() };
+            for entry in entries {
                 let path = directory.join(entry);
                 match storage.node(&path) {
                     Ok(Node::Directory) => storage.remove_tree(&path)?,
