@@ -1,10 +1,10 @@
 //! Types by their names as SQL spells them: `integer`, `character varying(5)[]`, `s."My type"`.
 //!
-//! Type modifiers are passed over. What is no type name at all is refused with fewer words than the
-//! server has, whose grammar says at which word it stopped.
+//! Type modifiers are numbers, and passed over but for those that no type can have. What is no type name at all is refused
+//! with fewer words than the server has, whose grammar says at which word it stopped.
 //!
-//! Source: `Typename` in `src/backend/parser/gram.y`, `parseTypeString` in `parse_type.c`,
-//! PostgreSQL 14 to 18.
+//! Source: `Typename` in `src/backend/parser/gram.y`, `parseTypeString` in `parse_type.c`, `anychar_typmodin` in
+//! `src/backend/utils/adt/varchar.c`, `anybit_typmodin` in `varbit.c`, PostgreSQL 14 to 18.
 
 use pagemill_format::Oid;
 use pagemill_types::input::InputError;
@@ -53,6 +53,11 @@ const SPELLINGS: [(&str, &str); 35] = [
     ("bit", "bit"),
 ];
 
+/// `MaxAttrSize` in src/include/access/htup_details.h.
+const MOST_CHARACTERS: i32 = 10 * 1024 * 1024;
+/// `MaxAttrSize * BITS_PER_BYTE`.
+const MOST_BITS: i32 = MOST_CHARACTERS * 8;
+
 impl NameSearch {
     pub(super) fn find_type(&self, text: &[u8]) -> NameResult {
         let invalid =
@@ -60,6 +65,7 @@ impl NameSearch {
         let trimmed = trim_space(text);
         let (element, is_array) = without_bounds(trimmed);
         let words = Words::of(element).ok_or_else(invalid)?;
+        words.check_modifier(invalid)?;
         let found = match words.builtin() {
             Some(name) => self.first_type(Some(PG_CATALOG), name.as_bytes())?,
             None => self.named_type(words, is_array).transpose().ok_or_else(invalid)??,
@@ -89,6 +95,10 @@ impl NameSearch {
             else {
                 return Ok(None);
             };
+            let is_quoted = rest.starts_with(b"\"");
+            if part.is_empty() || !is_quoted && !is_bare_name(&part) {
+                return Ok(None);
+            }
             truncate(&mut part, self.settings.encoding);
             parts.push(part);
             match skip_space(after).strip_prefix(b".") {
@@ -106,6 +116,14 @@ impl NameSearch {
             }
         }
     }
+}
+
+/// True for what needs no quotes: letters, digits that are not the first, `_` and `$`, and whatever is not ASCII (`identifier` in
+/// src/backend/parser/scan.l).
+fn is_bare_name(name: &[u8]) -> bool {
+    let starts = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_' || !byte.is_ascii();
+    let goes_on = |byte: &u8| starts(*byte) || byte.is_ascii_digit() || *byte == b'$';
+    name.first().is_some_and(|first| starts(*first)) && name.iter().all(goes_on)
 }
 
 /// A type's name without the array bounds behind it, and whether there were any.
@@ -170,11 +188,57 @@ impl Words {
         let spelled =
             |(spelling, _): &&(&str, &str)| self.text.eq_ignore_ascii_case(spelling.as_bytes());
         let (spelling, name) = SPELLINGS.iter().find(spelled)?;
-        let digits = self.modifier.as_deref().and_then(|text| std::str::from_utf8(text).ok());
-        let precision = digits.and_then(|digits| digits.trim().parse::<u32>().ok());
-        match (*spelling, precision) {
-            ("float", Some(1..=24)) => Some("float4"),
+        match (*spelling, self.numbers().as_deref()) {
+            ("float", Some([1..=24])) => Some("float4"),
             _ => Some(name),
         }
+    }
+
+    /// The numbers of the modifier; none where something else is among them.
+    fn numbers(&self) -> Option<Vec<i32>> {
+        let text = std::str::from_utf8(self.modifier.as_deref()?).ok()?;
+        text.split(',').map(|number| number.trim().parse().ok()).collect()
+    }
+
+    /// Refuses modifiers that are no numbers, and those that the built-in types of one number refuse.
+    fn check_modifier(&self, invalid: impl Fn() -> InputError) -> Result<(), InputError> {
+        if self.modifier.is_none() {
+            return Ok(());
+        }
+        let numbers = self.numbers().ok_or_else(invalid)?;
+        let &[number] = numbers.as_slice() else { return Ok(()) };
+        let why = match self.text.eq_ignore_ascii_case(b"float") {
+            true => wrong_precision(number),
+            false => {
+                let own = || std::str::from_utf8(&self.text).ok();
+                self.builtin().or_else(own).and_then(|name| wrong_length(name, number))
+            }
+        };
+        why.map_or(Ok(()), |why| Err(InputError::new(why)))
+    }
+}
+
+/// Why `float` has no such precision.
+fn wrong_precision(bits: i32) -> Option<String> {
+    match bits {
+        ..1 => Some("precision for type float must be at least 1 bit".into()),
+        54.. => Some("precision for type float must be less than 54 bits".into()),
+        _ => None,
+    }
+}
+
+/// Why a built-in type has no such length.
+fn wrong_length(name: &str, length: i32) -> Option<String> {
+    let (shown, most) = match name {
+        "varchar" => ("varchar", MOST_CHARACTERS),
+        "bpchar" => ("char", MOST_CHARACTERS),
+        "bit" => ("bit", MOST_BITS),
+        "varbit" => ("varbit", MOST_BITS),
+        _ => return None,
+    };
+    match length {
+        ..1 => Some(format!("length for type {shown} must be at least 1")),
+        length if length > most => Some(format!("length for type {shown} cannot exceed {most}")),
+        _ => None,
     }
 }

@@ -67,7 +67,14 @@ fn what_a_server_takes_is_stored_the_same_and_what_it_refuses_is_refused_the_sam
 /// True for what the server's grammar says about a type's name that is none, in words that take a
 /// grammar to find.
 fn is_of_grammar(message: &str) -> bool {
-    let kinds = ["syntax error at ", "unterminated quoted identifier", "trailing junk after"];
+    let kinds = [
+        "syntax error at ",
+        "unterminated quoted identifier",
+        "zero-length delimited identifier",
+        "trailing junk after",
+        // The grammar's own check, with the same words but for the place.
+        "precision for type float",
+    ];
     kinds.iter().any(|kind| message.starts_with(kind)) && message.contains(" at character ")
 }
 
