@@ -5,7 +5,7 @@
 //! none is far above them, that figure is told as a limit. A device that is busy to its own limit looks the same
 //! and is told the same: more requests in flight gain nothing from either.
 //!
-//! Invariant: a limit is a median that was measured.
+//! Invariant: a limit is a median that was measured: the middle one of those that agree.
 
 use crate::report::printable;
 use crate::results::{Cell, Figure, Group, Results, Warning, WarningKind};
@@ -19,7 +19,7 @@ const GROUPS: [(&str, &str); 4] = [
 ];
 /// By how much ways that are limited may differ from one of them, as a share of it.
 const AGREES: f64 = 0.05;
-/// By how much any way may be above that one.
+/// By how much any way may be above that one, and ways may differ from it whose interval has it.
 const ABOVE: f64 = 0.10;
 /// Ways that have to agree.
 const LEAST_WAYS: usize = 3;
@@ -45,14 +45,20 @@ impl Limit {
         let (_, most) = group.leader()?;
         let agreeing = |middle: f64| -> Vec<&Cell> {
             let agrees = |cell: &&Cell| {
-                median(cell).is_some_and(|found| (found / middle - 1.0).abs() <= AGREES)
+                group.summary(cell).is_some_and(|found| {
+                    let apart = (found.median / middle - 1.0).abs();
+                    let has_it = found.low <= middle && middle <= found.high;
+                    apart <= AGREES || has_it && apart <= ABOVE
+                })
             };
             group.cells.iter().filter(agrees).collect()
         };
         let middles = group.cells.iter().filter_map(median);
         let near_the_top = middles.filter(|middle| most.median <= middle * (1.0 + ABOVE));
-        let per_second = near_the_top.max_by_key(|middle| agreeing(*middle).len())?;
-        let agreeing = agreeing(per_second);
+        let agreeing = agreeing(near_the_top.max_by_key(|middle| agreeing(*middle).len())?);
+        let mut medians: Vec<f64> = agreeing.iter().copied().filter_map(median).collect();
+        medians.sort_by(f64::total_cmp);
+        let per_second = *medians.get(medians.len().saturating_sub(1) / 2)?;
         let sizes = || agreeing.iter().filter_map(|cell| in_flight(group, cell));
         let (least, largest) = (sizes().min()?, sizes().max()?);
         let is_limit = agreeing.len() >= LEAST_WAYS
@@ -81,10 +87,19 @@ impl std::fmt::Display for Limit {
     }
 }
 
-/// Three digits that count, with commas: 2,000.
+/// How far a value of one digit, of two, and of three may be from what was measured, as a share of it: limits are round
+/// numbers, and a median is not known better than this.
+const ROUND: [f64; 3] = [0.025, 0.01, f64::INFINITY];
+
+/// The roundest number that is near, of three digits that count at most, with commas: 2,000.
 fn grouped(value: f64) -> String {
-    let unit = 10_f64.powf(value.max(1.0).log10().floor() - 2.0).max(1.0);
-    let digits = format!("{:.0}", (value / unit).round() * unit);
+    let of_digits = |(digits, tolerated): (i32, f64)| {
+        let unit = 10_f64.powi(value.max(1.0).log10().floor() as i32 + 1 - digits).max(1.0);
+        let rounded = (value / unit).round() * unit;
+        ((rounded - value).abs() <= tolerated * value).then_some(rounded)
+    };
+    let digits = (1..).zip(ROUND).find_map(of_digits).unwrap_or(value);
+    let digits = format!("{digits:.0}");
     let mut told = String::new();
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {
@@ -157,7 +172,7 @@ mod tests {
             (64, 8192, 2090.0),
         ];
         let busy = told(&results("random-read", Figure::Rate, &busy));
-        assert!(busy[0].starts_with("limited to 2,020 reads/s"), "{busy:?}");
+        assert!(busy[0].starts_with("limited to 2,000 reads/s"), "{busy:?}");
         assert_eq!(
             told(&found),
             ["limited to 2,000 reads/s, with few requests in flight as with many"]
@@ -182,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn figures_have_three_digits_and_commas() {
-        let told = [1999.6, 60.4, 123_456.0, 3_000_000.0].map(grouped);
-        assert_eq!(told, ["2,000", "60", "123,000", "3,000,000"]);
+    fn figures_are_round_where_a_round_one_is_near() {
+        let told = [1999.6, 1_957.0, 60.4, 62.0, 125.3, 123_456.0, 3_000_000.0].map(grouped);
+        assert_eq!(told, ["2,000", "2,000", "60", "62", "125", "123,000", "3,000,000"]);
     }
 }
