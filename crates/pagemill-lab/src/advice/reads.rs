@@ -172,7 +172,8 @@ pub(super) fn read_ahead_now(run_figures: &RunFigures<'_>) -> Option<u64> {
 
 /// Rule: where reads in order by `pread`, for which the kernel looks ahead, are slower by the threshold than those of a
 /// queue that keeps several in flight: as many kB as that queue has in flight, if that is more than now. Of several queues it
-/// is the one with the fewest in flight, and one with more only where that is faster by the threshold again.
+/// is the one with the fewest in flight, also where only the median of that one is beyond the threshold, as noise would else
+/// choose between them; and one with more only where that is faster by the threshold again.
 pub(super) fn read_ahead_kb(run_figures: &RunFigures<'_>, _version: Version) -> Ruling {
     let place = match run_figures.group("device/sequential-read-cold") {
         Ok(place) => place,
@@ -183,12 +184,18 @@ pub(super) fn read_ahead_kb(run_figures: &RunFigures<'_>, _version: Version) -> 
     };
     let plain = place.cell("pread", USUAL, 1);
     let queues = Ladder::by_bytes_in_flight(place.clone(), USUAL);
-    let first = queues
-        .above(0)
-        .filter_map(|step| gain(&place, *step, plain))
-        .find(|(_, pair)| pair.is_faster());
-    let best = match first {
-        Some((first, _)) => queues.climb(first).or(Some(first)),
+    let gains = || queues.above(0).filter_map(|step| gain(&place, *step, plain));
+    let clear = gains().find(|(_, pair)| pair.is_faster()).map(|(step, _)| step);
+    let as_good = |clear: Step<'_>, step: &Step<'_>, pair: &Pair| {
+        let is_worse = queues.pair(&clear, step).is_some_and(|pair| pair.is_faster());
+        pair.is_likely_faster() && !is_worse
+    };
+    let best = match clear {
+        Some(clear) => {
+            let fewest = gains().find(|(step, pair)| as_good(clear, step, pair));
+            let first = fewest.map_or(clear, |(step, _)| step);
+            queues.climb(first).or(Some(first))
+        }
         None => queues.from(u64::MAX),
     };
     let Some((best, pair)) = best.and_then(|best| gain(&place, best, plain)) else {
@@ -197,7 +204,7 @@ pub(super) fn read_ahead_kb(run_figures: &RunFigures<'_>, _version: Version) -> 
         );
     };
     let value = best.value.min(MOST_READ_AHEAD_KB);
-    if !pair.is_faster() {
+    if clear.is_none() {
         let why = "the kernel's readahead was not seen to hold back reads in order";
         return Ruling::keep(why).evidence([pair.evidence]);
     }

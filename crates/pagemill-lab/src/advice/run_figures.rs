@@ -15,8 +15,11 @@ use crate::statistics::{LEAST_COVERAGE, Summary, compare};
 /// The factor that the whole interval has to be beyond before a setting is changed for it: a tenth. Less is not worth a
 /// change to a server, and not seen again on the next day.
 pub(super) const GAIN: f64 = 1.10;
-/// The same for a group during which others used the machine, or whose figures drifted, and for all of a quick run.
+/// The same for a group during which others used the machine, or whose figures drifted.
 pub(super) const GAIN_IF_ROUGH: f64 = 1.25;
+/// The same for all of a quick run: two of them on one machine lie up to a quarter apart, so that one advised what follows
+/// from a quarter, and the next did not.
+pub(super) const GAIN_IF_QUICK: f64 = 1.5;
 
 /// A run's figures.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +33,7 @@ pub(super) struct GroupFigures<'r> {
     name: String,
     group: &'r Group,
     gain: f64,
+    tolerated: f64,
 }
 
 /// Two cells held against each other.
@@ -38,7 +42,10 @@ pub(super) struct Pair {
     pub(super) evidence: Evidence,
     /// The medians of the two passes.
     passes: [f64; 2],
+    /// What has to be gained for a change.
     gain: f64,
+    /// What may be lost, or not be seen: no more in a quick run than in another one that is rough.
+    tolerated: f64,
 }
 
 impl<'r> RunFigures<'r> {
@@ -66,9 +73,12 @@ impl<'r> RunFigures<'r> {
                 "in {name} the page cache was not in the state that was asked for"
             ));
         }
-        let is_rough = self.results.quick || self.has(name, DISTURBED);
-        let gain = if is_rough { GAIN_IF_ROUGH } else { GAIN };
-        Ok(GroupFigures { name: name.into(), group, gain })
+        let (gain, tolerated) = match (self.results.quick, self.has(name, DISTURBED)) {
+            (true, _) => (GAIN_IF_QUICK, GAIN_IF_ROUGH),
+            (false, true) => (GAIN_IF_ROUGH, GAIN_IF_ROUGH),
+            (false, false) => (GAIN, GAIN),
+        };
+        Ok(GroupFigures { name: name.into(), group, gain, tolerated })
     }
 
     /// The limit of the device that a group of `device` shows.
@@ -162,7 +172,8 @@ impl<'r> GroupFigures<'r> {
             measure: Measure::Factor,
             figure: ratio,
         };
-        (ratio.coverage >= LEAST_COVERAGE).then_some(Pair { evidence, passes, gain: self.gain })
+        let Self { gain, tolerated, .. } = *self;
+        (ratio.coverage >= LEAST_COVERAGE).then_some(Pair { evidence, passes, gain, tolerated })
     }
 
     /// How many times as quickly the turns of the first were over, whatever the figure of the group is.
@@ -205,9 +216,14 @@ impl Pair {
         self.ratio().low > self.gain && self.passes.iter().all(|ratio| *ratio > self.gain)
     }
 
+    /// The median of the first is better by more than the threshold, whatever its interval.
+    pub(super) fn is_likely_faster(&self) -> bool {
+        self.ratio().median > self.gain
+    }
+
     /// The first is worse by more than the threshold, and was so in each pass.
     pub(super) fn is_slower(&self) -> bool {
-        let limit = 1.0 / self.gain;
+        let limit = 1.0 / self.tolerated;
         self.ratio().high < limit && self.passes.iter().all(|ratio| *ratio < limit)
     }
 
@@ -218,12 +234,12 @@ impl Pair {
 
     /// The first was seen not to be better by the threshold; not the same as being in the dark.
     pub(super) fn is_no_faster(&self) -> bool {
-        self.ratio().high < self.gain
+        self.ratio().high < self.tolerated
     }
 
     /// The first was seen not to be worse by the threshold.
     pub(super) fn is_no_slower(&self) -> bool {
-        self.ratio().low > 1.0 / self.gain
+        self.ratio().low > 1.0 / self.tolerated
     }
 
     pub(super) fn ratio(&self) -> Summary {

@@ -125,6 +125,12 @@ fn read_groups(quick: bool) -> Vec<Group> {
     groups
 }
 
+/// All groups of a run that move blocks. No setting follows from how they are written.
+fn block_groups(scale: &Scale) -> Vec<Group> {
+    let writes = (!scale.only_advice).then(|| write_groups(scale.quick));
+    read_groups(scale.quick).into_iter().chain(writes.into_iter().flatten()).collect()
+}
+
 fn write_groups(quick: bool) -> Vec<Group> {
     use WriteMethod::{IoUring, Mmap, Pwrite, Pwritev, Worker};
     let random = [(Write(Pwrite), BLOCK, 1), (Write(Worker), BLOCK, 16)];
@@ -161,12 +167,11 @@ fn write_groups(quick: bool) -> Vec<Group> {
 /// Rounds that a full run is planned to have: its groups end when their time is over.
 const PLANNED_ROUNDS: u32 = 10;
 /// What a turn takes beside its least time, in hundredths of that: files brought to their state, rates that do not stand yet.
-const BESIDE: u32 = 20;
+const BESIDE: u32 = 30;
 
 /// The time of the experiment: each of its turns has a length.
 pub(crate) fn planned_time(scale: &Scale) -> Duration {
-    let groups = read_groups(scale.quick).into_iter().chain(write_groups(scale.quick));
-    let blocks: usize = groups.map(|(_, rows, _)| rows.len()).sum();
+    let blocks: usize = block_groups(scale).iter().map(|(_, rows, _)| rows.len()).sum();
     let syncs: usize = sync_groups(scale.quick).iter().map(|group| group.contestants()).sum();
     let cells = blocks + syncs + 2 * flush_after(scale.quick).len();
     let rounds = if scale.quick { LEAST_ROUNDS } else { PLANNED_ROUNDS };
@@ -176,8 +181,7 @@ pub(crate) fn planned_time(scale: &Scale) -> Duration {
 
 impl Trial {
     fn blocks(&self, session: &mut Session<'_>) -> Result<()> {
-        let quick = session.scale().quick;
-        for (kind, rows, percent) in read_groups(quick).into_iter().chain(write_groups(quick)) {
+        for (kind, rows, percent) in block_groups(&session.scale()) {
             self.group(session, &kind, &rows, percent)?;
         }
         Ok(())

@@ -37,8 +37,11 @@ fn run(session: &mut Session<'_>) -> Result<()> {
     let quick = session.scale().quick;
     let steps: &[usize] = if quick { &[1, 8, 64] } else { &[1, 2, 4, 8, 16, 32, 64, 128] };
     let few: &[usize] = if quick { &[1, 64] } else { &[1, 8, 64] };
-    let title = "A file made longer so many blocks at a time, then fdatasync";
-    growth(session, ("extend", title), Shape { steps, fill: false, writers: 1 }, 35)?;
+    let only_advice = session.scale().only_advice;
+    if !only_advice {
+        let title = "A file made longer so many blocks at a time, then fdatasync";
+        growth(session, ("extend", title), Shape { steps, fill: false, writers: 1 }, 35)?;
+    }
     let title = "A file made longer so many blocks at a time, each filled, then fdatasync";
     growth(session, ("extend-and-fill", title), Shape { steps: few, fill: true, writers: 1 }, 20)?;
     let title =
@@ -50,7 +53,7 @@ fn run(session: &mut Session<'_>) -> Result<()> {
         20,
     )?;
     segments(session)?;
-    full_device(session)
+    if only_advice { Ok(()) } else { full_device(session) }
 }
 
 /// What the cells of a group do.

@@ -82,6 +82,8 @@ pub const PLANS: &[Plan] = &[
 pub struct Scale {
     /// A short run with small files.
     pub quick: bool,
+    /// Groups from which no setting follows are left out.
+    pub only_advice: bool,
     /// Size of an experiment's main file, in bytes: a multiple of 8 kB, at least [`LEAST_SIZE`].
     pub size: u64,
     /// Time of which the experiments but `device` have their shares.
@@ -114,7 +116,12 @@ impl Scale {
         let size = size.unwrap_or(usual).max(LEAST_SIZE) / 8192 * 8192;
         let time = if quick { Duration::from_secs(75) } else { Duration::from_secs(20 * 60) };
         let device_turn = if size < TRIAL_SIZE { SHORTEST_TURN } else { DEVICE_TURN };
-        Self { quick, size, time, device_turn }
+        Self { quick, only_advice: false, size, time, device_turn }
+    }
+
+    /// A quick one of what settings follow from.
+    pub fn of_advice(size: Option<u64>) -> Self {
+        Self { only_advice: true, ..Self::new(true, size) }
     }
 
     /// The time for an experiment, in all passes together.

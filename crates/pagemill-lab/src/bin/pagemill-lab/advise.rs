@@ -45,7 +45,7 @@ fn measured(arguments: &AdviseArguments) -> Result<Results> {
     let options = LabOptions {
         directory: arguments.dir.clone().unwrap_or_else(|| PathBuf::from(".")),
         experiments: EXPERIMENTS.map(str::to_owned).into(),
-        scale: Scale::new(true, arguments.size),
+        scale: Scale::of_advice(arguments.size),
         seed: 0,
         flame_graphs: false,
         jobs: default_jobs(),
