@@ -40,7 +40,7 @@ expect '^pagemill [0-9]' pagemill --version
 expect 'ls -D' pagemill ls --help
 expect 'O_DIRECT' pagemill probe /tmp
 expect '^ii ' dpkg -l pagemill
-expect 'posix_fallocate' pagemill lab --quick --size 1MB --experiment extend --no-html /tmp
+expect 'posix_fallocate' pagemill lab --quick --size 1MB --experiment extend --details --no-html /tmp
 if [ -n "$data" ]; then
     expect 'postgres' pagemill ls -D "$data"
     expect '^[a-z_.]*[[:space:]]*[0-9]' pagemill count -D "$data" -t 'pg_catalog.*'
