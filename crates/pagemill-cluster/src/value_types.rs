@@ -16,6 +16,7 @@ use pagemill_format::{Error as FormatError, Oid};
 use pagemill_types::builtin::{BuiltinType, Print};
 use pagemill_types::decode::Decode;
 use pagemill_types::encoding::stored_text;
+use pagemill_types::extension::ExtensionType;
 use pagemill_types::money::MoneyFormat;
 use pagemill_types::output::{CompositeAttribute, MAX_DEPTH, TypeOutput, ValueType};
 
@@ -202,6 +203,18 @@ impl TypeTable {
         std::iter::successors(Some(oid), over).take(self.rows.len() + 1).last().unwrap_or(oid)
     }
 
+    /// The same with the modifier that the innermost domain gives it, -1 for none.
+    fn under_domains(&self, row: &TypeRow) -> (Oid, i32) {
+        let mut found = (row.oid, -1);
+        let mut next = Some(row);
+        for _ in 0..=self.rows.len() {
+            let Some(row) = next.filter(|row| row.kind == b'd') else { break };
+            found = (row.base, row.base_typmod);
+            next = self.row(row.base);
+        }
+        found
+    }
+
     pub(crate) fn row(&self, oid: Oid) -> Option<&TypeRow> {
         self.rows.get(&oid)
     }
@@ -361,7 +374,9 @@ impl Builder<'_> {
         let layout = AttributeLayout::new(row.len, row.align)
             .map_err(|error| self.refused(row, TypeCause::Layout(error)))?;
         let (output, decode) = self.output(row, depth)?;
-        Ok(ValueType { oid, layout, delimiter: row.delimiter, output, decode })
+        let (base, base_modifier) = self.types.under_domains(row);
+        let delimiter = row.delimiter;
+        Ok(ValueType { oid, base, base_modifier, layout, delimiter, output, decode })
     }
 
     fn row(&self, oid: Oid) -> Result<&TypeRow> {
@@ -434,12 +449,17 @@ impl Builder<'_> {
                 true => None,
                 false => Some(self.types.build(self, column.type_oid, depth + 1)?),
             };
-            Ok(CompositeAttribute { layout: column.layout, value_type })
+            Ok(CompositeAttribute {
+                name: column.name.clone(),
+                type_modifier: column.type_modifier,
+                layout: column.layout,
+                value_type,
+            })
         };
         Ok(TypeOutput::Composite(columns.iter().map(attribute).collect::<Result<_>>()?))
     }
 
-    /// The output of the built-in type that has the same output function.
+    /// The output of the built-in type that has the same output function, or that of a known type of an extension.
     fn borrowed(&self, row: &TypeRow) -> Result<(TypeOutput, Decode)> {
         let function = match row.output {
             builtin if builtin < FIRST_NORMAL_OID => Some(builtin),
@@ -449,14 +469,18 @@ impl Builder<'_> {
             let mut rows = self.types.rows();
             rows.find(|r| r.output == function && r.oid < FIRST_NORMAL_OID && r.kind == b'b')
         });
-        let output = lender.map(|r| self.builtin(r.oid)).transpose()?.flatten();
-        match (output, self.choices.unknown) {
-            (Some(output), _) => Ok(output),
-            (None, UnknownTypes::Hex) => Ok((TypeOutput::Hex, Decode::Other)),
-            (None, UnknownTypes::Refuse) => {
-                let cause = TypeCause::Output(output_code(self.database, row.output)?);
-                Err(self.refused(row, cause))
-            }
+        if let Some(output) = lender.map(|r| self.builtin(r.oid)).transpose()?.flatten() {
+            return Ok(output);
+        }
+        let code = output_code(self.database, row.output)?;
+        if let OutputCause::Library { library, .. } = &code
+            && let Some(known) = ExtensionType::find(library.as_bytes(), &row.name)
+        {
+            return Ok((TypeOutput::Scalar { write: known.write, plain: false }, known.decode));
+        }
+        match self.choices.unknown {
+            UnknownTypes::Hex => Ok((TypeOutput::Hex, Decode::Other)),
+            UnknownTypes::Refuse => Err(self.refused(row, TypeCause::Output(code))),
         }
     }
 }

@@ -49,6 +49,7 @@ pub use progress::Progress;
 pub use refusal::Refusal;
 pub use row_fetch::{OrderedScan, RowFetch};
 pub use row_source::RowSource;
+pub use row_writer::column_positions;
 pub use scan_plan::ScanOptions;
 pub use select::{PatternTexts, Patterns, Selected};
 pub use table::Table;

@@ -134,6 +134,36 @@ impl<'a> RowSource<'a> {
         options
     }
 
+    /// Refuses what cannot be read, and a scan that begins with a block that no part has, before work is begun.
+    ///
+    /// # Errors
+    /// Names what is refused, and why.
+    pub fn refuse(&self, options: ScanOptions) -> Result<()> {
+        self.refuse_unreadable()?;
+        self.check_start(options)
+    }
+
+    /// Opens one of the parts, with the options for it: a partition that has no block to begin with is scanned from
+    /// its beginning.
+    ///
+    /// # Errors
+    /// As [`Table::open`].
+    pub fn open_part(
+        &self,
+        part: &Relation,
+        options: ScanOptions,
+        damage: &mut DamageLog,
+    ) -> Result<(Arc<Table>, ScanOptions)> {
+        let table = Arc::new(Table::open(self.database, part.clone(), damage)?);
+        let options = self.options_for(&table, options);
+        Ok((table, options))
+    }
+
+    /// The relation that was named, with the columns that its parts have by the same names.
+    pub fn named(&self) -> &Relation {
+        &self.named
+    }
+
     /// Counts the rows.
     ///
     /// # Errors
@@ -144,12 +174,10 @@ impl<'a> RowSource<'a> {
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<u64> {
-        self.refuse_unreadable()?;
-        self.check_start(options)?;
+        self.refuse(options)?;
         let mut rows = 0;
         for part in self.parts() {
-            let table = Arc::new(Table::open(self.database, part.clone(), damage)?);
-            let options = self.options_for(&table, options);
+            let (table, options) = self.open_part(part, options, damage)?;
             rows += count(self.database.cluster(), &table, options, progress, damage)?;
         }
         Ok(rows)
@@ -167,8 +195,7 @@ impl<'a> RowSource<'a> {
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
-        self.refuse_unreadable()?;
-        self.check_start(options.scan)?;
+        self.refuse(options.scan)?;
         let named = match self.partitions {
             None => Table::open(self.database, self.named.clone(), damage)?,
             Some(_) => Table::without_rows(self.named.clone()),
@@ -184,8 +211,7 @@ impl<'a> RowSource<'a> {
         export.write_header(output)?;
         let mut summary = export.write_rows(output, progress, damage)?;
         for partition in partitions {
-            let table = Arc::new(Table::open(self.database, partition.clone(), damage)?);
-            let scan = self.options_for(&table, options.scan);
+            let (table, scan) = self.open_part(partition, options.scan, damage)?;
             let options = ExportOptions { scan, ..options.clone() };
             let export = Export::prepare(catalog, &table, &options)?;
             summary.add(export.write_rows(output, progress, damage)?);

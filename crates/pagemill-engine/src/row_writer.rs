@@ -52,15 +52,8 @@ pub(crate) fn printed_columns(
     relation: &Relation,
     named: Option<&[Box<[u8]>]>,
 ) -> Result<Vec<PrintedColumn>> {
-    let encoding = catalog.database().row().encoding;
-    let positions = match named {
-        None => all_columns(&relation.columns),
-        Some(names) => {
-            names.iter().map(|name| position_of(relation, encoding, name)).collect::<Result<_>>()?
-        }
-    };
     let (mut columns, mut unprintable) = (Vec::new(), Vec::new());
-    for position in positions {
+    for position in column_positions(catalog, relation, named)? {
         match printed_column(catalog, relation, position) {
             Ok(column) => columns.push(column),
             Err(pagemill_cluster::Error::Refused(reason)) => {
@@ -75,6 +68,23 @@ pub(crate) fn printed_columns(
     // All of them are named at once, so that one look shows what to leave out.
     let relation = relation.display_name();
     Err(Error::refused(Refusal::Unprintable { relation, columns: unprintable }))
+}
+
+/// Where a relation has the columns that COPY would print: all that are neither dropped nor generated, or those that are
+/// named, in the order they are named.
+///
+/// # Errors
+/// When a named column does not exist or has no stored values.
+pub fn column_positions(
+    catalog: &ValueCatalog,
+    relation: &Relation,
+    named: Option<&[Box<[u8]>]>,
+) -> Result<Vec<usize>> {
+    let encoding = catalog.database().row().encoding;
+    match named {
+        None => Ok(all_columns(&relation.columns)),
+        Some(names) => names.iter().map(|name| position_of(relation, encoding, name)).collect(),
+    }
 }
 
 fn all_columns(columns: &[Column]) -> Vec<usize> {

@@ -14,14 +14,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use pagemill_cluster::{Cluster, ClusterLog, heap};
+use pagemill_cluster::{Cluster, ClusterLog, Damage, heap};
 use pagemill_format::page::Page;
 use pagemill_format::tuple::{HeapTuple, Span};
-use pagemill_format::{BlockNumber, Tid};
+use pagemill_format::{BlockNumber, Error as FormatError, Tid};
 
-use crate::damage::DamageLog;
+use crate::damage::{DamageLog, ValueDamage, value_damage};
 use crate::error::Result;
-use crate::page_scan::{PageScan, PageUse, SoundPage};
+use crate::page_scan::{BlockLocation, PageScan, PageUse, SoundPage};
 use crate::progress::Progress;
 use crate::scan_plan::{ScanOptions, ScanPlan};
 use crate::table::Table;
@@ -81,6 +81,21 @@ impl TableScan {
         let plan = ScanPlan::new(cluster, table, options)?;
         let chosen = plan.order().arrange(&common_blocks(table.present(), ranges));
         Ok(Self::over(&plan, chosen, columns, progress))
+    }
+
+    /// All blocks that are not lost, in the order of the options, cut into ranges of at most so many: scans of them, one
+    /// after the other, are the scan of the table.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn shares(
+        cluster: &Cluster,
+        table: &Arc<Table>,
+        options: ScanOptions,
+        most_blocks: u32,
+    ) -> Result<Vec<Range<u32>>> {
+        let shares = ScanPlan::new(cluster, table, options)?.shares(most_blocks);
+        Ok((0..shares.count()).filter_map(|share| shares.get(share)).collect())
     }
 
     fn over(
@@ -256,6 +271,21 @@ impl<'s> TupleRow<'s> {
     /// The tuple with its header.
     pub fn tuple(&self) -> HeapTuple<'s> {
         self.tuple
+    }
+
+    /// The damage that the error of a value of this tuple tells of; the error itself, where it is of another kind.
+    ///
+    /// # Errors
+    /// A refusal, or a failure of the system.
+    #[cold]
+    pub fn value_damage(&self, column: &str, error: FormatError) -> Result<Damage> {
+        let what = match value_damage(error)? {
+            ValueDamage::Here(what) => what,
+            ValueDamage::Elsewhere(damage) => damage.to_string(),
+        };
+        let files = self.table.files().expect("a tuple lies in a file"); // infallible: it was read
+        let place = BlockLocation::new(files, self.tid.block);
+        Ok(place.damage(self.tid.line_pointer, what).in_column(column))
     }
 
     /// The value of a column that was asked for, by its place among those, as it lies in the tuple: with its

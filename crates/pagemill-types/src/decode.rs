@@ -54,6 +54,12 @@ pub enum Decode {
     Jsonb,
     /// int2vector and oidvector: arrays without NULLs.
     Vector,
+    /// hstore, whose pairs [`extension::hstore`](super::extension::hstore) tells.
+    Hstore,
+    /// pgvector's vector, of [`extension::vector`](super::extension::vector).
+    Vector32,
+    /// PostGIS's geometry and geography, of [`extension::geometry`](super::extension::geometry).
+    Geometry,
     /// Printed only.
     Other,
 }
@@ -289,6 +295,20 @@ mod tests {
             let sign = if whole < 0 { -1 } else { 1 };
             let expected = i128::from(whole) * 100 + i128::from(sign * i32::from(cents));
             prop_assert_eq!(Numeric::parse(&payload).unwrap().scaled(2), Some(expected));
+        }
+
+        #[test]
+        fn a_numeric_scaled_is_its_text_without_the_point(
+            whole in "[1-9][0-9]{0,27}", places in "[0-9]{0,10}", scale in 0usize..12,
+        ) {
+            let mut payload = Vec::new();
+            let text = format!("{whole}.{places}");
+            super::super::input::numeric::read_numeric(text.as_bytes(), -1, &mut payload).unwrap();
+            let kept = places.trim_end_matches('0');
+            let expected = (kept.len() <= scale)
+                .then(|| format!("{whole}{kept:0<scale$}").parse::<i128>().ok())
+                .flatten();
+            prop_assert_eq!(Numeric::parse(&payload).unwrap().scaled(scale as u32), expected);
         }
     }
 }

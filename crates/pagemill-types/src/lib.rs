@@ -19,6 +19,7 @@ pub mod datetime;
 pub mod decode;
 pub mod encoding;
 pub mod expression;
+pub mod extension;
 pub mod float;
 pub mod geometry;
 pub mod identifier;

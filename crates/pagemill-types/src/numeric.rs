@@ -74,12 +74,44 @@ impl<'v> Numeric<'v> {
     }
 
     /// The number times 10^`scale` as an integer, if it is one without rounding and fits.
+    #[inline]
     pub fn scaled(&self, scale: u32) -> Option<i128> {
+        let Self::Finite { negative, weight, digits, .. } = self else { return None };
+        let mut sum: i128 = 0;
+        for digit in *digits {
+            let digit = i128::from(u16::from_le_bytes(*digit));
+            // The last digits may be more than fit, where they are zeros that the scale cuts off.
+            let Some(more) = sum.checked_mul(10_000).and_then(|sum| sum.checked_add(digit)) else {
+                return self.scaled_by_digits(scale);
+            };
+            sum = more;
+        }
+        // The power of ten that the last digit counts, once the number is scaled.
+        let last = i64::from(*weight) - digits.len() as i64 + 1;
+        let power = 4 * last + i64::from(scale);
+        let size = match usize::try_from(power) {
+            _ if sum == 0 => 0,
+            Ok(power) => sum.checked_mul(*POWERS_OF_TEN.get(power)?)?,
+            Err(_) => {
+                let Some(divisor) = POWERS_OF_TEN.get(usize::try_from(-power).ok()?) else {
+                    return self.scaled_by_digits(scale);
+                };
+                if sum % divisor != 0 {
+                    return None;
+                }
+                sum / divisor
+            }
+        };
+        Some(if *negative { -size } else { size })
+    }
+
+    /// The same, each digit by itself.
+    #[cold]
+    fn scaled_by_digits(&self, scale: u32) -> Option<i128> {
         let Self::Finite { negative, weight, digits, .. } = self else { return None };
         let mut sum: i128 = 0;
         for (at, digit) in (0i64..).zip(*digits) {
             let digit = i128::from(u16::from_le_bytes(*digit));
-            // The power of ten that this digit counts, once the number is scaled.
             let power = 4 * (i64::from(*weight) - at) + i64::from(scale);
             let part = match u32::try_from(power) {
                 _ if digit == 0 => 0,
@@ -97,6 +129,17 @@ impl<'v> Numeric<'v> {
         Some(if *negative { -sum } else { sum })
     }
 }
+
+/// Those that an `i128` holds.
+const POWERS_OF_TEN: [i128; 39] = {
+    let mut powers = [1; 39];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
 
 enum Header {
     Special(&'static str),

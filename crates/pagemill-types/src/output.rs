@@ -75,6 +75,10 @@ pub trait Lookups {
 pub struct ValueType {
     /// The type's OID.
     pub oid: Oid,
+    /// The type that a domain, or a domain over one, is over; of other types their own OID.
+    pub base: Oid,
+    /// The type modifier that a domain gives its base, -1 for none.
+    pub base_modifier: i32,
     /// Length and alignment.
     pub layout: AttributeLayout,
     /// `typdelim`, what separates values of this type in an array.
@@ -88,6 +92,10 @@ pub struct ValueType {
 /// An attribute of a composite type; dropped ones keep their shape.
 #[derive(Debug)]
 pub struct CompositeAttribute {
+    /// The attribute's name, in the database's encoding.
+    pub name: Box<[u8]>,
+    /// `atttypmod`, -1 for none.
+    pub type_modifier: i32,
     /// Length and alignment.
     pub layout: AttributeLayout,
     /// The type, or `None` for a dropped attribute.
@@ -386,6 +394,8 @@ pub(super) mod samples {
     fn output(oid: u32) -> Option<TypeOutput> {
         let row = |oids: &[u32]| {
             let attribute = |&oid: &u32| CompositeAttribute {
+                name: Box::from(*b"a"),
+                type_modifier: -1,
                 layout: find(oid).unwrap().layout,
                 value_type: find(oid),
             };
@@ -409,7 +419,9 @@ pub(super) mod samples {
             PAIR => {
                 let mut attributes = row(&[23, 23, 25, 1700, 1009]);
                 let layout = AttributeLayout { len: 8, align: 8 };
-                attributes[1] = CompositeAttribute { layout, value_type: None };
+                let (name, type_modifier) = (Box::from(*b"b"), -1);
+                attributes[1] =
+                    CompositeAttribute { name, type_modifier, layout, value_type: None };
                 TypeOutput::Composite(attributes.into())
             }
             NEST => TypeOutput::Composite(row(&[23, 3906, 3907, PAIR, ROWS + PAIR]).into()),
@@ -432,7 +444,16 @@ pub(super) mod samples {
         let (len, align) = shape(oid);
         let layout = AttributeLayout::new(len, align).unwrap();
         let decode = BuiltinType::by_oid(Oid(oid)).map_or(Decode::Other, |one| one.decode);
-        Some(Arc::new(ValueType { oid: Oid(oid), layout, delimiter: b',', output, decode }))
+        let (oid, base_modifier, delimiter) = (Oid(oid), -1, b',');
+        Some(Arc::new(ValueType {
+            oid,
+            base: oid,
+            base_modifier,
+            layout,
+            delimiter,
+            output,
+            decode,
+        }))
     }
 
     impl Lookups for Types {

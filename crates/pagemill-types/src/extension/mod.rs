@@ -1,0 +1,101 @@
+//! Types of extensions whose layouts are known and stable: a table of them, told by the library of their output function and
+//! their name.
+//!
+//! What else an extension brings is refused, or shown in hex: its output is the extension's own code.
+
+pub mod geometry;
+pub mod hstore;
+pub mod ltree;
+pub mod vector;
+
+use super::ScalarWriter;
+use super::decode::Decode;
+
+/// A type of an extension.
+#[derive(Debug)]
+pub struct ExtensionType {
+    /// The library's name without its directory, and without a version behind a hyphen.
+    library: &'static str,
+    /// `typname`.
+    name: &'static str,
+    /// Appends a value's text, as the type's output function prints it.
+    pub write: ScalarWriter,
+    /// What its values are.
+    pub decode: Decode,
+}
+
+impl ExtensionType {
+    /// The type of this name whose output function is in this library (`$libdir/postgis-3`, say).
+    pub fn find(library: &[u8], name: &[u8]) -> Option<&'static Self> {
+        let file = library.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let base = file.split(|byte| *byte == b'-').next().unwrap_or_default();
+        EXTENSION_TYPES
+            .iter()
+            .find(|one| one.library.as_bytes() == base && one.name.as_bytes() == name)
+    }
+}
+
+const EXTENSION_TYPES: &[ExtensionType] = &[
+    ExtensionType {
+        library: "hstore",
+        name: "hstore",
+        write: hstore::write_hstore,
+        decode: Decode::Hstore,
+    },
+    ExtensionType {
+        library: "ltree",
+        name: "ltree",
+        write: ltree::write_ltree,
+        decode: Decode::Other,
+    },
+    ExtensionType {
+        library: "vector",
+        name: "vector",
+        write: vector::write_vector,
+        decode: Decode::Vector32,
+    },
+    ExtensionType {
+        library: "postgis",
+        name: "geometry",
+        write: geometry::write_geometry,
+        decode: Decode::Geometry,
+    },
+    ExtensionType {
+        library: "postgis",
+        name: "geography",
+        write: geometry::write_geometry,
+        decode: Decode::Geometry,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_type_is_told_by_its_library_and_its_name() {
+        let find = |library: &str, name: &str| {
+            ExtensionType::find(library.as_bytes(), name.as_bytes()).map(|found| found.name)
+        };
+        assert_eq!(find("$libdir/hstore", "hstore"), Some("hstore"));
+        assert_eq!(find("$libdir/postgis-3", "geometry"), Some("geometry"));
+        assert_eq!(find("postgis-3.4", "geography"), Some("geography"));
+        assert_eq!(find("$libdir/mine", "hstore"), None);
+        assert_eq!(find("$libdir/hstore", "ghstore"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_are_a_text_or_an_error(
+            bytes in prop::collection::vec(any::<u8>(), 0..200), small in prop::collection::vec(0u8..4, 0..60),
+        ) {
+            for one in EXTENSION_TYPES {
+                let _ = (one.write)(&bytes, &mut Vec::new());
+                let _ = (one.write)(&small, &mut Vec::new());
+                let _ = (one.write)(&[&small[..], &bytes].concat(), &mut Vec::new());
+            }
+        }
+    }
+}
