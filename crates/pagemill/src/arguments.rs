@@ -314,9 +314,9 @@ pub(crate) struct CountArguments {
     pub(crate) json: bool,
 }
 
-/// Write tables as COPY TO would
+/// Write tables as COPY TO would, or as Parquet and Arrow
 ///
-/// The bytes are those of COPY TO in a session with these settings, regardless of the server's files, ALTER
+/// Text and CSV are the bytes of COPY TO in a session with these settings, regardless of the server's files, ALTER
 /// DATABASE and ALTER ROLE: DateStyle ISO, TimeZone UTC, IntervalStyle postgres, bytea_output hex,
 /// extra_float_digits 1, client_encoding that of the database. search_path and lc_monetary are
 /// those of a new session of the first superuser.
@@ -326,8 +326,12 @@ pub(crate) struct CountArguments {
 /// modulus and remainder, the default last.
 ///
 /// A file appears under its name only when it is whole. Several tables go to a directory, one file each:
-/// SCHEMA.TABLE.txt or SCHEMA.TABLE.csv, with what a file name cannot hold as %XX. A value is in memory as a whole, two
-/// to three times while it is written: one of 500 MB takes 1 to 1.5 GB, in each job.
+/// SCHEMA.TABLE.txt, .csv, .parquet and so on, with what a file name cannot hold as %XX. A value is in memory as a whole,
+/// two to three times while it is written: one of 500 MB takes 1 to 1.5 GB, in each job.
+///
+/// Parquet and Arrow have each value as it is, or the table is refused, with the row: numbers as numbers, arrays as lists, rows
+/// as structs, hstore as maps, PostGIS's shapes as well-known binary, and what they have no type for as the text of COPY, such as
+/// intervals and ranges. Fields tell PostgreSQL's type, files their source and up to which LSN they are.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -337,7 +341,9 @@ Examples:
   pagemill export -D /var/lib/postgresql/15/main -d shop -t orders \\
       --order-by orders_pkey --backward
   pagemill export -D /var/lib/postgresql/15/main -d shop -t 'sales.*' \\
-      -j 4 -o sales/")]
+      -j 4 -o sales/
+  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders \\
+      --format parquet -j 4 -o orders.parquet")]
 pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub(crate) common: CommonArguments,
@@ -351,7 +357,7 @@ pub(crate) struct ExportArguments {
     pub(crate) order: OrderArguments,
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    pub(crate) format: FormatChoice,
+    pub(crate) format: ExportFormat,
     /// What separates columns; \t and the like are understood [default: tab, in CSV a comma]
     #[arg(long, value_name = "C")]
     pub(crate) delimiter: Option<String>,
@@ -385,6 +391,43 @@ pub(crate) struct ExportArguments {
     /// Write to this file, or into this directory (DIR/) [default: standard output]
     #[arg(short, long, value_name = "FILE|DIR/")]
     pub(crate) output: Option<PathBuf>,
+    #[cfg(feature = "arrow")]
+    #[command(flatten)]
+    pub(crate) arrow: crate::arrow_arguments::ArrowArguments,
+}
+
+/// Formats of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// COPY's: tab-separated, escaped with backslashes
+    Text,
+    /// COPY's: comma-separated values, quoted
+    Csv,
+    /// Apache Parquet
+    #[cfg(feature = "arrow")]
+    Parquet,
+    /// Arrow IPC's file format, also called Feather 2
+    #[cfg(feature = "arrow")]
+    Arrow,
+    /// Arrow IPC's stream format
+    #[cfg(feature = "arrow")]
+    ArrowStream,
+}
+
+impl ExportFormat {
+    /// How names of files in this format end.
+    pub(crate) fn extension(self) -> &'static str {
+        match self {
+            Self::Text => ".txt",
+            Self::Csv => ".csv",
+            #[cfg(feature = "arrow")]
+            Self::Parquet => ".parquet",
+            #[cfg(feature = "arrow")]
+            Self::Arrow => ".arrow",
+            #[cfg(feature = "arrow")]
+            Self::ArrowStream => ".arrows",
+        }
+    }
 }
 
 /// COPY's formats.

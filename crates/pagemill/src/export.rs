@@ -6,11 +6,12 @@
 use anyhow::{Result, anyhow};
 use pagemill_cluster::{Database, UnknownTypes, ValueCatalog};
 use pagemill_engine::{
-    CopyOptions, Error as EngineError, ExportOptions, ForcedColumns, Format, RowSource,
+    CopyOptions, Error as EngineError, ExportOptions, ExportSummary, ForcedColumns, Format,
+    RowSource,
 };
 use pagemill_io::Output;
 
-use crate::arguments::{ExportArguments, FormatChoice, UnknownTypesChoice};
+use crate::arguments::{ExportArguments, ExportFormat, UnknownTypesChoice};
 use crate::export_files::{Destination, file_name};
 use crate::failure::{Completion, UsageError, say};
 use crate::options::values::{character, column_list, money_locale};
@@ -21,6 +22,8 @@ use crate::session::tables::{Tables, Watch};
 pub(crate) fn run(arguments: &ExportArguments) -> Result<Completion> {
     let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
     let options = export_options(&session, arguments)?;
+    #[cfg(feature = "arrow")]
+    let arrow = crate::arrow_export::arrow_options(&options, arguments)?;
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;
     let host = session.storage().host();
@@ -33,38 +36,39 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Completion> {
     destination.create(&host)?;
     let format = arguments.format;
     let job = Job { session: &session, catalog, options, destination, format, order };
+    #[cfg(feature = "arrow")]
+    if let Some(arrow) = arrow {
+        return tables.for_each(&session, |source, watch| job.export_arrow(&arrow, source, watch));
+    }
     tables.for_each(&session, |source, watch| job.export(source, watch))
 }
 
 /// What is the same for every table.
-struct Job<'a> {
-    session: &'a Session<'a>,
-    catalog: ValueCatalog,
+pub(crate) struct Job<'a> {
+    pub(crate) session: &'a Session<'a>,
+    pub(crate) catalog: ValueCatalog,
     options: ExportOptions,
     destination: Destination,
-    format: FormatChoice,
-    order: Option<Order>,
+    format: ExportFormat,
+    pub(crate) order: Option<Order>,
 }
 
 impl Job<'_> {
     fn export(&self, source: &RowSource<'_>, watch: &mut Watch<'_>) -> Result<()> {
-        let mut output = self.output(source)?;
-        if source.is_in_oid_order() {
-            watch.display.aside(|| say(in_oid_order(source)));
-        }
+        let mut output = self.output(source, watch)?;
         let Self { catalog, options, .. } = self;
         let done = match &self.order {
             None => source.export(catalog, options, &mut output, watch.progress, watch.damage)?,
             Some(order) => order.export(source, (catalog, options), &mut output, watch)?,
         };
-        output.finish().map_err(EngineError::Output)?;
-        watch.work.rows += done.rows;
-        watch.work.buffer_hits += done.buffer_hits;
-        watch.work.buffer_misses += done.buffer_misses;
-        Ok(())
+        finish(output, done, watch)
     }
 
-    fn output(&self, source: &RowSource<'_>) -> Result<Output> {
+    /// Where a table goes; says of its rows what is to be known.
+    pub(crate) fn output(&self, source: &RowSource<'_>, watch: &Watch<'_>) -> Result<Output> {
+        if source.is_in_oid_order() {
+            watch.display.aside(|| say(in_oid_order(source)));
+        }
         let storage = self.session.storage();
         let path = match &self.destination {
             Destination::Standard => return self.session.standard_output(),
@@ -78,6 +82,15 @@ impl Job<'_> {
             false => error.into(),
         })
     }
+}
+
+/// Gives a table's file its name, and takes note of what was done.
+pub(crate) fn finish(output: Output, done: ExportSummary, watch: &mut Watch<'_>) -> Result<()> {
+    output.finish().map_err(EngineError::Output)?;
+    watch.work.rows += done.rows;
+    watch.work.buffer_hits += done.buffer_hits;
+    watch.work.buffer_misses += done.buffer_misses;
+    Ok(())
 }
 
 fn in_oid_order(source: &RowSource<'_>) -> String {
@@ -125,8 +138,10 @@ fn copy_options(arguments: &ExportArguments) -> Result<CopyOptions> {
     };
     Ok(CopyOptions {
         format: match arguments.format {
-            FormatChoice::Text => Format::Text,
-            FormatChoice::Csv => Format::Csv,
+            ExportFormat::Text => Format::Text,
+            ExportFormat::Csv => Format::Csv,
+            #[cfg(feature = "arrow")]
+            _ => Format::Text,
         },
         delimiter: byte("delimiter", &arguments.delimiter)?,
         null: arguments.null.as_ref().map(|text| text.clone().into_bytes()),

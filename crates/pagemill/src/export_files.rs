@@ -13,7 +13,7 @@ use pagemill_cluster::Cluster;
 use pagemill_engine::Selected;
 use pagemill_io::HostFiles;
 
-use crate::arguments::FormatChoice;
+use crate::arguments::ExportFormat;
 use crate::output_paths::refuse_in_cluster;
 
 /// Where an export goes.
@@ -60,15 +60,11 @@ impl Destination {
 }
 
 /// The name of a table's file in a directory.
-pub(crate) fn file_name(table: &Selected, format: FormatChoice) -> OsString {
-    let extension = match format {
-        FormatChoice::Text => ".txt",
-        FormatChoice::Csv => ".csv",
-    };
+pub(crate) fn file_name(table: &Selected, format: ExportFormat) -> OsString {
     let mut name = encoded(&table.schema_utf8(), b"/%\0.");
     name.push(b'.');
     name.extend(encoded(&table.name_utf8(), b"/%\0"));
-    name.extend(extension.as_bytes());
+    name.extend(format.extension().as_bytes());
     OsString::from_vec(name)
 }
 

@@ -5,6 +5,10 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+#[cfg(feature = "arrow")]
+mod arrow_arguments;
+#[cfg(feature = "arrow")]
+mod arrow_export;
 mod clean;
 mod clone;
 mod clone_arguments;

@@ -50,6 +50,12 @@ impl Order {
         Ok(Some(Self { options }))
     }
 
+    /// The index, for a table.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn index(&self, source: &RowSource<'_>) -> Result<IndexOrder> {
+        Ok(IndexOrder::find(source, &self.options)?)
+    }
+
     /// Counts the rows of a table.
     pub(crate) fn count(
         &self,

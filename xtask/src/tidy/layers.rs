@@ -9,7 +9,7 @@ use crate::workspace::{Dependency, Package};
 const RULE: &str = "layers";
 
 /// From the bytes down to the command line; a crate imports from the rows above its own.
-const ROWS: [&str; 14] = [
+const ROWS: [&str; 15] = [
     "pagemill-statistics",
     "pagemill-format",
     "pagemill-types",
@@ -21,6 +21,7 @@ const ROWS: [&str; 14] = [
     "pagemill-wal",
     "pagemill-cluster",
     "pagemill-engine",
+    "pagemill-arrow",
     "pagemill-cli",
     "pagemill-lab",
     "pagemill",

@@ -14,6 +14,7 @@ use anyhow::Result;
 use pagemill_cluster::change::has_leftovers;
 use pagemill_cluster::{Cluster, Database, DirectoryState, OpenOptions, Recovery, backup_storage};
 use pagemill_engine::{DamageLog, OnDamage, ScanOptions};
+use pagemill_format::Lsn;
 use pagemill_io::{Output, Storage};
 use pagemill_stream::MethodUse;
 
@@ -36,6 +37,8 @@ pub(crate) struct Session<'a> {
     work: Cell<Work>,
     /// What was redone, where anything was.
     redone: Cell<Option<WalWork>>,
+    /// Up to where WAL was redone, where any was.
+    redo_end: Cell<Option<Lsn>>,
 }
 
 impl<'a> Session<'a> {
@@ -53,7 +56,8 @@ impl<'a> Session<'a> {
             None => storage,
         };
         let (cluster, work, redone) = (OnceCell::new(), Cell::default(), Cell::default());
-        Ok(Self { common, recovery: None, storage, cluster, start, work, redone })
+        let redo_end = Cell::default();
+        Ok(Self { common, recovery: None, storage, cluster, start, work, redone, redo_end })
     }
 
     /// The same for relations as they are after redo up to where these arguments say.
@@ -135,6 +139,7 @@ impl<'a> Session<'a> {
             let bytes = redone.end.lsn.0.saturating_sub(redone.start.0);
             let (records, elapsed) = (redone.records, start.elapsed());
             self.redone.set(Some(WalWork { bytes, records, elapsed }));
+            self.redo_end.set(Some(redone.end.lsn));
             for warning in &redone.warnings {
                 say(format!("{}: {warning}", path.display()));
             }
@@ -196,6 +201,14 @@ impl<'a> Session<'a> {
     pub(crate) fn print(&self, text: &str) -> Result<()> {
         let written = self.standard_output()?.write_all(text.as_bytes());
         Ok(written.map_err(pagemill_engine::Error::Output)?)
+    }
+
+    /// Up to where the WAL is in what is read: to where it was redone, or to the checkpoint of a clean shutdown. `None`
+    /// where files are read as they lie.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn end_of_wal(&self, cluster: &Cluster) -> Option<Lsn> {
+        let checkpoint = || cluster.state().control().checkpoint_location;
+        self.redo_end.get().or_else(|| cluster.is_clean().then(checkpoint))
     }
 
     /// Takes note of what was done, for the statistics.

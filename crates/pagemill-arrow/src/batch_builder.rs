@@ -1,0 +1,155 @@
+//! Rows of a table into one record batch after the other.
+//!
+//! The rows of a page are appended column by column. Where a value is damaged and that is to be left out, its row is, from
+//! all columns.
+//!
+//! Invariant: between calls all columns have the same rows.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use pagemill_cluster::ValueCatalog;
+use pagemill_engine::encoding::Transcoder;
+use pagemill_engine::{DamageLog, TupleRow};
+use pagemill_format::Tid;
+
+use crate::column_builder::ColumnBuilder;
+use crate::conversion::{Cell, Context, Fault};
+use crate::error::{Error, Remedy, Result, Unfit};
+use crate::options::InfinityChoice;
+use crate::plan::Plan;
+
+/// Rows of a batch, about.
+const BATCH_ROWS: usize = 8192;
+/// Bytes of a batch, about: one with larger values has fewer rows.
+const BATCH_BYTES: usize = 16 << 20;
+
+/// A record batch in the making; one per thread and relation.
+pub struct BatchBuilder {
+    plan: Plan,
+    /// The relation, for messages.
+    relation: String,
+    columns: Vec<ColumnBuilder>,
+    tids: Vec<Tid>,
+    context: Context,
+}
+
+impl BatchBuilder {
+    /// A builder for rows of this relation.
+    ///
+    /// # Errors
+    /// When the database's encoding cannot be converted to UTF-8.
+    pub fn new(
+        catalog: &ValueCatalog,
+        relation: &str,
+        plan: &Plan,
+        infinity: InfinityChoice,
+    ) -> Result<Self> {
+        let transcoder =
+            Transcoder::new(plan.encoding, "UTF8").map_err(pagemill_engine::Error::from)?;
+        let (lookups, buffer) = (catalog.lookups(), Vec::new());
+        Ok(Self {
+            columns: plan.columns.iter().map(ColumnBuilder::new).collect(),
+            plan: plan.clone(),
+            relation: relation.to_owned(),
+            tids: Vec::new(),
+            context: Context { lookups, transcoder, infinity, buffer },
+        })
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.tids.len()
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.tids.is_empty()
+    }
+
+    /// True when it is time to [`finish`](Self::finish) the batch.
+    pub fn is_full(&self) -> bool {
+        let bytes = || self.columns.iter().map(ColumnBuilder::bytes).sum::<usize>();
+        self.len() >= BATCH_ROWS || bytes() >= BATCH_BYTES
+    }
+
+    /// Pages that the values led to which were found in caches, and those that were read.
+    pub fn cache_counts(&self) -> (u64, u64) {
+        self.context.lookups.cache_counts()
+    }
+
+    /// Appends rows whose columns are those of the plan. Returns how many were looked at: the rest does not fit, and is to
+    /// be appended once the batch is finished.
+    ///
+    /// # Errors
+    /// On damage, unless it is to be skipped; a value that its column's type cannot hold.
+    pub fn append(&mut self, rows: &[TupleRow<'_>], damage: &mut DamageLog) -> Result<usize> {
+        let before = self.len();
+        let mut wanted = rows.to_vec();
+        loop {
+            match self.try_append(&wanted) {
+                Ok(()) => {
+                    self.tids.extend(wanted.iter().map(TupleRow::tid));
+                    return Ok(rows.len());
+                }
+                Err((at, column, fault)) => {
+                    self.columns.iter_mut().for_each(|column| column.truncate(before));
+                    let row = wanted[at];
+                    match fault {
+                        Fault::Full if before > 0 => return Ok(0),
+                        // The rows before it are a batch; this one will be the first of the next.
+                        Fault::Full => {
+                            let is_it = |other: &TupleRow<'_>| other.tid() == row.tid();
+                            let first = rows.iter().position(is_it).unwrap_or_default();
+                            assert!(first > 0, "a batch takes one row of any size");
+                            return self.append(&wanted[..at], damage).map(|_| first);
+                        }
+                        Fault::Damaged(error) => {
+                            let name = &self.plan.columns[column].name;
+                            damage.report(row.value_damage(name, error)?)?;
+                            wanted.remove(at);
+                        }
+                        Fault::Unfit(what, remedy) => {
+                            return Err(self.unfit(row.tid(), column, what, remedy));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn try_append(&mut self, rows: &[TupleRow<'_>]) -> Result<(), (usize, usize, Fault)> {
+        let mut cells: Vec<Cell<'_>> = Vec::with_capacity(rows.len());
+        for (number, column) in self.columns.iter_mut().enumerate() {
+            cells.clear();
+            cells.extend(rows.iter().map(|row| row.raw(number)));
+            column.extend(&cells, &mut self.context).map_err(|(at, fault)| (at, number, fault))?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn unfit(&self, tid: Tid, column: usize, what: String, remedy: Remedy) -> Error {
+        let (relation, column) = (self.relation.clone(), self.plan.columns[column].name.clone());
+        Error::Unfit(Box::new(Unfit { relation, tid, column, what, remedy }))
+    }
+
+    /// The batch of the rows so far; the builder is empty afterwards.
+    ///
+    /// # Errors
+    /// A text that is not UTF-8 though the database's encoding says so, or says nothing.
+    pub fn finish(&mut self) -> Result<RecordBatch> {
+        let schema = self.plan.schema().clone();
+        let tids = std::mem::take(&mut self.tids);
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
+        for number in 0..self.columns.len() {
+            let found = self.columns[number].finish(schema.field(number).data_type());
+            arrays.push(found.map_err(|fault| {
+                let what = "a text that is not UTF-8".to_owned();
+                self.unfit(tids[fault.at], number, what, Remedy::Columns)
+            })?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(tids.len()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)?)
+    }
+}

@@ -1,0 +1,355 @@
+//! A table as a file of Arrow batches: which thread reads and encodes what, and in what order it is written.
+//!
+//! One job reads, encodes and writes in turn. Several jobs take shares of the table, each in its own thread, and one writer puts
+//! their pieces together in the order of the table: share `n` belongs to job `n mod jobs`, whose pieces come through a bounded
+//! channel.
+//!
+//! Invariant: the file has the rows in the order of the scan, whatever the number of jobs; that decides only where a row group
+//! or batch ends.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::Builder;
+
+use arrow_schema::SchemaRef;
+use pagemill_cluster::{Relation, ValueCatalog};
+use pagemill_engine::{
+    DamageLog, Error as EngineError, ExportSummary, IndexOrder, OnDamage, OrderedScan, Progress,
+    RowSource, ScanOptions, Table, TableScan, TupleRow,
+};
+use pagemill_io::ByteSink;
+
+use crate::batch_builder::BatchBuilder;
+use crate::error::{Error, Result};
+use crate::file_metadata::{file_metadata, geo_metadata, with_metadata};
+use crate::file_writer::{Encoder, EncoderSetup, Piece, TableFile};
+use crate::measure::measure;
+use crate::options::{ArrowOptions, FileFormat};
+use crate::plan::Plan;
+use crate::sink::SinkWriter;
+
+/// Most blocks of a share (128 MiB), so that row groups are of a good size.
+const MOST_SHARE_BLOCKS: u32 = 16_384;
+/// Fewest (8 MiB).
+const LEAST_SHARE_BLOCKS: u32 = 1024;
+/// Shares for each job, where the table is large enough: so that all end at about the same time.
+const SHARES_PER_JOB: u32 = 4;
+/// Pieces that a job may be ahead of the writer.
+const PIECES_AHEAD: usize = 2;
+
+/// Where a file goes.
+pub type ArrowSink<'o> = &'o mut (dyn ByteSink + Send);
+
+/// A table prepared for files of Arrow batches: what can be refused has been checked.
+pub struct ArrowExport<'a> {
+    source: &'a RowSource<'a>,
+    catalog: &'a ValueCatalog,
+    options: &'a ArrowOptions,
+    plan: Plan,
+    schema: SchemaRef,
+}
+
+impl<'a> ArrowExport<'a> {
+    /// Works out what the columns become; numerics of unknown size are measured first, in a pass over the table. `end` is up
+    /// to where WAL was read, for the file to tell.
+    ///
+    /// # Errors
+    /// When the table cannot be read, a column does not exist, or a type is not known.
+    pub fn prepare(
+        source: &'a RowSource<'a>,
+        catalog: &'a ValueCatalog,
+        (options, end): (&'a ArrowOptions, Option<&str>),
+        progress: &Progress,
+    ) -> Result<Self> {
+        source.refuse(options.scan)?;
+        // All types are known before any row is read.
+        Plan::new(catalog, source.named(), options, &Default::default())?;
+        let measured = measure(source, catalog, options, progress)?;
+        let plan = Plan::new(catalog, source.named(), options, &measured)?;
+        if plan.columns.is_empty() && options.format == FileFormat::Parquet {
+            return Err(Error::Encoding("a Parquet file has a column at least".to_owned()));
+        }
+        for part in source.parts() {
+            plan.positions(catalog, part)?;
+        }
+        let mut metadata = file_metadata(source, end);
+        if options.format == FileFormat::Parquet {
+            metadata.extend(geo_metadata(&plan.columns).map(|found| ("geo".to_owned(), found)));
+        }
+        let schema = with_metadata(plan.schema(), metadata);
+        Ok(Self { source, catalog, options, plan, schema })
+    }
+
+    /// The schema of the file.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Writes a file of all rows, in the order of the table, or in the one that the options say.
+    ///
+    /// # Errors
+    /// On damage, unless it is to be skipped; a value that does not fit; when the output cannot be written.
+    pub fn write(
+        &self,
+        output: ArrowSink<'_>,
+        progress: &Progress,
+        damage: &mut DamageLog,
+    ) -> Result<ExportSummary> {
+        let (sink, kept) = SinkWriter::new(output);
+        let (mut file, setup) = TableFile::begin(sink, kept, &self.schema, self.options)?;
+        let mut summary = ExportSummary::default();
+        let mut encoder = Encoder::new(&setup);
+        for part in self.source.parts() {
+            let work = self.part(part, progress, damage)?;
+            let shares = work.shares()?;
+            let jobs = work.options.jobs.min(shares.len());
+            if jobs > 1 {
+                encoder.finish(&mut |piece| file.write(piece))?;
+                let team = Team { work: &work, setup: &setup, shares: &shares, jobs };
+                summary.add(team.write(&mut file, damage)?);
+                continue;
+            }
+            let mut job = work.job()?;
+            let mut emit = |piece| file.write(piece);
+            job.run(work.all()?, damage, (&mut encoder, &mut emit))?;
+            summary.add(job.summary());
+        }
+        encoder.finish(&mut |piece| file.write(piece))?;
+        file.finish()?;
+        Ok(summary)
+    }
+
+    /// Writes a file of all rows in the order of an index of the table, which has no partitions.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_in_order(
+        &self,
+        order: &IndexOrder,
+        output: ArrowSink<'_>,
+        progress: &Progress,
+        damage: &mut DamageLog,
+    ) -> Result<ExportSummary> {
+        let (sink, kept) = SinkWriter::new(output);
+        let (mut file, setup) = TableFile::begin(sink, kept, &self.schema, self.options)?;
+        let work = self.part(self.source.named(), progress, damage)?;
+        let (mut encoder, mut job) = (Encoder::new(&setup), work.job()?);
+        let how = (work.options, progress, &mut *damage);
+        let database = self.source.database();
+        let mut scan = OrderedScan::new(database, &work.table, order, &work.columns, how)?;
+        let mut emit = |piece| file.write(piece);
+        while let Some(row) = scan.next_row(damage)? {
+            job.take(&[row], damage, (&mut encoder, &mut emit))?;
+        }
+        job.flush((&mut encoder, &mut emit))?;
+        encoder.finish(&mut emit)?;
+        file.finish()?;
+        Ok(job.summary())
+    }
+
+    fn part<'p>(
+        &'p self,
+        part: &'p Relation,
+        progress: &'p Progress,
+        damage: &mut DamageLog,
+    ) -> Result<PartWork<'p>> {
+        let (table, options) = self.source.open_part(part, self.options.scan, damage)?;
+        let columns = self.plan.positions(self.catalog, part)?;
+        Ok(PartWork { export: self, table, columns, options, progress })
+    }
+}
+
+/// The rows of one part, to be read by one thread or several.
+struct PartWork<'p> {
+    export: &'p ArrowExport<'p>,
+    table: Arc<Table>,
+    columns: Vec<usize>,
+    options: ScanOptions,
+    progress: &'p Progress,
+}
+
+impl PartWork<'_> {
+    fn shares(&self) -> Result<Vec<Range<u32>>> {
+        let jobs = u32::try_from(self.options.jobs).unwrap_or(u32::MAX);
+        let wanted = self.table.blocks() / jobs.saturating_mul(SHARES_PER_JOB).max(1);
+        let blocks = wanted.clamp(LEAST_SHARE_BLOCKS, MOST_SHARE_BLOCKS);
+        let cluster = self.export.source.database().cluster();
+        Ok(TableScan::shares(cluster, &self.table, self.options, blocks)?)
+    }
+
+    fn all(&self) -> Result<TableScan> {
+        let cluster = self.export.source.database().cluster();
+        let Self { table, columns, options, progress, .. } = self;
+        Ok(TableScan::new(cluster, table, columns, *options, progress)?)
+    }
+
+    fn scan(&self, share: &Range<u32>) -> Result<TableScan> {
+        let cluster = self.export.source.database().cluster();
+        let Self { table, columns, options, progress, .. } = self;
+        let what = (&columns[..], std::slice::from_ref(share));
+        Ok(TableScan::of_blocks(cluster, table, what, *options, progress)?)
+    }
+
+    fn job(&self) -> Result<Job> {
+        let ArrowExport { catalog, plan, options, .. } = self.export;
+        let name = self.table.relation.display_name();
+        Ok(Job { builder: BatchBuilder::new(catalog, &name, plan, options.infinity)?, rows: 0 })
+    }
+}
+
+/// What a thread reads into.
+struct Job {
+    builder: BatchBuilder,
+    rows: u64,
+}
+
+/// Where batches go: the encoder, and where that has its pieces go.
+type Encoding<'e> = (&'e mut Encoder, &'e mut dyn FnMut(Piece) -> Result<()>);
+
+impl Job {
+    fn run(
+        &mut self,
+        mut scan: TableScan,
+        damage: &mut DamageLog,
+        (encoder, emit): Encoding<'_>,
+    ) -> Result<()> {
+        while let Some(batch) = scan.next_batch(damage)? {
+            let rows: Vec<TupleRow<'_>> = batch.rows().collect();
+            self.take(&rows, damage, (&mut *encoder, &mut *emit))?;
+        }
+        self.flush((encoder, emit))
+    }
+
+    fn take(
+        &mut self,
+        rows: &[TupleRow<'_>],
+        damage: &mut DamageLog,
+        (encoder, emit): Encoding<'_>,
+    ) -> Result<()> {
+        let mut rest = rows;
+        while !rest.is_empty() {
+            let taken = self.builder.append(rest, damage)?;
+            rest = &rest[taken..];
+            if !rest.is_empty() || self.builder.is_full() {
+                self.flush((&mut *encoder, &mut *emit))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, (encoder, emit): Encoding<'_>) -> Result<()> {
+        if self.builder.is_empty() {
+            return Ok(());
+        }
+        self.rows += self.builder.len() as u64;
+        encoder.push(self.builder.finish()?, emit)
+    }
+
+    fn summary(&self) -> ExportSummary {
+        let (buffer_hits, buffer_misses) = self.builder.cache_counts();
+        ExportSummary { rows: self.rows, buffer_hits, buffer_misses }
+    }
+}
+
+/// What a job sends to the writer.
+enum Message {
+    Piece(Piece),
+    /// A share is done: what it found damaged.
+    ShareDone(DamageLog),
+    /// The job did all its shares.
+    JobDone(ExportSummary),
+    /// The job failed; nothing more will come.
+    Failed(crate::Error),
+}
+
+/// Several jobs on one part.
+struct Team<'t> {
+    work: &'t PartWork<'t>,
+    setup: &'t EncoderSetup,
+    shares: &'t [Range<u32>],
+    jobs: usize,
+}
+
+impl Team<'_> {
+    fn write(&self, file: &mut TableFile<'_>, damage: &mut DamageLog) -> Result<ExportSummary> {
+        let policy = damage.policy();
+        std::thread::scope(|scope| {
+            let (mut receivers, mut threads) = (Vec::new(), Vec::new());
+            for number in 0..self.jobs {
+                let (sender, receiver) = sync_channel(PIECES_AHEAD);
+                let job = move || self.run_shares(number, policy, &sender);
+                let started = Builder::new().spawn_scoped(scope, job);
+                threads.push(started.map_err(EngineError::Threads)?);
+                receivers.push(receiver);
+            }
+            let written = self.collect(&receivers, file, damage);
+            // Jobs that still have something to send end when nobody receives it.
+            drop(receivers);
+            let ends: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+            let summary = written?;
+            match ends.iter().all(std::result::Result::is_ok) {
+                true => Ok(summary),
+                false => Err(EngineError::Worker.into()),
+            }
+        })
+    }
+
+    /// Puts together what the jobs send, share by share.
+    fn collect(
+        &self,
+        receivers: &[Receiver<Message>],
+        file: &mut TableFile<'_>,
+        damage: &mut DamageLog,
+    ) -> Result<ExportSummary> {
+        let mut summary = ExportSummary::default();
+        let ends = (0..self.jobs).map(|number| (number, true));
+        let shares = (0..self.shares.len()).map(|share| (share % self.jobs, false));
+        for (number, is_end) in shares.chain(ends) {
+            loop {
+                match receivers[number].recv() {
+                    Ok(Message::Piece(piece)) => file.write(piece)?,
+                    Ok(Message::ShareDone(found)) => {
+                        damage.append(&found)?;
+                        break;
+                    }
+                    Ok(Message::JobDone(did)) if is_end => {
+                        summary.add(did);
+                        break;
+                    }
+                    Ok(Message::Failed(error)) => return Err(error),
+                    Ok(Message::JobDone(_)) | Err(_) => return Err(EngineError::Worker.into()),
+                }
+            }
+        }
+        Ok(summary)
+    }
+
+    /// Does the shares of one job. A writer that is gone ends the work silently: it is the one that knows why.
+    fn run_shares(&self, number: usize, policy: OnDamage, sender: &SyncSender<Message>) {
+        let last = match self.try_shares(number, policy, sender) {
+            Ok(did) => Message::JobDone(did),
+            Err(error) => Message::Failed(error),
+        };
+        let _ = sender.send(last);
+    }
+
+    fn try_shares(
+        &self,
+        number: usize,
+        policy: OnDamage,
+        sender: &SyncSender<Message>,
+    ) -> Result<ExportSummary> {
+        let send =
+            |message| sender.send(message).map_err(|_| crate::Error::from(EngineError::Worker));
+        let (mut job, mut encoder) = (self.work.job()?, Encoder::new(self.setup));
+        for share in self.shares.iter().skip(number).step_by(self.jobs) {
+            let mut damage = DamageLog::new(policy);
+            let mut emit = |piece| send(Message::Piece(piece));
+            job.run(self.work.scan(share)?, &mut damage, (&mut encoder, &mut emit))?;
+            encoder.finish(&mut emit)?;
+            send(Message::ShareDone(damage))?;
+        }
+        Ok(job.summary())
+    }
+}

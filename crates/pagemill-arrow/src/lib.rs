@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod batch_builder;
+mod column_builder;
+mod conversion;
+mod error;
+mod export;
+mod file_metadata;
+mod file_writer;
+mod fixed_length;
+mod measure;
+mod options;
+mod pieces;
+mod plan;
+mod sink;
+
+pub use batch_builder::BatchBuilder;
+pub use error::{Error, Remedy, Result, Unfit};
+pub use export::{ArrowExport, ArrowSink};
+pub use options::{
+    ArrayChoice, ArrowOptions, Compression, FileFormat, InfinityChoice, NumericChoice, ParseError,
+};
+pub use plan::Plan;

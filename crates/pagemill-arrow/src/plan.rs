@@ -1,0 +1,380 @@
+//! What each column becomes: the one table from PostgreSQL's types to Arrow's, and the schema made with it.
+//!
+//! | PostgreSQL | Arrow |
+//! | --- | --- |
+//! | boolean, smallint, integer, bigint, real, double precision | Boolean, Int16, Int32, Int64, Float32, Float64 |
+//! | oid, xid, cid; xid8 | UInt32; UInt64 |
+//! | numeric | Decimal128, Float64 or Utf8 ([`NumericChoice`]) |
+//! | money | Decimal128 of 19 digits, with the places of the locale |
+//! | date, time, timestamp, timestamptz | Date32, Time64, Timestamp, Timestamp in UTC, all in microseconds but the first |
+//! | uuid | FixedSizeBinary(16), `arrow.uuid` |
+//! | bytea, and what is not known | Binary |
+//! | json, jsonb | Utf8, `arrow.json` |
+//! | array; row | List; Struct |
+//! | hstore | Map of Utf8 to Utf8 |
+//! | pgvector's vector(n); vector | FixedSizeList(n) of Float32; List |
+//! | PostGIS's geometry and geography | Binary, `geoarrow.wkb`: well-known binary |
+//! | text, enums and all others, as COPY prints them | Utf8 |
+//!
+//! Invariant: every field may be NULL: constraints are not evaluated here, and may be not valid yet.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use pagemill_cluster::{Column, Relation, ValueCatalog};
+use pagemill_engine::column_positions;
+use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
+use pagemill_types::decode::Decode;
+use pagemill_types::encoding::readable_name;
+use pagemill_types::output::{TypeOutput, ValueType};
+
+use crate::error::Result;
+use crate::options::{ArrayChoice, ArrowOptions, MOST_DIGITS, NumericChoice};
+
+/// Digits of the largest amount of money, an `i64`.
+const MONEY_DIGITS: u8 = 19;
+
+/// How values of a type get into an array.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    Bool,
+    Int16,
+    Int32,
+    Int64,
+    UInt32,
+    UInt64,
+    Float32,
+    Float64,
+    Date,
+    Time,
+    Timestamp,
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
+    Money,
+    NumericAsDouble,
+    Uuid,
+    /// The payload is the text.
+    Text,
+    /// Printed as COPY prints it.
+    Printed,
+    Bytes,
+    Hstore,
+    /// So many numbers, where the column's type says it.
+    Vector(Option<i32>),
+    /// The SRID that all values have, where the column's type says it; else each says its own.
+    Wkb(Option<i32>),
+    List(Box<ColumnPlan>),
+    Struct(Vec<ColumnPlan>),
+}
+
+/// What a column becomes, or an element, or an attribute.
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnPlan {
+    pub(crate) name: String,
+    pub(crate) value_type: Arc<ValueType>,
+    pub(crate) kind: Kind,
+    pub(crate) field: Arc<Field>,
+}
+
+/// Digits before and behind the point, of the columns at these positions that were measured; `None` where no decimal
+/// holds them.
+pub(crate) type Measured = HashMap<usize, Option<(u8, u8)>>;
+
+/// What the columns of a table become. Partitions have the plan of their parent.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The names of the columns as stored, by which parts are asked for them.
+    names: Vec<Box<[u8]>>,
+    pub(crate) columns: Arc<[ColumnPlan]>,
+    schema: SchemaRef,
+    pub(crate) encoding: i32,
+}
+
+impl Plan {
+    /// The plan for the columns that the options name, with what was measured of them.
+    ///
+    /// # Errors
+    /// When a column does not exist, or its type is not known.
+    pub(crate) fn new(
+        catalog: &ValueCatalog,
+        relation: &Relation,
+        options: &ArrowOptions,
+        measured: &Measured,
+    ) -> Result<Self> {
+        let positions = column_positions(catalog, relation, options.columns.as_deref())?;
+        let encoding = catalog.database().row().encoding;
+        let planner = Planner { catalog, encoding, options };
+        let column = |position: &usize| {
+            planner.column(&relation.columns[*position], measured.get(position).copied())
+        };
+        let columns: Vec<ColumnPlan> = positions.iter().map(column).collect::<Result<_>>()?;
+        let fields: Vec<Arc<Field>> = columns.iter().map(|column| column.field.clone()).collect();
+        let names = positions.iter().map(|position| relation.columns[*position].name.clone());
+        let schema = Arc::new(Schema::new(fields));
+        Ok(Self { names: names.collect(), columns: columns.into(), schema, encoding })
+    }
+
+    /// The schema of the batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Where a relation, the named one or a part of it, has the columns.
+    ///
+    /// # Errors
+    /// When it has not.
+    pub fn positions(&self, catalog: &ValueCatalog, relation: &Relation) -> Result<Vec<usize>> {
+        Ok(column_positions(catalog, relation, Some(&self.names))?)
+    }
+}
+
+/// The positions of the columns whose numerics are to be measured before they are planned.
+pub(crate) fn to_measure(
+    catalog: &ValueCatalog,
+    relation: &Relation,
+    options: &ArrowOptions,
+) -> Result<Vec<usize>> {
+    if options.numeric != NumericChoice::Auto {
+        return Ok(Vec::new());
+    }
+    let mut wanted = Vec::new();
+    for position in column_positions(catalog, relation, options.columns.as_deref())? {
+        let column = &relation.columns[position];
+        let value_type = catalog.value_type(column.type_oid)?;
+        let modifier = modifier(&value_type, column.type_modifier);
+        let is_numeric = is_scalar(&value_type) && value_type.decode == Decode::Numeric;
+        if is_numeric && declared(modifier).is_none() {
+            wanted.push(position);
+        }
+    }
+    Ok(wanted)
+}
+
+fn is_scalar(value_type: &ValueType) -> bool {
+    matches!(value_type.output, TypeOutput::Verbatim | TypeOutput::Scalar { .. })
+}
+
+/// The modifier of a column's values, which a domain may give.
+fn modifier(value_type: &ValueType, own: i32) -> i32 {
+    if own >= 0 { own } else { value_type.base_modifier }
+}
+
+/// Digits and places of the decimal that holds every value of `numeric(p,s)`. A negative scale has zeros before the
+/// point, one above the precision zeros behind it. `None` when there is no modifier, or no decimal is so long.
+///
+/// Source: `numeric_typmod_precision` and `numeric_typmod_scale` in `src/backend/utils/adt/numeric.c`, PostgreSQL 15 to 18.
+pub(crate) fn declared(modifier: i32) -> Option<(u8, u8)> {
+    let packed = modifier.checked_sub(4).filter(|packed| *packed >= 0)?;
+    let precision = (packed >> 16) & 0xFFFF;
+    let scale = ((packed & 0x7FF) ^ 1024) - 1024;
+    let digits = if scale < 0 { precision - scale } else { precision.max(scale) };
+    let digits = u8::try_from(digits).ok().filter(|digits| *digits <= MOST_DIGITS)?;
+    Some((digits, u8::try_from(scale.max(0)).ok()?))
+}
+
+struct Planner<'a> {
+    catalog: &'a ValueCatalog,
+    encoding: i32,
+    options: &'a ArrowOptions,
+}
+
+impl Planner<'_> {
+    fn column(&self, column: &Column, measured: Option<Option<(u8, u8)>>) -> Result<ColumnPlan> {
+        let value_type = self.catalog.value_type(column.type_oid)?;
+        let name = readable_name(self.encoding, &column.name);
+        self.plan(name, value_type, column.type_modifier, measured)
+    }
+
+    fn plan(
+        &self,
+        name: String,
+        value_type: Arc<ValueType>,
+        own_modifier: i32,
+        measured: Option<Option<(u8, u8)>>,
+    ) -> Result<ColumnPlan> {
+        let modifier = modifier(&value_type, own_modifier);
+        let kind = match (&value_type.output, value_type.decode) {
+            (TypeOutput::Array(element), _) if self.options.arrays == ArrayChoice::List => {
+                let element =
+                    self.plan("element".to_owned(), element.clone(), own_modifier, None)?;
+                Kind::List(Box::new(element))
+            }
+            (TypeOutput::Composite(_), _) => self.row(&value_type)?,
+            (TypeOutput::Money(_), _) => Kind::Money,
+            (TypeOutput::Hex, _) => Kind::Bytes,
+            (TypeOutput::Verbatim | TypeOutput::Scalar { .. }, Decode::Numeric) => {
+                self.numeric(modifier, measured)
+            }
+            (TypeOutput::Verbatim | TypeOutput::Scalar { .. }, decode) => {
+                scalar(decode, value_type.base, modifier)
+            }
+            _ => Kind::Printed,
+        };
+        let field = self.field(&name, &value_type, &kind, own_modifier)?;
+        Ok(ColumnPlan { name, value_type, kind, field: Arc::new(field) })
+    }
+
+    /// A row of no attributes is text, as files of some formats cannot have it.
+    fn row(&self, value_type: &ValueType) -> Result<Kind> {
+        let TypeOutput::Composite(attributes) = &value_type.output else {
+            return Ok(Kind::Printed);
+        };
+        let mut columns = Vec::new();
+        for attribute in attributes.iter() {
+            if let Some(value_type) = &attribute.value_type {
+                let name = readable_name(self.encoding, &attribute.name);
+                columns.push(self.plan(name, value_type.clone(), attribute.type_modifier, None)?);
+            }
+        }
+        Ok(if columns.is_empty() { Kind::Printed } else { Kind::Struct(columns) })
+    }
+
+    fn numeric(&self, modifier: i32, measured: Option<Option<(u8, u8)>>) -> Kind {
+        let decimal = |(precision, scale)| Kind::Decimal { precision, scale };
+        match (self.options.numeric, declared(modifier)) {
+            (NumericChoice::Text, _) => Kind::Printed,
+            (_, Some(shape)) => decimal(shape),
+            (NumericChoice::Double, None) => Kind::NumericAsDouble,
+            (NumericChoice::Decimal(precision, scale), None) => decimal((precision, scale)),
+            (NumericChoice::Auto, None) => measured.flatten().map_or(Kind::Printed, decimal),
+        }
+    }
+
+    fn field(
+        &self,
+        name: &str,
+        value_type: &ValueType,
+        kind: &Kind,
+        modifier: i32,
+    ) -> Result<Field> {
+        let spelled = self.catalog.type_name(value_type.oid)?;
+        let mut metadata = HashMap::from([
+            ("pg.type".to_owned(), spelled),
+            ("pg.oid".to_owned(), value_type.oid.to_string()),
+            ("pg.typmod".to_owned(), modifier.to_string()),
+        ]);
+        if let Some(extension) = extension_name(kind, value_type.base) {
+            metadata.insert("ARROW:extension:name".to_owned(), extension.to_owned());
+            metadata.insert("ARROW:extension:metadata".to_owned(), String::new());
+        }
+        Ok(Field::new(name, data_type(kind, value_type), true).with_metadata(metadata))
+    }
+}
+
+/// How values of a built-in type that is no numeric get into an array.
+fn scalar(decode: Decode, base: Oid, modifier: i32) -> Kind {
+    match decode {
+        Decode::Hstore => Kind::Hstore,
+        Decode::Vector32 => Kind::Vector((modifier > 0).then_some(modifier)),
+        Decode::Geometry => Kind::Wkb(declared_srid(modifier)),
+        Decode::Bool => Kind::Bool,
+        Decode::Int2 => Kind::Int16,
+        Decode::Int4 => Kind::Int32,
+        Decode::Int8 => Kind::Int64,
+        Decode::Oid => Kind::UInt32,
+        Decode::Unsigned8 if base == oid::XID8 => Kind::UInt64,
+        Decode::Float4 => Kind::Float32,
+        Decode::Float8 => Kind::Float64,
+        Decode::Date => Kind::Date,
+        Decode::Time => Kind::Time,
+        Decode::Timestamp => Kind::Timestamp,
+        Decode::Uuid => Kind::Uuid,
+        Decode::Bytes => Kind::Bytes,
+        // xml prints without the declaration that it is stored with.
+        Decode::Text if base != oid::XML => Kind::Text,
+        _ => Kind::Printed,
+    }
+}
+
+/// The SRID that a modifier of geometry or geography names.
+///
+/// Source: `TYPMOD_GET_SRID` in `liblwgeom/liblwgeom.h.in` of PostGIS 3.
+fn declared_srid(modifier: i32) -> Option<i32> {
+    let srid = ((modifier & 0x0FFF_FF00) - (modifier & 0x1000_0000)) >> 8;
+    (modifier >= 0 && srid != 0).then_some(srid)
+}
+
+/// What a map's entries are.
+pub(crate) fn entry_fields() -> Fields {
+    vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, true)].into()
+}
+
+fn data_type(kind: &Kind, value_type: &ValueType) -> DataType {
+    match kind {
+        Kind::Bool => DataType::Boolean,
+        Kind::Int16 => DataType::Int16,
+        Kind::Int32 => DataType::Int32,
+        Kind::Int64 => DataType::Int64,
+        Kind::UInt32 => DataType::UInt32,
+        Kind::UInt64 => DataType::UInt64,
+        Kind::Float32 => DataType::Float32,
+        Kind::Float64 | Kind::NumericAsDouble => DataType::Float64,
+        Kind::Date => DataType::Date32,
+        Kind::Time => DataType::Time64(TimeUnit::Microsecond),
+        Kind::Timestamp => {
+            let zone = (value_type.base == oid::TIMESTAMPTZ).then(|| "UTC".into());
+            DataType::Timestamp(TimeUnit::Microsecond, zone)
+        }
+        Kind::Decimal { precision, scale } => DataType::Decimal128(*precision, *scale as i8),
+        Kind::Money => DataType::Decimal128(MONEY_DIGITS, money_places(value_type) as i8),
+        Kind::Uuid => DataType::FixedSizeBinary(16),
+        Kind::Text | Kind::Printed => DataType::Utf8,
+        Kind::Bytes | Kind::Wkb(_) => DataType::Binary,
+        Kind::Hstore => {
+            let entries = Field::new("entries", DataType::Struct(entry_fields()), false);
+            DataType::Map(Arc::new(entries), false)
+        }
+        Kind::Vector(width) => {
+            let number = Arc::new(Field::new("element", DataType::Float32, false));
+            match width {
+                Some(width) => DataType::FixedSizeList(number, *width),
+                None => DataType::List(number),
+            }
+        }
+        Kind::List(element) => DataType::List(element.field.clone()),
+        Kind::Struct(columns) => {
+            DataType::Struct(columns.iter().map(|c| c.field.clone()).collect::<Fields>())
+        }
+    }
+}
+
+fn money_places(value_type: &ValueType) -> u8 {
+    match &value_type.output {
+        TypeOutput::Money(format) => format.fraction_digits,
+        _ => 0,
+    }
+}
+
+fn extension_name(kind: &Kind, base: Oid) -> Option<&'static str> {
+    match kind {
+        Kind::Uuid => Some("arrow.uuid"),
+        Kind::Wkb(Some(_)) => Some("geoarrow.wkb"),
+        Kind::Text | Kind::Printed if base == oid::JSON || base == oid::JSONB => Some("arrow.json"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `numerictypmodin` of PostgreSQL.
+    fn packed(precision: i32, scale: i32) -> i32 {
+        ((precision << 16) | (scale & 0x7FF)) + 4
+    }
+
+    #[test]
+    fn a_declared_numeric_has_the_decimal_that_holds_all_its_values() {
+        assert_eq!(declared(packed(10, 2)), Some((10, 2)));
+        assert_eq!(declared(packed(38, 38)), Some((38, 38)));
+        assert_eq!(declared(packed(3, -5)), Some((8, 0)), "zeros before the point");
+        assert_eq!(declared(packed(2, 7)), Some((7, 7)), "zeros behind the point");
+        for none in [-1, packed(39, 0), packed(38, -1), packed(5, 39), packed(1000, 1000)] {
+            assert_eq!(declared(none), None);
+        }
+    }
+}

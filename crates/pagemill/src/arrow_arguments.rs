@@ -1,0 +1,68 @@
+//! The flags of `export` for Parquet and Arrow IPC.
+//! Each is optional, so that what was given with a format it means nothing for can be refused.
+
+use clap::{Args, ValueEnum};
+use pagemill_arrow::{ArrayChoice, Compression, InfinityChoice, NumericChoice};
+
+/// How a table becomes Arrow batches, and a file of them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Parquet and Arrow")]
+pub(crate) struct ArrowArguments {
+    /// Compress by zstd[:LEVEL], snappy, lz4, gzip[:LEVEL] or none [default: zstd:1, in Arrow none]
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) compression: Option<Compression>,
+    /// Most rows of a Parquet row group [default: 1048576]
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) row_group_size: Option<u32>,
+    /// Numerics of no declared size, or of more than 38 digits: auto, text, double or decimal(P,S) [default: auto]
+    ///
+    /// With auto the table is read once before, for the smallest decimal that holds all values of a column; where none of
+    /// 38 digits does, and inside of arrays and rows, they are text. `text` is for all numerics, also numeric(P,S).
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) numeric: Option<NumericChoice>,
+    /// Infinite dates and timestamps, 24:00:00, and NaN in decimals [default: error]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) infinity: Option<InfinityFlag>,
+    /// Arrays: lists, which have one dimension, or text [default: list]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) arrays: Option<ArrayFlag>,
+}
+
+/// What becomes of values past the range of their type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InfinityFlag {
+    /// Refuse them, with their row
+    Error,
+    /// NULL
+    Null,
+    /// 0001-01-01 or 9999-12-31, 23:59:59.999999; NaN is refused
+    Clamp,
+}
+
+impl From<InfinityFlag> for InfinityChoice {
+    fn from(flag: InfinityFlag) -> Self {
+        match flag {
+            InfinityFlag::Error => Self::Error,
+            InfinityFlag::Null => Self::Null,
+            InfinityFlag::Clamp => Self::Clamp,
+        }
+    }
+}
+
+/// What arrays become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArrayFlag {
+    /// Lists; arrays of several dimensions are refused, with their row
+    List,
+    /// Text as COPY prints it
+    Text,
+}
+
+impl From<ArrayFlag> for ArrayChoice {
+    fn from(flag: ArrayFlag) -> Self {
+        match flag {
+            ArrayFlag::List => Self::List,
+            ArrayFlag::Text => Self::Text,
+        }
+    }
+}
