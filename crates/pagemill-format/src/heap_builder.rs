@@ -73,7 +73,7 @@ impl<B: AsMut<[u8]>> HeapBuilder<B> {
         let block = BlockNumber((self.pages - 1) as u32);
         let mut page = self.last_page().expect("a page was begun"); // infallible: above
         let reserved = page.reserve(size.bytes());
-        let (line_pointer, room) = reserved.expect("a page with room for a tuple takes it");
+        let (line_pointer, room) = reserved.expect("a page with room for a tuple takes it"); // infallible: room was asked for
         let tid = Tid { block, line_pointer };
         form.write(row, size, stamp, tid, room);
         Ok(Some(tid))
@@ -90,7 +90,7 @@ impl<B: AsMut<[u8]>> HeapBuilder<B> {
         let block = BlockNumber((self.pages - 1) as u32);
         let mut page = self.last_page().expect("a page was begun"); // infallible: above
         let reserved = page.reserve(tuple.len());
-        let (line_pointer, room) = reserved.expect("a page with room for a tuple takes it");
+        let (line_pointer, room) = reserved.expect("a page with room for a tuple takes it"); // infallible: room was asked for
         room.copy_from_slice(tuple);
         let tid = Tid { block, line_pointer };
         room[CTID..CTID + 6].copy_from_slice(&tid_bytes(tid));

@@ -1,4 +1,6 @@
 //! A signal while zeros are written ahead of a fork. In a process of its own, since a signal that came stays.
+//!
+//! Invariant: the signal is raised by the test itself, before the first byte, so that no run depends on time.
 
 use std::process::Command;
 use std::sync::Arc;

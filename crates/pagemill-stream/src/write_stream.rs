@@ -264,7 +264,7 @@ impl WriteStream {
     /// Writes one run: what the head of this file says.
     fn submit(&mut self, first: u32, mut buffer: AlignedBuffer, pages: usize) -> Result<()> {
         let end = u32::try_from(pages).ok().and_then(|count| first.checked_add(count));
-        let blocks = first..end.expect("a run ends within the block numbers");
+        let blocks = first..end.expect("a run ends within the block numbers"); // infallible: checked when it began
         assert!(pages * BLOCK_SIZE <= buffer.len(), "the pages of a run are in its buffer");
         if blocks.is_empty() {
             self.give_back(buffer);

@@ -181,7 +181,7 @@ fn below<'t>(tree: &'t Tree, top: &str) -> Vec<(&'t Path, &'t str)> {
 /// True when both directories of the copy are what they are after a copy that went well. Marks are in nobody's way.
 fn is_whole(tree: &Tree, good: &Tree) -> bool {
     let mut unmarked = tree.clone();
-    unmarked.retain(|path, _| !path.file_name().is_some_and(|name| name == "pagemill.copy"));
+    unmarked.retain(|path, _| path.file_name().is_none_or(|name| name != "pagemill.copy"));
     ["copy", "copied_space"].into_iter().all(|top| below(&unmarked, top) == below(good, top))
 }
 

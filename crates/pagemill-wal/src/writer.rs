@@ -277,7 +277,7 @@ fn shutdown_checkpoint(
     let refuse = |cause| Error::Refused { path: path.clone(), cause };
     let mut reader = WalReader::at(storage, directory, lsn);
     let Some(found) = reader.next_record()? else {
-        let end = reader.end().cloned().expect("a reader without a next record knows why");
+        let end = reader.end().cloned().expect("a reader without a next record knows why"); // infallible: set with the end
         return Err(Error::Missing { path, lsn, cause: MissingCause::Ended(Box::new(end)) });
     };
     let record = found.parse()?;

@@ -1,4 +1,6 @@
 //! A killed cluster whose WAL is more than `--wal-memory` holds: what is told of it is the same as with memory for all of it.
+//!
+//! Invariant: both runs read the same copy, and the small one is seen to have used temporary files.
 
 use std::fs;
 use std::path::Path;

@@ -131,7 +131,7 @@ impl DatabaseCreation {
         if self.template.cluster().version() == PgVersion::V14 {
             return Err(Error::refused(NewDatabaseCause::NotLoggedByPages));
         }
-        let own = self.directories.first().expect("a database has a directory of its own");
+        let own = self.directories.first().expect("a database has a directory of its own"); // infallible: the list begins with it
         let (target, xid) = (own.target, self.transaction.xid());
         self.transaction.append(&RecordBuilder::database_made(self.oid, target, xid))?;
         self.transaction.append(&RecordBuilder::relation_map(

@@ -1,4 +1,6 @@
 //! Why a cluster cannot be changed: its state, its lock, rows of its catalogs.
+//!
+//! Invariant: each says what the cluster is or holds, and no flag; the command adds what to do.
 
 use std::io;
 

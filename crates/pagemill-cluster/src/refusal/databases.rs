@@ -1,4 +1,6 @@
 //! Why a database cannot be opened, made or dropped, and what is wrong with a mapping of tablespaces.
+//!
+//! Invariant: names of databases and directories are said as they are, so that they can be looked for.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,6 @@
 //! Why rows cannot be loaded into a table, or its indexes not built.
+//!
+//! Invariant: each names the constraint, index, trigger or column that is in the way.
 
 use pagemill_format::Oid;
 

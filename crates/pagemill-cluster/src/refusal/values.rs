@@ -1,4 +1,6 @@
 //! Why values of a type, expressions or orders are not known here.
+//!
+//! Invariant: the type or expression is named as SQL spells it, never by its OID alone.
 
 use pagemill_format::{Error as FormatError, Oid};
 

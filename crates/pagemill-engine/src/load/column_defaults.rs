@@ -88,7 +88,7 @@ impl ColumnDefaults {
                 sequences.len() - 1
             }
         };
-        let bytes = usize::try_from(column.layout.len).expect("numbers are of 2, 4 or 8 bytes");
+        let bytes = usize::try_from(column.layout.len).expect("numbers are of 2, 4 or 8 bytes"); // infallible: only numbers come here
         Ok(ColumnDefault::Next(at, bytes))
     }
 

@@ -148,7 +148,7 @@ impl<'a> RecordBuilder<'a> {
 
     fn encode_header(&self, prev: Lsn, record: &mut EncodedRecord<'_>) {
         let mut header = [0; RECORD_HEADER_BYTES];
-        let len = u32::try_from(record.len).expect("longer records were refused");
+        let len = u32::try_from(record.len).expect("longer records were refused"); // infallible: checked as parts were added
         header[0..4].copy_from_slice(&len.to_le_bytes());
         header[4..8].copy_from_slice(&self.xid.0.to_le_bytes());
         header[8..16].copy_from_slice(&prev.0.to_le_bytes());

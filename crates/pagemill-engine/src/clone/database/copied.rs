@@ -61,7 +61,7 @@ pub(super) fn sync_directories(creation: &DatabaseCreation) -> Result<()> {
 /// When one cannot be read or written.
 pub(super) fn copy_small_files(creation: &DatabaseCreation) -> Result<Vec<u8>> {
     let mut last = Vec::new();
-    let own = *creation.directories().first().expect("a database has a directory of its own");
+    let own = *creation.directories().first().expect("a database has a directory of its own"); // infallible: the list begins with it
     let storage = creation.template().cluster().storage();
     for name in ["PG_VERSION", "pg_filenode.map"] {
         let (from, to) = paths(creation.template(), creation.oid(), own, OsStr::new(name));

@@ -57,8 +57,8 @@ impl KeyRun {
     /// Adds an entry whose abbreviation is known.
     #[inline]
     pub(in crate::load) fn push(&mut self, (abbreviation, entry): (u64, &[u8])) {
-        let start = u32::try_from(self.bytes.len()).expect("a run has less than 4 GiB of entries");
-        let len = u16::try_from(entry.len()).expect("an index entry fits on a page");
+        let start = u32::try_from(self.bytes.len()).expect("a run has less than 4 GiB of entries"); // infallible: a run is sorted before
+        let len = u16::try_from(entry.len()).expect("an index entry fits on a page"); // infallible: longer ones were refused
         self.bytes.extend_from_slice(entry);
         self.entries.push(Entry { abbreviation, start, len });
     }

@@ -1,4 +1,6 @@
 //! [`Cuts`]: which entries of a fork, of those in runs, count no more, since it was truncated or removed.
+//!
+//! Invariant: an entry counts unless a cut after it, in WAL, took its block away.
 
 use pagemill_format::BlockNumber;
 

@@ -1,4 +1,6 @@
 //! Merging of runs: the entries of all of them, sorted by fork, block and LSN, without those that no longer count.
+//!
+//! Invariant: what comes out is in order and has each entry that counts once, whichever run it lay in.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
