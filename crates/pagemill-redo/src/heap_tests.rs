@@ -3,7 +3,7 @@
 
 use pagemill_format::page::LinePointerState;
 use pagemill_format::wal::ResourceManager;
-use pagemill_format::{BLOCK_SIZE, BlockBytes};
+use pagemill_format::{BLOCK_SIZE, BlockBytes, PgVersion};
 
 use crate::index_tests::{Block, TestRecord};
 use crate::page_items::{Numbering, PageItems};
@@ -67,6 +67,99 @@ fn one_record_redirects_kills_frees_and_freezes_and_moves_tuples_only_under_a_lo
         let kept = if is_moved { 3 } else { 6 };
         assert_eq!(items.upper(), BLOCK_SIZE - kept * TUPLE_BYTES, "{flags:02X}");
     }
+}
+
+/// A page of a table with three rows, each with its number in its data.
+fn page_with_three() -> BlockBytes {
+    let mut page = [0; BLOCK_SIZE];
+    let mut items = PageItems::init(&mut page, 0);
+    for number in 1..=3u16 {
+        let mut tuple = [0; TUPLE_BYTES];
+        tuple[22] = 24;
+        tuple[24..26].copy_from_slice(&number.to_le_bytes());
+        items.add(&tuple, number, Numbering::Heap).unwrap();
+    }
+    page
+}
+
+fn states(page: &mut BlockBytes) -> (Vec<LinePointerState>, usize) {
+    let items = PageItems::open(page).unwrap();
+    let numbers = 1..=items.count();
+    let state = |number| items.line_pointer(number).unwrap().state();
+    (numbers.map(state).collect(), items.upper())
+}
+
+#[test]
+fn a_record_that_only_redirects_gives_space_back_too() {
+    let mut page = page_with_three();
+    let block = Block { data: &[1, 0, 1, 0, 2, 0], ..Block::default() };
+    let main = [0, 0x04 | 0x20];
+    TestRecord::new(ResourceManager::HEAP2, 0x10, &main, vec![block]).redo(&mut page, 0).unwrap();
+    use LinePointerState::{Normal, Redirect};
+    let expected = (vec![Redirect, Normal, Normal], BLOCK_SIZE - 2 * TUPLE_BYTES);
+    assert_eq!(states(&mut page), expected);
+}
+
+#[test]
+fn up_to_16_pruning_kills_and_tidies_up_and_vacuum_cuts_off() {
+    use LinePointerState::{Dead, Normal, Unused};
+    let redo = |kind: u8, main: &[u8], data: &[u8], page: &mut BlockBytes| {
+        let block = Block { data, ..Block::default() };
+        let made =
+            TestRecord::new(ResourceManager::HEAP2, kind, main, vec![block]).of(PgVersion::V16);
+        made.redo(page, 0).unwrap();
+    };
+    let mut page = page_with_three();
+    // None redirected, 2 dead, 1 unused.
+    redo(0x10, &[7, 0, 0, 0, 0, 0, 1, 0], &[2, 0, 1, 0], &mut page);
+    let expected = (vec![Unused, Dead, Normal], BLOCK_SIZE - TUPLE_BYTES);
+    assert_eq!(states(&mut page), expected);
+    let mut page = page_with_three();
+    redo(0x10, &[7, 0, 0, 0, 0, 0, 1, 0], &[3, 0], &mut page);
+    redo(0x20, &[1, 0], &[3, 0], &mut page);
+    assert_eq!(states(&mut page), (vec![Normal, Normal], BLOCK_SIZE - 2 * TUPLE_BYTES));
+}
+
+#[test]
+fn rows_that_are_inserted_frozen_leave_the_page_all_visible() {
+    let tuple = [0, 0, 0, 0, 24, 0];
+    let data: Vec<u8> = [1, 0].into_iter().chain(tuple[..5].iter().copied()).chain([9]).collect();
+    for (flags, is_visible) in [(0x20, true), (0x00, false)] {
+        let mut page = page_with_row([0, 0, 7, 0, 1, 0]);
+        let block = Block { data: &data, ..Block::default() };
+        let main = [flags, 0, 1, 0, 2, 0];
+        TestRecord::new(ResourceManager::HEAP2, 0x50, &main, vec![block])
+            .redo(&mut page, 0)
+            .unwrap();
+        assert_eq!(page[10] & 0x04 != 0, is_visible, "{flags:02X}");
+    }
+}
+
+#[test]
+fn a_lock_takes_the_place_of_an_update_that_was_rolled_back_and_of_earlier_lockers() {
+    // It leads to another version, whose transaction is among the members of a multixact.
+    let mut page = page_with_row([0, 0, 9, 0, 5, 0]);
+    page[TUPLE + 18..TUPLE + 22].copy_from_slice(&[1, 0xC0, 0x10, 0x30]);
+    // A lock of the whole row: XMAX_LOCK_ONLY and XMAX_EXCL_LOCK, and keys count as updated.
+    let main = [0x21, 0x03, 0, 0, 1, 0, 0x02 | 0x04 | 0x10, 0];
+    let block = Block { number: 7, ..Block::default() };
+    TestRecord::new(ResourceManager::HEAP, 0x60, &main, vec![block]).redo(&mut page, 0).unwrap();
+    assert_eq!(page[TUPLE + 4..TUPLE + 8], [0x21, 0x03, 0, 0], "who");
+    assert_eq!(page[TUPLE + 12..TUPLE + 18], [0, 0, 7, 0, 1, 0], "it leads nowhere");
+    assert_eq!(page[TUPLE + 18..TUPLE + 20], [1, 0xA0], "HOT no more, keys updated");
+    assert_eq!(page[TUPLE + 20..TUPLE + 22], [0xC0, 0x20], "how, and nothing of before");
+}
+
+#[test]
+fn the_new_version_of_a_row_has_the_lockers_that_the_record_gives_it() {
+    let mut page = page_with_row([0, 0, 7, 0, 1, 0]);
+    // Of the old version: transaction, line pointer, bits, flags; of the new one: lockers and line pointer.
+    let main = [0x99, 0, 0, 0, 1, 0, 0, 0, 0x21, 0x03, 0, 0, 2, 0];
+    let block = Block { number: 7, data: &[1, 0, 0x90, 0, 24, 0, 5], ..Block::default() };
+    TestRecord::new(ResourceManager::HEAP, 0x20, &main, vec![block]).redo(&mut page, 0).unwrap();
+    let items = PageItems::open(&mut page).unwrap();
+    assert_eq!(items.item(1).unwrap()[4..8], [0x99, 0, 0, 0]);
+    assert_eq!(items.item(2).unwrap()[4..8], [0x21, 0x03, 0, 0]);
 }
 
 #[test]

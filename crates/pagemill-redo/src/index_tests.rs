@@ -48,6 +48,11 @@ impl<'a> TestRecord<'a> {
         Self { manager, info, version: PgVersion::V18, main, blocks }
     }
 
+    /// The same record, of another version.
+    pub(crate) fn of(self, version: PgVersion) -> Self {
+        Self { version, ..self }
+    }
+
     pub(crate) fn redo(&self, page: &mut BlockBytes, reference: u8) -> Result<()> {
         let header = RecordHeader {
             total_len: 0,

@@ -15,7 +15,9 @@ fn on_two_versions(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
 }
 
 fn cluster(install: &PgInstall) -> Result<TestCluster> {
-    let settings = ["track_commit_timestamp = on", "wal_level = replica"];
+    // Shared memory beside the data, where no kill leaves it to others.
+    let shared = "dynamic_shared_memory_type = mmap";
+    let settings = ["track_commit_timestamp = on", "wal_level = replica", shared];
     let settings = settings.map(str::to_owned).to_vec();
     TestCluster::create(install, &ClusterOptions { settings, ..ClusterOptions::default() })
 }
