@@ -12,10 +12,10 @@ use pagemill_format::Oid;
 use pagemill_types::builtin::{BuiltinType, oid};
 
 /// A value's text; `None` for NULL.
-pub type Printed = Option<String>;
+pub(crate) type Printed = Option<String>;
 
 /// The rows of a batch.
-pub fn printed_rows(batch: &RecordBatch) -> Vec<Vec<Printed>> {
+pub(crate) fn printed_rows(batch: &RecordBatch) -> Vec<Vec<Printed>> {
     let schema = batch.schema();
     let row = |at| {
         let pairs = schema.fields().iter().zip(batch.columns());
@@ -25,7 +25,7 @@ pub fn printed_rows(batch: &RecordBatch) -> Vec<Vec<Printed>> {
 }
 
 /// True for texts of the same value: zeros behind the point of a decimal are not told apart.
-pub fn same(of: &DataType, actual: &Printed, expected: &Printed) -> bool {
+pub(crate) fn same(of: &DataType, actual: &Printed, expected: &Printed) -> bool {
     match (actual, expected) {
         (Some(actual), Some(expected)) => match of {
             DataType::Decimal128(..) => {
