@@ -121,6 +121,14 @@ impl<'p> PageItems<'p> {
         found.ok_or_else(|| no_line_pointer(number, self.count()))
     }
 
+    /// One of the first [`count`](Self::count) line pointers.
+    #[inline]
+    fn counted_line_pointer(&self, number: u16) -> LinePointer {
+        let from = self.bytes.get(line_pointer_start(number)..);
+        let found = from.and_then(|from| from.first_chunk());
+        found.map_or(UNUSED, |bytes| LinePointer(u32::from_le_bytes(*bytes)))
+    }
+
     /// Overwrites a line pointer that there is.
     pub(crate) fn set_line_pointer(&mut self, number: u16, pointer: LinePointer) -> Result<()> {
         self.line_pointer(number)?;
@@ -208,47 +216,64 @@ impl<'p> PageItems<'p> {
     /// Closes the gaps that pruning left between a heap's tuples, which come to lie in the order of their line
     /// pointers; from 15 on, line pointers without use at the end are cut off (`PageRepairFragmentation`).
     pub(crate) fn repair_fragmentation(&mut self, version: PgVersion) -> Result<()> {
-        let mut kept = Vec::with_capacity(usize::from(self.count()));
+        let count = self.count();
         let (mut last_used, mut unused) = (0, 0);
-        for number in 1..=self.count() {
-            let pointer = self.line_pointer(number)?;
+        let (mut lowest, mut is_in_order) = (self.special_start(), true);
+        for number in 1..=count {
+            let pointer = self.counted_line_pointer(number);
             if pointer.state() == LinePointerState::Unused {
                 self.put_line_pointer(number, UNUSED);
                 unused += 1;
                 continue;
             }
             if !pointer.is_empty() {
-                kept.push((number, pointer));
+                let end = pointer.offset() + max_align(pointer.len());
+                is_in_order &= end <= lowest;
+                lowest = pointer.offset();
             }
             last_used = number;
         }
-        self.compactify(&kept)?;
+        match is_in_order {
+            true => self.compactify(last_used, None)?,
+            false => self.compactify(last_used, Some(*self.bytes))?,
+        }
         if version >= PgVersion::V15 {
-            unused -= self.count() - last_used;
+            unused -= count - last_used;
             self.cut_line_pointers(last_used);
         }
         self.flag(HAS_FREE_LINES, unused > 0);
         Ok(())
     }
 
-    /// Lays these items down from the special area on, in their order, and points the line pointers of these
-    /// numbers to them (`compactify_tuples`).
-    fn compactify(&mut self, kept: &[(u16, LinePointer)]) -> Result<()> {
-        let (lower, special, before) = (self.lower(), self.special_start(), *self.bytes);
+    /// Lays the items down from the special area on, in the order of their line pointers, of which those up to
+    /// `last_used` count (`compactify_tuples`). Where they lie in that order already, from the end of the page to its
+    /// beginning and not over each other, each is moved up over what is gone; otherwise they are taken from the page
+    /// as it was `before`.
+    fn compactify(&mut self, last_used: u16, before: Option<BlockBytes>) -> Result<()> {
+        let (lower, special) = (self.lower(), self.special_start());
         let mut upper = special;
-        for (number, pointer) in kept {
-            let aligned = max_align(pointer.len());
-            let from = Page::new(&before).item(*pointer).and_then(|_| {
-                before
-                    .get(pointer.offset()..pointer.offset() + aligned)
-                    .ok_or_else(|| bad_item(*number, "ends beyond the page"))
-            })?;
+        for number in 1..=last_used {
+            let pointer = self.counted_line_pointer(number);
+            if pointer.is_empty() {
+                continue;
+            }
+            let (from, aligned) = (pointer.offset(), max_align(pointer.len()));
+            self.page().item(pointer)?;
+            if from + aligned > BLOCK_SIZE {
+                return Err(bad_item(number, "ends beyond the page"));
+            }
             let Some(start) = upper.checked_sub(aligned).filter(|start| *start >= lower) else {
-                return Err(bad_item(*number, "does not fit: items lie over each other"));
+                return Err(bad_item(number, "does not fit: items lie over each other"));
             };
-            self.bytes[start..upper].copy_from_slice(from);
+            match &before {
+                _ if start == from => {}
+                Some(before) => {
+                    self.bytes[start..upper].copy_from_slice(&before[from..from + aligned]);
+                }
+                None => self.bytes.copy_within(from..from + aligned, start),
+            }
             let moved = pointer.0 & !0x7FFF | start as u32;
-            self.put_line_pointer(*number, LinePointer(moved));
+            self.put_line_pointer(number, LinePointer(moved));
             upper = start;
         }
         self.put(UPPER, upper);
@@ -296,4 +321,83 @@ fn no_line_pointer(number: u16, count: u16) -> Error {
 #[cold]
 fn bad_item(number: u16, what: impl std::fmt::Display) -> Error {
     Error::corrupt("page", line_pointer_start(number), format!("item {number} {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page of tuples of different lengths, some of them gone, whose line pointers lead to them in this order.
+    fn page_with_gaps(order: &[u16], gone: impl Fn(u16) -> bool) -> BlockBytes {
+        let mut page = [0; BLOCK_SIZE];
+        let mut items = PageItems::init(&mut page, 0);
+        for number in 1..=order.len() as u16 {
+            let item =
+                vec![order[usize::from(number) - 1] as u8; 30 + usize::from(number) * 7 % 40];
+            items.add(&item, number, Numbering::Heap).unwrap();
+        }
+        let pointers: Vec<_> = order.iter().map(|n| items.line_pointer(*n).unwrap()).collect();
+        for (number, pointer) in (1..).zip(pointers) {
+            items.put_line_pointer(number, if gone(number) { UNUSED } else { pointer });
+        }
+        page
+    }
+
+    fn contents(page: &BlockBytes) -> Vec<Option<Vec<u8>>> {
+        let view = Page::new(page);
+        let pointers = (1..=view.line_pointer_count()).filter_map(|n| view.line_pointer(n));
+        pointers.map(|p| (!p.is_empty()).then(|| view.item(p).unwrap().to_vec())).collect()
+    }
+
+    /// Both ways of closing the gaps make the same page, where the tuples lie in order; and where they do not, they come to.
+    #[test]
+    fn gaps_are_closed_in_place_as_they_are_from_a_copy() {
+        let forward: Vec<u16> = (1..=100).collect();
+        let shuffled: Vec<u16> = (0..100).map(|n| n * 37 % 100 + 1).collect();
+        for every in 2..20 {
+            for order in [&forward, &shuffled] {
+                let before = page_with_gaps(order, |number| number % every == 0 || number > 95);
+                let mut copied = before;
+                PageItems::open(&mut copied).unwrap().compactify(95, Some(before)).unwrap();
+                let mut page = before;
+                PageItems::open(&mut page).unwrap().repair_fragmentation(PgVersion::V14).unwrap();
+                assert_eq!(contents(&page), contents(&before));
+                assert_eq!(contents(&copied), contents(&before));
+                let view = Page::new(&page);
+                assert_eq!(view.header().upper, Page::new(&copied).header().upper);
+                let upper = usize::from(view.header().upper);
+                assert_eq!(page[upper..], copied[upper..]);
+                assert_eq!(page[PAGE_HEADER_BYTES..424], copied[PAGE_HEADER_BYTES..424]);
+                let offsets: Vec<_> = (1..=95)
+                    .filter_map(|n| view.line_pointer(n))
+                    .filter(|pointer| !pointer.is_empty())
+                    .map(LinePointer::offset)
+                    .collect();
+                assert!(offsets.is_sorted_by(|one, next| one > next), "{offsets:?}");
+            }
+        }
+    }
+
+    /// An item that ends beyond the special area, and items over each other, are never moved over others unseen.
+    #[test]
+    fn items_that_lie_over_each_other_are_refused_or_copied() {
+        let mut page = page_with_gaps(&[1, 2, 3], |_| false);
+        let first = Page::new(&page).line_pointer(1).unwrap();
+        let mut items = PageItems::open(&mut page).unwrap();
+        for number in 2..=3 {
+            items.put_line_pointer(number, LinePointer::normal(first.offset(), 30));
+        }
+        items.repair_fragmentation(PgVersion::V15).unwrap();
+        assert_eq!(items.item(3).unwrap(), [1; 30]);
+        for number in 1..=3 {
+            let whole = LinePointer::normal(items.upper(), BLOCK_SIZE - items.upper());
+            items.put_line_pointer(number, whole);
+        }
+        for _ in 0..100 {
+            let count = items.count() + 1;
+            items.put_line_pointer(count, LinePointer::normal(items.upper(), 120));
+            items.cut_line_pointers(count);
+        }
+        assert!(items.repair_fragmentation(PgVersion::V15).is_err());
+    }
 }

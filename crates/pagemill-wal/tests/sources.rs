@@ -9,11 +9,13 @@ mod synthetic;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pagemill_format::Lsn;
 use pagemill_format::backup::TimelineHistory;
 use pagemill_format::wal::{PAGE_BYTES, RecordBuilder, ResourceManager, SegmentName};
-use pagemill_wal::{EndOfWal, Error, WalReader, WalSource};
+use pagemill_io::{ReadSettings, Storage};
+use pagemill_wal::{EndOfWal, Error, RecordFetch, WalReader, WalSource};
 use synthetic::{PAGE, ReadRecords, SEGMENT, Synthetic};
 
 /// WAL with records of these lengths behind the checkpoint, and where they begin and end.
@@ -313,4 +315,45 @@ fn an_archive_comes_before_pg_wal_and_histories_are_found_in_all_places() {
     assert_eq!(read(9).unwrap().parts().len(), 1);
     fs::write(wal.wal.path.join("00000005.history"), "x\n").unwrap();
     assert!(matches!(read(5), Err(Error::Refused { .. })));
+}
+
+/// Mapped or read, whole on a page or across the ends of pages and segments: a record is fetched as it was read, again and
+/// again, and a place where none begins is refused.
+#[test]
+fn records_are_fetched_by_their_place_from_segments_that_are_mapped_and_from_others() {
+    let page = PAGE as usize;
+    let lengths: Vec<usize> =
+        (0..400).map(|n| [40, 700, 3 * page, 26, page - 300][n % 5]).collect();
+    let (wal, places) = wal_of(&lengths);
+    let read = found(&wal, &source(&wal, &[])).records;
+    assert_eq!(read.len(), places.len());
+    assert!(read[0].0.0 / SEGMENT < read[399].0.0 / SEGMENT, "more than one segment");
+    for may_map in [true, false] {
+        let settings = ReadSettings { may_map, ..ReadSettings::default() };
+        let storage = Storage::with_settings(Arc::new(wal.files.clone()), settings);
+        let fetch = RecordFetch::new(&storage, &source(&wal, &[]), wal.checkpoint).unwrap();
+        let mut buffer = Vec::new();
+        for (lsn, end, data) in read.iter().rev().chain(&read) {
+            fetch.prefetch(*lsn);
+            let found = fetch.fetch(*lsn, &mut buffer).unwrap();
+            assert_eq!((found.lsn, found.end, found.record.main_data), (*lsn, *end, &data[..]));
+        }
+        let within = Lsn(read[1].0.0 + 8);
+        fetch.prefetch(Lsn(1000 * SEGMENT));
+        assert!(matches!(fetch.fetch(within, &mut buffer), Err(Error::Damage(_))), "{may_map}");
+        assert!(fetch.fetch(Lsn(1000 * SEGMENT), &mut buffer).is_err());
+    }
+}
+
+/// A byte that changed since the WAL was read is found.
+#[test]
+fn a_record_that_changed_since_is_not_handed_out() {
+    let (wal, places) = wal_of(&[100, 100, 100]);
+    let fetch = RecordFetch::new(&wal.storage, &source(&wal, &[]), wal.checkpoint).unwrap();
+    let mut buffer = Vec::new();
+    assert!(fetch.fetch(places[1].0, &mut buffer).is_ok());
+    wal.change(Lsn(places[1].0.0 + 60), &[0xFF]);
+    let error = fetch.fetch(places[1].0, &mut buffer).unwrap_err().to_string();
+    assert!(error.contains("CRC"), "{error}");
+    assert!(fetch.fetch(places[2].0, &mut buffer).is_ok());
 }

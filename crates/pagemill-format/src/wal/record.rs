@@ -21,6 +21,8 @@ const STRUCTURE: &str = "WAL record";
 pub const RECORD_HEADER_BYTES: usize = 24;
 /// Bytes of the header that the CRC covers: all but the CRC itself.
 const CHECKED_HEADER_BYTES: usize = 20;
+/// Block references whose beginnings are kept without an allocation while a record is taken apart: few records have more.
+const FEW_BLOCKS: usize = 4;
 /// The longest record that PostgreSQL reads.
 pub const MAX_RECORD_BYTES: usize = 1020 << 20;
 
@@ -146,9 +148,17 @@ impl<'a> Record<'a> {
         version: PgVersion,
     ) -> Result<Self> {
         let mut r = Reader::new(STRUCTURE, bytes);
-        let mut blocks = Vec::new();
-        let parts = Parts::read(&mut r, version, |block| blocks.push(block))?;
-        parts.take_data(&mut r, header, blocks)
+        let (mut first, mut more) = ([const { None }; FEW_BLOCKS], Vec::new());
+        let mut count = 0;
+        let parts = Parts::read(&mut r, version, |block| {
+            match first.get_mut(count) {
+                Some(place) => *place = Some(block),
+                None => more.push(block),
+            }
+            count += 1;
+        })?;
+        let blocks = first.into_iter().flatten().chain(more);
+        parts.take_data(&mut r, header, (blocks, count))
     }
 
     /// What a record whose CRC was checked does to blocks: the beginnings of its references alone are read, and nothing
@@ -264,9 +274,9 @@ impl Parts {
         self,
         r: &mut Reader<'a>,
         header: RecordHeader,
-        headers: Vec<BlockHeader>,
+        (headers, count): (impl Iterator<Item = BlockHeader>, usize),
     ) -> Result<Record<'a>> {
-        let mut blocks = Vec::with_capacity(headers.len());
+        let mut blocks = Vec::with_capacity(count);
         for block in headers {
             blocks.push(block.take_data(r)?);
         }

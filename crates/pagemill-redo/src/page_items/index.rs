@@ -54,7 +54,7 @@ impl PageItems<'_> {
             self.put_line_pointer(*number, *pointer);
         }
         self.cut_line_pointers(kept.len() as u16);
-        self.compactify(&kept)
+        self.compactify(kept.len() as u16, Some(*self.bytes))
     }
 
     /// Puts another item in the place of one, with the same number and state (`PageIndexTupleOverwrite`).

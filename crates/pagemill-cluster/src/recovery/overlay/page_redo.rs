@@ -26,6 +26,9 @@ const KEPT_PAGES: usize = 2048;
 /// How many records ahead the processor is asked for one.
 const FETCHED_AHEAD: usize = 6;
 
+/// What most records fit in.
+const USUAL_RECORD_BYTES: usize = 1024;
+
 /// How pages of a cluster are redone.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageRules {
@@ -100,7 +103,13 @@ impl PageRedo {
         };
         self.apply(key, entries, base_lsn, page)?;
         let mut kept = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = Some(KeptPage { key, page: Box::new(*page) });
+        match kept.as_mut() {
+            Some(other) => {
+                other.key = key;
+                *other.page = *page;
+            }
+            None => *kept = Some(KeptPage { key, page: Box::new(*page) }),
+        }
         Ok(())
     }
 
@@ -139,7 +148,8 @@ impl PageRedo {
         base_lsn: Option<Lsn>,
         page: &mut BlockBytes,
     ) -> io::Result<()> {
-        let mut buffer = Vec::new();
+        let mut buffer = Vec::with_capacity(USUAL_RECORD_BYTES);
+        entries.iter().take(FETCHED_AHEAD).for_each(|soon| self.records.prefetch(soon.lsn()));
         for (number, entry) in entries.iter().enumerate() {
             if let Some(soon) = entries.get(number + FETCHED_AHEAD) {
                 self.records.prefetch(soon.lsn());
