@@ -260,7 +260,7 @@ enum Message {
     /// The job did all its shares.
     JobDone(ExportSummary),
     /// The job failed; nothing more will come.
-    Failed(crate::Error),
+    Failed(Error),
 }
 
 /// Several jobs on one part.
@@ -340,8 +340,7 @@ impl Team<'_> {
         policy: OnDamage,
         sender: &SyncSender<Message>,
     ) -> Result<ExportSummary> {
-        let send =
-            |message| sender.send(message).map_err(|_| crate::Error::from(EngineError::Worker));
+        let send = |message| sender.send(message).map_err(|_| Error::from(EngineError::Worker));
         let (mut job, mut encoder) = (self.work.job()?, Encoder::new(self.setup));
         for share in self.shares.iter().skip(number).step_by(self.jobs) {
             let mut damage = DamageLog::new(policy);

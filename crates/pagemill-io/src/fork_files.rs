@@ -14,6 +14,7 @@ use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, SEGMENT_BLOCKS, SEGMENT_BYTES};
 use pagemill_sys::{ALIGNMENT, AlignedBuffer, MapAdvice, Mapping};
@@ -333,6 +334,13 @@ impl ForkFiles {
     /// What the file that holds a block can do; nothing where it cannot be opened.
     pub fn capabilities(&self, block: BlockNumber) -> FileCapabilities {
         self.file(block).map_or_else(|_| FileCapabilities::default(), |file| file.capabilities())
+    }
+
+    /// About how much time a processor needs to make some blocks of one segment, beyond copying them; none where the file cannot
+    /// be opened.
+    pub fn making_time(&self, first: BlockNumber, count: u32) -> Duration {
+        let file = self.file(first);
+        file.map_or(Duration::ZERO, |file| file.making_time(byte_range(first, count)))
     }
 
     /// How much of some blocks of one segment is in the kernel's page cache; `None` where it does not

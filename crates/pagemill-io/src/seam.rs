@@ -472,6 +472,13 @@ pub trait File: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// About how much time a processor needs to make a stretch of the file, in bytes, beyond copying it: none for a file that
+    /// lies somewhere, more for one whose pages are made when they are read.
+    fn making_time(&self, range: Range<u64>) -> Duration {
+        let _ = range;
+        Duration::ZERO
+    }
+
     /// What the file can do besides being read.
     fn capabilities(&self) -> FileCapabilities {
         FileCapabilities::default()

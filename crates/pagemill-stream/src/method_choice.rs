@@ -19,6 +19,10 @@
 //! Cached blocks that are read in random order come by `pread`: a mapping was no faster, and would hold all that
 //! was ever looked at.
 //!
+//! Pages that a processor has to make as they are read, by redo of WAL, are read by workers: each makes other pages than the
+//! next, and the reader has more to do with them. No more reads are ahead then than workers, as whoever stops has to wait for
+//! them.
+//!
 //! A *stretch* is [`STRETCH`] consecutive blocks; what is cached of them is looked at once. The cached choice is tried,
 //! not assumed: how dear a mapping is depends on the size of the folios that whoever wrote or read the file left behind,
 //! which nothing tells. It is made for each [`WINDOW`], so that trying the dearer method is soon over. The time measured
@@ -32,7 +36,7 @@
 use std::time::Duration;
 
 use pagemill_format::BlockNumber;
-use pagemill_io::{Caching, ForkFiles, IoMethod, Lane, Readahead, StorageTraits};
+use pagemill_io::{Caching, ForkFiles, IoMethod, Lane, Readahead, StorageTraits, WORKERS};
 
 use crate::method_use::MethodUse;
 
@@ -62,6 +66,8 @@ const SMALL_READ_AHEAD_KB: u64 = 1024;
 const LARGE_READ_AHEAD_KB: u64 = 4096;
 /// Runs until a fork that is read in random order is looked at again.
 const SCATTERED_RUNS: u32 = 4096;
+/// What making a block takes from which on workers do it: as long as copying it. Less is done before another thread wakes up.
+const WORTH_A_WORKER: Duration = Duration::from_micros(1);
 
 /// The choice for one stream.
 #[derive(Debug)]
@@ -112,6 +118,8 @@ pub(crate) enum Spread {
     Lanes(u32),
     /// Advice a window ahead.
     Windows,
+    /// What is kept busy are processors: the pages are made as they are read.
+    Making,
 }
 
 /// The stretch that is being read.
@@ -162,6 +170,14 @@ impl MethodChoice {
         match self {
             Self::Fixed(_) => Spread::None,
             Self::Auto(auto) => auto.spread,
+        }
+    }
+
+    /// The most reads ahead, where it matters how soon they are over.
+    pub(crate) fn most_reads(&self) -> usize {
+        match self.spread() {
+            Spread::Making => WORKERS,
+            _ => usize::MAX,
         }
     }
 
@@ -334,6 +350,10 @@ fn is_whole(files: &ForkFiles, first: u32, count: u32) -> bool {
 fn cold_method(files: &ForkFiles, block: BlockNumber, backward: bool, in_order: u32) -> Uncached {
     let storage = files.storage();
     let used = MethodUse::of(storage);
+    if is_made(files, block) {
+        used.explain("worker: pages are redone as they are read, by several threads".into());
+        return Uncached::buffered(IoMethod::Worker, Spread::Making);
+    }
     if files.caching() == Caching::Direct {
         return queued(files, block, "past the page cache, reads in flight keep the device busy");
     }
@@ -370,6 +390,13 @@ fn reads_ahead_too_little(place: &StorageTraits) -> bool {
 /// True when the kernel reads far ahead.
 fn reads_ahead_far(place: &StorageTraits) -> bool {
     place.read_ahead_kb.is_some_and(|kb| kb >= LARGE_READ_AHEAD_KB)
+}
+
+/// True when the blocks of a stretch have to be made, on the whole, and not only copied.
+fn is_made(files: &ForkFiles, block: BlockNumber) -> bool {
+    let first = BlockNumber(block.0 - block.0 % STRETCH);
+    let count = files.contiguous(first, STRETCH);
+    count > 0 && files.making_time(first, count) >= WORTH_A_WORKER * count
 }
 
 /// The method for blocks in order on mirrors. On disks that turn it matters that each reads long

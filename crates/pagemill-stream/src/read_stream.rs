@@ -411,7 +411,7 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
         let mut begun = false;
         while self.planned.is_empty()
             || self.planned_blocks < self.distances.look_ahead()
-                && self.planned.len() < self.most_reads as usize
+                && self.planned.len() < self.choice.most_reads().min(self.most_reads as usize)
         {
             let Some(next) = self.blocks.peek(0) else { break };
             let method = match &mut self.choice {
@@ -420,7 +420,7 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
             };
             match self.choice.spread() {
                 _ if self.never_ahead => {}
-                Spread::None => {}
+                Spread::None | Spread::Making => {}
                 Spread::Any | Spread::Lanes(_) => self.widen(next),
                 Spread::Windows => self.advise_windows(),
             }

@@ -20,17 +20,28 @@ struct FarReading {
     distant: bool,
     has_direct: bool,
     cache_bytes: u64,
+    /// What making one of the first 4096 blocks takes.
+    making: Duration,
 }
 
 const LEN: u64 = 8 * STRETCH as u64 * BLOCK_SIZE as u64;
-const PLAIN: FarReading =
-    FarReading { may_map: true, able: true, distant: false, has_direct: true, cache_bytes: LEN };
+const PLAIN: FarReading = FarReading {
+    may_map: true,
+    able: true,
+    distant: false,
+    has_direct: true,
+    cache_bytes: LEN,
+    making: Duration::ZERO,
+};
 
 impl FileSystem for FarReading {
     fn open(&self, path: &Path, caching: Caching) -> io::Result<Box<dyn File>> {
         match caching {
             Caching::Direct if !self.has_direct => Err(io::ErrorKind::Unsupported.into()),
-            _ => Ok(Box::new(Zeros { able: self.able || !path.ends_with("1") })),
+            _ => {
+                let able = self.able || !path.ends_with("1");
+                Ok(Box::new(Zeros { able, making: self.making }))
+            }
         }
     }
 
@@ -56,6 +67,7 @@ impl FileSystem for FarReading {
 #[derive(Debug)]
 struct Zeros {
     able: bool,
+    making: Duration,
 }
 
 impl File for Zeros {
@@ -66,6 +78,11 @@ impl File for Zeros {
 
     fn len(&self) -> io::Result<u64> {
         Ok(LEN)
+    }
+
+    fn making_time(&self, range: std::ops::Range<u64>) -> Duration {
+        let block = |at: u64| (at / BLOCK_SIZE as u64).min(4096) as u32;
+        self.making * (block(range.end) - block(range.start))
     }
 
     fn capabilities(&self) -> FileCapabilities {
@@ -151,4 +168,25 @@ fn where_each_call_takes_long_all_goes_through_a_queue() {
     let order: Vec<u32> = (0..2 * STRETCH).collect();
     let expected = vec![(IoMethod::IoUring, false); order.len()];
     assert_eq!(choices(place, &order), expected);
+}
+
+#[test]
+fn pages_that_take_time_to_make_are_made_by_workers_and_few_of_them_ahead() {
+    let order: Vec<u32> = (0..6 * STRETCH).collect();
+    let made = 4 * STRETCH as usize;
+    let chosen = choices(FarReading { making: Duration::from_micros(20), ..PLAIN }, &order);
+    assert_eq!(chosen[..made], vec![(IoMethod::Worker, false); made]);
+    assert!(chosen[made..].iter().all(|(method, _)| *method != IoMethod::Worker));
+    let little = FarReading { making: WORTH_A_WORKER / 2, ..PLAIN };
+    assert!(choices(little, &order).iter().all(|(method, _)| *method != IoMethod::Worker));
+
+    let place = FarReading { making: Duration::from_micros(20), ..PLAIN };
+    let storage = Storage::with_settings(Arc::new(place), ReadSettings::default());
+    let files = ForkFiles::open(&storage, Path::new("/1"), Fork::Main).unwrap().unwrap();
+    let mut choice = MethodChoice::new(&files);
+    assert_eq!(choice.most_reads(), usize::MAX);
+    if let MethodChoice::Auto(auto) = &mut choice {
+        auto.method_for(BlockNumber(0), None, &files);
+    }
+    assert_eq!(choice.most_reads(), WORKERS);
 }

@@ -252,7 +252,7 @@ fn take_busy_wal(builder: &mut WalIndexBuilder, bytes: u64) -> usize {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        ((random >> 32) * u64::from(end) >> 32) as u32
+        (((random >> 32) * u64::from(end)) >> 32) as u32
     };
     while lsn < bytes {
         let mut forks = [const { Vec::new() }; 4];

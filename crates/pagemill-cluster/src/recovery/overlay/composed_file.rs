@@ -5,6 +5,8 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::ops::Range;
+use std::time::Duration;
 
 use pagemill_format::{BLOCK_SIZE, BlockBytes};
 use pagemill_io::File;
@@ -20,6 +22,12 @@ pub(crate) trait Composition: Send + Sync + Debug {
     /// # Errors
     /// Why the first of them cannot be had.
     fn fill(&self, first: u32, pages: &mut [BlockBytes]) -> io::Result<usize>;
+
+    /// About how much time a processor needs to put these pages together, beyond copying them.
+    fn making_time(&self, pages: Range<u32>) -> Duration {
+        let _ = pages;
+        Duration::ZERO
+    }
 }
 
 /// The file that a composition makes.
@@ -71,6 +79,12 @@ impl<C: Composition> File for ComposedFile<C> {
 
     fn len(&self) -> io::Result<u64> {
         Ok(self.bytes())
+    }
+
+    fn making_time(&self, range: Range<u64>) -> Duration {
+        let page = |at: u64| u32::try_from(at / BLOCK_SIZE as u64).unwrap_or(u32::MAX);
+        let end = page(range.end.saturating_add(BLOCK_SIZE as u64 - 1));
+        self.0.making_time(page(range.start)..end.min(self.0.pages()))
     }
 }
 
