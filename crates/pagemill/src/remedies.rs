@@ -19,6 +19,9 @@ use crate::arguments::Command;
 const LC_MONETARY: &str = "; name another locale with --lc-monetary, such as C";
 const FILE_COPY: &str = ": use --strategy file_copy";
 const NO_DIRECT: &str = ": leave out --direct";
+/// Where what WAL does is too much for the memory it has.
+const MORE_FOR_WAL: &str = ": allow more with --wal-memory";
+
 const DROPPED: &str = "; one that was dropped is in a base backup, up to a moment before that: --wal ARCHIVE --until TARGET";
 const TABLESPACE_MAPPING: &str = "--tablespace-mapping";
 
@@ -103,9 +106,7 @@ impl Remedies {
                 return format!(", or name where it is{}", mapping_flag(named));
             }
             ClusterError::Refused(refusal) => return self.of_cluster_refusal(refusal),
-            ClusterError::Wal(pagemill_wal::Error::Memory(_)) if self.reads => {
-                ": allow more with --wal-memory"
-            }
+            ClusterError::Wal(pagemill_wal::Error::Memory(_)) if self.reads => MORE_FOR_WAL,
             ClusterError::Io(error) | ClusterError::Wal(pagemill_wal::Error::Io(error)) => {
                 of_io(error)
             }
@@ -231,8 +232,16 @@ fn of_io(error: &IoError) -> &'static str {
         ErrorKind::Io(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::PERM | Errno::NOSYS) => ": try another --io-method",
             Some(Errno::NOMEM) => ", or try another --io-method than mmap",
-            _ => "",
+            _ => error.get_ref().and_then(|cause| cause.downcast_ref()).map_or("", of_wal),
         },
+        _ => "",
+    }
+}
+
+/// Of a page that cannot be redone because of what is known of WAL.
+fn of_wal(error: &pagemill_wal::Error) -> &'static str {
+    match error {
+        pagemill_wal::Error::Memory(_) => MORE_FOR_WAL,
         _ => "",
     }
 }
@@ -285,6 +294,15 @@ mod tests {
         assert_eq!(message(CHANGING, EngineError::Input(refused())), says);
         let ring = std::io::Error::from(IoRefusal::RingForbidden);
         assert!(message(READING, ring).ends_with("allow it there, or use --io-method worker"));
+    }
+
+    #[test]
+    fn a_page_whose_records_do_not_fit_names_the_memory_for_wal() {
+        let too_much = || pagemill_wal::Error::Memory("the records of one page");
+        let says = "/d/base/5/1: the records of one page do not fit in the memory allowed for WAL: allow more with --wal-memory";
+        let read = IoError::new(std::io::Error::other(too_much()), "/d/base/5/1");
+        assert_eq!(message(READING, ClusterError::from(read)), says);
+        assert!(message(READING, ClusterError::from(too_much())).ends_with("with --wal-memory"));
     }
 
     #[test]

@@ -202,7 +202,7 @@ pub(super) fn damaged(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Why what WAL did cannot be looked up, as an error of reading a file.
+/// Why what WAL did cannot be looked up, as an error of reading a file, with the cause in it.
 pub(super) fn of_index(error: pagemill_wal::Error) -> io::Error {
-    io::Error::other(error.to_string())
+    io::Error::other(error)
 }
