@@ -32,8 +32,15 @@ impl Builder {
     fn add(&mut self, len: i16, align: u8, output: TypeOutput) -> Arc<ValueType> {
         let layout = AttributeLayout::new(len, align).expect("a shape that a type can have");
         let oid = Oid(self.0.len() as u32 + 1);
-        let made =
-            Arc::new(ValueType { oid, layout, delimiter: b',', output, decode: Decode::Other });
+        let made = Arc::new(ValueType {
+            oid,
+            base: oid,
+            base_modifier: -1,
+            layout,
+            delimiter: b',',
+            output,
+            decode: Decode::Other,
+        });
         self.0.push(made.clone());
         made
     }
@@ -48,6 +55,8 @@ impl Builder {
     fn row(&mut self) -> Arc<ValueType> {
         let dropped = self.0.len() / 2;
         let attribute = |(at, found): (usize, &Arc<ValueType>)| CompositeAttribute {
+            name: format!("a{at}").into_bytes().into(),
+            type_modifier: -1,
             layout: found.layout,
             value_type: (at != dropped).then(|| found.clone()),
         };
