@@ -2,10 +2,15 @@
 #![forbid(unsafe_code)]
 
 pub mod advise_arguments;
+pub mod cluster_arguments;
 pub mod failure;
 pub mod lab_arguments;
 pub mod output_paths;
 pub mod progress;
+pub mod read_arguments;
+pub mod remedies;
+pub mod session;
 pub mod sizes;
 pub mod standard_output;
 pub mod text_table;
+pub mod values;

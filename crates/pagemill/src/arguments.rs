@@ -6,16 +6,15 @@
 //! matter to it.
 
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Arg, ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use pagemill_cli::advise_arguments::AdviseArguments;
+use pagemill_cli::cluster_arguments::{CommonArguments, DatabaseArgument, RecoveryArguments};
 use pagemill_cli::lab_arguments::LabArguments;
-use pagemill_cluster::recovery::plan::{PlanOptions, RecoveryTarget, TargetPlace, TimelineChoice};
-use pagemill_cluster::tablespace_mapping::{MappingError, TablespaceMapping};
+use pagemill_cli::read_arguments::ReadArguments;
+use pagemill_cli::remedies::Remedies;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
@@ -23,11 +22,7 @@ use crate::clone_arguments::{CleanArguments, CloneArguments, DropArguments};
 use crate::generate_arguments::GenerateArguments;
 use crate::history_arguments::HistoryArguments;
 use crate::load_arguments::LoadArguments;
-use crate::options::read::ReadArguments;
-use crate::options::values::{database_name, maybe_empty, memory_size, shared_buffers};
 use crate::wal_arguments::WalArguments;
-
-pub(crate) use pagemill_cli::progress::ProgressMode;
 
 /// Read, load and copy PostgreSQL's tables and databases in their files, with no server running
 ///
@@ -70,142 +65,20 @@ pub(crate) enum Command {
     Man(ManArguments),
 }
 
-/// What every command that opens a data directory takes.
-#[derive(Debug, Args)]
-pub(crate) struct CommonArguments {
-    /// The data directory: the one with PG_VERSION in it, or a backup's with base.tar in it
-    #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true, value_parser = maybe_empty())]
-    pub(crate) pgdata: Option<PathBuf>,
-    /// A backup that the incremental one in -D builds on, up to the full one; repeatable, in any order
-    #[arg(long, value_name = "DIR")]
-    pub(crate) base: Vec<PathBuf>,
-    /// Read although a server is running; the result is only advisory
-    #[arg(long)]
-    pub(crate) live: bool,
-    /// Read a cluster that was not shut down cleanly as its files are, without redoing its WAL
-    #[arg(long)]
-    pub(crate) allow_unclean: bool,
-    /// Do not verify page checksums
-    #[arg(long)]
-    pub(crate) no_verify_checksums: bool,
-    /// Print what was done and how to standard error, after the work
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORM",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "table"
-    )]
-    pub(crate) stats: Option<StatsForm>,
-    /// Report on standard error what is being read
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
-    /// Show a progress bar on standard error, if that is a terminal
-    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
-    pub(crate) progress: ProgressMode,
-    /// Pages that all threads share: kB, MB or GB, or a number of 8 kB blocks (at least 16)
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "128MB",
-        value_parser = shared_buffers
-    )]
-    pub(crate) shared_buffers: NonZeroUsize,
-    /// Threads that scan
-    #[arg(
-        short,
-        long,
-        value_name = "N",
-        default_value_t = 1,
-        value_parser = clap::value_parser!(u16).range(1..=256)
-    )]
-    pub(crate) jobs: u16,
-    /// Whether damage ends the work, or is left out and named at the end
-    #[arg(long, value_enum, value_name = "WHAT", default_value = "stop")]
-    pub(crate) on_damage: DamageChoice,
-    #[command(flatten)]
-    pub(crate) reading: ReadArguments,
-}
-
-/// Up to where WAL is redone, in front of files that lack it.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Recovery")]
-pub(crate) struct RecoveryArguments {
-    /// A directory with archived WAL, looked at before pg_wal; repeatable
-    #[arg(long, value_name = "DIR")]
-    pub(crate) wal: Vec<PathBuf>,
-    /// Where to stop: lsn:LSN, xid:XID, time:TIME (in UTC unless it says otherwise), name:NAME or consistent
-    #[arg(long, value_name = "TARGET")]
-    pub(crate) until: Option<TargetPlace>,
-    /// Stop just before the target, not behind it
-    #[arg(long, requires = "until")]
-    pub(crate) exclusive: bool,
-    /// The timeline to follow: a number, latest or current [default: latest with --wal or a signal file, else current]
-    #[arg(long, value_name = "TLI", default_value = "auto", hide_default_value = true)]
-    pub(crate) timeline: TimelineChoice,
-    /// The tablespace that the cluster has in OLDDIR is in NEWDIR now; write \= for a = in a name; repeatable
-    #[arg(long, value_name = "OLDDIR=NEWDIR", value_parser = OsStringValueParser::new().try_map(tablespace_mapping))]
-    pub(crate) tablespace_mapping: Vec<TablespaceMapping>,
-    /// Continue with a warning where a copy contradicts its WAL: files of several moments, links to a running server's
-    /// files, WAL that is damaged or too short
-    #[arg(long)]
-    pub(crate) allow_inconsistent: bool,
-    /// Memory for WAL and for what it changes, from 1MB on; the places of records that do not fit go to temporary files
-    #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = memory_size)]
-    pub(crate) wal_memory: usize,
-}
-
-fn tablespace_mapping(given: OsString) -> Result<TablespaceMapping, MappingError> {
-    TablespaceMapping::parse(&given)
-}
-
-impl RecoveryArguments {
-    /// What was asked for, for a plan.
-    pub(crate) fn plan_options(&self) -> PlanOptions {
-        let place = self.until.clone();
-        let target = place.map(|place| RecoveryTarget { place, inclusive: !self.exclusive });
-        PlanOptions {
-            archives: self.wal.clone(),
-            target,
-            timeline: self.timeline,
-            memory: self.wal_memory,
+impl Command {
+    /// What flags of this command can do about errors.
+    pub(crate) fn remedies(&self) -> Remedies {
+        match self {
+            Self::History(_) => Remedies::READING.looking_back(),
+            Self::Ls(_) | Self::Count(_) | Self::Export(_) | Self::Inspect(_) | Self::Wal(_) => {
+                Remedies::READING
+            }
+            Self::Clone(arguments) if arguments.cluster && arguments.verify => {
+                Remedies::CHANGING.verifying()
+            }
+            _ => Remedies::CHANGING,
         }
     }
-}
-
-/// The form of `--stats`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StatsForm {
-    /// One name and value per line
-    Table,
-    /// One JSON object on one line
-    Json,
-}
-
-/// What damage does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DamageChoice {
-    /// The first damage in a table is an error
-    Stop,
-    /// Damaged pages and rows are left out and reported at the end
-    Skip,
-}
-
-/// The database that is read.
-#[derive(Debug, Args)]
-pub(crate) struct DatabaseArgument {
-    /// The database
-    #[arg(
-        short,
-        long,
-        value_name = "DBNAME",
-        env = "PGDATABASE",
-        hide_env_values = true,
-        default_value = "postgres",
-        value_parser = database_name
-    )]
-    pub(crate) dbname: String,
 }
 
 /// Which tables are meant.
@@ -602,6 +475,8 @@ fn definition_of_one(words: &[OsString]) -> Option<clap::Command> {
 
 #[cfg(test)]
 mod tests {
+    use pagemill_cli::cluster_arguments::StatsForm;
+
     use super::*;
 
     fn parsed(line: &str) -> Result<Command, clap::Error> {

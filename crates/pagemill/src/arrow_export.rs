@@ -8,7 +8,7 @@ use pagemill_engine::{ExportOptions, RowSource};
 use crate::arguments::{ExportArguments, ExportFormat};
 use crate::export::{Job, finish};
 use crate::failure::UsageError;
-use crate::session::tables::Watch;
+use crate::tables::Watch;
 
 /// What the flags ask for, if it is one of Arrow's formats; the flags of the other formats are refused.
 pub(crate) fn arrow_options(

@@ -10,9 +10,9 @@ use pagemill_cluster::change::{Leftover, leftovers, make_ready};
 use pagemill_engine::clone::cluster::UnfinishedCopy;
 use pagemill_io::Storage;
 
+use crate::changing::{data_directory, open_as_it_is, take_lock};
 use crate::clone_arguments::CleanArguments;
 use crate::failure::Completion;
-use crate::session::changing::{data_directory, open_as_it_is, take_lock};
 use crate::standard_output::print;
 
 pub(crate) fn run(arguments: &CleanArguments) -> Result<Completion> {

@@ -17,13 +17,11 @@ use pagemill_engine::encoding::{encoding_name, stored_text};
 use pagemill_format::BLOCK_SIZE;
 use pagemill_io::{Storage, check_interrupt};
 
+use crate::changing::{data_directory, database_row, open, open_as_it_is, take_lock, undone};
 use crate::clone_arguments::CloneArguments;
 use crate::clone_cluster;
 use crate::failure::{Completion, UsageError, complain, say};
 use crate::progress::{ProgressDisplay, is_wanted};
-use crate::session::changing::{
-    data_directory, database_row, open, open_as_it_is, take_lock, undone,
-};
 use crate::session::stats::{self, Work};
 use crate::standard_output::print;
 

@@ -6,10 +6,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use pagemill_cli::cluster_arguments::StatsForm;
+use pagemill_cli::progress::ProgressMode;
+use pagemill_cli::values::maybe_empty;
 use pagemill_engine::clone::database::CloneStrategy;
 
-use crate::arguments::{ProgressMode, StatsForm};
-use crate::options::values::maybe_empty;
 use crate::options::write::{CompressionChoice, WriteArguments};
 
 /// Make databases from a template in a stopped cluster, or copy a whole cluster

@@ -11,14 +11,14 @@ use crate::arguments::CountArguments;
 use crate::failure::{Completion, is_usage};
 use crate::order::Order;
 use crate::session::Session;
-use crate::session::tables::Tables;
+use crate::tables::Tables;
 
 pub(crate) fn run(arguments: &CountArguments) -> Result<Completion> {
     let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;
     let order = Order::of(&arguments.order, &arguments.common, &tables)?;
-    let options = session.scan_options(&arguments.order);
+    let options = session.scan_options(arguments.order.scan_order());
     let mut output = session.standard_output()?;
     let mut counted = Vec::new();
     let outcome = tables.for_each(&session, |source, watch| {

@@ -10,11 +10,9 @@ use pagemill_cluster::change::{check_drop, drop_database};
 use pagemill_cluster::{Error as ClusterError, OpenOptions};
 use pagemill_io::Storage;
 
+use crate::changing::{data_directory, database_row, open, open_as_it_is, take_lock, undone};
 use crate::clone_arguments::DropArguments;
 use crate::failure::{Completion, say};
-use crate::session::changing::{
-    data_directory, database_row, open, open_as_it_is, take_lock, undone,
-};
 use crate::session::stats::{self, Work};
 use crate::standard_output::print;
 

@@ -17,7 +17,7 @@ use crate::failure::{Completion, UsageError, say};
 use crate::options::values::{character, column_list, money_locale};
 use crate::order::Order;
 use crate::session::Session;
-use crate::session::tables::{Tables, Watch};
+use crate::tables::{Tables, Watch};
 
 pub(crate) fn run(arguments: &ExportArguments) -> Result<Completion> {
     let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
@@ -128,7 +128,7 @@ fn export_options(session: &Session<'_>, arguments: &ExportArguments) -> Result<
         copy: copy_options(arguments)?,
         columns: columns.transpose()?,
         encoding: arguments.encoding.clone(),
-        scan: session.scan_options(&arguments.order),
+        scan: session.scan_options(arguments.order.scan_order()),
     })
 }
 

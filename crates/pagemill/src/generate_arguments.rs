@@ -5,8 +5,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use pagemill_cli::cluster_arguments::StatsForm;
 
-use crate::arguments::StatsForm;
 use crate::options::write::WriteArguments;
 
 /// Make the files of a table, without a cluster

@@ -2,9 +2,8 @@
 //! none is refused before anything is opened.
 
 use clap::Args;
+use pagemill_cli::cluster_arguments::{CommonArguments, DatabaseArgument, RecoveryArguments};
 use pagemill_format::{BlockNumber, Tid};
-
-use crate::arguments::{CommonArguments, DatabaseArgument, RecoveryArguments};
 
 /// Tell what happened to a row: its versions, as far as WAL and pages tell
 ///

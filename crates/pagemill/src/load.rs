@@ -18,12 +18,12 @@ use pagemill_engine::{
 use pagemill_io::{InputStream, Output, Storage};
 
 use crate::arguments::FormatChoice;
+use crate::changing::{data_directory, open, take_lock, undone};
 use crate::failure::{Completion, say};
 use crate::load_arguments::{HeaderChoice, LoadArguments};
 use crate::options::values::{character, column_list};
 use crate::output_paths::{refuse_existing, refuse_in_cluster, refuse_input};
 use crate::progress::{ProgressDisplay, is_wanted};
-use crate::session::changing::{data_directory, open, take_lock, undone};
 use crate::session::stats::{self, Work};
 
 /// `wal_level` in the control file from which rows are decoded for subscribers.

@@ -5,9 +5,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use pagemill_cli::cluster_arguments::{DatabaseArgument, StatsForm};
+use pagemill_cli::progress::ProgressMode;
+use pagemill_cli::values::maybe_empty;
 
-use crate::arguments::{DatabaseArgument, FormatChoice, ProgressMode, StatsForm};
-use crate::options::values::maybe_empty;
+use crate::arguments::FormatChoice;
 use crate::options::write::{CompressionChoice, WriteArguments};
 
 /// Load files into a table of a stopped cluster

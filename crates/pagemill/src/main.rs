@@ -9,6 +9,7 @@ mod arguments;
 mod arrow_arguments;
 #[cfg(feature = "arrow")]
 mod arrow_export;
+mod changing;
 mod clean;
 mod clone;
 mod clone_arguments;
@@ -36,8 +37,7 @@ mod page_history;
 mod probe;
 mod probe_json;
 mod probe_text;
-mod remedies;
-mod session;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod tuple_changes;
@@ -52,10 +52,9 @@ mod wal_text;
 
 use std::process::ExitCode;
 
-use pagemill_cli::{failure, output_paths, progress, standard_output, text_table};
+use pagemill_cli::{failure, output_paths, progress, session, standard_output, text_table};
 
 use arguments::Command;
-use remedies::Remedies;
 
 fn main() -> ExitCode {
     pagemill_io::survive_file_size_limit();
@@ -64,7 +63,7 @@ fn main() -> ExitCode {
         Err(error) => return failure::of_command_line(&error),
     };
     failure::set_quiet(quiet);
-    let remedies = Remedies::of(&command);
+    let remedies = command.remedies();
     failure::set_wording(move |error, message| remedies.apply(error, message));
     failure::exit_code(match &command {
         Command::Ls(arguments) => ls::run(arguments),

@@ -4,6 +4,7 @@
 //! are refused rather than done in another order.
 
 use anyhow::Result;
+use pagemill_cli::cluster_arguments::CommonArguments;
 use pagemill_cluster::ValueCatalog;
 use pagemill_engine::{
     ExportOptions, ExportSummary, IndexOrder, OrderOptions, OrderSummary, RowSource, ScanOptions,
@@ -11,9 +12,9 @@ use pagemill_engine::{
 use pagemill_format::BLOCK_SIZE;
 use pagemill_io::ByteSink;
 
-use crate::arguments::{CommonArguments, OrderArguments};
+use crate::arguments::OrderArguments;
 use crate::failure::UsageError;
-use crate::session::tables::{Tables, Watch};
+use crate::tables::{Tables, Watch};
 
 /// The order that was asked for, as far as the command line tells.
 pub(crate) struct Order {

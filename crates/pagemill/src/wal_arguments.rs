@@ -6,11 +6,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use pagemill_cli::cluster_arguments::{CommonArguments, DatabaseArgument, RecoveryArguments};
+use pagemill_cli::values::memory_size;
 use pagemill_format::wal::{RelFileLocator, ResourceManager};
 use pagemill_format::{Lsn, Oid};
 
-use crate::arguments::{CommonArguments, DatabaseArgument, ForkChoice, RecoveryArguments};
-use crate::options::values::memory_size;
+use crate::arguments::ForkChoice;
 
 /// Look at the WAL of a cluster
 ///

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
+use pagemill_cli::cluster_arguments::RecoveryArguments;
 use pagemill_cluster::recovery::plan::TimelineChoice;
 use pagemill_engine::select::find_one;
 use pagemill_format::wal::{Record, RelFileLocator, ResourceManager, Truncation};
@@ -12,7 +13,6 @@ use pagemill_format::{BlockNumber, Fork, PgVersion};
 use pagemill_redo::{Effect, RedoSite, effect, tuple_changes};
 use pagemill_wal::WalRecord;
 
-use crate::arguments::RecoveryArguments;
 use crate::failure::UsageError;
 use crate::inspect::fork_of;
 use crate::session::Session;

@@ -2,6 +2,5 @@
 //!
 //! Flags of one command are beside it, in its own file of arguments.
 
-pub(crate) mod read;
 pub(crate) mod values;
 pub(crate) mod write;

@@ -14,8 +14,6 @@ use pagemill_engine::refusal::{
 use pagemill_io::{Error as IoError, ErrorKind, Refusal as IoRefusal};
 use rustix::io::Errno;
 
-use crate::arguments::Command;
-
 const LC_MONETARY: &str = "; name another locale with --lc-monetary, such as C";
 const FILE_COPY: &str = ": use --strategy file_copy";
 const NO_DIRECT: &str = ": leave out --direct";
@@ -27,7 +25,7 @@ const TABLESPACE_MAPPING: &str = "--tablespace-mapping";
 
 /// What flags of a command can do about errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Remedies {
+pub struct Remedies {
     /// It reads only, and may do so where nothing may be changed.
     reads: bool,
     /// It copies a cluster and checks its pages on request.
@@ -37,20 +35,25 @@ pub(crate) struct Remedies {
 }
 
 impl Remedies {
-    pub(crate) fn of(command: &Command) -> Self {
-        use Command::{Clone, Count, Export, History, Inspect, Ls, Wal};
-        Self {
-            reads: matches!(
-                command,
-                Ls(_) | Count(_) | Export(_) | Inspect(_) | History(_) | Wal(_)
-            ),
-            verifies: matches!(command, Clone(arguments) if arguments.cluster && arguments.verify),
-            looks_back: matches!(command, History(_)),
-        }
+    /// Those of a command that reads a cluster, with the flags of `cluster_arguments`.
+    pub const READING: Self = Self { reads: true, verifies: false, looks_back: false };
+    /// Those of a command that changes a cluster, or has nothing to do with one.
+    pub const CHANGING: Self = Self { reads: false, verifies: false, looks_back: false };
+
+    /// The same, of a command that also tells what was.
+    #[must_use]
+    pub const fn looking_back(self) -> Self {
+        Self { looks_back: true, ..self }
+    }
+
+    /// The same, of a command whose `--verify` can be left out.
+    #[must_use]
+    pub const fn verifying(self) -> Self {
+        Self { verifies: true, ..self }
     }
 
     /// The message of an error, with what to type instead.
-    pub(crate) fn apply(self, error: &anyhow::Error, message: String) -> String {
+    pub fn apply(self, error: &anyhow::Error, message: String) -> String {
         if let Some(ClusterError::Refused(refusal)) = cluster_error(error)
             && matches!(**refusal, ClusterRefusal::Mapping(_))
         {
@@ -265,9 +268,6 @@ fn of_io_refusal(refusal: &IoRefusal) -> &'static str {
 mod tests {
     use super::*;
 
-    const READING: Remedies = Remedies { reads: true, verifies: false, looks_back: false };
-    const CHANGING: Remedies = Remedies { reads: false, verifies: false, looks_back: false };
-
     fn message(remedies: Remedies, error: impl Into<anyhow::Error>) -> String {
         let error = error.into();
         let own = error.to_string();
@@ -279,21 +279,23 @@ mod tests {
         let running = || ClusterError::Running { path: "/d/postmaster.pid".into(), pid: 7 };
         let stop = "/d/postmaster.pid: a server is running here (process 7): stop it first";
         let live = ", or read on with --live, which can only be advisory";
-        assert_eq!(message(READING, running()), format!("{stop}{live}"));
-        assert_eq!(message(CHANGING, running()), stop);
+        assert_eq!(message(Remedies::READING, running()), format!("{stop}{live}"));
+        assert_eq!(message(Remedies::CHANGING, running()), stop);
         let within = EngineError::from(running());
-        assert_eq!(message(READING, within), format!("{stop}{live}"));
+        assert_eq!(message(Remedies::READING, within), format!("{stop}{live}"));
     }
 
     #[test]
     fn what_the_platform_lacks_has_its_flag_however_deep_the_error_lies() {
         let refused = || IoError::new(IoRefusal::NoDirectIo, "/d/base/5/1");
         let says = "/d/base/5/1: the file system has no direct I/O: leave out --direct";
-        assert_eq!(message(READING, refused()), says);
-        assert_eq!(message(CHANGING, ClusterError::from(refused())), says);
-        assert_eq!(message(CHANGING, EngineError::Input(refused())), says);
+        assert_eq!(message(Remedies::READING, refused()), says);
+        assert_eq!(message(Remedies::CHANGING, ClusterError::from(refused())), says);
+        assert_eq!(message(Remedies::CHANGING, EngineError::Input(refused())), says);
         let ring = std::io::Error::from(IoRefusal::RingForbidden);
-        assert!(message(READING, ring).ends_with("allow it there, or use --io-method worker"));
+        assert!(
+            message(Remedies::READING, ring).ends_with("allow it there, or use --io-method worker")
+        );
     }
 
     #[test]
@@ -301,15 +303,19 @@ mod tests {
         let too_much = || pagemill_wal::Error::Memory("the records of one page");
         let says = "/d/base/5/1: the records of one page do not fit in the memory allowed for WAL: allow more with --wal-memory";
         let read = IoError::new(std::io::Error::other(too_much()), "/d/base/5/1");
-        assert_eq!(message(READING, ClusterError::from(read)), says);
-        assert!(message(READING, ClusterError::from(too_much())).ends_with("with --wal-memory"));
+        assert_eq!(message(Remedies::READING, ClusterError::from(read)), says);
+        assert!(
+            message(Remedies::READING, ClusterError::from(too_much()))
+                .ends_with("with --wal-memory")
+        );
     }
 
     #[test]
     fn the_choices_of_an_order_are_spelled_as_flags() {
         let cause = pagemill_engine::refusal::OrderCause::Partitioned("public.p".into());
         let choices = OrderChoices::Partitions(vec![("public.p_1".into(), "p_1_id".into())]);
-        let said = message(READING, EngineError::refused(OrderRefusal { cause, choices }));
+        let said =
+            message(Remedies::READING, EngineError::refused(OrderRefusal { cause, choices }));
         let end = "partitions: order one partition by its own: -t public.p_1 --order-by p_1_id";
         assert!(said.starts_with("public.p is partitioned") && said.ends_with(end), "{said}");
     }
@@ -317,6 +323,6 @@ mod tests {
     #[test]
     fn an_error_without_a_flag_stays_as_it_is() {
         let missing = ClusterError::NotFound { what: "table t".into(), near: Vec::new() };
-        assert_eq!(message(READING, missing), "table t does not exist");
+        assert_eq!(message(Remedies::READING, missing), "table t does not exist");
     }
 }

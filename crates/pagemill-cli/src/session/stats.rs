@@ -9,53 +9,53 @@ use pagemill_io::{Storage, WriteMethod};
 use pagemill_stream::MethodUse;
 use serde_json::{Map, Value, json};
 
-use crate::arguments::StatsForm;
+use crate::cluster_arguments::StatsForm;
 
 /// What a command did, as far as the counters of calls do not tell.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Work {
+pub struct Work {
     /// Rows counted or written.
-    pub(crate) rows: u64,
+    pub rows: u64,
     /// Pages of tables scanned, and of the index they were ordered by.
-    pub(crate) pages: u64,
+    pub pages: u64,
     /// Pages found in memory: of TOAST tables and indexes, and of a table in an index's order.
-    pub(crate) buffer_hits: u64,
+    pub buffer_hits: u64,
     /// Such pages that were read.
-    pub(crate) buffer_misses: u64,
+    pub buffer_misses: u64,
     /// How a new file was written, where there was one.
-    pub(crate) write_method: Option<WriteMethod>,
+    pub write_method: Option<WriteMethod>,
     /// What a copy of files was, where there was one.
-    pub(crate) copied: Option<CopyWork>,
+    pub copied: Option<CopyWork>,
     /// WAL that is redone in front of the files, where there is any.
-    pub(crate) redone: Option<WalWork>,
+    pub redone: Option<WalWork>,
 }
 
 /// WAL that was read, to be redone in front of the files.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct WalWork {
+pub struct WalWork {
     /// Bytes of it.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Records in it.
-    pub(crate) records: u64,
+    pub records: u64,
     /// How long it took to find out what it does.
-    pub(crate) elapsed: Duration,
+    pub elapsed: Duration,
 }
 
 /// A copy of files.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct CopyWork {
+pub struct CopyWork {
     /// How many files.
-    pub(crate) files: u64,
+    pub files: u64,
     /// Bytes in them.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Bytes of them in blocks that are shared, as the file system tells.
-    pub(crate) shared_bytes: u64,
+    pub shared_bytes: u64,
     /// How they were copied.
-    pub(crate) method: &'static str,
+    pub method: &'static str,
 }
 
 /// Prints the record to standard error.
-pub(crate) fn print(form: StatsForm, elapsed: Duration, storage: &Storage, work: &Work) {
+pub fn print(form: StatsForm, elapsed: Duration, storage: &Storage, work: &Work) {
     use std::io::Write as _;
     let record = record(elapsed, storage, work);
     let text = match form {

@@ -18,13 +18,13 @@ const HEADING: &str = "How to read";
 
 /// How blocks are read.
 #[derive(Debug, Args)]
-pub(crate) struct ReadArguments {
+pub struct ReadArguments {
     /// The calls that fetch blocks; "auto" measures and chooses
     #[arg(long, help_heading = HEADING, value_enum, value_name = "METHOD", default_value = "auto")]
-    pub(crate) io_method: MethodChoice,
+    pub io_method: MethodChoice,
     /// Bypass the kernel's page cache (O_DIRECT)
     #[arg(long, help_heading = HEADING)]
-    pub(crate) direct: bool,
+    pub direct: bool,
     /// Maximum number of blocks in one read call (1 to 128)
     #[arg(
         long,
@@ -33,7 +33,7 @@ pub(crate) struct ReadArguments {
         default_value_t = 16,
         value_parser = clap::value_parser!(u32).range(1..=128)
     )]
-    pub(crate) io_combine_limit: u32,
+    pub io_combine_limit: u32,
     /// Maximum number of reads in flight (1 to 1000), for worker and io_uring; by default the setting of the
     /// tablespace, or 16
     #[arg(
@@ -42,10 +42,10 @@ pub(crate) struct ReadArguments {
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_EFFECTIVE_IO_CONCURRENCY))
     )]
-    pub(crate) effective_io_concurrency: Option<u32>,
+    pub effective_io_concurrency: Option<u32>,
     /// Advise the kernel of blocks that are read later, with methods that use its page cache
     #[arg(long, help_heading = HEADING, value_enum, value_name = "STRATEGY", default_value = "auto")]
-    pub(crate) readahead: ReadaheadChoice,
+    pub readahead: ReadaheadChoice,
     /// How far ahead --readahead looks, in blocks
     #[arg(
         long,
@@ -54,10 +54,10 @@ pub(crate) struct ReadArguments {
         default_value_t = pagemill_io::DEFAULT_READAHEAD_DISTANCE,
         value_parser = clap::value_parser!(u32).range(1..=1_048_576)
     )]
-    pub(crate) readahead_distance: u32,
+    pub readahead_distance: u32,
     /// Advise the kernel of how a mapping is read, with mmap
     #[arg(long, help_heading = HEADING, value_enum, value_name = "ADVICE", default_value = "populate")]
-    pub(crate) madvise: MapAdviceChoice,
+    pub madvise: MapAdviceChoice,
     /// Maximum number of segment files kept open
     #[arg(
         long,
@@ -66,16 +66,16 @@ pub(crate) struct ReadArguments {
         default_value_t = 512,
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
-    pub(crate) max_open_files: u32,
+    pub max_open_files: u32,
     /// Maximum number of bytes kept mapped, with mmap: a number, or one with kB, MB, GB or TB
     #[arg(long, help_heading = HEADING, value_name = "SIZE", default_value = "1TB", value_parser = size)]
-    pub(crate) max_mapped_bytes: u64,
+    pub max_mapped_bytes: u64,
 }
 
 /// The value of `--io-method`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-pub(crate) enum MethodChoice {
+pub enum MethodChoice {
     /// Whatever suits the storage and the page cache best; --stats reports which and why
     Auto,
     /// lseek and read, block by block, as PostgreSQL did up to 11
@@ -94,7 +94,7 @@ pub(crate) enum MethodChoice {
 
 /// The value of `--readahead`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReadaheadChoice {
+pub enum ReadaheadChoice {
     /// Nothing
     None,
     /// Each block, one distance (--readahead-distance) before it is read
@@ -109,7 +109,7 @@ pub(crate) enum ReadaheadChoice {
 
 /// The value of `--madvise`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MapAdviceChoice {
+pub enum MapAdviceChoice {
     /// Nothing
     Normal,
     /// Sequential order
@@ -124,7 +124,7 @@ pub(crate) enum MapAdviceChoice {
 
 impl ReadArguments {
     /// The names of these flags, by which a command can leave them out of its help.
-    pub(crate) fn names() -> Vec<String> {
+    pub fn names() -> Vec<String> {
         let all = Self::augment_args(clap::Command::new(""));
         all.get_arguments().map(|arg| arg.get_id().to_string()).collect()
     }
@@ -133,7 +133,7 @@ impl ReadArguments {
     ///
     /// # Errors
     /// When flags contradict each other, or the platform does not offer the method asked for by name.
-    pub(crate) fn storage(&self, live: bool) -> Result<Storage> {
+    pub fn storage(&self, live: bool) -> Result<Storage> {
         self.refuse_contradictions(live)?;
         let settings = self.settings(live);
         let storage = Storage::with_settings(Arc::new(RealFileSystem), settings);

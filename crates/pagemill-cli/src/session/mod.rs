@@ -1,10 +1,14 @@
 //! An open data directory for one command: opened as the flags say, with the warnings these
 //! flags call for, and closed with the statistics that were asked for, whether the work was done or
 //! failed.
+//!
+//! ```text
+//! Session::new(common) ─► .recovered(recovery) ─► .cluster() or .database(name) ─► work ─► .finish(&work)
+//! ```
+//!
+//! What it says goes to standard error; the statistics follow when it is dropped, so nothing may be left to say by then.
 
-pub(crate) mod changing;
-pub(crate) mod stats;
-pub(crate) mod tables;
+pub mod stats;
 
 use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
@@ -13,20 +17,20 @@ use std::time::Instant;
 use anyhow::Result;
 use pagemill_cluster::change::has_leftovers;
 use pagemill_cluster::{Cluster, Database, DirectoryState, OpenOptions, Recovery, backup_storage};
-use pagemill_engine::{DamageLog, OnDamage, ScanOptions};
+use pagemill_engine::{DamageLog, OnDamage, ScanOptions, ScanOrder};
 use pagemill_format::Lsn;
 use pagemill_io::{Output, Storage};
 use pagemill_stream::MethodUse;
 
 use self::stats::{WalWork, Work};
-use crate::arguments::{CommonArguments, DamageChoice, OrderArguments, RecoveryArguments};
+use crate::cluster_arguments::{CommonArguments, DamageChoice, RecoveryArguments};
 use crate::failure::{UsageError, say};
 
 /// More shared buffers than a thread ever pins at a time.
 const BUFFERS_PER_JOB: usize = 4;
 
 /// One command's view of a data directory.
-pub(crate) struct Session<'a> {
+pub struct Session<'a> {
     common: &'a CommonArguments,
     /// Up to where WAL is redone; `None` for what looks at no relation.
     recovery: Option<&'a RecoveryArguments>,
@@ -42,10 +46,12 @@ pub(crate) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
+    /// A session on the directory that the flags name, which is not opened yet.
+    ///
     /// # Errors
     /// When the flags contradict each other, or ask for a way to read that the platform has not got; archives of a backup
     /// that are damaged.
-    pub(crate) fn new(common: &'a CommonArguments) -> Result<Self> {
+    pub fn new(common: &'a CommonArguments) -> Result<Self> {
         let start = Instant::now();
         let storage = common.reading.storage(common.live)?;
         let storage = if common.stats.is_some() { storage } else { storage.untimed() };
@@ -61,21 +67,26 @@ impl<'a> Session<'a> {
     }
 
     /// The same for relations as they are after redo up to where these arguments say.
-    pub(crate) fn recovered(mut self, recovery: &'a RecoveryArguments) -> Self {
+    pub fn recovered(mut self, recovery: &'a RecoveryArguments) -> Self {
         self.recovery = Some(recovery);
         self
     }
 
-    pub(crate) fn common(&self) -> &'a CommonArguments {
+    /// The flags it follows.
+    pub fn common(&self) -> &'a CommonArguments {
         self.common
     }
 
-    pub(crate) fn storage(&self) -> &Storage {
+    /// The files of the directory, read as the flags say.
+    pub fn storage(&self) -> &Storage {
         &self.storage
     }
 
     /// The data directory that was named.
-    pub(crate) fn directory(&self) -> Result<&'a Path> {
+    ///
+    /// # Errors
+    /// When none was.
+    pub fn directory(&self) -> Result<&'a Path> {
         let named = self.common.pgdata.as_deref().filter(|dir| !dir.as_os_str().is_empty());
         named.ok_or_else(|| {
             UsageError("no data directory: name it with -D, or set PGDATA".into()).into()
@@ -83,12 +94,18 @@ impl<'a> Session<'a> {
     }
 
     /// Opens the data directory.
-    pub(crate) fn cluster(&self) -> Result<Cluster> {
+    ///
+    /// # Errors
+    /// When a server is running on it, its WAL cannot be redone as the flags say, or a file cannot be read.
+    pub fn cluster(&self) -> Result<Cluster> {
         self.cluster_as(self.common.live)
     }
 
     /// Opens the data directory, also while a server is running: for who looks up names only, whose files seldom change.
-    pub(crate) fn cluster_for_names(&self) -> Result<Cluster> {
+    ///
+    /// # Errors
+    /// As [`Self::cluster`], but for the server.
+    pub fn cluster_for_names(&self) -> Result<Cluster> {
         let is_running = |error: &anyhow::Error| {
             matches!(error.downcast_ref(), Some(pagemill_cluster::Error::Running { .. }))
         };
@@ -149,7 +166,10 @@ impl<'a> Session<'a> {
     }
 
     /// The same directory with its tablespaces where they lie; what changes a cluster takes them where the links lead.
-    pub(crate) fn with_tablespaces(&self, state: DirectoryState) -> Result<DirectoryState> {
+    ///
+    /// # Errors
+    /// When a tablespace is nowhere, or in use by a running server.
+    pub fn with_tablespaces(&self, state: DirectoryState) -> Result<DirectoryState> {
         let Some(recovery) = self.recovery else { return Ok(state) };
         let state = state.with_tablespaces(&recovery.tablespace_mapping, &self.open_options())?;
         for warning in state.warnings() {
@@ -165,27 +185,31 @@ impl<'a> Session<'a> {
     }
 
     /// Opens a database of the data directory.
-    pub(crate) fn database(&self, name: &str) -> Result<Database> {
+    ///
+    /// # Errors
+    /// As [`Self::cluster`], or when there is no such database.
+    pub fn database(&self, name: &str) -> Result<Database> {
         Ok(self.cluster()?.database(name)?)
     }
 
     /// Says something if `--verbose` asks for it.
-    pub(crate) fn tell(&self, message: impl FnOnce() -> String) {
+    pub fn tell(&self, message: impl FnOnce() -> String) {
         if self.common.verbose {
             say(message());
         }
     }
 
-    pub(crate) fn scan_options(&self, order: &OrderArguments) -> ScanOptions {
+    /// How a table is scanned: as the flags say, in this order.
+    pub fn scan_options(&self, order: ScanOrder) -> ScanOptions {
         ScanOptions {
             io_combine_limit: self.common.reading.io_combine_limit,
             jobs: usize::from(self.common.jobs),
-            order: order.scan_order(),
+            order,
         }
     }
 
     /// An account of damage, with the policy that was asked for.
-    pub(crate) fn damage_log(&self) -> DamageLog {
+    pub fn damage_log(&self) -> DamageLog {
         DamageLog::new(match self.common.on_damage {
             DamageChoice::Stop => OnDamage::Stop,
             DamageChoice::Skip => OnDamage::Skip,
@@ -193,26 +217,31 @@ impl<'a> Session<'a> {
     }
 
     /// Standard output, with its calls counted.
-    pub(crate) fn standard_output(&self) -> Result<Output> {
+    ///
+    /// # Errors
+    /// When it is closed.
+    pub fn standard_output(&self) -> Result<Output> {
         Ok(Output::standard(&self.storage).map_err(pagemill_engine::Error::Output)?)
     }
 
     /// Writes a text to standard output.
-    pub(crate) fn print(&self, text: &str) -> Result<()> {
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn print(&self, text: &str) -> Result<()> {
         let written = self.standard_output()?.write_all(text.as_bytes());
         Ok(written.map_err(pagemill_engine::Error::Output)?)
     }
 
     /// Up to where the WAL is in what is read: to where it was redone, or to the checkpoint of a clean shutdown. `None`
     /// where files are read as they lie.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn end_of_wal(&self, cluster: &Cluster) -> Option<Lsn> {
+    pub fn end_of_wal(&self, cluster: &Cluster) -> Option<Lsn> {
         let checkpoint = || cluster.state().control().checkpoint_location;
         self.redo_end.get().or_else(|| cluster.is_clean().then(checkpoint))
     }
 
     /// Takes note of what was done, for the statistics.
-    pub(crate) fn finish(&self, work: &Work) {
+    pub fn finish(&self, work: &Work) {
         self.work.set(*work);
     }
 }
