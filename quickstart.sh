@@ -63,7 +63,7 @@ fi
 programs=$(newest_postgres) || fail "no PostgreSQL 14 to 18 under /usr/lib/postgresql"
 
 # One after the other, as cargo install takes them.
-run cargo build --release --locked --package pagemill
+run cargo build --release --locked --package pagemill --features arrow
 run cargo build --release --locked --package pagemill-lab
 PATH="${CARGO_TARGET_DIR:-$PWD/target}/release:$PATH"
 

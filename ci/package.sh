@@ -25,11 +25,15 @@ out=$PWD/target/package
 
 # build TARGET: the programs, and the folder they are in.
 build() {
-    local program
+    local program features
     for program in "${PROGRAMS[@]}"; do
+        # Parquet and Arrow are built only where they are asked for.
+        features=
+        [ "$program" != pagemill ] || features=arrow
         # BUILD is a command with its arguments.
         # shellcheck disable=SC2086
-        $BUILD --release --locked ${1:+--target "$1"} --package "$program"
+        $BUILD --release --locked ${1:+--target "$1"} --package "$program" \
+            ${features:+--features "$features"}
     done
     built=${CARGO_TARGET_DIR:-$PWD/target}/${1:+$1/}release
 }

@@ -38,6 +38,7 @@ files=$(dpkg -L pagemill | while read -r path; do [ -d "$path" ] || echo "$path"
 
 expect '^pagemill [0-9]' pagemill --version
 expect 'ls -D' pagemill ls --help
+expect 'row-group-size' pagemill export --help
 expect 'O_DIRECT' pagemill probe /tmp
 expect '^ii ' dpkg -l pagemill
 expect 'posix_fallocate' pagemill lab --quick --size 1MB --experiment extend --details --no-html /tmp

@@ -28,12 +28,14 @@ pub(crate) fn run() -> Result<bool> {
     let outcomes = [
         step("fmt", || quiet(&root, &["fmt", "--all", "--check"]))?,
         step("clippy", || {
-            quiet(&root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+            let all = ["clippy", "--workspace", "--all-targets", RELEASED, "--", "-D", "warnings"];
+            quiet(&root, &all)
         })?,
         step("fuzz", || fuzz_targets(&root))?,
         step("tidy", tidy::run)?,
         step("test", || test(&root, &mut tally))?,
         step("methods", || methods(&root, &mut tally))?,
+        step("lean", || lean(&root, &mut tally))?,
         step("loom", || loom(&root))?,
         step("doc", || documentation(&root))?,
     ];
@@ -45,6 +47,9 @@ pub(crate) fn run() -> Result<bool> {
     println!("{}", tally.summary());
     Ok(outcomes.iter().all(|outcome| outcome.passed))
 }
+
+/// What is released has every feature, so this is what is checked and tested.
+const RELEASED: &str = "--features=pagemill/arrow";
 
 fn step(name: &'static str, work: impl FnOnce() -> Result<bool>) -> Result<StepResult> {
     println!("== {name}");
@@ -68,7 +73,7 @@ fn fuzz_targets(root: &Path) -> Result<bool> {
 
 fn documentation(root: &Path) -> Result<bool> {
     let mut command = workspace::cargo();
-    command.args(["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    command.args(["doc", "--workspace", "--no-deps", "--document-private-items", RELEASED]);
     Ok(command.env("RUSTDOCFLAGS", "-D warnings").current_dir(root).status()?.success())
 }
 
@@ -83,8 +88,16 @@ fn loom(root: &Path) -> Result<bool> {
 
 fn test(root: &Path, tally: &mut Tally) -> Result<bool> {
     let mut command = workspace::cargo();
-    command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(root);
+    command.args(["test", "--workspace", "--no-fail-fast", RELEASED]).current_dir(root);
     run_counted(&mut command, tally)
+}
+
+/// The command as it is built unless features are asked for: without warnings, and with an answer to what it lacks.
+fn lean(root: &Path, tally: &mut Tally) -> Result<bool> {
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    let mut command = workspace::cargo();
+    command.args(["test", "--workspace", "--test=arrow_missing"]).current_dir(root);
+    Ok(quiet(root, &clippy)? & run_counted(&mut command, tally)?)
 }
 
 /// Every way to read that the suite is run over once more, on one version of PostgreSQL: the rows must not
@@ -105,7 +118,7 @@ fn methods(root: &Path, tally: &mut Tally) -> Result<bool> {
         println!("== methods: {flags}");
         let mut command = workspace::cargo();
         // Of the whole workspace, for the features it was built with: of one package, all would be built anew.
-        command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(root);
+        command.args(["test", "--workspace", "--no-fail-fast", RELEASED]).current_dir(root);
         command.args(
             ["oracle", "damage", "export", "value_types"].map(|suite| format!("--test={suite}")),
         );

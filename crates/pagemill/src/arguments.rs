@@ -18,6 +18,10 @@ use pagemill_cli::remedies::Remedies;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
+#[cfg(feature = "arrow")]
+use crate::arrow_arguments::ArrowArguments;
+#[cfg(not(feature = "arrow"))]
+use crate::arrow_missing::ArrowArguments;
 use crate::clone_arguments::{CleanArguments, CloneArguments, DropArguments};
 use crate::generate_arguments::GenerateArguments;
 use crate::history_arguments::HistoryArguments;
@@ -229,6 +233,10 @@ pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub(crate) order: OrderArguments,
     /// The format
+    #[cfg_attr(
+        not(feature = "arrow"),
+        arg(help = "The format; this program was built without Parquet and Arrow")
+    )]
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: ExportFormat,
     /// What separates columns; \t and the like are understood [default: tab, in CSV a comma]
@@ -264,9 +272,8 @@ pub(crate) struct ExportArguments {
     /// Write to this file, or into this directory (DIR/) [default: standard output]
     #[arg(short, long, value_name = "FILE|DIR/")]
     pub(crate) output: Option<PathBuf>,
-    #[cfg(feature = "arrow")]
     #[command(flatten)]
-    pub(crate) arrow: crate::arrow_arguments::ArrowArguments,
+    pub(crate) arrow: ArrowArguments,
 }
 
 /// Formats of tables.
@@ -277,13 +284,10 @@ pub(crate) enum ExportFormat {
     /// COPY's: comma-separated values, quoted
     Csv,
     /// Apache Parquet
-    #[cfg(feature = "arrow")]
     Parquet,
     /// Arrow IPC's file format, also called Feather 2
-    #[cfg(feature = "arrow")]
     Arrow,
     /// Arrow IPC's stream format
-    #[cfg(feature = "arrow")]
     ArrowStream,
 }
 
@@ -293,11 +297,8 @@ impl ExportFormat {
         match self {
             Self::Text => ".txt",
             Self::Csv => ".csv",
-            #[cfg(feature = "arrow")]
             Self::Parquet => ".parquet",
-            #[cfg(feature = "arrow")]
             Self::Arrow => ".arrow",
-            #[cfg(feature = "arrow")]
             Self::ArrowStream => ".arrows",
         }
     }

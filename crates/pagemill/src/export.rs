@@ -20,6 +20,8 @@ use crate::session::Session;
 use crate::tables::{Tables, Watch};
 
 pub(crate) fn run(arguments: &ExportArguments) -> Result<Completion> {
+    #[cfg(not(feature = "arrow"))]
+    crate::arrow_missing::refuse(arguments)?;
     let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
     let options = export_options(&session, arguments)?;
     #[cfg(feature = "arrow")]
@@ -140,7 +142,6 @@ fn copy_options(arguments: &ExportArguments) -> Result<CopyOptions> {
         format: match arguments.format {
             ExportFormat::Text => Format::Text,
             ExportFormat::Csv => Format::Csv,
-            #[cfg(feature = "arrow")]
             _ => Format::Text,
         },
         delimiter: byte("delimiter", &arguments.delimiter)?,

@@ -9,6 +9,8 @@ mod arguments;
 mod arrow_arguments;
 #[cfg(feature = "arrow")]
 mod arrow_export;
+#[cfg(not(feature = "arrow"))]
+mod arrow_missing;
 mod changing;
 mod clean;
 mod clone;

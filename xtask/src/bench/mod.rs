@@ -90,7 +90,9 @@ fn binary(given: Option<&Path>, root: &Path) -> Result<PathBuf> {
     }
     eprintln!("building pagemill, release ...");
     let mut command = workspace::cargo();
-    command.args(["build", "--release", "--quiet", "-p", "pagemill"]).current_dir(root);
+    // As it is released.
+    command.args(["build", "--release", "--quiet", "-p", "pagemill", "--features", "arrow"]);
+    command.current_dir(root);
     if !command.status()?.success() {
         bail!("failed: {}", shown(&command));
     }
