@@ -166,6 +166,36 @@ pub struct Checkpoint {
     pub oldest_active_xid: TransactionId,
 }
 
+impl Checkpoint {
+    /// A checkpoint of a cluster that was just made, at this place: counters and limits as its first one has them.
+    ///
+    /// Source: `BootStrapXLOG` in `src/backend/access/transam/xlog.c`, PostgreSQL 14 to 18.
+    pub fn initial(redo: Lsn, timeline: u32) -> Self {
+        const FIRST_NORMAL_XID: u32 = 3;
+        const FIRST_GENERATED_OID: Oid = Oid(10_000);
+        const TEMPLATE1: Oid = Oid(1);
+        Self {
+            redo,
+            timeline,
+            previous_timeline: timeline,
+            full_page_writes: true,
+            wal_level: None,
+            next_xid: FullTransactionId(FIRST_NORMAL_XID.into()),
+            next_oid: FIRST_GENERATED_OID,
+            next_multi: MultiXactId(1),
+            next_multi_offset: 0,
+            oldest_xid: TransactionId(FIRST_NORMAL_XID),
+            oldest_xid_database: TEMPLATE1,
+            oldest_multi: MultiXactId(1),
+            oldest_multi_database: TEMPLATE1,
+            time: 0,
+            oldest_commit_ts_xid: TransactionId(0),
+            newest_commit_ts_xid: TransactionId(0),
+            oldest_active_xid: TransactionId(0),
+        }
+    }
+}
+
 /// The settings that WAL replay depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalSettings {

@@ -14,12 +14,16 @@ fn on_two_versions(check: impl Fn(&PgInstall) -> Result<()> + Sync) {
     each_of(&wanted.collect::<Vec<_>>(), check);
 }
 
-fn cluster(install: &PgInstall) -> Result<TestCluster> {
+/// A server that runs, with a table.
+fn cluster_with_table(install: &PgInstall) -> Result<TestCluster> {
     // Shared memory beside the data, where no kill leaves it to others.
     let shared = "dynamic_shared_memory_type = mmap";
     let settings = ["track_commit_timestamp = on", "wal_level = replica", shared];
     let settings = settings.map(str::to_owned).to_vec();
-    TestCluster::create(install, &ClusterOptions { settings, ..ClusterOptions::default() })
+    let options = ClusterOptions { settings, ..ClusterOptions::default() };
+    let cluster = TestCluster::create(install, &options)?;
+    cluster.psql("postgres", "create table t (id int primary key, v text)")?;
+    Ok(cluster)
 }
 
 /// A row version as the server saw it when it was made.
@@ -103,11 +107,8 @@ fn commit_time(cluster: &TestCluster, xid: u64) -> Result<String> {
     Ok(cluster.psql("postgres", &sql)?.trim().to_owned())
 }
 
-const TABLE: &str = "create table t (id int primary key, v text)";
-
 fn tells_subtransactions(install: &PgInstall) -> Result<()> {
-    let mut cluster = cluster(install)?;
-    cluster.psql("postgres", TABLE)?;
+    let mut cluster = cluster_with_table(install)?;
     let mut session = Session::open(&cluster, "postgres")?;
     let change = |value: &str| format!("update t set v = '{value}' where id = 1");
     did(&mut session, "begin")?;
@@ -159,8 +160,7 @@ fn versions_of_savepoints_have_the_fate_of_their_savepoint() {
 }
 
 fn tells_prepared_transactions(install: &PgInstall) -> Result<()> {
-    let mut cluster = cluster(install)?;
-    cluster.psql("postgres", TABLE)?;
+    let mut cluster = cluster_with_table(install)?;
     let mut session = Session::open(&cluster, "postgres")?;
     let change = |value: &str| format!("update t set v = '{value}' where id = 1");
     did(&mut session, "begin")?;
@@ -201,8 +201,7 @@ fn versions_of_prepared_transactions_have_the_fate_these_got_later() {
 }
 
 fn tells_several_lockers(install: &PgInstall) -> Result<()> {
-    let mut cluster = cluster(install)?;
-    cluster.psql("postgres", TABLE)?;
+    let mut cluster = cluster_with_table(install)?;
     let mut sessions = [0; 3].map(|_| Session::open(&cluster, "postgres"));
     let [Ok(one), Ok(two), Ok(three)] = &mut sessions else { anyhow::bail!("no session") };
     did(one, "begin")?;
@@ -256,8 +255,7 @@ fn several_lockers_are_told_and_an_updater_among_them_leads_on() {
 }
 
 fn tells_replaced_files(install: &PgInstall) -> Result<()> {
-    let mut cluster = cluster(install)?;
-    cluster.psql("postgres", TABLE)?;
+    let mut cluster = cluster_with_table(install)?;
     let mut session = Session::open(&cluster, "postgres")?;
     let first = made(&mut session, "insert into t values (1, 'first')")?;
     // A rewrite that was rolled back is none.
@@ -322,8 +320,7 @@ fn rows_of_replaced_files_are_told_from_there_on_and_cut_ones_to_the_cut() {
 }
 
 fn tells_lost_chunks(install: &PgInstall) -> Result<()> {
-    let mut cluster = cluster(install)?;
-    cluster.psql("postgres", TABLE)?;
+    let mut cluster = cluster_with_table(install)?;
     cluster.psql("postgres", "alter table t alter v set storage external")?;
     let mut session = Session::open(&cluster, "postgres")?;
     let first = made(&mut session, "insert into t values (1, repeat('long', 1000))")?;

@@ -11,9 +11,7 @@ use pagemill_format::control::{Checkpoint, FullTransactionId};
 use pagemill_format::wal::{
     LongHeader, PAGE_BYTES, PageHeader, RecordBuilder, RelFileLocator, page_magic,
 };
-use pagemill_format::{
-    BlockBytes, BlockNumber, Fork, Lsn, MultiXactId, Oid, PgVersion, TransactionId,
-};
+use pagemill_format::{BlockBytes, BlockNumber, Fork, Lsn, Oid, PgVersion, TransactionId};
 use pagemill_io::Storage;
 use pagemill_wal::{WalDirectory, WalWriter, WriterOptions};
 
@@ -136,25 +134,8 @@ fn first_segment(wal: &WalDirectory) -> Result<(Lsn, Vec<u8>)> {
 }
 
 fn body(redo: Lsn) -> Checkpoint {
-    Checkpoint {
-        redo,
-        timeline: 1,
-        previous_timeline: 1,
-        full_page_writes: true,
-        wal_level: Some(1),
-        next_xid: FullTransactionId(700),
-        next_oid: Oid(16_384),
-        next_multi: MultiXactId(1),
-        next_multi_offset: 0,
-        oldest_xid: TransactionId(3),
-        oldest_xid_database: Oid(1),
-        oldest_multi: MultiXactId(1),
-        oldest_multi_database: Oid(1),
-        time: 0,
-        oldest_commit_ts_xid: TransactionId(0),
-        newest_commit_ts_xid: TransactionId(0),
-        oldest_active_xid: TransactionId(0),
-    }
+    let next_xid = FullTransactionId(700);
+    Checkpoint { wal_level: Some(1), next_xid, ..Checkpoint::initial(redo, 1) }
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! Whether entries are in memory or in temporary files makes no difference: what random WAL did is told alike, whatever the
 //! memory is.
 
-use pagemill_format::control::FullTransactionId;
 use pagemill_format::wal::{CopiedDatabase, DatabaseChange};
-use pagemill_format::{BlockNumber, MultiXactId, Oid, TransactionId};
+use pagemill_format::{BlockNumber, Oid};
 use proptest::prelude::*;
 
 use super::*;
@@ -130,28 +129,6 @@ fn index(actions: &[Action], memory: usize) -> (WalIndex, u32) {
     apply(&mut builder, actions);
     let runs = builder.spill.next_run();
     (builder.finish(nothing_behind()).unwrap(), runs)
-}
-
-fn checkpoint() -> Checkpoint {
-    Checkpoint {
-        redo: Lsn(8),
-        timeline: 1,
-        previous_timeline: 1,
-        full_page_writes: true,
-        wal_level: None,
-        next_xid: FullTransactionId(700),
-        next_oid: Oid(16384),
-        next_multi: MultiXactId(1),
-        next_multi_offset: 0,
-        oldest_xid: TransactionId(3),
-        oldest_xid_database: Oid(1),
-        oldest_multi: MultiXactId(1),
-        oldest_multi_database: Oid(1),
-        time: 0,
-        oldest_commit_ts_xid: TransactionId(0),
-        newest_commit_ts_xid: TransactionId(0),
-        oldest_active_xid: TransactionId(0),
-    }
 }
 
 /// All that is told of one fork, each answer asked for in its own way.
@@ -283,7 +260,7 @@ fn builder_within(memory: usize) -> WalIndexBuilder {
         system_identifier: 1,
     };
     let source = WalSource::of_directory(&directory).within(memory);
-    WalIndexBuilder::new(&Storage::real(), &source, &checkpoint())
+    WalIndexBuilder::new(&Storage::real(), &source, &Checkpoint::initial(Lsn(8), 1))
 }
 
 fn nothing_behind() -> EndOfWal {

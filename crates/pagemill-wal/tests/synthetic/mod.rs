@@ -9,7 +9,7 @@ use pagemill_format::control::{Checkpoint, FullTransactionId};
 use pagemill_format::wal::{
     LongHeader, PAGE_BYTES, PageHeader, RecordBuilder, ResourceManager, page_magic,
 };
-use pagemill_format::{Lsn, MultiXactId, Oid, PgVersion, TransactionId};
+use pagemill_format::{Lsn, PgVersion, TransactionId};
 use pagemill_io::Storage;
 use pagemill_io::simulated::FaultyFileSystem;
 
@@ -102,25 +102,8 @@ impl Synthetic {
     }
 
     fn body(&self) -> Checkpoint {
-        Checkpoint {
-            redo: self.checkpoint,
-            timeline: self.wal.timeline,
-            previous_timeline: self.wal.timeline,
-            full_page_writes: true,
-            wal_level: None,
-            next_xid: FullTransactionId(700),
-            next_oid: Oid(16384),
-            next_multi: MultiXactId(1),
-            next_multi_offset: 0,
-            oldest_xid: TransactionId(3),
-            oldest_xid_database: Oid(1),
-            oldest_multi: MultiXactId(1),
-            oldest_multi_database: Oid(1),
-            time: 0,
-            oldest_commit_ts_xid: TransactionId(0),
-            newest_commit_ts_xid: TransactionId(0),
-            oldest_active_xid: TransactionId(0),
-        }
+        let next_xid = FullTransactionId(700);
+        Checkpoint { next_xid, ..Checkpoint::initial(self.checkpoint, self.wal.timeline) }
     }
 
     pub(crate) fn file(&self, lsn: Lsn) -> PathBuf {
