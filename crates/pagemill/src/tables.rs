@@ -186,8 +186,10 @@ struct FinalReport {
 
 impl FinalReport {
     fn failure(&mut self, source: &RowSource<'_>, error: &anyhow::Error) -> Result<()> {
-        let name = source.selected().display_name();
-        Ok(self.lines.push(&format!("{name}: {}", text_of(error)))?)
+        let (name, said) = (source.selected().display_name(), text_of(error));
+        // That of a row begins with its table, which is a partition where the table has such.
+        let is_named = said.strip_prefix(&name).is_some_and(|rest| rest.starts_with(": "));
+        Ok(self.lines.push(&if is_named { said } else { format!("{name}: {said}") })?)
     }
 
     fn losses(&mut self, source: &RowSource<'_>, damage: &DamageLog) -> Result<()> {

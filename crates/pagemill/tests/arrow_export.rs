@@ -47,6 +47,16 @@ fn what_does_not_fit_is_refused_with_its_row_and_the_way_out() {
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "something is left");
     }
+    // Of several tables, each is named once.
+    let all = dir.path().join("all/");
+    let output =
+        run(&cluster, &["-n", "public", "--format", "parquet", "-o", all.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = stderr(&output);
+    assert_eq!(told.lines().count(), refused.len(), "{told}");
+    for (line, (_, words)) in told.lines().zip(refused) {
+        assert!(line.starts_with(&format!("pagemill: {words}")), "{told}");
+    }
     let ways = [("d", "--infinity=clamp"), ("l", "--arrays=text"), ("n", "--numeric=text")];
     for (table, way) in ways {
         let output = run(&cluster, &["-t", table, "--format", "parquet", way]);
