@@ -70,12 +70,14 @@ pub(crate) fn unpacked_archive(
         is_exact: size.is_some(),
         directory: TemporaryFile::directory(),
     };
+    // Before its directory is asked for space: one that is missing is told as what it is.
+    let unpacked = TemporaryFile::new()?;
     check_space(&announced)?;
     tell(&announced);
     let reader = Packed { storage, file: packed.as_ref(), offset: 0 };
     let damaged = |cause| Error::refused(Refusal::ArchiveDamage { path: path.into(), cause });
     let decoder = compression.decoder(BufReader::with_capacity(CHUNK, reader)).map_err(damaged)?;
-    copied(decoder, path)
+    copied(decoder, path, unpacked)
 }
 
 /// Refuses what certainly does not fit.
@@ -92,8 +94,11 @@ fn check_space(announced: &ArchiveToUnpack) -> Result<()> {
     }
 }
 
-fn copied(mut decoder: Box<dyn Read + '_>, path: &Path) -> Result<Arc<dyn File>> {
-    let mut file = TemporaryFile::new()?;
+fn copied(
+    mut decoder: Box<dyn Read + '_>,
+    path: &Path,
+    mut file: TemporaryFile,
+) -> Result<Arc<dyn File>> {
     let mut chunk = vec![0; CHUNK];
     loop {
         check_interrupt(path)?;

@@ -38,6 +38,15 @@ pub enum ErrorKind {
     /// What was named is no directory.
     #[error("not a directory: name the directory, not a file in it")]
     NotADirectory,
+    /// The directory for temporary files is not there.
+    #[error("the directory for temporary files does not exist: make it, or set TMPDIR to another")]
+    NoTemporaryDirectory,
+    /// The directory for temporary files takes none.
+    #[error("no temporary file can be made in it ({reason}): set TMPDIR to another directory")]
+    TemporaryDirectory {
+        /// Why not.
+        reason: io::ErrorKind,
+    },
     /// Symbolic links on the way lead to each other (ELOOP).
     #[error("its symbolic links lead in a circle: correct the link")]
     LinkLoop,

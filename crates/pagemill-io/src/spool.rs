@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read, Seek as _, Write as _};
 
 use crate::error::{Error, Result};
+use crate::temporary_file::{TemporaryFile, nameless_file};
 
 /// Lines of text in the order they came, in memory that does not grow with their number: the
 /// older ones go to an unnamed temporary file.
@@ -45,7 +46,7 @@ impl Spool {
         }
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(tempfile::tempfile().map_err(spool_error)?),
+            none => none.insert(nameless_file(TemporaryFile::directory())?),
         };
         file.write_all(&self.recent).map_err(spool_error)?;
         self.recent.clear();
@@ -71,7 +72,7 @@ impl Spool {
 }
 
 fn spool_error(error: std::io::Error) -> Error {
-    Error::new(error, std::env::temp_dir().join("spooled lines of pagemill"))
+    Error::new(error, TemporaryFile::directory().join("spooled lines of pagemill"))
 }
 
 #[cfg(test)]

@@ -58,7 +58,11 @@ fn compare(install: &PgInstall) -> Result<()> {
     let count = ["count", "-t", "goods", "-t", "events", "-t", "last"];
     ensure!(run(&data, &count, None, &none)?.status.success(), "all fits in memory by default");
     let refused = run(&data, &count, Some("1MB"), &none)?;
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let says =
+        "the directory for temporary files does not exist: make it, or set TMPDIR to another";
     ensure!(!refused.status.success(), "with 1MB a temporary file is wanted");
+    ensure!(said.contains(&format!("{}: {says}", none.display())), "{said}");
     for words in [
         &count[..],
         &["ls", "-d", "postgres", "-S"],
