@@ -161,13 +161,17 @@ impl HeapTarget {
         let mut places = Vec::new();
         for piece in run {
             for page in piece.filled() {
-                let pointers = 1..=Page::new(page).line_pointer_count();
-                let pointers = pointers.filter_map(|number| Page::new(page).line_pointer(number));
+                let count = Page::new(page).line_pointer_count();
+                let pointers =
+                    (1..=count).filter_map(|number| Page::new(page).line_pointer(number));
                 let tuples = pointers.filter_map(|pointer| {
                     page.get(pointer.offset()..pointer.offset() + pointer.len())
                 });
                 let placed = tuples.map(|tuple| self.pack_tuple(change, tuple, pieces));
-                places.push(placed.collect::<Result<_>>()?);
+                let placed = placed.collect::<Result<Vec<_>>>()?;
+                // Entries of indexes find their rows by the line pointers that these had.
+                assert_eq!(placed.len(), usize::from(count), "every row of a page is packed");
+                places.push(placed);
             }
             pieces.put(piece.buffer);
         }

@@ -202,6 +202,10 @@ impl<'a, 's> RowFormer<'a, 's> {
                 spans[position] = Span::new(start, payloads.len() as u32);
             })
             .map_err(Violation::Other)?;
+        // A line of 1 GiB can have more values than that, as those of arrays are longer than their texts.
+        if u32::try_from(payloads.len()).is_err() {
+            return Err(Violation::Other("the values of the row take more than 4 GiB".into()));
+        }
         let keeps_bounds = |former: &Self| match &plan.check {
             Some(check) if !check.admits(|position| former.value(position)) => {
                 Err(Violation::Bounds)
@@ -237,7 +241,7 @@ impl<'a, 's> RowFormer<'a, 's> {
         let start = self.payloads.len();
         let read = self.reader.read(&value_type.input, column.type_modifier, text, self.payloads);
         read.map_err(|error| error.message)?;
-        // A row of 4 GiB is refused when it is measured, as no value of it can be so long.
+        // That of a row of more than 4 GiB is none: `place` refuses it.
         self.spans[position] = Span::new(start as u32, self.payloads.len() as u32);
         Ok(())
     }

@@ -54,10 +54,11 @@ impl KeyRun {
         (entry.abbreviation, self.entry(entry))
     }
 
-    /// Adds an entry whose abbreviation is known.
+    /// Adds an entry whose abbreviation is known. Those who add more than a buffer of them see to it that a run can hold
+    /// them: [`Self::end_entry`] refuses them, and a part of a merge is measured.
     #[inline]
     pub(in crate::load) fn push(&mut self, (abbreviation, entry): (u64, &[u8])) {
-        let start = u32::try_from(self.bytes.len()).expect("a run has less than 4 GiB of entries"); // infallible: a run is sorted before
+        let start = u32::try_from(self.bytes.len()).expect("a run has less than 4 GiB of entries"); // infallible: no more are added, see above
         let len = u16::try_from(entry.len()).expect("an index entry fits on a page"); // infallible: longer ones were refused
         self.bytes.extend_from_slice(entry);
         self.entries.push(Entry { abbreviation, start, len });
@@ -74,10 +75,12 @@ impl KeyRun {
         order: &KeyOrder,
     ) -> Result<(), FormatError> {
         let entry = &self.bytes[start..];
-        let Some((start, len)) = u32::try_from(start).ok().zip(u16::try_from(entry.len()).ok())
-        else {
+        let len = u16::try_from(entry.len()).expect("an index entry fits on a page"); // infallible: it was formed, which refuses longer ones, or lay on a page
+        // The end too: sorted, another entry comes last, and begins where it may.
+        if u32::try_from(self.bytes.len()).is_err() {
             return Err(FormatError::limit("a batch of rows has more than 4 GiB of index entries"));
-        };
+        }
+        let start = start as u32;
         self.entries.push(Entry { abbreviation: order.abbreviate(entry), start, len });
         Ok(())
     }

@@ -190,7 +190,12 @@ impl KeyPart {
             let by_key = || order.compare(self.entry(a), self.entry(b));
             a.abbreviation.cmp(&b.abbreviation).then_with(by_key)
         });
-        let bytes = self.slices.iter().map(KeySlice::bytes).sum();
+        let bytes: usize = self.slices.iter().map(KeySlice::bytes).sum();
+        // It has a window of each source at most, besides what it was cut for.
+        assert!(
+            u32::try_from(bytes).is_ok(),
+            "a part of a merge has {bytes} bytes of index entries, more than a run can have"
+        );
         let mut merged = KeyRun::with_capacity(positions.len(), bytes);
         for position in &positions {
             merged.push((position.abbreviation, self.entry(position)));
