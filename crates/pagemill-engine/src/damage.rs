@@ -2,6 +2,8 @@
 //!
 //! Refusals and failures of the system are no damage and end the work under every policy.
 
+use std::fmt;
+
 use pagemill_cluster::{Damage, Error as ClusterError};
 use pagemill_format::{BlockNumber, Error as FormatError, ErrorKind as FormatErrorKind};
 use pagemill_io::{ForkFiles, Spool};
@@ -141,9 +143,11 @@ pub(crate) fn value_damage(error: FormatError) -> Result<ValueDamage> {
     match error.into_kind() {
         FormatErrorKind::Lookup(source) => match source.downcast::<ClusterError>() {
             Ok(error) => Ok(ValueDamage::Elsewhere(Box::new(damage_of(*error)?))),
-            Err(source) => Ok(ValueDamage::Here(source.to_string())),
+            Err(source) => {
+                Ok(ValueDamage::Here(FormatError::of_kind(FormatErrorKind::Lookup(source))))
+            }
         },
-        own => Ok(ValueDamage::Here(own.to_string())),
+        own => Ok(ValueDamage::Here(FormatError::of_kind(own))),
     }
 }
 
@@ -151,7 +155,7 @@ pub(crate) fn value_damage(error: FormatError) -> Result<ValueDamage> {
 pub fn value_error(error: FormatError) -> Error {
     match value_damage(error) {
         Ok(ValueDamage::Elsewhere(damage)) => ClusterError::from(*damage).into(),
-        Ok(ValueDamage::Here(what)) => Error::Value(what),
+        Ok(ValueDamage::Here(error)) => Error::Value(error),
         Err(error) => error,
     }
 }
@@ -159,9 +163,18 @@ pub fn value_error(error: FormatError) -> Error {
 /// Where a value's damage lies.
 pub(crate) enum ValueDamage {
     /// In the tuple.
-    Here(String),
+    Here(FormatError),
     /// In what the tuple points to.
     Elsewhere(Box<Damage>),
+}
+
+impl fmt::Display for ValueDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Here(error) => error.fmt(f),
+            Self::Elsewhere(damage) => damage.fmt(f),
+        }
+    }
 }
 
 /// The file damage that sizes alone give away, for every finding of [`ForkFiles::damage`].

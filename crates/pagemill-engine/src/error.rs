@@ -80,8 +80,8 @@ pub enum Error {
         offset: u64,
     },
     /// A value that is damaged.
-    #[error("{0}")]
-    Value(String),
+    #[error(transparent)]
+    Value(pagemill_format::Error),
     /// The caller asked for the operation to end; see [`Progress::cancel`](crate::Progress::cancel).
     #[error("cancelled")]
     Cancelled,

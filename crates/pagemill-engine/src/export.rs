@@ -17,7 +17,7 @@ use pagemill_format::tuple::HeapTuple;
 use pagemill_io::ByteSink;
 
 use crate::copy::to::{CopyFormat, CopyOptions};
-use crate::damage::{DamageLog, OnDamage, ValueDamage, value_damage};
+use crate::damage::{DamageLog, OnDamage, value_damage};
 use crate::encoding::Transcoder;
 use crate::error::{Error, Result};
 use crate::page_scan::{BlockLocation, PageScan, PageUse, SoundPage};
@@ -388,10 +388,7 @@ pub(crate) fn fault_damage(
     columns: &[PrintedColumn],
     fault: ValueFault,
 ) -> Result<pagemill_cluster::Damage> {
-    let what = match value_damage(fault.error)? {
-        ValueDamage::Here(what) => what,
-        ValueDamage::Elsewhere(damage) => damage.to_string(),
-    };
+    let what = value_damage(fault.error)?.to_string();
     let damage = location.damage(number, what);
     Ok(match fault.column.and_then(|index| columns.get(index)) {
         Some(column) => damage.in_column(String::from_utf8_lossy(&column.name)),

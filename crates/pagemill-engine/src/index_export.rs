@@ -15,7 +15,7 @@ use pagemill_format::BlockNumber;
 use pagemill_format::page::Page;
 use pagemill_io::ByteSink;
 
-use crate::damage::{DamageLog, ValueDamage, damage_of, value_damage};
+use crate::damage::{DamageLog, damage_of, value_damage};
 use crate::error::{Error, Result};
 use crate::export::{BUFFER_BYTES, Export, FLUSH_BYTES, fault_damage, recycle};
 use crate::fork_pages::ForkPages;
@@ -189,9 +189,6 @@ fn write_key(
         Ok(()) => return Ok(()),
         Err(fault) => fault,
     };
-    let what = value_damage(error).map(|found| match found {
-        ValueDamage::Here(what) => what,
-        ValueDamage::Elsewhere(damage) => damage.to_string(),
-    });
-    Err(what.map(|what| entry_damage(scan.files(), key.place, what)))
+    let found = value_damage(error);
+    Err(found.map(|found| entry_damage(scan.files(), key.place, found.to_string())))
 }

@@ -127,9 +127,9 @@ fn name_error(error: FormatError) -> Error {
     match error.into_kind() {
         FormatErrorKind::Lookup(source) => match source.downcast::<ClusterError>() {
             Ok(error) => Error::Cluster(*error),
-            Err(source) => Error::Value(source.to_string()),
+            Err(source) => Error::Value(FormatError::of_kind(FormatErrorKind::Lookup(source))),
         },
-        own => Error::Value(own.to_string()),
+        own => Error::Value(FormatError::of_kind(own)),
     }
 }
 

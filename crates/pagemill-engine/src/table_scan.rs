@@ -19,7 +19,7 @@ use pagemill_format::page::Page;
 use pagemill_format::tuple::{HeapTuple, Span};
 use pagemill_format::{BlockNumber, Error as FormatError, Tid};
 
-use crate::damage::{DamageLog, ValueDamage, value_damage};
+use crate::damage::{DamageLog, value_damage};
 use crate::error::Result;
 use crate::page_scan::{BlockLocation, PageScan, PageUse, SoundPage};
 use crate::progress::Progress;
@@ -279,10 +279,7 @@ impl<'s> TupleRow<'s> {
     /// A refusal, or a failure of the system.
     #[cold]
     pub fn value_damage(&self, column: &str, error: FormatError) -> Result<Damage> {
-        let what = match value_damage(error)? {
-            ValueDamage::Here(what) => what,
-            ValueDamage::Elsewhere(damage) => damage.to_string(),
-        };
+        let what = value_damage(error)?.to_string();
         let files = self.table.files().expect("a tuple lies in a file"); // infallible: it was read
         let place = BlockLocation::new(files, self.tid.block);
         Ok(place.damage(self.tid.line_pointer, what).in_column(column))

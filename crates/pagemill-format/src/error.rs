@@ -78,6 +78,12 @@ impl Error {
         Self(Box::new(ErrorKind::Lookup(Box::new(source))))
     }
 
+    /// The error of a kind that was [taken out](Self::into_kind).
+    #[cold]
+    pub fn of_kind(kind: ErrorKind) -> Self {
+        Self(Box::new(kind))
+    }
+
     /// What kind it is.
     pub fn kind(&self) -> &ErrorKind {
         &self.0

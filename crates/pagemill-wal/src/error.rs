@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use pagemill_format::Lsn;
 use pagemill_format::wal::SegmentName;
 
+use crate::finding::Finding;
 use crate::reader::EndOfWal;
 
 /// Result with this crate's [`Error`].
@@ -151,7 +152,7 @@ pub struct Damage {
     /// The place in the WAL.
     pub lsn: Lsn,
     /// What is wrong there.
-    pub finding: String,
+    pub finding: Finding,
 }
 
 impl fmt::Display for Damage {

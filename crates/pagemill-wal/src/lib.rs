@@ -4,6 +4,7 @@
 mod ahead;
 mod compression;
 mod error;
+mod finding;
 mod fork_records;
 mod index;
 mod reader;
@@ -15,6 +16,7 @@ mod writer;
 pub use ahead::{PlainEnd, PlainRecords, RecordPlace};
 pub use compression::Compression;
 pub use error::{Damage, Error, MissingCause, Refusal, Result};
+pub use finding::Finding;
 pub use fork_records::{BlockRecord, ForkRecords, TransactionEnding};
 pub use index::{
     DatabaseDirectory, DirectoryLife, Entry, EntryKind, FetchedRecord, FileLife, ForkHistory,

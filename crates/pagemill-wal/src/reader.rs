@@ -31,6 +31,7 @@ use pagemill_io::Storage;
 
 use crate::ahead::{PlainRecords, ReadAhead, RecordPlace, Standing, Stride};
 use crate::error::{Damage, Error, Result};
+use crate::finding::Finding;
 use crate::wal_directory::WalDirectory;
 use crate::wal_source::WalSource;
 use page_source::{PageSource, Verdict};
@@ -89,7 +90,7 @@ pub struct EndOfWal {
     /// Where the next record would begin.
     pub lsn: Lsn,
     /// What is there instead.
-    pub reason: String,
+    pub reason: Finding,
     /// A page behind it that belongs to this WAL.
     pub page_behind: Option<Lsn>,
     /// A segment behind it that is whole, which says that WAL was damaged or lost here, and not cut. Looked for along
@@ -148,11 +149,11 @@ impl<'a> WalRecord<'a> {
 }
 
 /// What is at a place where a record was looked for.
-struct Finding {
+struct FindingAt {
     lsn: Lsn,
     /// The last page that was looked at for it.
     page: Lsn,
-    what: String,
+    what: Finding,
 }
 
 /// How the look at one place ended.
@@ -160,9 +161,9 @@ enum ReadStep {
     /// A record begins at the first place and ends at the second.
     Record(Lsn, RecordHeader, Lsn),
     /// WAL ends here.
-    End(Finding),
+    End(FindingAt),
     /// There is something, and it is no record.
-    Bad(Finding),
+    Bad(FindingAt),
     /// The record that begins at the first place was given up; go on at this page.
     Overwritten(Lsn, Lsn),
 }
@@ -261,7 +262,7 @@ impl WalReader {
         loop {
             let found = self.read_at(self.next);
             if let Err(error) = &found {
-                let _ = self.finish(error.to_string(), None);
+                let _ = self.finish(Finding::Unread(error.to_string()), None);
             }
             match found? {
                 ReadStep::Record(lsn, header, end) => {
@@ -339,7 +340,7 @@ impl WalReader {
         Ok(Some(stride))
     }
 
-    fn finish(&mut self, reason: String, page_behind: Option<Lsn>) -> Option<WalRecord<'_>> {
+    fn finish(&mut self, reason: Finding, page_behind: Option<Lsn>) -> Option<WalRecord<'_>> {
         let (lsn, missing) = (self.next, Vec::new());
         self.end = Some(EndOfWal { lsn, reason, page_behind, segment_behind: None, missing });
         None
@@ -360,14 +361,11 @@ impl WalReader {
         let Ok(Some(RecoveryRecord::OverwriteContrecord(named))) = parsed else { return Ok(()) };
         match given_up {
             Some(given_up) if given_up == named => Ok(()),
-            _ => {
-                let what = format!("the record gives up one at {named}, where none was met");
-                Err(self.damage(lsn, what))
-            }
+            _ => Err(self.damage(lsn, Finding::NothingGivenUp(named))),
         }
     }
 
-    fn damage(&mut self, lsn: Lsn, finding: String) -> Error {
+    fn damage(&mut self, lsn: Lsn, finding: Finding) -> Error {
         let _ = self.finish(finding.clone(), None);
         let directory = self.directory();
         let path = self.pages.file_of(lsn);
@@ -407,28 +405,25 @@ impl WalReader {
         };
         let header = match looked {
             Verdict::Belongs(header) => header,
-            Verdict::Ends(absence) => return Ok(ends(page, page, absence.to_string())),
+            Verdict::Ends(absence) => return Ok(ends(page, page, absence.into())),
             Verdict::Bad(finding) => return Ok(bad(page, page, finding)),
         };
         let at_page_start = position == page;
         let lsn = if at_page_start { Lsn(page.0 + header.len() as u64) } else { position };
         if lsn.0 < page.0 + header.len() as u64 || lsn != align_record(lsn) {
-            return Ok(bad(lsn, page, format!("no record can begin at {lsn}")));
+            return Ok(bad(lsn, page, Finding::NoBeginning(lsn)));
         }
         if header.first_is_continuation && lsn.0 == page.0 + header.len() as u64 {
             // Left behind by a record that was never finished, before the server was started again.
-            let what = format!("the page at {page} goes on with another record");
-            return Ok(ends(lsn, page, what));
+            return Ok(ends(lsn, page, Finding::OtherRecord(page)));
         }
         if let Some(left) = self.pages.left_before(lsn) {
-            let what =
-                format!("the timeline was left at {left}, and the file of the next is not there");
-            return Ok(ends(lsn, page, what));
+            return Ok(ends(lsn, page, Finding::TimelineLeft(left)));
         }
         let first = self.pages.bytes(page).get((lsn.0 - page.0) as usize..).unwrap_or_default();
         let total_len = first.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)) as usize;
         if total_len == 0 {
-            return Ok(ends(lsn, page, "zeros where a record would begin".into()));
+            return Ok(ends(lsn, page, Finding::Zeros));
         }
         self.record.clear();
         self.record.extend_from_slice(first.get(..total_len).unwrap_or(first));
@@ -462,10 +457,10 @@ impl WalReader {
             };
         }
         let Some(header) = header else {
-            return Ok(bad(lsn, page, format!("a record of {total_len} bytes")));
+            return Ok(bad(lsn, page, Finding::TooShort(total_len)));
         };
         if let Err(error) = header.check_crc(&self.record) {
-            return Ok(bad(lsn, page, error.to_string()));
+            return Ok(bad(lsn, page, Finding::Crc(error.to_string())));
         }
         let mut end = align_record(end);
         if header.is_switch() {
@@ -481,18 +476,16 @@ impl WalReader {
         page: Lsn,
         at_page_start: bool,
     ) -> Result<RecordHeader, ReadStep> {
-        let header =
-            RecordHeader::parse(&self.record).map_err(|error| bad(lsn, page, error.to_string()))?;
+        let header = RecordHeader::parse(&self.record)
+            .map_err(|error| bad(lsn, page, Finding::RecordHeader(error.to_string())))?;
         if !header.resource_manager.is_valid() {
-            let what =
-                format!("resource manager {}, which there is not", header.resource_manager.0);
-            return Err(bad(lsn, page, what));
+            return Err(bad(lsn, page, Finding::ResourceManager(header.resource_manager.0)));
         }
         let is_right = self.previous.map_or(header.prev < lsn, |previous| header.prev == previous);
         if is_right {
             return Ok(header);
         }
-        let what = format!("the record says that the one before begins at {}", header.prev);
+        let what = Finding::OtherBefore(header.prev);
         // Pages that were written before a crash can lie behind what was written after it.
         Err(if at_page_start && self.previous.is_some() {
             ends(lsn, page, what)
@@ -510,9 +503,8 @@ impl WalReader {
     ) -> Result<Result<Lsn, ReadStep>> {
         let header: PageHeader = match self.pages.look(page)? {
             Verdict::Belongs(header) => header,
-            Verdict::Ends(absence) => {
-                let reason = format!("the record at {lsn} is not finished: {absence}");
-                return Ok(Err(ends(lsn, page, reason)));
+            Verdict::Ends(cause) => {
+                return Ok(Err(ends(lsn, page, Finding::Unfinished { lsn, cause })));
             }
             Verdict::Bad(finding) => return Ok(Err(bad(page, page, finding))),
         };
@@ -521,11 +513,8 @@ impl WalReader {
         }
         let missing = total_len - self.record.len();
         if !header.first_is_continuation || header.remaining as usize != missing {
-            let what = format!(
-                "the page goes on with {} bytes of a record, where {missing} of that at {lsn} belong",
-                if header.first_is_continuation { header.remaining } else { 0 }
-            );
-            return Ok(Err(bad(page, page, what)));
+            let found = if header.first_is_continuation { header.remaining } else { 0 };
+            return Ok(Err(bad(page, page, Finding::OtherRest { lsn, missing, found })));
         }
         let body = self.pages.bytes(page).get(header.len()..).unwrap_or_default();
         let here = body.get(..missing).unwrap_or(body);
@@ -534,12 +523,12 @@ impl WalReader {
     }
 }
 
-fn ends(lsn: Lsn, page: Lsn, what: String) -> ReadStep {
-    ReadStep::End(Finding { lsn, page, what })
+fn ends(lsn: Lsn, page: Lsn, what: Finding) -> ReadStep {
+    ReadStep::End(FindingAt { lsn, page, what })
 }
 
-fn bad(lsn: Lsn, page: Lsn, what: String) -> ReadStep {
-    ReadStep::Bad(Finding { lsn, page, what })
+fn bad(lsn: Lsn, page: Lsn, what: Finding) -> ReadStep {
+    ReadStep::Bad(FindingAt { lsn, page, what })
 }
 
 /// The beginning of the page with the byte at `lsn`.

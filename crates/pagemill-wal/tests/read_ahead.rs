@@ -17,7 +17,9 @@ use pagemill_format::control::{Checkpoint, ControlFile};
 use pagemill_format::wal::SegmentName;
 use pagemill_io::Storage;
 use pagemill_testkit::{ClusterOptions, TestCluster};
-use pagemill_wal::{EndOfWal, Portion, WalDirectory, WalIndexBuilder, WalReader, WalSource};
+use pagemill_wal::{
+    EndOfWal, Finding, Portion, WalDirectory, WalIndexBuilder, WalReader, WalSource,
+};
 
 use stopped_cluster::every_version;
 use synthetic::{PAGE, SEGMENT, Synthetic};
@@ -98,7 +100,7 @@ impl Wal<'_> {
 fn found(reader: &WalReader, builder: WalIndexBuilder, fault: Option<String>) -> ReadBack {
     let end = EndOfWal {
         lsn: reader.position(),
-        reason: String::new(),
+        reason: Finding::Zeros,
         page_behind: None,
         segment_behind: None,
         missing: Vec::new(),

@@ -9,7 +9,7 @@ use std::fs;
 
 use pagemill_format::Lsn;
 use pagemill_format::wal::PAGE_BYTES;
-use pagemill_wal::{Damage, EndOfWal, Error, MissingCause, WalDirectory, WalReader};
+use pagemill_wal::{Damage, EndOfWal, Error, Finding, MissingCause, WalDirectory, WalReader};
 use synthetic::{PAGE, SEGMENT, Synthetic};
 
 fn page_of(lsn: Lsn) -> Lsn {
@@ -47,7 +47,8 @@ fn wal_ends_where_zeros_are() {
     assert_eq!(found.records.len(), 3);
     let end = found.end.unwrap();
     assert_eq!(end.lsn, places[2].1);
-    assert_eq!(end.reason, "zeros where a record would begin");
+    assert_eq!(end.reason, Finding::Zeros);
+    assert_eq!(end.reason.to_string(), "zeros where a record would begin");
 }
 
 #[test]
@@ -59,12 +60,14 @@ fn wal_ends_where_there_is_no_file_or_only_a_part_of_one() {
     cut(PAGE);
     let unfinished = end(&wal);
     assert_eq!(unfinished.lsn, places[1].0);
+    let cut_short = MissingCause::CutShort(wal.wal.segment_of(places[1].1));
+    assert_eq!(unfinished.reason, Finding::Unfinished { lsn: places[1].0, cause: cut_short });
     assert!(
-        unfinished.reason.contains("is not finished: segment 0000000200000000000000"),
+        unfinished.to_string().contains("is not finished: segment 0000000200000000000000"),
         "{unfinished}"
     );
     fs::remove_file(&second).unwrap();
-    assert!(end(&wal).reason.contains("there is no segment"), "{}", end(&wal));
+    assert!(end(&wal).to_string().contains("there is no segment"), "{}", end(&wal));
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn wal_ends_at_a_page_of_an_older_use_of_the_file() {
     let mut stale = Vec::new();
     wal.header(Lsn(page.0 - SEGMENT)).encode(&mut stale);
     wal.change(page, &stale);
-    assert!(end(&wal).reason.contains("was written for 0/20"), "{}", end(&wal));
+    assert!(end(&wal).to_string().contains("was written for 0/20"), "{}", end(&wal));
     assert_eq!(end(&wal).lsn, places[1].0);
 }
 
@@ -85,7 +88,7 @@ fn a_record_that_is_damaged_in_the_midst_is_damage_with_its_file_and_offset() {
     let damage = damage(&wal);
     assert_eq!(damage.lsn, places[1].0);
     assert_eq!((damage.path, damage.offset), (wal.file(places[1].0), places[1].0.0 % SEGMENT));
-    assert!(damage.finding.contains("CRC-32C"), "{}", damage.finding);
+    assert!(matches!(&damage.finding, Finding::Crc(words) if words.contains("CRC-32C")));
     assert_eq!(wal.found().records.len(), 1);
 }
 
@@ -94,7 +97,7 @@ fn the_last_record_cut_short_by_a_crash_is_the_end_and_no_damage() {
     let (wal, places) = wal_of(&[100, 200]);
     wal.change(Lsn(places[1].0.0 + 50), &[0xEE]);
     assert_eq!(end(&wal).lsn, places[1].0);
-    assert!(end(&wal).reason.contains("CRC-32C"));
+    assert!(matches!(end(&wal).reason, Finding::Crc(words) if words.contains("CRC-32C")));
 }
 
 #[test]
@@ -109,7 +112,8 @@ fn a_page_in_the_midst_that_was_overwritten_is_damage() {
     header.timeline = 9;
     header.encode(&mut foreign);
     wal.change(page, &foreign);
-    assert!(damage(&wal).finding.contains("timeline 9, on the way to 2"), "{}", damage(&wal));
+    assert_eq!(damage(&wal).finding, Finding::Timeline { found: 9, expected: 2 });
+    assert!(damage(&wal).to_string().contains("timeline 9, on the way to 2"));
 }
 
 #[test]
@@ -128,12 +132,17 @@ fn zeros_in_the_midst_are_an_end_that_tells_what_is_behind_it() {
 fn a_record_that_names_another_before_it_is_damage() {
     let (wal, places) = wal_of(&[100, 200, 3 * PAGE_BYTES]);
     wal.change(Lsn(places[1].0.0 + 8), &8_u64.to_le_bytes());
-    assert!(damage(&wal).finding.contains("the one before begins at 0/8"));
+    assert_eq!(damage(&wal).finding, Finding::OtherBefore(Lsn(8)));
+    assert!(damage(&wal).to_string().contains("the one before begins at 0/8"));
     wal.change(Lsn(places[1].0.0 + 8), &places[0].0.0.to_le_bytes());
     wal.change(Lsn(places[1].0.0 + 17), &[99]);
-    assert!(damage(&wal).finding.contains("resource manager 99"));
+    assert_eq!(damage(&wal).finding, Finding::ResourceManager(99));
+    assert!(damage(&wal).to_string().contains("resource manager 99"));
     wal.change(places[1].0, &7_u32.to_le_bytes());
-    assert!(damage(&wal).finding.contains("a length of 7 bytes"));
+    let finding = damage(&wal).finding;
+    assert!(
+        matches!(&finding, Finding::RecordHeader(words) if words.contains("a length of 7 bytes"))
+    );
 }
 
 #[test]
@@ -142,10 +151,11 @@ fn wal_of_another_cluster_or_cut_otherwise_is_not_read() {
     let next = wal.wal.segment_of(places[1].1).start();
     let change = |lsn: Lsn, bytes: &[u8]| wal.change(lsn, bytes);
     change(Lsn(next.0 + 24), &43_u64.to_le_bytes());
-    assert!(damage(&wal).finding.contains("system identifier 43, not 42"));
+    assert_eq!(damage(&wal).finding, Finding::OtherCluster { found: 43, expected: 42 });
+    assert!(damage(&wal).to_string().contains("system identifier 43, not 42"));
     change(Lsn(next.0 + 24), &42_u64.to_le_bytes());
     change(Lsn(next.0 + 32), &(2 * SEGMENT as u32).to_le_bytes());
-    assert!(damage(&wal).finding.contains("a segment of 2097152 bytes"));
+    assert!(damage(&wal).to_string().contains("a segment of 2097152 bytes"));
 }
 
 #[test]

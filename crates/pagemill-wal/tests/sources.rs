@@ -15,7 +15,7 @@ use pagemill_format::Lsn;
 use pagemill_format::backup::TimelineHistory;
 use pagemill_format::wal::{PAGE_BYTES, RecordBuilder, ResourceManager, SegmentName};
 use pagemill_io::{ReadSettings, Storage};
-use pagemill_wal::{EndOfWal, Error, RecordFetch, WalReader, WalSource};
+use pagemill_wal::{EndOfWal, Error, Finding, RecordFetch, WalReader, WalSource};
 use synthetic::{PAGE, ReadRecords, SEGMENT, Synthetic};
 
 /// WAL with records of these lengths behind the checkpoint, and where they begin and end.
@@ -160,7 +160,7 @@ fn whatever_fails_its_check_ends_wal_as_it_does_for_a_server() {
         breakage(&wal, places[2].0);
         let end = end(&wal);
         assert_eq!(end.lsn, places[1].1, "{end}");
-        assert!(end.reason.contains(reason), "{end}");
+        assert!(end.reason.to_string().contains(reason), "{end}");
         assert_eq!((end.segment_behind, end.missing), (None, Vec::new()));
     }
 }
@@ -269,7 +269,8 @@ fn a_parents_file_is_left_at_the_switch() {
     let source = WalSource::along(&wal.wal, Vec::new(), history(&text));
     let end = found(&wal, &source).end.unwrap();
     assert_eq!(end.lsn, places[1].1);
-    assert!(end.reason.contains("timeline was left at"), "{end}");
+    assert_eq!(end.reason, Finding::TimelineLeft(places[1].1));
+    assert!(end.to_string().contains("timeline was left at"), "{end}");
 }
 
 #[test]

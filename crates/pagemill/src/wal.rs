@@ -11,7 +11,9 @@ use pagemill_format::backup::BackupLabel;
 use pagemill_format::wal::{LONG_HEADER_BYTES, PAGE_BYTES, Record};
 use pagemill_format::{Lsn, PgVersion, TransactionId};
 use pagemill_io::Storage;
-use pagemill_wal::{Damage, EndOfWal, Error, WalDirectory, WalReader, WalRecord, WalSource};
+use pagemill_wal::{
+    Damage, EndOfWal, Error, Finding, WalDirectory, WalReader, WalRecord, WalSource,
+};
 
 use crate::failure::{Completion, UsageError, complain};
 use crate::session::Session;
@@ -157,7 +159,12 @@ impl Stretch {
 fn damaged(directory: &WalDirectory, lsn: Lsn, error: &pagemill_format::Error) -> Error {
     let segment = directory.segment_of(lsn);
     let (path, offset) = (directory.file_of(segment), lsn.0 - segment.start().0);
-    Error::Damage(Box::new(Damage { path, offset, lsn, finding: error.to_string() }))
+    Error::Damage(Box::new(Damage {
+        path,
+        offset,
+        lsn,
+        finding: Finding::Parts(error.to_string()),
+    }))
 }
 
 fn stretches(session: &Session<'_>, arguments: &ShowArguments) -> Result<Vec<Stretch>> {

@@ -91,7 +91,7 @@ fn end(survey: &WalSurvey) -> Value {
     json!({
         "lsn": end.lsn.to_string(),
         "timeline": survey.timeline,
-        "reason": end.reason,
+        "reason": end.reason.to_string(),
         "page_behind": end.page_behind.map(|lsn| lsn.to_string()),
         "segment_behind": end.segment_behind.map(|segment| segment.to_string()),
         "missing_segments": end.missing.iter().map(ToString::to_string).collect::<Vec<_>>(),

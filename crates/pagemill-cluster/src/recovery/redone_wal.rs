@@ -17,7 +17,7 @@ use std::sync::Arc;
 use pagemill_format::{Lsn, Oid, SEGMENT_BLOCKS};
 use pagemill_io::{FileSystem, Redirect, Storage};
 use pagemill_wal::{
-    DatabaseDirectory, DirectoryLife, EndOfWal, Entry, ForkKey, RecordFetch, WalIndex,
+    DatabaseDirectory, DirectoryLife, EndOfWal, Entry, Finding, ForkKey, RecordFetch, WalIndex,
     WalIndexBuilder,
 };
 
@@ -139,10 +139,9 @@ impl Recovery {
 
 /// Where redo ended, as the end of the WAL that counts.
 fn end_of(end: &RecoveryEnd) -> EndOfWal {
-    let reason = || "the target is met".to_owned();
     EndOfWal {
         lsn: end.lsn,
-        reason: end.end_of_wal.as_ref().map_or_else(reason, |end| end.reason.clone()),
+        reason: end.end_of_wal.as_ref().map_or(Finding::TargetMet, |end| end.reason.clone()),
         page_behind: None,
         segment_behind: None,
         missing: Vec::new(),

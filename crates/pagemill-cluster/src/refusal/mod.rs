@@ -8,6 +8,7 @@
 mod changes;
 mod databases;
 mod loading;
+mod recovery;
 mod values;
 
 use std::io;
@@ -20,19 +21,20 @@ use crate::recovery::plan::RecoveryProblem;
 pub use changes::{CatalogRowCause, LockCause, StateCause};
 pub use databases::{DatabaseCause, MappingCause, NewDatabaseCause};
 pub use loading::{IndexCause, LoadObstacle};
+pub use recovery::RecoveryCause;
 pub use values::{ExpressionCause, MoneyCause, OrderCause, OutputCause, TypeCause};
 
 /// Why something cannot be done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// A file that says how a directory is to be recovered cannot be followed.
-    #[error("{path}: {reason}", path = path.display())]
-    RecoveryFile {
-        /// The file.
+    /// A directory, or what lies in it, that a recovery cannot be planned by.
+    #[error("{path}: {cause}", path = path.display())]
+    RecoveryPlan {
+        /// The directory.
         path: PathBuf,
         /// Why not.
-        reason: String,
+        cause: Box<RecoveryCause>,
     },
     /// A backup in tar format lacks the archive of a tablespace.
     #[error(

@@ -24,6 +24,7 @@ use pagemill_io::Storage;
 use pagemill_sys::Mapping;
 
 use crate::error::{Damage, Error, Result};
+use crate::finding::Finding;
 use crate::wal_source::{Candidate, Listing, SegmentBytes as StoredBytes, WalSource};
 
 /// Segments of one way that are mapped for good at most: 256 GiB of the default size, a quarter of the mappings that Linux
@@ -131,11 +132,13 @@ impl RecordFetch {
         };
         let bytes = buffer.as_slice();
         let parse = || {
-            let header = RecordHeader::parse(bytes)?;
-            header.check_crc(bytes)?;
+            let header = RecordHeader::parse(bytes)
+                .map_err(|error| Finding::RecordHeader(error.to_string()))?;
+            header.check_crc(bytes).map_err(|error| Finding::Crc(error.to_string()))?;
             Record::parse_unchecked(bytes, header, self.version())
+                .map_err(|error| Finding::Parts(error.to_string()))
         };
-        let record = parse().map_err(|error| self.damage(lsn, error.to_string()))?;
+        let record = parse().map_err(|finding| self.damage(lsn, finding))?;
         Ok(FetchedRecord { lsn, end: align_record(end), record })
     }
 
@@ -204,7 +207,7 @@ impl RecordFetch {
             {
                 let len = u32::from_le_bytes(*first) as usize;
                 if !(RECORD_HEADER_BYTES..=MAX_RECORD_BYTES).contains(&len) {
-                    return Err(self.damage(lsn, format!("no record is {len} bytes long")));
+                    return Err(self.damage(lsn, Finding::Length(len)));
                 }
                 (wanted, total) = (len, Some(len));
             }
@@ -229,7 +232,7 @@ impl RecordFetch {
                 segment.get(offset, len)
             }
         };
-        let cut = || self.damage(at, "the segment is cut short".into());
+        let cut = || self.damage(at, Finding::SegmentCut);
         buffer.extend_from_slice(found.ok_or_else(cut)?);
         Ok(())
     }
@@ -253,7 +256,7 @@ impl RecordFetch {
         let file = match opened {
             Some(StoredBytes::Memory(bytes)) => return Ok(SegmentBytes::Read(bytes)),
             Some(StoredBytes::File(file)) => file,
-            None => return Err(self.damage(at, "the segment is gone".into())),
+            None => return Err(self.damage(at, Finding::SegmentGone)),
         };
         let path = self.path_of(at);
         let named = |error| pagemill_io::Error::new(error, &path);
@@ -276,7 +279,7 @@ impl RecordFetch {
         found.map_or_else(|| self.source.directory().file_of(segment), |file| file.path.clone())
     }
 
-    fn damage(&self, lsn: Lsn, finding: String) -> Error {
+    fn damage(&self, lsn: Lsn, finding: Finding) -> Error {
         let (path, offset) = (self.path_of(lsn), self.source.directory().offset_of(lsn));
         Error::Damage(Box::new(Damage { path, offset, lsn, finding }))
     }

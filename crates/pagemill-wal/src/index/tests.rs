@@ -6,6 +6,7 @@ use pagemill_format::{BlockNumber, Oid};
 use proptest::prelude::*;
 
 use super::*;
+use crate::finding::Finding;
 use crate::wal_directory::WalDirectory;
 
 /// Databases and relations of each.
@@ -264,7 +265,7 @@ fn builder_within(memory: usize) -> WalIndexBuilder {
 }
 
 fn nothing_behind() -> EndOfWal {
-    let reason = String::new();
+    let reason = Finding::Zeros;
     EndOfWal { lsn: Lsn(0), reason, page_behind: None, segment_behind: None, missing: Vec::new() }
 }
 

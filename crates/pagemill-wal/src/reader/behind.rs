@@ -8,7 +8,7 @@ use pagemill_format::Lsn;
 use pagemill_format::wal::SegmentName;
 
 use super::page_source::Verdict;
-use super::{EndOfWal, EndRule, Finding, ReadStep, WalReader};
+use super::{EndOfWal, EndRule, FindingAt, ReadStep, WalReader};
 use crate::error::Result;
 
 /// How many segments behind the end are looked at: those that were recycled have files too, and hold nothing yet.
@@ -16,8 +16,8 @@ const SEGMENTS_LOOKED_AT: usize = 64;
 
 impl WalReader {
     /// Ends where this was found.
-    pub(super) fn end_of_recovery(&mut self, finding: Finding) -> Result<()> {
-        let Finding { lsn, page, what } = finding;
+    pub(super) fn end_of_recovery(&mut self, finding: FindingAt) -> Result<()> {
+        let FindingAt { lsn, page, what } = finding;
         let number = self.directory().segment_of(page).number;
         let is_missing = !self.pages.has_segment(number)? || self.pages.left_before(lsn).is_some();
         let behind = self.pages.segments_behind(page)?;
@@ -73,7 +73,9 @@ impl WalReader {
                 }
                 Ok(ReadStep::Overwritten(_, page)) => reader.next = page,
                 // A record that goes on in the next segment, which need not be there.
-                Ok(ReadStep::End(Finding { page, .. }) | ReadStep::Bad(Finding { page, .. })) => {
+                Ok(
+                    ReadStep::End(FindingAt { page, .. }) | ReadStep::Bad(FindingAt { page, .. }),
+                ) => {
                     return page >= segment.end();
                 }
                 Err(_) => return false,

@@ -15,6 +15,7 @@ use pagemill_io::{File, Storage};
 
 use crate::ahead::{Entered, ReadAhead};
 use crate::error::{MissingCause, Result};
+use crate::finding::Finding;
 use crate::wal_directory::WalDirectory;
 use crate::wal_source::{Listing, SegmentBytes, WalSource};
 
@@ -32,7 +33,7 @@ pub(crate) enum Verdict {
     /// None was written there: WAL ends.
     Ends(MissingCause),
     /// Neither.
-    Bad(String),
+    Bad(Finding),
 }
 
 /// Reads pages.
@@ -297,12 +298,11 @@ pub(crate) fn judge(source: &WalSource, timeline: u32, page: Lsn, bytes: &[u8]) 
     }
     let header = match PageHeader::parse(bytes) {
         Ok(header) => header,
-        Err(error) => return Verdict::Bad(error.to_string()),
+        Err(error) => return Verdict::Bad(Finding::PageHeader(error.to_string())),
     };
     let magic = wal::page_magic(source.version());
     if header.magic != magic {
-        let what = format!("magic number {:04X} where {magic:04X} belongs", header.magic);
-        return Verdict::Bad(what);
+        return Verdict::Bad(Finding::Magic { found: header.magic, expected: magic });
     }
     if header.address < page {
         return Verdict::Ends(MissingCause::Recycled { page, found: header.address });
@@ -314,26 +314,26 @@ pub(crate) fn judge(source: &WalSource, timeline: u32, page: Lsn, bytes: &[u8]) 
 }
 
 /// What is wrong with a header of this WAL.
-fn finding(source: &WalSource, timeline: u32, page: Lsn, header: &PageHeader) -> Option<String> {
+fn finding(source: &WalSource, timeline: u32, page: Lsn, header: &PageHeader) -> Option<Finding> {
     let directory = source.directory();
     if header.address != page {
-        return Some(format!("the page says it is that at {}", header.address));
+        return Some(Finding::OtherPage(header.address));
     }
     if !is_on_the_way(source, header.timeline) || header.timeline < timeline {
         let (expected, found) = (directory.timeline, header.timeline);
-        return Some(format!("the page is of timeline {found}, on the way to {expected}"));
+        return Some(Finding::Timeline { found, expected });
     }
     let is_first = directory.offset_of(page) == 0;
     match header.long {
-        Some(_) if !is_first => Some("a long header in the midst of a segment".into()),
-        None if is_first => Some("a segment without a long header".into()),
-        Some(long) if long.system_identifier != directory.system_identifier => Some(format!(
-            "WAL of another cluster: system identifier {}, not {}",
-            long.system_identifier, directory.system_identifier
-        )),
+        Some(_) if !is_first => Some(Finding::LongHeader),
+        None if is_first => Some(Finding::ShortHeader),
+        Some(long) if long.system_identifier != directory.system_identifier => {
+            let (found, expected) = (long.system_identifier, directory.system_identifier);
+            Some(Finding::OtherCluster { found, expected })
+        }
         Some(long) if long.segment_size != directory.segment_size => {
-            let (found, wanted) = (long.segment_size, directory.segment_size);
-            Some(format!("a segment of {found} bytes among those of {wanted}"))
+            let (found, expected) = (long.segment_size, directory.segment_size);
+            Some(Finding::SegmentSize { found, expected })
         }
         _ => None,
     }

@@ -7,10 +7,11 @@ use pagemill_format::control::{CHECKPOINT_BYTES, Checkpoint, ControlFile};
 use pagemill_format::wal::{RECORD_HEADER_BYTES, RecoveryRecord, ResourceManager};
 use pagemill_format::{Lsn, PgVersion};
 use pagemill_io::Storage;
-use pagemill_wal::{WalReader, WalRecord, WalSource};
+use pagemill_wal::{EndOfWal, WalReader, WalRecord, WalSource};
 
 use super::{Landmark, RecoveryCase, refused};
 use crate::error::Result;
+use crate::refusal::RecoveryCause;
 
 /// Bytes of the record: its header, the two bytes that announce the body, and the body.
 const RECORD_BYTES: usize = RECORD_HEADER_BYTES + 2 + CHECKPOINT_BYTES;
@@ -50,15 +51,13 @@ impl CheckpointRecord {
         let directory = &source.directory().path;
         let found = checkpoint.redo;
         if found != redo {
-            let what = format!(
-                "the checkpoint record at {location} says that replay begins at {found}, and not at {redo}: the \
-                 WAL is not that of this copy, or its label is another's"
-            );
-            return Err(refused(directory, what));
+            let (checkpoint, expected) = (location, redo);
+            let cause = RecoveryCause::OtherRedo { checkpoint, found, expected };
+            return Err(refused(directory, cause));
         }
         if found > location || is_shutdown && found != location {
-            let what = format!("the checkpoint record at {location} has replay begin at {found}");
-            return Err(refused(directory, what));
+            let cause = RecoveryCause::WrongRedo { checkpoint: location, found };
+            return Err(refused(directory, cause));
         }
         let start = if found == location { end } else { found };
         if found != location {
@@ -72,11 +71,11 @@ impl CheckpointRecord {
 fn read(storage: &Storage, source: &WalSource, location: Lsn) -> Result<(Checkpoint, bool, Lsn)> {
     let mut reader = WalReader::along(storage, source, location);
     let version = source.version();
-    let no_record = |reason: String| {
-        refused(&source.directory().path, format!("no checkpoint record at {location}: {reason}"))
-    };
+    let directory = &source.directory().path;
     let Some(record) = reader.next_record()? else {
-        return Err(no_record(reader.end().map_or_else(String::new, |end| end.reason.clone())));
+        let found = end_of(&reader).reason.clone();
+        let cause = RecoveryCause::NoCheckpoint { checkpoint: location, found };
+        return Err(refused(directory, cause));
     };
     let landmark = Landmark::of(&record, version)?;
     match landmark {
@@ -85,7 +84,11 @@ fn read(storage: &Storage, source: &WalSource, location: Lsn) -> Result<(Checkpo
         {
             Ok((*checkpoint, is_shutdown, record.end))
         }
-        _ => Err(no_record(format!("there is {}", name(&record, version)))),
+        _ => {
+            let found = name(&record, version);
+            let cause = RecoveryCause::OtherRecord { checkpoint: location, found };
+            Err(refused(directory, cause))
+        }
     }
 }
 
@@ -94,16 +97,15 @@ fn check_redo(storage: &Storage, source: &WalSource, redo: Lsn) -> Result<()> {
     let mut reader = WalReader::along(storage, source, redo);
     let directory = &source.directory().path;
     let Some(record) = reader.next_record()? else {
-        let reason = reader.end().map_or_else(String::new, |end| end.reason.clone());
-        return Err(refused(directory, format!("no WAL at {redo}, where replay begins: {reason}")));
+        let found = end_of(&reader).reason.clone();
+        return Err(refused(directory, RecoveryCause::NoRedo { redo, found }));
     };
     let version = source.version();
     let is_begin = record.header.resource_manager == ResourceManager::XLOG
         && record.header.kind() == ResourceManager::XLOG_CHECKPOINT_REDO;
     if version >= PgVersion::V17 && !is_begin {
         let found = name(&record, version);
-        let what = format!("{found}, where a checkpoint should begin");
-        return Err(refused(directory, what));
+        return Err(refused(directory, RecoveryCause::NoCheckpointBegin(found)));
     }
     Ok(())
 }
@@ -121,8 +123,13 @@ fn first_of(storage: &Storage, source: &WalSource, redo: Lsn) -> Result<Lsn> {
             return Ok(lsn);
         }
     }
-    let reason = reader.end().map_or_else(String::new, ToString::to_string);
-    Err(refused(&source.directory().path, format!("no checkpoint that begins at {redo}: {reason}")))
+    let end = Box::new(end_of(&reader).clone());
+    Err(refused(&source.directory().path, RecoveryCause::NoCheckpointFor { redo, end }))
+}
+
+/// Where WAL ends for a reader that has no more records.
+fn end_of(reader: &WalReader) -> &EndOfWal {
+    reader.end().expect("a reader without another record has met the end") // infallible: it has just given none
 }
 
 fn name(record: &WalRecord<'_>, version: PgVersion) -> String {

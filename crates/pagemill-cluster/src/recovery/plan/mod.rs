@@ -37,7 +37,7 @@ use pagemill_wal::{WalDirectory, WalReader, WalSource};
 
 use crate::directory_state::DirectoryState;
 use crate::error::{Error, Result};
-use crate::refusal::Refusal;
+use crate::refusal::{RecoveryCause, Refusal};
 use checkpoint_record::CheckpointRecord;
 pub use consistency::ConsistentAt;
 pub use copy_files::CopyFiles;
@@ -168,11 +168,7 @@ impl RecoveryPlan {
         check_way(directory, &source, control, &found)?;
         let is_archive_recovery = is_requested || case.is_of_copy();
         if is_archive_recovery && control.settings.wal_level == MINIMAL {
-            return Err(refused(
-                directory,
-                "WAL was written with wal_level=minimal, which lacks changes that only \
-                a crash recovery can do without",
-            ));
+            return Err(refused(directory, RecoveryCause::MinimalWal));
         }
         let consistent = match case.consistent_at(control, &found) {
             Some(rule) => rule,
@@ -232,7 +228,7 @@ fn refuse_incremental(directory: &Path, files: &CopyFiles) -> Result<()> {
 fn check_archives(storage: &Storage, archives: &[PathBuf]) -> Result<()> {
     for archive in archives {
         if !storage.metadata(archive)?.is_dir {
-            return Err(refused(archive, "no directory: name the one that holds the segments"));
+            return Err(refused(archive, RecoveryCause::ArchiveIsNoDirectory));
         }
     }
     Ok(())
@@ -272,8 +268,8 @@ fn history(
     let history = WalSource::read_history(storage, wal, archives, timeline)?;
     let is_unknown = history.parts().len() == 1 && timeline != own && timeline != 1;
     if is_unknown {
-        let name = TimelineHistory::file_name(timeline);
-        return Err(refused(&wal.path, format!("timeline {timeline} does not exist: no {name}")));
+        let history = TimelineHistory::file_name(timeline);
+        return Err(refused(&wal.path, RecoveryCause::NoTimeline { timeline, history }));
     }
     Ok(history)
 }
@@ -293,25 +289,14 @@ fn check_way(
     let Some(history) = source.history() else { return Ok(()) };
     let (timeline, own) = (history.timeline(), found.timeline);
     if history.timeline_at(found.location) != own {
-        let left = history.part(own).and_then(|part| part.end);
-        let left = left.map_or("never was on it".into(), |end| format!("left it at {end}"));
-        let location = found.location;
-        return Err(refused(
-            directory,
-            format!(
-                "timeline {timeline} is no child of this cluster's: its last checkpoint is at {location} on \
-                 timeline {own}, and the history of timeline {timeline} {left}"
-            ),
-        ));
+        let left_at = history.part(own).and_then(|part| part.end);
+        let checkpoint = found.location;
+        let cause = RecoveryCause::OtherTimeline { timeline, checkpoint, own, left_at };
+        return Err(refused(directory, cause));
     }
     let (seen, of) = (control.min_recovery_point, control.min_recovery_point_timeline);
     if seen != Lsn(0) && history.timeline_at(Lsn(seen.0 - 1)) != of {
-        return Err(refused(
-            directory,
-            format!(
-                "timeline {timeline} does not contain {seen} on timeline {of}, which the files have seen"
-            ),
-        ));
+        return Err(refused(directory, RecoveryCause::TimelineTooShort { timeline, seen, of }));
     }
     Ok(())
 }
@@ -331,6 +316,6 @@ fn end_of_pg_wal(
 }
 
 /// A refusal of what lies at `path`.
-fn refused(path: &Path, reason: impl std::fmt::Display) -> Error {
-    Error::refused(Refusal::RecoveryFile { path: path.to_path_buf(), reason: reason.to_string() })
+fn refused(path: &Path, cause: RecoveryCause) -> Error {
+    Error::refused(Refusal::RecoveryPlan { path: path.to_path_buf(), cause: Box::new(cause) })
 }

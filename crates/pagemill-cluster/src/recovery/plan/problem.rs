@@ -6,7 +6,7 @@ use std::fmt;
 
 use pagemill_format::Lsn;
 use pagemill_format::wal::SegmentName;
-use pagemill_wal::EndOfWal;
+use pagemill_wal::{EndOfWal, Finding};
 
 use super::walk::Progress;
 use super::{ConsistentAt, EndedBackup, RecoveryPlan};
@@ -19,7 +19,7 @@ pub enum RecoveryProblem {
         /// Where it ends.
         end: Lsn,
         /// What is there.
-        reason: String,
+        reason: Finding,
         /// When they would be.
         rule: ConsistentAt,
     },
@@ -53,7 +53,7 @@ pub enum RecoveryProblem {
         /// Where WAL ends.
         end: Lsn,
         /// What is there.
-        reason: String,
+        reason: Finding,
     },
     /// Segments are missing, and others follow.
     MissingSegments {
@@ -67,7 +67,7 @@ pub enum RecoveryProblem {
         /// Where WAL ends.
         end: Lsn,
         /// What is there.
-        reason: String,
+        reason: Finding,
         /// The segment that is whole.
         segment_behind: SegmentName,
     },

@@ -20,6 +20,7 @@ use pagemill_format::control::{ClusterState, ControlFile};
 use super::checkpoint_record::CheckpointRecord;
 use super::{ConsistentAt, CopyFiles, refused};
 use crate::error::Result;
+use crate::refusal::RecoveryCause;
 
 /// How a data directory came to be as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,22 +104,14 @@ impl RecoveryCase {
     pub(super) fn check(&self, directory: &Path, control: &ControlFile) -> Result<()> {
         let Some(label) = self.label() else { return Ok(()) };
         if let BackupMethod::Other(method) = &label.method {
-            let what = format!("backup_label has the method {method:?}, which no server writes");
-            return Err(refused(directory, what));
+            return Err(refused(directory, RecoveryCause::LabelMethod(method.clone())));
         }
         let is_of_standby = matches!(
             control.state,
             ClusterState::InArchiveRecovery | ClusterState::ShutDownInRecovery
         );
         if label.from_standby && !is_of_standby {
-            let state = control.state;
-            return Err(refused(
-                directory,
-                format!(
-                    "backup_label is that of a standby's backup, but the control file is of a cluster \"{state}\": \
-                 they are not of the same backup"
-                ),
-            ));
+            return Err(refused(directory, RecoveryCause::StandbyLabel(control.state)));
         }
         Ok(())
     }
