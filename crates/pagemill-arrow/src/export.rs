@@ -112,7 +112,8 @@ impl<'a> ArrowExport<'a> {
             }
             let mut job = work.job()?;
             let mut emit = |piece| file.write(piece);
-            job.run(work.all()?, damage, (&mut encoder, &mut emit))?;
+            let mut encoding = Encoding { encoder: &mut encoder, emit: &mut emit };
+            job.run(work.all()?, damage, &mut encoding)?;
             summary.add(job.summary());
         }
         encoder.finish(&mut |piece| file.write(piece))?;
@@ -139,10 +140,11 @@ impl<'a> ArrowExport<'a> {
         let database = self.source.database();
         let mut scan = OrderedScan::new(database, &work.table, order, &work.columns, how)?;
         let mut emit = |piece| file.write(piece);
+        let mut encoding = Encoding { encoder: &mut encoder, emit: &mut emit };
         while let Some(row) = scan.next_row(damage)? {
-            job.take(&[row], damage, (&mut encoder, &mut emit))?;
+            job.take(&[row], damage, &mut encoding)?;
         }
-        job.flush((&mut encoder, &mut emit))?;
+        job.flush(&mut encoding)?;
         encoder.finish(&mut emit)?;
         file.finish()?;
         Ok(job.summary())
@@ -204,46 +206,50 @@ struct Job {
     rows: u64,
 }
 
-/// Where batches go: the encoder, and where that has its pieces go.
-type Encoding<'e> = (&'e mut Encoder, &'e mut dyn FnMut(Piece) -> Result<()>);
+/// Where batches go.
+struct Encoding<'e> {
+    encoder: &'e mut Encoder,
+    /// Where its pieces go.
+    emit: &'e mut dyn FnMut(Piece) -> Result<()>,
+}
 
 impl Job {
     fn run(
         &mut self,
         mut scan: TableScan,
         damage: &mut DamageLog,
-        (encoder, emit): Encoding<'_>,
+        encoding: &mut Encoding<'_>,
     ) -> Result<()> {
         while let Some(batch) = scan.next_batch(damage)? {
             let rows: Vec<TupleRow<'_>> = batch.rows().collect();
-            self.take(&rows, damage, (&mut *encoder, &mut *emit))?;
+            self.take(&rows, damage, encoding)?;
         }
-        self.flush((encoder, emit))
+        self.flush(encoding)
     }
 
     fn take(
         &mut self,
         rows: &[TupleRow<'_>],
         damage: &mut DamageLog,
-        (encoder, emit): Encoding<'_>,
+        encoding: &mut Encoding<'_>,
     ) -> Result<()> {
         let mut rest = rows;
         while !rest.is_empty() {
             let taken = self.builder.append(rest, damage)?;
             rest = &rest[taken..];
             if !rest.is_empty() || self.builder.is_full() {
-                self.flush((&mut *encoder, &mut *emit))?;
+                self.flush(encoding)?;
             }
         }
         Ok(())
     }
 
-    fn flush(&mut self, (encoder, emit): Encoding<'_>) -> Result<()> {
+    fn flush(&mut self, encoding: &mut Encoding<'_>) -> Result<()> {
         if self.builder.is_empty() {
             return Ok(());
         }
         self.rows += self.builder.len() as u64;
-        encoder.push(self.builder.finish()?, emit)
+        encoding.encoder.push(self.builder.finish()?, encoding.emit)
     }
 
     fn summary(&self) -> ExportSummary {
@@ -345,7 +351,8 @@ impl Team<'_> {
         for share in self.shares.iter().skip(number).step_by(self.jobs) {
             let mut damage = DamageLog::new(policy);
             let mut emit = |piece| send(Message::Piece(piece));
-            job.run(self.work.scan(share)?, &mut damage, (&mut encoder, &mut emit))?;
+            let mut encoding = Encoding { encoder: &mut encoder, emit: &mut emit };
+            job.run(self.work.scan(share)?, &mut damage, &mut encoding)?;
             encoder.finish(&mut emit)?;
             send(Message::ShareDone(damage))?;
         }

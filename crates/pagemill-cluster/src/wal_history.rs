@@ -20,7 +20,7 @@ use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Lsn, PgVersion};
 use pagemill_io::Storage;
 use pagemill_redo::{Effect, RedoSite, TupleChange, effect, redo, tuple_changes};
 use pagemill_wal::{
-    BlockRecord, FetchedRecord, ForkKey, ForkRecords, RecordFetch, WalReader, WalSource,
+    BlockKey, BlockRecord, FetchedRecord, ForkKey, ForkRecords, RecordFetch, WalReader, WalSource,
 };
 
 use crate::data_directory::Cluster;
@@ -132,7 +132,7 @@ impl WalHistory {
     /// What `see` returns; a record that cannot be read any more.
     pub fn follow<E: From<crate::Error>>(
         &self,
-        (key, block): (ForkKey, BlockNumber),
+        key: BlockKey,
         records: &[BlockRecord],
         base: Option<&BlockBytes>,
         mut see: impl FnMut(BlockStep<'_>) -> Result<(), E>,
@@ -143,7 +143,7 @@ impl WalHistory {
             let found = self.records.fetch(record.lsn, &mut buffer).map_err(crate::Error::from)?;
             let step = match record.is_cut {
                 true => state.cut(&found),
-                false => state.change(self, (key, block), &found),
+                false => state.change(self, key, &found),
             };
             see(step)?;
         }
@@ -177,12 +177,12 @@ impl PageState<'_> {
     fn change<'s>(
         &'s mut self,
         wal: &WalHistory,
-        (key, block): (ForkKey, BlockNumber),
+        key: BlockKey,
         found: &'s FetchedRecord<'_>,
     ) -> BlockStep<'s> {
-        let is_it = |r: &&BlockReference<'_>| {
-            (r.locator, r.fork, r.block) == (key.locator, key.fork, block)
-        };
+        let BlockKey { fork: ForkKey { locator, fork }, block } = key;
+        let is_it =
+            |r: &&BlockReference<'_>| (r.locator, r.fork, r.block) == (locator, fork, block);
         let reference = found.record.blocks.iter().find(is_it);
         let done = reference
             .map_or(Effect::Nothing, |reference| effect(&found.record.header, &reference.touch()));

@@ -19,8 +19,8 @@ pub use error::{Damage, Error, MissingCause, Refusal, Result};
 pub use finding::Finding;
 pub use fork_records::{BlockRecord, ForkRecords, TransactionEnding};
 pub use index::{
-    DatabaseDirectory, DirectoryLife, Entry, EntryKind, FetchedRecord, FileLife, ForkHistory,
-    ForkKey, LogPages, RecordFetch, Transactions, WalIndex, WalIndexBuilder,
+    BlockKey, DatabaseDirectory, DirectoryLife, Entry, EntryKind, FetchedRecord, FileLife,
+    ForkHistory, ForkKey, LogPages, RecordFetch, Transactions, WalIndex, WalIndexBuilder,
 };
 pub use reader::{EndOfWal, Portion, WalReader, WalRecord};
 pub use record_description::record_description;

@@ -102,7 +102,8 @@ fn places_on(
         };
         for (name, value) in change.fields() {
             let Some(at) = offset_of(classes, name) else { continue };
-            places.push((*oid, place_in_page(classes, bytes, tuple, at, (block, number))?, value));
+            let tid = Tid { block, line_pointer: number };
+            places.push((*oid, place_in_page(classes, bytes, tuple, at, tid)?, value));
         }
         Ok(())
     })?;
@@ -126,15 +127,15 @@ fn place_in_page(
     page: &BlockBytes,
     tuple: HeapTuple<'_>,
     at: usize,
-    (block, number): (BlockNumber, u16),
+    tid: Tid,
 ) -> Result<usize> {
-    let lp = Page::new(page).line_pointer(number);
+    let lp = Page::new(page).line_pointer(tid.line_pointer);
     let place =
         lp.map(|lp| lp.offset() + tuple.hoff() + at).filter(|_| at + 4 <= tuple.data().data.len());
     place.filter(|place| place + 4 <= BLOCK_SIZE).ok_or_else(|| {
         let what = "a row of pg_class that ends before its columns do";
-        Damage::in_block(classes.files.locate(block).0, Fork::Main, block, what)
-            .at_line_pointer(number)
+        Damage::in_block(classes.files.locate(tid.block).0, Fork::Main, tid.block, what)
+            .at_line_pointer(tid.line_pointer)
             .into()
     })
 }

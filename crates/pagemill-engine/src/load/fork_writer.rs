@@ -12,6 +12,7 @@ use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BlockBytes, BlockNumber, Fork};
 use pagemill_io::{WriteMethod, WriteSettings, check_interrupt};
 use pagemill_stream::WriteStream;
+use pagemill_wal::ForkKey;
 
 use crate::error::{Error, Result};
 use crate::heap_files::new_fork::{NewFork, end_of};
@@ -55,10 +56,11 @@ impl ForkWriter {
     /// When the file cannot be made.
     pub(super) fn new_file(
         change: &ClusterChange,
-        (file, fork): (RelFileLocator, Fork),
+        key: ForkKey,
         expected: u32,
         how: Writing,
     ) -> Result<Self> {
+        let ForkKey { locator: file, fork } = key;
         let cluster = change.database().cluster();
         let base = cluster.tablespace_path(file.tablespace, file.database);
         let base = base.join(file.number.to_string());
@@ -77,6 +79,10 @@ impl ForkWriter {
             next: 0,
             waiting: Vec::new(),
         })
+    }
+
+    fn key(&self) -> ForkKey {
+        ForkKey { locator: self.file, fork: self.fork }
     }
 
     /// A fork that lives on, behind its `blocks` blocks.
@@ -150,7 +156,7 @@ impl ForkWriter {
             self.log(change, first, piece.filled_mut())?;
         }
         // As it goes to the file, with its LSN.
-        self.read_back.note((self.file, self.fork), first, piece.filled_mut());
+        self.read_back.note(self.key(), first, piece.filled_mut());
         match &mut self.stream {
             Some(stream) => {
                 stream.write_run(first, piece.buffer, piece.pages).map_err(cluster_error)?;
@@ -196,7 +202,7 @@ impl ForkWriter {
             pages.iter_mut().for_each(|(_, page)| set_lsn(page, lsn));
         }
         for (block, page) in &pages {
-            self.read_back.note((self.file, self.fork), *block, std::slice::from_ref(page));
+            self.read_back.note(self.key(), *block, std::slice::from_ref(page));
         }
         let Some(stream) = &mut self.stream else { return Ok(()) };
         pages

@@ -11,13 +11,13 @@ use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Tid};
 use pagemill_io::{ForkFiles, WriteMethod};
 use pagemill_sys::AlignedBuffer;
+use pagemill_wal::ForkKey;
 
 use super::dead_rows::DeadRows;
 use super::fork_writer::{ForkWriter, Writing};
 use super::index::TupleLocations;
-use super::plan::LoadPlan;
 use super::relation_files::{new_files, writing};
-use super::table_plan::TablePlan;
+use super::table_plan::TableLoad;
 use crate::error::Result;
 use crate::heap_files::maps::{free_space_pages, room_category, visibility_pages};
 use crate::heap_files::page_run::{PIECE_BLOCKS, Piece, Pieces};
@@ -38,18 +38,27 @@ pub(super) struct HeapTarget {
     open: Option<HeapBuilder<AlignedBuffer>>,
 }
 
+/// The relation that rows go to: the table, or its TOAST table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowsTarget<'a> {
+    pub(super) class: &'a ClassRow,
+    /// About how many blocks they will take.
+    pub(super) expected: u32,
+}
+
 impl HeapTarget {
-    /// Makes the new file, where there is to be one, with a copy of the old blocks if they stay. About so many new
-    /// blocks are `expected`.
+    /// Makes the new file, where there is to be one, with a copy of the old blocks if they stay.
     ///
     /// # Errors
     /// When it cannot be made.
     pub(super) fn new(
         change: &mut ClusterChange,
-        (plan, table): (&LoadPlan, &TablePlan),
-        (class, expected): (&ClassRow, u32),
+        load: TableLoad<'_>,
+        rows: RowsTarget<'_>,
         pieces: &Pieces,
     ) -> Result<Self> {
+        let TableLoad { plan, table } = load;
+        let RowsTarget { class, expected } = rows;
         let old_file = change.files_of(class.oid)?;
         let base = change.database().base_path(class)?;
         let old = match table.is_fresh {
@@ -77,7 +86,12 @@ impl HeapTarget {
             let new = new_files(change, class, table.is_unlogged, &plan.options)?;
             let blocks = target.old.as_ref().map_or(0, ForkFiles::blocks).saturating_add(expected);
             let writing = writing(table.is_unlogged, &plan.options, pieces.blocks());
-            target.main = ForkWriter::new_file(change, (new, Fork::Main), blocks, writing)?;
+            target.main = ForkWriter::new_file(
+                change,
+                ForkKey { locator: new, fork: Fork::Main },
+                blocks,
+                writing,
+            )?;
             target.new_file = Some(new);
             target.copy_old(change, pieces)?;
         }
@@ -235,11 +249,8 @@ impl HeapTarget {
     ///
     /// # Errors
     /// When something cannot be written.
-    pub(super) fn finish(
-        self,
-        change: &mut ClusterChange,
-        (plan, table): (&LoadPlan, &TablePlan),
-    ) -> Result<()> {
+    pub(super) fn finish(self, change: &mut ClusterChange, load: TableLoad<'_>) -> Result<()> {
+        let TableLoad { plan, table } = load;
         assert!(self.open.is_none(), "pages were closed before");
         let writing = writing(table.is_unlogged, &plan.options, PIECE_BLOCKS);
         let (blocks, tuples) = (self.main.blocks(), self.tuples());
@@ -277,7 +288,8 @@ fn write_free_space(
     if categories.is_empty() {
         return Ok(());
     }
-    let mut map = ForkWriter::new_file(change, (file, Fork::Fsm), 0, writing)?;
+    let mut map =
+        ForkWriter::new_file(change, ForkKey { locator: file, fork: Fork::Fsm }, 0, writing)?;
     free_space_pages(categories, |block, page| map.add_page(change, block, page))?;
     map.flush(change)?;
     map.finish()
@@ -292,7 +304,8 @@ fn write_visibility(
     if blocks == 0 {
         return Ok(());
     }
-    let mut map = ForkWriter::new_file(change, (file, Fork::Vm), 0, writing)?;
+    let mut map =
+        ForkWriter::new_file(change, ForkKey { locator: file, fork: Fork::Vm }, 0, writing)?;
     visibility_pages(blocks, |block, page| map.add_page(change, block, page))?;
     map.flush(change)?;
     map.finish()

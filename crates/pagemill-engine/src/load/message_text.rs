@@ -9,6 +9,7 @@ use pagemill_cluster::names::quote_identifier;
 use pagemill_cluster::{Column, Database, UnknownTypes, ValueCatalog};
 use pagemill_format::btree::IndexTuple;
 use pagemill_format::tuple::{Span, TupleData, TupleLayout};
+use pagemill_format::tuple_data_builder::SpannedRow;
 use pagemill_format::varlena::VARLENA_HEADER_BYTES;
 use pagemill_types::output::ValueWriter;
 
@@ -19,15 +20,15 @@ use crate::encoding::readable_name;
 /// Bytes of a value that are shown.
 const MOST_BYTES: usize = 64;
 
-/// The values of a row whose payloads lie in `payloads`, dropped columns left out.
+/// The values of a row, dropped columns left out.
 pub(super) fn row_text(
     database: &Database,
     columns: &[Column],
-    (payloads, spans): (&[u8], &[Span]),
+    values: SpannedRow<'_>,
     row: &CopyRow<'_>,
 ) -> String {
-    let live = columns.iter().zip(spans).filter(|(column, _)| !column.dropped);
-    value_texts(database, live.map(|(column, span)| (column, span.of(payloads))), row)
+    let live = columns.iter().zip(values.spans).filter(|(column, _)| !column.dropped);
+    value_texts(database, live.map(|(column, span)| (column, span.of(values.bytes))), row)
 }
 
 /// Values of these columns, `None` for a null.

@@ -41,6 +41,7 @@ use pagemill_format::toast_builder::chunk_form;
 use pagemill_format::wal::ImageCompression;
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork};
 use pagemill_io::{Storage, WriteMethod, check_interrupt};
+use pagemill_wal::ForkKey;
 
 use crate::copy;
 use crate::copy::from::{
@@ -246,7 +247,8 @@ fn advance_sequences(change: &mut ClusterChange, plan: &LoadPlan) -> Result<()> 
         }
         let file = new_files(change, class, true, &plan.options)?;
         let how = writing(true, &plan.options, PIECE_BLOCKS);
-        let mut writer = ForkWriter::new_file(change, (file, Fork::Main), 1, how)?;
+        let mut writer =
+            ForkWriter::new_file(change, ForkKey { locator: file, fork: Fork::Main }, 1, how)?;
         writer.add_page(change, BlockNumber(0), &page)?;
         writer.flush(change)?;
         writer.finish()?;

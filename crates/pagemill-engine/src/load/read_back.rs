@@ -12,6 +12,7 @@ use pagemill_cluster::{Cluster, Damage};
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork};
 use pagemill_io::ForkFiles;
+use pagemill_wal::ForkKey;
 
 use crate::error::{Error, Result};
 
@@ -40,12 +41,8 @@ impl ReadBack {
     }
 
     /// Remembers pages that are written from `first` on.
-    pub(super) fn note(
-        &self,
-        (file, fork): (RelFileLocator, Fork),
-        first: BlockNumber,
-        pages: &[BlockBytes],
-    ) {
+    pub(super) fn note(&self, key: ForkKey, first: BlockNumber, pages: &[BlockBytes]) {
+        let ForkKey { locator: file, fork } = key;
         let Some(runs) = &self.runs else { return };
         let run = WrittenRun { file, fork, first, pages: pages.len() as u32, sum: sum_of(pages) };
         runs.lock().unwrap_or_else(PoisonError::into_inner).push(run);

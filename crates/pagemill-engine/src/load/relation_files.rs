@@ -11,6 +11,7 @@ use pagemill_cluster::ClassRow;
 use pagemill_cluster::change::ClusterChange;
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork};
+use pagemill_wal::ForkKey;
 
 use super::fork_writer::{ForkWriter, Writing};
 use super::plan::LoadOptions;
@@ -48,7 +49,8 @@ pub(super) fn new_files(
         return Err(Error::refused(LoadRefusal::NoInitFork { base, name }));
     };
     let how = Writing { wal: true, ..writing(is_unlogged, options, PIECE_BLOCKS) };
-    let mut writer = ForkWriter::new_file(change, (file, Fork::Init), 0, how)?;
+    let mut writer =
+        ForkWriter::new_file(change, ForkKey { locator: file, fork: Fork::Init }, 0, how)?;
     let mut page = Box::new([0; BLOCK_SIZE]);
     for block in (0..init.blocks()).map(BlockNumber) {
         init.read_block(block, &mut page).map_err(pagemill_cluster::Error::from)?;

@@ -315,7 +315,7 @@ impl<'a, 's> RowFormer<'a, 's> {
             }
             Violation::Other(message) => return row.error(message),
         };
-        let values = (&self.payloads[..], &self.spans[..]);
+        let values = SpannedRow { bytes: self.payloads, spans: self.spans };
         let text = row_text(database, &plan.relation.columns, values, row);
         let mut error = row.error(message);
         error.detail = Some(format!("Failing row contains {text}."));

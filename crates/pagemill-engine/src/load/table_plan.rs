@@ -10,10 +10,17 @@ use pagemill_format::varlena::Compression;
 use pagemill_format::{Oid, TransactionId};
 
 use super::index::IndexPlan;
-use super::plan::LoadOptions;
+use super::plan::{LoadOptions, LoadPlan};
 use crate::error::{Error, Result};
 use crate::refusal::LoadRefusal;
 use crate::table::first_loss;
+
+/// A table of a load.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TableLoad<'p> {
+    pub(super) plan: &'p LoadPlan,
+    pub(super) table: &'p TablePlan,
+}
 
 /// One table with files.
 #[derive(Debug)]

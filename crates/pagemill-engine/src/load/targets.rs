@@ -9,12 +9,12 @@ use pagemill_io::check_interrupt;
 
 use super::LoadSummary;
 use super::dead_rows::DeadRows;
-use super::heap_target::HeapTarget;
+use super::heap_target::{HeapTarget, RowsTarget};
 use super::index::OldEntries;
-use super::index::{IndexTarget, KeyFormer, KeyRun, TupleLocations};
+use super::index::{IndexTarget, KeyFormer, KeyRun, MergeShare, TupleLocations};
 use super::plan::LoadPlan;
 use super::row_former::{ChunkKey, FormedRows, FormedTable};
-use super::table_plan::TablePlan;
+use super::table_plan::{TableLoad, TablePlan};
 use super::used_ids::UsedIds;
 use crate::error::Result;
 use crate::heap_files::page_run::{PIECE_BLOCKS, Pieces};
@@ -100,7 +100,8 @@ impl<'p> Targets<'p> {
         summary: &mut LoadSummary,
     ) -> Result<()> {
         for target in self.tables.into_iter().flatten() {
-            target.finish(change, (self.plan, &self.pieces), summary)?;
+            let load = TableLoad { plan: self.plan, table: target.table };
+            target.finish(change, load, &self.pieces, summary)?;
         }
         Ok(())
     }
@@ -149,19 +150,21 @@ impl<'p> TableTarget<'p> {
     ) -> Result<Self> {
         let cluster = change.database().cluster().clone();
         let count = |of: &TablePlan| of.indexes.len() + usize::from(of.toast_index.is_some());
-        let shares = (plan.tables.iter().map(count).sum(), plan.options.jobs);
+        let indexes = plan.tables.iter().map(count).sum();
+        let share = MergeShare { indexes, jobs: plan.options.jobs };
         let expected = if plan.routing.is_some() { 0 } else { plan.expected_blocks };
-        let class = (&table.relation.class, expected);
-        let heap = HeapTarget::new(change, (plan, table), class, pieces)?;
+        let (load, class) = (TableLoad { plan, table }, &table.relation.class);
+        let heap = HeapTarget::new(change, load, RowsTarget { class, expected }, pieces)?;
         let toast = match table.rules.toast.as_ref().zip(table.toast_index.as_ref()) {
             Some(((class, _), index)) => {
-                let heap = HeapTarget::new(change, (plan, table), (class, 0), pieces)?;
-                Some((heap, IndexTarget::new(index, &cluster, shares)))
+                let rows = RowsTarget { class, expected: 0 };
+                let heap = HeapTarget::new(change, load, rows, pieces)?;
+                Some((heap, IndexTarget::new(index, &cluster, share)))
             }
             None => None,
         };
         let indexes =
-            table.indexes.iter().map(|index| IndexTarget::new(index, &cluster, shares)).collect();
+            table.indexes.iter().map(|index| IndexTarget::new(index, &cluster, share)).collect();
         Ok(Self { table, heap, indexes, toast })
     }
 
@@ -190,10 +193,10 @@ impl<'p> TableTarget<'p> {
     fn finish(
         mut self,
         change: &mut ClusterChange,
-        (plan, pieces): (&LoadPlan, &Pieces),
+        load: TableLoad<'_>,
+        pieces: &Pieces,
         summary: &mut LoadSummary,
     ) -> Result<()> {
-        let table = self.table;
         self.heap.close(change, pieces)?;
         summary.write_method = self.heap.write_method().or(summary.write_method);
         summary.blocks += u64::from(self.heap.new_blocks());
@@ -203,16 +206,16 @@ impl<'p> TableTarget<'p> {
         };
         for index in self.indexes {
             let old = self.heap.old().zip(dead.as_ref());
-            index.build(change, (plan, table), old, self.heap.tuples())?;
+            index.build(change, load, old, self.heap.tuples())?;
         }
-        self.heap.finish(change, (plan, table))?;
+        self.heap.finish(change, load)?;
         let Some((mut heap, index)) = self.toast else { return Ok(()) };
         heap.close(change, pieces)?;
-        if table.has_new_files || heap.new_blocks() > 0 {
+        if load.table.has_new_files || heap.new_blocks() > 0 {
             let dead = heap.dead_rows(change)?;
             let old = heap.old().zip(dead.as_ref());
-            index.build(change, (plan, table), old, heap.tuples())?;
-            heap.finish(change, (plan, table))?;
+            index.build(change, load, old, heap.tuples())?;
+            heap.finish(change, load)?;
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ use pagemill_format::{
 };
 use pagemill_io::ForkFiles;
 use pagemill_redo::TupleAction;
-use pagemill_wal::{Error as WalError, ForkKey, ForkRecords};
+use pagemill_wal::{BlockKey, Error as WalError, ForkKey, ForkRecords};
 
 use crate::error::Result;
 use crate::table::refuse_unreadable;
@@ -90,8 +90,13 @@ pub enum TransactionFate {
     Unknown(String),
 }
 
-/// Which version: its block, and its place among those of the block.
-type VersionKey = (BlockNumber, usize);
+/// Which version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct VersionKey {
+    block: BlockNumber,
+    /// Its place among those of the block.
+    index: usize,
+}
 
 /// Follows rows of one table.
 pub struct RowHistories<'a> {
@@ -193,7 +198,7 @@ impl<'a> RowHistories<'a> {
         let at = |wanted: u16| {
             let versions = block.versions.iter().enumerate();
             let found = versions.filter(move |(_, version)| version.tid.line_pointer == wanted);
-            found.map(|(index, _)| (tid.block, index))
+            found.map(|(index, _)| VersionKey { block: tid.block, index })
         };
         let behind = led_to.and_then(|number| at(number).next_back());
         Ok(at(tid.line_pointer).chain(behind).collect())
@@ -206,7 +211,7 @@ impl<'a> RowHistories<'a> {
             left.extend(self.neighbors(key)?.into_iter().filter(|next| met.insert(*next)));
         }
         let mut found: Vec<_> = met.into_iter().collect();
-        let since = |(block, index): &VersionKey| {
+        let since = |VersionKey { block, index }: &VersionKey| {
             let version = &self.blocks[block].versions[*index];
             let first = version.events.first().filter(|_| !version.was_there());
             let xmin = version.heap_tuple().map_or(0, |tuple| tuple.xmin().0);
@@ -217,7 +222,8 @@ impl<'a> RowHistories<'a> {
     }
 
     /// The versions just before and behind one.
-    fn neighbors(&mut self, (block, index): VersionKey) -> Result<Vec<VersionKey>> {
+    fn neighbors(&mut self, key: VersionKey) -> Result<Vec<VersionKey>> {
+        let VersionKey { block, index } = key;
         let version = self.block(block)?.versions[index].clone();
         let (mut found, mut is_updated) = (Vec::new(), false);
         for event in &version.events {
@@ -227,7 +233,7 @@ impl<'a> RowHistories<'a> {
             };
             is_updated |= matches!(action, TupleAction::Update(_));
             let at_other = self.block(other.block)?.updated_at(event.lsn, other.line_pointer);
-            found.extend(at_other.map(|index| (other.block, index)));
+            found.extend(at_other.map(|index| VersionKey { block: other.block, index }));
         }
         if !is_updated && let Some((next, updater)) = self.successor(&version)? {
             found.extend(self.found_there(next, updater)?);
@@ -242,7 +248,7 @@ impl<'a> RowHistories<'a> {
     fn found_there(&mut self, tid: Tid, xmin: TransactionId) -> Result<Option<VersionKey>> {
         let mut versions = self.block(tid.block)?.versions.iter();
         let is_it = |v: &Version| v.tid == tid && v.was_there() && xmin_of(v) == Some(xmin);
-        Ok(versions.position(is_it).map(|index| (tid.block, index)))
+        Ok(versions.position(is_it).map(|index| VersionKey { block: tid.block, index }))
     }
 
     /// The version behind one, by its tuple: where it is, and whose.
@@ -283,7 +289,7 @@ impl<'a> RowHistories<'a> {
                 && next == version.tid
                 && xmin_of(version) == Some(updater)
             {
-                return Ok(Some((block, index)));
+                return Ok(Some(VersionKey { block, index }));
             }
         }
         Ok(None)
@@ -297,7 +303,8 @@ impl<'a> RowHistories<'a> {
             if let Ok((wal, records)) = &self.wal {
                 let (path, offset) = self.files.locate(block);
                 let base = wal.page_in_file((&path, offset), block)?;
-                wal.follow((self.key, block), &records.of(block), base.as_deref(), |step| {
+                let key = BlockKey { fork: self.key, block };
+                wal.follow(key, &records.of(block), base.as_deref(), |step| {
                     versions.step(step, wal.version());
                     Ok::<(), crate::Error>(())
                 })?;
@@ -318,7 +325,8 @@ impl<'a> RowHistories<'a> {
         Ok(Some(page))
     }
 
-    fn report(&mut self, (block, index): VersionKey) -> RowVersion {
+    fn report(&mut self, key: VersionKey) -> RowVersion {
+        let VersionKey { block, index } = key;
         let version = self.blocks[&block].versions[index].clone();
         let tuple = version.heap_tuple();
         let of_record = version.events.first().map(|event| event.xid);

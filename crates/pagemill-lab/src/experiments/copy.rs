@@ -46,7 +46,13 @@ fn run(session: &mut Session<'_>) -> Result<()> {
     let plain = plain();
     if scale.only_advice {
         let title = "A database's files copied and made to last, without WAL, all of them in the page cache";
-        return group(session, &copies, ("files-cached", title), CacheState::Cached, &plain);
+        return group(
+            session,
+            &copies,
+            GroupPlan::new("files-cached", title),
+            CacheState::Cached,
+            &plain,
+        );
     }
     for (cache, name, words) in [
         (CacheState::Cached, "cached", "all of them in the page cache"),
@@ -57,11 +63,13 @@ fn run(session: &mut Session<'_>) -> Result<()> {
         if is_left_out {
             session.skip(format!("files-{name}"), "a quick run: leave out --quick");
         } else {
-            group(session, &copies, (&format!("files-{name}"), &title), cache, &plain)?;
+            let plan = GroupPlan::new(format!("files-{name}"), &title);
+            group(session, &copies, plan, cache, &plain)?;
         }
         let title =
             format!("A database's files copied and made to last, every page logged, {words}");
-        group(session, &copies, (&format!("wal-{name}"), &title), cache, &logged())?;
+        let plan = GroupPlan::new(format!("wal-{name}"), &title);
+        group(session, &copies, plan, cache, &logged())?;
     }
     Ok(())
 }
@@ -90,17 +98,17 @@ fn logged() -> Vec<Row> {
     rows.into_iter().map(|(way, records)| (way, Some(records))).collect()
 }
 
-fn group(
+fn group<'a>(
     session: &mut Session<'_>,
-    copies: &FileCopies,
-    (name, title): (&str, &str),
+    copies: &'a FileCopies,
+    plan: GroupPlan<'a>,
     cache: CacheState,
     rows: &[Row],
 ) -> Result<()> {
     let contestants: Vec<_> =
         rows.iter().map(|(way, records)| copies.contestant(*way, *records)).collect();
     let baseline = contestants.first().map(|first| first.name.clone()).unwrap_or_default();
-    let plan = GroupPlan::new(name, title)
+    let plan = plan
         .bytes(total(&session.scale()))
         .cache(cache, copies.files.clone())
         .baseline(&baseline)

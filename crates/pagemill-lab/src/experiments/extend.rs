@@ -40,15 +40,25 @@ fn run(session: &mut Session<'_>) -> Result<()> {
     let only_advice = session.scale().only_advice;
     if !only_advice {
         let title = "A file made longer so many blocks at a time, then fdatasync";
-        growth(session, ("extend", title), Shape { steps, fill: false, writers: 1 }, 35)?;
+        growth(
+            session,
+            GroupPlan::new("extend", title),
+            Shape { steps, fill: false, writers: 1 },
+            35,
+        )?;
     }
     let title = "A file made longer so many blocks at a time, each filled, then fdatasync";
-    growth(session, ("extend-and-fill", title), Shape { steps: few, fill: true, writers: 1 }, 20)?;
+    growth(
+        session,
+        GroupPlan::new("extend-and-fill", title),
+        Shape { steps: few, fill: true, writers: 1 },
+        20,
+    )?;
     let title =
         "A file made longer by four writers, so many blocks at a time, each filled, then fdatasync";
     growth(
         session,
-        ("extend-four-writers", title),
+        GroupPlan::new("extend-four-writers", title),
         Shape { steps: few, fill: true, writers: 4 },
         20,
     )?;
@@ -65,7 +75,7 @@ struct Shape<'a> {
 
 fn growth(
     session: &mut Session<'_>,
-    (name, title): (&str, &str),
+    plan: GroupPlan<'_>,
     shape: Shape<'_>,
     percent: u32,
 ) -> Result<()> {
@@ -76,7 +86,7 @@ fn growth(
     };
     let ways = [GrowMethod::WriteZeros, GrowMethod::PosixFallocate, GrowMethod::Ftruncate];
     let cells = ways.into_iter().flat_map(|way| steps.iter().map(move |blocks| (way, blocks)));
-    let plan = GroupPlan::new(name, title)
+    let plan = plan
         .bytes(total)
         .baseline("write_zeros 1")
         .contestants(cells.map(|(way, blocks)| cell(way, blocks)));

@@ -74,13 +74,12 @@ fn ways_for_one_pass() -> Vec<ReadTechnique> {
 }
 
 fn group<'a>(
-    (name, title): (&str, &str),
+    plan: GroupPlan<'a>,
     reads: &WholeFileReads,
     ways: &[ReadTechnique],
     cache: CacheState,
 ) -> GroupPlan<'a> {
-    GroupPlan::new(name, title)
-        .figure(Figure::Throughput)
+    plan.figure(Figure::Throughput)
         .cache(cache, reads.files.clone())
         .baseline("read 64 kB")
         .contestants(ways.iter().map(|way| reads.contestant(*way)))
@@ -99,7 +98,7 @@ fn small_file(session: &mut Session<'_>, small: PathBuf) -> Result<()> {
     for (name, title, use_of_bytes) in names {
         let span = Span::Time(session.turn_time(7, ways.len()));
         let reads = WholeFileReads { files: vec![small.clone()], use_of_bytes, span };
-        session.group(group((name, title), &reads, &ways, CacheState::Cached), 7)?;
+        session.group(group(GroupPlan::new(name, title), &reads, &ways, CacheState::Cached), 7)?;
     }
     Ok(())
 }
@@ -110,10 +109,12 @@ fn a_tree(session: &mut Session<'_>, tree: &[PathBuf]) -> Result<()> {
     let span = Span::Time(session.turn_time(8, ways.len()));
     let reads = WholeFileReads { files, use_of_bytes, span };
     let title = "A tree of many files over and over, all in the page cache, every byte looked at";
-    session.group(group(("tree-cached", title), &reads, &ways, CacheState::Cached), 8)?;
+    session
+        .group(group(GroupPlan::new("tree-cached", title), &reads, &ways, CacheState::Cached), 8)?;
     let reads = WholeFileReads { span: Span::Once, ..reads };
     let title = "A tree of many files, none in the page cache, every byte looked at";
-    let plan = group(("tree-cold", title), &reads, &ways_for_one_pass(), CacheState::Cold);
+    let plan =
+        group(GroupPlan::new("tree-cold", title), &reads, &ways_for_one_pass(), CacheState::Cold);
     session.group(plan.timeline().without_warm_up(), 16)
 }
 
@@ -124,11 +125,20 @@ fn large_file(session: &mut Session<'_>, large: &std::path::Path) -> Result<()> 
         span: Span::Once,
     };
     let title = "A large file, all in the page cache, every byte looked at";
-    let plan =
-        group(("large-file-cached", title), &reads, &ways_for_one_pass(), CacheState::Cached);
+    let plan = group(
+        GroupPlan::new("large-file-cached", title),
+        &reads,
+        &ways_for_one_pass(),
+        CacheState::Cached,
+    );
     session.group(plan, 8)?;
     let title = "A large file, none in the page cache, every byte looked at";
-    let plan = group(("large-file-cold", title), &reads, &ways_for_one_pass(), CacheState::Cold);
+    let plan = group(
+        GroupPlan::new("large-file-cold", title),
+        &reads,
+        &ways_for_one_pass(),
+        CacheState::Cold,
+    );
     session.group(plan.timeline().without_warm_up(), 14)
 }
 

@@ -34,14 +34,22 @@ fn run(session: &mut Session<'_>) -> Result<()> {
         for (word, ready) in [("few", 1), ("many", count.div_ceil(2))] {
             let name = format!("{count}-{word}-ready");
             let title = format!("Which of {count} descriptors can be read: {ready}");
-            group(session, (&name, &title), (*count, ready), percent, Descriptors::waiter)?;
+            let descriptors = DescriptorCount { count: *count, ready };
+            group(session, GroupPlan::new(name, title), descriptors, percent, Descriptors::waiter)?;
         }
     }
     for count in [2, 100] {
         let name = format!("{count}-one-wait");
         let title =
             format!("Which of {count} descriptors can be read: everything made ready for one wait");
-        group(session, (&name, &title), (count, 1), percent, Descriptors::one_time_waiter)?;
+        let descriptors = DescriptorCount { count, ready: 1 };
+        group(
+            session,
+            GroupPlan::new(name, title),
+            descriptors,
+            percent,
+            Descriptors::one_time_waiter,
+        )?;
     }
     Ok(())
 }
@@ -49,14 +57,23 @@ fn run(session: &mut Session<'_>) -> Result<()> {
 /// How a contestant comes out of the descriptors.
 type Waiter = for<'d> fn(&'d Descriptors, WaitCall, Duration) -> Contestant<'d>;
 
+/// Descriptors that are waited for.
+#[derive(Debug, Clone, Copy)]
+struct DescriptorCount {
+    count: usize,
+    /// How many of them are ready.
+    ready: usize,
+}
+
 fn group(
     session: &mut Session<'_>,
-    (name, title): (&str, &str),
-    (count, ready): (usize, usize),
+    plan: GroupPlan<'_>,
+    descriptors: DescriptorCount,
     percent: u32,
     waiter: Waiter,
 ) -> Result<()> {
-    let plan = GroupPlan::new(name, title).figure(Figure::Latency).baseline("poll");
+    let DescriptorCount { count, ready } = descriptors;
+    let plan = plan.figure(Figure::Latency).baseline("poll");
     let kqueue = Absence::Skipped("kqueue does not exist on Linux".into());
     let kqueue = || Contestant::absent("kqueue", kqueue.clone()).parameter("method", "kqueue");
     if let Some(absence) = too_many(count) {

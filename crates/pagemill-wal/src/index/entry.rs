@@ -14,6 +14,15 @@ pub struct ForkKey {
     pub fork: Fork,
 }
 
+/// A block of a fork, as WAL names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockKey {
+    /// The fork.
+    pub fork: ForkKey,
+    /// The block in it.
+    pub block: BlockNumber,
+}
+
 /// What a record does to one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryKind {

@@ -39,7 +39,7 @@ use crate::error::{Error, Result};
 use crate::reader::{EndOfWal, WalRecord};
 use crate::wal_source::WalSource;
 
-pub use entry::{Entry, EntryKind, ForkKey};
+pub use entry::{BlockKey, Entry, EntryKind, ForkKey};
 pub use files::{DatabaseDirectory, DirectoryLife};
 pub use fork_history::{FileLife, ForkHistory};
 use full_page_writes::FullPageWrites;

@@ -11,11 +11,11 @@ use pagemill_format::{
 };
 use pagemill_io::Caching;
 use pagemill_redo::{RedoSite, TupleChange, tuple_changes};
-use pagemill_wal::{Entry, EntryKind};
+use pagemill_wal::{BlockKey, Entry, EntryKind};
 
 use super::composed_file::read_page;
 use super::layout::Named;
-use super::page_redo::{PageKey, PageRedo, damaged, of_index, reference_to};
+use super::page_redo::{PageRedo, damaged, of_index, reference_to};
 use super::{OverlayFileSystem, Segment};
 
 /// How a page comes to be as it is after redo.
@@ -85,14 +85,14 @@ impl OverlayFileSystem {
         read_page(file.as_deref().filter(|_| within < base_blocks), within, &mut page)?;
         let entries = self.index.fork(key).map(|fork| fork.entries_of(block));
         let entries = entries.transpose().map_err(of_index)?.unwrap_or_default();
-        self.redo.history((key, block), &entries, &page).map(Some)
+        self.redo.history(BlockKey { fork: key, block }, &entries, &page).map(Some)
     }
 }
 
 impl PageRedo {
     fn history(
         &self,
-        key: PageKey,
+        key: BlockKey,
         entries: &[Entry],
         base: &BlockBytes,
     ) -> io::Result<PageHistory> {
@@ -109,7 +109,7 @@ impl PageRedo {
 
     fn page_record(
         &self,
-        key: PageKey,
+        key: BlockKey,
         entry: Entry,
         base: BasePage,
         buffer: &mut Vec<u8>,

@@ -16,7 +16,9 @@ use pagemill_format::page_builder::set_checksum;
 use pagemill_format::wal::{BlockReference, RelFileLocator};
 use pagemill_format::{BlockBytes, BlockNumber, Lsn};
 use pagemill_redo::{RedoSite, redo};
-use pagemill_wal::{DatabaseDirectory, Entry, FetchedRecord, ForkKey, RecordFetch, WalIndex};
+use pagemill_wal::{
+    BlockKey, DatabaseDirectory, Entry, FetchedRecord, ForkKey, RecordFetch, WalIndex,
+};
 
 use crate::page_check::find_fault;
 
@@ -49,12 +51,9 @@ pub(super) struct PageRedo {
     kept: Vec<Mutex<Option<KeptPage>>>,
 }
 
-/// A page of a fork.
-pub(super) type PageKey = (ForkKey, BlockNumber);
-
 #[derive(Debug)]
 struct KeptPage {
-    key: PageKey,
+    key: BlockKey,
     page: Box<BlockBytes>,
 }
 
@@ -79,7 +78,7 @@ impl PageRedo {
     /// Why it cannot be made: the record, and what does not fit.
     pub(super) fn page(
         &self,
-        key: PageKey,
+        key: BlockKey,
         entries: &[Entry],
         read_base: impl FnOnce(&mut BlockBytes) -> io::Result<()>,
         page: &mut BlockBytes,
@@ -98,7 +97,7 @@ impl PageRedo {
             None
         } else {
             read_base(page)?;
-            self.check_base(key.1, entries, page)?;
+            self.check_base(key.block, entries, page)?;
             Some(Page::new(page).header().lsn)
         };
         self.apply(key, entries, base_lsn, page)?;
@@ -134,16 +133,17 @@ impl PageRedo {
     }
 
     /// What a record at `lsn` calls a page: one of a database that was copied later had its place in that which was.
-    pub(super) fn named(&self, (mut key, block): PageKey, lsn: Lsn) -> PageKey {
-        let RelFileLocator { tablespace, database, .. } = key.locator;
+    pub(super) fn named(&self, mut key: BlockKey, lsn: Lsn) -> BlockKey {
+        let RelFileLocator { tablespace, database, .. } = key.fork.locator;
         let origin = self.index.files.origin(DatabaseDirectory { tablespace, database }, lsn);
-        (key.locator.tablespace, key.locator.database) = (origin.tablespace, origin.database);
-        (key, block)
+        let locator = &mut key.fork.locator;
+        (locator.tablespace, locator.database) = (origin.tablespace, origin.database);
+        key
     }
 
     fn apply(
         &self,
-        key: PageKey,
+        key: BlockKey,
         entries: &[Entry],
         base_lsn: Option<Lsn>,
         page: &mut BlockBytes,
@@ -175,7 +175,7 @@ impl PageRedo {
             redo(page, &site).map_err(|error| damaged(error.to_string()))?;
         }
         if self.rules.has_checksums && !Page::new(page).is_new() {
-            set_checksum(page, key.1);
+            set_checksum(page, key.block);
         }
         Ok(())
     }
@@ -183,18 +183,20 @@ impl PageRedo {
 
 pub(super) fn reference_to<'f, 'a>(
     found: &'f FetchedRecord<'a>,
-    (key, block): PageKey,
+    key: BlockKey,
 ) -> Option<&'f BlockReference<'a>> {
+    let BlockKey { fork: ForkKey { locator, fork }, block } = key;
     let is_it = |reference: &&BlockReference<'_>| {
-        (reference.locator, reference.fork, reference.block) == (key.locator, key.fork, block)
+        (reference.locator, reference.fork, reference.block) == (locator, fork, block)
     };
     found.record.blocks.iter().find(is_it)
 }
 
 /// Neighbors of a fork lie in neighboring places.
-fn slot_of((key, block): PageKey) -> usize {
-    let fork = key.locator.number.0.wrapping_mul(0x9E37_79B1) ^ key.locator.database.0;
-    fork.wrapping_add(block.0) as usize % KEPT_PAGES
+fn slot_of(key: BlockKey) -> usize {
+    let locator = key.fork.locator;
+    let fork = locator.number.0.wrapping_mul(0x9E37_79B1) ^ locator.database.0;
+    fork.wrapping_add(key.block.0) as usize % KEPT_PAGES
 }
 
 /// What is wrong with the bytes of a page, as an error of reading it: where it is, is added by whoever reads.

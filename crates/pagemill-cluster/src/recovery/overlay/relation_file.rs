@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use pagemill_format::{BlockBytes, BlockNumber, SEGMENT_BLOCKS};
 use pagemill_io::File;
-use pagemill_wal::{ForkHistory, ForkKey};
+use pagemill_wal::{BlockKey, ForkHistory, ForkKey};
 
 use super::composed_file::{Composition, read_page, read_pages};
 use super::page_redo::{PageRedo, of_index};
@@ -91,7 +91,7 @@ impl Composition for RelationFile {
         if !entries.is_empty() {
             let page = &mut pages[0];
             let base = |page: &mut BlockBytes| self.read_base(first, page);
-            self.redo.page((self.key, block), &entries, base, page)?;
+            self.redo.page(BlockKey { fork: self.key, block }, &entries, base, page)?;
             return Ok(1);
         }
         let next = match history {

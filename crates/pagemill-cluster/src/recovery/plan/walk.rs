@@ -181,10 +181,11 @@ impl Progress {
                 if self.consistency.awaits_backup_end() {
                     return Err(Error::refused(Refusal::BackupCanceled(lsn)));
                 }
-                self.switch(plan, lsn, (checkpoint.timeline, checkpoint.previous_timeline))
+                let (from, to) = (checkpoint.previous_timeline, checkpoint.timeline);
+                self.switch(plan, lsn, TimelineSwitch { from, to })
             }
-            RecoveryRecord::EndOfRecovery(timeline, previous) => {
-                self.switch(plan, lsn, (*timeline, *previous))
+            RecoveryRecord::EndOfRecovery(to, from) => {
+                self.switch(plan, lsn, TimelineSwitch { from: *from, to: *to })
             }
             RecoveryRecord::WalLevel(MINIMAL) if plan.is_archive_recovery => {
                 Err(Error::refused(Refusal::MinimalWal(lsn)))
@@ -201,7 +202,8 @@ impl Progress {
         }
     }
 
-    fn switch(&mut self, plan: &RecoveryPlan, lsn: Lsn, (to, from): (u32, u32)) -> Result<()> {
+    fn switch(&mut self, plan: &RecoveryPlan, lsn: Lsn, switch: TimelineSwitch) -> Result<()> {
+        let TimelineSwitch { from, to } = switch;
         if to == self.timeline {
             return Ok(());
         }
@@ -213,6 +215,13 @@ impl Progress {
         self.timeline = to;
         Ok(())
     }
+}
+
+/// A timeline that goes on from another, as a record says.
+#[derive(Debug, Clone, Copy)]
+struct TimelineSwitch {
+    from: u32,
+    to: u32,
 }
 
 fn stops_before(

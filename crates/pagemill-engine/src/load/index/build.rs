@@ -12,21 +12,21 @@ use pagemill_cluster::change::{ClassChange, ClusterChange};
 use pagemill_format::Fork;
 use pagemill_format::btree_builder::BtreeBuilder;
 use pagemill_io::ForkFiles;
+use pagemill_wal::ForkKey;
 
 use super::keys::{KeyRun, TupleLocations};
 use super::merge::merge;
 use super::old_entries::OldEntries;
 use super::plan::IndexPlan;
-use super::runs::KeyRuns;
+use super::runs::{KeyRuns, MergeShare};
 use super::sources::KeySource;
 use super::unique::UniqueKeys;
 use crate::error::{Error, Result};
 use crate::heap_files::page_run::PIECE_BLOCKS;
 use crate::load::dead_rows::DeadRows;
 use crate::load::fork_writer::ForkWriter;
-use crate::load::plan::LoadPlan;
 use crate::load::relation_files::{new_files, writing};
-use crate::load::table_plan::TablePlan;
+use crate::load::table_plan::TableLoad;
 
 /// The entries of one index, as they come in.
 #[derive(Debug)]
@@ -36,13 +36,9 @@ pub(in crate::load) struct IndexTarget<'p> {
 }
 
 impl<'p> IndexTarget<'p> {
-    /// For one of so many indexes, to be merged by so many threads.
-    pub(in crate::load) fn new(
-        plan: &'p IndexPlan,
-        cluster: &Cluster,
-        (indexes, jobs): (usize, usize),
-    ) -> Self {
-        Self { plan, runs: KeyRuns::new(cluster.storage(), cluster.path(), (indexes, jobs)) }
+    /// No entries yet.
+    pub(in crate::load) fn new(plan: &'p IndexPlan, cluster: &Cluster, share: MergeShare) -> Self {
+        Self { plan, runs: KeyRuns::new(cluster.storage(), cluster.path(), share) }
     }
 
     /// Takes the entries of a batch whose rows came to lie there.
@@ -61,11 +57,12 @@ impl<'p> IndexTarget<'p> {
     pub(in crate::load) fn build(
         self,
         change: &mut ClusterChange,
-        (load, table): (&LoadPlan, &TablePlan),
+        load: TableLoad<'_>,
         heap: Option<(&ForkFiles, &DeadRows)>,
         entries: Option<f32>,
     ) -> Result<()> {
         let plan = self.plan;
+        let TableLoad { plan: load, table } = load;
         let database = change.database().clone();
         let old = match heap {
             Some((_, dead)) => Some(OldEntries::open(&database, plan, dead)?),
@@ -73,7 +70,8 @@ impl<'p> IndexTarget<'p> {
         };
         let file = new_files(change, &plan.class, table.is_unlogged, &load.options)?;
         let writing = writing(table.is_unlogged, &load.options, PIECE_BLOCKS);
-        let mut writer = ForkWriter::new_file(change, (file, Fork::Main), 0, writing)?;
+        let mut writer =
+            ForkWriter::new_file(change, ForkKey { locator: file, fork: Fork::Main }, 0, writing)?;
         let mut builder = BtreeBuilder::new(&plan.order, plan.options());
         let mut unique =
             plan.unique.then(|| UniqueKeys::new(plan, &database, heap.map(|(heap, _)| heap)));

@@ -22,3 +22,4 @@ pub(super) use build::IndexTarget;
 pub(super) use keys::{KeyFormer, KeyRun, TupleLocations};
 pub(super) use old_entries::OldEntries;
 pub(super) use plan::IndexPlan;
+pub(super) use runs::MergeShare;

@@ -23,7 +23,6 @@ use crate::error::Result;
 
 /// Bytes of the entries of a part: enough to be worth a message between threads, few enough for a core's cache.
 const PART_BYTES: usize = 256 << 10;
-/// The least that is read at once of a run in memory.
 const LEAST_WINDOW_BYTES: usize = 512;
 
 /// Cuts parts.
@@ -35,6 +34,20 @@ pub(in crate::load) struct PartCutter<'p> {
     ends: BinaryHeap<WindowEnd<'p>>,
     part_bytes: usize,
     window_bytes: usize,
+}
+
+/// How large parts are, and what is read for them.
+#[derive(Debug, Clone, Copy)]
+struct PartSizes {
+    part_bytes: usize,
+    /// The least that is read at once of a run in memory.
+    least_window_bytes: usize,
+}
+
+impl Default for PartSizes {
+    fn default() -> Self {
+        Self { part_bytes: PART_BYTES, least_window_bytes: LEAST_WINDOW_BYTES }
+    }
 }
 
 /// A source, and what was read of it and is in no part yet.
@@ -51,14 +64,15 @@ impl<'p> PartCutter<'p> {
     /// # Errors
     /// When it cannot be read.
     pub(in crate::load) fn new(order: &'p KeyOrder, sources: Vec<KeySource<'p>>) -> Result<Self> {
-        Self::with_sizes(order, sources, (PART_BYTES, LEAST_WINDOW_BYTES))
+        Self::with_sizes(order, sources, PartSizes::default())
     }
 
     fn with_sizes(
         order: &'p KeyOrder,
         sources: Vec<KeySource<'p>>,
-        (part_bytes, least_window_bytes): (usize, usize),
+        sizes: PartSizes,
     ) -> Result<Self> {
+        let PartSizes { part_bytes, least_window_bytes } = sizes;
         let window_bytes = (part_bytes / sources.len().max(1)).max(least_window_bytes);
         let sources: Vec<_> = sources
             .into_iter()
@@ -261,7 +275,7 @@ mod tests {
                 sources.push(source(made, *in_file, dir.path()));
             }
             expected.sort_by(|a, b| order.compare(a, b));
-            let mut cutter = PartCutter::with_sizes(&order, sources, (part_bytes, window_bytes)).unwrap();
+            let mut cutter = PartCutter::with_sizes(&order, sources, PartSizes { part_bytes, least_window_bytes: window_bytes }).unwrap();
             let mut found = Vec::new();
             while let Some(part) = cutter.next_part().unwrap() {
                 let merged = part.merged(&order);
@@ -283,7 +297,12 @@ mod tests {
         let runs: Vec<KeyRun> = [made].into_iter().chain(others).collect();
         let mut expected: Vec<Vec<u8>> = runs.iter().flat_map(images).collect();
         let sources = runs.into_iter().map(|run| KeySource::Memory(Arc::new(run), 0)).collect();
-        let mut cutter = PartCutter::with_sizes(&order, sources, (4500, 500)).unwrap();
+        let mut cutter = PartCutter::with_sizes(
+            &order,
+            sources,
+            PartSizes { part_bytes: 4500, least_window_bytes: 500 },
+        )
+        .unwrap();
         let mut found = Vec::new();
         while let Some(part) = cutter.next_part().unwrap() {
             found.extend(images(&part.merged(&order)));

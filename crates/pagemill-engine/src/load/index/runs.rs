@@ -27,6 +27,15 @@ const MOST_RUNS: usize = 4096;
 /// Written at once.
 const WRITE_BYTES: usize = 1 << 20;
 
+/// What one of several indexes has of a machine.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::load) struct MergeShare {
+    /// Indexes that are built, which have memory together.
+    pub(in crate::load) indexes: usize,
+    /// Threads that merge.
+    pub(in crate::load) jobs: usize,
+}
+
 /// The runs of one index.
 #[derive(Debug)]
 pub(in crate::load) struct KeyRuns {
@@ -44,12 +53,13 @@ pub(in crate::load) struct KeyRuns {
 }
 
 impl KeyRuns {
-    /// None yet, of one of so many indexes; what is too much for memory goes into a file in `directory`.
+    /// None yet; what is too much for memory goes into a file in `directory`.
     pub(in crate::load) fn new(
         storage: &Storage,
         directory: &std::path::Path,
-        (indexes, jobs): (usize, usize),
+        share: MergeShare,
     ) -> Self {
+        let MergeShare { indexes, jobs } = share;
         Self {
             storage: storage.clone(),
             directory: directory.to_owned(),
@@ -136,7 +146,7 @@ mod tests {
             most_bytes in 1usize..4000,
         ) {
             let (order, dir) = (order(), tempfile::tempdir().unwrap());
-            let mut kept = KeyRuns::new(&Storage::real(), dir.path(), (1, 2));
+            let mut kept = KeyRuns::new(&Storage::real(), dir.path(), MergeShare { indexes: 1, jobs: 2 });
             kept.most_bytes = most_bytes;
             let mut expected = Vec::new();
             for (block, numbers) in (0..).zip(&runs) {
