@@ -118,6 +118,34 @@ impl Plan {
         Ok(Self { names: names.collect(), columns: columns.into(), schema, encoding })
     }
 
+    /// The plan for columns as PostgreSQL itself computes with them, for query engines: numbers, booleans and texts as in
+    /// files of Arrow; dates as days and times as microseconds in PostgreSQL's own count, infinities included; labels of
+    /// enums, and what is the number of an object, as OIDs; `numeric(p,s)` of up to 38 digits as decimals; every other value
+    /// as the bytes of its tuple without their length word.
+    ///
+    /// # Errors
+    /// When a column does not exist, or its type is not known.
+    pub fn stored(
+        catalog: &ValueCatalog,
+        relation: &Relation,
+        names: &[Box<[u8]>],
+    ) -> Result<Self> {
+        let positions = column_positions(catalog, relation, Some(names))?;
+        let encoding = catalog.database().row().encoding;
+        let mut columns = Vec::with_capacity(positions.len());
+        for position in positions {
+            let column = &relation.columns[position];
+            let value_type = catalog.value_type(column.type_oid)?;
+            let kind = stored_kind(&value_type, modifier(&value_type, column.type_modifier));
+            let name = readable_name(encoding, &column.name);
+            let field = Arc::new(Field::new(&name, data_type(&kind, &value_type), true));
+            columns.push(ColumnPlan { name, value_type, kind, field });
+        }
+        let fields: Vec<Arc<Field>> = columns.iter().map(|column| column.field.clone()).collect();
+        let schema = Arc::new(Schema::new(fields));
+        Ok(Self { names: names.to_vec(), columns: columns.into(), schema, encoding })
+    }
+
     /// The schema of the batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -288,6 +316,49 @@ fn scalar(decode: Decode, base: Oid, modifier: i32) -> Kind {
         Decode::Text if base != oid::XML => Kind::Text,
         _ => Kind::Printed,
     }
+}
+
+/// How values are handed to who computes with them as PostgreSQL does.
+fn stored_kind(value_type: &ValueType, modifier: i32) -> Kind {
+    match (&value_type.output, value_type.decode) {
+        (TypeOutput::Enum(_) | TypeOutput::Name(_), _) => Kind::UInt32,
+        (TypeOutput::Money(_), _) => Kind::Int64,
+        // Without the zero bytes behind it.
+        _ if value_type.base == oid::NAME => Kind::Printed,
+        (TypeOutput::Verbatim | TypeOutput::Scalar { .. }, Decode::Numeric) => {
+            // Places that a decimal of 38 digits holds as they were declared.
+            match declared(modifier) {
+                Some((precision, scale)) if is_plain_scale(modifier) => {
+                    Kind::Decimal { precision, scale }
+                }
+                _ => Kind::Bytes,
+            }
+        }
+        (TypeOutput::Verbatim | TypeOutput::Scalar { .. }, decode) => {
+            match scalar(decode, value_type.base, modifier) {
+                Kind::Date => Kind::Int32,
+                Kind::Time | Kind::Timestamp => Kind::Int64,
+                kind @ (Kind::Bool
+                | Kind::Int16
+                | Kind::Int32
+                | Kind::Int64
+                | Kind::UInt32
+                | Kind::UInt64
+                | Kind::Float32
+                | Kind::Float64
+                | Kind::Text) => kind,
+                _ => Kind::Bytes,
+            }
+        }
+        _ => Kind::Bytes,
+    }
+}
+
+/// True for a scale from 0 to the precision.
+fn is_plain_scale(modifier: i32) -> bool {
+    let packed = modifier - 4;
+    let scale = ((packed & 0x7FF) ^ 1024) - 1024;
+    (0..=(packed >> 16) & 0xFFFF).contains(&scale)
 }
 
 /// The SRID that a modifier of geometry or geography names.
