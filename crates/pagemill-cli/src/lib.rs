@@ -11,6 +11,7 @@ pub mod read_arguments;
 pub mod remedies;
 pub mod session;
 pub mod sizes;
+pub mod sql_arguments;
 pub mod standard_output;
 pub mod text_table;
 pub mod values;

@@ -15,6 +15,7 @@ use pagemill_cli::cluster_arguments::{CommonArguments, DatabaseArgument, Recover
 use pagemill_cli::lab_arguments::LabArguments;
 use pagemill_cli::read_arguments::ReadArguments;
 use pagemill_cli::remedies::Remedies;
+use pagemill_cli::sql_arguments::SqlArguments;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
@@ -62,6 +63,7 @@ pub(crate) enum Command {
     Clean(CleanArguments),
     Generate(GenerateArguments),
     Wal(WalArguments),
+    Sql(Box<SqlArguments>),
     Lab(LabArguments),
     Advise(AdviseArguments),
     Probe(ProbeArguments),

@@ -28,13 +28,13 @@ mod history_arguments;
 mod inspect;
 mod inspect_block;
 mod inspect_relation;
-mod lab_program;
 mod load;
 mod load_arguments;
 mod ls;
 mod man_page;
 mod options;
 mod order;
+mod other_program;
 mod page_history;
 mod probe;
 mod probe_json;
@@ -79,8 +79,9 @@ fn main() -> ExitCode {
         Command::Clean(arguments) => clean::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Wal(arguments) => wal::run(arguments),
-        Command::Lab(_) => lab_program::run("lab"),
-        Command::Advise(_) => lab_program::run("advise"),
+        Command::Lab(_) => other_program::run(other_program::LAB, "lab"),
+        Command::Advise(_) => other_program::run(other_program::LAB, "advise"),
+        Command::Sql(_) => other_program::run(other_program::SQL, "sql"),
         Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man_page::run(arguments),

@@ -1,0 +1,63 @@
+//! The flags of `pagemill sql`: for the command, whose help and completions have them, and for the program that it starts.
+//!
+//! Invariant: both parse the same words alike, as the one hands them to the other unread.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::cluster_arguments::{CommonArguments, DatabaseArgument, RecoveryArguments};
+use crate::values::memory_size;
+
+/// Answer SELECT statements from a database's files
+///
+/// The statement is understood by the cluster's own catalogs and PostgreSQL's rules for names, types and overloads, and
+/// computed as the server does. What is not known to give the server's answer is refused with a message. Nothing is
+/// changed: there is no INSERT and no CREATE. The session's TimeZone is UTC, its DateStyle ISO.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  pagemill sql -D /var/lib/postgresql/15/main -d shop 'select count(*) from orders'
+  pagemill sql -D backup -d shop --until 'time:2024-05-01 12:00' \\
+      -c \"select * from orders where state = 'paid'\" --format csv")]
+pub struct SqlArguments {
+    /// The data directory.
+    #[command(flatten)]
+    pub common: CommonArguments,
+    /// Up to where WAL is redone.
+    #[command(flatten)]
+    pub recovery: RecoveryArguments,
+    /// The database.
+    #[command(flatten)]
+    pub database: DatabaseArgument,
+    /// The statement; several are separated by semicolons
+    #[arg(value_name = "STATEMENT")]
+    pub statement: Option<String>,
+    /// A statement; repeatable
+    #[arg(short, long = "command", value_name = "STATEMENT")]
+    pub commands: Vec<String>,
+    /// A file with statements; - for standard input; repeatable
+    #[arg(short, long = "file", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// How answers are printed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "aligned")]
+    pub format: FormatChoice,
+    /// Memory for sorts, joins and aggregates, which then spill to temporary files [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = memory_size)]
+    pub memory: Option<usize>,
+}
+
+/// The value of `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatChoice {
+    /// Columns side by side, as psql prints them
+    Aligned,
+    /// A line for each column, as psql's \x prints them
+    Expanded,
+    /// CSV with a header
+    Csv,
+    /// An object per row and line
+    Json,
+    /// A table in Markdown
+    Markdown,
+}

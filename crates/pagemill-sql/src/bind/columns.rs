@@ -1,0 +1,128 @@
+//! The columns of a SELECT: `*` spelled out, and the names that expressions go by.
+//!
+//! Source: `FigureColnameInternal` in `src/backend/parser/parse_target.c`, PostgreSQL 18.
+
+use sqlparser::ast::{
+    Expr as Syntax, Function, ObjectName, ObjectNamePart, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr,
+};
+
+use super::scope::folded;
+use super::{Binder, BoundColumn};
+use crate::error::{Result, SqlState, fail};
+
+/// What an expression without an alias is called where nothing names it.
+const UNNAMED: &str = "?column?";
+
+impl Binder<'_> {
+    /// The columns of a select list, as they are shown.
+    pub(super) fn select_list(&mut self, items: &[SelectItem]) -> Result<Vec<BoundColumn>> {
+        let mut columns = Vec::new();
+        for item in items {
+            match item {
+                SelectItem::UnnamedExpr(syntax) => {
+                    let typed = self.expr(syntax)?;
+                    columns.push(BoundColumn { name: figured_name(syntax), typed });
+                }
+                SelectItem::ExprWithAlias { expr, alias } => {
+                    let typed = self.expr(expr)?;
+                    columns.push(BoundColumn { name: folded(alias), typed });
+                }
+                SelectItem::Wildcard(_) => {
+                    let scope = &self.level().scope;
+                    if scope.tables.is_empty() {
+                        let message = "SELECT * with no tables specified is not valid";
+                        return fail(SqlState::SYNTAX_ERROR, message);
+                    }
+                    columns.extend(scope.bare.iter().cloned());
+                }
+                SelectItem::QualifiedWildcard(
+                    SelectItemQualifiedWildcardKind::ObjectName(name),
+                    _,
+                ) => {
+                    columns.extend(self.columns_of(name)?);
+                }
+                SelectItem::QualifiedWildcard(..) => {
+                    return crate::error::unsupported("an expression before .*");
+                }
+            }
+        }
+        Ok(columns)
+    }
+
+    fn columns_of(&mut self, name: &ObjectName) -> Result<Vec<BoundColumn>> {
+        let wanted = last_name(name);
+        let tables = &self.level().scope.tables;
+        match tables.iter().find(|table| table.name == wanted) {
+            Some(table) => Ok(table.columns.clone()),
+            None => {
+                let message = format!("missing FROM-clause entry for table \"{wanted}\"");
+                fail(SqlState::UNDEFINED_TABLE, message)
+            }
+        }
+    }
+}
+
+/// The last part of a name with dots.
+pub(super) fn last_name(name: &ObjectName) -> String {
+    match name.0.last() {
+        Some(ObjectNamePart::Identifier(ident)) => folded(ident),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    }
+}
+
+/// The name that the server would give a column without an alias.
+pub(super) fn figured_name(syntax: &Syntax) -> String {
+    figured(syntax).0.unwrap_or_else(|| UNNAMED.to_owned())
+}
+
+/// The name, and whether it is a strong one, which stands before that of a cast around it.
+fn figured(syntax: &Syntax) -> (Option<String>, bool) {
+    let strong = |name: &str| (Some(name.to_owned()), true);
+    match syntax {
+        Syntax::Identifier(ident) => (Some(folded(ident)), true),
+        Syntax::CompoundIdentifier(parts) => (parts.last().map(folded), true),
+        Syntax::Nested(inner) => figured(inner),
+        Syntax::Function(Function { name, .. }) => (Some(last_name(name)), true),
+        Syntax::Cast { expr, data_type, .. } => match figured(expr) {
+            (Some(name), true) => (Some(name), true),
+            _ => (Some(super::type_names::shown_name(data_type)), false),
+        },
+        Syntax::TypedString(typed) => {
+            (Some(super::type_names::shown_name(&typed.data_type)), false)
+        }
+        Syntax::Interval(_) => (Some("interval".to_owned()), false),
+        Syntax::Collate { expr, .. } => figured(expr),
+        Syntax::Case { else_result, .. } => match else_result.as_deref().map(figured) {
+            Some((Some(name), true)) => (Some(name), true),
+            _ => (Some("case".to_owned()), false),
+        },
+        Syntax::Extract { .. } => strong("extract"),
+        Syntax::Position { .. } => strong("position"),
+        Syntax::Substring { shorthand: true, .. } => strong("substr"),
+        Syntax::Substring { .. } => strong("substring"),
+        Syntax::Overlay { .. } => strong("overlay"),
+        Syntax::Ceil { .. } => strong("ceil"),
+        Syntax::Floor { .. } => strong("floor"),
+        Syntax::AtTimeZone { .. } => strong("timezone"),
+        Syntax::Trim { trim_where, .. } => match trim_where.map(|place| place.to_string()) {
+            Some(place) if place == "LEADING" => strong("ltrim"),
+            Some(place) if place == "TRAILING" => strong("rtrim"),
+            _ => strong("btrim"),
+        },
+        Syntax::Exists { negated: false, .. } => strong("exists"),
+        Syntax::Array(_) => strong("array"),
+        Syntax::Tuple(_) => strong("row"),
+        Syntax::CompoundFieldAccess { root, .. } => figured(root),
+        Syntax::Subquery(query) => match &*query.body {
+            SetExpr::Select(select) => match select.projection.first() {
+                Some(SelectItem::ExprWithAlias { alias, .. }) => (Some(folded(alias)), true),
+                Some(SelectItem::UnnamedExpr(inner)) => figured(inner),
+                _ => (None, false),
+            },
+            _ => (None, false),
+        },
+        _ => (None, false),
+    }
+}

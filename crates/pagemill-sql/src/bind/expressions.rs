@@ -1,0 +1,449 @@
+//! Expressions: operators and the forms of syntax that are not called like functions.
+//!
+//! Source: `transformExprRecurse` in `src/backend/parser/parse_expr.c`, `gram.y`, PostgreSQL 18.
+
+use arrow::datatypes::DataType;
+use datafusion::logical_expr::{Expr, is_not_null, is_null, lit, not};
+use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
+use sqlparser::ast::{BinaryOperator, CastKind, Expr as Syntax, UnaryOperator, Value};
+
+use super::Binder;
+use super::query::boolean;
+use super::scope::at;
+use crate::catalog::CastContext;
+use crate::coerce::{call_chosen, coerce, constant};
+use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::functions::keys;
+use crate::resolve;
+use crate::typed::Typed;
+use crate::types::{PgType, UNKNOWN};
+
+impl Binder<'_> {
+    /// Binds an expression.
+    pub(super) fn expr(&mut self, syntax: &Syntax) -> Result<Typed> {
+        match syntax {
+            Syntax::Nested(inner) => self.expr(inner),
+            Syntax::Identifier(ident) => self.bare_column(ident),
+            Syntax::CompoundIdentifier(parts) => match &parts[..] {
+                [table, column] => self.qualified_column(table, column),
+                [_, table, column] => self.qualified_column(table, column),
+                _ => fail(SqlState::SYNTAX_ERROR, format!("improper qualified name: {syntax}")),
+            },
+            Syntax::Value(value) => self.literal(&value.value),
+            Syntax::TypedString(typed) => {
+                let ty = self.type_named(&typed.data_type)?;
+                match &typed.value.value {
+                    Value::SingleQuotedString(text) => constant(&self.catalog, ty, text),
+                    _ => fail(SqlState::SYNTAX_ERROR, format!("syntax error at {syntax}")),
+                }
+            }
+            Syntax::Interval(interval) => self.interval(interval),
+            Syntax::BinaryOp { left, op, right } => self.binary(left, op, right),
+            Syntax::UnaryOp { op, expr } => self.unary(op, expr),
+            Syntax::Cast { kind, expr, data_type, format: None } => {
+                if !matches!(kind, CastKind::Cast | CastKind::DoubleColon) {
+                    return fail(SqlState::SYNTAX_ERROR, "syntax error: no cast of PostgreSQL's");
+                }
+                let typed = self.expr(expr)?;
+                let target = self.type_named(data_type)?;
+                coerce(&self.catalog, typed, target, CastContext::Explicit)
+            }
+            Syntax::IsNull(inner) => self.null_test(inner, is_null),
+            Syntax::IsNotNull(inner) => self.null_test(inner, is_not_null),
+            Syntax::IsTrue(inner) => self.truth(inner, Expr::is_true),
+            Syntax::IsNotTrue(inner) => self.truth(inner, Expr::is_not_true),
+            Syntax::IsFalse(inner) => self.truth(inner, Expr::is_false),
+            Syntax::IsNotFalse(inner) => self.truth(inner, Expr::is_not_false),
+            Syntax::IsUnknown(inner) => self.truth(inner, Expr::is_unknown),
+            Syntax::IsNotUnknown(inner) => self.truth(inner, Expr::is_not_unknown),
+            Syntax::IsDistinctFrom(a, b) => self.distinct_test(a, b, true),
+            Syntax::IsNotDistinctFrom(a, b) => self.distinct_test(a, b, false),
+            Syntax::Between { expr, negated, low, high } => self.between(expr, *negated, low, high),
+            Syntax::InList { expr, list, negated } => self.in_list(expr, list, *negated),
+            Syntax::InSubquery { expr, subquery, negated } => {
+                self.in_subquery(expr, subquery, *negated)
+            }
+            Syntax::Exists { subquery, negated } => self.exists(subquery, *negated),
+            Syntax::Subquery(query) => self.scalar_subquery(query),
+            Syntax::AnyOp { left, compare_op, right, .. } => self.any(left, compare_op, right),
+            Syntax::AllOp { left, compare_op, right } => self.all(left, compare_op, right),
+            Syntax::Like { negated, any: false, expr, pattern, escape_char } => {
+                let name = if *negated { "!~~" } else { "~~" };
+                self.pattern_match(name, expr, pattern, escape_char.as_ref())
+            }
+            Syntax::ILike { negated, any: false, expr, pattern, escape_char } => {
+                let name = if *negated { "!~~*" } else { "~~*" };
+                self.pattern_match(name, expr, pattern, escape_char.as_ref())
+            }
+            Syntax::SimilarTo { negated, expr, pattern, escape_char } => {
+                self.similar_to(*negated, expr, pattern, escape_char.as_ref())
+            }
+            Syntax::Case { operand, conditions, else_result, .. } => {
+                self.case(operand.as_deref(), conditions, else_result.as_deref())
+            }
+            Syntax::Collate { expr, collation } => self.collate(expr, collation),
+            Syntax::Function(function) => self.function(function),
+            other => self.function_like(other),
+        }
+    }
+
+    fn null_test(&mut self, syntax: &Syntax, test: fn(Expr) -> Expr) -> Result<Typed> {
+        let typed = self.expr(syntax)?;
+        let base = self.catalog.base_type(typed.ty.oid, -1).0;
+        // A row is null when all of its fields are.
+        if self.catalog.type_row(base).is_some_and(|row| row.kind == b'c') {
+            return unsupported("IS NULL of a row");
+        }
+        Ok(truth_value(test(typed.expr)))
+    }
+
+    fn truth(&mut self, syntax: &Syntax, test: fn(Expr) -> Expr) -> Result<Typed> {
+        let typed = self.expr(syntax)?;
+        let typed = boolean(typed, "IS", &self.catalog)?;
+        Ok(truth_value(test(typed.expr)))
+    }
+
+    fn distinct_test(&mut self, a: &Syntax, b: &Syntax, is_distinct: bool) -> Result<Typed> {
+        let (a, b) = (self.expr(a)?, self.expr(b)?);
+        let (a, b) = self.operands_of_equality(a, b)?;
+        let (a, b) = keys::equality_pair(&self.catalog, &a, &b)?;
+        let operator = match is_distinct {
+            true => datafusion::logical_expr::Operator::IsDistinctFrom,
+            false => datafusion::logical_expr::Operator::IsNotDistinctFrom,
+        };
+        Ok(truth_value(datafusion::logical_expr::binary_expr(a, operator, b)))
+    }
+
+    /// Both as the operator `=` of their types takes them; refused where there is none, or it is not known here.
+    pub(super) fn operands_of_equality(&self, a: Typed, b: Typed) -> Result<(Typed, Typed)> {
+        let chosen = resolve::operator(&self.catalog, "=", Some(a.ty.oid), b.ty.oid)?;
+        if crate::functions::implementation(&chosen.function.key).is_none() {
+            let signature = crate::coerce::signature(&self.catalog, chosen.function);
+            return unsupported(format!("function {signature}"));
+        }
+        let mut both = crate::coerce::brought(&self.catalog, &chosen, vec![a, b])?;
+        let b = both.pop().expect("two operands"); // infallible: two went in
+        Ok((both.pop().expect("two operands"), b)) // infallible: two went in
+    }
+
+    fn binary(&mut self, left: &Syntax, op: &BinaryOperator, right: &Syntax) -> Result<Typed> {
+        match op {
+            BinaryOperator::And | BinaryOperator::Or => {
+                let clause = op.to_string();
+                let a = self.expr(left)?;
+                let a = boolean(a, &clause, &self.catalog)?;
+                let b = self.expr(right)?;
+                let b = boolean(b, &clause, &self.catalog)?;
+                let both = match op {
+                    BinaryOperator::And => a.expr.and(b.expr),
+                    _ => a.expr.or(b.expr),
+                };
+                return Ok(truth_value(both));
+            }
+            _ => {}
+        }
+        // Comparisons do not associate: `a < b = c` means nothing.
+        if is_comparison(op) && [left, right].into_iter().any(is_bare_comparison) {
+            return fail(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{op}\""));
+        }
+        if let (Syntax::Tuple(a), Syntax::Tuple(b)) = (left, right) {
+            return self.rows(a, op, b);
+        }
+        let name = operator_name(op)?;
+        let (a, b) = (self.expr(left)?, self.expr(right)?);
+        self.operator(&name, a, b)
+    }
+
+    /// `(a, b) = (c, d)` and `<>`; the order of rows is not made here.
+    fn rows(&mut self, a: &[Syntax], op: &BinaryOperator, b: &[Syntax]) -> Result<Typed> {
+        if a.len() != b.len() {
+            return fail(SqlState::SYNTAX_ERROR, "unequal number of entries in row expressions");
+        }
+        let mut all: Option<Expr> = None;
+        for (a, b) in a.iter().zip(b) {
+            let pair = self.binary(a, op, b)?.expr;
+            all = Some(match (all, op) {
+                (None, _) => pair,
+                (Some(before), BinaryOperator::Eq) => before.and(pair),
+                (Some(before), BinaryOperator::NotEq) => before.or(pair),
+                _ => return unsupported("the order of rows"),
+            });
+        }
+        match (all, op) {
+            (Some(all), BinaryOperator::Eq | BinaryOperator::NotEq) => Ok(truth_value(all)),
+            _ => unsupported("the order of rows"),
+        }
+    }
+
+    /// An operator between two expressions.
+    pub(super) fn operator(&self, name: &str, a: Typed, b: Typed) -> Result<Typed> {
+        let chosen = resolve::operator(&self.catalog, name, Some(a.ty.oid), b.ty.oid)?;
+        call_chosen(&self.catalog, &chosen, vec![a, b])
+    }
+
+    fn unary(&mut self, op: &UnaryOperator, syntax: &Syntax) -> Result<Typed> {
+        let name = match op {
+            UnaryOperator::Not => {
+                let typed = self.expr(syntax)?;
+                return Ok(truth_value(not(boolean(typed, "NOT", &self.catalog)?.expr)));
+            }
+            UnaryOperator::Minus => "-",
+            UnaryOperator::Plus => "+",
+            UnaryOperator::PGBitwiseNot => "~",
+            UnaryOperator::PGSquareRoot => "|/",
+            UnaryOperator::PGCubeRoot => "||/",
+            UnaryOperator::PGAbs => "@",
+            _ => return unsupported(format!("the operator {op}")),
+        };
+        if let ("-", Syntax::Value(value)) = (name, syntax)
+            && let Value::Number(digits, _) = &value.value
+        {
+            return self.number(&format!("-{digits}"));
+        }
+        // A sign binds more tightly than ^, which the parser has the other way around.
+        if let Syntax::BinaryOp { left, op: BinaryOperator::PGExp, right } = syntax {
+            let a = self.unary(op, left)?;
+            let b = self.expr(right)?;
+            return self.operator("^", a, b);
+        }
+        let typed = self.expr(syntax)?;
+        if typed.ty.oid == UNKNOWN {
+            let typed =
+                coerce(&self.catalog, typed, PgType::new(oid::FLOAT8), CastContext::Implicit)?;
+            return self.prefix(name, typed);
+        }
+        self.prefix(name, typed)
+    }
+
+    fn prefix(&self, name: &str, typed: Typed) -> Result<Typed> {
+        let chosen = resolve::operator(&self.catalog, name, None, typed.ty.oid)?;
+        call_chosen(&self.catalog, &chosen, vec![typed])
+    }
+
+    fn between(
+        &mut self,
+        syntax: &Syntax,
+        negated: bool,
+        low: &Syntax,
+        high: &Syntax,
+    ) -> Result<Typed> {
+        let typed = self.expr(syntax)?;
+        let (low, high) = (self.expr(low)?, self.expr(high)?);
+        let least = self.operator(if negated { "<" } else { ">=" }, typed.clone(), low)?;
+        let most = self.operator(if negated { ">" } else { "<=" }, typed, high)?;
+        Ok(truth_value(match negated {
+            true => least.expr.or(most.expr),
+            false => least.expr.and(most.expr),
+        }))
+    }
+
+    fn in_list(&mut self, syntax: &Syntax, list: &[Syntax], negated: bool) -> Result<Typed> {
+        let typed = self.expr(syntax)?;
+        let mut items = list.iter().map(|item| self.expr(item)).collect::<Result<Vec<_>>>()?;
+        // Literals take the type of the others, if these have one in common.
+        let oids: Vec<Oid> = std::iter::once(&typed).chain(&items).map(|t| t.ty.oid).collect();
+        if items.iter().any(|item| item.literal.is_some())
+            && let Ok(common) = resolve::common_type(&self.catalog, &oids)
+        {
+            for item in items.iter_mut().filter(|item| item.literal.is_some()) {
+                *item = coerce(
+                    &self.catalog,
+                    item.clone(),
+                    PgType::new(common),
+                    CastContext::Implicit,
+                )?;
+            }
+        }
+        self.one_of(typed, items, negated)
+    }
+
+    /// `x = a OR x = b …`, as one list where all are constants.
+    pub(super) fn one_of(&self, typed: Typed, items: Vec<Typed>, negated: bool) -> Result<Typed> {
+        let mut pairs = Vec::with_capacity(items.len());
+        for item in items {
+            pairs.push(self.operator("=", typed.clone(), item)?.expr);
+        }
+        let all = listed(&pairs).or_else(|| pairs.into_iter().reduce(Expr::or));
+        let all = all.unwrap_or_else(|| lit(false));
+        Ok(truth_value(if negated { not(all) } else { all }))
+    }
+
+    pub(super) fn any(
+        &mut self,
+        left: &Syntax,
+        op: &BinaryOperator,
+        right: &Syntax,
+    ) -> Result<Typed> {
+        let inner = unnested(right);
+        match (op, inner) {
+            (BinaryOperator::Eq, Syntax::Subquery(query)) => self.in_subquery(left, query, false),
+            (BinaryOperator::Eq, Syntax::Array(array)) => self.in_list(left, &array.elem, false),
+            (BinaryOperator::Eq, literal) => match self.array_literal(literal)? {
+                Some(items) => {
+                    let typed = self.expr(left)?;
+                    self.one_of(typed, items, false)
+                }
+                None => unsupported("ANY of an array that is no constant"),
+            },
+            _ => unsupported(format!("{op} ANY")),
+        }
+    }
+
+    pub(super) fn all(
+        &mut self,
+        left: &Syntax,
+        op: &BinaryOperator,
+        right: &Syntax,
+    ) -> Result<Typed> {
+        let inner = unnested(right);
+        match (op, inner) {
+            (BinaryOperator::NotEq, Syntax::Subquery(query)) => self.in_subquery(left, query, true),
+            (BinaryOperator::NotEq, Syntax::Array(array)) => self.in_list(left, &array.elem, true),
+            (BinaryOperator::NotEq, literal) => match self.array_literal(literal)? {
+                Some(items) => {
+                    let typed = self.expr(left)?;
+                    self.one_of(typed, items, true)
+                }
+                None => unsupported("ALL of an array that is no constant"),
+            },
+            _ => unsupported(format!("{op} ALL")),
+        }
+    }
+
+    /// The elements of `'{a,b}'`, simple ones without quotes, as literals whose type follows from what they are compared with.
+    fn array_literal(&mut self, syntax: &Syntax) -> Result<Option<Vec<Typed>>> {
+        let typed = self.expr(syntax)?;
+        let Some(Some(text)) = typed.literal else { return Ok(None) };
+        let inside = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let is_simple = |text: &str| !text.contains(['"', '\\', '{', '}']);
+        let Some(inside) = inside.filter(|inside| is_simple(inside)) else { return Ok(None) };
+        if inside.trim().is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let element = |text: &str| {
+            let text = text.trim();
+            Typed::unknown((!text.eq_ignore_ascii_case("null")).then(|| text.to_owned()))
+        };
+        Ok(Some(inside.split(',').map(element).collect()))
+    }
+
+    fn pattern_match(
+        &mut self,
+        name: &str,
+        expr: &Syntax,
+        pattern: &Syntax,
+        escape: Option<&Value>,
+    ) -> Result<Typed> {
+        let (text, mut pattern) = (self.expr(expr)?, self.expr(pattern)?);
+        if let Some(escape) = escape {
+            let escape = self.literal(escape)?;
+            pattern = self.call("like_escape", vec![pattern, escape])?;
+        }
+        self.operator(name, text, pattern)
+    }
+
+    fn similar_to(
+        &mut self,
+        negated: bool,
+        expr: &Syntax,
+        pattern: &Syntax,
+        escape: Option<&Value>,
+    ) -> Result<Typed> {
+        let (text, pattern) = (self.expr(expr)?, self.expr(pattern)?);
+        let mut arguments = vec![pattern];
+        if let Some(escape) = escape {
+            arguments.push(self.literal(escape)?);
+        }
+        let pattern = self.call("similar_to_escape", arguments)?;
+        self.operator(if negated { "!~" } else { "~" }, text, pattern)
+    }
+
+    fn collate(&mut self, expr: &Syntax, name: &sqlparser::ast::ObjectName) -> Result<Typed> {
+        let mut typed = self.expr(expr)?;
+        if typed.literal.is_some() {
+            typed = coerce(&self.catalog, typed, PgType::new(oid::TEXT), CastContext::Implicit)?;
+        }
+        if typed.ty.collation == Oid(0) {
+            let of = self.catalog.type_name(typed.ty.oid);
+            let message = format!("collations are not supported by type {of}");
+            return fail(SqlState::DATATYPE_MISMATCH, message);
+        }
+        let parts = super::from::name_parts(name)?;
+        let last = parts.last().expect("a name has a part"); // infallible: of the parser
+        let wanted = super::scope::folded(last);
+        let Some(row) = self.catalog.collation_named(&wanted) else {
+            let encoding =
+                pagemill_types::encoding::encoding_name(self.catalog.database().row().encoding);
+            let encoding = encoding.unwrap_or("this database");
+            let message =
+                format!("collation \"{wanted}\" for encoding \"{encoding}\" does not exist");
+            return Err(at(StatementError::new(SqlState::UNDEFINED_OBJECT, message), last));
+        };
+        typed.ty.collation = row.oid;
+        Ok(typed)
+    }
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
+/// A comparison without parentheses around it.
+fn is_bare_comparison(syntax: &Syntax) -> bool {
+    matches!(syntax, Syntax::BinaryOp { op, .. } if is_comparison(op))
+}
+
+/// A boolean.
+pub(super) fn truth_value(expr: Expr) -> Typed {
+    Typed::new(expr, PgType::new(oid::BOOL), DataType::Boolean)
+}
+
+fn unnested(syntax: &Syntax) -> &Syntax {
+    match syntax {
+        Syntax::Nested(inner) => unnested(inner),
+        other => other,
+    }
+}
+
+/// `x = 1`, `x = 2` … as a list, which the engine looks up at once.
+fn listed(pairs: &[Expr]) -> Option<Expr> {
+    let mut subject: Option<&Expr> = None;
+    let mut list = Vec::with_capacity(pairs.len());
+    for pair in pairs {
+        let Expr::BinaryExpr(pair) = pair else { return None };
+        if pair.op != datafusion::logical_expr::Operator::Eq
+            || !matches!(*pair.right, Expr::Literal(..))
+            || subject.is_some_and(|subject| *subject != *pair.left)
+        {
+            return None;
+        }
+        subject = Some(&pair.left);
+        list.push((*pair.right).clone());
+    }
+    (list.len() > 1).then(|| subject.map(|subject| subject.clone().in_list(list, false)))?
+}
+
+/// The operator's name in `pg_operator`.
+fn operator_name(op: &BinaryOperator) -> Result<String> {
+    Ok(match op {
+        BinaryOperator::NotEq => "<>".to_owned(),
+        BinaryOperator::PGExp => "^".to_owned(),
+        BinaryOperator::BitwiseXor | BinaryOperator::PGBitwiseXor => "#".to_owned(),
+        BinaryOperator::Custom(name) => name.clone(),
+        BinaryOperator::PGCustomBinaryOperator(parts) => match parts.last() {
+            Some(last) => last.clone(),
+            None => return fail(SqlState::SYNTAX_ERROR, "an operator without a name"),
+        },
+        BinaryOperator::Xor
+        | BinaryOperator::DuckIntegerDivide
+        | BinaryOperator::MyIntegerDivide
+        | BinaryOperator::Spaceship
+        | BinaryOperator::Match
+        | BinaryOperator::Regexp
+        | BinaryOperator::Assignment
+        | BinaryOperator::Overlaps => return unsupported(format!("the operator {op}")),
+        other => other.to_string(),
+    })
+}

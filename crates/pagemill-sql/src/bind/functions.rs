@@ -1,0 +1,380 @@
+//! Calls: functions by their names, and the forms of SQL that are functions in other words.
+//!
+//! Source: `ParseFuncOrColumn` in `src/backend/parser/parse_func.c`, `func_expr_common_subexpr` in `gram.y`, PostgreSQL 18.
+
+use arrow::datatypes::DataType;
+use datafusion::logical_expr::{Expr, lit};
+use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
+use sqlparser::ast::{
+    CeilFloorKind, DuplicateTreatment, Expr as Syntax, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, ObjectNamePart, OrderByExpr,
+};
+
+use super::Binder;
+use super::query::{boolean, sort};
+use super::scope::{Allowed, at, folded};
+use crate::coerce::{brought, call_chosen, constant};
+use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::functions::aggregates::{AggregateCall, aggregate};
+use crate::functions::keys;
+use crate::resolve::{self, Chosen};
+use crate::system_rows::PG_CATALOG;
+use crate::typed::Typed;
+use crate::types::PgType;
+
+/// What stands between the parentheses of a call.
+pub(super) struct CallArguments<'q> {
+    pub(super) typed: Vec<Typed>,
+    pub(super) is_star: bool,
+    pub(super) distinct: bool,
+    pub(super) order_by: &'q [OrderByExpr],
+}
+
+impl Binder<'_> {
+    pub(super) fn function(&mut self, call: &Function) -> Result<Typed> {
+        let (schema, name) = self.function_name(call)?;
+        if !matches!(call.parameters, FunctionArguments::None) || call.uses_odbc_syntax {
+            return fail(SqlState::SYNTAX_ERROR, format!("syntax error at {}", call.name));
+        }
+        if schema.is_none() && matches!(call.args, FunctionArguments::None) {
+            return self.keyword(&name);
+        }
+        let is_aggregate = self.is_aggregate(&name);
+        let before = self.level().allowed;
+        if is_aggregate && call.over.is_none() {
+            // Inside of an aggregate stands neither.
+            self.check_aggregate(&name)?;
+            self.level().allowed = Allowed::PlainIn("arguments of aggregate functions");
+        }
+        let arguments = self.call_arguments(call);
+        self.level().allowed = before;
+        let arguments = arguments?;
+        if schema.is_none() {
+            let plain = arguments.typed.clone();
+            if let Some(typed) = self.conditional(&name, plain)? {
+                return Ok(typed);
+            }
+        }
+        if let Some(over) = &call.over {
+            return self.window_call((schema, &name), call, arguments, over);
+        }
+        if !call.within_group.is_empty() {
+            return unsupported("WITHIN GROUP");
+        }
+        let given: Vec<Oid> = arguments.typed.iter().map(|typed| typed.ty.oid).collect();
+        let catalog = self.catalog.clone();
+        let chosen = resolve::function(&catalog, schema, &name, &given);
+        let chosen = match chosen {
+            Ok(chosen) => chosen,
+            // A name of a type, called with one argument, is a cast.
+            Err(error) => return self.cast_call(&name, arguments.typed).unwrap_or(Err(error)),
+        };
+        match chosen.function.kind {
+            b'a' => self.aggregate_call(&chosen, call, arguments),
+            b'w' => {
+                let message = format!("window function {name} requires an OVER clause");
+                fail(SqlState::WINDOWING_ERROR, message)
+            }
+            _ if arguments.distinct || !arguments.order_by.is_empty() || call.filter.is_some() => {
+                let message = format!(
+                    "DISTINCT, ORDER BY or FILTER specified, but {name} is not an aggregate function"
+                );
+                fail(SqlState("42809"), message)
+            }
+            _ if matches!(&*chosen.function.key, "now" | "statement_timestamp") => {
+                Ok(Typed::new(lit(self.start), PgType::new(oid::TIMESTAMPTZ), DataType::Int64))
+            }
+            _ => call_chosen(&catalog, &chosen, arguments.typed),
+        }
+    }
+
+    pub(super) fn function_name(&self, call: &Function) -> Result<(Option<Oid>, String)> {
+        let mut parts = Vec::new();
+        for part in &call.name.0 {
+            match part {
+                ObjectNamePart::Identifier(ident) => parts.push(ident),
+                other => return fail(SqlState::SYNTAX_ERROR, format!("syntax error at {other}")),
+            }
+        }
+        match parts[..] {
+            [name] => Ok((None, folded(name))),
+            [schema, name] if folded(schema) == "pg_catalog" => {
+                Ok((Some(PG_CATALOG), folded(name)))
+            }
+            [schema, name] => {
+                let wanted = folded(schema);
+                let namespaces = self.catalog.database().namespaces()?;
+                let found = namespaces.iter().find(|(_, name)| ***name == *wanted.as_bytes());
+                let missing = || {
+                    let message = format!("schema \"{wanted}\" does not exist");
+                    at(StatementError::new(SqlState("3F000"), message), schema)
+                };
+                Ok((Some(*found.ok_or_else(missing)?.0), folded(name)))
+            }
+            _ => fail(SqlState::SYNTAX_ERROR, format!("improper qualified name: {}", call.name)),
+        }
+    }
+
+    fn is_aggregate(&self, name: &str) -> bool {
+        self.catalog.functions_named(name).any(|row| row.kind == b'a')
+    }
+
+    fn check_aggregate(&mut self, name: &str) -> Result<()> {
+        match self.level().allowed {
+            Allowed::Aggregates | Allowed::All => Ok(()),
+            Allowed::PlainIn("arguments of aggregate functions") => {
+                fail(SqlState::GROUPING_ERROR, "aggregate function calls cannot be nested")
+            }
+            Allowed::PlainIn(clause) => {
+                let message = format!("aggregate functions are not allowed in {clause}");
+                fail(SqlState::GROUPING_ERROR, message)
+            }
+            Allowed::Plain => {
+                fail(SqlState::GROUPING_ERROR, format!("the aggregate {name} cannot stand here"))
+            }
+        }
+    }
+
+    fn call_arguments<'q>(&mut self, call: &'q Function) -> Result<CallArguments<'q>> {
+        let mut found =
+            CallArguments { typed: Vec::new(), is_star: false, distinct: false, order_by: &[] };
+        let FunctionArguments::List(list) = &call.args else {
+            return match &call.args {
+                FunctionArguments::Subquery(query) if folded_name(call) == "array" => {
+                    let _ = query;
+                    unsupported("ARRAY of a query")
+                }
+                FunctionArguments::Subquery(query) => {
+                    found.typed.push(self.scalar_subquery(query)?);
+                    Ok(found)
+                }
+                _ => Ok(found),
+            };
+        };
+        let FunctionArgumentList { duplicate_treatment, args, clauses } = list;
+        found.distinct = *duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        for argument in args {
+            match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax)) => {
+                    found.typed.push(self.expr(syntax)?);
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => found.is_star = true,
+                _ => return unsupported("arguments by name"),
+            }
+        }
+        for clause in clauses {
+            match clause {
+                FunctionArgumentClause::OrderBy(items) => found.order_by = items,
+                _ => return fail(SqlState::SYNTAX_ERROR, format!("syntax error at {}", call.name)),
+            }
+        }
+        Ok(found)
+    }
+
+    fn cast_call(&self, name: &str, mut arguments: Vec<Typed>) -> Option<Result<Typed>> {
+        if arguments.len() != 1 {
+            return None;
+        }
+        let namespace = |oid: &Oid| self.catalog.type_row(*oid).map(|row| row.namespace);
+        let mut types = self.catalog.types_named(name).iter();
+        let found = types.find(|oid| namespace(oid) == Some(PG_CATALOG))?;
+        let typed = arguments.pop()?;
+        let context = crate::catalog::CastContext::Explicit;
+        Some(crate::coerce::coerce(&self.catalog, typed, PgType::new(*found), context))
+    }
+
+    fn aggregate_call(
+        &mut self,
+        chosen: &Chosen<'_>,
+        call: &Function,
+        arguments: CallArguments<'_>,
+    ) -> Result<Typed> {
+        self.check_aggregate(&chosen.function.name)?;
+        let expr = self.aggregate_expr(chosen, call, arguments)?;
+        let known = self.level().aggregates.iter().find(|(known, _)| *known == expr.expr);
+        if let Some((_, stand_in)) = known {
+            return Ok(stand_in.clone());
+        }
+        let only_outer = !expr.expr.column_refs().is_empty() || !contains_outer(&expr.expr);
+        if !only_outer {
+            return unsupported("an aggregate of an outer query's columns");
+        }
+        let fresh = self.fresh(&chosen.function.name);
+        let stand_in = expr.with_expr(super::query::column(&fresh));
+        self.level().aggregates.push((expr.expr, stand_in.clone()));
+        Ok(stand_in)
+    }
+
+    /// The aggregate itself.
+    pub(super) fn aggregate_expr(
+        &mut self,
+        chosen: &Chosen<'_>,
+        call: &Function,
+        arguments: CallArguments<'_>,
+    ) -> Result<Typed> {
+        let before = self.level().allowed;
+        self.level().allowed = Allowed::PlainIn("arguments of aggregate functions");
+        let parts = self.aggregate_parts(call, &arguments);
+        self.level().allowed = before;
+        let (filter, order_by) = parts?;
+        let is_star = arguments.is_star;
+        if !is_star && arguments.typed.is_empty() {
+            let name = &chosen.function.name;
+            let message =
+                format!("{name}(*) must be used to call a parameterless aggregate function");
+            return fail(SqlState("42809"), message);
+        }
+        let typed = brought(&self.catalog, chosen, arguments.typed)?;
+        let key = match is_star {
+            true if chosen.function.namespace == PG_CATALOG => {
+                format!("{}()", chosen.function.name)
+            }
+            true => return unsupported(format!("{}(*)", chosen.function.name)),
+            false => chosen.function.key.clone(),
+        };
+        let given =
+            AggregateCall { arguments: typed, distinct: arguments.distinct, filter, order_by };
+        let result = PgType::new(chosen.result);
+        match aggregate(&self.catalog, &key, given, result)? {
+            Some(typed) => Ok(typed),
+            None => {
+                let signature = crate::coerce::signature(&self.catalog, chosen.function);
+                unsupported(format!("the aggregate {signature}"))
+            }
+        }
+    }
+
+    fn aggregate_parts(
+        &mut self,
+        call: &Function,
+        arguments: &CallArguments<'_>,
+    ) -> Result<(Option<Expr>, Vec<datafusion::logical_expr::SortExpr>)> {
+        let filter = match &call.filter {
+            None => None,
+            Some(syntax) => {
+                let typed = self.expr(syntax)?;
+                Some(boolean(typed, "FILTER", &self.catalog)?.expr)
+            }
+        };
+        let mut sorts = Vec::new();
+        for item in arguments.order_by {
+            let typed = self.expr(&item.expr)?;
+            if arguments.distinct && arguments.typed.iter().all(|other| other.expr != typed.expr) {
+                let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+                return fail(SqlState::INVALID_COLUMN_REFERENCE, message);
+            }
+            sorts.push(sort(keys::order_key(&self.catalog, &typed)?, item));
+        }
+        Ok((filter, sorts))
+    }
+
+    /// A function of `pg_catalog` by its name.
+    pub(super) fn call(&self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
+        let given: Vec<Oid> = arguments.iter().map(|typed| typed.ty.oid).collect();
+        let chosen = resolve::function(&self.catalog, Some(PG_CATALOG), name, &given)?;
+        call_chosen(&self.catalog, &chosen, arguments)
+    }
+
+    /// Words that are values: CURRENT_DATE and its kin.
+    fn keyword(&mut self, name: &str) -> Result<Typed> {
+        let now = Typed::new(lit(self.start), PgType::new(oid::TIMESTAMPTZ), DataType::Int64);
+        let cast = |binder: &Self, typed: Typed, to: Oid| {
+            let context = crate::catalog::CastContext::Explicit;
+            crate::coerce::coerce(&binder.catalog, typed, PgType::new(to), context)
+        };
+        match name {
+            "current_timestamp" => Ok(now),
+            "current_date" => cast(self, now, oid::DATE),
+            "localtimestamp" => cast(self, now, oid::TIMESTAMP),
+            "current_catalog" => {
+                let name = self.catalog.database().row().name.clone();
+                let ty = PgType::new(oid::NAME);
+                constant(&self.catalog, ty, &String::from_utf8_lossy(&name))
+            }
+            _ => unsupported(name.to_uppercase()),
+        }
+    }
+
+    /// Forms with words between their arguments, each a function.
+    pub(super) fn function_like(&mut self, syntax: &Syntax) -> Result<Typed> {
+        match syntax {
+            Syntax::Extract { field, expr, .. } => {
+                // A field may be written as a text, with its quotes.
+                let field = field.to_string();
+                let field = field.trim_matches('\'').to_ascii_lowercase();
+                let field = Typed::unknown(Some(field));
+                let from = self.expr(expr)?;
+                self.call("extract", vec![field, from])
+            }
+            Syntax::Ceil { expr, field } | Syntax::Floor { expr, field } => {
+                let is_plain = matches!(field, CeilFloorKind::DateTimeField(f) if f.to_string() == "NONE" || f.to_string().is_empty())
+                    || matches!(
+                        field,
+                        CeilFloorKind::DateTimeField(sqlparser::ast::DateTimeField::NoDateTime)
+                    );
+                if !is_plain {
+                    return fail(SqlState::SYNTAX_ERROR, format!("syntax error at {syntax}"));
+                }
+                let name = if matches!(syntax, Syntax::Ceil { .. }) { "ceil" } else { "floor" };
+                let typed = self.expr(expr)?;
+                self.call(name, vec![typed])
+            }
+            Syntax::Position { expr, r#in } => {
+                let (part, whole) = (self.expr(expr)?, self.expr(r#in)?);
+                self.call("position", vec![whole, part])
+            }
+            Syntax::Substring { expr, substring_from, substring_for, .. } => {
+                let mut arguments = vec![self.expr(expr)?];
+                match (substring_from, substring_for) {
+                    (Some(from), _) => arguments.push(self.expr(from)?),
+                    (None, Some(_)) => {
+                        arguments.push(Typed::new(lit(1), PgType::new(oid::INT4), DataType::Int32));
+                    }
+                    (None, None) => {}
+                }
+                if let Some(count) = substring_for {
+                    arguments.push(self.expr(count)?);
+                }
+                self.call("substring", arguments)
+            }
+            Syntax::Trim { expr, trim_where, trim_what, trim_characters } => {
+                let name = match trim_where.map(|place| place.to_string()).as_deref() {
+                    Some("LEADING") => "ltrim",
+                    Some("TRAILING") => "rtrim",
+                    _ => "btrim",
+                };
+                let mut arguments = vec![self.expr(expr)?];
+                if let Some(what) = trim_what {
+                    arguments.push(self.expr(what)?);
+                }
+                for what in trim_characters.iter().flatten() {
+                    arguments.push(self.expr(what)?);
+                }
+                self.call(name, arguments)
+            }
+            Syntax::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+                let mut arguments =
+                    vec![self.expr(expr)?, self.expr(overlay_what)?, self.expr(overlay_from)?];
+                if let Some(count) = overlay_for {
+                    arguments.push(self.expr(count)?);
+                }
+                self.call("overlay", arguments)
+            }
+            Syntax::AtTimeZone { timestamp, time_zone } => {
+                let (from, zone) = (self.expr(timestamp)?, self.expr(time_zone)?);
+                self.call("timezone", vec![zone, from])
+            }
+            other => unsupported(format!("the expression {other}")),
+        }
+    }
+}
+
+fn folded_name(call: &Function) -> String {
+    super::columns::last_name(&call.name)
+}
+
+fn contains_outer(expr: &Expr) -> bool {
+    use datafusion::common::tree_node::TreeNode as _;
+    expr.exists(|inner| Ok(matches!(inner, Expr::OuterReferenceColumn(..)))).unwrap_or(true)
+}

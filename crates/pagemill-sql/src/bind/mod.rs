@@ -1,0 +1,113 @@
+//! From the text of a statement to a plan with PostgreSQL's meaning.
+//!
+//! ```text
+//! text ── sqlparser ──► syntax ── Binder ──► LogicalPlan of DataFusion, every expression with its PostgreSQL type
+//! ```
+//!
+//! The binder does what the server's parse analysis does: it finds what names mean (columns in scopes, tables and functions
+//! in the catalogs), gives every expression a type by the server's rules, and refuses what has no meaning or none that is
+//! known here. The query engine gets expressions that are typed to the end and names that are unique, so that none of its own
+//! rules for names and types ever decides.
+//!
+//! Invariant: every column of a plan has a name of its own, `NAME#NUMBER`; what a user sees are the names beside it.
+
+mod aggregation;
+mod cases;
+mod columns;
+mod expressions;
+mod from;
+mod functions;
+mod literals;
+mod query;
+mod scope;
+mod select;
+mod set_operation;
+mod subqueries;
+mod type_names;
+mod windows;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::common::Column;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use pagemill_cluster::ClassRow;
+use sqlparser::ast::Query;
+
+use crate::catalog::Catalog;
+use crate::error::Result;
+use crate::typed::Typed;
+
+use scope::Level;
+
+/// A query that was bound.
+#[derive(Debug, Clone)]
+pub(crate) struct Bound {
+    pub(crate) plan: LogicalPlan,
+    pub(crate) columns: Vec<BoundColumn>,
+}
+
+/// A column of a query: the name that is shown, and the expression that gives its values.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundColumn {
+    pub(crate) name: String,
+    pub(crate) typed: Typed,
+}
+
+/// Where the rows of tables come from.
+pub(crate) trait Tables {
+    /// A plan that scans a relation, under this name.
+    fn scan(&self, class: &ClassRow, alias: &str) -> Result<Bound>;
+}
+
+/// Binds one statement.
+pub(crate) struct Binder<'b> {
+    catalog: Arc<Catalog>,
+    tables: &'b dyn Tables,
+    /// The queries around the place that is being bound, outermost first.
+    levels: Vec<Level>,
+    /// The tables of WITH that are in sight, innermost last.
+    with: Vec<HashMap<String, Bound>>,
+    /// How many names were made.
+    names: usize,
+    /// True for the next SELECT if it is a part of UNION and the like, where literals keep waiting for a type.
+    keeps_literals: bool,
+    /// When the statement began, for `now()`: microseconds from 2000-01-01 UTC.
+    start: i64,
+}
+
+impl<'b> Binder<'b> {
+    pub(crate) fn new(catalog: &Arc<Catalog>, tables: &'b dyn Tables, start: i64) -> Self {
+        let catalog = catalog.clone();
+        Self {
+            catalog,
+            tables,
+            levels: Vec::new(),
+            with: Vec::new(),
+            names: 0,
+            keeps_literals: false,
+            start,
+        }
+    }
+
+    /// Binds a query.
+    ///
+    /// # Errors
+    /// As PostgreSQL's parse analysis; for what is not supported here.
+    pub(crate) fn statement(&mut self, query: &Query) -> Result<Bound> {
+        self.query(query)
+    }
+
+    /// A name that no other column has.
+    fn fresh(&mut self, name: &str) -> String {
+        self.names += 1;
+        format!("{name}#{}", self.names)
+    }
+
+    /// The expression under a name of its own, and a reference to it.
+    fn named(&mut self, typed: &Typed, name: &str) -> (Expr, Typed) {
+        let fresh = self.fresh(name);
+        let aliased = typed.expr.clone().alias(&fresh);
+        (aliased, typed.with_expr(Expr::Column(Column::new_unqualified(fresh))))
+    }
+}

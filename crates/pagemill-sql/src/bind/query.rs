@@ -1,0 +1,280 @@
+//! A query: WITH, its body, ORDER BY, LIMIT.
+//!
+//! Invariant: ORDER BY sorts by keys whose order is PostgreSQL's; NULLs are larger than all values unless the query says
+//! otherwise.
+//!
+//! Source: `transformSelectStmt` and `findTargetlistEntrySQL92` in `src/backend/parser`, PostgreSQL 18.
+
+use std::collections::HashMap;
+
+use arrow::datatypes::DataType;
+use datafusion::common::Column;
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, SortExpr, lit};
+use pagemill_types::builtin::oid;
+use sqlparser::ast::{
+    Expr as Syntax, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, TableAlias,
+    Value, With,
+};
+
+use super::scope::{Level, folded};
+use super::{Binder, Bound, BoundColumn};
+use crate::catalog::CastContext;
+use crate::coerce::coerce;
+use crate::error::{Result, SqlState, fail, unsupported};
+use crate::functions::keys;
+use crate::typed::Typed;
+use crate::types::PgType;
+
+/// ORDER BY and LIMIT around a body.
+pub(super) struct Tail<'q> {
+    pub(super) order_by: &'q [OrderByExpr],
+    pub(super) limit: Option<&'q Syntax>,
+    pub(super) offset: Option<&'q Syntax>,
+}
+
+impl Binder<'_> {
+    pub(super) fn query(&mut self, query: &Query) -> Result<Bound> {
+        if !query.locks.is_empty() {
+            return fail(
+                SqlState::READ_ONLY,
+                "cannot execute SELECT FOR UPDATE in a read-only transaction",
+            );
+        }
+        if query.for_clause.is_some()
+            || query.settings.is_some()
+            || !query.pipe_operators.is_empty()
+        {
+            return fail(SqlState::SYNTAX_ERROR, "syntax error: no clause of PostgreSQL's");
+        }
+        self.with.push(HashMap::new());
+        let bound = self.query_with(query);
+        self.with.pop();
+        bound
+    }
+
+    fn query_with(&mut self, query: &Query) -> Result<Bound> {
+        if let Some(with) = &query.with {
+            self.bind_with(with)?;
+        }
+        let tail = tail(query)?;
+        match &*query.body {
+            SetExpr::Select(select) => self.select(select, &tail),
+            SetExpr::Query(inner) => {
+                let bound = self.query(inner)?;
+                self.ordered(bound, &tail)
+            }
+            body => {
+                let bound = self.set_expr(body)?;
+                self.ordered(bound, &tail)
+            }
+        }
+    }
+
+    fn bind_with(&mut self, with: &With) -> Result<()> {
+        if with.recursive && with.cte_tables.iter().any(mentions_itself) {
+            return unsupported("WITH RECURSIVE");
+        }
+        for cte in &with.cte_tables {
+            let name = folded(&cte.alias.name);
+            let mut bound = self.query(&cte.query)?;
+            rename(&mut bound.columns, &cte.alias)?;
+            let here = self.with.last_mut().expect("a query has its own tables"); // infallible: pushed above
+            if here.insert(name.clone(), bound).is_some() {
+                let message = format!("WITH query name \"{name}\" specified more than once");
+                return fail(SqlState::DUPLICATE_ALIAS, message);
+            }
+        }
+        Ok(())
+    }
+
+    /// A body whose columns alone can be sorted by: a set operation, VALUES, a query in parentheses.
+    fn ordered(&mut self, bound: Bound, tail: &Tail<'_>) -> Result<Bound> {
+        let Bound { mut plan, columns } = bound;
+        let mut sorts = Vec::new();
+        for item in tail.order_by {
+            let Some(at) = output_position(&item.expr, &columns)? else {
+                return unsupported(
+                    "an expression in ORDER BY of UNION, INTERSECT, EXCEPT or VALUES",
+                );
+            };
+            let key = keys::order_key(&self.catalog, &columns[at].typed)?;
+            sorts.push(sort(key, item));
+        }
+        if !sorts.is_empty() {
+            plan = LogicalPlanBuilder::from(plan).sort(sorts)?.build()?;
+        }
+        self.limited(Bound { plan, columns }, tail)
+    }
+
+    pub(super) fn limited(&mut self, bound: Bound, tail: &Tail<'_>) -> Result<Bound> {
+        let limit = tail.limit.map(|limit| self.row_count(limit, "LIMIT")).transpose()?.flatten();
+        let offset = tail.offset.map(|offset| self.row_count(offset, "OFFSET")).transpose()?;
+        let offset = offset.flatten();
+        if limit.is_none() && offset.is_none() {
+            return Ok(bound);
+        }
+        let plan = LogicalPlanBuilder::from(bound.plan).limit_by_expr(offset, limit)?.build()?;
+        Ok(Bound { plan, columns: bound.columns })
+    }
+
+    /// A number of rows; `None` for NULL and ALL, which limit nothing.
+    fn row_count(&mut self, syntax: &Syntax, clause: &'static str) -> Result<Option<Expr>> {
+        self.levels.push(Level::default());
+        let typed = self.expr(syntax);
+        self.levels.pop();
+        let typed = typed?;
+        if matches!(typed.literal, Some(None)) {
+            return Ok(None);
+        }
+        let count = coerce(&self.catalog, typed, PgType::new(oid::INT8), CastContext::Assignment)?;
+        let number = match constant_number(&count.expr) {
+            Some(number) => number,
+            None => return unsupported(format!("{clause} that is no constant")),
+        };
+        if number < 0 {
+            let state = SqlState("2201W");
+            return fail(state, format!("{clause} must not be negative"));
+        }
+        Ok(Some(lit(number)))
+    }
+}
+
+fn constant_number(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Literal(value, _) => match value.cast_to(&DataType::Int64).ok()? {
+            datafusion::scalar::ScalarValue::Int64(number) => number,
+            _ => None,
+        },
+        Expr::Cast(cast) => constant_number(&cast.expr),
+        _ => None,
+    }
+}
+
+fn tail(query: &Query) -> Result<Tail<'_>> {
+    let order_by = match &query.order_by {
+        None => &[][..],
+        Some(OrderBy { kind: OrderByKind::Expressions(items), interpolate: None }) => items,
+        Some(_) => return fail(SqlState::SYNTAX_ERROR, "syntax error at or near \"ALL\""),
+    };
+    let (mut limit, mut offset) = (None, None);
+    match &query.limit_clause {
+        None => {}
+        Some(LimitClause::LimitOffset { limit: l, offset: o, limit_by }) if limit_by.is_empty() => {
+            limit = l.as_ref();
+            offset = o.as_ref().map(|offset| &offset.value);
+        }
+        Some(_) => return fail(SqlState::SYNTAX_ERROR, "syntax error in LIMIT"),
+    }
+    if let Some(fetch) = &query.fetch {
+        if fetch.with_ties || fetch.percent {
+            return unsupported("FETCH … WITH TIES");
+        }
+        limit = fetch.quantity.as_ref();
+        if limit.is_none() {
+            return unsupported("FETCH without a number");
+        }
+    }
+    Ok(Tail { order_by, limit, offset })
+}
+
+fn mentions_itself(cte: &sqlparser::ast::Cte) -> bool {
+    let name = folded(&cte.alias.name);
+    let mut found = false;
+    let _ = sqlparser::ast::visit_relations(&cte.query, |relation| {
+        found |= relation.to_string().trim_matches('"').eq_ignore_ascii_case(&name);
+        std::ops::ControlFlow::<()>::Continue(())
+    });
+    found
+}
+
+/// Gives columns the names of an alias: fewer names than columns leave the rest as they are.
+pub(super) fn rename(columns: &mut [BoundColumn], alias: &TableAlias) -> Result<()> {
+    if alias.columns.len() > columns.len() {
+        let (has, given) = (columns.len(), alias.columns.len());
+        let name = folded(&alias.name);
+        let message =
+            format!("table \"{name}\" has {has} columns available but {given} columns specified");
+        return fail(SqlState::INVALID_COLUMN_REFERENCE, message);
+    }
+    for (column, given) in columns.iter_mut().zip(&alias.columns) {
+        column.name = folded(&given.name);
+    }
+    Ok(())
+}
+
+/// Which column of the output an item of ORDER BY or GROUP BY means by its number or name.
+pub(super) fn output_position(syntax: &Syntax, columns: &[BoundColumn]) -> Result<Option<usize>> {
+    if let Some(at) = ordinal(syntax, columns.len(), "ORDER BY")? {
+        return Ok(Some(at));
+    }
+    let Syntax::Identifier(ident) = syntax else { return Ok(None) };
+    let name = folded(ident);
+    let mut found = (0..columns.len()).filter(|at| columns[*at].name == name);
+    let first = found.next();
+    // The same expression twice under one name is no contradiction.
+    let differs =
+        |at: usize| first.is_some_and(|f| columns[f].typed.expr != columns[at].typed.expr);
+    if found.any(differs) {
+        let message = format!("ORDER BY \"{name}\" is ambiguous");
+        return fail(SqlState::AMBIGUOUS_COLUMN, message);
+    }
+    Ok(first)
+}
+
+/// A column of the output by its number, from 1.
+pub(super) fn ordinal(syntax: &Syntax, count: usize, clause: &str) -> Result<Option<usize>> {
+    if let Syntax::UnaryOp { expr, .. } = syntax
+        && matches!(**expr, Syntax::Value(_))
+    {
+        let message = format!("{clause} position {syntax} is not in select list");
+        return fail(SqlState::INVALID_COLUMN_REFERENCE, message);
+    }
+    let Syntax::Value(value) = syntax else { return Ok(None) };
+    let Value::Number(text, _) = &value.value else {
+        let message = format!("non-integer constant in {clause}");
+        return fail(SqlState::SYNTAX_ERROR, message);
+    };
+    match text.parse::<usize>() {
+        Ok(number) if (1..=count).contains(&number) => Ok(Some(number - 1)),
+        Ok(number) => {
+            let message = format!("{clause} position {number} is not in select list");
+            fail(SqlState::INVALID_COLUMN_REFERENCE, message)
+        }
+        Err(_) => fail(SqlState::SYNTAX_ERROR, format!("non-integer constant in {clause}")),
+    }
+}
+
+/// NULLs sort as if they were larger than all values, unless the statement says otherwise.
+pub(super) fn sort(key: Expr, item: &OrderByExpr) -> SortExpr {
+    let ascending = item.options.asc.unwrap_or(true);
+    let nulls_first = item.options.nulls_first.unwrap_or(!ascending);
+    key.sort(ascending, nulls_first)
+}
+
+/// A reference to a column of the plan below.
+pub(super) fn column(name: &str) -> Expr {
+    Expr::Column(Column::new_unqualified(name))
+}
+
+/// The type of a boolean condition.
+pub(super) fn boolean(
+    typed: Typed,
+    clause: &str,
+    catalog: &crate::catalog::Catalog,
+) -> Result<Typed> {
+    if typed.ty.oid == oid::BOOL {
+        return Ok(typed);
+    }
+    if let Some(text) = &typed.literal {
+        return match text {
+            Some(text) => crate::coerce::constant(catalog, PgType::new(oid::BOOL), text),
+            None => crate::coerce::null_of(catalog, PgType::new(oid::BOOL)),
+        };
+    }
+    if catalog.base_type(typed.ty.oid, -1).0 == oid::BOOL {
+        return Ok(typed);
+    }
+    let name = catalog.type_name(typed.ty.oid);
+    let message = format!("argument of {clause} must be type boolean, not type {name}");
+    fail(SqlState::DATATYPE_MISMATCH, message)
+}

@@ -1,0 +1,187 @@
+//! What names of columns mean at a place: the tables of FROM, and those of the queries around it.
+//!
+//! Source: `colNameToVar` and `scanRTEForColumn` in `src/backend/parser/parse_relation.c`, PostgreSQL 18.
+
+use datafusion::arrow::datatypes::Field;
+use datafusion::logical_expr::Expr;
+use sqlparser::ast::Ident;
+
+use super::{Binder, BoundColumn};
+use crate::error::{Error, Result, SqlState, StatementError};
+use crate::typed::Typed;
+
+/// A table of FROM.
+#[derive(Debug, Clone)]
+pub(super) struct ScopeTable {
+    /// Its alias, or its name.
+    pub(super) name: String,
+    pub(super) columns: Vec<BoundColumn>,
+}
+
+/// The columns that FROM gives.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scope {
+    /// By qualified names.
+    pub(super) tables: Vec<ScopeTable>,
+    /// By bare names, in the order of `*`. Columns merged by USING are here once.
+    pub(super) bare: Vec<BoundColumn>,
+}
+
+/// A query that is being bound.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Level {
+    pub(super) scope: Scope,
+    /// Aggregates found so far, each with the column that stands for it.
+    pub(super) aggregates: Vec<(Expr, Typed)>,
+    /// Window functions, likewise.
+    pub(super) windows: Vec<(Expr, Typed)>,
+    /// What may stand here.
+    pub(super) allowed: Allowed,
+    /// True once a column of it was used by a query inside of it.
+    pub(super) windows_of_query: Vec<(String, sqlparser::ast::WindowSpec)>,
+}
+
+/// Which calls may stand in a clause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Allowed {
+    /// Neither aggregates nor window functions; the clause's name for the message.
+    #[default]
+    Plain,
+    /// Plain, in this clause.
+    PlainIn(&'static str),
+    /// Aggregates.
+    Aggregates,
+    /// Both.
+    All,
+}
+
+impl Scope {
+    pub(super) fn of_table(name: String, columns: Vec<BoundColumn>) -> Self {
+        Self { bare: columns.clone(), tables: vec![ScopeTable { name, columns }] }
+    }
+
+    /// Both, beside each other.
+    pub(super) fn beside(mut self, other: Self) -> Self {
+        self.tables.extend(other.tables);
+        self.bare.extend(other.bare);
+        self
+    }
+
+    /// Refuses a name that two tables have.
+    pub(super) fn check_names(&self) -> Result<()> {
+        for (at, table) in self.tables.iter().enumerate() {
+            if self.tables[..at]
+                .iter()
+                .any(|other| other.name == table.name && !table.name.is_empty())
+            {
+                let message = format!("table name \"{}\" specified more than once", table.name);
+                return Err(StatementError::new(SqlState::DUPLICATE_ALIAS, message).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn bare_column(&self, name: &str) -> Result<Option<&Typed>> {
+        let mut found = self.bare.iter().filter(|column| column.name == name);
+        let first = found.next();
+        match found.next() {
+            Some(_) => {
+                let message = format!("column reference \"{name}\" is ambiguous");
+                Err(StatementError::new(SqlState::AMBIGUOUS_COLUMN, message).into())
+            }
+            None => Ok(first.map(|column| &column.typed)),
+        }
+    }
+
+    fn table(&self, name: &str) -> Option<&ScopeTable> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+}
+
+/// The name that an identifier stands for: folded unless it was quoted.
+pub(super) fn folded(ident: &Ident) -> String {
+    match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_ascii_lowercase(),
+    }
+}
+
+/// An error at an identifier.
+pub(super) fn at(error: impl Into<Error>, ident: &Ident) -> Error {
+    match error.into() {
+        Error::Statement(error) => error.at(ident.span.start.line, ident.span.start.column).into(),
+        other => other,
+    }
+}
+
+impl Binder<'_> {
+    pub(super) fn level(&mut self) -> &mut Level {
+        self.levels.last_mut().expect("an expression stands in a query") // infallible: queries push theirs
+    }
+
+    /// The column of a bare name.
+    pub(super) fn bare_column(&self, ident: &Ident) -> Result<Typed> {
+        let name = folded(ident);
+        for (depth, level) in self.levels.iter().rev().enumerate() {
+            if let Some(typed) = level.scope.bare_column(&name).map_err(|e| at(e, ident))? {
+                return seen_from(typed, depth).map_err(|e| at(e, ident));
+            }
+        }
+        Err(at(self.no_column(&name, None), ident))
+    }
+
+    /// The column of a table's name and a column's.
+    pub(super) fn qualified_column(&self, table: &Ident, ident: &Ident) -> Result<Typed> {
+        let (table_name, name) = (folded(table), folded(ident));
+        for (depth, level) in self.levels.iter().rev().enumerate() {
+            let Some(found) = level.scope.table(&table_name) else { continue };
+            let mut columns = found.columns.iter().filter(|column| column.name == name);
+            let Some(column) = columns.next() else {
+                return Err(at(self.no_column(&name, Some(found)), ident));
+            };
+            if columns.next().is_some() {
+                let message = format!("column reference \"{name}\" is ambiguous");
+                return Err(at(StatementError::new(SqlState::AMBIGUOUS_COLUMN, message), ident));
+            }
+            return seen_from(&column.typed, depth).map_err(|e| at(e, ident));
+        }
+        let message = format!("missing FROM-clause entry for table \"{table_name}\"");
+        Err(at(StatementError::new(SqlState::UNDEFINED_TABLE, message), table))
+    }
+
+    #[cold]
+    fn no_column(&self, name: &str, table: Option<&ScopeTable>) -> StatementError {
+        let shown = table.map_or_else(|| format!("\"{name}\""), |t| format!("{}.{name}", t.name));
+        let error = StatementError::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column {shown} does not exist"),
+        );
+        let levels = self.levels.iter().rev().flat_map(|level| &level.scope.tables);
+        let tables: Vec<&ScopeTable> = match table {
+            Some(table) => vec![table],
+            None => levels.collect(),
+        };
+        let names = tables.iter().flat_map(|t| t.columns.iter().map(|c| c.name.as_str()));
+        match pagemill_cluster::names::nearest(name, names, 3)[..] {
+            [] => error,
+            ref near => {
+                let near: Vec<String> = near.iter().map(|near| format!("\"{near}\"")).collect();
+                error.with_hint(format!("Perhaps you meant {}.", near.join(", ")))
+            }
+        }
+    }
+}
+
+/// A column as a query inside of its own sees it.
+fn seen_from(typed: &Typed, depth: usize) -> Result<Typed> {
+    match (&typed.expr, depth) {
+        (_, 0) => Ok(typed.clone()),
+        (Expr::Column(column), 1) => {
+            let field = Field::new(column.name(), typed.carrier.clone(), true);
+            Ok(typed.with_expr(Expr::OuterReferenceColumn(field.into(), column.clone())))
+        }
+        _ => {
+            Err(StatementError::unsupported("a reference to a query two levels further out").into())
+        }
+    }
+}

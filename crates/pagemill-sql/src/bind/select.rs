@@ -1,0 +1,272 @@
+//! SELECT: FROM, WHERE, GROUP BY, HAVING, the select list, DISTINCT, ORDER BY, in the order in which they take effect.
+//!
+//! Source: `transformSelectStmt` in `src/backend/parser/analyze.c`, `parse_clause.c`, PostgreSQL 18.
+
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use pagemill_types::builtin::oid;
+use sqlparser::ast::{Distinct, Select, SelectFlavor};
+
+use super::query::{Tail, boolean, column, output_position, sort};
+use super::scope::{Allowed, Level};
+use super::{Binder, Bound, BoundColumn};
+use crate::catalog::CastContext;
+use crate::coerce::coerce;
+use crate::error::{Result, SqlState, fail, unsupported};
+use crate::functions::keys;
+use crate::typed::Typed;
+use crate::types::{PgType, UNKNOWN};
+
+/// One item of ORDER BY: a column of the output, or another expression.
+struct SortItem<'q> {
+    typed: Typed,
+    output: Option<usize>,
+    syntax: &'q sqlparser::ast::OrderByExpr,
+}
+
+impl Binder<'_> {
+    pub(super) fn select(&mut self, select: &Select, tail: &Tail<'_>) -> Result<Bound> {
+        refuse_strange(select)?;
+        let keeps_literals = std::mem::take(&mut self.keeps_literals);
+        let (plan, scope) = self.bind_from(&select.from)?;
+        self.levels.push(Level { scope, ..Level::default() });
+        let bound = self.select_in_scope(select, plan, tail, keeps_literals);
+        self.levels.pop();
+        self.limited(bound?, tail)
+    }
+
+    fn select_in_scope(
+        &mut self,
+        select: &Select,
+        mut plan: LogicalPlan,
+        tail: &Tail<'_>,
+        keeps_literals: bool,
+    ) -> Result<Bound> {
+        if let Some(condition) = &select.selection {
+            self.level().allowed = Allowed::PlainIn("WHERE");
+            let condition = self.expr(condition)?;
+            let condition = boolean(condition, "WHERE", &self.catalog)?;
+            plan = LogicalPlanBuilder::from(plan).filter(condition.expr)?.build()?;
+        }
+        self.name_windows(&select.named_window)?;
+        self.level().allowed = Allowed::All;
+        let mut columns = self.select_list(&select.projection)?;
+        if !keeps_literals {
+            self.settle_literals(&mut columns)?;
+        }
+        let groups = self.group_by(&select.group_by, &columns)?;
+        let having = match &select.having {
+            None => None,
+            Some(syntax) => {
+                self.level().allowed = Allowed::Aggregates;
+                let typed = self.expr(syntax)?;
+                Some(boolean(typed, "HAVING", &self.catalog)?)
+            }
+        };
+        self.level().allowed = Allowed::All;
+        let mut order = self.order_items(tail, &columns)?;
+        let is_distinct_on = matches!(select.distinct, Some(Distinct::On(_)));
+        let mut on = match &select.distinct {
+            Some(Distinct::On(items)) => items
+                .iter()
+                .map(|item| self.distinct_item(item, &columns))
+                .collect::<Result<_>>()?,
+            _ => Vec::new(),
+        };
+
+        // From here on the parts are put together, from the inside out.
+        let mut parts: Vec<&mut Typed> =
+            columns.iter_mut().map(|column| &mut column.typed).collect();
+        parts.extend(order.iter_mut().map(|item| &mut item.typed));
+        parts.extend(on.iter_mut());
+        plan = self.aggregated(plan, groups, having, &mut parts)?;
+        plan = self.windowed(plan)?;
+        if is_distinct_on {
+            return self.distinct_on(plan, columns, on, &order);
+        }
+        self.projected(plan, columns, order, select.distinct.is_some())
+    }
+
+    /// A literal that nothing gave a type to is a text.
+    fn settle_literals(&mut self, columns: &mut [BoundColumn]) -> Result<()> {
+        for column in columns.iter_mut().filter(|column| column.typed.ty.oid == UNKNOWN) {
+            let text = PgType::new(oid::TEXT);
+            column.typed =
+                coerce(&self.catalog, column.typed.clone(), text, CastContext::Implicit)?;
+        }
+        Ok(())
+    }
+
+    fn order_items<'q>(
+        &mut self,
+        tail: &Tail<'q>,
+        columns: &[BoundColumn],
+    ) -> Result<Vec<SortItem<'q>>> {
+        let mut items = Vec::new();
+        for syntax in tail.order_by {
+            if syntax.with_fill.is_some() {
+                return fail(SqlState::SYNTAX_ERROR, "syntax error in ORDER BY");
+            }
+            let (typed, output) = match output_position(&syntax.expr, columns)? {
+                Some(at) => (columns[at].typed.clone(), Some(at)),
+                None => {
+                    let typed = self.expr(&syntax.expr)?;
+                    let at = columns.iter().position(|column| column.typed.expr == typed.expr);
+                    (typed, at)
+                }
+            };
+            items.push(SortItem { typed, output, syntax });
+        }
+        Ok(items)
+    }
+
+    fn distinct_item(
+        &mut self,
+        syntax: &sqlparser::ast::Expr,
+        columns: &[BoundColumn],
+    ) -> Result<Typed> {
+        match output_position(syntax, columns)? {
+            Some(at) => Ok(columns[at].typed.clone()),
+            None => self.expr(syntax),
+        }
+    }
+
+    fn distinct_on(
+        &mut self,
+        plan: LogicalPlan,
+        columns: Vec<BoundColumn>,
+        on: Vec<Typed>,
+        order: &[SortItem<'_>],
+    ) -> Result<Bound> {
+        let on = on.iter().map(|typed| keys::equality_key(&self.catalog, typed));
+        let on: Vec<Expr> = on.collect::<Result<_>>()?;
+        let mut sorts: Vec<SortExpr> = Vec::new();
+        for item in order {
+            let key = keys::order_key(&self.catalog, &item.typed)?;
+            sorts.push(sort(key, item.syntax));
+        }
+        // The engine wants the expressions of ON first in ORDER BY, as PostgreSQL does.
+        let (exprs, outputs) = self.outputs(columns);
+        let sorts = (!sorts.is_empty()).then_some(sorts);
+        let plan = LogicalPlanBuilder::from(plan).distinct_on(on, exprs, sorts)?.build()?;
+        Ok(Bound { plan, columns: outputs })
+    }
+
+    /// Each column under a name of its own, and the references to them.
+    fn outputs(&mut self, columns: Vec<BoundColumn>) -> (Vec<Expr>, Vec<BoundColumn>) {
+        let mut exprs = Vec::with_capacity(columns.len());
+        let mut outputs = Vec::with_capacity(columns.len());
+        for column in columns {
+            let (expr, mut typed) = self.named(&column.typed, &column.name);
+            typed.literal = column.typed.literal;
+            exprs.push(expr);
+            outputs.push(BoundColumn { name: column.name, typed });
+        }
+        (exprs, outputs)
+    }
+
+    fn projected(
+        &mut self,
+        plan: LogicalPlan,
+        columns: Vec<BoundColumn>,
+        order: Vec<SortItem<'_>>,
+        is_distinct: bool,
+    ) -> Result<Bound> {
+        let (mut exprs, mut outputs) = self.outputs(columns);
+        let shown = exprs.len();
+        let mut sorts = Vec::new();
+        for item in &order {
+            let typed = match item.output {
+                Some(at) => outputs[at].typed.clone(),
+                None if is_distinct => {
+                    let message =
+                        "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
+                    return fail(SqlState::INVALID_COLUMN_REFERENCE, message);
+                }
+                None => {
+                    let (expr, typed) = self.named(&item.typed, "sort");
+                    exprs.push(expr);
+                    typed
+                }
+            };
+            sorts.push((typed, item.syntax));
+        }
+        let is_wider = exprs.len() > shown;
+        let mut plan = LogicalPlanBuilder::from(plan).project(exprs)?.build()?;
+        if is_distinct {
+            let before = outputs.clone();
+            plan = self.distinct(plan, &mut outputs)?;
+            for (typed, _) in &mut sorts {
+                let at = before.iter().position(|column| column.typed.expr == typed.expr);
+                *typed = outputs[at.expect("sorted by outputs")].typed.clone(); // infallible: refused above
+            }
+        }
+        if !sorts.is_empty() {
+            let sort_of = |(typed, syntax): &(Typed, &sqlparser::ast::OrderByExpr)| {
+                Ok(sort(keys::order_key(&self.catalog, typed)?, syntax))
+            };
+            let sorts: Vec<SortExpr> = sorts.iter().map(sort_of).collect::<Result<_>>()?;
+            plan = LogicalPlanBuilder::from(plan).sort(sorts)?.build()?;
+        }
+        if is_wider {
+            let shown: Vec<Expr> = outputs.iter().map(|column| column.typed.expr.clone()).collect();
+            plan = LogicalPlanBuilder::from(plan).project(shown)?.build()?;
+        }
+        Ok(Bound { plan, columns: outputs })
+    }
+
+    /// Of equal rows one. Where a value is not its own key, the rows are grouped by keys, and any row of a group stands
+    /// for it, as in the server.
+    pub(super) fn distinct(
+        &mut self,
+        plan: LogicalPlan,
+        columns: &mut [BoundColumn],
+    ) -> Result<LogicalPlan> {
+        let own = |column: &BoundColumn| keys::is_own_key(&self.catalog, &column.typed);
+        let are_own = columns.iter().map(own).collect::<Result<Vec<bool>>>()?;
+        if are_own.iter().all(|is_own| *is_own) {
+            return Ok(LogicalPlanBuilder::from(plan).distinct()?.build()?);
+        }
+        let (mut groups, mut values) = (Vec::new(), Vec::new());
+        for (column_here, is_own) in columns.iter_mut().zip(are_own) {
+            let key = keys::equality_key(&self.catalog, &column_here.typed)?;
+            if is_own {
+                groups.push(key);
+                continue;
+            }
+            let fresh = self.fresh("key");
+            groups.push(key.alias(fresh));
+            let name = self.fresh(&column_here.name);
+            let any = datafusion::functions_aggregate::expr_fn::first_value(
+                column_here.typed.expr.clone(),
+                Vec::new(),
+            );
+            values.push(any.alias(&name));
+            column_here.typed = column_here.typed.with_expr(column(&name));
+        }
+        Ok(LogicalPlanBuilder::from(plan).aggregate(groups, values)?.build()?)
+    }
+}
+
+fn refuse_strange(select: &Select) -> Result<()> {
+    let is_strange = select.top.is_some()
+        || select.exclude.is_some()
+        || !select.lateral_views.is_empty()
+        || select.prewhere.is_some()
+        || !select.cluster_by.is_empty()
+        || !select.distribute_by.is_empty()
+        || !select.sort_by.is_empty()
+        || select.qualify.is_some()
+        || select.value_table_mode.is_some()
+        || select.connect_by.is_some()
+        || select.flavor != SelectFlavor::Standard;
+    if is_strange {
+        return fail(SqlState::SYNTAX_ERROR, "syntax error: no clause of PostgreSQL's SELECT");
+    }
+    if select.into.is_some() {
+        return fail(SqlState::READ_ONLY, "cannot execute SELECT INTO in a read-only transaction");
+    }
+    if select.projection.is_empty() {
+        return unsupported("a SELECT without columns");
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! UNION, INTERSECT, EXCEPT and VALUES.
+//!
+//! Source: `transformSetOperationTree` in `src/backend/parser/analyze.c`, PostgreSQL 18.
+
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use pagemill_format::Oid;
+use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier, Values};
+
+use super::query::{Tail, column};
+use super::scope::{Allowed, Level};
+use super::{Binder, Bound, BoundColumn};
+use crate::catalog::CastContext;
+use crate::coerce::coerce;
+use crate::error::{Result, SqlState, fail, unsupported};
+use crate::functions::{keys, numeric};
+use crate::resolve::common_type;
+use crate::typed::Typed;
+use crate::types::PgType;
+
+const NO_TAIL: Tail<'static> = Tail { order_by: &[], limit: None, offset: None };
+
+impl Binder<'_> {
+    pub(super) fn set_expr(&mut self, body: &SetExpr) -> Result<Bound> {
+        match body {
+            SetExpr::Select(select) => self.select(select, &NO_TAIL),
+            SetExpr::Query(query) => self.query(query),
+            SetExpr::SetOperation { op, set_quantifier, left, right } => {
+                let left = self.part(left)?;
+                let right = self.part(right)?;
+                self.set_operation(*op, *set_quantifier, left, right)
+            }
+            SetExpr::Values(values) => self.values(values),
+            SetExpr::Table(_) => unsupported("TABLE as a query; SELECT * FROM does the same"),
+            _ => fail(SqlState::READ_ONLY, "cannot change data: tables are only read here"),
+        }
+    }
+
+    fn part(&mut self, body: &SetExpr) -> Result<Bound> {
+        self.keeps_literals = matches!(body, SetExpr::Select(_));
+        self.set_expr(body)
+    }
+
+    fn set_operation(
+        &mut self,
+        op: SetOperator,
+        quantifier: SetQuantifier,
+        left: Bound,
+        right: Bound,
+    ) -> Result<Bound> {
+        let is_all = match quantifier {
+            SetQuantifier::All => true,
+            SetQuantifier::Distinct | SetQuantifier::None => false,
+            _ => return fail(SqlState::SYNTAX_ERROR, "syntax error: BY NAME is not PostgreSQL's"),
+        };
+        let name = match op {
+            SetOperator::Union => "UNION",
+            SetOperator::Intersect => "INTERSECT",
+            SetOperator::Except | SetOperator::Minus => "EXCEPT",
+        };
+        if left.columns.len() != right.columns.len() {
+            let message = format!("each {name} query must have the same number of columns");
+            return fail(SqlState::SYNTAX_ERROR, message);
+        }
+        let (left, right) = self.unified(left, right)?;
+        let builder = LogicalPlanBuilder::from(left.plan);
+        let mut columns = left.columns;
+        let plan = match op {
+            SetOperator::Union => {
+                let all = builder.union(right.plan)?.build()?;
+                if is_all { all } else { self.distinct(all, &mut columns)? }
+            }
+            _ => {
+                self.refuse_strange_keys(&columns, name)?;
+                let left = builder.build()?;
+                match op {
+                    SetOperator::Intersect => {
+                        LogicalPlanBuilder::intersect(left, right.plan, is_all)?
+                    }
+                    _ if is_all => return unsupported("EXCEPT ALL"),
+                    _ => LogicalPlanBuilder::except(left, right.plan, is_all)?,
+                }
+            }
+        };
+        if matches!(op, SetOperator::Intersect) && is_all {
+            return unsupported("INTERSECT ALL");
+        }
+        Ok(Bound { plan, columns })
+    }
+
+    fn refuse_strange_keys(&self, columns: &[BoundColumn], name: &str) -> Result<()> {
+        for column in columns {
+            if !keys::is_own_key(&self.catalog, &column.typed)? {
+                let of = self.catalog.type_name(column.typed.ty.oid);
+                return unsupported(format!("{name} of type {of}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Both with the same types and carriers, column by column, under the same names.
+    fn unified(&mut self, left: Bound, right: Bound) -> Result<(Bound, Bound)> {
+        let (mut left_exprs, mut right_exprs, mut columns) = (Vec::new(), Vec::new(), Vec::new());
+        for (a, b) in left.columns.iter().zip(&right.columns) {
+            let (x, y) = self.in_common(vec![a.typed.clone(), b.typed.clone()])?.pair();
+            let fresh = self.fresh(&a.name);
+            let typed = x.with_expr(column(&fresh));
+            left_exprs.push(x.expr.alias(&fresh));
+            right_exprs.push(y.expr.alias(&fresh));
+            columns.push(BoundColumn { name: a.name.clone(), typed });
+        }
+        let under = |plan: LogicalPlan, exprs: Vec<Expr>| {
+            LogicalPlanBuilder::from(plan).project(exprs)?.build()
+        };
+        let left_plan = under(left.plan, left_exprs)?;
+        let right_plan = under(right.plan, right_exprs)?;
+        let right = Bound { plan: right_plan, columns: Vec::new() };
+        Ok((Bound { plan: left_plan, columns }, right))
+    }
+
+    /// Expressions brought to the type that they have in common, and to one carrier.
+    pub(super) fn in_common(&self, given: Vec<Typed>) -> Result<Vec<Typed>> {
+        let oids: Vec<Oid> = given.iter().map(|typed| typed.ty.oid).collect();
+        let common = common_type(&self.catalog, &oids)?;
+        // A modifier stays where all agree.
+        let first = given.first().map_or(-1, |typed| typed.ty.modifier);
+        let agree = given.iter().all(|t| t.ty.oid == common && t.ty.modifier == first);
+        let target = PgType::new(common).with_modifier(if agree { first } else { -1 });
+        let bring = |typed: Typed| match typed.ty.oid == common {
+            true => Ok(typed),
+            false => coerce(&self.catalog, typed, PgType::new(common), CastContext::Implicit),
+        };
+        let mut brought = given.into_iter().map(bring).collect::<Result<Vec<Typed>>>()?;
+        brought.iter_mut().for_each(|typed| typed.ty.modifier = target.modifier);
+        let wanted = brought.first().map(|typed| typed.carrier.clone());
+        let same = brought.iter().all(|typed| Some(&typed.carrier) == wanted.as_ref());
+        if !same {
+            for typed in &mut brought {
+                *typed = numeric::as_payload(&self.catalog, typed);
+            }
+        }
+        Ok(brought)
+    }
+
+    fn values(&mut self, values: &Values) -> Result<Bound> {
+        let width = values.rows.first().map_or(0, Vec::len);
+        let allowed = Allowed::PlainIn("VALUES");
+        self.levels.push(Level { allowed, ..Level::default() });
+        let rows: Result<Vec<Vec<Typed>>> = values
+            .rows
+            .iter()
+            .map(|row| {
+                if row.len() != width {
+                    let message = "VALUES lists must all be the same length";
+                    return fail(SqlState::SYNTAX_ERROR, message);
+                }
+                row.iter().map(|syntax| self.expr(syntax)).collect()
+            })
+            .collect();
+        self.levels.pop();
+        let rows = rows?;
+        let mut columns: Vec<Vec<Typed>> = Vec::new();
+        for at in 0..width {
+            columns.push(self.in_common(rows.iter().map(|row| row[at].clone()).collect())?);
+        }
+        self.values_plan(rows.len(), columns)
+    }
+
+    fn values_plan(&mut self, count: usize, columns: Vec<Vec<Typed>>) -> Result<Bound> {
+        let row = |at: usize| columns.iter().map(|column| column[at].expr.clone()).collect();
+        let plan = LogicalPlanBuilder::values((0..count).map(row).collect())?.build()?;
+        let (mut exprs, mut outputs) = (Vec::new(), Vec::new());
+        for (at, values) in columns.iter().enumerate() {
+            let name = format!("column{}", at + 1);
+            let typed = values[0].with_expr(column(&name));
+            let (expr, typed) = self.named(&typed, &name);
+            exprs.push(expr);
+            outputs.push(BoundColumn { name, typed });
+        }
+        let plan = LogicalPlanBuilder::from(plan).project(exprs)?.build()?;
+        Ok(Bound { plan, columns: outputs })
+    }
+}
+
+/// Two of two.
+pub(super) trait Pair<T> {
+    fn pair(self) -> (T, T);
+}
+
+impl<T> Pair<T> for Vec<T> {
+    fn pair(mut self) -> (T, T) {
+        assert_eq!(self.len(), 2, "two went in");
+        let second = self.pop().expect("two"); // infallible: checked above
+        (self.pop().expect("two"), second) // infallible: checked above
+    }
+}

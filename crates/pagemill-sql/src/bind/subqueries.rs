@@ -1,0 +1,166 @@
+//! Queries inside of expressions: EXISTS, IN, and those that give one value.
+//!
+//! Source: `transformSubLink` in `src/backend/parser/parse_expr.c`, PostgreSQL 18.
+
+use std::sync::Arc;
+
+use datafusion::common::Spans;
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Subquery, lit, not};
+use sqlparser::ast::{Expr as Syntax, Query};
+
+use super::expressions::truth_value;
+use super::scope::Allowed;
+use super::{Binder, Bound};
+use crate::error::{Result, SqlState, fail, unsupported};
+use crate::functions::keys;
+use crate::typed::Typed;
+
+impl Binder<'_> {
+    pub(super) fn exists(&mut self, query: &Query, negated: bool) -> Result<Typed> {
+        let bound = self.query(query)?;
+        // The engine has EXISTS in conditions only; elsewhere, and where nothing refers outwards, rows are counted.
+        if self.level().allowed != Allowed::PlainIn("WHERE") || !is_correlated(&bound.plan) {
+            return self.counted(bound.plan, negated);
+        }
+        // As a join it would lose the row of an aggregate over nothing, and LIMIT for each row of the query around.
+        if count_nodes(&bound.plan, is_of_whole) > 0 {
+            return unsupported(
+                "EXISTS over aggregates or LIMIT that refers to the query around it",
+            );
+        }
+        let exists = Exists { subquery: subquery(bound.plan), negated };
+        Ok(truth_value(Expr::Exists(exists)))
+    }
+
+    fn counted(&mut self, plan: LogicalPlan, negated: bool) -> Result<Typed> {
+        if is_correlated(&plan) {
+            return unsupported("EXISTS that refers to the query around it, outside of WHERE,");
+        }
+        let name = self.fresh("exists");
+        let count = datafusion::functions_aggregate::expr_fn::count(lit(1));
+        let plan = LogicalPlanBuilder::from(plan)
+            .limit(0, Some(1))?
+            .aggregate(Vec::<Expr>::new(), [count.alias(&name)])?
+            .build()?;
+        let count = Expr::ScalarSubquery(subquery(plan));
+        let none = lit(0_i64);
+        Ok(truth_value(if negated { count.eq(none) } else { count.gt(none) }))
+    }
+
+    pub(super) fn scalar_subquery(&mut self, query: &Query) -> Result<Typed> {
+        let Bound { plan, mut columns } = self.query(query)?;
+        if columns.len() != 1 {
+            return fail(SqlState::SYNTAX_ERROR, "subquery must return only one column");
+        }
+        refuse_nested_aggregates(&plan)?;
+        let typed = columns.remove(0).typed;
+        Ok(typed.with_expr(Expr::ScalarSubquery(subquery(plan))))
+    }
+
+    /// `x IN (SELECT …)`, over keys that are equal for equal values.
+    pub(super) fn in_subquery(
+        &mut self,
+        syntax: &Syntax,
+        query: &Query,
+        negated: bool,
+    ) -> Result<Typed> {
+        if matches!(syntax, Syntax::Tuple(_)) {
+            return unsupported("a row IN a query");
+        }
+        let typed = self.expr(syntax)?;
+        let Bound { plan, mut columns } = self.query(query)?;
+        if columns.len() != 1 {
+            return fail(SqlState::SYNTAX_ERROR, "subquery has too many columns");
+        }
+        // The join that looks for NULLs looks at the rows of all outer rows together.
+        if is_correlated(&plan) {
+            return unsupported("IN (SELECT …) that refers to the query around it");
+        }
+        let (left, right) = self.operands_of_equality(typed, columns.remove(0).typed)?;
+        let (left, right) = keys::equality_pair(&self.catalog, &left, &right)?;
+        let name = self.fresh("key");
+        let plan = LogicalPlanBuilder::from(plan).project([right.alias(name)])?.build()?;
+        let found = InSubquery { expr: Box::new(left), subquery: subquery(plan), negated: false };
+        let found = Expr::InSubquery(found);
+        Ok(truth_value(if negated { not(found) } else { found }))
+    }
+}
+
+/// An aggregate over no rows gives one, which is lost below another aggregate when the whole becomes a join.
+///
+/// # Errors
+/// When a query that refers to the one around it has an aggregate or a condition on top of another.
+fn refuse_nested_aggregates(plan: &LogicalPlan) -> Result<()> {
+    let aggregates = count_nodes(plan, |node| matches!(node, LogicalPlan::Aggregate(_)));
+    let has_having = count_nodes(plan, |node| {
+        let is_aggregate = |below: &LogicalPlan| matches!(below, LogicalPlan::Aggregate(_));
+        matches!(node, LogicalPlan::Filter(_)) && count_nodes(node, is_aggregate) > 0
+    });
+    match is_correlated(plan) && (aggregates > 1 || has_having > 0) {
+        true => unsupported(
+            "a condition or an aggregate on aggregates that refers to the query around it",
+        ),
+        false => Ok(()),
+    }
+}
+
+/// True where a plan, however deep, refers to columns of the query around it.
+fn is_correlated(plan: &LogicalPlan) -> bool {
+    !plan.all_out_ref_exprs().is_empty()
+}
+
+/// True for what depends on all rows below it, not on each.
+fn is_of_whole(node: &LogicalPlan) -> bool {
+    use LogicalPlan::{Aggregate, Limit, Union, Window};
+    matches!(node, Aggregate(_) | Limit(_) | Union(_) | Window(_))
+}
+
+fn count_nodes(plan: &LogicalPlan, is_counted: impl Fn(&LogicalPlan) -> bool + Copy) -> usize {
+    let below: usize = plan.inputs().into_iter().map(|input| count_nodes(input, is_counted)).sum();
+    below + usize::from(is_counted(plan))
+}
+
+fn subquery(plan: LogicalPlan) -> Subquery {
+    let outer_ref_columns = plan.all_out_ref_exprs();
+    Subquery { subquery: Arc::new(plan), outer_ref_columns, spans: Spans::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::datatypes::DataType;
+    use datafusion::functions_aggregate::expr_fn::count;
+    use datafusion::logical_expr::{Expr, LogicalPlanBuilder, lit, out_ref_col};
+
+    use super::{count_nodes, is_correlated, is_of_whole, refuse_nested_aggregates};
+
+    /// `SELECT count(1) WHERE outer = 1`, or without the condition.
+    fn counted(correlated: bool) -> LogicalPlanBuilder {
+        let mut plan = LogicalPlanBuilder::empty(true);
+        if correlated {
+            plan = plan.filter(out_ref_col(DataType::Int32, "outer").eq(lit(1))).unwrap();
+        }
+        plan.aggregate(Vec::<Expr>::new(), [count(lit(1)).alias("n")]).unwrap()
+    }
+
+    #[test]
+    fn a_reference_outwards_is_found_below_an_aggregate() {
+        let plan = counted(true).build().unwrap();
+        assert!(is_correlated(&plan));
+        assert!(!is_correlated(&counted(false).build().unwrap()));
+        assert_eq!(count_nodes(&plan, is_of_whole), 1);
+        assert!(refuse_nested_aggregates(&plan).is_ok());
+    }
+
+    #[test]
+    fn what_loses_the_row_of_an_empty_aggregate_is_refused() {
+        for (correlated, good) in [(true, false), (false, true)] {
+            let having = counted(correlated).filter(lit(true)).unwrap().build().unwrap();
+            assert_eq!(refuse_nested_aggregates(&having).is_ok(), good);
+            let again = counted(correlated);
+            let again =
+                again.aggregate(Vec::<Expr>::new(), [count(lit(2))]).unwrap().build().unwrap();
+            assert_eq!(refuse_nested_aggregates(&again).is_ok(), good);
+        }
+    }
+}

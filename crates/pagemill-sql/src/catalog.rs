@@ -1,0 +1,529 @@
+//! The cluster's own types, casts, operators and functions, as a statement's meaning is looked up in them.
+//!
+//! Nothing of it is a list in this program: an operator that an extension brought is found here as on the server, and
+//! refused by its name where no code of ours computes it.
+//!
+//! Source: `src/include/catalog/pg_type.h`, `pg_cast.h`, `pg_operator.h`, `pg_proc.h`, `pg_collation.h`, PostgreSQL 14 to 18.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use pagemill_cluster::{Database, InputCatalog, UnknownTypes, ValueCatalog};
+use pagemill_format::Oid;
+
+use crate::error::{Result, SqlState, StatementError};
+use crate::system_rows::{PG_CATALOG, for_each_row};
+use crate::types::DEFAULT_COLLATION;
+
+/// `internal`, the language of the server's own functions, whose source is the name of a C function.
+const INTERNAL: Oid = Oid(12);
+
+/// A row of `pg_type`.
+#[derive(Debug, Clone)]
+pub struct TypeRow {
+    /// `oid`.
+    pub oid: Oid,
+    /// `typname`.
+    pub name: String,
+    /// `typnamespace`.
+    pub namespace: Oid,
+    /// `typtype`: b, c, d, e, m, p, r.
+    pub kind: u8,
+    /// `typcategory`.
+    pub category: u8,
+    /// `typispreferred`.
+    pub is_preferred: bool,
+    /// `typbasetype` of a domain, else 0.
+    pub base: Oid,
+    /// `typtypmod` of a domain.
+    pub base_modifier: i32,
+    /// `typelem`.
+    pub element: Oid,
+    /// `typarray`.
+    pub array: Oid,
+    /// `typlen`.
+    pub length: i16,
+}
+
+impl TypeRow {
+    /// True for a true array type: one that subscripts its elements.
+    pub fn is_array(&self) -> bool {
+        self.element != Oid(0) && self.length == -1 && self.category == b'A'
+    }
+}
+
+/// How a cast comes about, `pg_cast.castcontext`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CastContext {
+    /// Anywhere.
+    Implicit,
+    /// Where a value is assigned.
+    Assignment,
+    /// Where it is asked for.
+    Explicit,
+}
+
+/// A row of `pg_cast`.
+#[derive(Debug, Clone, Copy)]
+pub struct CastRow {
+    /// `castfunc`, 0 for none.
+    pub function: Oid,
+    /// `castcontext`.
+    pub context: CastContext,
+    /// `castmethod`: f, i, b.
+    pub method: u8,
+}
+
+/// A row of `pg_operator` with two operands, or one on the right.
+#[derive(Debug, Clone)]
+pub struct OperatorRow {
+    /// `oprname`.
+    pub name: String,
+    /// `oprnamespace`.
+    pub namespace: Oid,
+    /// `oprleft`, 0 for a prefix operator.
+    pub left: Oid,
+    /// `oprright`.
+    pub right: Oid,
+    /// `oprcode`.
+    pub function: Oid,
+}
+
+/// A row of `pg_proc`.
+#[derive(Debug, Clone)]
+pub struct FunctionRow {
+    /// `oid`.
+    pub oid: Oid,
+    /// `proname`.
+    pub name: String,
+    /// `pronamespace`.
+    pub namespace: Oid,
+    /// `prokind`: f, p, a, w.
+    pub kind: u8,
+    /// `proretset`.
+    pub returns_set: bool,
+    /// `proisstrict`.
+    pub is_strict: bool,
+    /// `provariadic`, 0 for none.
+    pub variadic: Oid,
+    /// `pronargdefaults`.
+    pub defaults: usize,
+    /// `prorettype`.
+    pub result: Oid,
+    /// `proargtypes`.
+    pub arguments: Vec<Oid>,
+    /// By what our own code is found: the name of the server's C function; of all others, name and types of arguments.
+    pub key: String,
+}
+
+/// A row of `pg_collation`, as far as an order follows from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollationRow {
+    /// `oid`.
+    pub oid: Oid,
+    /// `collname`.
+    pub name: String,
+    /// `collprovider`: b, c, d, i.
+    pub provider: u8,
+    /// `collisdeterministic`.
+    pub is_deterministic: bool,
+    /// `collcollate`, or the locale of a provider that has one.
+    pub locale: String,
+}
+
+/// The labels of an enum type in its order.
+#[derive(Debug)]
+pub struct EnumOrder {
+    labels: Vec<Oid>,
+    places: HashMap<Oid, i32>,
+}
+
+impl EnumOrder {
+    /// The place of a label, from 0.
+    ///
+    /// # Errors
+    /// When the type has no such label.
+    pub fn place(&self, label: Oid) -> Result<i32, StatementError> {
+        self.places.get(&label).copied().ok_or_else(|| no_label(label.0))
+    }
+
+    /// The label at a place.
+    ///
+    /// # Errors
+    /// When there are fewer.
+    pub fn label(&self, place: i32) -> Result<Oid, StatementError> {
+        let at = usize::try_from(place).ok();
+        at.and_then(|at| self.labels.get(at)).copied().ok_or_else(|| no_label(place as u32))
+    }
+}
+
+#[cold]
+fn no_label(number: u32) -> StatementError {
+    StatementError::new(
+        SqlState::DATA_CORRUPTED,
+        format!("invalid internal value for enum: {number}"),
+    )
+}
+
+/// What names in a statement can mean in one database.
+pub struct Catalog {
+    values: ValueCatalog,
+    search_path: Vec<Oid>,
+    types: HashMap<Oid, TypeRow>,
+    type_names: HashMap<String, Vec<Oid>>,
+    casts: HashMap<(Oid, Oid), CastRow>,
+    operators: HashMap<String, Vec<OperatorRow>>,
+    functions: HashMap<Oid, FunctionRow>,
+    function_names: HashMap<String, Vec<Oid>>,
+    collations: HashMap<Oid, CollationRow>,
+    inputs: OnceLock<InputCatalog>,
+    enums: Mutex<HashMap<Oid, Arc<EnumOrder>>>,
+    /// Collations of columns that have another than their type's.
+    column_collations: HashMap<(Oid, Box<[u8]>), Oid>,
+}
+
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Catalog").field("database", self.database().row()).finish_non_exhaustive()
+    }
+}
+
+impl Catalog {
+    /// Reads the catalogs of a database.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub fn read(database: &Database) -> Result<Self> {
+        let values = ValueCatalog::new(database, UnknownTypes::Hex)?;
+        let mut read = Self {
+            search_path: database.search_path()?.namespaces().to_vec(),
+            values,
+            types: HashMap::new(),
+            type_names: HashMap::new(),
+            casts: HashMap::new(),
+            operators: HashMap::new(),
+            functions: HashMap::new(),
+            function_names: HashMap::new(),
+            collations: HashMap::new(),
+            inputs: OnceLock::new(),
+            enums: Mutex::default(),
+            column_collations: HashMap::new(),
+        };
+        read.read_types()?;
+        read.read_casts()?;
+        read.read_functions()?;
+        read.read_operators()?;
+        read.read_collations()?;
+        read.read_default_collation()?;
+        read.read_column_collations()?;
+        Ok(read)
+    }
+
+    fn read_types(&mut self) -> Result<()> {
+        let columns = [
+            "oid",
+            "typname",
+            "typnamespace",
+            "typtype",
+            "typcategory",
+            "typispreferred",
+            "typbasetype",
+            "typtypmod",
+            "typelem",
+            "typarray",
+            "typlen",
+        ];
+        let (types, names) = (&mut self.types, &mut self.type_names);
+        for_each_row(&self.values, "pg_type", &columns, |row| {
+            let found = TypeRow {
+                oid: row.oid(0),
+                name: row.name(1),
+                namespace: row.oid(2),
+                kind: row.byte(3),
+                category: row.byte(4),
+                is_preferred: row.bool(5),
+                base: row.oid(6),
+                base_modifier: row.int4(7),
+                element: row.oid(8),
+                array: row.oid(9),
+                length: row.int2(10),
+            };
+            names.entry(found.name.clone()).or_default().push(found.oid);
+            types.insert(found.oid, found);
+            Ok(())
+        })
+    }
+
+    fn read_casts(&mut self) -> Result<()> {
+        let columns = ["castsource", "casttarget", "castfunc", "castcontext", "castmethod"];
+        let casts = &mut self.casts;
+        for_each_row(&self.values, "pg_cast", &columns, |row| {
+            let context = match row.byte(3) {
+                b'i' => CastContext::Implicit,
+                b'a' => CastContext::Assignment,
+                _ => CastContext::Explicit,
+            };
+            let found = CastRow { function: row.oid(2), context, method: row.byte(4) };
+            casts.insert((row.oid(0), row.oid(1)), found);
+            Ok(())
+        })
+    }
+
+    fn read_functions(&mut self) -> Result<()> {
+        let columns = [
+            "oid",
+            "proname",
+            "pronamespace",
+            "prokind",
+            "proretset",
+            "proisstrict",
+            "provariadic",
+            "pronargdefaults",
+            "prorettype",
+            "proargtypes",
+            "prolang",
+            "prosrc",
+        ];
+        let Self { types, functions, function_names, values, .. } = self;
+        for_each_row(values, "pg_proc", &columns, |row| {
+            let (name, arguments, kind) = (row.name(1), row.oids(9)?, row.byte(3));
+            let key = match row.oid(10) == INTERNAL && kind != b'a' {
+                true => row.text(11)?.unwrap_or_default(),
+                false => {
+                    let name_of = |oid: &Oid| types.get(oid).map_or("?", |t| t.name.as_str());
+                    let list: Vec<&str> = arguments.iter().map(name_of).collect();
+                    // Another schema's function of the same name is another function.
+                    let schema = match row.oid(2) {
+                        PG_CATALOG => String::new(),
+                        other => format!("{}.", other.0),
+                    };
+                    format!("{schema}{name}({})", list.join(","))
+                }
+            };
+            let found = FunctionRow {
+                oid: row.oid(0),
+                namespace: row.oid(2),
+                kind,
+                returns_set: row.bool(4),
+                is_strict: row.bool(5),
+                variadic: row.oid(6),
+                defaults: usize::try_from(row.int2(7)).unwrap_or(0),
+                result: row.oid(8),
+                name,
+                arguments,
+                key,
+            };
+            function_names.entry(found.name.clone()).or_default().push(found.oid);
+            functions.insert(found.oid, found);
+            Ok(())
+        })
+    }
+
+    fn read_operators(&mut self) -> Result<()> {
+        let columns = ["oprname", "oprnamespace", "oprleft", "oprright", "oprcode"];
+        let operators = &mut self.operators;
+        for_each_row(&self.values, "pg_operator", &columns, |row| {
+            let found = OperatorRow {
+                name: row.name(0),
+                namespace: row.oid(1),
+                left: row.oid(2),
+                right: row.oid(3),
+                function: row.oid(4),
+            };
+            operators.entry(found.name.clone()).or_default().push(found);
+            Ok(())
+        })
+    }
+
+    fn read_collations(&mut self) -> Result<()> {
+        let version = self.database().cluster().version();
+        let locale = match version.major() {
+            14 => None,
+            15 | 16 => Some("colliculocale"),
+            _ => Some("colllocale"),
+        };
+        let mut columns =
+            vec!["oid", "collname", "collprovider", "collisdeterministic", "collcollate"];
+        columns.extend(locale);
+        let collations = &mut self.collations;
+        for_each_row(&self.values, "pg_collation", &columns, |row| {
+            // A name until 14, a text since.
+            let libc = match version.major() {
+                14 => Some(row.name(4)),
+                _ => row.text(4)?,
+            };
+            let own = if columns.len() > 5 { row.text(5)? } else { None };
+            let found = CollationRow {
+                oid: row.oid(0),
+                name: row.name(1),
+                provider: row.byte(2),
+                is_deterministic: row.bool(3),
+                locale: libc.or(own).unwrap_or_default(),
+            };
+            collations.insert(found.oid, found);
+            Ok(())
+        })
+    }
+
+    fn read_column_collations(&mut self) -> Result<()> {
+        let found = &mut self.column_collations;
+        for_each_row(
+            &self.values,
+            "pg_attribute",
+            &["attrelid", "attname", "attcollation"],
+            |row| {
+                let collation = row.oid(2);
+                if !matches!(collation, Oid(0) | DEFAULT_COLLATION) {
+                    found.insert((row.oid(0), row.name(1).into_bytes().into()), collation);
+                }
+                Ok(())
+            },
+        )
+    }
+
+    /// The collation of a column of texts.
+    pub fn column_collation(&self, relation: Oid, column: &[u8]) -> Oid {
+        let known = self.column_collations.get(&(relation, column.into()));
+        known.copied().unwrap_or(DEFAULT_COLLATION)
+    }
+
+    /// `default` stands for what the database was created with.
+    fn read_default_collation(&mut self) -> Result<()> {
+        let major = self.database().cluster().version().major();
+        let columns: &[&str] = match major {
+            14 => &["oid", "datcollate"],
+            15 | 16 => &["oid", "datcollate", "datlocprovider", "daticulocale"],
+            _ => &["oid", "datcollate", "datlocprovider", "datlocale"],
+        };
+        let own = self.database().row().oid;
+        let mut found = None;
+        for_each_row(&self.values, "pg_database", columns, |row| {
+            if row.oid(0) != own {
+                return Ok(());
+            }
+            let provider = if major == 14 { b'c' } else { row.byte(2) };
+            let of_provider = if major == 14 { None } else { row.text(3)? };
+            let libc = if major == 14 { Some(row.name(1)) } else { row.text(1)? };
+            let locale = of_provider.or(libc).unwrap_or_default();
+            let name = "default".to_owned();
+            let oid = DEFAULT_COLLATION;
+            found = Some(CollationRow { oid, name, provider, is_deterministic: true, locale });
+            Ok(())
+        })?;
+        self.collations.extend(found.map(|row| (DEFAULT_COLLATION, row)));
+        Ok(())
+    }
+
+    /// The database.
+    pub fn database(&self) -> &Database {
+        self.values.database()
+    }
+
+    /// How its values are decoded and printed.
+    pub fn values(&self) -> &ValueCatalog {
+        &self.values
+    }
+
+    /// How texts become values: dates and times as in a session with TimeZone UTC and DateStyle ISO, MDY.
+    ///
+    /// # Errors
+    /// When the catalogs cannot be read.
+    pub fn inputs(&self) -> Result<&InputCatalog> {
+        if let Some(inputs) = self.inputs.get() {
+            return Ok(inputs);
+        }
+        let inputs = InputCatalog::new(self.database())?;
+        Ok(self.inputs.get_or_init(|| inputs))
+    }
+
+    /// The order of an enum type, or of a domain over one.
+    ///
+    /// # Errors
+    /// When the catalog cannot be read.
+    pub fn enum_order(&self, of: Oid) -> Result<Arc<EnumOrder>, StatementError> {
+        let of = self.base_type(of, -1).0;
+        let known = || self.enums.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(&of) {
+            return Ok(found.clone());
+        }
+        let labels = self
+            .database()
+            .enum_labels_in_order(of)
+            .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;
+        let places = labels.iter().zip(0..).map(|(label, place)| (*label, place)).collect();
+        let found = Arc::new(EnumOrder { labels, places });
+        known().insert(of, found.clone());
+        Ok(found)
+    }
+
+    /// Where names without a schema are looked up.
+    pub fn search_path(&self) -> &[Oid] {
+        &self.search_path
+    }
+
+    /// A type by its OID.
+    pub fn type_row(&self, oid: Oid) -> Option<&TypeRow> {
+        self.types.get(&oid)
+    }
+
+    /// Types of this name, in any schema.
+    pub fn types_named(&self, name: &str) -> &[Oid] {
+        self.type_names.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The type under all domains, with the modifier that they give it, or that it had.
+    pub fn base_type(&self, oid: Oid, modifier: i32) -> (Oid, i32) {
+        let (mut oid, mut modifier) = (oid, modifier);
+        while let Some(row) = self.types.get(&oid).filter(|row| row.kind == b'd') {
+            if modifier < 0 {
+                modifier = row.base_modifier;
+            }
+            oid = row.base;
+        }
+        (oid, modifier)
+    }
+
+    /// The cast from one type to another.
+    pub fn cast(&self, source: Oid, target: Oid) -> Option<&CastRow> {
+        self.casts.get(&(source, target))
+    }
+
+    /// Operators of this name.
+    pub fn operators(&self, name: &str) -> &[OperatorRow] {
+        self.operators.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// A function by its OID.
+    pub fn function(&self, oid: Oid) -> Option<&FunctionRow> {
+        self.functions.get(&oid)
+    }
+
+    /// Functions of this name.
+    pub fn functions_named(&self, name: &str) -> impl Iterator<Item = &FunctionRow> {
+        let oids = self.function_names.get(name).map_or(&[][..], Vec::as_slice);
+        oids.iter().filter_map(|oid| self.functions.get(oid))
+    }
+
+    /// All names of functions, for near ones.
+    pub fn function_names(&self) -> impl Iterator<Item = &str> {
+        self.function_names.keys().map(String::as_str)
+    }
+
+    /// A collation by its OID.
+    pub fn collation(&self, oid: Oid) -> Option<&CollationRow> {
+        self.collations.get(&oid)
+    }
+
+    /// Collations by name.
+    pub fn collation_named(&self, name: &str) -> Option<&CollationRow> {
+        self.collations.values().find(|row| row.name == name)
+    }
+
+    /// The type's name as messages have it: `format_type`.
+    pub fn type_name(&self, oid: Oid) -> String {
+        match oid {
+            crate::types::UNKNOWN => "unknown".to_owned(),
+            _ => self.values.type_name(oid).unwrap_or_else(|_| oid.0.to_string()),
+        }
+    }
+}

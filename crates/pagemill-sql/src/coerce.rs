@@ -1,0 +1,245 @@
+//! From one type to another, and from a chosen function to the expression that computes it.
+//!
+//! Source: `coerce_type` and `coerce_type_typmod` in `src/backend/parser/parse_coerce.c`, PostgreSQL 18.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::logical_expr::{Expr, lit};
+use datafusion::scalar::ScalarValue;
+use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
+
+use crate::catalog::{CastContext, Catalog, FunctionRow};
+use crate::error::{Result, SqlState, StatementError, unsupported};
+use crate::functions::{Build, Implementation, call_kernel, implementation, text_form};
+use crate::resolve::{Chosen, Pathway, pathway};
+use crate::typed::Typed;
+use crate::types::{DEFAULT_COLLATION, PgType, UNKNOWN, carrier};
+
+/// What carries values of a type of this database.
+pub(crate) fn carrier_of(catalog: &Catalog, ty: PgType) -> DataType {
+    let (base, modifier) = catalog.base_type(ty.oid, ty.modifier);
+    match catalog.type_row(base).map(|row| row.kind) {
+        Some(b'e') => DataType::Int32,
+        _ => carrier(base, modifier),
+    }
+}
+
+/// A NULL of a type.
+pub(crate) fn null_of(catalog: &Catalog, ty: PgType) -> Result<Typed> {
+    let carrier = carrier_of(catalog, ty);
+    let null = ScalarValue::try_from(&carrier)?;
+    Ok(Typed::new(Expr::Literal(null, None), ty, carrier))
+}
+
+/// A constant of a type, by its text.
+pub(crate) fn constant(catalog: &Catalog, ty: PgType, text: &str) -> Result<Typed> {
+    let carrier = carrier_of(catalog, ty);
+    let value = text_form::read(catalog, ty, &carrier, text)?;
+    Ok(Typed::new(Expr::Literal(value, None), ty, carrier))
+}
+
+/// The same value as one of another type.
+///
+/// # Errors
+/// When the context has no cast for it, a literal is no value of the type, or the cast is not known here.
+pub(crate) fn coerce(
+    catalog: &Arc<Catalog>,
+    typed: Typed,
+    target: PgType,
+    context: CastContext,
+) -> Result<Typed> {
+    if let Some(text) = &typed.literal {
+        // A literal is read as its type has it, then fitted to the modifier; only an interval's says how it is read.
+        let first = if target.oid == oid::INTERVAL { target } else { target.with_modifier(-1) };
+        return match text {
+            Some(text) => fit(catalog, constant(catalog, first, text)?, target, context),
+            None => {
+                text_form::check_null(catalog, target)?;
+                null_of(catalog, target)
+            }
+        };
+    }
+    let converted = convert(catalog, typed, target, context)?;
+    fit(catalog, converted, target, context)
+}
+
+fn convert(
+    catalog: &Arc<Catalog>,
+    typed: Typed,
+    target: PgType,
+    context: CastContext,
+) -> Result<Typed> {
+    if typed.ty.oid == target.oid {
+        return Ok(typed);
+    }
+    let Some(way) = pathway(catalog, typed.ty.oid, target.oid, context) else {
+        let (from, to) = (catalog.type_name(typed.ty.oid), catalog.type_name(target.oid));
+        let message = format!("cannot cast type {from} to {to}");
+        return Err(StatementError::new(SqlState::CANNOT_COERCE, message).into());
+    };
+    let is_domain = catalog.type_row(target.oid).is_some_and(|row| row.kind == b'd');
+    if is_domain && catalog.base_type(typed.ty.oid, -1).0 != target.oid {
+        return unsupported(format!("a cast to the domain {}", catalog.type_name(target.oid)));
+    }
+    let plain = PgType::new(target.oid);
+    match way {
+        Pathway::Relabel => relabel(catalog, typed, plain),
+        Pathway::Text => text_form::cast(catalog, typed, plain),
+        Pathway::Elements => unsupported(format!(
+            "a cast from {} to {}",
+            catalog.type_name(typed.ty.oid),
+            catalog.type_name(target.oid)
+        )),
+        Pathway::Function(function) => {
+            let function = catalog.function(function).ok_or_else(|| {
+                StatementError::new(SqlState::UNDEFINED_FUNCTION, "a cast has no function")
+            })?;
+            let typed = with_base_type(catalog, typed);
+            let arguments = cast_arguments(function, typed, target.modifier, context);
+            call(catalog, function, arguments, plain)
+        }
+    }
+}
+
+/// Casts take the value, then perhaps the modifier, then perhaps whether it was asked for.
+fn cast_arguments(
+    function: &FunctionRow,
+    typed: Typed,
+    modifier: i32,
+    context: CastContext,
+) -> Vec<Typed> {
+    let is_explicit = context == CastContext::Explicit;
+    let modifier = Typed::new(lit(modifier), PgType::new(oid::INT4), DataType::Int32);
+    let explicit = Typed::new(lit(is_explicit), PgType::new(oid::BOOL), DataType::Boolean);
+    let mut arguments = vec![typed, modifier, explicit];
+    arguments.truncate(function.arguments.len());
+    arguments
+}
+
+/// A value of a domain as one of the type under it.
+pub(crate) fn with_base_type(catalog: &Catalog, mut typed: Typed) -> Typed {
+    let (base, modifier) = catalog.base_type(typed.ty.oid, typed.ty.modifier);
+    typed.ty.oid = base;
+    typed.ty.modifier = modifier;
+    typed
+}
+
+/// Another name for the same bytes.
+fn relabel(catalog: &Arc<Catalog>, typed: Typed, target: PgType) -> Result<Typed> {
+    let wanted = carrier_of(catalog, target);
+    let collation = if target.collation == Oid(0) { Oid(0) } else { typed.ty.collation };
+    let collation = if collation == Oid(0) { target.collation } else { collation };
+    let ty = PgType { collation, ..target };
+    let is_numeric = catalog.base_type(target.oid, -1).0 == oid::NUMERIC;
+    if typed.carrier == wanted || is_numeric {
+        return Ok(Typed { ty, ..typed });
+    }
+    text_form::same_bits(catalog, typed, ty, wanted)
+}
+
+/// Cut, rounded or padded to the modifier, or refused for its length.
+fn fit(
+    catalog: &Arc<Catalog>,
+    typed: Typed,
+    target: PgType,
+    context: CastContext,
+) -> Result<Typed> {
+    let (base, modifier) = catalog.base_type(target.oid, target.modifier);
+    let own = catalog.base_type(typed.ty.oid, typed.ty.modifier).1;
+    if modifier < 0 || own == modifier {
+        return Ok(Typed { ty: PgType { modifier: target.modifier, ..typed.ty }, ..typed });
+    }
+    let Some(cast) = catalog.cast(base, base) else { return Ok(typed) };
+    let function = catalog.function(cast.function).ok_or_else(|| {
+        StatementError::new(SqlState::UNDEFINED_FUNCTION, "a cast to a length has no function")
+    })?;
+    let collation = typed.ty.collation;
+    let arguments = cast_arguments(function, typed, modifier, context);
+    let result = PgType { oid: base, modifier, collation };
+    let mut fitted = call(catalog, function, arguments, result)?;
+    fitted.ty.oid = target.oid;
+    Ok(fitted)
+}
+
+/// A call of what overload resolution chose.
+///
+/// # Errors
+/// When an argument cannot be brought to its type, or the function is not known here.
+pub(crate) fn call_chosen(
+    catalog: &Arc<Catalog>,
+    chosen: &Chosen<'_>,
+    arguments: Vec<Typed>,
+) -> Result<Typed> {
+    let arguments = brought(catalog, chosen, arguments)?;
+    let collation = result_collation(&arguments);
+    let mut result = PgType::new(chosen.result);
+    if result.collation != Oid(0) {
+        result.collation = collation;
+    }
+    call(catalog, chosen.function, arguments, result)
+}
+
+/// Arguments as the function declares them.
+pub(crate) fn brought(
+    catalog: &Arc<Catalog>,
+    chosen: &Chosen<'_>,
+    arguments: Vec<Typed>,
+) -> Result<Vec<Typed>> {
+    let bring = |(typed, wanted): (Typed, &Oid)| {
+        if *wanted == UNKNOWN {
+            return coerce(catalog, typed, PgType::new(oid::TEXT), CastContext::Implicit);
+        }
+        let typed = match typed.literal {
+            Some(_) => typed,
+            None => with_base_of(catalog, typed, *wanted),
+        };
+        coerce(catalog, typed, PgType::new(*wanted), CastContext::Implicit)
+    };
+    arguments.into_iter().zip(&chosen.arguments).map(bring).collect()
+}
+
+fn with_base_of(catalog: &Catalog, typed: Typed, wanted: Oid) -> Typed {
+    match typed.ty.oid == wanted {
+        true => typed,
+        false => with_base_type(catalog, typed),
+    }
+}
+
+/// The collation of a function's result: one that an argument brings and that is not the default, else the default.
+fn result_collation(arguments: &[Typed]) -> Oid {
+    let own = |typed: &&Typed| !matches!(typed.ty.collation, Oid(0) | DEFAULT_COLLATION);
+    arguments.iter().find(own).map_or(DEFAULT_COLLATION, |typed| typed.ty.collation)
+}
+
+/// A call of a function with arguments of its types.
+fn call(
+    catalog: &Arc<Catalog>,
+    function: &FunctionRow,
+    arguments: Vec<Typed>,
+    result: PgType,
+) -> Result<Typed> {
+    let key = function.key.as_str();
+    let known = implementation(key).filter(|_| !function.returns_set && function.kind == b'f');
+    match known {
+        Some(Implementation::Build(build)) => {
+            let mut typed = build(&Build { catalog, key, arguments: &arguments, result })?;
+            if typed.ty.oid == result.oid && typed.ty.modifier < 0 {
+                typed.ty.modifier = result.modifier;
+            }
+            Ok(typed)
+        }
+        Some(Implementation::Kernel(kernel)) => {
+            let carrier = carrier_of(catalog, result);
+            Ok(call_kernel(catalog, (key, kernel), &arguments, result, carrier))
+        }
+        None => unsupported(format!("function {}", signature(catalog, function))),
+    }
+}
+
+/// A function as messages name it.
+pub(crate) fn signature(catalog: &Catalog, function: &FunctionRow) -> String {
+    let types: Vec<String> = function.arguments.iter().map(|oid| catalog.type_name(*oid)).collect();
+    format!("{}({})", function.name, types.join(", "))
+}

@@ -1,0 +1,185 @@
+//! The one error: what PostgreSQL would say with its SQLSTATE, what is not supported here, or what the engine below says.
+//!
+//! Invariant: a statement whose meaning is not known here to the last digit ends in an error; it is never answered by guess.
+
+use std::fmt;
+
+use datafusion::error::DataFusionError;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The statement is wrong, not supported, or failed on a value.
+    #[error(transparent)]
+    Statement(#[from] StatementError),
+    /// A table could not be read.
+    #[error(transparent)]
+    Engine(pagemill_engine::Error),
+    /// A value has no place in a batch.
+    #[error(transparent)]
+    Arrow(#[from] pagemill_arrow::Error),
+    /// The query engine.
+    #[error("{0}")]
+    Query(Box<DataFusionError>),
+    /// The operating system.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+impl From<pagemill_engine::Error> for Error {
+    fn from(error: pagemill_engine::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<pagemill_cluster::Error> for Error {
+    fn from(error: pagemill_cluster::Error) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+/// Results here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What PostgreSQL calls an error's SQLSTATE.
+///
+/// Source: `src/backend/utils/errcodes.txt`, PostgreSQL 18.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SqlState(pub &'static str);
+
+#[allow(missing_docs, reason = "each is named as PostgreSQL names it")]
+impl SqlState {
+    pub const FEATURE_NOT_SUPPORTED: Self = Self("0A000");
+    pub const CARDINALITY_VIOLATION: Self = Self("21000");
+    pub const NUMERIC_OUT_OF_RANGE: Self = Self("22003");
+    pub const STRING_TOO_LONG: Self = Self("22001");
+    pub const DATETIME_OVERFLOW: Self = Self("22008");
+    pub const SUBSTRING_ERROR: Self = Self("22011");
+    pub const DIVISION_BY_ZERO: Self = Self("22012");
+    pub const INVALID_PARAMETER: Self = Self("22023");
+    pub const INVALID_TEXT: Self = Self("22P02");
+    pub const READ_ONLY: Self = Self("25006");
+    pub const INVALID_LOGARITHM: Self = Self("2201E");
+    pub const INVALID_POWER: Self = Self("2201F");
+    pub const INVALID_REGULAR_EXPRESSION: Self = Self("2201B");
+    pub const SYNTAX_ERROR: Self = Self("42601");
+    pub const AMBIGUOUS_COLUMN: Self = Self("42702");
+    pub const UNDEFINED_COLUMN: Self = Self("42703");
+    pub const UNDEFINED_OBJECT: Self = Self("42704");
+    pub const DUPLICATE_ALIAS: Self = Self("42712");
+    pub const AMBIGUOUS_FUNCTION: Self = Self("42725");
+    pub const GROUPING_ERROR: Self = Self("42803");
+    pub const DATATYPE_MISMATCH: Self = Self("42804");
+    pub const UNDEFINED_FUNCTION: Self = Self("42883");
+    pub const UNDEFINED_TABLE: Self = Self("42P01");
+    pub const INVALID_COLUMN_REFERENCE: Self = Self("42P10");
+    pub const INDETERMINATE_COLLATION: Self = Self("42P22");
+    pub const WINDOWING_ERROR: Self = Self("42P20");
+    pub const CANNOT_COERCE: Self = Self("42846");
+    pub const DATA_CORRUPTED: Self = Self("XX001");
+}
+
+/// An error of a statement, in PostgreSQL's words where it has such an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatementError {
+    /// Its class.
+    pub state: SqlState,
+    /// The primary message.
+    pub message: String,
+    /// What to do instead.
+    pub hint: Option<String>,
+    /// Where in the statement, line and column from 1.
+    pub position: Option<(u64, u64)>,
+}
+
+impl StatementError {
+    /// An error with this message.
+    pub fn new(state: SqlState, message: impl Into<String>) -> Self {
+        Self { state, message: message.into(), hint: None, position: None }
+    }
+
+    /// What PostgreSQL can do and this cannot.
+    pub fn unsupported(what: impl fmt::Display) -> Self {
+        Self::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported here"))
+    }
+
+    /// With what to do instead.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// With where it is, unless that is known already.
+    #[must_use]
+    pub fn at(mut self, line: u64, column: u64) -> Self {
+        if self.position.is_none() && line > 0 {
+            self.position = Some((line, column));
+        }
+        self
+    }
+}
+
+impl fmt::Display for StatementError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some((line, column)) = self.position {
+            write!(f, ", at line {line}, column {column}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for StatementError {}
+
+impl From<StatementError> for DataFusionError {
+    fn from(error: StatementError) -> Self {
+        Self::External(Box::new(error))
+    }
+}
+
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Self {
+        if let Some(found) = statement_error(&error) {
+            return Self::Statement(found.clone());
+        }
+        match error.find_root() {
+            DataFusionError::Execution(what) if what.contains("returned more than one row") => {
+                let message = "more than one row returned by a subquery used as an expression";
+                StatementError::new(SqlState::CARDINALITY_VIOLATION, message).into()
+            }
+            // Plans that the engine has no way to run.
+            DataFusionError::NotImplemented(what) | DataFusionError::Plan(what) => {
+                let what = what.lines().next().unwrap_or_default();
+                StatementError::unsupported(format!("a statement of this shape ({what})")).into()
+            }
+            _ => Self::Query(Box::new(error)),
+        }
+    }
+}
+
+/// The error that an expression ended in, however deep the query engine wrapped it.
+fn statement_error(error: &DataFusionError) -> Option<&StatementError> {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(current) = next {
+        if let Some(found) = current.downcast_ref::<StatementError>() {
+            return Some(found);
+        }
+        next = match current.downcast_ref::<DataFusionError>() {
+            Some(DataFusionError::External(inner)) => Some(&**inner),
+            Some(DataFusionError::Shared(inner)) => Some(&**inner),
+            _ => current.source(),
+        };
+    }
+    None
+}
+
+/// `not supported here`, as an error to return.
+pub fn unsupported<T>(what: impl fmt::Display) -> Result<T> {
+    Err(StatementError::unsupported(what).into())
+}
+
+/// A statement's error to return.
+pub fn fail<T>(state: SqlState, message: impl Into<String>) -> Result<T> {
+    Err(StatementError::new(state, message).into())
+}

@@ -1,0 +1,217 @@
+//! Aggregates with DISTINCT or ORDER BY: the rows are kept, and at the end the first of equal ones are taken, in order.
+//!
+//! Which rows are equal, and how they are ordered, is told by keys, which are further arguments.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
+use arrow::compute::{SortOptions, concat, take};
+use arrow::datatypes::DataType;
+use arrow::row::{RowConverter, Rows, SortField};
+use datafusion::common::Result as QueryResult;
+use datafusion::common::utils::SingleRowListArrayBuilder;
+use datafusion::logical_expr::Accumulator;
+use datafusion::scalar::ScalarValue;
+
+use super::function::Kind;
+
+/// Where in the arguments the keys are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Collection {
+    /// Arguments of the aggregate itself, which come first.
+    pub(super) values: usize,
+    /// Keys of DISTINCT, which come next.
+    pub(super) distinct: usize,
+    /// The directions of the keys of ORDER BY, which come last.
+    pub(super) order: Vec<SortOptions>,
+}
+
+impl Collection {
+    pub(super) fn is_plain(&self) -> bool {
+        self.distinct == 0 && self.order.is_empty()
+    }
+
+    /// All arguments.
+    pub(super) fn width(&self) -> usize {
+        self.values + self.distinct + self.order.len()
+    }
+
+    /// The rows that count, in order.
+    fn rows(&self, columns: &[ArrayRef]) -> QueryResult<UInt64Array> {
+        let count = columns[0].len();
+        let (distinct, order) = columns[self.values..].split_at(self.distinct);
+        let mut rows: Vec<usize> = (0..count).collect();
+        if !distinct.is_empty() {
+            let keys = keys(distinct, &vec![SortOptions::default(); distinct.len()])?;
+            let mut seen = HashSet::with_capacity(count);
+            rows.retain(|row| seen.insert(keys.row(*row)));
+        }
+        if !order.is_empty() {
+            let keys = keys(order, &self.order)?;
+            rows.sort_by(|a, b| keys.row(*a).cmp(&keys.row(*b)));
+        }
+        Ok(rows.into_iter().map(|row| row as u64).collect())
+    }
+}
+
+fn keys(columns: &[ArrayRef], options: &[SortOptions]) -> QueryResult<Rows> {
+    let field = |(column, options): (&ArrayRef, &SortOptions)| {
+        SortField::new_with_options(column.data_type().clone(), *options)
+    };
+    let converter = RowConverter::new(columns.iter().zip(options).map(field).collect())?;
+    Ok(converter.convert_columns(columns)?)
+}
+
+/// Keeps the rows, and computes at the end.
+#[derive(Debug)]
+pub(super) struct Collected {
+    kind: Kind,
+    collection: Collection,
+    carriers: Vec<DataType>,
+    result: DataType,
+    /// For each argument the parts that came.
+    parts: Vec<Vec<ArrayRef>>,
+}
+
+impl Collected {
+    pub(super) fn new(
+        kind: Kind,
+        collection: Collection,
+        carriers: Vec<DataType>,
+        result: DataType,
+    ) -> Self {
+        let parts = vec![Vec::new(); carriers.len()];
+        Self { kind, collection, carriers, result, parts }
+    }
+
+    /// All rows of each argument.
+    fn columns(&mut self) -> QueryResult<Vec<ArrayRef>> {
+        for (parts, carrier) in self.parts.iter_mut().zip(&self.carriers) {
+            let joined = match &parts[..] {
+                [] => arrow::array::new_empty_array(carrier),
+                [only] => only.clone(),
+                several => {
+                    let several: Vec<&dyn Array> =
+                        several.iter().map(|part| part.as_ref()).collect();
+                    concat(&several)?
+                }
+            };
+            *parts = vec![joined];
+        }
+        Ok(self.parts.iter().map(|parts| parts[0].clone()).collect())
+    }
+}
+
+impl Accumulator for Collected {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> QueryResult<()> {
+        for (parts, value) in self.parts.iter_mut().zip(values) {
+            parts.push(value.clone());
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> QueryResult<ScalarValue> {
+        let columns = self.columns()?;
+        let rows = self.collection.rows(&columns)?;
+        let values =
+            columns[..self.collection.values].iter().map(|column| take(column, &rows, None));
+        let values = values.collect::<Result<Vec<_>, _>>()?;
+        let mut plain = self.kind.accumulator(&self.carriers, &self.result);
+        plain.update_batch(&values)?;
+        plain.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        let arrays = self.parts.iter().flatten().map(|part| part.get_array_memory_size());
+        size_of::<Self>() + arrays.sum::<usize>()
+    }
+
+    fn state(&mut self) -> QueryResult<Vec<ScalarValue>> {
+        let list = |column: ArrayRef| SingleRowListArrayBuilder::new(column).build_list_scalar();
+        Ok(self.columns()?.into_iter().map(list).collect())
+    }
+
+    /// The rows that came first leave first.
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> QueryResult<()> {
+        let gone = values[0].len();
+        let columns = self.columns()?;
+        for (parts, column) in self.parts.iter_mut().zip(columns) {
+            *parts = vec![column.slice(gone, column.len() - gone)];
+        }
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> QueryResult<()> {
+        for (parts, lists) in self.parts.iter_mut().zip(states) {
+            parts.extend(lists.as_list::<i32>().iter().flatten());
+        }
+        Ok(())
+    }
+}
+
+/// `string_agg`: texts one after another, each but the first behind its own delimiter.
+///
+/// Source: `string_agg_transfn` and `string_agg_combine` in `src/backend/utils/adt/varlena.c`, PostgreSQL 18.
+#[derive(Debug, Default)]
+pub(super) struct Concatenation {
+    /// With the delimiter of the first in front, which counts when another part comes before.
+    text: Option<String>,
+    first_delimiter: usize,
+}
+
+impl Accumulator for Concatenation {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> QueryResult<()> {
+        let (texts, delimiters) = (values[0].as_string::<i32>(), values[1].as_string::<i32>());
+        for (text, delimiter) in texts.iter().zip(delimiters) {
+            let Some(text) = text else { continue };
+            let delimiter = delimiter.unwrap_or_default();
+            if self.text.is_none() {
+                self.first_delimiter = delimiter.len();
+            }
+            let all = self.text.get_or_insert_default();
+            all.push_str(delimiter);
+            all.push_str(text);
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> QueryResult<ScalarValue> {
+        let text = self.text.as_ref().map(|text| text[self.first_delimiter..].to_owned());
+        Ok(ScalarValue::Utf8(text))
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.text.as_ref().map_or(0, String::capacity)
+    }
+
+    fn state(&mut self) -> QueryResult<Vec<ScalarValue>> {
+        let length = self.first_delimiter as u64;
+        Ok(vec![ScalarValue::Utf8(self.text.clone()), ScalarValue::UInt64(Some(length))])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> QueryResult<()> {
+        let lengths = states[1].as_primitive::<arrow::datatypes::UInt64Type>();
+        for (row, text) in states[0].as_string::<i32>().iter().enumerate() {
+            let Some(text) = text else { continue };
+            if self.text.is_none() {
+                self.first_delimiter = lengths.value(row) as usize;
+            }
+            self.text.get_or_insert_default().push_str(text);
+        }
+        Ok(())
+    }
+}
+
+/// The fields of the state: a list for each argument.
+pub(super) fn list_fields(carriers: &[DataType]) -> Vec<(String, DataType)> {
+    let field = |(at, carrier): (usize, &DataType)| {
+        let item = arrow::datatypes::Field::new_list_field(carrier.clone(), true);
+        (format!("rows{at}"), DataType::List(Arc::new(item)))
+    };
+    carriers.iter().enumerate().map(field).collect()
+}

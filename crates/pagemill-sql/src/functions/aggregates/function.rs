@@ -1,0 +1,158 @@
+//! An aggregate of ours as a function of the query engine.
+//!
+//! Its name is none of the engine's own, so that no rule of the optimizer takes it for one of those; DISTINCT and ORDER BY are
+//! its own matter.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, Float32Type, Float64Type};
+use datafusion::common::Result as QueryResult;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::format_state_name;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility,
+};
+
+use super::collected::{Collected, Collection, Concatenation, list_fields};
+use super::exact::{Exact, Many, One};
+use super::extreme::{Best, Extreme};
+use super::floating::{FloatMoments, FloatSum};
+use super::sums::Wanted;
+
+/// What is computed of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// Of integers and numerics.
+    Exact(Wanted),
+    /// Of floats.
+    Float(Wanted),
+    Extreme(Extreme),
+    Concatenation,
+}
+
+impl Kind {
+    /// Computes of rows in the order in which they come.
+    pub(super) fn accumulator(
+        self,
+        carriers: &[DataType],
+        result: &DataType,
+    ) -> Box<dyn Accumulator> {
+        match (self, &carriers[0]) {
+            (Self::Exact(wanted), takes) => {
+                Box::new(One::new(Exact { wanted, carrier: result.clone() }, takes))
+            }
+            (Self::Float(Wanted::Sum), DataType::Float32) => {
+                Box::new(FloatSum::<Float32Type>::new())
+            }
+            (Self::Float(Wanted::Sum), _) => Box::new(FloatSum::<Float64Type>::new()),
+            (Self::Float(wanted), _) => Box::new(FloatMoments::new(wanted)),
+            (Self::Extreme(extreme), value) => Box::new(Best::new(extreme, value, &carriers[1])),
+            (Self::Concatenation, _) => Box::new(Concatenation::default()),
+        }
+    }
+
+    fn state(self, carriers: &[DataType]) -> Vec<(String, DataType)> {
+        let named = |name: &str, carrier: &DataType| (name.to_owned(), carrier.clone());
+        match self {
+            Self::Exact(_) => vec![named("sums", &DataType::Binary)],
+            Self::Float(Wanted::Sum) => vec![named("sum", &carriers[0])],
+            Self::Float(_) => {
+                ["count", "sum", "squares"].map(|name| named(name, &DataType::Float64)).to_vec()
+            }
+            Self::Extreme(_) => vec![named("value", &carriers[0]), named("key", &carriers[1])],
+            Self::Concatenation => {
+                vec![named("text", &DataType::Utf8), named("delimiter", &DataType::UInt64)]
+            }
+        }
+    }
+
+    /// True where the order of the rows does not show in the result.
+    pub(super) fn is_any_order(self) -> bool {
+        matches!(self, Self::Exact(_) | Self::Extreme(_))
+    }
+}
+
+/// An aggregate of ours.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct PgAggregate {
+    name: String,
+    kind: Kind,
+    collection: Collection,
+    result: DataType,
+    signature: Signature,
+}
+
+impl PgAggregate {
+    pub(super) fn new(name: &str, kind: Kind, collection: Collection, result: DataType) -> Self {
+        let signature = Signature::any(collection.width(), Volatility::Immutable);
+        Self { name: format!("pg_{name}"), kind, collection, result, signature }
+    }
+
+    fn collected(&self, fields: &[FieldRef]) -> Box<dyn Accumulator> {
+        let (collection, result) = (self.collection.clone(), self.result.clone());
+        Box::new(Collected::new(self.kind, collection, carriers(fields), result))
+    }
+}
+
+fn carriers(fields: &[FieldRef]) -> Vec<DataType> {
+    fields.iter().map(|field| field.data_type().clone()).collect()
+}
+
+impl AggregateUDFImpl for PgAggregate {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> QueryResult<DataType> {
+        Ok(self.result.clone())
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> QueryResult<Box<dyn Accumulator>> {
+        Ok(match self.collection.is_plain() {
+            true => self.kind.accumulator(&carriers(args.expr_fields), &self.result),
+            false => self.collected(args.expr_fields),
+        })
+    }
+
+    /// Of a window that moves on: what cannot be taken back is computed anew, as the server does.
+    fn create_sliding_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> QueryResult<Box<dyn Accumulator>> {
+        let plain = self.kind.accumulator(&carriers(args.expr_fields), &self.result);
+        Ok(match self.collection.is_plain() && plain.supports_retract_batch() {
+            true => plain,
+            false => self.collected(args.expr_fields),
+        })
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> QueryResult<Vec<FieldRef>> {
+        let carriers = carriers(args.input_fields);
+        let fields = match self.collection.is_plain() {
+            true => self.kind.state(&carriers),
+            false => list_fields(&carriers),
+        };
+        let field = |(name, carrier): (String, DataType)| {
+            Arc::new(Field::new(format_state_name(args.name, &name), carrier, true))
+        };
+        Ok(fields.into_iter().map(field).collect())
+    }
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
+        self.collection.is_plain() && matches!(self.kind, Kind::Exact(_))
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        _: AccumulatorArgs<'_>,
+    ) -> QueryResult<Box<dyn GroupsAccumulator>> {
+        let Kind::Exact(wanted) = self.kind else {
+            unreachable!("only exact aggregates say that they do");
+        };
+        Ok(Box::new(Many::new(Exact { wanted, carrier: self.result.clone() })))
+    }
+}

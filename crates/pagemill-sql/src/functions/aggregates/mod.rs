@@ -1,0 +1,250 @@
+//! Aggregates, found by name and argument types as `pg_proc` has them.
+//!
+//! Those of the query engine are taken where they compute the same: count, sums of short integers, min and max of what is its
+//! own key, the logical and bitwise ones. All others are ours.
+//!
+//! Source: `src/include/catalog/pg_aggregate.dat`, PostgreSQL 14 to 18.
+
+mod collected;
+mod exact;
+mod extreme;
+mod floating;
+mod function;
+mod sums;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use arrow::compute::SortOptions;
+use arrow::datatypes::DataType;
+use datafusion::functions_aggregate::bit_and_or_xor::{bit_and_udaf, bit_or_udaf, bit_xor_udaf};
+use datafusion::functions_aggregate::bool_and_or::{bool_and_udaf, bool_or_udaf};
+use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion::functions_aggregate::sum::sum_udaf;
+use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::{AggregateUDF, Expr, SortExpr, cast, lit};
+
+use super::keys::{equality_key, order_key};
+use super::numeric::decimal;
+use crate::catalog::Catalog;
+use crate::error::{Result, unsupported};
+use crate::typed::Typed;
+use crate::types::PgType;
+use collected::Collection;
+use extreme::Extreme;
+use function::{Kind, PgAggregate};
+use sums::{Spread, Wanted};
+
+/// A call of an aggregate.
+pub(crate) struct AggregateCall {
+    /// Each of the type that the function declares.
+    pub(crate) arguments: Vec<Typed>,
+    pub(crate) distinct: bool,
+    pub(crate) filter: Option<Expr>,
+    /// By keys.
+    pub(crate) order_by: Vec<SortExpr>,
+}
+
+/// The aggregate of a key as [`crate::catalog::FunctionRow::key`] has it, `count()` for `count(*)`; none where it is not known
+/// here.
+///
+/// # Errors
+/// When DISTINCT, or min and max, need an equality or order that is not known here.
+pub(crate) fn aggregate(
+    catalog: &Arc<Catalog>,
+    key: &str,
+    call: AggregateCall,
+    result: PgType,
+) -> Result<Option<Typed>> {
+    let Some((name, types)) = key.strip_suffix(')').and_then(|key| key.split_once('(')) else {
+        return Ok(None);
+    };
+    let call = Call { catalog, name, call, result };
+    match (name, types) {
+        ("count", "") => Ok(Some(call.engine(count_udaf(), lit(1i64), DataType::Int64))),
+        ("count", "any") => call.count().map(Some),
+        ("sum", "int2" | "int4") => {
+            let wide = cast(call.argument().expr.clone(), DataType::Int64);
+            Ok(Some(call.engine(sum_udaf(), wide, DataType::Int64)))
+        }
+        ("min" | "max", types) if EXTREMES.contains(&types) => call.extreme().map(Some),
+        ("bool_and" | "every", "bool") => Ok(Some(call.same_carrier(bool_and_udaf()))),
+        ("bool_or", "bool") => Ok(Some(call.same_carrier(bool_or_udaf()))),
+        ("bit_and", "int2" | "int4" | "int8") => Ok(Some(call.same_carrier(bit_and_udaf()))),
+        ("bit_or", "int2" | "int4" | "int8") => Ok(Some(call.same_carrier(bit_or_udaf()))),
+        ("bit_xor", "int2" | "int4" | "int8") => Ok(Some(call.same_carrier(bit_xor_udaf()))),
+        ("string_agg", "text,text") => call.concatenation().map(Some),
+        (name, "int2" | "int4" | "int8" | "numeric") => match wanted(name) {
+            Some(wanted) => call.exact(wanted).map(Some),
+            None => Ok(None),
+        },
+        (name, "float4" | "float8") => match wanted(name) {
+            Some(wanted) => call.float(wanted).map(Some),
+            None => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// The types that have min and max.
+const EXTREMES: [&str; 18] = [
+    "anyenum",
+    "bpchar",
+    "bytea",
+    "date",
+    "float4",
+    "float8",
+    "int2",
+    "int4",
+    "int8",
+    "interval",
+    "money",
+    "numeric",
+    "oid",
+    "text",
+    "time",
+    "timestamp",
+    "timestamptz",
+    "xid8",
+];
+
+/// What a name asks of sums.
+fn wanted(name: &str) -> Option<Wanted> {
+    let spread = |is_sample, is_root| Some(Wanted::Variance(Spread { is_sample, is_root }));
+    match name {
+        "sum" => Some(Wanted::Sum),
+        "avg" => Some(Wanted::Average),
+        "variance" | "var_samp" => spread(true, false),
+        "var_pop" => spread(false, false),
+        "stddev" | "stddev_samp" => spread(true, true),
+        "stddev_pop" => spread(false, true),
+        _ => None,
+    }
+}
+
+struct Call<'c> {
+    catalog: &'c Arc<Catalog>,
+    name: &'c str,
+    call: AggregateCall,
+    result: PgType,
+}
+
+impl Call<'_> {
+    fn argument(&self) -> &Typed {
+        &self.call.arguments[0]
+    }
+
+    /// An aggregate of the query engine, in which no order shows.
+    fn engine(self, function: Arc<AggregateUDF>, argument: Expr, carrier: DataType) -> Typed {
+        let distinct = self.call.distinct;
+        self.done(function, vec![argument], distinct, carrier)
+    }
+
+    fn same_carrier(self, function: Arc<AggregateUDF>) -> Typed {
+        let Typed { expr, carrier, .. } = self.argument().clone();
+        self.engine(function, expr, carrier)
+    }
+
+    fn done(
+        self,
+        function: Arc<AggregateUDF>,
+        arguments: Vec<Expr>,
+        distinct: bool,
+        carrier: DataType,
+    ) -> Typed {
+        let filter = self.call.filter.map(Box::new);
+        let call =
+            AggregateFunction::new_udf(function, arguments, distinct, filter, Vec::new(), None);
+        Typed::new(Expr::AggregateFunction(call), self.result, carrier)
+    }
+
+    /// Distinct values are counted by their keys.
+    fn count(self) -> Result<Typed> {
+        let argument = match self.call.distinct {
+            true => equality_key(self.catalog, self.argument())?,
+            false => self.argument().expr.clone(),
+        };
+        Ok(self.engine(count_udaf(), argument, DataType::Int64))
+    }
+
+    fn extreme(mut self) -> Result<Typed> {
+        let argument = self.argument().clone();
+        let key = order_key(self.catalog, &argument)?;
+        let is_greatest = self.name == "max";
+        self.call.distinct = false;
+        if key == argument.expr
+            && !matches!(argument.carrier, DataType::Float32 | DataType::Float64)
+        {
+            return Ok(self.same_carrier(if is_greatest { max_udaf() } else { min_udaf() }));
+        }
+        let keeps_first = argument.ty.oid == pagemill_types::builtin::oid::BPCHAR;
+        let kind = Kind::Extreme(Extreme { is_greatest, keeps_first });
+        match extreme::is_key(&argument.carrier) {
+            true => self.ours(kind, vec![argument.expr, key], argument.carrier),
+            false => unsupported(format!("{} by a key", self.name)),
+        }
+    }
+
+    fn exact(self, wanted: Wanted) -> Result<Typed> {
+        let argument = self.argument().clone();
+        let carrier = match wanted {
+            Wanted::Sum => sum_carrier(&argument.carrier),
+            _ => DataType::Binary,
+        };
+        self.ours(Kind::Exact(wanted), vec![argument.expr], carrier)
+    }
+
+    fn float(self, wanted: Wanted) -> Result<Typed> {
+        let argument = self.argument().clone();
+        let carrier = match wanted {
+            Wanted::Sum => argument.carrier.clone(),
+            _ => DataType::Float64,
+        };
+        self.ours(Kind::Float(wanted), vec![argument.expr], carrier)
+    }
+
+    fn concatenation(self) -> Result<Typed> {
+        let values = self.call.arguments.iter().map(|typed| typed.expr.clone()).collect();
+        self.ours(Kind::Concatenation, values, DataType::Utf8)
+    }
+
+    /// An aggregate of ours, with keys behind its arguments.
+    fn ours(mut self, kind: Kind, mut exprs: Vec<Expr>, carrier: DataType) -> Result<Typed> {
+        let mut collection = Collection { values: exprs.len(), distinct: 0, order: Vec::new() };
+        let mut order_by = std::mem::take(&mut self.call.order_by);
+        if self.call.distinct {
+            for typed in &self.call.arguments {
+                exprs.push(equality_key(self.catalog, typed)?);
+                collection.distinct += 1;
+            }
+            // The server finds distinct values by sorting them.
+            if order_by.is_empty() && !kind.is_any_order() {
+                let key = |typed| Ok(order_key(self.catalog, typed)?.sort(true, false));
+                order_by = self.call.arguments.iter().map(key).collect::<Result<_>>()?;
+            }
+        }
+        if !kind.is_any_order() {
+            for sort in order_by {
+                let options = SortOptions { descending: !sort.asc, nulls_first: sort.nulls_first };
+                collection.order.push(options);
+                exprs.push(sort.expr);
+            }
+        }
+        let function = PgAggregate::new(self.name, kind, collection, carrier.clone());
+        Ok(self.done(Arc::new(AggregateUDF::new_from_impl(function)), exprs, false, carrier))
+    }
+}
+
+/// Sums of decimals are decimals while ten more digits fit.
+fn sum_carrier(carrier: &DataType) -> DataType {
+    let shape = match carrier {
+        DataType::Int64 => Some((19, 0)),
+        other => decimal::shape(other),
+    };
+    shape
+        .and_then(|(precision, scale)| decimal::carrier_of((precision + 10, scale)))
+        .unwrap_or(DataType::Binary)
+}

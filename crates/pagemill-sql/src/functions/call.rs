@@ -1,0 +1,121 @@
+//! A kernel as a scalar function of the query engine.
+//!
+//! Invariant: two calls are equal for the engine only if they compute the same: by name, types and carrier.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+use datafusion::common::Result as QueryResult;
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::scalar::ScalarValue;
+
+use super::Kernel;
+use crate::catalog::Catalog;
+use crate::typed::Typed;
+use crate::types::PgType;
+
+/// What a kernel knows of the call beside the values.
+#[derive(Clone)]
+pub(crate) struct KernelCall {
+    /// For types whose values need the catalogs.
+    pub(crate) catalog: Arc<Catalog>,
+    /// The server's name of the function.
+    pub(crate) key: Arc<str>,
+    /// The types of the arguments.
+    pub(crate) arguments: Arc<[PgType]>,
+    /// The type of the result.
+    pub(crate) result: PgType,
+    /// What carries the result.
+    pub(crate) carrier: DataType,
+}
+
+/// The call of a kernel as an expression.
+pub(crate) fn call_kernel(
+    catalog: &Arc<Catalog>,
+    (key, kernel): (&str, Kernel),
+    arguments: &[Typed],
+    result: PgType,
+    carrier: DataType,
+) -> Typed {
+    let call = KernelCall {
+        catalog: catalog.clone(),
+        key: key.into(),
+        arguments: arguments.iter().map(|argument| argument.ty).collect(),
+        result,
+        carrier: carrier.clone(),
+    };
+    let signature = match arguments.is_empty() {
+        true => Signature::nullary(Volatility::Immutable),
+        false => Signature::any(arguments.len(), Volatility::Immutable),
+    };
+    let function = ScalarUDF::new_from_impl(PgFunction { call, kernel, signature });
+    let exprs = arguments.iter().map(|argument| argument.expr.clone()).collect();
+    let expr = Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), exprs));
+    Typed::new(expr, result, carrier)
+}
+
+struct PgFunction {
+    call: KernelCall,
+    kernel: Kernel,
+    signature: Signature,
+}
+
+impl fmt::Debug for PgFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.call.key)
+    }
+}
+
+impl PartialEq for PgFunction {
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (&self.call, &other.call);
+        a.key == b.key
+            && a.arguments == b.arguments
+            && a.result == b.result
+            && a.carrier == b.carrier
+    }
+}
+
+impl Eq for PgFunction {}
+
+impl Hash for PgFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.call.key.hash(state);
+        self.call.arguments.hash(state);
+        self.call.result.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for PgFunction {
+    fn name(&self) -> &str {
+        &self.call.key
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> QueryResult<DataType> {
+        Ok(self.call.carrier.clone())
+    }
+
+    fn invoke_with_args(&self, given: ScalarFunctionArgs) -> QueryResult<ColumnarValue> {
+        let is_constant = given.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let rows = if is_constant { 1 } else { given.number_rows };
+        let arrays: Vec<ArrayRef> =
+            given.args.into_iter().map(|arg| arg.into_array(rows)).collect::<QueryResult<_>>()?;
+        let found = (self.kernel)(&self.call, &arrays).map_err(DataFusionError::from)?;
+        assert_eq!(found.data_type(), &self.call.carrier, "{} gives what it says", self.call.key);
+        match is_constant && !arrays.is_empty() {
+            true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&found, 0)?)),
+            false => Ok(ColumnarValue::Array(found)),
+        }
+    }
+}

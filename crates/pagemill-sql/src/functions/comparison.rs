@@ -1,0 +1,96 @@
+//! `=`, `<>`, `<`, `<=`, `>`, `>=`: comparisons of the query engine over what carries the values, or over keys whose order
+//! is PostgreSQL's where the carrier's is not.
+//!
+//! So filters, joins and sorts of the engine work on them as on its own.
+//!
+//! Source: the functions of the operator classes of `src/include/catalog/pg_amop.dat`, PostgreSQL 18.
+
+use arrow::datatypes::DataType;
+use datafusion::logical_expr::{Expr, Operator, binary_expr, cast};
+
+use super::{Build, Implementation, keys};
+use crate::error::Result;
+use crate::typed::Typed;
+
+/// Types whose comparison functions are `NAMEeq`, `NAMElt` …, and whose carriers or keys compare as they do.
+const FAMILIES: [&str; 33] = [
+    "bool",
+    "bpchar",
+    "bytea",
+    "cash_",
+    "char",
+    "date_",
+    "enum_",
+    "float4",
+    "float48",
+    "float8",
+    "float84",
+    "int2",
+    "int24",
+    "int28",
+    "int4",
+    "int42",
+    "int48",
+    "int8",
+    "int82",
+    "int84",
+    "interval_",
+    "name",
+    "numeric_",
+    "oid",
+    "text",
+    "text_",
+    "time_",
+    "timestamp_",
+    "timestamptz_",
+    "uuid_",
+    "xid",
+    "xid8",
+    "macaddr_",
+];
+
+pub(crate) fn find(key: &str) -> Option<Implementation> {
+    operator_of(key).map(|_| Implementation::Build(compared))
+}
+
+fn operator_of(key: &str) -> Option<Operator> {
+    const SUFFIXES: [(&str, Operator); 6] = [
+        ("eq", Operator::Eq),
+        ("ne", Operator::NotEq),
+        ("lt", Operator::Lt),
+        ("le", Operator::LtEq),
+        ("gt", Operator::Gt),
+        ("ge", Operator::GtEq),
+    ];
+    // timestamptz is compared by the functions of timestamp, and bool also by longer names.
+    let key = match key {
+        "nameeqtext" | "texteqname" => "texteq",
+        "namenetext" | "textnename" => "textne",
+        "xidneq" => "xidne",
+        "xideqint4" | "xidneqint4" => return None,
+        key => key,
+    };
+    SUFFIXES.iter().find_map(|(suffix, operator)| {
+        let family = key.strip_suffix(suffix)?;
+        FAMILIES.contains(&family).then_some(*operator)
+    })
+}
+
+fn compared(build: &Build<'_>) -> Result<Typed> {
+    let operator = operator_of(build.key).expect("only comparisons come here"); // infallible: by find
+    let is_order = !matches!(operator, Operator::Eq | Operator::NotEq);
+    let (left, right) = match is_order {
+        true => keys::order_pair(build.catalog, &build.arguments[0], &build.arguments[1])?,
+        false => keys::equality_pair(build.catalog, &build.arguments[0], &build.arguments[1])?,
+    };
+    Ok(build.done(binary_expr(left, operator, right), DataType::Boolean))
+}
+
+/// Both as integers of 64 bits, where they differ in length.
+pub(crate) fn same_length(left: &Typed, right: &Typed) -> (Expr, Expr) {
+    if left.carrier == right.carrier {
+        return (left.expr.clone(), right.expr.clone());
+    }
+    let wide = |typed: &Typed| cast(typed.expr.clone(), DataType::Int64);
+    (wide(left), wide(right))
+}

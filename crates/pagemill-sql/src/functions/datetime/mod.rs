@@ -1,0 +1,73 @@
+//! Dates, times, timestamps and intervals, in a session whose TimeZone is UTC and whose DateStyle is ISO.
+//!
+//! Intervals that are infinite, as they may be from 17 on, are refused.
+//!
+//! Source: `src/backend/utils/adt/date.c`, `timestamp.c`, `datetime.c`, PostgreSQL 14 to 18.
+
+mod arithmetic;
+mod calendar;
+mod casts;
+mod extract;
+mod interval;
+mod make;
+mod overlaps;
+mod pictures;
+mod truncate;
+mod units;
+mod zones;
+
+use arrow::array::ArrayRef;
+use pagemill_types::builtin::oid;
+
+use super::keys::payloads;
+use super::rows::{Outcome, Plain, run};
+use super::{Implementation, KernelCall};
+use crate::error::StatementError;
+
+pub(crate) fn find(key: &str) -> Option<Implementation> {
+    if plain(key).is_some() {
+        return Some(Implementation::Kernel(kernel));
+    }
+    zones::find(key)
+}
+
+/// Functions that depend on their arguments alone.
+pub(super) fn plain(key: &str) -> Option<Plain> {
+    casts::plain(key)
+        .or_else(|| arithmetic::plain(key))
+        .or_else(|| interval::plain(key))
+        .or_else(|| extract::plain(key))
+        .or_else(|| truncate::plain(key))
+        .or_else(|| make::plain(key))
+        .or_else(|| overlaps::plain(key))
+        .or_else(|| pictures::plain(key))
+}
+
+fn kernel(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    require_finite(call, arguments)?;
+    run(plain, call, arguments)
+}
+
+/// Refuses infinite intervals, which no function here has in mind.
+fn require_finite(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<()> {
+    for (ty, argument) in call.arguments.iter().zip(arguments) {
+        let is_interval = call.catalog.base_type(ty.oid, -1).0 == oid::INTERVAL;
+        let infinite = |payload: &[u8]| interval::Interval::of_payload(payload).is_infinite();
+        if is_interval && payloads(argument).iter().flatten().any(infinite) {
+            return Err(StatementError::unsupported("a function of an infinite interval"));
+        }
+    }
+    Ok(())
+}
+
+/// The places of a second that a modifier of a time leaves.
+fn places(modifier: i32) -> i32 {
+    if (0..=6).contains(&modifier) { modifier } else { 6 }
+}
+
+/// Microseconds rounded to places of a second, halves away from zero.
+fn round_to(micros: i64, places: i32) -> Option<i64> {
+    let unit = 10i64.checked_pow(u32::try_from(6 - places).ok()?)?;
+    let size = micros.checked_abs()?.checked_add(unit / 2)? / unit * unit;
+    Some(if micros < 0 { -size } else { size })
+}

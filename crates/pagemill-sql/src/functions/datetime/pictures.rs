@@ -1,0 +1,269 @@
+//! `to_char` of timestamps: a picture of fields, marks and quoted texts.
+//!
+//! Names of months and days are English; `TM` asks for those of a locale and is refused, as are years before 1 in the
+//! shorter forms and intervals.
+//!
+//! Source: `DCH_keywords`, `parse_format`, `DCH_to_char` in `src/backend/utils/adt/formatting.c`, PostgreSQL 14 to 18.
+
+use super::super::rows::{Outcome, Plain, two};
+use super::calendar::{
+    Civil, EPOCH_JULIAN_DAY, HOUR, MINUTE, Parts, SECOND, first_monday, is_infinite,
+};
+use crate::error::StatementError;
+
+pub(super) fn plain(key: &str) -> Option<Plain> {
+    Some(match key {
+        "timestamp_to_char" => |a| two(a, |t: i64, picture: &str| to_char(t, picture, "")),
+        // The session is in UTC.
+        "timestamptz_to_char" => |a| two(a, |t: i64, picture: &str| to_char(t, picture, "UTC")),
+        _ => return None,
+    })
+}
+
+/// Fields in capitals, no one before a longer one that begins with it.
+const FIELDS: [&str; 53] = [
+    "A.D.", "A.M.", "AD", "AM", "B.C.", "BC", "CC", "DAY", "DDD", "DD", "DY", "D", "FF1", "FF2",
+    "FF3", "FF4", "FF5", "FF6", "FX", "HH24", "HH12", "HH", "IDDD", "ID", "IW", "IYYY", "IYY",
+    "IY", "I", "J", "MI", "MM", "MONTH", "MON", "MS", "OF", "P.M.", "PM", "Q", "RM", "SSSSS",
+    "SSSS", "SS", "TZH", "TZM", "TZ", "US", "WW", "W", "Y,YYY", "YYYY", "YYY", "YY",
+];
+
+/// How letters of a field were written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Case {
+    Capitals,
+    Initial,
+    Small,
+}
+
+/// The field that a picture begins with.
+fn field(picture: &str) -> Option<(&'static str, Case, usize)> {
+    let is_it =
+        |name: &&&str| picture.get(..name.len()).is_some_and(|p| p.eq_ignore_ascii_case(name));
+    let mut found = FIELDS.iter().chain(&["Y"]).filter(is_it);
+    found.find_map(|name| {
+        let written = &picture[..name.len()];
+        let small = written.to_ascii_lowercase();
+        let initial = format!("{}{}", &name[..1], &small[1..]);
+        let case = match written {
+            capitals if capitals == *name => Case::Capitals,
+            all_small if all_small == small => Case::Small,
+            // Names also have a form with one capital.
+            mixed if mixed == initial && matches!(*name, "DAY" | "DY" | "MONTH" | "MON") => {
+                Case::Initial
+            }
+            _ => return None,
+        };
+        Some((*name, case, name.len()))
+    })
+}
+
+/// NULL of an empty picture, or an infinite timestamp.
+fn to_char(timestamp: i64, picture: &str, zone: &str) -> Outcome<Option<String>> {
+    if picture.is_empty() || is_infinite(timestamp) {
+        return Ok(None);
+    }
+    let moment = Moment { parts: Parts::of(timestamp), zone };
+    let (mut out, mut rest) = (String::new(), picture);
+    while !rest.is_empty() {
+        let mut is_short = false;
+        if let Some(behind) = rest.strip_prefix("FM").or_else(|| rest.strip_prefix("fm")) {
+            (is_short, rest) = (true, behind);
+        } else if rest.starts_with("TM") || rest.starts_with("tm") {
+            return Err(StatementError::unsupported("to_char with names of a locale (TM)"));
+        }
+        if let Some((name, case, length)) = field(rest) {
+            rest = &rest[length..];
+            let written = moment.write(name, case, is_short)?;
+            rest = ordinal(rest, &mut out, written);
+            continue;
+        }
+        rest = literal(rest, &mut out);
+    }
+    Ok(Some(out))
+}
+
+/// Appends a field, and what `TH` or `th` behind it makes of a number. `SP` says nothing.
+fn ordinal<'p>(rest: &'p str, out: &mut String, (text, is_number): (String, bool)) -> &'p str {
+    out.push_str(&text);
+    let ending = match rest.get(..2) {
+        Some("TH") => ["TH", "ST", "ND", "RD"],
+        Some("th") => ["th", "st", "nd", "rd"],
+        Some("SP") => return &rest[2..],
+        _ => return rest,
+    };
+    if is_number {
+        let digits = text.as_bytes();
+        let is_teen = digits.len() > 1 && digits[digits.len() - 2] == b'1';
+        let last = digits.last().map_or(0, |digit| usize::from(digit - b'0'));
+        out.push_str(ending[if is_teen || last > 3 { 0 } else { last }]);
+    }
+    &rest[2..]
+}
+
+/// A text in quotes, or one character. Gives what is behind it.
+fn literal<'p>(picture: &'p str, out: &mut String) -> &'p str {
+    let Some(quoted) = picture.strip_prefix('"') else {
+        let picture = match picture.starts_with("\\\"") {
+            true => &picture[1..],
+            false => picture,
+        };
+        let mut rest = picture.chars();
+        out.extend(rest.next());
+        return rest.as_str();
+    };
+    let mut rest = quoted.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '"' => break,
+            '\\' if !rest.as_str().is_empty() => out.extend(rest.next()),
+            other => out.push(other),
+        }
+    }
+    rest.as_str()
+}
+
+/// What is pictured.
+struct Moment<'z> {
+    parts: Parts,
+    zone: &'z str,
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const DAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const ROMAN: [&str; 12] =
+    ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
+
+fn cased(text: &str, case: Case) -> String {
+    match case {
+        Case::Capitals => text.to_ascii_uppercase(),
+        Case::Initial => text.to_owned(),
+        Case::Small => text.to_ascii_lowercase(),
+    }
+}
+
+impl Moment<'_> {
+    /// The text of a field, and whether it is a number.
+    fn write(&self, name: &str, case: Case, is_short: bool) -> Outcome<(String, bool)> {
+        if let Some(text) = self.word(name, case, is_short)? {
+            return Ok((text, false));
+        }
+        let (number, width) = match self.clock(name) {
+            Some(found) => found,
+            None => self.calendar(name)?,
+        };
+        let is_fraction = name.starts_with("FF") || matches!(name, "MS" | "US");
+        let width = if is_short && !is_fraction { 0 } else { width };
+        Ok((format!("{number:0width$}"), true))
+    }
+
+    fn word(&self, name: &str, case: Case, is_short: bool) -> Outcome<Option<String>> {
+        let Parts { date, clock } = self.parts;
+        let padded = |text: &str, width: usize| {
+            let text = cased(text, case);
+            if is_short { text } else { format!("{text:width$}") }
+        };
+        let (month, day) = (MONTHS[(date.month - 1) as usize], DAYS[date.day_of_week() as usize]);
+        let is_late = clock >= 12 * HOUR;
+        let is_small_zone = case == Case::Small && matches!(name, "OF" | "TZH" | "TZM");
+        Ok(Some(match name {
+            "A.M." | "P.M." => cased(if is_late { "P.M." } else { "A.M." }, case),
+            "AM" | "PM" => cased(if is_late { "PM" } else { "AM" }, case),
+            "A.D." | "B.C." => cased(if date.year <= 0 { "B.C." } else { "A.D." }, case),
+            "AD" | "BC" => cased(if date.year <= 0 { "BC" } else { "AD" }, case),
+            "MONTH" => padded(month, 9),
+            "MON" => cased(&month[..3], case),
+            "DAY" => padded(day, 9),
+            "DY" => cased(&day[..3], case),
+            "RM" => padded(ROMAN[(date.month - 1) as usize], 4),
+            "TZ" => cased(self.zone, case),
+            // Small ones are older than others.
+            _ if is_small_zone => {
+                return Err(StatementError::unsupported("to_char with small \"of\" or \"tz\""));
+            }
+            "TZH" => "+00".to_owned(),
+            "TZM" => "00".to_owned(),
+            "OF" if is_short => "+0".to_owned(),
+            "OF" => "+00".to_owned(),
+            "FX" => String::new(),
+            "Y,YYY" => {
+                let year = self.year_of_era(date.year)?;
+                format!("{},{:03}", year / 1000, year % 1000)
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// A number and its width.
+    fn clock(&self, name: &str) -> Option<(i64, usize)> {
+        let clock = self.parts.clock;
+        let (hour, micros) = (clock / HOUR, clock % SECOND);
+        Some(match name {
+            "HH" | "HH12" => ((hour + 11) % 12 + 1, 2),
+            "HH24" => (hour, 2),
+            "MI" => (clock / MINUTE % 60, 2),
+            "SS" => (clock / SECOND % 60, 2),
+            "FF1" => (micros / 100_000, 1),
+            "FF2" => (micros / 10_000, 2),
+            "FF3" | "MS" => (micros / 1000, 3),
+            "FF4" => (micros / 100, 4),
+            "FF5" => (micros / 10, 5),
+            "FF6" | "US" => (micros, 6),
+            "SSSS" | "SSSSS" => (clock / SECOND, 0),
+            _ => return None,
+        })
+    }
+
+    fn calendar(&self, name: &str) -> Outcome<(i64, usize)> {
+        let date = self.parts.date;
+        let (iso_year, iso_week) = date.iso_week();
+        Ok(match name {
+            "MM" => (date.month, 2),
+            "DD" => (date.day, 2),
+            "DDD" => (date.day_of_year(), 3),
+            "IDDD" => (date.days() - first_monday(iso_year) + 1, 3),
+            "D" => (date.day_of_week() + 1, 0),
+            "ID" => ((date.day_of_week() + 6) % 7 + 1, 0),
+            "WW" => ((date.day_of_year() - 1) / 7 + 1, 2),
+            "IW" => (iso_week, 2),
+            "W" => ((date.day - 1) / 7 + 1, 0),
+            "Q" => ((date.month - 1) / 3 + 1, 0),
+            "J" => (date.days() + EPOCH_JULIAN_DAY, 0),
+            "CC" => ((self.year_of_era(date.year)? - 1) / 100 + 1, 2),
+            "YYYY" => (years(date), 4),
+            "IYYY" => (self.year_of_era(iso_year)?, 4),
+            "YYY" => (self.year_of_era(date.year)? % 1000, 3),
+            "IYY" => (self.year_of_era(iso_year)? % 1000, 3),
+            "YY" => (self.year_of_era(date.year)? % 100, 2),
+            "IY" => (self.year_of_era(iso_year)? % 100, 2),
+            "Y" => (self.year_of_era(date.year)? % 10, 0),
+            _ => (self.year_of_era(iso_year)? % 10, 0),
+        })
+    }
+
+    fn year_of_era(&self, year: i64) -> Outcome<i64> {
+        match year > 0 && self.parts.date.year > 0 {
+            true => Ok(year),
+            false => Err(StatementError::unsupported("to_char of a year before 1 in this form")),
+        }
+    }
+}
+
+/// Years before 1 are counted as years BC.
+fn years(date: Civil) -> i64 {
+    if date.year > 0 { date.year } else { 1 - date.year }
+}

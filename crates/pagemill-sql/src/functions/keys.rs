@@ -1,0 +1,276 @@
+//! Keys: expressions that the query engine can compare, hash and sort, and that are equal and ordered exactly as
+//! PostgreSQL has it for the values they stand for.
+//!
+//! | values | key |
+//! | --- | --- |
+//! | booleans, integers, OIDs, dates, times, timestamps, money, uuid, bytea, enums | the carrier |
+//! | texts, equality | the carrier: deterministic collations hold only the same bytes for equal |
+//! | texts, order under C, POSIX, C.UTF-8, ucs_basic | the carrier: bytes of UTF-8 sort as code points |
+//! | character(n) | the same without the blanks at the end |
+//! | floats | −0 as 0, one NaN, which is above all numbers |
+//! | numerics | decimals of the same places, or bytes that sort as the numbers do |
+//! | intervals | the time they are taken for: 30 days a month, 24 hours a day |
+//!
+//! Any other order is refused.
+//!
+//! Source: `varstr_cmp` in `varlena.c`, `float8_cmp_internal` in `float.h`, `cmp_numerics` in `numeric.c`, `interval_cmp_value` in
+//! `timestamp.c`, PostgreSQL 18.
+
+use std::sync::Arc;
+
+use arrow::array::{Array as _, ArrayRef, BinaryArray, BinaryBuilder, StringArray};
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use datafusion::logical_expr::{Expr, cast};
+use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
+
+use super::comparison::same_length;
+use super::integers::{INTEGERS, numbers};
+use super::{KernelCall, call_kernel, numeric};
+use crate::catalog::{Catalog, CollationRow};
+use crate::error::{Result, SqlState, StatementError, unsupported};
+use crate::typed::Typed;
+use crate::types::{C_COLLATION, DEFAULT_COLLATION, POSIX_COLLATION, is_object_number};
+
+/// What an order needs to be known of a type.
+enum Class {
+    /// The carrier is the key.
+    Carrier,
+    Text,
+    PaddedText,
+    Float,
+    Numeric,
+    Interval,
+    Unknown,
+}
+
+fn class(catalog: &Catalog, type_oid: Oid) -> Class {
+    let (base, _) = catalog.base_type(type_oid, -1);
+    match base {
+        oid::TEXT | oid::VARCHAR => Class::Text,
+        oid::BPCHAR => Class::PaddedText,
+        oid::FLOAT4 | oid::FLOAT8 => Class::Float,
+        oid::NUMERIC => Class::Numeric,
+        oid::INTERVAL => Class::Interval,
+        oid::BOOL | oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::MONEY => {
+            Class::Carrier
+        }
+        // Bytes in their order: of names and addresses the numbers stand highest byte first.
+        oid::UUID | oid::BYTEA | oid::NAME | oid::CHAR | oid::MACADDR | oid::XID8 => Class::Carrier,
+        _ if INTEGERS.contains(&base) || is_object_number(base) => Class::Carrier,
+        _ if catalog.type_row(base).is_some_and(|row| row.kind == b'e') => Class::Carrier,
+        _ => Class::Unknown,
+    }
+}
+
+/// The key that sorts as the values do.
+pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
+    match class(catalog, typed.ty.oid) {
+        Class::Carrier => Ok(typed.expr.clone()),
+        Class::Text => text_order_key(catalog, typed),
+        Class::PaddedText => text_order_key(catalog, &without_padding(catalog, typed)),
+        Class::Float => Ok(float_key(catalog, typed)),
+        Class::Numeric => Ok(numeric::key(catalog, typed)),
+        Class::Interval => Ok(interval_key(catalog, typed)),
+        Class::Unknown => {
+            let name = catalog.type_name(typed.ty.oid);
+            unsupported(format!("the order of type {name}"))
+        }
+    }
+}
+
+/// The key that is equal for equal values.
+pub(crate) fn equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
+    match class(catalog, typed.ty.oid) {
+        Class::Text => text_equality_key(catalog, typed),
+        Class::PaddedText => text_equality_key(catalog, &without_padding(catalog, typed)),
+        Class::Unknown => {
+            let name = catalog.type_name(typed.ty.oid);
+            unsupported(format!("equality of type {name}"))
+        }
+        _ => order_key(catalog, typed),
+    }
+}
+
+/// True where a value is its own key, so that of equal ones any will do.
+pub(crate) fn is_own_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<bool> {
+    Ok(equality_key(catalog, typed)? == typed.expr)
+}
+
+/// Keys of two values by which their order is told.
+pub(crate) fn order_pair(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result<(Expr, Expr)> {
+    pair(catalog, a, b, order_key)
+}
+
+/// Keys of two values by which they are equal or not.
+pub(crate) fn equality_pair(catalog: &Arc<Catalog>, a: &Typed, b: &Typed) -> Result<(Expr, Expr)> {
+    pair(catalog, a, b, equality_key)
+}
+
+fn pair(
+    catalog: &Arc<Catalog>,
+    a: &Typed,
+    b: &Typed,
+    key: fn(&Arc<Catalog>, &Typed) -> Result<Expr>,
+) -> Result<(Expr, Expr)> {
+    match (class(catalog, a.ty.oid), class(catalog, b.ty.oid)) {
+        (Class::Carrier, Class::Carrier) => Ok(same_length(a, b)),
+        (Class::Numeric, Class::Numeric) => Ok(numeric::comparable(catalog, a, b)),
+        (Class::Float, Class::Float) if a.carrier != b.carrier => {
+            let wide = |typed: &Typed| {
+                Typed::new(cast(typed.expr.clone(), DataType::Float64), typed.ty, DataType::Float64)
+            };
+            Ok((float_key(catalog, &wide(a)), float_key(catalog, &wide(b))))
+        }
+        (Class::Text | Class::PaddedText, Class::Text | Class::PaddedText) => {
+            let collation = common_collation(a, b)?;
+            let with = |typed: &Typed| {
+                let mut typed = typed.clone();
+                typed.ty.collation = collation;
+                typed
+            };
+            Ok((key(catalog, &with(a))?, key(catalog, &with(b))?))
+        }
+        _ => Ok((key(catalog, a)?, key(catalog, b)?)),
+    }
+}
+
+/// The collation of two texts: one that is not the default wins.
+fn common_collation(a: &Typed, b: &Typed) -> Result<Oid> {
+    match (a.ty.collation, b.ty.collation) {
+        (x, y) if x == y => Ok(x),
+        (x, Oid(0) | DEFAULT_COLLATION) => Ok(x),
+        (Oid(0) | DEFAULT_COLLATION, y) => Ok(y),
+        _ => Err(StatementError::new(
+            SqlState::INDETERMINATE_COLLATION,
+            "could not determine which collation to use for string comparison",
+        )
+        .with_hint("Use the COLLATE clause to set the collation explicitly.")
+        .into()),
+    }
+}
+
+fn text_order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
+    match is_by_bytes(catalog, typed.ty.collation) {
+        true => Ok(typed.expr.clone()),
+        false => {
+            let name = collation_name(catalog, typed.ty.collation);
+            let error =
+                StatementError::unsupported(format!("the order of texts in collation {name}"));
+            Err(error.with_hint("COLLATE \"C\" sorts by bytes.").into())
+        }
+    }
+}
+
+fn text_equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
+    let row = catalog.collation(typed.ty.collation);
+    match row.is_none_or(|row| row.is_deterministic) {
+        true => Ok(typed.expr.clone()),
+        false => {
+            let name = collation_name(catalog, typed.ty.collation);
+            unsupported(format!("equality in the nondeterministic collation {name}"))
+        }
+    }
+}
+
+/// True for a collation that sorts by the bytes of UTF-8.
+pub(crate) fn is_by_bytes(catalog: &Catalog, collation: Oid) -> bool {
+    match collation {
+        Oid(0) | C_COLLATION | POSIX_COLLATION => true,
+        other => catalog.collation(other).is_some_and(|row: &CollationRow| {
+            row.is_deterministic && is_by_code_points(row.provider, &row.locale)
+        }),
+    }
+}
+
+/// Builtin locales sort by code points; of the C library only those that are told to.
+fn is_by_code_points(provider: u8, locale: &str) -> bool {
+    match provider {
+        b'b' => true,
+        b'c' => matches!(locale, "C" | "POSIX" | "C.UTF-8" | "C.utf8"),
+        _ => false,
+    }
+}
+
+fn collation_name(catalog: &Catalog, collation: Oid) -> String {
+    match catalog.collation(collation) {
+        Some(row) if collation == DEFAULT_COLLATION => format!("\"{}\"", row.locale),
+        Some(row) => format!("\"{}\"", row.name),
+        None => collation.0.to_string(),
+    }
+}
+
+fn without_padding(catalog: &Arc<Catalog>, typed: &Typed) -> Typed {
+    call_kernel(
+        catalog,
+        ("rtrim1", trim_blanks),
+        std::slice::from_ref(typed),
+        typed.ty.with_modifier(-1),
+        DataType::Utf8,
+    )
+}
+
+/// Texts without the blanks at their end.
+pub(crate) fn trim_blanks(
+    _: &KernelCall,
+    arguments: &[ArrayRef],
+) -> Result<ArrayRef, StatementError> {
+    let texts = strings(&arguments[0]);
+    let trimmed: StringArray =
+        texts.iter().map(|text| text.map(|text| text.trim_end_matches(' '))).collect();
+    Ok(Arc::new(trimmed))
+}
+
+/// A column of texts.
+pub(crate) fn strings(array: &ArrayRef) -> &StringArray {
+    array.as_any().downcast_ref().expect("a text is carried as UTF-8") // infallible: types were settled
+}
+
+/// A column of payloads.
+pub(crate) fn payloads(array: &ArrayRef) -> &BinaryArray {
+    array.as_any().downcast_ref().expect("a payload is carried as bytes") // infallible: types were settled
+}
+
+fn float_key(catalog: &Arc<Catalog>, typed: &Typed) -> Expr {
+    let carrier = typed.carrier.clone();
+    call_kernel(catalog, ("float_key", one_zero), std::slice::from_ref(typed), typed.ty, carrier)
+        .expr
+}
+
+fn one_zero(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    Ok(match arguments[0].data_type() {
+        DataType::Float32 => {
+            let of = |x: f32| if x.is_nan() { f32::NAN } else { x + 0.0 };
+            Arc::new(numbers::<Float32Type>(&arguments[0]).unary::<_, Float32Type>(of)) as ArrayRef
+        }
+        _ => {
+            let of = |x: f64| if x.is_nan() { f64::NAN } else { x + 0.0 };
+            Arc::new(numbers::<Float64Type>(&arguments[0]).unary::<_, Float64Type>(of))
+        }
+    })
+}
+
+fn interval_key(catalog: &Arc<Catalog>, typed: &Typed) -> Expr {
+    let arguments = std::slice::from_ref(typed);
+    call_kernel(catalog, ("interval_key", interval_lengths), arguments, typed.ty, DataType::Binary)
+        .expr
+}
+
+/// The microseconds of an interval, in bytes that sort as they do.
+fn interval_lengths(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    const DAY: i128 = 86_400_000_000;
+    let values = payloads(&arguments[0]);
+    let mut keys = BinaryBuilder::with_capacity(values.len(), values.len() * 16);
+    for value in values {
+        let Some(&bytes) = value.and_then(|value| value.first_chunk::<16>()).as_ref() else {
+            keys.append_null();
+            continue;
+        };
+        let micros = i64::from_le_bytes(*bytes.first_chunk().expect("16 bytes")); // infallible: 16 bytes
+        let days = i32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
+        let months = i32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]);
+        let length = i128::from(micros) + (i128::from(months) * 30 + i128::from(days)) * DAY;
+        keys.append_value((length as u128 ^ (1 << 127)).to_be_bytes());
+    }
+    Ok(Arc::new(keys.finish()))
+}

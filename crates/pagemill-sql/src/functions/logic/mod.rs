@@ -1,0 +1,28 @@
+//! Bits, bytes, digests, documents and arrays: functions that compute on a value's own bytes.
+//!
+//! Invariant: a payload that is not as its type lays it out is reported as damage, never read past its end.
+
+pub(super) mod arrays;
+mod bits;
+mod bytes;
+pub(super) mod digest;
+mod documents;
+mod members;
+
+use arrow::array::ArrayRef;
+
+use super::rows::{Outcome, Plain, run};
+use super::{Implementation, KernelCall};
+
+pub(crate) fn find(key: &str) -> Option<Implementation> {
+    plain(key).map(|_| Implementation::Kernel(kernel)).or_else(|| members::find(key))
+}
+
+/// Functions that depend on their arguments alone.
+pub(super) fn plain(key: &str) -> Option<Plain> {
+    bits::plain(key).or_else(|| bytes::plain(key)).or_else(|| arrays::plain(key))
+}
+
+fn kernel(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    run(plain, call, arguments)
+}

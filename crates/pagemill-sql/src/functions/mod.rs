@@ -1,0 +1,81 @@
+//! What computes PostgreSQL's functions here: one implementation for each of the server's own C functions that is known, by
+//! its name in `pg_proc.prosrc`. An operator, a cast and a call of the same function share it.
+//!
+//! Invariant: what has no implementation is refused by name. An implementation gives what the server's function gives for
+//! every argument, errors in its words included, or refuses at run time; there is no third case.
+
+pub(crate) mod aggregates;
+pub(crate) mod call;
+pub(crate) mod comparison;
+pub(crate) mod datetime;
+pub(crate) mod floats;
+pub(crate) mod integers;
+pub(crate) mod keys;
+pub(crate) mod logic;
+pub(crate) mod numbers;
+pub(crate) mod numeric;
+pub(crate) mod rows;
+#[cfg(test)]
+mod server_results_tests;
+pub(crate) mod text;
+pub(crate) mod text_form;
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+use datafusion::logical_expr::Expr;
+
+use crate::catalog::Catalog;
+use crate::error::{Result, StatementError};
+use crate::typed::Typed;
+use crate::types::PgType;
+
+pub(crate) use call::{KernelCall, call_kernel};
+
+/// A function of whole columns: as many results as each argument has values. NULLs are its own matter.
+pub(crate) type Kernel = fn(&KernelCall, &[ArrayRef]) -> Result<ArrayRef, StatementError>;
+
+/// How a function is computed.
+#[derive(Clone, Copy)]
+pub(crate) enum Implementation {
+    /// As an expression of the query engine, whose meaning is PostgreSQL's for these arguments.
+    Build(fn(&Build<'_>) -> Result<Typed>),
+    /// By a function of columns.
+    Kernel(Kernel),
+}
+
+/// A call that is to become an expression.
+pub(crate) struct Build<'b> {
+    pub(crate) catalog: &'b Arc<Catalog>,
+    /// The server's name of the function, for implementations that serve several.
+    pub(crate) key: &'b str,
+    /// The arguments, each of the type that the function declares.
+    pub(crate) arguments: &'b [Typed],
+    /// The declared result.
+    pub(crate) result: PgType,
+}
+
+impl Build<'_> {
+    /// The expression, with the result's own type and carrier.
+    pub(crate) fn done(&self, expr: Expr, carrier: DataType) -> Typed {
+        Typed::new(expr, self.result, carrier)
+    }
+
+    /// A call of a kernel with these arguments instead.
+    pub(crate) fn kernel(&self, kernel: Kernel, arguments: &[Typed], carrier: DataType) -> Typed {
+        call_kernel(self.catalog, (self.key, kernel), arguments, self.result, carrier)
+    }
+}
+
+/// The implementation of a function, by the server's name of it.
+pub(crate) fn implementation(key: &str) -> Option<Implementation> {
+    comparison::find(key)
+        .or_else(|| integers::find(key))
+        .or_else(|| floats::find(key))
+        .or_else(|| numbers::find(key))
+        .or_else(|| numeric::find(key))
+        .or_else(|| text::find(key))
+        .or_else(|| datetime::find(key))
+        .or_else(|| logic::find(key))
+}

@@ -1,0 +1,332 @@
+//! Regular expressions as functions: `~`, `regexp_replace`, `regexp_match`, `substring`, `SIMILAR TO` and their kin.
+//!
+//! Source: `src/backend/utils/adt/regexp.c`, `replace_text_regexp` in `varlena.c`, PostgreSQL 14 to 18.
+
+use arrow::array::{ArrayRef, Int32Array, StringArray};
+
+use super::super::super::logic::arrays::texts_payload;
+use super::super::super::rows::{Made, Outcome, one, two};
+use super::super::super::{Build, Implementation, Kernel, KernelCall};
+use super::super::cases::{Letters, letters};
+use super::search::{Pattern, Places};
+use super::similar::to_regular;
+use crate::error::{Result, SqlState, StatementError};
+use crate::typed::Typed;
+
+pub(in super::super) fn find(key: &str) -> Option<Implementation> {
+    Some(match key {
+        "similar_to_escape_1" => {
+            Implementation::Kernel(|_, a| one(a, |pattern: &str| to_regular(pattern, "\\")))
+        }
+        "similar_to_escape_2" => Implementation::Kernel(|_, a| two(a, to_regular)),
+        _ => {
+            work(key)?;
+            Implementation::Build(call)
+        }
+    })
+}
+
+/// What is done with a pattern, and the argument with its flags.
+type Work = (fn(&mut Search<'_>) -> Outcome<Answer>, Option<usize>);
+
+/// What comes of a search.
+enum Answer {
+    Null,
+    Truth(bool),
+    Number(i32),
+    Text(String),
+    Texts(Vec<Option<String>>),
+}
+
+fn work(key: &str) -> Option<Work> {
+    Some(match key {
+        "textregexeq" | "nameregexeq" | "texticregexeq" | "nameicregexeq" => (matches, None),
+        "textregexne" | "nameregexne" | "texticregexne" | "nameicregexne" => (differs, None),
+        "regexp_like_no_flags" => (matches, None),
+        "regexp_like" => (matches, Some(2)),
+        "textregexsubstr" => (substring, None),
+        "textregexreplace_noopt" => (replace, None),
+        "textregexreplace" => (replace, Some(3)),
+        "regexp_match_no_flags" => (groups, None),
+        "regexp_match" => (groups, Some(2)),
+        "regexp_count_no_start" | "regexp_count_no_flags" => (count, None),
+        "regexp_count" => (count, Some(3)),
+        "regexp_substr_no_start" | "regexp_substr_no_n" | "regexp_substr_no_flags" => (nth, None),
+        "regexp_substr_no_subexpr" => (nth, Some(4)),
+        "regexp_split_to_array_no_flags" => (split, None),
+        "regexp_split_to_array" => (split, Some(2)),
+        _ => return None,
+    })
+}
+
+fn call(build: &Build<'_>) -> Result<Typed> {
+    let kernel: Kernel = match letters(build.catalog, build.arguments)? {
+        Letters::Ascii => |call, a| searched(call, a, Letters::Ascii),
+        Letters::More { is_icu: true } => {
+            |call, a| searched(call, a, Letters::More { is_icu: true })
+        }
+        Letters::More { .. } => |call, a| searched(call, a, Letters::More { is_icu: false }),
+    };
+    let carrier = crate::coerce::carrier_of(build.catalog, build.result);
+    Ok(build.kernel(kernel, build.arguments, carrier))
+}
+
+/// One row's search.
+struct Search<'s> {
+    pattern: &'s mut Pattern,
+    text: &'s str,
+    arguments: &'s [ArrayRef],
+    row: usize,
+    is_global: bool,
+}
+
+impl Search<'_> {
+    fn text_argument(&self, number: usize) -> &str {
+        let column: &StringArray =
+            self.arguments[number].as_any().downcast_ref().expect("a text is carried as UTF-8"); // infallible: types were settled
+        column.value(self.row)
+    }
+
+    /// An integer that must be positive; 1 where there is no such argument.
+    fn number(&self, number: usize, name: &str) -> Outcome<usize> {
+        let Some(argument) = self.arguments.get(number) else { return Ok(1) };
+        let column: &Int32Array = argument.as_any().downcast_ref().expect("an integer"); // infallible: types were settled
+        let value = column.value(self.row);
+        match usize::try_from(value) {
+            Ok(value) if value > 0 => Ok(value),
+            _ => {
+                let message = format!("invalid value for parameter \"{name}\": {value}");
+                Err(StatementError::new(SqlState::INVALID_PARAMETER, message))
+            }
+        }
+    }
+
+    /// The byte of the character that a search begins at; nothing beyond the end.
+    fn start(&self, number: usize) -> Outcome<Option<usize>> {
+        let skipped = self.number(number, "start")? - 1;
+        let mut characters = self.text.char_indices();
+        Ok(match characters.nth(skipped) {
+            Some((at, _)) => Some(at),
+            None => (self.text.chars().count() == skipped).then_some(self.text.len()),
+        })
+    }
+
+    /// Where the next search begins; nothing behind the end.
+    fn behind(&self, start: usize, end: usize) -> Option<usize> {
+        if end > start {
+            return Some(end);
+        }
+        self.text[end..].chars().next().map(|next| end + next.len_utf8())
+    }
+}
+
+fn searched(call: &KernelCall, arguments: &[ArrayRef], letters: Letters) -> Outcome<ArrayRef> {
+    super::super::require_known(call, arguments)?;
+    let (work, flags) = work(&call.key).expect("a kernel is found by its name"); // infallible: it was when the call was made
+    let ignores_case = call.key.contains("icregex");
+    let mut made: Option<(String, bool, Pattern)> = None;
+    let mut answers = Vec::with_capacity(arguments[0].len());
+    for row in 0..arguments[0].len() {
+        if arguments.iter().any(|argument| argument.is_null(row)) {
+            answers.push(Answer::Null);
+            continue;
+        }
+        let text = |number: usize| -> &str {
+            let column: &StringArray =
+                arguments[number].as_any().downcast_ref().expect("a text is carried as UTF-8"); // infallible: types were settled
+            column.value(row)
+        };
+        let mut options = Options { ignores_case, is_global: false };
+        if let Some(flags) = flags {
+            options.read(text(flags), &call.key)?;
+        }
+        let pattern = text(1);
+        let is_made = |(known, ignores, _): &(String, bool, Pattern)| {
+            known == pattern && *ignores == options.ignores_case
+        };
+        if !made.as_ref().is_some_and(is_made) {
+            let new = Pattern::new(pattern, options.ignores_case, letters)?;
+            made = Some((pattern.to_owned(), options.ignores_case, new));
+        }
+        let (_, _, pattern) = made.as_mut().expect("made above"); // infallible: made above
+        let is_global = options.is_global;
+        answers.push(work(&mut Search { pattern, text: text(0), arguments, row, is_global })?);
+    }
+    column(call, answers)
+}
+
+/// What the letters of the flags say.
+struct Options {
+    ignores_case: bool,
+    is_global: bool,
+}
+
+impl Options {
+    fn read(&mut self, flags: &str, key: &str) -> Outcome<()> {
+        for flag in flags.chars() {
+            match flag {
+                'g' if key == "textregexreplace" => self.is_global = true,
+                'g' => return Err(no_global(key)),
+                'i' => self.ignores_case = true,
+                'c' => self.ignores_case = false,
+                's' | 't' => {}
+                'b' | 'e' | 'm' | 'n' | 'p' | 'q' | 'w' | 'x' => {
+                    let what = format!("the regular expression option \"{flag}\"");
+                    return Err(StatementError::unsupported(what));
+                }
+                other => {
+                    let message = format!("invalid regular expression option: \"{other}\"");
+                    return Err(StatementError::new(SqlState::INVALID_PARAMETER, message));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn no_global(key: &str) -> StatementError {
+    let name = key.trim_end_matches("_no_subexpr");
+    let message = format!("{name}() does not support the \"global\" option");
+    StatementError::new(SqlState::INVALID_PARAMETER, message)
+}
+
+fn column(call: &KernelCall, answers: Vec<Answer>) -> Outcome<ArrayRef> {
+    use arrow::datatypes::DataType;
+    match call.carrier {
+        DataType::Boolean => Made::column(made(answers, |answer| match answer {
+            Answer::Truth(truth) => Some(truth),
+            _ => None,
+        })),
+        DataType::Int32 => Made::column(made(answers, |answer| match answer {
+            Answer::Number(number) => Some(number),
+            _ => None,
+        })),
+        DataType::Utf8 => Made::column(made(answers, |answer| match answer {
+            Answer::Text(text) => Some(text),
+            _ => None,
+        })),
+        _ => Made::column(made(answers, |answer| match answer {
+            Answer::Texts(texts) => Some(texts_payload(&texts)),
+            _ => None,
+        })),
+    }
+}
+
+fn made<T>(answers: Vec<Answer>, of: fn(Answer) -> Option<T>) -> Vec<Option<T>> {
+    answers.into_iter().map(of).collect()
+}
+
+fn matches(search: &mut Search<'_>) -> Outcome<Answer> {
+    Ok(Answer::Truth(search.pattern.is_match(search.text)?))
+}
+
+fn differs(search: &mut Search<'_>) -> Outcome<Answer> {
+    Ok(Answer::Truth(!search.pattern.is_match(search.text)?))
+}
+
+/// The first group, or the whole where there is none.
+fn substring(search: &mut Search<'_>) -> Outcome<Answer> {
+    let Some(places) = search.pattern.find_groups(search.text, 0)? else { return Ok(Answer::Null) };
+    let group = places.get(usize::from(search.pattern.groups() > 0)).cloned().flatten();
+    Ok(group.map_or(Answer::Null, |place| Answer::Text(search.text[place].to_owned())))
+}
+
+fn groups(search: &mut Search<'_>) -> Outcome<Answer> {
+    let Some(places) = search.pattern.find_groups(search.text, 0)? else { return Ok(Answer::Null) };
+    let of = |place: &Option<std::ops::Range<usize>>| {
+        place.clone().map(|place| search.text[place].to_owned())
+    };
+    let skipped = usize::from(search.pattern.groups() > 0);
+    Ok(Answer::Texts(places[skipped..].iter().map(of).collect()))
+}
+
+fn replace(search: &mut Search<'_>) -> Outcome<Answer> {
+    let replacement = search.text_argument(2).to_owned();
+    let has_groups = replacement
+        .as_bytes()
+        .windows(2)
+        .any(|two| two[0] == b'\\' && (b'1'..=b'9').contains(&two[1]));
+    let (mut made, mut copied, mut from) = (String::new(), 0, Some(0));
+    while let Some(start) = from {
+        let places = match has_groups {
+            true => search.pattern.find_groups(search.text, start)?,
+            false => search.pattern.find(search.text, start)?.map(|place| vec![Some(place)]),
+        };
+        let Some(places) = places else { break };
+        let Some(whole) = places[0].clone() else { break };
+        made.push_str(&search.text[copied..whole.start]);
+        put(&mut made, &replacement, search.text, &places);
+        copied = whole.end;
+        from = if search.is_global { search.behind(whole.start, whole.end) } else { None };
+    }
+    made.push_str(&search.text[copied..]);
+    Ok(Answer::Text(made))
+}
+
+/// The replacement, with what `\1` to `\9` and `\&` stand for.
+fn put(out: &mut String, replacement: &str, text: &str, places: &Places) {
+    let mut rest = replacement;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let group = match rest.bytes().next() {
+            Some(digit @ b'1'..=b'9') => usize::from(digit - b'0'),
+            Some(b'&') => 0,
+            other => {
+                out.push('\\');
+                // A doubled one is one.
+                rest = if other == Some(b'\\') { &rest[1..] } else { rest };
+                continue;
+            }
+        };
+        rest = &rest[1..];
+        if let Some(Some(place)) = places.get(group) {
+            out.push_str(&text[place.clone()]);
+        }
+    }
+    out.push_str(rest);
+}
+
+fn count(search: &mut Search<'_>) -> Outcome<Answer> {
+    let (mut from, mut found) = (search.start(2)?, 0);
+    while let Some(start) = from {
+        let Some(place) = search.pattern.find(search.text, start)? else { break };
+        found += 1;
+        from = search.behind(place.start, place.end);
+    }
+    Ok(Answer::Number(found))
+}
+
+fn nth(search: &mut Search<'_>) -> Outcome<Answer> {
+    let (mut from, wanted) = (search.start(2)?, search.number(3, "n")?);
+    let mut found = 0;
+    while let Some(start) = from {
+        let Some(place) = search.pattern.find(search.text, start)? else { break };
+        found += 1;
+        if found == wanted {
+            return Ok(Answer::Text(search.text[place].to_owned()));
+        }
+        from = search.behind(place.start, place.end);
+    }
+    Ok(Answer::Null)
+}
+
+/// What lies between matches; empty ones at the ends and right behind another count for none.
+fn split(search: &mut Search<'_>) -> Outcome<Answer> {
+    let (mut parts, mut from, mut copied, mut last_end) = (Vec::new(), Some(0), 0, 0);
+    while let Some(start) = from {
+        let Some(place) = search.pattern.find(search.text, start)? else { break };
+        if place.start < search.text.len() && place.end > last_end {
+            parts.push(Some(search.text[copied..place.start].to_owned()));
+            copied = place.end;
+        }
+        last_end = place.end;
+        from = search.behind(place.start, place.end);
+    }
+    parts.push(Some(search.text[copied..].to_owned()));
+    Ok(Answer::Texts(parts))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! The pattern of `SIMILAR TO` as a regular expression.
+//!
+//! Source: `similar_escape_internal` in `src/backend/utils/adt/regexp.c`, PostgreSQL 14 to 18.
+
+use super::super::super::rows::Outcome;
+use crate::error::{SqlState, StatementError};
+
+/// The regular expression; with a bracket in it, versions differ in what they make of it.
+pub(super) fn to_regular(pattern: &str, escape: &str) -> Outcome<String> {
+    let mut characters = escape.chars();
+    let escape = characters.next();
+    if characters.next().is_some() {
+        return Err(StatementError::new(SqlState("22025"), "invalid escape string")
+            .with_hint("Escape string must be empty or one character."));
+    }
+    if pattern.contains('[') && pattern.contains(['\\', '"']) {
+        return Err(StatementError::unsupported(format!("the SIMILAR TO pattern \"{pattern}\"")));
+    }
+    let (mut made, mut is_escaped, mut bracket) = ("^(?:".to_owned(), false, Bracket::Outside);
+    for character in pattern.chars() {
+        if is_escaped {
+            if character == '"' {
+                let what = format!("the SIMILAR TO pattern \"{pattern}\" with separators");
+                return Err(StatementError::unsupported(what));
+            }
+            made.push('\\');
+            made.push(character);
+            is_escaped = false;
+            continue;
+        }
+        if escape == Some(character) {
+            is_escaped = true;
+            continue;
+        }
+        let is_unclear = match bracket {
+            Bracket::Outside => false,
+            Bracket::Start => matches!(character, '[' | ']'),
+            Bracket::Inside => character == '[',
+        };
+        if is_unclear {
+            return Err(StatementError::unsupported(format!(
+                "the SIMILAR TO pattern \"{pattern}\""
+            )));
+        }
+        bracket = bracket.behind(character);
+        match character {
+            _ if bracket != Bracket::Outside => made.push(character),
+            '%' => made.push_str(".*"),
+            '_' => made.push('.'),
+            '(' => made.push_str("(?:"),
+            '\\' | '.' | '^' | '$' => {
+                made.push('\\');
+                made.push(character);
+            }
+            other => made.push(other),
+        }
+    }
+    made.push_str(")$");
+    Ok(made)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bracket {
+    Outside,
+    /// Where a closing bracket stands for itself.
+    Start,
+    Inside,
+}
+
+impl Bracket {
+    /// Where the next character stands.
+    fn behind(self, character: char) -> Self {
+        match (self, character) {
+            (Self::Outside, '[') => Self::Start,
+            (Self::Outside, _) => Self::Outside,
+            (Self::Start, '^') => Self::Start,
+            (Self::Start, _) => Self::Inside,
+            (Self::Inside, ']') => Self::Outside,
+            (Self::Inside, _) => Self::Inside,
+        }
+    }
+}

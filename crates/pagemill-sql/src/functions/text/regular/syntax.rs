@@ -1,0 +1,380 @@
+//! The syntax of advanced regular expressions, read into a tree.
+//!
+//! Source: `src/backend/regex/regc_lex.c` and the chapter on pattern matching of the documentation, PostgreSQL 18.
+
+use std::fmt::Write as _;
+use std::iter::Peekable;
+use std::str::Chars;
+
+use super::super::cases::Letters;
+
+/// `DUPMAX`.
+const MOST_REPEATS: u32 = 255;
+const MAX_DEPTH: usize = 50;
+
+/// A part of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Node {
+    Empty,
+    /// Any character of a set, in the library's syntax.
+    One(String),
+    /// A condition that takes no character, in the library's syntax.
+    Condition(&'static str),
+    Group(bool, Box<Node>),
+    Row(Vec<Node>),
+    Either(Vec<Node>),
+    Repeat {
+        of: Box<Node>,
+        least: u32,
+        most: Option<u32>,
+    },
+}
+
+/// A pattern that was read.
+#[derive(Debug, Clone)]
+pub(super) struct Tree {
+    pub(super) root: Node,
+    /// The groups that are remembered.
+    pub(super) groups: usize,
+    /// Some quantifier asks for as little as possible.
+    pub(super) is_lazy: bool,
+    /// It speaks of letters or digits.
+    pub(super) has_classes: bool,
+    /// It speaks of spaces.
+    pub(super) has_spaces: bool,
+    pub(super) ignores_case: bool,
+}
+
+/// Reads a pattern; nothing for one that is wrong, or whose meaning is not known here.
+pub(super) fn read(pattern: &str, ignores_case: bool, letters: Letters) -> Option<Tree> {
+    // What kind of expression follows.
+    if pattern.starts_with("***") {
+        return None;
+    }
+    let (pattern, ignores_case) = embedded_options(pattern, ignores_case)?;
+    let tree = Tree {
+        root: Node::Empty,
+        groups: 0,
+        is_lazy: false,
+        has_classes: false,
+        has_spaces: false,
+        ignores_case,
+    };
+    let mut reader = Reader { rest: pattern.chars().peekable(), tree, letters };
+    let root = reader.branches(0)?;
+    if reader.rest.next().is_some() {
+        return None;
+    }
+    reader.tree.root = root;
+    Some(reader.tree)
+}
+
+/// `(?i)` and the like, which stand only at the start.
+fn embedded_options(pattern: &str, ignores_case: bool) -> Option<(&str, bool)> {
+    let Some(rest) = pattern.strip_prefix("(?") else { return Some((pattern, ignores_case)) };
+    if !rest.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        return Some((pattern, ignores_case));
+    }
+    let (options, rest) = rest.split_once(')')?;
+    let mut ignores_case = ignores_case;
+    for option in options.chars() {
+        match option {
+            'i' => ignores_case = true,
+            'c' => ignores_case = false,
+            's' | 't' => {}
+            _ => return None,
+        }
+    }
+    Some((rest, ignores_case))
+}
+
+struct Reader<'p> {
+    rest: Peekable<Chars<'p>>,
+    tree: Tree,
+    letters: Letters,
+}
+
+/// Characters from one to another.
+type Range = (char, char);
+
+impl Reader<'_> {
+    fn branches(&mut self, depth: usize) -> Option<Node> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let mut branches = Vec::new();
+        loop {
+            let mut row = Vec::new();
+            while self.rest.peek().is_some_and(|next| !matches!(next, '|' | ')')) {
+                row.push(self.quantified(depth)?);
+            }
+            branches.push(match row.len() {
+                0 => Node::Empty,
+                1 => row.swap_remove(0),
+                _ => Node::Row(row),
+            });
+            if self.rest.next_if_eq(&'|').is_none() {
+                break;
+            }
+        }
+        Some(if branches.len() == 1 { branches.swap_remove(0) } else { Node::Either(branches) })
+    }
+
+    fn quantified(&mut self, depth: usize) -> Option<Node> {
+        let atom = self.atom(depth)?;
+        let (least, most) = match self.rest.peek().copied() {
+            Some('*') => (0, None),
+            Some('+') => (1, None),
+            Some('?') => (0, Some(1)),
+            Some('{') if self.is_bound() => (u32::MAX, None),
+            _ => return Some(atom),
+        };
+        self.rest.next();
+        let (least, most) = if least == u32::MAX { self.bound()? } else { (least, most) };
+        if matches!(atom, Node::Condition(_)) {
+            return None;
+        }
+        if self.rest.next_if_eq(&'?').is_some() {
+            self.tree.is_lazy = true;
+        }
+        if matches!(self.rest.peek(), Some('*' | '+' | '?')) || self.is_bound() {
+            return None;
+        }
+        Some(Node::Repeat { of: Box::new(atom), least, most })
+    }
+
+    /// An opening brace is one only before a digit.
+    fn is_bound(&self) -> bool {
+        let mut rest = self.rest.clone();
+        rest.next() == Some('{') && rest.next().is_some_and(|next| next.is_ascii_digit())
+    }
+
+    /// `m}`, `m,}` or `m,n}`.
+    fn bound(&mut self) -> Option<(u32, Option<u32>)> {
+        let least = self.number()?;
+        let most = match self.rest.next_if_eq(&',') {
+            None => Some(least),
+            Some(_) if self.rest.peek() == Some(&'}') => None,
+            Some(_) => Some(self.number().filter(|most| *most >= least)?),
+        };
+        self.rest.next_if_eq(&'}')?;
+        Some((least, most))
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        let mut digits = String::new();
+        while let Some(digit) = self.rest.next_if(char::is_ascii_digit) {
+            digits.push(digit);
+        }
+        digits.parse().ok().filter(|number| *number <= MOST_REPEATS)
+    }
+
+    fn atom(&mut self, depth: usize) -> Option<Node> {
+        Some(match self.rest.next()? {
+            '^' => Node::Condition("\\A"),
+            '$' => Node::Condition("\\z"),
+            '.' => Node::One("(?s:.)".to_owned()),
+            '[' => self.bracket()?,
+            '(' => self.group(depth)?,
+            '*' | '+' | '?' | ')' => return None,
+            '\\' => self.escaped()?,
+            // A brace before a digit would be a bound of nothing.
+            '{' if self.rest.peek().is_some_and(char::is_ascii_digit) => return None,
+            literal => self.one(&[(literal, literal)], false)?,
+        })
+    }
+
+    fn group(&mut self, depth: usize) -> Option<Node> {
+        let is_remembered = self.rest.next_if_eq(&'?').is_none();
+        match is_remembered {
+            true => self.tree.groups += 1,
+            false => drop(self.rest.next_if_eq(&':')?),
+        }
+        let inner = self.branches(depth + 1)?;
+        self.rest.next_if_eq(&')')?;
+        Some(Node::Group(is_remembered, Box::new(inner)))
+    }
+
+    /// Behind a backslash, outside of brackets.
+    fn escaped(&mut self) -> Option<Node> {
+        let next = self.rest.next()?;
+        Some(match next {
+            'A' => Node::Condition("\\A"),
+            'Z' => Node::Condition("\\z"),
+            'm' => self.at_word("(?-u:\\b{start})"),
+            'M' => self.at_word("(?-u:\\b{end})"),
+            'y' => self.at_word("(?-u:\\b)"),
+            'd' | 's' | 'w' => {
+                let ranges = self.class_escape(next)?;
+                self.one(&ranges, false)?
+            }
+            'D' | 'S' | 'W' => {
+                let ranges = self.class_escape(next.to_ascii_lowercase())?;
+                self.one(&ranges, true)?
+            }
+            other => {
+                let character = character_escape(other)?;
+                self.one(&[(character, character)], false)?
+            }
+        })
+    }
+
+    fn at_word(&mut self, condition: &'static str) -> Node {
+        self.tree.has_classes = true;
+        Node::Condition(condition)
+    }
+
+    fn class_escape(&mut self, letter: char) -> Option<Vec<Range>> {
+        self.class(match letter {
+            'd' => "digit",
+            's' => "space",
+            _ => "word",
+        })
+    }
+
+    /// The characters of ASCII of a class.
+    fn class(&mut self, name: &str) -> Option<Vec<Range>> {
+        let is_icu = self.letters == Letters::More { is_icu: true };
+        self.tree.has_classes = true;
+        self.tree.has_spaces |= name == "space";
+        Some(match name {
+            "digit" => vec![('0', '9')],
+            "space" => vec![('\t', '\r'), (' ', ' ')],
+            "word" => vec![('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')],
+            "upper" | "lower" if self.tree.ignores_case => vec![('A', 'Z'), ('a', 'z')],
+            "alpha" => vec![('A', 'Z'), ('a', 'z')],
+            "alnum" => vec![('0', '9'), ('A', 'Z'), ('a', 'z')],
+            "upper" => vec![('A', 'Z')],
+            "lower" => vec![('a', 'z')],
+            "xdigit" => vec![('0', '9'), ('A', 'F'), ('a', 'f')],
+            // ICU's own classes divide ASCII otherwise.
+            "blank" if !is_icu => vec![('\t', '\t'), (' ', ' ')],
+            "punct" if !is_icu => vec![('!', '/'), (':', '@'), ('[', '`'), ('{', '~')],
+            _ => return None,
+        })
+    }
+
+    /// One character of a set, or one that is not in it.
+    fn one(&self, ranges: &[Range], is_other: bool) -> Option<Node> {
+        let mut set = String::from(if is_other { "[^" } else { "[" });
+        for range in ranges {
+            push_range(&mut set, *range);
+            if self.tree.ignores_case {
+                push_other_case(&mut set, *range);
+                let is_beyond = !range.1.is_ascii();
+                if is_beyond && self.letters != Letters::Ascii {
+                    return None;
+                }
+            }
+        }
+        set.push(']');
+        Some(Node::One(set))
+    }
+
+    /// Behind an opening bracket.
+    fn bracket(&mut self) -> Option<Node> {
+        let is_other = self.rest.next_if_eq(&'^').is_some();
+        let (mut ranges, mut is_first) = (Vec::new(), true);
+        loop {
+            let next = self.rest.next()?;
+            match next {
+                ']' if !is_first => return self.one(&ranges, is_other),
+                '[' => {
+                    let class = self.named_class()?;
+                    ranges.extend(class);
+                    self.no_range()?;
+                }
+                '\\' if matches!(self.rest.peek(), Some('d' | 's' | 'w')) => {
+                    let letter = self.rest.next()?;
+                    ranges.extend(self.class_escape(letter)?);
+                    self.no_range()?;
+                }
+                '-' if !is_first && self.rest.peek() != Some(&']') => return None,
+                start => {
+                    let start = self.bracket_character(start)?;
+                    ranges.push((start, self.range_end(start)?));
+                }
+            }
+            is_first = false;
+        }
+    }
+
+    /// A class is no end of a range.
+    fn no_range(&self) -> Option<()> {
+        let mut rest = self.rest.clone();
+        let is_range = rest.next() == Some('-') && rest.next() != Some(']');
+        (!is_range).then_some(())
+    }
+
+    fn bracket_character(&mut self, character: char) -> Option<char> {
+        match character {
+            '\\' => {
+                let next = self.rest.next()?;
+                character_escape(next)
+            }
+            other => Some(other),
+        }
+    }
+
+    fn range_end(&mut self, start: char) -> Option<char> {
+        let mut ahead = self.rest.clone();
+        if ahead.next() != Some('-') || ahead.peek() == Some(&']') {
+            return Some(start);
+        }
+        self.rest.next();
+        let end = self.rest.next().filter(|end| !matches!(end, '[' | '-'))?;
+        let end = self.bracket_character(end)?;
+        // Too long a range is an error where case counts for nothing.
+        (end >= start && start != '-').then_some(end)
+    }
+
+    /// `[:name:]` behind its first bracket.
+    fn named_class(&mut self) -> Option<Vec<Range>> {
+        self.rest.next_if_eq(&':')?;
+        let mut name = String::new();
+        while let Some(letter) = self.rest.next_if(char::is_ascii_alphabetic) {
+            name.push(letter);
+        }
+        self.rest.next_if_eq(&':')?;
+        self.rest.next_if_eq(&']')?;
+        self.class(&name)
+    }
+}
+
+/// What a letter behind a backslash stands for; anything that is no letter or digit for itself.
+fn character_escape(next: char) -> Option<char> {
+    Some(match next {
+        'a' => '\u{7}',
+        'b' => '\u{8}',
+        'B' => '\\',
+        'e' => '\u{1B}',
+        'f' => '\u{C}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\u{B}',
+        letter if letter.is_ascii_alphanumeric() => return None,
+        other => other,
+    })
+}
+
+fn push_range(set: &mut String, (start, end): Range) {
+    // Writing to a string does not fail.
+    let _ = write!(set, "\\x{{{:X}}}", u32::from(start));
+    if end != start {
+        let _ = write!(set, "-\\x{{{:X}}}", u32::from(end));
+    }
+}
+
+/// Letters of ASCII within a range, in their other case.
+fn push_other_case(set: &mut String, (start, end): Range) {
+    for (first, last, shift) in [('a', 'z', -32i32), ('A', 'Z', 32)] {
+        let (from, to) = (start.max(first), end.min(last));
+        let other = |letter: char| char::from_u32((letter as i32 + shift) as u32);
+        if from <= to
+            && let (Some(from), Some(to)) = (other(from), other(to))
+        {
+            push_range(set, (from, to));
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Values from their texts and to them, by the same input and output functions that `load` and `export` use.
+//!
+//! Dates and times are read and written as in a session with TimeZone UTC and DateStyle ISO.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, Int32Array, StringBuilder};
+use arrow::datatypes::{
+    DataType, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt32Type, UInt64Type,
+};
+use datafusion::scalar::ScalarValue;
+use pagemill_cluster::ValueLookups;
+use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
+use pagemill_types::input::tree::ValueReader;
+use pagemill_types::output::{ValueType, ValueWriter};
+
+use super::keys::{payloads, strings};
+use super::{KernelCall, call_kernel, numeric};
+use crate::catalog::Catalog;
+use crate::coerce::carrier_of;
+use crate::error::{Result, SqlState, StatementError, unsupported};
+use crate::typed::Typed;
+use crate::types::PgType;
+
+/// A value by its text.
+///
+/// # Errors
+/// In the words of the type's input function.
+pub(crate) fn read(
+    catalog: &Catalog,
+    ty: PgType,
+    carrier: &DataType,
+    text: &str,
+) -> Result<ScalarValue> {
+    let payload = payload_of_text(catalog, ty, text)?;
+    Ok(scalar_of_payload(catalog, ty, carrier, &payload)?)
+}
+
+fn payload_of_text(catalog: &Catalog, ty: PgType, text: &str) -> Result<Vec<u8>, StatementError> {
+    let inputs = catalog.inputs().map_err(|error| invalid(error.to_string()))?;
+    let wanted = inputs.value_type(ty.oid).map_err(|error| invalid(error.to_string()))?;
+    let (mut lookups, mut payload) = (inputs.lookups(), Vec::new());
+    let mut reader = ValueReader::new(&mut lookups, inputs.context());
+    let read = reader.read(&wanted.input, ty.modifier, text.as_bytes(), &mut payload);
+    read.map_err(|error| invalid(error.message))?;
+    Ok(payload)
+}
+
+/// Refuses NULL where a domain does.
+pub(crate) fn check_null(catalog: &Catalog, ty: PgType) -> Result<()> {
+    if catalog.type_row(ty.oid).is_none_or(|row| row.kind != b'd') {
+        return Ok(());
+    }
+    let inputs = catalog.inputs()?;
+    let wanted = inputs.value_type(ty.oid)?;
+    let mut lookups = inputs.lookups();
+    let mut reader = ValueReader::new(&mut lookups, inputs.context());
+    Ok(reader.read_null(&wanted.input).map_err(|error| invalid(error.message))?)
+}
+
+/// The SQLSTATE follows from PostgreSQL's words.
+#[cold]
+fn invalid(message: String) -> StatementError {
+    let state = match () {
+        () if message.contains("out of range") => SqlState::NUMERIC_OUT_OF_RANGE,
+        () if message.contains("too long") => SqlState::STRING_TOO_LONG,
+        () => SqlState::INVALID_TEXT,
+    };
+    StatementError::new(state, message)
+}
+
+/// What carries a payload.
+pub(crate) fn scalar_of_payload(
+    catalog: &Catalog,
+    ty: PgType,
+    carrier: &DataType,
+    payload: &[u8],
+) -> Result<ScalarValue, StatementError> {
+    fn number<const N: usize>(payload: &[u8]) -> Result<[u8; N], StatementError> {
+        payload.try_into().map_err(|_| invalid(format!("a value of {} bytes", payload.len())))
+    }
+    Ok(match carrier {
+        DataType::Boolean => ScalarValue::Boolean(Some(payload.first() == Some(&1))),
+        DataType::Int16 => ScalarValue::Int16(Some(i16::from_le_bytes(number(payload)?))),
+        DataType::Int32 if is_enum(catalog, ty) => {
+            let label = Oid(u32::from_le_bytes(number(payload)?));
+            ScalarValue::Int32(Some(catalog.enum_order(ty.oid)?.place(label)?))
+        }
+        DataType::Int32 => ScalarValue::Int32(Some(i32::from_le_bytes(number(payload)?))),
+        DataType::Int64 => ScalarValue::Int64(Some(i64::from_le_bytes(number(payload)?))),
+        DataType::UInt32 => ScalarValue::UInt32(Some(u32::from_le_bytes(number(payload)?))),
+        DataType::UInt64 => ScalarValue::UInt64(Some(u64::from_le_bytes(number(payload)?))),
+        DataType::Float32 => ScalarValue::Float32(Some(f32::from_le_bytes(number(payload)?))),
+        DataType::Float64 => ScalarValue::Float64(Some(f64::from_le_bytes(number(payload)?))),
+        DataType::Decimal128(precision, scale) => {
+            let found = numeric::decimal_of_payload(payload, *scale)?;
+            ScalarValue::Decimal128(Some(found), *precision, *scale)
+        }
+        DataType::Utf8 => {
+            let end = payload.iter().position(|b| *b == 0).unwrap_or(payload.len());
+            ScalarValue::Utf8(Some(String::from_utf8_lossy(&payload[..end]).into_owned()))
+        }
+        _ => ScalarValue::Binary(Some(payload.to_vec())),
+    })
+}
+
+fn is_enum(catalog: &Catalog, ty: PgType) -> bool {
+    let base = catalog.base_type(ty.oid, -1).0;
+    catalog.type_row(base).is_some_and(|row| row.kind == b'e')
+}
+
+/// Prints the values of one column; one per thread.
+pub(crate) struct Printer {
+    catalog: Arc<Catalog>,
+    ty: PgType,
+    value_type: Option<Arc<ValueType>>,
+    lookups: ValueLookups,
+    payload: Vec<u8>,
+}
+
+impl Printer {
+    pub(crate) fn new(catalog: &Arc<Catalog>, ty: PgType) -> Result<Self> {
+        let is_literal = ty.oid == crate::types::UNKNOWN;
+        let value_type = match is_literal {
+            true => None,
+            false => Some(catalog.values().value_type(ty.oid)?),
+        };
+        let (catalog, lookups) = (catalog.clone(), catalog.values().lookups());
+        Ok(Self { catalog, ty, value_type, lookups, payload: Vec::new() })
+    }
+
+    /// Appends the text of a value that is not NULL.
+    pub(crate) fn print(
+        &mut self,
+        array: &ArrayRef,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StatementError> {
+        if let DataType::Utf8 = array.data_type() {
+            out.extend_from_slice(strings(array).value(row).as_bytes());
+            return Ok(());
+        }
+        if let DataType::Decimal128(_, scale) = array.data_type() {
+            let found = array.as_primitive::<arrow::datatypes::Decimal128Type>().value(row);
+            numeric::write_decimal(found, *scale, out);
+            return Ok(());
+        }
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.clear();
+        let put = self.put_payload(array, row, &mut payload);
+        let printed = put.and_then(|()| self.write(&payload, out));
+        self.payload = payload;
+        printed
+    }
+
+    fn write(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), StatementError> {
+        let Some(value_type) = &self.value_type else { return Ok(()) };
+        let written =
+            ValueWriter::new(&mut self.lookups).write_payload(&value_type.output, payload, out);
+        written.map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))
+    }
+
+    fn put_payload(
+        &self,
+        array: &ArrayRef,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StatementError> {
+        match array.data_type() {
+            DataType::Boolean => out.push(u8::from(array.as_boolean().value(row))),
+            DataType::Int16 => {
+                out.extend(array.as_primitive::<Int16Type>().value(row).to_le_bytes())
+            }
+            DataType::Int32 if is_enum(&self.catalog, self.ty) => {
+                let place = array.as_primitive::<Int32Type>().value(row);
+                out.extend(self.catalog.enum_order(self.ty.oid)?.label(place)?.0.to_le_bytes());
+            }
+            DataType::Int32 => {
+                out.extend(array.as_primitive::<Int32Type>().value(row).to_le_bytes())
+            }
+            DataType::Int64 => {
+                out.extend(array.as_primitive::<Int64Type>().value(row).to_le_bytes())
+            }
+            DataType::UInt32 => {
+                out.extend(array.as_primitive::<UInt32Type>().value(row).to_le_bytes())
+            }
+            DataType::UInt64 => {
+                out.extend(array.as_primitive::<UInt64Type>().value(row).to_le_bytes())
+            }
+            DataType::Float32 => {
+                out.extend(array.as_primitive::<Float32Type>().value(row).to_le_bytes());
+            }
+            DataType::Float64 => {
+                out.extend(array.as_primitive::<Float64Type>().value(row).to_le_bytes());
+            }
+            DataType::Binary => out.extend_from_slice(payloads(array).value(row)),
+            other => unreachable!("{other} carries no type"),
+        }
+        Ok(())
+    }
+}
+
+/// A cast by way of the text: every type to a text, and a text to every type.
+pub(crate) fn cast(catalog: &Arc<Catalog>, typed: Typed, target: PgType) -> Result<Typed> {
+    let carrier = carrier_of(catalog, target);
+    let kernel = match carrier {
+        DataType::Utf8 if !is_text(catalog, typed.ty) => to_text,
+        _ => from_text,
+    };
+    let is_enum = is_enum(catalog, target);
+    if matches!(carrier, DataType::Utf8) && is_text(catalog, typed.ty) && !is_enum {
+        return Ok(Typed { ty: target, ..typed });
+    }
+    let key = format!("cast to {}", catalog.type_name(target.oid));
+    Ok(call_kernel(catalog, (&key, kernel), &[typed], target, carrier))
+}
+
+fn is_text(catalog: &Catalog, ty: PgType) -> bool {
+    let base = catalog.base_type(ty.oid, -1).0;
+    matches!(base, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME)
+}
+
+fn to_text(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    let array = &arguments[0];
+    let mut printer = Printer::new(&call.catalog, call.arguments[0])
+        .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;
+    let mut texts = StringBuilder::with_capacity(array.len(), array.len() * 16);
+    let mut text = Vec::new();
+    for row in 0..array.len() {
+        if array.is_null(row) {
+            texts.append_null();
+            continue;
+        }
+        text.clear();
+        printer.print(array, row, &mut text)?;
+        texts.append_value(String::from_utf8_lossy(&text));
+    }
+    Ok(Arc::new(texts.finish()))
+}
+
+fn from_text(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    let of = |text: Option<&str>| match text {
+        None => ScalarValue::try_from(&call.carrier).map_err(|error| invalid(error.to_string())),
+        Some(text) => {
+            let payload = payload_of_text(&call.catalog, call.result, text)?;
+            scalar_of_payload(&call.catalog, call.result, &call.carrier, &payload)
+        }
+    };
+    let values = strings(&arguments[0]).iter().map(of).collect::<Result<Vec<_>, _>>()?;
+    match values.is_empty() {
+        true => Ok(arrow::array::new_empty_array(&call.carrier)),
+        false => ScalarValue::iter_to_array(values).map_err(|error| invalid(error.to_string())),
+    }
+}
+
+/// The same four bytes under another type: an integer as an OID.
+pub(crate) fn same_bits(
+    catalog: &Arc<Catalog>,
+    typed: Typed,
+    target: PgType,
+    carrier: DataType,
+) -> Result<Typed> {
+    let kernel = match (&typed.carrier, &carrier) {
+        (DataType::Int32, DataType::UInt32) => to_unsigned,
+        (DataType::UInt32, DataType::Int32) => to_signed,
+        (DataType::Utf8, DataType::Binary) => to_bytes,
+        _ => {
+            let (from, to) = (catalog.type_name(typed.ty.oid), catalog.type_name(target.oid));
+            return unsupported(format!("a cast from {from} to {to}"));
+        }
+    };
+    Ok(call_kernel(catalog, ("same bits", kernel), &[typed], target, carrier))
+}
+
+fn to_unsigned(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    let found = arguments[0].as_primitive::<Int32Type>();
+    Ok(Arc::new(found.unary::<_, UInt32Type>(|number| number as u32)))
+}
+
+fn to_signed(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    let found = arguments[0].as_primitive::<UInt32Type>();
+    let found: Int32Array = found.unary::<_, Int32Type>(|number| number as i32);
+    Ok(Arc::new(found))
+}
+
+fn to_bytes(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    let mut bytes = BinaryBuilder::new();
+    for text in strings(&arguments[0]) {
+        bytes.append_option(text.map(str::as_bytes));
+    }
+    Ok(Arc::new(bytes.finish()))
+}

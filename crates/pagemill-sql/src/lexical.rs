@@ -1,0 +1,292 @@
+//! What PostgreSQL's scanner sees otherwise than the parser here, refused before the parse.
+//!
+//! The parser takes `0b101` for the number 0 that is called `b101`, `2^-1` for two operators, a string behind a string
+//! for an alias, and a chain of comparisons for a nest of them. PostgreSQL refuses such texts or means something else;
+//! none of them may be answered. Sources: `src/backend/parser/scan.l`, `gram.y`, PostgreSQL 18.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    BinaryOperator, Expr, Query, Select, SelectItem, SetExpr, Statement, Visit, Visitor,
+};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+
+use crate::error::{Result, SqlState, StatementError};
+
+/// Checks a text, token by token.
+///
+/// # Errors
+/// Where PostgreSQL's scanner finds other tokens. A text that cannot be cut at all is left to the parser.
+pub(crate) fn check_tokens(text: &str) -> Result<()> {
+    let dialect = PostgreSqlDialect {};
+    let Ok(tokens) = Tokenizer::new(&dialect, text).tokenize_with_location() else {
+        return Ok(());
+    };
+    for pair in tokens.windows(2) {
+        check_number(&pair[0], &pair[1].token)?;
+    }
+    if let Some(last) = tokens.last() {
+        check_number(last, &Token::EOF)?;
+    }
+    check_strings(&tokens)?;
+    check_operators(&tokens)
+}
+
+fn syntax_error<T>(at: &TokenWithSpan, message: String) -> Result<T> {
+    let start = at.span.start;
+    Err(StatementError::new(SqlState::SYNTAX_ERROR, message).at(start.line, start.column).into())
+}
+
+fn unsupported_at<T>(at: &TokenWithSpan, what: &str) -> Result<T> {
+    let start = at.span.start;
+    Err(StatementError::unsupported(what).at(start.line, start.column).into())
+}
+
+/// A number ends where no word and no other number begins, and is written in digits without underscores.
+fn check_number(number: &TokenWithSpan, next: &Token) -> Result<()> {
+    let Token::Number(digits, _) = &number.token else {
+        return match number.token {
+            // Written 0x1F or X'1f', which are a number and a bit string.
+            Token::HexStringLiteral(_) => unsupported_at(number, "a hexadecimal literal"),
+            _ => Ok(()),
+        };
+    };
+    if digits.contains('_') {
+        return unsupported_at(number, "a number with underscores");
+    }
+    match next {
+        Token::Word(_)
+        | Token::Number(..)
+        | Token::Placeholder(_)
+        | Token::SingleQuotedByteStringLiteral(_)
+        | Token::EscapedStringLiteral(_)
+        | Token::UnicodeStringLiteral(_)
+        | Token::NationalStringLiteral(_) => syntax_error(
+            number,
+            format!("trailing junk after numeric literal at or near \"{digits}\""),
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn is_string(token: &Token) -> bool {
+    matches!(
+        token,
+        Token::SingleQuotedString(_)
+            | Token::DollarQuotedString(_)
+            | Token::NationalStringLiteral(_)
+            | Token::EscapedStringLiteral(_)
+            | Token::UnicodeStringLiteral(_)
+            | Token::SingleQuotedByteStringLiteral(_)
+            | Token::HexStringLiteral(_)
+    )
+}
+
+/// Strings on lines one below the other are one string to PostgreSQL; on one line they are an error.
+fn check_strings(tokens: &[TokenWithSpan]) -> Result<()> {
+    let mut behind_string = false;
+    for token in tokens.iter().filter(|t| !matches!(t.token, Token::Whitespace(_))) {
+        let string = is_string(&token.token);
+        if string && behind_string {
+            return unsupported_at(token, "a string behind a string");
+        }
+        behind_string = string;
+    }
+    Ok(())
+}
+
+/// The characters of PostgreSQL's operators.
+const OPERATOR: &str = "+-*/<>=~!@#%^&|`?";
+/// An operator with one of these may end in a plus or minus sign.
+const ENDS_FREELY: &str = "~!@#%^&|`?";
+
+/// Operators that stand together are cut as PostgreSQL cuts them.
+fn check_operators(tokens: &[TokenWithSpan]) -> Result<()> {
+    let is_operator = |token: &TokenWithSpan| {
+        let text = token.token.to_string();
+        !is_string(&token.token)
+            && !matches!(token.token, Token::Whitespace(_) | Token::Word(_) | Token::Placeholder(_))
+            && !text.is_empty()
+            && text.chars().all(|c| OPERATOR.contains(c))
+    };
+    for run in tokens.chunk_by(|a, b| is_operator(a) == is_operator(b)) {
+        if !is_operator(&run[0]) {
+            continue;
+        }
+        let ours: Vec<String> = run.iter().map(|token| token.token.to_string()).collect();
+        let theirs = scanned_operators(&ours.concat());
+        // Two names of one operator.
+        let same = |(a, b): (&String, &String)| a == b || (a == "<>" && b == "!=");
+        if ours.len() != theirs.len() || !ours.iter().zip(&theirs).all(same) {
+            let odd = theirs.iter().find(|o| !ours.contains(o)).unwrap_or(&theirs[0]);
+            return unsupported_at(&run[0], &format!("the operator {odd}"));
+        }
+    }
+    Ok(())
+}
+
+/// A run of operator characters, cut into operators.
+fn scanned_operators(run: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = run;
+    while !rest.is_empty() {
+        let mut end = rest.len();
+        if !rest.contains(|c| ENDS_FREELY.contains(c)) {
+            while end > 1 && rest[..end].ends_with(['+', '-']) {
+                end -= 1;
+            }
+        }
+        found.push(rest[..end].to_owned());
+        rest = &rest[end..];
+    }
+    found
+}
+
+/// Checks what was parsed.
+///
+/// # Errors
+/// Where PostgreSQL's grammar has no such statement.
+pub(crate) fn check_statement(statement: &Statement) -> Result<()> {
+    match statement.visit(&mut Grammar) {
+        ControlFlow::Break(error) => Err(error.into()),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+struct Grammar;
+
+impl Visitor for Grammar {
+    type Break = StatementError;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<StatementError> {
+        check_aliases(&query.body)
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<StatementError> {
+        let sides: Vec<(&Expr, u8)> = match expr {
+            Expr::BinaryOp { left, op, right } if is_comparison(op) => vec![(left, 1), (right, 1)],
+            Expr::Between { expr, .. }
+            | Expr::InList { expr, .. }
+            | Expr::InSubquery { expr, .. }
+            | Expr::Like { expr, .. }
+            | Expr::ILike { expr, .. }
+            | Expr::SimilarTo { expr, .. } => vec![(expr, 2)],
+            _ => return ControlFlow::Continue(()),
+        };
+        match sides.into_iter().any(|(side, level)| level_of(side) == Some(level)) {
+            true => {
+                let message = "syntax error: comparisons do not chain: put one into parentheses";
+                ControlFlow::Break(StatementError::new(SqlState::SYNTAX_ERROR, message))
+            }
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
+/// Which of the levels that do not associate an expression without parentheses is on.
+fn level_of(expr: &Expr) -> Option<u8> {
+    match expr {
+        Expr::BinaryOp { op, .. } if is_comparison(op) => Some(1),
+        Expr::AnyOp { .. } | Expr::AllOp { .. } => Some(1),
+        Expr::Between { .. }
+        | Expr::InList { .. }
+        | Expr::InSubquery { .. }
+        | Expr::Like { .. }
+        | Expr::ILike { .. }
+        | Expr::SimilarTo { .. } => Some(2),
+        _ => None,
+    }
+}
+
+/// An alias is no string: `select name 'x'` is a literal of the type name.
+fn check_aliases(body: &SetExpr) -> ControlFlow<StatementError> {
+    match body {
+        SetExpr::Select(select) => check_select(select),
+        SetExpr::SetOperation { left, right, .. } => {
+            check_aliases(left)?;
+            check_aliases(right)
+        }
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+fn check_select(select: &Select) -> ControlFlow<StatementError> {
+    for item in &select.projection {
+        if let SelectItem::ExprWithAlias { alias, .. } = item
+            && alias.quote_style == Some('\'')
+        {
+            return ControlFlow::Break(StatementError::unsupported(
+                "a string behind an expression",
+            ));
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{check_statement, check_tokens, scanned_operators};
+    use crate::session::Session;
+
+    /// Each was refused by a server of PostgreSQL 18, or is no operator, number or string as it stands.
+    #[test]
+    fn what_the_scanner_sees_otherwise_is_refused() {
+        for text in [
+            "select 0b101",
+            "select 0o17",
+            "select 123abc",
+            "select 1.e",
+            "select 1_000.5e0_1",
+            "select 100_",
+            "select 2^-1",
+            "select 'a' 'b'",
+            "select 'a'\n'b'",
+            "select 'a' -- c\n 'b'",
+            "select 0.0e1a",
+        ] {
+            assert!(check_tokens(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_it_sees_alike_is_left() {
+        for text in [
+            "select 1 a, 2.5e-3 as b, -1, 2*-1, 1=-1, 1<-1, 2 ^ -1, 1 - -1, count(*), t.*, 'a'||'b', a->>'x', 1<>2, 1!=2",
+            "select 'a' as x, 'b', e'a', $$x$$ from t where a in ('a','b') and b like 'a' escape 'b'",
+            "select a[1:2], '1'::int, 1::text, -1::int, f(a => 1), u&'x' uescape '!', 1.5, .5, 5., 7/2, 7%3, ~1, |/ 25.0",
+        ] {
+            assert!(check_tokens(text).is_ok(), "{text}: {:?}", check_tokens(text).err());
+        }
+    }
+
+    #[test]
+    fn signs_end_an_operator_only_behind_certain_characters() {
+        assert_eq!(scanned_operators("*-"), ["*", "-"]);
+        assert_eq!(scanned_operators("^-"), ["^-"]);
+        assert_eq!(scanned_operators("<=-"), ["<=", "-"]);
+        assert_eq!(scanned_operators("+-"), ["+", "-"]);
+    }
+
+    #[test]
+    fn comparisons_do_not_chain() {
+        for (text, good) in [
+            ("select 1 < 2 = true", false),
+            ("select (1 < 2) = true", true),
+            ("select 1 = 1 = true", false),
+            ("select a in (1) = true", true),
+            ("select a from t where a = 1 and b = 2", true),
+            ("select a between 1 and 2 in (true)", false),
+            ("select name 'x'", false),
+            ("select a as x", true),
+        ] {
+            let statements = Session::parse_unchecked(text).expect("it parses");
+            assert_eq!(check_statement(&statements[0]).is_ok(), good, "{text}");
+        }
+    }
+}

@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub(crate) mod bind;
+pub mod catalog;
+pub(crate) mod coerce;
+pub mod error;
+pub(crate) mod functions;
+pub(crate) mod lexical;
+pub mod output;
+pub(crate) mod resolve;
+pub(crate) mod scan;
+pub mod session;
+pub(crate) mod system_rows;
+pub(crate) mod typed;
+pub mod types;
+
+pub use error::{Error, Result, SqlState, StatementError};

@@ -1,0 +1,501 @@
+//! Which operator or function a name means, given the types of its arguments: PostgreSQL's rules for overloads.
+//!
+//! Source: `func_get_detail`, `func_match_argtypes` and `func_select_candidate` in `src/backend/parser/parse_func.c`, `oper` in
+//! `parse_oper.c`, `find_coercion_pathway` and `enforce_generic_type_consistency` in `parse_coerce.c`, PostgreSQL 18.
+
+use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
+
+use crate::catalog::{CastContext, CastRow, Catalog, FunctionRow, OperatorRow};
+use crate::error::{Error, Result, SqlState, StatementError};
+use crate::types::{ANY, UNKNOWN};
+
+/// The pseudo-types that stand for the types of the arguments.
+///
+/// Source: `src/include/catalog/pg_type.dat`, PostgreSQL 18.
+mod polymorphic {
+    use pagemill_format::Oid;
+
+    pub(super) const ANYARRAY: Oid = Oid(2277);
+    pub(super) const ANYELEMENT: Oid = Oid(2283);
+    pub(super) const ANYNONARRAY: Oid = Oid(2776);
+    pub(super) const ANYENUM: Oid = Oid(3500);
+    pub(super) const ANYRANGE: Oid = Oid(3831);
+    pub(super) const ANYMULTIRANGE: Oid = Oid(4537);
+    pub(super) const ANYCOMPATIBLE: Oid = Oid(5077);
+    pub(super) const ANYCOMPATIBLEARRAY: Oid = Oid(5078);
+    pub(super) const ANYCOMPATIBLENONARRAY: Oid = Oid(5079);
+    pub(super) const ANYCOMPATIBLERANGE: Oid = Oid(5080);
+    pub(super) const ANYCOMPATIBLEMULTIRANGE: Oid = Oid(4538);
+
+    pub(super) fn is_simple(oid: Oid) -> bool {
+        matches!(oid, ANYELEMENT | ANYNONARRAY | ANYENUM | ANYCOMPATIBLE | ANYCOMPATIBLENONARRAY)
+    }
+
+    pub(super) fn is_array(oid: Oid) -> bool {
+        matches!(oid, ANYARRAY | ANYCOMPATIBLEARRAY)
+    }
+
+    pub(super) fn is_any(oid: Oid) -> bool {
+        is_simple(oid) || is_array(oid) || is_range(oid)
+    }
+
+    pub(super) fn is_range(oid: Oid) -> bool {
+        matches!(oid, ANYRANGE | ANYMULTIRANGE | ANYCOMPATIBLERANGE | ANYCOMPATIBLEMULTIRANGE)
+    }
+
+    pub(super) fn is_compatible_family(oid: Oid) -> bool {
+        matches!(oid, ANYCOMPATIBLE | ANYCOMPATIBLEARRAY | ANYCOMPATIBLENONARRAY)
+    }
+}
+
+/// How a value of one type becomes one of another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Pathway {
+    /// It is one already, for PostgreSQL.
+    Relabel,
+    /// By a function.
+    Function(Oid),
+    /// By its text.
+    Text,
+    /// Element by element.
+    Elements,
+}
+
+/// The way from one type to another that the context allows.
+pub(crate) fn pathway(
+    catalog: &Catalog,
+    source: Oid,
+    target: Oid,
+    context: CastContext,
+) -> Option<Pathway> {
+    let (source, target) = (catalog.base_type(source, -1).0, catalog.base_type(target, -1).0);
+    if source == target {
+        return Some(Pathway::Relabel);
+    }
+    if let Some(CastRow { function, context: least, method }) = catalog.cast(source, target) {
+        if *least > context {
+            return None;
+        }
+        return Some(match method {
+            b'b' => Pathway::Relabel,
+            b'i' => Pathway::Text,
+            _ => Pathway::Function(*function),
+        });
+    }
+    let (from, to) = (catalog.type_row(source)?, catalog.type_row(target)?);
+    if from.is_array() && to.is_array() {
+        return match pathway(catalog, from.element, to.element, context)? {
+            Pathway::Relabel => Some(Pathway::Relabel),
+            _ => Some(Pathway::Elements),
+        };
+    }
+    if context >= CastContext::Assignment && to.category == b'S' {
+        return Some(Pathway::Text);
+    }
+    (context == CastContext::Explicit && from.category == b'S').then_some(Pathway::Text)
+}
+
+fn can_coerce(catalog: &Catalog, source: Oid, target: Oid) -> bool {
+    if source == target || target == ANY {
+        return true;
+    }
+    if source == UNKNOWN {
+        return true;
+    }
+    if polymorphic::is_any(target) {
+        return accepts(catalog, source, target);
+    }
+    pathway(catalog, source, target, CastContext::Implicit).is_some()
+}
+
+/// Whether a polymorphic argument takes a type, looked at alone.
+fn accepts(catalog: &Catalog, source: Oid, target: Oid) -> bool {
+    let base = catalog.base_type(source, -1).0;
+    let Some(row) = catalog.type_row(base) else { return false };
+    match target {
+        _ if polymorphic::is_array(target) => row.is_array(),
+        polymorphic::ANYENUM => row.kind == b'e',
+        polymorphic::ANYNONARRAY | polymorphic::ANYCOMPATIBLENONARRAY => !row.is_array(),
+        polymorphic::ANYRANGE | polymorphic::ANYCOMPATIBLERANGE => row.kind == b'r',
+        polymorphic::ANYMULTIRANGE | polymorphic::ANYCOMPATIBLEMULTIRANGE => row.kind == b'm',
+        _ => true,
+    }
+}
+
+/// A function with the types that its arguments are to have, and that of its result.
+#[derive(Debug, Clone)]
+pub(crate) struct Chosen<'c> {
+    /// The function.
+    pub(crate) function: &'c FunctionRow,
+    /// What each argument is to become.
+    pub(crate) arguments: Vec<Oid>,
+    /// What comes out.
+    pub(crate) result: Oid,
+}
+
+/// One candidate: its position among the ones given, and the types of its arguments.
+struct Candidate {
+    at: usize,
+    arguments: Vec<Oid>,
+}
+
+/// The operator that a name and the types of its operands mean; `left` is `None` for a prefix operator.
+///
+/// # Errors
+/// When there is none, or several fit as well.
+pub(crate) fn operator<'c>(
+    catalog: &'c Catalog,
+    name: &str,
+    left: Option<Oid>,
+    right: Oid,
+) -> Result<Chosen<'c>> {
+    let is_prefix = left.is_none();
+    let visible = |row: &&OperatorRow| {
+        (row.left == Oid(0)) == is_prefix && catalog.search_path().contains(&row.namespace)
+    };
+    let rows: Vec<&OperatorRow> = catalog.operators(name).iter().filter(visible).collect();
+    let given: Vec<Oid> = left.into_iter().chain([right]).collect();
+    let of = |row: &OperatorRow| match is_prefix {
+        true => vec![row.right],
+        false => vec![row.left, row.right],
+    };
+    // One literal of unknown type is taken for what the other operand is, if there is such an operator.
+    let assumed = match given[..] {
+        [UNKNOWN, other] if other != UNKNOWN => vec![other, other],
+        [other, UNKNOWN] if other != UNKNOWN => vec![other, other],
+        _ => given.clone(),
+    };
+    let exact = |types: &[Oid]| rows.iter().position(|row| of(row) == types);
+    let bases: Vec<Oid> = assumed.iter().map(|oid| catalog.base_type(*oid, -1).0).collect();
+    let found = exact(&given).or_else(|| exact(&assumed)).or_else(|| exact(&bases));
+    let candidates =
+        || rows.iter().enumerate().map(|(at, row)| Candidate { at, arguments: of(row) });
+    let at = match found {
+        Some(at) => Some(at),
+        None => choose(catalog, candidates().collect(), &given)
+            .map_err(|reason| no_operator(catalog, name, left, right, reason))?,
+    };
+    let row = at.map(|at| rows[at]);
+    let row = row.ok_or_else(|| no_operator(catalog, name, left, right, Unresolved::None))?;
+    let function = catalog.function(row.function).ok_or_else(|| {
+        StatementError::new(
+            SqlState::UNDEFINED_FUNCTION,
+            format!("operator {name} has no function"),
+        )
+    })?;
+    settle(catalog, function, of(row), &given)
+}
+
+/// Why no candidate was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unresolved {
+    None,
+    Several,
+}
+
+#[cold]
+fn no_operator(
+    catalog: &Catalog,
+    name: &str,
+    left: Option<Oid>,
+    right: Oid,
+    reason: Unresolved,
+) -> Error {
+    let left = left.map_or(String::new(), |left| catalog.type_name(left) + " ");
+    let what = format!("{left}{name} {}", catalog.type_name(right));
+    match reason {
+        Unresolved::None => {
+            let message = format!("operator does not exist: {what}");
+            StatementError::new(SqlState::UNDEFINED_FUNCTION, message)
+        }
+        Unresolved::Several => {
+            let message = format!("operator is not unique: {what}");
+            StatementError::new(SqlState::AMBIGUOUS_FUNCTION, message)
+        }
+    }
+    .with_hint("You might need to add explicit type casts.")
+    .into()
+}
+
+/// The function that a name and the types of the arguments mean.
+///
+/// # Errors
+/// When there is none, or several fit as well.
+pub(crate) fn function<'c>(
+    catalog: &'c Catalog,
+    schema: Option<Oid>,
+    name: &str,
+    given: &[Oid],
+) -> Result<Chosen<'c>> {
+    let mut rows: Vec<(&FunctionRow, Vec<Oid>)> = Vec::new();
+    for row in catalog.functions_named(name) {
+        let is_visible = match schema {
+            Some(schema) => row.namespace == schema,
+            None => catalog.search_path().contains(&row.namespace),
+        };
+        if is_visible && let Some(arguments) = arguments_for(row, given.len()) {
+            rows.push((row, arguments));
+        }
+    }
+    let exact = rows.iter().position(|(_, arguments)| *arguments == *given);
+    let at = match exact {
+        Some(at) => Some(at),
+        None => {
+            let candidates =
+                rows.iter().enumerate().map(|(at, (_, a))| Candidate { at, arguments: a.clone() });
+            choose(catalog, candidates.collect(), given)
+                .map_err(|reason| no_function(catalog, name, given, reason))?
+        }
+    };
+    let at = at.ok_or_else(|| no_function(catalog, name, given, Unresolved::None))?;
+    let (row, arguments) = rows.swap_remove(at);
+    settle(catalog, row, arguments, given)
+}
+
+/// The types of a function's arguments where so many are given: a variadic one is repeated, those with defaults are not
+/// left out, since what a default says is an expression that is not evaluated here.
+fn arguments_for(row: &FunctionRow, count: usize) -> Option<Vec<Oid>> {
+    if row.arguments.len() == count && row.variadic == Oid(0) {
+        return Some(row.arguments.clone());
+    }
+    let fixed = row.arguments.len().checked_sub(1)?;
+    if row.variadic == Oid(0) || count <= fixed {
+        return None;
+    }
+    let mut arguments = row.arguments[..fixed].to_vec();
+    arguments.resize(count, row.variadic);
+    Some(arguments)
+}
+
+#[cold]
+fn no_function(catalog: &Catalog, name: &str, given: &[Oid], reason: Unresolved) -> Error {
+    let list: Vec<String> = given.iter().map(|oid| catalog.type_name(*oid)).collect();
+    let what = format!("{name}({})", list.join(", "));
+    if reason == Unresolved::Several {
+        let message = format!("function {what} is not unique");
+        let error = StatementError::new(SqlState::AMBIGUOUS_FUNCTION, message);
+        return error.with_hint("You might need to add explicit type casts.").into();
+    }
+    let error = StatementError::new(
+        SqlState::UNDEFINED_FUNCTION,
+        format!("function {what} does not exist"),
+    );
+    error.with_hint("No function matches the given name and argument types.").into()
+}
+
+/// Puts the types of the arguments in place of polymorphic ones.
+fn settle<'c>(
+    catalog: &'c Catalog,
+    function: &'c FunctionRow,
+    declared: Vec<Oid>,
+    given: &[Oid],
+) -> Result<Chosen<'c>> {
+    let element = polymorphic_element(catalog, &declared, given)?;
+    let array = |element: Oid| catalog.type_row(element).map(|row| row.array).filter(|a| a.0 != 0);
+    let settled = |oid: Oid| -> Option<Oid> {
+        if polymorphic::is_array(oid) {
+            return element.and_then(array);
+        }
+        if polymorphic::is_simple(oid) {
+            return element;
+        }
+        Some(oid)
+    };
+    let unsettled = || {
+        let what = "could not determine polymorphic type because input has type unknown";
+        Error::from(StatementError::new(SqlState::DATATYPE_MISMATCH, what))
+    };
+    let mut arguments = Vec::with_capacity(declared.len());
+    for (oid, given) in declared.iter().zip(given) {
+        arguments.push(match *oid {
+            ANY => *given,
+            range if polymorphic::is_range(range) => *given,
+            oid => settled(oid).ok_or_else(unsettled)?,
+        });
+    }
+    let result = match function.result {
+        range if polymorphic::is_range(range) => arguments.first().copied().unwrap_or(range),
+        oid => settled(oid).ok_or_else(unsettled)?,
+    };
+    Ok(Chosen { function, arguments, result })
+}
+
+fn polymorphic_element(catalog: &Catalog, declared: &[Oid], given: &[Oid]) -> Result<Option<Oid>> {
+    let mut found: Option<Oid> = None;
+    for (declared, given) in declared.iter().zip(given) {
+        let given = catalog.base_type(*given, -1).0;
+        let element = match *declared {
+            _ if given == UNKNOWN => continue,
+            oid if polymorphic::is_array(oid) => match catalog.type_row(given) {
+                Some(row) if row.is_array() => row.element,
+                _ => continue,
+            },
+            oid if polymorphic::is_simple(oid) => given,
+            _ => continue,
+        };
+        found = Some(match found {
+            None => element,
+            Some(other) if other == element => other,
+            Some(other) if polymorphic::is_compatible_family(*declared) => {
+                common_of_two(catalog, other, element)?
+            }
+            Some(other) => {
+                let message = format!(
+                    "arguments declared \"anyelement\" are not all alike: {} versus {}",
+                    catalog.type_name(other),
+                    catalog.type_name(element)
+                );
+                return Err(StatementError::new(SqlState::DATATYPE_MISMATCH, message).into());
+            }
+        });
+    }
+    let is_polymorphic = declared.iter().any(|oid| polymorphic::is_any(*oid));
+    Ok(found.or(is_polymorphic.then_some(oid::TEXT)))
+}
+
+/// The best candidate; `None` when no one fits.
+fn choose(
+    catalog: &Catalog,
+    mut candidates: Vec<Candidate>,
+    given: &[Oid],
+) -> Result<Option<usize>, Unresolved> {
+    let fits = |candidate: &Candidate| {
+        let mut pairs = given.iter().zip(&candidate.arguments);
+        pairs.all(|(given, declared)| can_coerce(catalog, *given, *declared))
+    };
+    candidates.retain(fits);
+    match candidates.len() {
+        0 => return Ok(None),
+        1 => return Ok(Some(candidates[0].at)),
+        _ => {}
+    }
+    let base = |oid: &Oid| if *oid == UNKNOWN { UNKNOWN } else { catalog.base_type(*oid, -1).0 };
+    let given: Vec<Oid> = given.iter().map(base).collect();
+    let exact = |given: Oid, declared: Oid| given != UNKNOWN && given == declared;
+    keep_best(&mut candidates, |candidate| {
+        given.iter().zip(&candidate.arguments).filter(|(g, d)| exact(**g, **d)).count()
+    });
+    if let [only] = &candidates[..] {
+        return Ok(Some(only.at));
+    }
+    let (category, preferred) = (
+        |oid: Oid| catalog.type_row(oid).map_or(b'X', |row| row.category),
+        |oid: Oid| catalog.type_row(oid).is_some_and(|row| row.is_preferred),
+    );
+    keep_best(&mut candidates, |candidate| {
+        let counts = |(g, d): &(&Oid, &Oid)| {
+            **g != UNKNOWN && (**g == **d || (preferred(**d) && category(**g) == category(**d)))
+        };
+        given.iter().zip(&candidate.arguments).filter(counts).count()
+    });
+    if let [only] = &candidates[..] {
+        return Ok(Some(only.at));
+    }
+    if !given.contains(&UNKNOWN) {
+        return Err(Unresolved::Several);
+    }
+    by_category(catalog, &mut candidates, &given);
+    if let [only] = &candidates[..] {
+        return Ok(Some(only.at));
+    }
+    by_known_type(catalog, &mut candidates, &given);
+    match &candidates[..] {
+        [only] => Ok(Some(only.at)),
+        _ => Err(Unresolved::Several),
+    }
+}
+
+fn keep_best(candidates: &mut Vec<Candidate>, score: impl Fn(&Candidate) -> usize) {
+    let best = candidates.iter().map(&score).max().unwrap_or(0);
+    candidates.retain(|candidate| score(candidate) == best);
+}
+
+/// Where arguments are of unknown type: the candidates that take the category that speaks for itself there.
+fn by_category(catalog: &Catalog, candidates: &mut Vec<Candidate>, given: &[Oid]) {
+    let category = |oid: Oid| catalog.type_row(oid).map_or(b'X', |row| row.category);
+    let preferred = |oid: Oid| catalog.type_row(oid).is_some_and(|row| row.is_preferred);
+    let mut wanted = Vec::new();
+    for (position, _) in given.iter().enumerate().filter(|(_, oid)| **oid == UNKNOWN) {
+        let mut found: Option<u8> = None;
+        let mut is_clear = true;
+        let mut has_preferred = false;
+        for candidate in candidates.iter() {
+            let oid = candidate.arguments[position];
+            let this = category(oid);
+            match found {
+                None => (found, has_preferred) = (Some(this), preferred(oid)),
+                Some(before) if before == this => has_preferred |= preferred(oid),
+                // Texts win over all others.
+                Some(_) if this == b'S' => (found, has_preferred) = (Some(this), preferred(oid)),
+                Some(b'S') => {}
+                Some(_) => is_clear = false,
+            }
+        }
+        if !is_clear && found != Some(b'S') {
+            return;
+        }
+        wanted.push((position, found.unwrap_or(b'X'), has_preferred));
+    }
+    let takes = |candidate: &Candidate| {
+        wanted.iter().all(|(position, wanted, has_preferred)| {
+            let oid = candidate.arguments[*position];
+            category(oid) == *wanted && (!has_preferred || preferred(oid))
+        })
+    };
+    if candidates.iter().any(takes) {
+        candidates.retain(takes);
+    }
+}
+
+/// Where all known arguments are of one type, those of unknown type are taken for it.
+fn by_known_type(catalog: &Catalog, candidates: &mut Vec<Candidate>, given: &[Oid]) {
+    let mut known = given.iter().filter(|oid| **oid != UNKNOWN);
+    let Some(first) = known.next() else { return };
+    if known.any(|oid| oid != first) {
+        return;
+    }
+    let takes = |c: &Candidate| c.arguments.iter().all(|oid| can_coerce(catalog, *first, *oid));
+    if candidates.iter().filter(|candidate| takes(candidate)).count() == 1 {
+        candidates.retain(takes);
+    }
+}
+
+/// The type that several expressions are brought to: in CASE, VALUES, UNION, COALESCE, ARRAY.
+///
+/// Source: `select_common_type` in `src/backend/parser/parse_coerce.c`, PostgreSQL 18.
+///
+/// # Errors
+/// When they have none in common.
+pub(crate) fn common_type(catalog: &Catalog, given: &[Oid]) -> Result<Oid> {
+    let Some(first) = given.first() else { return Ok(oid::TEXT) };
+    if *first != UNKNOWN && given.iter().all(|oid| oid == first) {
+        return Ok(*first);
+    }
+    let mut chosen = UNKNOWN;
+    for oid in given.iter().filter(|oid| **oid != UNKNOWN) {
+        let oid = catalog.base_type(*oid, -1).0;
+        chosen = if chosen == UNKNOWN { oid } else { common_of_two(catalog, chosen, oid)? };
+    }
+    Ok(if chosen == UNKNOWN { oid::TEXT } else { chosen })
+}
+
+fn common_of_two(catalog: &Catalog, chosen: Oid, next: Oid) -> Result<Oid> {
+    if chosen == next {
+        return Ok(chosen);
+    }
+    let (Some(a), Some(b)) = (catalog.type_row(chosen), catalog.type_row(next)) else {
+        return Ok(chosen);
+    };
+    let implicit = |from, to| pathway(catalog, from, to, CastContext::Implicit).is_some();
+    if a.category != b.category {
+        let message = format!(
+            "types {} and {} cannot be matched",
+            catalog.type_name(chosen),
+            catalog.type_name(next)
+        );
+        return Err(StatementError::new(SqlState::DATATYPE_MISMATCH, message).into());
+    }
+    let takes_next = !a.is_preferred && implicit(chosen, next) && !implicit(next, chosen);
+    Ok(if takes_next { next } else { chosen })
+}

@@ -1,0 +1,79 @@
+//! Tables as the query engine scans them.
+//!
+//! A scan is a [`FileSource`](datafusion::datasource::physical_plan::FileSource) under the engine's own scan of files, so that it is cut into ranges, told of projections and, one
+//! day, run by several machines like any other. A relation, or a partition of it, is one *file*, which `range`s cut at any
+//! byte: a block belongs to the range that its first byte lies in.
+
+mod opener;
+mod relation_table;
+mod source;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pagemill_cluster::ClassRow;
+use pagemill_engine::{DamageLog, OnDamage, Progress, ScanOptions};
+
+pub(crate) use relation_table::RelationTable;
+
+use crate::bind::{Bound, Tables};
+use crate::catalog::Catalog;
+use crate::error::Result;
+
+/// What all scans of a statement share.
+#[derive(Debug)]
+pub(crate) struct ScanContext {
+    pub(crate) catalog: Arc<Catalog>,
+    /// How blocks are read.
+    pub(crate) options: ScanOptions,
+    /// Cancels all scans.
+    pub(crate) progress: Progress,
+    /// What damage does.
+    on_damage: OnDamage,
+    /// What was left out.
+    losses: Mutex<Vec<String>>,
+}
+
+impl ScanContext {
+    /// The scans of one statement.
+    pub(crate) fn new(catalog: &Arc<Catalog>, options: ScanOptions, on_damage: OnDamage) -> Self {
+        let catalog = catalog.clone();
+        Self {
+            catalog,
+            options,
+            progress: Progress::default(),
+            on_damage,
+            losses: Mutex::default(),
+        }
+    }
+
+    /// The damage that was left out so far, each with its place.
+    pub(crate) fn losses(&self) -> Vec<String> {
+        self.losses.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends all scans.
+    pub(crate) fn cancel(&self) {
+        self.progress.cancel();
+    }
+
+    pub(crate) fn damage_log(&self) -> DamageLog {
+        DamageLog::new(self.on_damage)
+    }
+
+    pub(crate) fn keep(&self, damage: &DamageLog) -> Result<()> {
+        let mut losses = self.losses.lock().unwrap_or_else(PoisonError::into_inner);
+        for loss in damage.losses()? {
+            losses.push(loss?);
+        }
+        Ok(())
+    }
+}
+
+/// The tables of a database.
+pub(crate) struct DatabaseTables<'c>(pub(crate) &'c Arc<ScanContext>);
+
+impl Tables for DatabaseTables<'_> {
+    fn scan(&self, class: &ClassRow, alias: &str) -> Result<Bound> {
+        RelationTable::open(self.0, class)?.bound(alias)
+    }
+}

@@ -1,0 +1,187 @@
+//! A relation as a table of the query engine: its columns, and an estimate of its rows.
+//!
+//! Invariant: opening reads catalogs only; no page of the table is read before the query runs.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::stats::Precision;
+use datafusion::common::{Column, Result as QueryResult, Statistics, TableReference};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use pagemill_cluster::{ClassRow, Generated, Relation, RelationKind};
+use pagemill_engine::{DamageLog, OnDamage, Table};
+use pagemill_format::Oid;
+
+use super::ScanContext;
+use super::source::RelationSource;
+use crate::bind::{Bound, BoundColumn};
+use crate::coerce::carrier_of;
+use crate::error::{Result, SqlState, fail, unsupported};
+use crate::system_rows::for_each_row;
+use crate::typed::Typed;
+use crate::types::PgType;
+
+/// A column of a table.
+#[derive(Debug, Clone)]
+pub(crate) struct TableColumn {
+    /// Its name as stored.
+    pub(crate) stored_name: Box<[u8]>,
+    pub(crate) name: String,
+    pub(crate) ty: PgType,
+    pub(crate) carrier: DataType,
+}
+
+/// A table, materialized view, sequence or partitioned table.
+#[derive(Debug)]
+pub(crate) struct RelationTable {
+    pub(crate) context: Arc<ScanContext>,
+    pub(crate) named: Relation,
+    /// The relations that hold the rows, each with its blocks.
+    pub(crate) parts: Vec<(Arc<Table>, u64)>,
+    pub(crate) columns: Vec<TableColumn>,
+    pub(crate) schema: SchemaRef,
+}
+
+impl RelationTable {
+    /// Opens the files of a relation.
+    pub(crate) fn open(context: &Arc<ScanContext>, class: &ClassRow) -> Result<Self> {
+        refuse_kind(class)?;
+        let catalog = &context.catalog;
+        let database = catalog.database();
+        let named = database.relation(class)?;
+        if class.kind == RelationKind::Table {
+            refuse_parent(context, class)?;
+        }
+        let parts = match class.kind {
+            RelationKind::PartitionedTable => {
+                database.relations(&database.leaf_partitions(class)?.leaves)?
+            }
+            _ => vec![named.clone()],
+        };
+        let mut damage = DamageLog::new(OnDamage::Stop);
+        let open = |part: Relation| {
+            let table = Arc::new(Table::open(database, part, &mut damage)?);
+            let blocks = u64::from(table.blocks());
+            Ok((table, blocks))
+        };
+        let parts = parts.into_iter().map(open).collect::<Result<Vec<_>>>()?;
+        // Its values are computed when it is read; a table without it would be another one.
+        if let Some(column) = named.columns.iter().find(|c| c.generated == Generated::Virtual) {
+            let column = column.display_name();
+            return unsupported(format!("a table with a virtual generated column, \"{column}\","));
+        }
+        let columns = columns(context, &named);
+        let fields: Vec<Field> =
+            columns.iter().map(|c| Field::new(&c.name, c.carrier.clone(), true)).collect();
+        let schema = Arc::new(Schema::new(fields));
+        Ok(Self { context: context.clone(), named, parts, columns, schema })
+    }
+
+    /// A scan under a name.
+    pub(crate) fn bound(self, alias: &str) -> Result<Bound> {
+        let relation = TableReference::bare(alias);
+        let column = |column: &TableColumn| {
+            let expr = Expr::Column(Column::new(Some(relation.clone()), &column.name));
+            let typed = Typed::new(expr, column.ty, column.carrier.clone());
+            BoundColumn { name: column.name.clone(), typed }
+        };
+        let columns = self.columns.iter().map(column).collect();
+        let source = provider_as_source(Arc::new(self));
+        let plan = LogicalPlanBuilder::scan(relation.clone(), source, None)?.build()?;
+        Ok(Bound { plan, columns })
+    }
+
+    /// About how many rows there are: as many on a page as when they were last counted.
+    ///
+    /// Source: `table_block_relation_estimate_size` in `src/backend/access/table/tableam.c`, PostgreSQL 18.
+    pub(crate) fn estimated_rows(&self) -> Option<usize> {
+        let mut rows = 0.0;
+        for (table, blocks) in &self.parts {
+            let class = &table.relation.class;
+            if class.tuples < 0.0 || class.pages == 0 {
+                return None;
+            }
+            rows += f64::from(class.tuples) / f64::from(class.pages) * *blocks as f64;
+        }
+        Some(rows as usize)
+    }
+}
+
+fn refuse_kind(class: &ClassRow) -> Result<()> {
+    let name = String::from_utf8_lossy(&class.name);
+    match class.kind {
+        RelationKind::View => unsupported(format!(
+            "the view \"{name}\": views, which are stored as trees of their query,"
+        )),
+        RelationKind::ForeignTable => unsupported(format!("the foreign table \"{name}\"")),
+        RelationKind::Index | RelationKind::PartitionedIndex => {
+            fail(SqlState("42809"), format!("cannot open relation \"{name}\": it is an index"))
+        }
+        RelationKind::CompositeType => fail(
+            SqlState("42809"),
+            format!("cannot open relation \"{name}\": it is a composite type"),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// A table that others inherit from has their rows, too; that is not read here.
+fn refuse_parent(context: &ScanContext, class: &ClassRow) -> Result<()> {
+    let mut has_children = false;
+    for_each_row(context.catalog.values(), "pg_inherits", &["inhparent"], |row| {
+        has_children |= row.oid(0) == class.oid;
+        Ok(())
+    })?;
+    match has_children {
+        true => {
+            let name = String::from_utf8_lossy(&class.name);
+            unsupported(format!("the table \"{name}\": a table that others inherit from"))
+        }
+        false => Ok(()),
+    }
+}
+
+fn columns(context: &ScanContext, relation: &Relation) -> Vec<TableColumn> {
+    let stored = |column: &&pagemill_cluster::Column| !column.dropped;
+    let column = |column: &pagemill_cluster::Column| {
+        let mut ty = PgType::new(column.type_oid).with_modifier(column.type_modifier);
+        if ty.collation != Oid(0) {
+            ty.collation = context.catalog.column_collation(relation.class.oid, &column.name);
+        }
+        let carrier = carrier_of(&context.catalog, ty);
+        let name = column.display_name();
+        TableColumn { stored_name: column.name.clone(), name, ty, carrier }
+    };
+    relation.columns.iter().filter(stored).map(column).collect()
+}
+
+#[async_trait]
+impl TableProvider for RelationTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        let rows = self.estimated_rows()?;
+        let statistics = Statistics::new_unknown(&self.schema);
+        Some(statistics.with_num_rows(Precision::Inexact(rows)))
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        limit: Option<usize>,
+    ) -> QueryResult<Arc<dyn ExecutionPlan>> {
+        RelationSource::scan(self, projection, limit)
+    }
+}

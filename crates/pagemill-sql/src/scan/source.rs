@@ -1,0 +1,173 @@
+//! The scan of a relation as a source of files: what the engine asks to plan it.
+//!
+//! Invariant: planning reads no page of a table; rows that are only counted are counted by the visibility map.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result as QueryResult, Statistics};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{
+    FileGroup, FileOpener, FileScanConfig, FileScanConfigBuilder, FileSource,
+};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
+use datafusion::physical_plan::filter_pushdown::FilterPushdownPropagation;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan};
+use object_store::ObjectStore;
+
+use datafusion_datasource::projection::{ProjectionOpener, SplitProjection};
+
+use super::ScanContext;
+use super::opener::RelationOpener;
+use super::relation_table::{RelationTable, TableColumn};
+use pagemill_engine::Table;
+
+/// Bytes of a block.
+pub(super) const BLOCK_BYTES: u64 = 8192;
+/// The address that stands for files that the engine does not open itself.
+const NO_STORE: &str = "pagemill://files";
+
+/// The scan of one relation.
+#[derive(Clone)]
+pub(crate) struct RelationSource {
+    pub(super) context: Arc<ScanContext>,
+    pub(super) name: Arc<str>,
+    pub(super) parts: Arc<[(Arc<Table>, u64)]>,
+    pub(super) columns: Arc<[TableColumn]>,
+    schema: TableSchema,
+    projection: SplitProjection,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl RelationSource {
+    pub(super) fn scan(
+        table: &RelationTable,
+        projection: Option<&Vec<usize>>,
+        limit: Option<usize>,
+    ) -> QueryResult<Arc<dyn ExecutionPlan>> {
+        let schema = TableSchema::from(table.schema.clone());
+        let source = Self {
+            context: table.context.clone(),
+            name: table.named.display_name().into(),
+            parts: table.parts.clone().into(),
+            columns: table.columns.clone().into(),
+            projection: SplitProjection::unprojected(&schema),
+            schema,
+            metrics: ExecutionPlanMetricsSet::new(),
+        };
+        let file = |(at, (_, blocks)): (usize, &(Arc<Table>, u64))| {
+            PartitionedFile::new(at.to_string(), blocks * BLOCK_BYTES)
+        };
+        let files: Vec<PartitionedFile> = source.parts.iter().enumerate().map(file).collect();
+        let rows = table.estimated_rows();
+        let mut statistics = Statistics::new_unknown(&table.schema);
+        if let Some(rows) = rows {
+            statistics.num_rows = datafusion::common::stats::Precision::Inexact(rows);
+        }
+        let url = ObjectStoreUrl::parse(NO_STORE)?;
+        let config = FileScanConfigBuilder::new(url, Arc::new(source))
+            .with_file_group(FileGroup::new(files))
+            .with_statistics(statistics)
+            .with_limit(limit)
+            .with_projection_indices(projection.cloned())?
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+
+    /// Positions of the columns that are read.
+    pub(super) fn wanted(&self) -> &[usize] {
+        &self.projection.file_indices
+    }
+}
+
+impl FileSource for RelationSource {
+    fn create_file_opener(
+        &self,
+        _: Arc<dyn ObjectStore>,
+        _: &FileScanConfig,
+        _: usize,
+    ) -> QueryResult<Arc<dyn FileOpener>> {
+        let opener: Arc<dyn FileOpener> = Arc::new(RelationOpener { source: self.clone() });
+        ProjectionOpener::try_new(self.projection.clone(), opener, self.schema.file_schema())
+    }
+
+    fn table_schema(&self) -> &TableSchema {
+        &self.schema
+    }
+
+    fn with_batch_size(&self, _: usize) -> Arc<dyn FileSource> {
+        Arc::new(self.clone())
+    }
+
+    fn projection(&self) -> Option<&ProjectionExprs> {
+        Some(&self.projection.source)
+    }
+
+    fn metrics(&self) -> &ExecutionPlanMetricsSet {
+        &self.metrics
+    }
+
+    fn file_type(&self) -> &str {
+        "relation"
+    }
+
+    fn fmt_extra(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ", table={}", self.name)
+    }
+
+    fn repartitioned(
+        &self,
+        target_partitions: usize,
+        repartition_file_min_size: usize,
+        output_ordering: Option<LexOrdering>,
+        config: &FileScanConfig,
+    ) -> QueryResult<Option<FileScanConfig>> {
+        // Rows that are only counted are counted by the visibility map, all at once.
+        if self.wanted().is_empty() {
+            return Ok(None);
+        }
+        let cut = datafusion_datasource::file_groups::FileGroupPartitioner::new()
+            .with_target_partitions(target_partitions)
+            .with_repartition_file_min_size(repartition_file_min_size)
+            .with_preserve_order_within_groups(output_ordering.is_some())
+            .repartition_file_groups(&config.file_groups);
+        Ok(cut.map(|file_groups| {
+            let mut config = config.clone();
+            config.file_groups = file_groups;
+            config
+        }))
+    }
+
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _: &ConfigOptions,
+    ) -> QueryResult<FilterPushdownPropagation<Arc<dyn FileSource>>> {
+        use datafusion::physical_plan::filter_pushdown::PushedDown;
+        let no = vec![PushedDown::No; filters.len()];
+        Ok(FilterPushdownPropagation::with_parent_pushdown_result(no))
+    }
+
+    fn try_pushdown_projection(
+        &self,
+        projection: &ProjectionExprs,
+    ) -> QueryResult<Option<Arc<dyn FileSource>>> {
+        let merged = self.projection.source.try_merge(projection)?;
+        let projection = SplitProjection::new(self.schema.file_schema(), &merged);
+        Ok(Some(Arc::new(Self { projection, ..self.clone() })))
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> QueryResult<TreeNodeRecursion>,
+    ) -> QueryResult<TreeNodeRecursion> {
+        datafusion::physical_plan::apply_expression_roots(self.projection.source.iter(), f)
+    }
+}

@@ -1,0 +1,284 @@
+//! One database opened for statements: text in, batches out.
+//!
+//! Invariant: a statement reads; whatever would change something is refused before it is planned.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use arrow::record_batch::RecordBatch;
+use datafusion::execution::context::{SessionConfig, SessionContext};
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use futures::StreamExt as _;
+use object_store::memory::InMemory;
+use pagemill_cluster::Database;
+use pagemill_engine::{OnDamage, ScanOptions};
+use pagemill_types::encoding::encoding_name;
+use sqlparser::ast::{DescribeAlias, Statement};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+
+use crate::bind::{Binder, Bound};
+use crate::catalog::Catalog;
+use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::lexical;
+use crate::scan::{DatabaseTables, ScanContext};
+use crate::types::PgType;
+
+/// Microseconds between 1970-01-01 and 2000-01-01.
+const EPOCH: i64 = 946_684_800_000_000;
+/// A table is cut for another thread from here on.
+const LEAST_SHARE_BYTES: usize = 4 << 20;
+
+/// How statements run.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionOptions {
+    /// Threads.
+    pub jobs: usize,
+    /// Bytes that sorts, joins and aggregates may take before they spill; `None` for no limit.
+    pub memory: Option<usize>,
+    /// How blocks are read.
+    pub scan: ScanOptions,
+    /// What damage does.
+    pub on_damage: OnDamage,
+}
+
+/// A database that answers statements.
+pub struct Session {
+    catalog: Arc<Catalog>,
+    options: SessionOptions,
+    context: SessionContext,
+}
+
+/// A column of an answer.
+#[derive(Debug, Clone)]
+pub struct AnswerColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: PgType,
+}
+
+/// What a statement gave.
+pub struct Answer {
+    /// The columns.
+    pub columns: Vec<AnswerColumn>,
+    /// How many rows were handed out.
+    pub rows: u64,
+    /// Damage that was left out, each with its place.
+    pub losses: Vec<String>,
+}
+
+impl Session {
+    /// Opens a database.
+    ///
+    /// # Errors
+    /// When its catalogs cannot be read, or it is in an encoding that is not supported here.
+    pub fn open(database: &Database, options: SessionOptions) -> Result<Self> {
+        let encoding = database.row().encoding;
+        if !matches!(encoding_name(encoding), Some("UTF8" | "SQL_ASCII")) {
+            let name = encoding_name(encoding).unwrap_or("an unknown encoding");
+            return unsupported(format!("SQL on a database in {name}"));
+        }
+        let catalog = Arc::new(Catalog::read(database)?);
+        let mut config = SessionConfig::new()
+            .with_target_partitions(options.jobs)
+            .with_collect_statistics(false)
+            .with_repartition_file_min_size(LEAST_SHARE_BYTES);
+        config.options_mut().optimizer.prefer_hash_join = options.memory.is_none();
+        let mut runtime = RuntimeEnvBuilder::new();
+        if let Some(bytes) = options.memory {
+            runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
+        }
+        let runtime = Arc::new(runtime.build()?);
+        // Scans open their files themselves; the engine wants to know a store for their address.
+        let url = ObjectStoreUrl::parse("pagemill://files")?;
+        runtime.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
+        // Those that the engine's own rules put in place of others, and no more.
+        let aggregates = datafusion::functions_aggregate::all_default_aggregate_functions();
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(runtime)
+            .with_aggregate_functions(aggregates)
+            .build();
+        Ok(Self { catalog, options, context: SessionContext::new_with_state(state) })
+    }
+
+    /// The catalogs of the database.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// The statements of a text.
+    ///
+    /// # Errors
+    /// Where it is no SQL.
+    pub fn parse(text: &str) -> Result<Vec<Statement>> {
+        lexical::check_tokens(text)?;
+        let statements = Self::parse_unchecked(text)?;
+        statements.iter().try_for_each(lexical::check_statement)?;
+        Ok(statements)
+    }
+
+    pub(crate) fn parse_unchecked(text: &str) -> Result<Vec<Statement>> {
+        Parser::parse_sql(&PostgreSqlDialect {}, text).map_err(|error| {
+            let message = error.to_string();
+            let message = message.trim_start_matches("sql parser error: ");
+            StatementError::new(SqlState::SYNTAX_ERROR, format!("syntax error: {message}")).into()
+        })
+    }
+
+    /// Runs a statement. `begin` is told the columns first, then `take` each batch of rows.
+    ///
+    /// # Errors
+    /// When the statement is wrong, changes something, is not supported here, or fails; what the functions return.
+    pub async fn run(&self, statement: &Statement, sink: &mut dyn AnswerSink) -> Result<Answer> {
+        match statement {
+            Statement::Query(query) => {
+                let scans = self.scans();
+                let bound = self.bind(query, &scans)?;
+                self.answer(bound, &scans, sink).await
+            }
+            Statement::Explain {
+                describe_alias: DescribeAlias::Explain,
+                analyze,
+                statement,
+                ..
+            } => {
+                let Statement::Query(query) = &**statement else {
+                    return unsupported("EXPLAIN of anything but a query");
+                };
+                self.explain(query, *analyze, sink).await
+            }
+            other => refuse(other),
+        }
+    }
+
+    fn scans(&self) -> Arc<ScanContext> {
+        let SessionOptions { jobs, scan, on_damage, .. } = self.options;
+        Arc::new(ScanContext::new(&self.catalog, ScanOptions { jobs, ..scan }, on_damage))
+    }
+
+    fn bind(&self, query: &sqlparser::ast::Query, scans: &Arc<ScanContext>) -> Result<Bound> {
+        let tables = DatabaseTables(scans);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let start = i64::try_from(now.as_micros()).unwrap_or(i64::MAX) - EPOCH;
+        let mut bound = Binder::new(&self.catalog, &tables, start).statement(query)?;
+        // The shown columns, in their order, whatever lies beside them in the plan.
+        let shown: Vec<Expr> = bound.columns.iter().map(|c| c.typed.expr.clone()).collect();
+        bound.plan = LogicalPlanBuilder::from(bound.plan).project(shown)?.build()?;
+        Ok(bound)
+    }
+
+    async fn plan(&self, bound: &Bound) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self.context.state().create_physical_plan(&bound.plan).await?)
+    }
+
+    async fn answer(
+        &self,
+        bound: Bound,
+        scans: &Arc<ScanContext>,
+        sink: &mut dyn AnswerSink,
+    ) -> Result<Answer> {
+        let columns: Vec<AnswerColumn> = bound
+            .columns
+            .iter()
+            .map(|column| AnswerColumn { name: column.name.clone(), ty: column.typed.ty })
+            .collect();
+        let plan = self.plan(&bound).await?;
+        sink.begin(&self.catalog, &columns)?;
+        let mut stream = execute_stream(plan, self.context.task_ctx())?;
+        let mut rows = 0;
+        while let Some(batch) = stream.next().await {
+            let batch = batch?;
+            rows += batch.num_rows() as u64;
+            if let Err(error) = sink.take(&batch) {
+                scans.cancel();
+                return Err(error);
+            }
+        }
+        sink.end(rows)?;
+        Ok(Answer { columns, rows, losses: scans.losses() })
+    }
+
+    /// The plan as lines of text; with ANALYZE, after it has run.
+    async fn explain(
+        &self,
+        query: &sqlparser::ast::Query,
+        analyze: bool,
+        sink: &mut dyn AnswerSink,
+    ) -> Result<Answer> {
+        let scans = self.scans();
+        let bound = self.bind(query, &scans)?;
+        let plan = self.plan(&bound).await?;
+        if analyze {
+            let mut stream = execute_stream(plan.clone(), self.context.task_ctx())?;
+            while let Some(batch) = stream.next().await {
+                batch?;
+            }
+        }
+        let shown = match analyze {
+            true => {
+                datafusion::physical_plan::display::DisplayableExecutionPlan::with_metrics(&*plan)
+                    .indent(false)
+                    .to_string()
+            }
+            false => displayable(&*plan).indent(false).to_string(),
+        };
+        let ty = PgType::new(pagemill_types::builtin::oid::TEXT);
+        let columns = vec![AnswerColumn { name: "QUERY PLAN".to_owned(), ty }];
+        sink.begin(&self.catalog, &columns)?;
+        let lines: arrow::array::StringArray = shown.lines().map(Some).collect();
+        let rows = arrow::array::Array::len(&lines) as u64;
+        let batch = RecordBatch::try_from_iter([("QUERY PLAN", Arc::new(lines) as _)]);
+        sink.take(&batch.map_err(datafusion::error::DataFusionError::from)?)?;
+        sink.end(rows)?;
+        Ok(Answer { columns, rows, losses: scans.losses() })
+    }
+}
+
+/// Where an answer goes.
+pub trait AnswerSink: Send {
+    /// The columns, before the first row.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    fn begin(&mut self, catalog: &Arc<Catalog>, columns: &[AnswerColumn]) -> Result<()>;
+
+    /// Some rows.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    fn take(&mut self, batch: &RecordBatch) -> Result<()>;
+
+    /// The end, after so many rows.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn end(&mut self, rows: u64) -> Result<()>;
+}
+
+fn refuse<T>(statement: &Statement) -> Result<T> {
+    let text = statement.to_string();
+    let word = text.split_whitespace().next().unwrap_or("this").to_uppercase();
+    match statement {
+        Statement::Insert(_)
+        | Statement::Update { .. }
+        | Statement::Delete(_)
+        | Statement::Merge { .. }
+        | Statement::Truncate { .. }
+        | Statement::Drop { .. }
+        | Statement::CreateTable(_)
+        | Statement::CreateView { .. }
+        | Statement::CreateIndex(_)
+        | Statement::AlterTable { .. }
+        | Statement::Copy { .. } => {
+            fail(SqlState::READ_ONLY, format!("cannot execute {word} in a read-only transaction"))
+        }
+        _ => unsupported(word),
+    }
+}

@@ -1,0 +1,100 @@
+//! PostgreSQL's types as the statement has them, and what carries their values while a query runs.
+//!
+//! Values keep PostgreSQL's own inner form, so that nothing is lost or changed on the way: a date is the number of days
+//! from 2000-01-01 with both infinities, a timestamp the number of microseconds from then, a time of day microseconds from
+//! midnight. Numbers, texts and booleans are Arrow's own. `numeric(p,s)` of up to 38 digits is a decimal; any other
+//! numeric, and every type not named here, is carried as the bytes that a tuple holds without their length word (the
+//! *payload*), and printed by PostgreSQL's own rules. An enum's label is carried by its place in the order of the type.
+//!
+//! Invariant: two values of a type are equal for the query engine only if they are so for PostgreSQL, or the comparison goes
+//! through a key ([`crate::functions::keys`]).
+
+use arrow::datatypes::DataType;
+use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
+
+/// The type of a literal whose type follows from where it stands.
+pub const UNKNOWN: Oid = Oid(705);
+/// `"any"`.
+pub const ANY: Oid = Oid(2276);
+/// `record`.
+pub const RECORD: Oid = Oid(2249);
+
+/// The type of an expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PgType {
+    /// The OID in `pg_type`.
+    pub oid: Oid,
+    /// The modifier, -1 for none.
+    pub modifier: i32,
+    /// The collation, 0 where there is none.
+    pub collation: Oid,
+}
+
+impl PgType {
+    /// A type without a modifier; texts have the database's collation.
+    pub fn new(oid: Oid) -> Self {
+        let collation = if is_text(oid) { DEFAULT_COLLATION } else { Oid(0) };
+        Self { oid, modifier: -1, collation }
+    }
+
+    /// The same with a modifier.
+    pub fn with_modifier(self, modifier: i32) -> Self {
+        Self { modifier, ..self }
+    }
+}
+
+/// `default`, the collation of the database; `C` and `POSIX`.
+///
+/// Source: `src/include/catalog/pg_collation.dat`, PostgreSQL 18.
+pub const DEFAULT_COLLATION: Oid = Oid(100);
+/// `C`.
+pub const C_COLLATION: Oid = Oid(950);
+/// `POSIX`.
+pub const POSIX_COLLATION: Oid = Oid(951);
+
+fn is_text(type_oid: Oid) -> bool {
+    matches!(type_oid, oid::TEXT | oid::VARCHAR | oid::BPCHAR)
+}
+
+/// Digits and places of a declared numeric that a decimal of 38 digits carries.
+///
+/// Source: `numeric_typmod_precision` and `numeric_typmod_scale` in `src/backend/utils/adt/numeric.c`, PostgreSQL 15 to 18.
+pub fn declared_decimal(modifier: i32) -> Option<(u8, i8)> {
+    let packed = modifier.checked_sub(4).filter(|packed| *packed >= 0)?;
+    let precision = (packed >> 16) & 0xFFFF;
+    let scale = ((packed & 0x7FF) ^ 1024) - 1024;
+    let fits = (1..=38).contains(&precision) && (0..=precision).contains(&scale);
+    fits.then_some((precision as u8, scale as i8))
+}
+
+/// The modifier of `numeric(precision, scale)`.
+pub fn numeric_modifier(precision: i32, scale: i32) -> i32 {
+    ((precision << 16) | (scale & 0x7FF)) + 4
+}
+
+/// What carries values of a base type that is no enum.
+pub fn carrier(base: Oid, modifier: i32) -> DataType {
+    match base {
+        oid::BOOL => DataType::Boolean,
+        oid::INT2 => DataType::Int16,
+        oid::INT4 | oid::DATE => DataType::Int32,
+        oid::INT8 | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::MONEY => DataType::Int64,
+        oid::FLOAT4 => DataType::Float32,
+        oid::FLOAT8 => DataType::Float64,
+        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::JSON => DataType::Utf8,
+        oid::XID8 => DataType::UInt64,
+        oid::NUMERIC => match declared_decimal(modifier) {
+            Some((precision, scale)) => DataType::Decimal128(precision, scale),
+            None => DataType::Binary,
+        },
+        _ if is_object_number(base) => DataType::UInt32,
+        _ => DataType::Binary,
+    }
+}
+
+/// True for the types whose values are the numbers of objects or transactions.
+pub fn is_object_number(type_oid: Oid) -> bool {
+    const REG: [u32; 11] = [24, 2202, 2203, 2204, 2205, 2206, 3734, 3769, 4089, 4096, 4191];
+    matches!(type_oid, oid::OID | oid::XID | oid::CID) || REG.contains(&type_oid.0)
+}

@@ -1,0 +1,110 @@
+//! The program beside a server: the same statements asked of both, on the same tables.
+//!
+//! `answered.sql` has what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
+//! refused and not answered. A statement that comes to be supported moves from the one to the other.
+
+use std::process::{Command, Output};
+
+use anyhow::{Context as _, Result, ensure};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+
+const TABLES: &str = include_str!("answers/tables.sql");
+const ANSWERED: &str = include_str!("answers/answered.sql");
+const REFUSED: &str = include_str!("answers/refused.sql");
+
+/// A running server, and a stopped one with the same files.
+struct Both {
+    server: TestCluster,
+    stopped: TestCluster,
+    _scratch: tempfile::TempDir,
+}
+
+impl Both {
+    fn new() -> Result<Self> {
+        let install = PgInstall::find(15).context("no PostgreSQL 15")?;
+        let options = ClusterOptions { locale: "C".to_owned(), ..ClusterOptions::default() };
+        let mut server = TestCluster::create(&install, &options)?;
+        server.psql("postgres", TABLES)?;
+        server.stop()?;
+        let scratch = tempfile::tempdir()?;
+        let stopped = server.copy_to(&scratch.path().join("copy"))?;
+        server.start()?;
+        Ok(Self { server, stopped, _scratch: scratch })
+    }
+
+    fn asked(&self, statement: &str) -> Result<Output> {
+        let mut psql = self.server.psql_command("postgres");
+        psql.args(["-X", "-q", "-P", "format=aligned", "-P", "tuples_only=off", "-c", statement]);
+        psql.env("PGTZ", "UTC").env("PGDATESTYLE", "ISO, MDY");
+        Ok(psql.output()?)
+    }
+
+    fn answered(&self, statement: &str) -> Result<Output> {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_pagemill-sql"));
+        program
+            .arg("sql")
+            .arg("-D")
+            .arg(self.stopped.data_dir())
+            .args(["-d", "postgres", statement]);
+        Ok(program.output()?)
+    }
+}
+
+fn statements(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.split_once('\n').map_or("", |(_, rest)| rest);
+    text.split(";\n").map(str::trim).filter(|statement| !statement.is_empty())
+}
+
+/// The first line of an error without what only one of both programs puts around it.
+fn message(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.trim_start_matches("ERROR:").trim_start_matches("pagemill:").trim();
+    line.split(", at line ").next().unwrap_or_default().to_owned()
+}
+
+/// Rows without an order are compared without one.
+fn comparable(statement: &str, output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if statement.to_lowercase().contains("order by") {
+        return text;
+    }
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+#[test]
+fn what_is_answered_is_what_the_server_answers() -> Result<()> {
+    let both = Both::new()?;
+    let mut wrong = Vec::new();
+    for statement in statements(ANSWERED) {
+        let (server, ours) = (both.asked(statement)?, both.answered(statement)?);
+        let same = server.status.success() == ours.status.success()
+            && message(&server) == message(&ours)
+            && comparable(statement, &server) == comparable(statement, &ours);
+        if !same {
+            wrong.push(format!(
+                "{statement}\n  server: {}{}\n  here: {}{}",
+                String::from_utf8_lossy(&server.stdout),
+                message(&server),
+                String::from_utf8_lossy(&ours.stdout),
+                message(&ours)
+            ));
+        }
+    }
+    ensure!(wrong.is_empty(), "{} statements:\n{}", wrong.len(), wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn what_is_not_known_is_refused() -> Result<()> {
+    let both = Both::new()?;
+    for statement in statements(REFUSED) {
+        let ours = both.answered(statement)?;
+        ensure!(!ours.status.success() && ours.stdout.is_empty(), "{statement}: answered");
+        let said = message(&ours);
+        ensure!(said.contains("is not supported here"), "{statement}: {said}");
+    }
+    Ok(())
+}
