@@ -34,6 +34,7 @@ pub(crate) fn run() -> Result<bool> {
         step("fuzz", || fuzz_targets(&root))?,
         step("tidy", tidy::run)?,
         step("test", || test(&root, &mut tally))?,
+        step("sql", || sql(&root, &mut tally))?,
         step("methods", || methods(&root, &mut tally))?,
         step("lean", || lean(&root, &mut tally))?,
         step("loom", || loom(&root))?,
@@ -69,6 +70,24 @@ fn fuzz_targets(root: &Path) -> Result<bool> {
     command.args(["clippy", "--locked", "--bins", "--no-default-features"]);
     command.arg("--target-dir").arg(workspace::target_directory(root));
     Ok(command.args(["--", "-D", "warnings"]).current_dir(root.join("fuzz")).status()?.success())
+}
+
+/// The program that answers SQL is a workspace of its own too, as what it needs is many times as large as all the rest.
+fn sql(root: &Path, tally: &mut Tally) -> Result<bool> {
+    let place = root.join("crates/pagemill-sql");
+    let target = workspace::target_directory(root).join("sql");
+    let cargo = |arguments: &[&str]| {
+        let mut command = workspace::cargo();
+        command.args(arguments).arg("--locked").arg("--target-dir").arg(&target);
+        command.current_dir(&place);
+        command
+    };
+    let mut passed =
+        workspace::cargo().args(["fmt", "--check"]).current_dir(&place).status()?.success();
+    let mut clippy = cargo(&["clippy", "--all-targets"]);
+    passed &= clippy.args(["--", "-D", "warnings"]).status()?.success();
+    passed &= run_counted(&mut cargo(&["test", "--no-fail-fast"]), tally)?;
+    Ok(passed)
 }
 
 fn documentation(root: &Path) -> Result<bool> {
