@@ -1,4 +1,4 @@
-//! A table as COPY would write it.
+//! A table as COPY would write it, or as lines of JSON.
 //!
 //! One job formats and writes in turn. Several jobs scan shares of the table, each in its own
 //! thread, and one writer puts their output together in the order of the table: share `n` belongs
@@ -38,14 +38,26 @@ const SHARE_BLOCKS: u32 = 256;
 /// Buffers a job may be ahead of the writer.
 const BUFFERS_AHEAD: usize = 4;
 
+/// What a row becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RowForm {
+    /// A row of COPY, as its options say.
+    #[default]
+    Copy,
+    /// An object of JSON on a line of its own, as `row_to_json` writes it.
+    Json,
+}
+
 /// What to export, and how.
 #[derive(Debug, Clone, Default)]
 pub struct ExportOptions {
-    /// COPY's options.
+    /// What rows become.
+    pub form: RowForm,
+    /// COPY's options; those of its fields mean nothing for JSON.
     pub copy: CopyOptions,
     /// Columns by name; all that COPY would print when `None`.
     pub columns: Option<Vec<Box<[u8]>>>,
-    /// The encoding to convert to; as stored when `None`.
+    /// The encoding to convert to; when `None`, as stored, and UTF-8 for JSON, which has no other.
     pub encoding: Option<String>,
     /// How to scan.
     pub scan: ScanOptions,
@@ -76,6 +88,7 @@ pub struct Export<'a> {
     pub(crate) catalog: &'a ValueCatalog,
     pub(crate) table: &'a Arc<Table>,
     pub(crate) columns: Vec<PrintedColumn>,
+    pub(crate) form: RowForm,
     pub(crate) copy: CopyFormat,
     pub(crate) transcoder: Option<Transcoder>,
     pub(crate) scan: ScanOptions,
@@ -97,11 +110,13 @@ impl<'a> Export<'a> {
         let major = database.cluster().version().major();
         let encoding = database.row().encoding;
         let copy = CopyFormat::new(&options.copy.stored(encoding, &names)?, &names, major)?;
-        let transcoder = match &options.encoding {
+        let form = options.form;
+        let wanted = options.encoding.as_deref().or((form == RowForm::Json).then_some("UTF8"));
+        let transcoder = match wanted {
             Some(name) => Transcoder::new(encoding, name)?,
             None => None,
         };
-        Ok(Self { catalog, table, columns, copy, transcoder, scan: options.scan })
+        Ok(Self { catalog, table, columns, form, copy, transcoder, scan: options.scan })
     }
 
     /// The names of the columns that are printed, in order.
@@ -290,12 +305,12 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(export: &'a Export<'_>, plan: &'a ScanPlan, progress: &'a Progress) -> Self {
-        let Export { catalog, table, columns, copy, transcoder, .. } = export;
+        let Export { table, columns, .. } = export;
         Self {
             plan,
             progress,
             log: ClusterLog::new(plan.cluster().clone()),
-            writer: RowWriter::new(catalog, &table.relation, columns, copy, transcoder.as_ref()),
+            writer: RowWriter::new(export, &table.relation, columns),
             columns,
             buffer: Vec::with_capacity(BUFFER_BYTES),
             rows: 0,

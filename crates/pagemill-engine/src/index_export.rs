@@ -72,14 +72,13 @@ impl<'a> IndexExport<'a> {
         index_relation: &'a Relation,
         index_columns: &'a [PrintedColumn],
     ) -> Self {
-        let Export { catalog, table, columns, copy, transcoder, .. } = export;
-        let transcoder = transcoder.as_ref();
+        let Export { catalog, table, columns, .. } = export;
         Self {
             heap,
             log: ClusterLog::new(catalog.database().cluster().clone()),
             columns,
-            writer: RowWriter::new(catalog, &table.relation, columns, copy, transcoder),
-            index_writer: RowWriter::new(catalog, index_relation, index_columns, copy, transcoder),
+            writer: RowWriter::new(export, &table.relation, columns),
+            index_writer: RowWriter::new(export, index_relation, index_columns),
             index_width: index_relation.columns.len(),
             buffer: Vec::with_capacity(BUFFER_BYTES),
             rows: 0,

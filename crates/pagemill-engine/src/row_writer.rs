@@ -1,4 +1,4 @@
-//! From a tuple to a line of COPY: the hot loop of `export`.
+//! From a tuple to a line of COPY, or of JSON: the hot loop of `export`.
 //!
 //! What is known per column (its place, its type's output, whether its text can need escaping)
 //! is worked out once. Per value nothing is allocated, and text that lies in the page is escaped
@@ -6,17 +6,21 @@
 //!
 //! Invariant: a row that fails leaves the buffer as it was before it.
 
+use std::sync::Arc;
+
 use pagemill_cluster::{Column, Generated, Relation, ValueCatalog, ValueLookups};
 use pagemill_format::tuple::{HeapTuple, Span, TupleData, TupleLayout};
 use pagemill_format::varlena::Varlena;
 use pagemill_format::{Error as FormatError, Oid};
 use pagemill_types::builtin::oid::INT4;
-use pagemill_types::output::{TypeOutput, ValueWriter};
+use pagemill_types::output::{TypeOutput, ValueType, ValueWriter};
 use pagemill_types::{ScalarWriter, integer};
 
 use crate::copy::to::CopyFormat;
 use crate::encoding::{Transcoder, readable_name, utf8_name};
 use crate::error::{Error, Result};
+use crate::export::{Export, RowForm};
+use crate::json_row::JsonRow;
 use crate::refusal::Refusal;
 
 /// A scratch buffer that grew beyond this for one large value is given back.
@@ -28,9 +32,9 @@ pub(crate) struct PrintedColumn {
     /// Its position in the tuple, from 0.
     pub(crate) position: usize,
     pub(crate) name: Box<[u8]>,
+    pub(crate) value_type: Arc<ValueType>,
     type_oid: Oid,
     len: i16,
-    output: TypeOutput,
     missing: Option<Box<[u8]>>,
 }
 
@@ -39,6 +43,15 @@ impl PrintedColumn {
     /// old to have it.
     pub(crate) fn moved_to(&self, position: usize) -> Self {
         Self { position, missing: None, ..self.clone() }
+    }
+
+    /// Its value in a tuple whose attributes lie at these places; `None` for NULL.
+    #[inline]
+    pub(crate) fn raw<'v>(&'v self, data: TupleData<'v>, spans: &[Span]) -> Option<&'v [u8]> {
+        match spans[self.position] {
+            Span::MISSING => self.missing.as_deref(),
+            span => span.of(data.data),
+        }
     }
 }
 
@@ -121,9 +134,9 @@ fn printed_column(
     Ok(PrintedColumn {
         position,
         name: column.name.clone(),
+        value_type,
         type_oid: column.type_oid,
         len: column.layout.len,
-        output: value_type.output.clone(),
         missing: column.missing.clone(),
     })
 }
@@ -145,7 +158,7 @@ enum ColumnWriter {
 
 impl ColumnWriter {
     fn of(column: &PrintedColumn, plain_is_safe: bool, end: u8) -> Self {
-        match (&column.output, column.len) {
+        match (&column.value_type.output, column.len) {
             (TypeOutput::Scalar { .. }, 4) if plain_is_safe && column.type_oid == INT4 => {
                 Self::Int4(end)
             }
@@ -204,6 +217,8 @@ pub(crate) struct RowWriter<'a> {
     ways: Vec<ColumnWriter>,
     integers: Option<IntegerRow>,
     copy: &'a CopyFormat,
+    /// Rows are objects instead of lines of COPY.
+    json: Option<JsonRow>,
     transcoder: Option<&'a Transcoder>,
     lookups: ValueLookups,
     depth: usize,
@@ -213,16 +228,16 @@ pub(crate) struct RowWriter<'a> {
 
 impl<'a> RowWriter<'a> {
     pub(crate) fn new(
-        catalog: &ValueCatalog,
+        export: &'a Export<'_>,
         relation: &'a Relation,
         columns: &'a [PrintedColumn],
-        copy: &'a CopyFormat,
-        transcoder: Option<&'a Transcoder>,
     ) -> Self {
+        let Export { catalog, copy, transcoder, .. } = export;
+        let json = (export.form == RowForm::Json).then(|| JsonRow::new(columns));
         let end = |i| if i + 1 < columns.len() { copy.delimiter() } else { b'\n' };
         let way = |(i, column)| ColumnWriter::of(column, copy.plain_is_safe(i), end(i));
         let ways: Vec<ColumnWriter> = (0..).zip(columns).map(way).collect();
-        let integers = IntegerRow::of(&relation.layout, columns, &ways);
+        let integers = IntegerRow::of(&relation.layout, columns, &ways).filter(|_| json.is_none());
         let depth = columns.iter().map(|c| c.position + 1).max().unwrap_or(0);
         Self {
             relation,
@@ -230,7 +245,8 @@ impl<'a> RowWriter<'a> {
             ways,
             integers,
             copy,
-            transcoder,
+            json,
+            transcoder: transcoder.as_ref(),
             lookups: catalog.lookups(),
             depth,
             spans: Vec::new(),
@@ -280,12 +296,11 @@ impl<'a> RowWriter<'a> {
             .spans(&data, self.depth, &mut self.spans)
             .map_err(|error| ValueFault { column: None, error })?;
         let columns = self.columns;
+        if let Some(json) = &self.json {
+            return json.write(columns, (data, &self.spans), &mut self.lookups, out);
+        }
         for (index, column) in columns.iter().enumerate() {
-            let raw = match self.spans[column.position] {
-                Span::MISSING => column.missing.as_deref(),
-                span => span.of(data.data),
-            };
-            let Some(raw) = raw else {
+            let Some(raw) = column.raw(data, &self.spans) else {
                 self.copy.write_null(out);
                 self.end_field(index, out);
                 continue;
@@ -322,16 +337,27 @@ impl<'a> RowWriter<'a> {
             ColumnWriter::Direct(write) => write(raw, out)?,
             ColumnWriter::Text => self.write_text(index, raw, out)?,
             ColumnWriter::Untouched => {
-                ValueWriter::new(&mut self.lookups).write(&column.output, column.len, raw, out)?;
+                self.print(column, raw, out)?;
             }
             ColumnWriter::Checked => {
                 let start = out.len();
-                ValueWriter::new(&mut self.lookups).write(&column.output, column.len, raw, out)?;
+                self.print(column, raw, out)?;
                 self.copy.finish_field(index, start, out);
             }
         }
         self.end_field(index, out);
         Ok(())
+    }
+
+    #[inline]
+    fn print(
+        &mut self,
+        column: &PrintedColumn,
+        raw: &[u8],
+        out: &mut Vec<u8>,
+    ) -> pagemill_format::Result<()> {
+        let output = &column.value_type.output;
+        ValueWriter::new(&mut self.lookups).write(output, column.len, raw, out)
     }
 
     /// Text goes from where it lies into the output in one pass.

@@ -16,6 +16,7 @@ use pagemill_format::reader::Reader;
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::varlena::{VARLENA_HEADER_BYTES, Varlena};
 
+use super::json::JsonForm;
 use super::order::stored_payload;
 use super::output::{ValueType, ValueWriter, is_space, quote_tail};
 
@@ -264,7 +265,7 @@ fn write_items(
     let dimensions = &header.dimensions[..header.ndim];
     let mut at = 0;
     for item in 0..header.items {
-        open_or_separate(dimensions, item, element.delimiter, out);
+        open_or_separate(dimensions, item, (element.delimiter, b'{'), out);
         if header.is_null(item) {
             out.extend_from_slice(b"NULL");
         } else {
@@ -276,32 +277,85 @@ fn write_items(
             writer.write(&element.output, element.layout.len, raw, out)?;
             quote(out, text, element);
         }
-        close(dimensions, item, out);
+        close(dimensions, item, b'}', out);
     }
     Ok(())
 }
 
-/// Before item `item`: a delimiter if it is not the first, then a brace for every dimension
+/// Before item `item`: a delimiter if it is not the first, then a bracket for every dimension
 /// that begins with it.
-fn open_or_separate(dimensions: &[Dimension], item: usize, delimiter: u8, out: &mut Vec<u8>) {
+fn open_or_separate(
+    dimensions: &[Dimension],
+    item: usize,
+    (delimiter, bracket): (u8, u8),
+    out: &mut Vec<u8>,
+) {
     if item > 0 {
         out.push(delimiter);
     }
     for depth in 0..dimensions.len() {
         let below: usize = dimensions[depth..].iter().map(|d| d.len).product();
         if item.is_multiple_of(below) {
-            out.push(b'{');
+            out.push(bracket);
         }
     }
 }
 
-fn close(dimensions: &[Dimension], item: usize, out: &mut Vec<u8>) {
+fn close(dimensions: &[Dimension], item: usize, bracket: u8, out: &mut Vec<u8>) {
     for depth in 0..dimensions.len() {
         let below: usize = dimensions[depth..].iter().map(|d| d.len).product();
         if (item + 1).is_multiple_of(below) {
-            out.push(b'}');
+            out.push(bracket);
         }
     }
+}
+
+/// Appends an array as JSON: an array of arrays for each dimension but the last; bounds are lost. `element` is `None` where
+/// the array itself names its element type.
+///
+/// Source: `array_to_json_internal` in `src/backend/utils/adt/json.c`, PostgreSQL 14 to 18.
+pub(super) fn write_json_array(
+    writer: &mut ValueWriter<'_>,
+    element: Option<&ValueType>,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let header = Header::parse(payload)?;
+    if header.items == 0 {
+        out.extend_from_slice(b"[]");
+        return Ok(());
+    }
+    match element {
+        Some(element) if element.oid == header.element => {
+            write_json_items(writer, element, &header, out)
+        }
+        _ => writer.with_chosen_type(header.element, |writer, element| {
+            write_json_items(writer, element, &header, out)
+        }),
+    }
+}
+
+fn write_json_items(
+    writer: &mut ValueWriter<'_>,
+    element: &ValueType,
+    header: &Header<'_>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let dimensions = &header.dimensions[..header.ndim];
+    let (form, mut at) = (JsonForm::of(element), 0);
+    for item in 0..header.items {
+        open_or_separate(dimensions, item, (b',', b'['), out);
+        if header.is_null(item) {
+            out.extend_from_slice(b"null");
+        } else {
+            let (start, end) =
+                element.layout.locate_at(header.data, element.layout.align_up(at))?;
+            at = end;
+            writer.write_json((element, form), &header.data[start..end], out)?;
+        }
+        close(dimensions, item, b']', out);
+    }
+    Ok(())
 }
 
 fn quote(out: &mut Vec<u8>, start: usize, element: &ValueType) {

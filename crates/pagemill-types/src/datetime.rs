@@ -58,7 +58,7 @@ pub fn write_timetz(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// # Errors
 /// When the value is not 8 bytes, or lies before 4714-11-24 BC.
 pub fn write_timestamp(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    push_timestamp("timestamp", i64::from_le_bytes(fixed("timestamp", value)?), b"", out)
+    push_timestamp("timestamp", i64::from_le_bytes(fixed("timestamp", value)?), &ISO, out)
 }
 
 /// `timestamptz`, alias `timestamp with time zone`, in UTC.
@@ -66,13 +66,40 @@ pub fn write_timestamp(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// # Errors
 /// When the value is not 8 bytes, or lies before 4714-11-24 BC.
 pub fn write_timestamptz(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    push_timestamp("timestamptz", i64::from_le_bytes(fixed("timestamptz", value)?), b"+00", out)
+    push_timestamp("timestamptz", i64::from_le_bytes(fixed("timestamptz", value)?), &ISO_ZONED, out)
 }
+
+/// `timestamp` in the form of XML Schema, which JSON has: a `T` stands before the time.
+///
+/// # Errors
+/// As [`write_timestamp`].
+pub fn write_xsd_timestamp(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    push_timestamp("timestamp", i64::from_le_bytes(fixed("timestamp", value)?), &XSD, out)
+}
+
+/// `timestamptz` in the form of XML Schema, in UTC: the zone has its minutes.
+///
+/// # Errors
+/// As [`write_timestamp`].
+pub fn write_xsd_timestamptz(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    push_timestamp("timestamptz", i64::from_le_bytes(fixed("timestamptz", value)?), &XSD_ZONED, out)
+}
+
+/// What stands between a date and its time, and behind that.
+struct TimestampForm {
+    separator: u8,
+    zone: &'static [u8],
+}
+
+const ISO: TimestampForm = TimestampForm { separator: b' ', zone: b"" };
+const ISO_ZONED: TimestampForm = TimestampForm { separator: b' ', zone: b"+00" };
+const XSD: TimestampForm = TimestampForm { separator: b'T', zone: b"" };
+const XSD_ZONED: TimestampForm = TimestampForm { separator: b'T', zone: b"+00:00" };
 
 fn push_timestamp(
     structure: &'static str,
     micros: i64,
-    zone: &[u8],
+    form: &TimestampForm,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match micros {
@@ -82,9 +109,9 @@ fn push_timestamp(
             let date = CivilDate::from_days(structure, micros.div_euclid(MICROS_PER_DAY))?;
             out.reserve(32);
             date.push(out);
-            out.push(b' ');
+            out.push(form.separator);
             push_clock(micros.rem_euclid(MICROS_PER_DAY) as u64, out);
-            out.extend_from_slice(zone);
+            out.extend_from_slice(form.zone);
             date.push_era(out);
         }
     }

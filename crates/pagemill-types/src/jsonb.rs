@@ -18,11 +18,12 @@
 //! every byte is printed at most once, however damaged the value; nesting costs heap, not stack.
 //!
 //! Sources: `src/include/utils/jsonb.h`, `src/backend/utils/adt/jsonb.c`
-//! (`JsonbToCStringWorker`), `jsonb_util.c`, `json.c` (`escape_json`), PostgreSQL 14 to 18.
+//! (`JsonbToCStringWorker`), `jsonb_util.c`, PostgreSQL 14 to 18.
 
 use pagemill_format::error::{Error, Result};
 
 use super::embedded::embedded_value;
+use super::json::write_json_string;
 
 const STRUCTURE: &str = "jsonb";
 
@@ -276,53 +277,6 @@ impl Levels {
         }
         self.depth -= 1;
     }
-}
-
-/// Appends a string as `escape_json` does: in double quotes, with the short escapes of JSON, and
-/// `\u00xx` for the other control characters. Everything else passes as stored.
-pub(super) fn write_json_string(text: &[u8], out: &mut Vec<u8>) {
-    out.reserve(text.len() + 2);
-    out.push(b'"');
-    let mut rest = text;
-    while let Some(n) = first_escaped(rest) {
-        let (plain, special) = rest.split_at(n);
-        out.extend_from_slice(plain);
-        if let Some((&byte, after)) = special.split_first() {
-            write_escape(byte, out);
-            rest = after;
-        }
-    }
-    out.extend_from_slice(rest);
-    out.push(b'"');
-}
-
-/// Where the first byte lies that needs an escape. Looks at whole groups of bytes first, without
-/// a branch per byte.
-fn first_escaped(text: &[u8]) -> Option<usize> {
-    const GROUP: usize = 16;
-    let escaped = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
-    let plain = |group: &&[u8]| !group.iter().fold(false, |any, byte| any | escaped(byte));
-    let skipped = text.chunks_exact(GROUP).take_while(plain).count() * GROUP;
-    Some(skipped + text.get(skipped..)?.iter().position(escaped)?)
-}
-
-fn write_escape(byte: u8, out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    let letter = match byte {
-        0x08 => b'b',
-        0x0C => b'f',
-        b'\n' => b'n',
-        b'\r' => b'r',
-        b'\t' => b't',
-        b'"' | b'\\' => byte,
-        _ => {
-            out.extend_from_slice(b"\\u00");
-            out.push(HEX[usize::from(byte >> 4)]);
-            out.push(HEX[usize::from(byte & 15)]);
-            return;
-        }
-    };
-    out.extend_from_slice(&[b'\\', letter]);
 }
 
 #[cfg(test)]

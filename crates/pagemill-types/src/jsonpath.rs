@@ -25,7 +25,8 @@ use pagemill_format::reader::Reader;
 
 use self::kind::{Kind, priority};
 use super::embedded::embedded_value;
-use super::jsonb::{check_text_length, write_json_string};
+use super::json::write_json_string;
+use super::jsonb::check_text_length;
 
 const STRUCTURE: &str = "jsonpath";
 const VERSION: u32 = 1;

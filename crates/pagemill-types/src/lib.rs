@@ -27,6 +27,7 @@ pub mod index_key_order;
 pub mod input;
 pub mod integer;
 pub mod interval;
+pub mod json;
 pub mod jsonb;
 pub mod jsonpath;
 pub mod money;

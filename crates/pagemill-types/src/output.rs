@@ -18,7 +18,7 @@ use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::varlena::{self, ToastPointer, Varlena};
 
 use super::brin::BoundTypes;
-use super::decode::Decode;
+use super::decode::{Decode, payload};
 use super::jsonb::check_text_length;
 use super::money::MoneyFormat;
 use super::{ScalarWriter, acl, array, brin, bytea, composite, money, range};
@@ -277,6 +277,29 @@ impl<'a> ValueWriter<'a> {
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<()> {
+        self.nested(out, |writer, out| match output {
+            TypeOutput::Array(element) => array::write_array(writer, Some(element), payload, out),
+            TypeOutput::AnyArray => array::write_array(writer, None, payload, out),
+            TypeOutput::Composite(attributes) => {
+                composite::write_composite(writer, attributes, payload, out)
+            }
+            TypeOutput::Range(element) => range::write_range(writer, element, payload, out),
+            TypeOutput::Multirange(element) => {
+                range::write_multirange(writer, element, payload, out)
+            }
+            TypeOutput::MinMaxSummary => {
+                brin::write_pg_brin_minmax_multi_summary(payload, writer, out)
+            }
+            _ => Ok(()),
+        })
+    }
+
+    /// Prints a value that is made of others.
+    pub(super) fn nested(
+        &mut self,
+        out: &mut Vec<u8>,
+        print: impl FnOnce(&mut Self, &mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
         if self.depth >= MAX_DEPTH {
             return Err(Error::corrupt("value", 0, format!("nested deeper than {MAX_DEPTH}")));
         }
@@ -284,21 +307,19 @@ impl<'a> ValueWriter<'a> {
             self.start = out.len();
         }
         self.depth += 1;
-        let done = match output {
-            TypeOutput::Array(element) => array::write_array(self, Some(element), payload, out),
-            TypeOutput::AnyArray => array::write_array(self, None, payload, out),
-            TypeOutput::Composite(attributes) => {
-                composite::write_composite(self, attributes, payload, out)
-            }
-            TypeOutput::Range(element) => range::write_range(self, element, payload, out),
-            TypeOutput::Multirange(element) => range::write_multirange(self, element, payload, out),
-            TypeOutput::MinMaxSummary => {
-                brin::write_pg_brin_minmax_multi_summary(payload, self, out)
-            }
-            _ => Ok(()),
-        };
+        let done = print(self, out);
         self.depth -= 1;
         done
+    }
+
+    /// The payload of a value as it lies in a tuple; what is compressed or stored in a TOAST table is put into `buffer`.
+    pub(super) fn payload<'v>(
+        &mut self,
+        len: i16,
+        raw: &'v [u8],
+        buffer: &'v mut Vec<u8>,
+    ) -> Result<&'v [u8]> {
+        payload(self.lookups, len, raw, buffer)
     }
 }
 
