@@ -21,6 +21,7 @@ pub mod mapped_writes;
 pub mod memory_files;
 mod memory_limit;
 pub mod output;
+mod output_directory;
 mod partial_file;
 pub mod probe;
 pub mod queued_reads;
@@ -61,6 +62,7 @@ pub use mapped_blocks::MappedBlocks;
 pub use mapped_writes::MappedWrites;
 pub use memory_files::MemoryFiles;
 pub use output::{ByteSink, Output, WriterSink};
+pub use output_directory::{DirectoryFile, OutputDirectory};
 pub use pagemill_sys::{
     MapAdvice, WriteBack, end_by, interrupted, interrupted_by, standard_input_was_closed,
     standard_output_was_closed, survive_file_size_limit, watch_interrupts,

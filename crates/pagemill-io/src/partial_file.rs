@@ -9,7 +9,9 @@
 //! the next one that writes to the directory can tell one that a killed process left, and removes it; a signal that ends
 //! the process removes it on the way.
 //!
-//! Invariant: nothing is removed but regular files of our account and of such a name that nobody has locked.
+//! A directory in the making (`output_directory.rs`) has such a name and lock, too.
+//!
+//! Invariant: nothing is removed but regular files and directories of our account and of such a name that nobody has locked.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -27,6 +29,7 @@ const MOST_NAMES: u32 = 1000;
 const SUFFIX: &str = ".pagemill-partial";
 /// What a file of everybody's may be; the mask of the process takes some of it away.
 const MODE: u32 = 0o666;
+const DIRECTORY_MODE: u32 = 0o777;
 
 /// The name a file has until it is whole.
 #[derive(Debug)]
@@ -51,6 +54,23 @@ pub(crate) fn create(target: &Path) -> rustix::io::Result<(OwnedFd, Partial)> {
         Some(fd) => Ok((fd, Partial::Nameless)),
         None => named(target),
     }
+}
+
+/// Makes a directory of such a name, locked, and removes what killed processes left beside it.
+///
+/// # Errors
+/// When none can be made there.
+pub(crate) fn create_directory(target: &Path) -> rustix::io::Result<(PathBuf, OwnedFd)> {
+    remove_left_behind(directory_of(target));
+    // Between its making and its lock somebody may have removed it: then another name is tried.
+    let (held, path) = unused_name(target, |name| {
+        rustix::fs::mkdir(name, Mode::from_bits_truncate(DIRECTORY_MODE))?;
+        let fd = open(name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW);
+        let fd = fd.map_err(|_| Errno::EXIST)?;
+        lock(&fd).map_err(|_| Errno::EXIST)?;
+        is_still_there(fd)
+    })?;
+    Ok((path, held))
 }
 
 /// Gives a whole file its name, in place of what has it.
@@ -102,14 +122,18 @@ fn named(target: &Path) -> rustix::io::Result<(OwnedFd, Partial)> {
     let (fd, path) = unused_name(target, |name| {
         let fd = open(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
         lock(&fd)?;
-        // Somebody may have taken it for left behind before it was locked.
-        match rustix::fs::fstat(&fd)?.st_nlink {
-            0 => Err(Errno::EXIST),
-            _ => Ok(fd),
-        }
+        is_still_there(fd)
     })?;
     let removed = remove_on_signal(&path).ok();
     Ok((fd, Partial::Named { path, _removed: removed }))
+}
+
+/// Somebody may have taken what was made for left behind before it was locked.
+fn is_still_there(fd: OwnedFd) -> rustix::io::Result<OwnedFd> {
+    match rustix::fs::fstat(&fd)?.st_nlink {
+        0 => Err(Errno::EXIST),
+        _ => Ok(fd),
+    }
 }
 
 /// Tries names beside the target until one is not taken.
@@ -138,14 +162,16 @@ fn temporary_name(target: &Path, attempt: u32) -> PathBuf {
     target.with_file_name(name)
 }
 
-/// Removes files of such names that nobody writes. What cannot be looked at or removed stays: it is in nobody's way.
+/// Removes files and directories of such names that nobody writes. What cannot be looked at or removed stays: it is in nobody's way.
 fn remove_left_behind(directory: &Path) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.flatten().filter(|entry| is_partial(&entry.file_name())) {
         let path = entry.path();
-        if is_left_behind(&path).unwrap_or(false) {
-            let _ = std::fs::remove_file(path);
-        }
+        let _ = match left_behind(&path) {
+            Ok(Some(FileType::Directory)) => std::fs::remove_dir_all(path),
+            Ok(Some(_)) => std::fs::remove_file(path),
+            Ok(None) | Err(_) => Ok(()),
+        };
     }
 }
 
@@ -153,13 +179,14 @@ fn is_partial(name: &OsStr) -> bool {
     name.as_bytes().starts_with(b".") && name.as_bytes().ends_with(SUFFIX.as_bytes())
 }
 
-/// True for a regular file of our account that can be locked.
-fn is_left_behind(path: &Path) -> rustix::io::Result<bool> {
+/// What it is, if it is a regular file or a directory of our account that can be locked.
+fn left_behind(path: &Path) -> rustix::io::Result<Option<FileType>> {
     let fd = open(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
     let found = rustix::fs::fstat(&fd)?;
     let is_ours = found.st_uid == rustix::process::geteuid().as_raw();
-    let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
-    Ok(is_ours && is_file && lock(&fd).is_ok())
+    let kind = FileType::from_raw_mode(found.st_mode);
+    let may_go = matches!(kind, FileType::RegularFile | FileType::Directory);
+    Ok((is_ours && may_go && lock(&fd).is_ok()).then_some(kind))
 }
 
 fn lock(fd: impl AsFd) -> rustix::io::Result<()> {
