@@ -20,6 +20,7 @@ use arrow_schema::{DataType, Fields};
 use pagemill_format::Error as FormatError;
 use pagemill_format::varlena::Varlena;
 use pagemill_types::decode::{decode, payload};
+use pagemill_types::json::JsonForm;
 use pagemill_types::output::{ValueType, ValueWriter};
 use pagemill_types::value::{Date, Timestamp, Value};
 
@@ -63,6 +64,7 @@ enum Values {
     Uuid(Vec<u8>),
     Text(Pieces),
     Printed(Pieces),
+    Json(Pieces),
     Bytes(Pieces),
     Hstore(Box<Pairs>),
     Vector { numbers: Vec<f32>, ends: Vec<i32>, width: Option<i32> },
@@ -101,6 +103,7 @@ impl ColumnBuilder {
             Kind::Uuid => Values::Uuid(Vec::new()),
             Kind::Text => Values::Text(Pieces::default()),
             Kind::Printed => Values::Printed(Pieces::default()),
+            Kind::Json => Values::Json(Pieces::default()),
             Kind::Bytes => Values::Bytes(Pieces::default()),
             Kind::Hstore => Values::Hstore(Box::default()),
             Kind::Vector(width) => {
@@ -126,6 +129,7 @@ impl ColumnBuilder {
         match &self.values {
             Values::Text(pieces)
             | Values::Printed(pieces)
+            | Values::Json(pieces)
             | Values::Bytes(pieces)
             | Values::Wkb { pieces, .. } => pieces.data.len(),
             Values::Hstore(pairs) => pairs.bytes(),
@@ -201,7 +205,12 @@ impl ColumnBuilder {
         let Self { value_type, values, .. } = self;
         match values {
             Values::Text(pieces) => push_text(raw, value_type.layout.len, pieces, context)?,
-            Values::Printed(pieces) => push_printed(raw, value_type, pieces, context)?,
+            Values::Printed(pieces) => push_written(pieces, context, |writer, out| {
+                writer.write(&value_type.output, value_type.layout.len, raw, out)
+            })?,
+            Values::Json(pieces) => push_written(pieces, context, |writer, out| {
+                writer.write_json((value_type, JsonForm::of(value_type)), raw, out)
+            })?,
             Values::Bytes(pieces) => {
                 let Context { lookups, buffer, .. } = context;
                 let bytes = payload(lookups, value_type.layout.len, raw, buffer)?;
@@ -242,6 +251,7 @@ impl ColumnBuilder {
         match &mut self.values {
             Values::Text(pieces)
             | Values::Printed(pieces)
+            | Values::Json(pieces)
             | Values::Bytes(pieces)
             | Values::Wkb { pieces, .. } => repeat_last(&mut pieces.ends),
             Values::Hstore(pairs) => repeat_last(&mut pairs.ends),
@@ -300,6 +310,7 @@ impl ColumnBuilder {
             Values::Uuid(values) => values.truncate(len * 16),
             Values::Text(pieces)
             | Values::Printed(pieces)
+            | Values::Json(pieces)
             | Values::Bytes(pieces)
             | Values::Wkb { pieces, .. } => pieces.truncate(len),
             Values::Hstore(pairs) => pairs.truncate(len),
@@ -353,7 +364,9 @@ impl ColumnBuilder {
             Values::Vector { numbers, ends, .. } => {
                 vector_array(numbers, std::mem::take(ends), data_type, nulls)
             }
-            Values::Text(pieces) | Values::Printed(pieces) => text_array(pieces, nulls)?,
+            Values::Text(pieces) | Values::Printed(pieces) | Values::Json(pieces) => {
+                text_array(pieces, nulls)?
+            }
             Values::List { ends, element } => {
                 let DataType::List(field) = data_type else {
                     unreachable!("a list is planned as one")
@@ -417,20 +430,20 @@ fn push_text(
     pieces.end_value()
 }
 
-fn push_printed(
-    raw: &[u8],
-    value_type: &ValueType,
+/// Appends the text that `write` appends to what it is given.
+fn push_written(
     pieces: &mut Pieces,
     context: &mut Context,
+    write: impl FnOnce(&mut ValueWriter<'_>, &mut Vec<u8>) -> Result<(), FormatError>,
 ) -> Result<(), Fault> {
     let Context { lookups, transcoder, buffer, .. } = context;
     let mut writer = ValueWriter::new(lookups);
     let Some(transcoder) = transcoder else {
-        writer.write(&value_type.output, value_type.layout.len, raw, &mut pieces.data)?;
+        write(&mut writer, &mut pieces.data)?;
         return pieces.end_value();
     };
     buffer.clear();
-    writer.write(&value_type.output, value_type.layout.len, raw, buffer)?;
+    write(&mut writer, buffer)?;
     transcoder.convert(buffer, &mut pieces.data).map_err(FormatError::lookup)?;
     pieces.end_value()
 }

@@ -23,6 +23,9 @@ pub enum Error {
     /// The request cannot be what was meant.
     #[error("{0}")]
     Usage(String),
+    /// The values of a column cannot be names of directories, or are too many.
+    #[error("{0}")]
+    Partition(String),
     /// The libraries for Arrow and Parquet refused what they were given.
     #[error("{0}")]
     Encoding(String),

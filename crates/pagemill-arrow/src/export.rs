@@ -8,33 +8,27 @@
 //! or batch ends.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Builder;
 
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use pagemill_cluster::{Relation, ValueCatalog};
 use pagemill_engine::{
     DamageLog, Error as EngineError, ExportSummary, IndexOrder, OnDamage, OrderedScan, Progress,
-    RowSource, ScanOptions, Table, TableScan, TupleRow,
+    RowSource,
 };
 use pagemill_io::ByteSink;
 
-use crate::batch_builder::BatchBuilder;
 use crate::error::{Error, Result};
 use crate::file_metadata::{file_metadata, geo_metadata, with_metadata};
 use crate::file_writer::{Encoder, EncoderSetup, Piece, TableFile};
 use crate::measure::measure;
 use crate::options::{ArrowOptions, FileFormat};
 use crate::plan::Plan;
-use crate::sink::SinkWriter;
+use crate::sink::LentSink;
+use crate::table_part::{BatchSink, TablePart};
 
-/// Most blocks of a share (128 MiB), so that row groups are of a good size.
-const MOST_SHARE_BLOCKS: u32 = 16_384;
-/// Fewest (8 MiB).
-const LEAST_SHARE_BLOCKS: u32 = 1024;
-/// Shares for each job, where the table is large enough: so that all end at about the same time.
-const SHARES_PER_JOB: u32 = 4;
 /// Pieces that a job may be ahead of the writer.
 const PIECES_AHEAD: usize = 2;
 
@@ -43,11 +37,11 @@ pub type ArrowSink<'o> = &'o mut (dyn ByteSink + Send);
 
 /// A table prepared for files of Arrow batches: what can be refused has been checked.
 pub struct ArrowExport<'a> {
-    source: &'a RowSource<'a>,
-    catalog: &'a ValueCatalog,
-    options: &'a ArrowOptions,
-    plan: Plan,
-    schema: SchemaRef,
+    pub(crate) source: &'a RowSource<'a>,
+    pub(crate) catalog: &'a ValueCatalog,
+    pub(crate) options: &'a ArrowOptions,
+    pub(crate) plan: Plan,
+    pub(crate) schema: SchemaRef,
 }
 
 impl<'a> ArrowExport<'a> {
@@ -67,9 +61,7 @@ impl<'a> ArrowExport<'a> {
         Plan::new(catalog, source.named(), options, &Default::default())?;
         let measured = measure(source, catalog, options, progress)?;
         let plan = Plan::new(catalog, source.named(), options, &measured)?;
-        if plan.columns.is_empty() && options.format == FileFormat::Parquet {
-            return Err(Error::Encoding("a Parquet file has a column at least".to_owned()));
-        }
+        plan.refuse_no_columns(options)?;
         for part in source.parts() {
             plan.positions(catalog, part)?;
         }
@@ -77,11 +69,11 @@ impl<'a> ArrowExport<'a> {
         if options.format == FileFormat::Parquet {
             metadata.extend(geo_metadata(&plan.columns).map(|found| ("geo".to_owned(), found)));
         }
-        let schema = with_metadata(plan.schema(), metadata);
+        let schema = with_metadata(&plan.file_fields(), metadata);
         Ok(Self { source, catalog, options, plan, schema })
     }
 
-    /// The schema of the file.
+    /// The schema of the file, or of each of several.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -96,8 +88,8 @@ impl<'a> ArrowExport<'a> {
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
-        let (sink, kept) = SinkWriter::new(output);
-        let (mut file, setup) = TableFile::begin(sink, kept, &self.schema, self.options)?;
+        self.refuse_partitioning();
+        let (mut file, setup) = TableFile::begin(LentSink(output), &self.schema, self.options)?;
         let mut summary = ExportSummary::default();
         let mut encoder = Encoder::new(&setup);
         for part in self.source.parts() {
@@ -112,8 +104,7 @@ impl<'a> ArrowExport<'a> {
             }
             let mut job = work.job()?;
             let mut emit = |piece| file.write(piece);
-            let mut encoding = Encoding { encoder: &mut encoder, emit: &mut emit };
-            job.run(work.all()?, damage, &mut encoding)?;
+            job.run(work.all()?, damage, &mut Encoding(&mut encoder, &mut emit))?;
             summary.add(job.summary());
         }
         encoder.finish(&mut |piece| file.write(piece))?;
@@ -132,15 +123,15 @@ impl<'a> ArrowExport<'a> {
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
-        let (sink, kept) = SinkWriter::new(output);
-        let (mut file, setup) = TableFile::begin(sink, kept, &self.schema, self.options)?;
+        self.refuse_partitioning();
+        let (mut file, setup) = TableFile::begin(LentSink(output), &self.schema, self.options)?;
         let work = self.part(self.source.named(), progress, damage)?;
         let (mut encoder, mut job) = (Encoder::new(&setup), work.job()?);
         let how = (work.options, progress, &mut *damage);
         let database = self.source.database();
         let mut scan = OrderedScan::new(database, &work.table, order, &work.columns, how)?;
         let mut emit = |piece| file.write(piece);
-        let mut encoding = Encoding { encoder: &mut encoder, emit: &mut emit };
+        let mut encoding = Encoding(&mut encoder, &mut emit);
         while let Some(row) = scan.next_row(damage)? {
             job.take(&[row], damage, &mut encoding)?;
         }
@@ -150,111 +141,32 @@ impl<'a> ArrowExport<'a> {
         Ok(job.summary())
     }
 
-    fn part<'p>(
+    pub(crate) fn part<'p>(
         &'p self,
         part: &'p Relation,
         progress: &'p Progress,
         damage: &mut DamageLog,
-    ) -> Result<PartWork<'p>> {
+    ) -> Result<TablePart<'p>> {
         let (table, options) = self.source.open_part(part, self.options.scan, damage)?;
         let columns = self.plan.positions(self.catalog, part)?;
-        Ok(PartWork { export: self, table, columns, options, progress })
+        Ok(TablePart { export: self, table, columns, options, progress })
+    }
+
+    fn refuse_partitioning(&self) {
+        let columns = self.plan.partition_columns();
+        assert!(
+            columns.is_empty(),
+            "a table with columns in its directories' names goes to a directory"
+        );
     }
 }
 
-/// The rows of one part, to be read by one thread or several.
-struct PartWork<'p> {
-    export: &'p ArrowExport<'p>,
-    table: Arc<Table>,
-    columns: Vec<usize>,
-    options: ScanOptions,
-    progress: &'p Progress,
-}
+/// The encoder that batches go to, and where that has its pieces go.
+struct Encoding<'e>(&'e mut Encoder, &'e mut dyn FnMut(Piece) -> Result<()>);
 
-impl PartWork<'_> {
-    fn shares(&self) -> Result<Vec<Range<u32>>> {
-        let jobs = u32::try_from(self.options.jobs).unwrap_or(u32::MAX);
-        let wanted = self.table.blocks() / jobs.saturating_mul(SHARES_PER_JOB).max(1);
-        let blocks = wanted.clamp(LEAST_SHARE_BLOCKS, MOST_SHARE_BLOCKS);
-        let cluster = self.export.source.database().cluster();
-        Ok(TableScan::shares(cluster, &self.table, self.options, blocks)?)
-    }
-
-    fn all(&self) -> Result<TableScan> {
-        let cluster = self.export.source.database().cluster();
-        let Self { table, columns, options, progress, .. } = self;
-        Ok(TableScan::new(cluster, table, columns, *options, progress)?)
-    }
-
-    fn scan(&self, share: &Range<u32>) -> Result<TableScan> {
-        let cluster = self.export.source.database().cluster();
-        let Self { table, columns, options, progress, .. } = self;
-        let what = (&columns[..], std::slice::from_ref(share));
-        Ok(TableScan::of_blocks(cluster, table, what, *options, progress)?)
-    }
-
-    fn job(&self) -> Result<Job> {
-        let ArrowExport { catalog, plan, options, .. } = self.export;
-        let name = self.table.relation.display_name();
-        Ok(Job { builder: BatchBuilder::new(catalog, &name, plan, options.infinity)?, rows: 0 })
-    }
-}
-
-/// What a thread reads into.
-struct Job {
-    builder: BatchBuilder,
-    rows: u64,
-}
-
-/// Where batches go.
-struct Encoding<'e> {
-    encoder: &'e mut Encoder,
-    /// Where its pieces go.
-    emit: &'e mut dyn FnMut(Piece) -> Result<()>,
-}
-
-impl Job {
-    fn run(
-        &mut self,
-        mut scan: TableScan,
-        damage: &mut DamageLog,
-        encoding: &mut Encoding<'_>,
-    ) -> Result<()> {
-        while let Some(batch) = scan.next_batch(damage)? {
-            let rows: Vec<TupleRow<'_>> = batch.rows().collect();
-            self.take(&rows, damage, encoding)?;
-        }
-        self.flush(encoding)
-    }
-
-    fn take(
-        &mut self,
-        rows: &[TupleRow<'_>],
-        damage: &mut DamageLog,
-        encoding: &mut Encoding<'_>,
-    ) -> Result<()> {
-        let mut rest = rows;
-        while !rest.is_empty() {
-            let taken = self.builder.append(rest, damage)?;
-            rest = &rest[taken..];
-            if !rest.is_empty() || self.builder.is_full() {
-                self.flush(encoding)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self, encoding: &mut Encoding<'_>) -> Result<()> {
-        if self.builder.is_empty() {
-            return Ok(());
-        }
-        self.rows += self.builder.len() as u64;
-        encoding.encoder.push(self.builder.finish()?, encoding.emit)
-    }
-
-    fn summary(&self) -> ExportSummary {
-        let (buffer_hits, buffer_misses) = self.builder.cache_counts();
-        ExportSummary { rows: self.rows, buffer_hits, buffer_misses }
+impl BatchSink for Encoding<'_> {
+    fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        self.0.push(batch, self.1)
     }
 }
 
@@ -271,14 +183,18 @@ enum Message {
 
 /// Several jobs on one part.
 struct Team<'t> {
-    work: &'t PartWork<'t>,
+    work: &'t TablePart<'t>,
     setup: &'t EncoderSetup,
     shares: &'t [Range<u32>],
     jobs: usize,
 }
 
 impl Team<'_> {
-    fn write(&self, file: &mut TableFile<'_>, damage: &mut DamageLog) -> Result<ExportSummary> {
+    fn write(
+        &self,
+        file: &mut TableFile<LentSink<'_>>,
+        damage: &mut DamageLog,
+    ) -> Result<ExportSummary> {
         let policy = damage.policy();
         std::thread::scope(|scope| {
             let (mut receivers, mut threads) = (Vec::new(), Vec::new());
@@ -305,7 +221,7 @@ impl Team<'_> {
     fn collect(
         &self,
         receivers: &[Receiver<Message>],
-        file: &mut TableFile<'_>,
+        file: &mut TableFile<LentSink<'_>>,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
         let mut summary = ExportSummary::default();
@@ -351,8 +267,7 @@ impl Team<'_> {
         for share in self.shares.iter().skip(number).step_by(self.jobs) {
             let mut damage = DamageLog::new(policy);
             let mut emit = |piece| send(Message::Piece(piece));
-            let mut encoding = Encoding { encoder: &mut encoder, emit: &mut emit };
-            job.run(self.work.scan(share)?, &mut damage, &mut encoding)?;
+            job.run(self.work.scan(share)?, &mut damage, &mut Encoding(&mut encoder, &mut emit))?;
             encoder.finish(&mut emit)?;
             send(Message::ShareDone(damage))?;
         }

@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{Field, Fields, Schema, SchemaRef};
 use pagemill_engine::RowSource;
 use pagemill_engine::encoding::readable_name;
+use pagemill_types::json::write_json_string;
 
 use crate::plan::{ColumnPlan, Kind};
 
@@ -58,19 +59,12 @@ pub(crate) fn geo_metadata(columns: &[ColumnPlan]) -> Option<String> {
 const WGS_84: i32 = 4326;
 
 fn json_string(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            '\0'..' ' => quoted.push_str(&format!("\\u{:04x}", character as u32)),
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
+    let mut quoted = Vec::new();
+    write_json_string(text.as_bytes(), &mut quoted);
+    String::from_utf8_lossy(&quoted).into_owned()
 }
 
 /// The schema with what the file says.
-pub(crate) fn with_metadata(schema: &SchemaRef, found: HashMap<String, String>) -> SchemaRef {
-    Schema::new_with_metadata(schema.fields().clone(), found).into()
+pub(crate) fn with_metadata(fields: &Fields, found: HashMap<String, String>) -> SchemaRef {
+    Schema::new_with_metadata(fields.clone(), found).into()
 }

@@ -12,11 +12,13 @@ use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter as IpcFileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::SchemaRef;
+use pagemill_io::ByteSink;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
 };
 use parquet::basic::{Compression as ParquetCompression, GzipLevel, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
@@ -26,11 +28,11 @@ use crate::options::{ArrowOptions, Compression, FileFormat};
 use crate::sink::{KeptError, SinkWriter};
 
 /// Rows of a row group where nothing else was asked for.
-const ROW_GROUP_ROWS: usize = 1 << 20;
+pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
 /// A row group ends once it takes so many bytes in memory, whatever its rows.
 const ROW_GROUP_BYTES: usize = 256 << 20;
 /// Calls of the IPC writer are small.
-const IPC_BUFFER_BYTES: usize = 256 << 10;
+const IPC_BUFFER_BYTES: usize = 64 << 10;
 
 /// What goes into a file next.
 pub(crate) enum Piece {
@@ -39,15 +41,15 @@ pub(crate) enum Piece {
 }
 
 /// An open file, or stream, of one format.
-pub(crate) struct TableFile<'a> {
-    format: Format<'a>,
+pub(crate) struct TableFile<S: ByteSink + Send> {
+    format: Format<S>,
     kept: KeptError,
 }
 
-enum Format<'a> {
-    Parquet(Box<SerializedFileWriter<SinkWriter<'a>>>),
-    Arrow(Box<IpcFileWriter<BufWriter<SinkWriter<'a>>>>),
-    Stream(Box<StreamWriter<BufWriter<SinkWriter<'a>>>>),
+enum Format<S: ByteSink + Send> {
+    Parquet(Box<SerializedFileWriter<SinkWriter<S>>>),
+    Arrow(Box<IpcFileWriter<BufWriter<SinkWriter<S>>>>),
+    Stream(Box<StreamWriter<BufWriter<SinkWriter<S>>>>),
 }
 
 /// What the threads that encode have in common.
@@ -60,17 +62,17 @@ struct RowGroupSetup {
     most_rows: usize,
 }
 
-impl<'a> TableFile<'a> {
+impl<S: ByteSink + Send> TableFile<S> {
     /// Begins a file.
     ///
     /// # Errors
     /// When the format has not the compression, or the output fails.
     pub(crate) fn begin(
-        sink: SinkWriter<'a>,
-        kept: KeptError,
+        sink: S,
         schema: &SchemaRef,
         options: &ArrowOptions,
     ) -> Result<(Self, EncoderSetup)> {
+        let (sink, kept) = SinkWriter::new(sink);
         if options.format == FileFormat::Parquet {
             let begun =
                 ArrowWriter::try_new(sink, schema.clone(), Some(properties(schema, options)?));
@@ -118,6 +120,20 @@ impl<'a> TableFile<'a> {
                 self.kept.instead(writer.write(&batch))
             }
             _ => unreachable!("pieces are those of the file's own encoder"),
+        }
+    }
+
+    /// Hands what was written on to the output, all of it.
+    ///
+    /// # Errors
+    /// When the output fails.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        match &mut self.format {
+            Format::Parquet(writer) => {
+                self.kept.instead(writer.flush().map_err(ParquetError::from))
+            }
+            Format::Arrow(writer) => self.kept.instead(writer.flush()),
+            Format::Stream(writer) => self.kept.instead(writer.flush()),
         }
     }
 

@@ -11,9 +11,13 @@ mod file_writer;
 mod fixed_length;
 mod measure;
 mod options;
+mod partition_names;
+mod partitioned;
 mod pieces;
 mod plan;
+mod record_batches;
 mod sink;
+mod table_part;
 
 pub use batch_builder::BatchBuilder;
 pub use error::{Error, Remedy, Result, Unfit};
@@ -22,3 +26,4 @@ pub use options::{
     ArrayChoice, ArrowOptions, Compression, FileFormat, InfinityChoice, NumericChoice, ParseError,
 };
 pub use plan::Plan;
+pub use record_batches::RecordBatches;

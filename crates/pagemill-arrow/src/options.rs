@@ -11,6 +11,9 @@ use pagemill_engine::ScanOptions;
 pub struct ArrowOptions {
     /// Columns by name; all that COPY would print when `None`.
     pub columns: Option<Vec<Box<[u8]>>>,
+    /// Columns, by name, that are in the names of directories instead of in files (`NAME=VALUE/`, as Hive has it); none for
+    /// one file.
+    pub partition_by: Vec<Box<[u8]>>,
     /// What numerics become.
     pub numeric: NumericChoice,
     /// What becomes of values past the range of their Arrow type.
@@ -37,6 +40,17 @@ pub enum FileFormat {
     Arrow,
     /// The stream format of Arrow IPC.
     ArrowStream,
+}
+
+impl FileFormat {
+    /// How names of files in this format end.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Parquet => ".parquet",
+            Self::Arrow => ".arrow",
+            Self::ArrowStream => ".arrows",
+        }
+    }
 }
 
 /// What becomes of a numeric. `numeric(p,s)` of up to 38 digits is a decimal but with `Text`; the choice is that of all
@@ -104,6 +118,8 @@ pub enum ArrayChoice {
     List,
     /// Text as COPY prints it.
     Text,
+    /// JSON, as `to_json` writes it: arrays of several dimensions are arrays of arrays. Where they begin is lost.
+    Json,
 }
 
 /// How a file is compressed.

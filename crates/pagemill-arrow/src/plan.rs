@@ -10,7 +10,7 @@
 //! | uuid | FixedSizeBinary(16), `arrow.uuid` |
 //! | bytea, and what is not known | Binary |
 //! | json, jsonb | Utf8, `arrow.json` |
-//! | array; row | List; Struct |
+//! | array ([`ArrayChoice`]); row | List, or Utf8, `arrow.json`; Struct |
 //! | hstore | Map of Utf8 to Utf8 |
 //! | pgvector's vector(n); vector | FixedSizeList(n) of Float32; List |
 //! | PostGIS's geometry and geography | Binary, `geoarrow.wkb`: well-known binary |
@@ -28,10 +28,11 @@ use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use pagemill_types::decode::Decode;
 use pagemill_types::encoding::readable_name;
+use pagemill_types::json::JsonForm;
 use pagemill_types::output::{TypeOutput, ValueType};
 
-use crate::error::Result;
-use crate::options::{ArrayChoice, ArrowOptions, MOST_DIGITS, NumericChoice};
+use crate::error::{Error, Result};
+use crate::options::{ArrayChoice, ArrowOptions, FileFormat, MOST_DIGITS, NumericChoice};
 
 /// Digits of the largest amount of money, an `i64`.
 const MONEY_DIGITS: u8 = 19;
@@ -61,6 +62,8 @@ pub(crate) enum Kind {
     Text,
     /// Printed as COPY prints it.
     Printed,
+    /// Printed as JSON.
+    Json,
     Bytes,
     Hstore,
     /// So many numbers, where the column's type says it.
@@ -90,6 +93,8 @@ pub struct Plan {
     /// The names of the columns as stored, by which parts are asked for them.
     names: Vec<Box<[u8]>>,
     pub(crate) columns: Arc<[ColumnPlan]>,
+    /// How many of the columns, the last ones, are in the names of directories, and not in files.
+    partition_columns: usize,
     schema: SchemaRef,
     pub(crate) encoding: i32,
 }
@@ -105,17 +110,28 @@ impl Plan {
         options: &ArrowOptions,
         measured: &Measured,
     ) -> Result<Self> {
-        let positions = column_positions(catalog, relation, options.columns.as_deref())?;
+        let (mut positions, keys) = positions(catalog, relation, options)?;
         let encoding = catalog.database().row().encoding;
         let planner = Planner { catalog, encoding, options };
         let column = |position: &usize| {
             planner.column(&relation.columns[*position], measured.get(position).copied())
         };
-        let columns: Vec<ColumnPlan> = positions.iter().map(column).collect::<Result<_>>()?;
+        let mut columns: Vec<ColumnPlan> = positions.iter().map(column).collect::<Result<_>>()?;
+        let partition_columns = keys.len();
+        for position in keys {
+            columns.push(planner.partition_column(&relation.columns[position])?);
+            positions.push(position);
+        }
         let fields: Vec<Arc<Field>> = columns.iter().map(|column| column.field.clone()).collect();
         let names = positions.iter().map(|position| relation.columns[*position].name.clone());
         let schema = Arc::new(Schema::new(fields));
-        Ok(Self { names: names.collect(), columns: columns.into(), schema, encoding })
+        Ok(Self {
+            names: names.collect(),
+            columns: columns.into(),
+            partition_columns,
+            schema,
+            encoding,
+        })
     }
 
     /// The plan for columns as PostgreSQL itself computes with them, for query engines: numbers, booleans and texts as in
@@ -151,6 +167,38 @@ impl Plan {
         &self.schema
     }
 
+    /// The columns that are in the names of directories; in batches they are the last ones, and text.
+    pub(crate) fn partition_columns(&self) -> &[ColumnPlan] {
+        &self.columns[self.file_columns()..]
+    }
+
+    /// How many columns a file has.
+    pub(crate) fn file_columns(&self) -> usize {
+        self.columns.len() - self.partition_columns
+    }
+
+    /// The fields of a file.
+    pub(crate) fn file_fields(&self) -> Fields {
+        self.schema.fields()[..self.file_columns()].into()
+    }
+
+    /// Refuses what readers cannot have: Parquet without a column, and files that have none beside those in names.
+    ///
+    /// # Errors
+    /// When that is so.
+    pub(crate) fn refuse_no_columns(&self, options: &ArrowOptions) -> Result<()> {
+        match self.file_columns() {
+            0 if self.partition_columns > 0 => {
+                let reason = "no column is left for the files: partition by fewer columns";
+                Err(Error::Usage(reason.to_owned()))
+            }
+            0 if options.format == FileFormat::Parquet => {
+                Err(Error::Encoding("a Parquet file has a column at least".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Where a relation, the named one or a part of it, has the columns.
     ///
     /// # Errors
@@ -158,6 +206,22 @@ impl Plan {
     pub fn positions(&self, catalog: &ValueCatalog, relation: &Relation) -> Result<Vec<usize>> {
         Ok(column_positions(catalog, relation, Some(&self.names))?)
     }
+}
+
+/// The positions of the columns in files, and of those in names of directories.
+fn positions(
+    catalog: &ValueCatalog,
+    relation: &Relation,
+    options: &ArrowOptions,
+) -> Result<(Vec<usize>, Vec<usize>)> {
+    let mut columns = column_positions(catalog, relation, options.columns.as_deref())?;
+    let keys = column_positions(catalog, relation, Some(&options.partition_by))?;
+    if let Some(again) = (1..keys.len()).find(|at| keys[..*at].contains(&keys[*at])) {
+        let name = relation.columns[keys[again]].display_name();
+        return Err(Error::Usage(format!("column {name} is there twice to partition by")));
+    }
+    columns.retain(|position| !keys.contains(position));
+    Ok((columns, keys))
 }
 
 /// The positions of the columns whose numerics are to be measured before they are planned.
@@ -170,7 +234,7 @@ pub(crate) fn to_measure(
         return Ok(Vec::new());
     }
     let mut wanted = Vec::new();
-    for position in column_positions(catalog, relation, options.columns.as_deref())? {
+    for position in positions(catalog, relation, options)?.0 {
         let column = &relation.columns[position];
         let value_type = catalog.value_type(column.type_oid)?;
         let modifier = modifier(&value_type, column.type_modifier);
@@ -217,6 +281,33 @@ impl Planner<'_> {
         self.plan(name, value_type, column.type_modifier, measured)
     }
 
+    /// A column whose values are to be names: its texts.
+    fn partition_column(&self, column: &Column) -> Result<ColumnPlan> {
+        let mut plan = self.column(column, None)?;
+        plan.kind = match plan.kind {
+            Kind::Text => Kind::Text,
+            Kind::Bytes
+            | Kind::Json
+            | Kind::Hstore
+            | Kind::Vector(_)
+            | Kind::Wkb(_)
+            | Kind::List(_)
+            | Kind::Struct(_) => {
+                let spelled = self.catalog.type_name(column.type_oid)?;
+                let reason = format!(
+                    "column {} cannot be partitioned by: values of {spelled} are no names of directories",
+                    column.display_name()
+                );
+                return Err(Error::Usage(reason));
+            }
+            _ => Kind::Printed,
+        };
+        let value_type = plan.value_type.clone();
+        plan.field =
+            Arc::new(self.field(&plan.name, &value_type, &plan.kind, column.type_modifier)?);
+        Ok(plan)
+    }
+
     fn plan(
         &self,
         name: String,
@@ -225,7 +316,9 @@ impl Planner<'_> {
         measured: Option<Option<(u8, u8)>>,
     ) -> Result<ColumnPlan> {
         let modifier = modifier(&value_type, own_modifier);
+        let is_array = matches!(JsonForm::of(&value_type), JsonForm::Array | JsonForm::Vector);
         let kind = match (&value_type.output, value_type.decode) {
+            _ if is_array && self.options.arrays == ArrayChoice::Json => Kind::Json,
             (TypeOutput::Array(element), _) if self.options.arrays == ArrayChoice::List => {
                 let element =
                     self.plan("element".to_owned(), element.clone(), own_modifier, None)?;
@@ -393,7 +486,7 @@ fn data_type(kind: &Kind, value_type: &ValueType) -> DataType {
         Kind::Decimal { precision, scale } => DataType::Decimal128(*precision, *scale as i8),
         Kind::Money => DataType::Decimal128(MONEY_DIGITS, money_places(value_type) as i8),
         Kind::Uuid => DataType::FixedSizeBinary(16),
-        Kind::Text | Kind::Printed => DataType::Utf8,
+        Kind::Text | Kind::Printed | Kind::Json => DataType::Utf8,
         Kind::Bytes | Kind::Wkb(_) => DataType::Binary,
         Kind::Hstore => {
             let entries = Field::new("entries", DataType::Struct(entry_fields()), false);
@@ -424,6 +517,7 @@ fn extension_name(kind: &Kind, base: Oid) -> Option<&'static str> {
     match kind {
         Kind::Uuid => Some("arrow.uuid"),
         Kind::Wkb(Some(_)) => Some("geoarrow.wkb"),
+        Kind::Json => Some("arrow.json"),
         Kind::Text | Kind::Printed if base == oid::JSON || base == oid::JSONB => Some("arrow.json"),
         _ => None,
     }

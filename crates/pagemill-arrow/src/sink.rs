@@ -5,7 +5,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pagemill_io::{ByteSink, Error as IoError};
+use pagemill_io::{ByteSink, DirectoryFile, Error as IoError};
 
 use crate::error::{Error, Result};
 
@@ -27,19 +27,19 @@ impl KeptError {
 }
 
 /// A writer over an output.
-pub(crate) struct SinkWriter<'a> {
-    sink: &'a mut (dyn ByteSink + Send),
+pub(crate) struct SinkWriter<S> {
+    sink: S,
     kept: KeptError,
 }
 
-impl<'a> SinkWriter<'a> {
-    pub(crate) fn new(sink: &'a mut (dyn ByteSink + Send)) -> (Self, KeptError) {
+impl<S: ByteSink> SinkWriter<S> {
+    pub(crate) fn new(sink: S) -> (Self, KeptError) {
         let kept = KeptError::default();
         (Self { sink, kept: kept.clone() }, kept)
     }
 }
 
-impl io::Write for SinkWriter<'_> {
+impl<S: ByteSink> io::Write for SinkWriter<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.sink.write_all(bytes) {
             Ok(()) => Ok(bytes.len()),
@@ -52,5 +52,34 @@ impl io::Write for SinkWriter<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// A sink that is lent to a writer.
+pub(crate) struct LentSink<'a>(pub(crate) &'a mut (dyn ByteSink + Send));
+
+impl ByteSink for LentSink<'_> {
+    fn write_all(&mut self, bytes: &[u8]) -> pagemill_io::Result<()> {
+        self.0.write_all(bytes)
+    }
+}
+
+/// A file of a directory, which somebody else closes while nothing is written to it.
+#[derive(Clone)]
+pub(crate) struct SharedFile(Arc<Mutex<DirectoryFile>>);
+
+impl SharedFile {
+    pub(crate) fn new(file: DirectoryFile) -> Self {
+        Self(Arc::new(Mutex::new(file)))
+    }
+
+    pub(crate) fn rest(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).rest();
+    }
+}
+
+impl ByteSink for SharedFile {
+    fn write_all(&mut self, bytes: &[u8]) -> pagemill_io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(bytes)
     }
 }
