@@ -117,12 +117,18 @@ fn other_encodings_become_utf8_and_what_is_none_is_refused() {
 /// What the fixtures have not: extensions, json with line breaks at every depth, objects of no attributes, names that need
 /// escapes.
 const ODD_TABLES: [(&str, &str); 6] = [
-    ("hstore", "SELECT v::hstore AS h, ARRAY[v::hstore] AS a FROM unnest(ARRAY['a=>1, \"q\\\"\"=>NULL, ß=>\"\"', '', NULL]) v"),
+    (
+        "hstore",
+        "SELECT v::hstore AS h, ARRAY[v::hstore] AS a FROM unnest(ARRAY['a=>1, \"q\\\"\"=>NULL, ß=>\"\"', '', NULL]) v",
+    ),
     ("citext", "SELECT 'Ä\"r'::citext AS c"),
     ("plpgsql", "SELECT E'{\"a\":\\n[1,\\r\\n2]}'::json AS j, ARRAY[E'[\\n]'::json] AS a"),
     ("plpgsql", "SELECT FROM generate_series(1, 3)"),
     ("plpgsql", "SELECT 1 AS \"a\"\"b\\c\", NULL::text AS \"ü\n\", '\u{1}'::text AS t"),
-    ("plpgsql", "SELECT ARRAY[ROW(1, 'x')::pair, NULL] AS p, ROW(NULL, NULL)::pair AS q, '{}'::int[] AS e, '[0:1][2:3]={{1,2},{3,4}}'::int[] AS m"),
+    (
+        "plpgsql",
+        "SELECT ARRAY[ROW(1, 'x')::pair, NULL] AS p, ROW(NULL, NULL)::pair AS q, '{}'::int[] AS e, '[0:1][2:3]={{1,2},{3,4}}'::int[] AS m",
+    ),
 ];
 
 #[test]
@@ -144,7 +150,8 @@ fn extensions_and_what_is_odd_are_written_as_the_server_writes_them() {
 fn check_odd(cluster: &mut TestCluster) -> Result<usize> {
     cluster.start()?;
     let tables = pagemill_testkit::oracle::expected_tables(cluster, "postgres")?;
-    let own: Vec<Table> = tables.into_iter().filter(|table| table.name.starts_with("odd")).collect();
+    let own: Vec<Table> =
+        tables.into_iter().filter(|table| table.name.starts_with("odd")).collect();
     let answers: Vec<_> = own.iter().map(|table| asked(cluster, "postgres", table)).collect();
     cluster.stop()?;
     let opened = Cluster::open(Storage::real(), &cluster.data_dir(), OpenOptions::default())?;

@@ -193,7 +193,7 @@ pub(crate) struct CountArguments {
     pub(crate) json: bool,
 }
 
-/// Write tables as COPY TO would, or as Parquet and Arrow
+/// Write tables as COPY TO would, as JSON, or as Parquet and Arrow
 ///
 /// Text and CSV are the bytes of COPY TO in a session with these settings, regardless of the server's files, ALTER
 /// DATABASE and ALTER ROLE: DateStyle ISO, TimeZone UTC, IntervalStyle postgres, bytea_output hex,
@@ -205,8 +205,12 @@ pub(crate) struct CountArguments {
 /// modulus and remainder, the default last.
 ///
 /// A file appears under its name only when it is whole. Several tables go to a directory, one file each:
-/// SCHEMA.TABLE.txt, .csv, .parquet and so on, with what a file name cannot hold as %XX. A value is in memory as a whole,
+/// SCHEMA.TABLE.txt, .csv, .jsonl, .parquet and so on, with what a file name cannot hold as %XX. A value is in memory as a whole,
 /// two to three times while it is written: one of 500 MB takes 1 to 1.5 GB, in each job.
+///
+/// JSON is what `select row_to_json(t) from t` writes with these settings, an object on each line, always in UTF-8: numbers and
+/// booleans as such, arrays as arrays, rows and hstore as objects, json and jsonb as they are, dates in ISO 8601, all others as the
+/// text of COPY. Columns are those of COPY, which leaves out generated ones.
 ///
 /// Parquet and Arrow have each value as it is, or the table is refused, with the row: numbers as numbers, arrays as lists, rows
 /// as structs, hstore as maps, PostGIS's shapes as well-known binary, and what they have no type for as the text of COPY, such as
@@ -221,6 +225,7 @@ Examples:
       --order-by orders_pkey --backward
   pagemill export -D /var/lib/postgresql/15/main -d shop -t 'sales.*' \\
       -j 4 -o sales/
+  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders --format json | jq .state
   pagemill export -D /var/lib/postgresql/15/main -d shop -t orders \\
       --format parquet -j 4 -o orders.parquet")]
 pub(crate) struct ExportArguments {
@@ -262,7 +267,7 @@ pub(crate) struct ExportArguments {
     /// Columns to write, separated by commas, in this order; quotes as in SQL
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) columns: Option<String>,
-    /// Convert to this encoding [default: as stored]
+    /// Convert to this encoding [default: as stored; JSON, Parquet and Arrow are UTF-8]
     #[arg(long, value_name = "NAME")]
     pub(crate) encoding: Option<String>,
     /// Print money as in this locale [default: lc_monetary of the server's settings, or C]
@@ -285,6 +290,8 @@ pub(crate) enum ExportFormat {
     Text,
     /// COPY's: comma-separated values, quoted
     Csv,
+    /// JSON Lines: an object for each row, as row_to_json writes it
+    Json,
     /// Apache Parquet
     Parquet,
     /// Arrow IPC's file format, also called Feather 2
@@ -299,6 +306,7 @@ impl ExportFormat {
         match self {
             Self::Text => ".txt",
             Self::Csv => ".csv",
+            Self::Json => ".jsonl",
             Self::Parquet => ".parquet",
             Self::Arrow => ".arrow",
             Self::ArrowStream => ".arrows",

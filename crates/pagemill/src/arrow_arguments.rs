@@ -23,7 +23,14 @@ pub(crate) struct ArrowArguments {
     /// Infinite dates and timestamps, 24:00:00, and NaN in decimals [default: error]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) infinity: Option<InfinityFlag>,
-    /// Arrays: lists, which have one dimension, or text [default: list]
+    /// Write a directory (-o DIR) with files by the values of these columns: COLUMN=VALUE/part-0.parquet, as Hive names them
+    ///
+    /// The columns, separated by commas, are not in the files. NULL is __HIVE_DEFAULT_PARTITION__. Each job writes files of its
+    /// own: part-0, part-1 and so on, which have the rows in the order of the table. At most 4096 values. The directory appears when
+    /// all of it is whole.
+    #[arg(long, value_name = "COLUMNS")]
+    pub(crate) partition_by: Option<String>,
+    /// Arrays: lists, which have one dimension, or text or JSON [default: list]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) arrays: Option<ArrayFlag>,
 }
@@ -56,6 +63,8 @@ pub(crate) enum ArrayFlag {
     List,
     /// Text as COPY prints it
     Text,
+    /// JSON, nested for each dimension
+    Json,
 }
 
 impl From<ArrayFlag> for ArrayChoice {
@@ -63,6 +72,7 @@ impl From<ArrayFlag> for ArrayChoice {
         match flag {
             ArrayFlag::List => Self::List,
             ArrayFlag::Text => Self::Text,
+            ArrayFlag::Json => Self::Json,
         }
     }
 }

@@ -3,11 +3,12 @@
 
 use anyhow::{Error, Result};
 use pagemill_arrow::{ArrowExport, ArrowOptions, Error as ArrowError, FileFormat, Remedy};
-use pagemill_engine::{ExportOptions, RowSource};
+use pagemill_engine::{Error as EngineError, ExportOptions, IndexOrder, RowSource};
 
 use crate::arguments::{ExportArguments, ExportFormat};
-use crate::export::{Job, finish};
-use crate::failure::UsageError;
+use crate::export::{Given, Job, finish, note, refuse_given};
+use crate::failure::{UsageError, is_interruption};
+use crate::options::values::column_list;
 use crate::tables::Watch;
 
 /// What the flags ask for, if it is one of Arrow's formats; the flags of the other formats are refused.
@@ -15,21 +16,22 @@ pub(crate) fn arrow_options(
     options: &ExportOptions,
     arguments: &ExportArguments,
 ) -> Result<Option<ArrowOptions>> {
-    let (format, name) = match arguments.format {
-        ExportFormat::Parquet => (FileFormat::Parquet, "parquet"),
-        ExportFormat::Arrow => (FileFormat::Arrow, "arrow"),
-        ExportFormat::ArrowStream => (FileFormat::ArrowStream, "arrow-stream"),
-        ExportFormat::Text | ExportFormat::Csv => {
-            return refuse_given(&arrow_flags(arguments), "text and csv").map(|()| None);
+    let format = match arguments.format {
+        ExportFormat::Parquet => FileFormat::Parquet,
+        ExportFormat::Arrow => FileFormat::Arrow,
+        ExportFormat::ArrowStream => FileFormat::ArrowStream,
+        ExportFormat::Text | ExportFormat::Csv | ExportFormat::Json => {
+            return refuse_given(&arrow_flags(arguments), arguments).map(|()| None);
         }
     };
-    refuse_given(&copy_flags(arguments), name)?;
     let flags = &arguments.arrow;
     if format != FileFormat::Parquet {
-        refuse_given(&[("row-group-size", flags.row_group_size.is_some())], name)?;
+        refuse_given(&[("row-group-size", flags.row_group_size.is_some())], arguments)?;
     }
+    let partition_by = flags.partition_by.as_deref().map(|text| column_list("partition-by", text));
     Ok(Some(ArrowOptions {
         columns: options.columns.clone(),
+        partition_by: partition_by.transpose()?.unwrap_or_default(),
         numeric: flags.numeric.unwrap_or_default(),
         infinity: flags.infinity.map(Into::into).unwrap_or_default(),
         arrays: flags.arrays.map(Into::into).unwrap_or_default(),
@@ -40,9 +42,7 @@ pub(crate) fn arrow_options(
     }))
 }
 
-type Given = (&'static str, bool);
-
-fn arrow_flags(arguments: &ExportArguments) -> [Given; 5] {
+fn arrow_flags(arguments: &ExportArguments) -> [Given; 6] {
     let flags = &arguments.arrow;
     [
         ("compression", flags.compression.is_some()),
@@ -50,29 +50,8 @@ fn arrow_flags(arguments: &ExportArguments) -> [Given; 5] {
         ("numeric", flags.numeric.is_some()),
         ("infinity", flags.infinity.is_some()),
         ("arrays", flags.arrays.is_some()),
+        ("partition-by", flags.partition_by.is_some()),
     ]
-}
-
-fn copy_flags(arguments: &ExportArguments) -> [Given; 7] {
-    [
-        ("delimiter", arguments.delimiter.is_some()),
-        ("null", arguments.null.is_some()),
-        ("header", arguments.header),
-        ("quote", arguments.quote.is_some()),
-        ("escape", arguments.escape.is_some()),
-        ("force-quote", arguments.force_quote.is_some()),
-        ("encoding", arguments.encoding.is_some()),
-    ]
-}
-
-fn refuse_given(flags: &[Given], format: &str) -> Result<()> {
-    match flags.iter().find(|(_, is_given)| *is_given) {
-        None => Ok(()),
-        Some((flag, _)) => {
-            Err(UsageError(format!("--{flag} means nothing for --format {format}: leave it out"))
-                .into())
-        }
-    }
 }
 
 impl Job<'_> {
@@ -87,12 +66,42 @@ impl Job<'_> {
         let export = ArrowExport::prepare(source, &self.catalog, how, watch.progress);
         let export = export.map_err(told)?;
         let order = self.order.as_ref().map(|order| order.index(source)).transpose()?;
+        if !options.partition_by.is_empty() {
+            return self.export_partitioned(&export, order.as_ref(), source, watch);
+        }
         let mut output = self.output(source, watch)?;
         let done = match &order {
             None => export.write(&mut output, watch.progress, watch.damage),
             Some(order) => export.write_in_order(order, &mut output, watch.progress, watch.damage),
         };
-        finish(output, done.map_err(told)?, watch)
+        let done = done.map_err(told)?;
+        finish(output, done, watch)
+    }
+
+    fn export_partitioned(
+        &self,
+        export: &ArrowExport<'_>,
+        order: Option<&IndexOrder>,
+        source: &RowSource<'_>,
+        watch: &mut Watch<'_>,
+    ) -> Result<()> {
+        self.tell_order(source, watch);
+        // A directory cannot be removed by the handler of a signal: the work is undone instead.
+        let _ = pagemill_io::watch_interrupts();
+        let directory = self.output_directory()?;
+        let done = match order {
+            None => export.write_partitioned(&directory, watch.progress, watch.damage),
+            Some(order) => {
+                export.write_partitioned_in_order(order, &directory, watch.progress, watch.damage)
+            }
+        };
+        let done = done.map_err(told).map_err(|error| match is_interruption(&error) {
+            true => error.context("nothing was exported, and what was written so far is removed"),
+            false => error,
+        })?;
+        directory.finish().map_err(EngineError::Output)?;
+        note(done, watch);
+        Ok(())
     }
 }
 
@@ -105,7 +114,7 @@ fn told(error: ArrowError) -> Error {
             let remedy = match unfit.remedy {
                 Remedy::Infinity => ": --infinity null or clamp lets it through",
                 Remedy::Numeric => ": --numeric text lets it through",
-                Remedy::Arrays => ": --arrays text lets it through",
+                Remedy::Arrays => ": --arrays text or json lets it through",
                 Remedy::Columns => ": leave out the column, with --columns",
             };
             Error::msg(format!("{unfit}{remedy}"))

@@ -24,6 +24,8 @@ pub(crate) struct ArrowArguments {
     infinity: Option<String>,
     #[arg(long, hide = true)]
     arrays: Option<String>,
+    #[arg(long, hide = true)]
+    partition_by: Option<String>,
 }
 
 /// Refuses what only a program with the feature can do.
@@ -32,7 +34,7 @@ pub(crate) struct ArrowArguments {
 /// Names the format or the flag, and how to build it in.
 pub(crate) fn refuse(arguments: &ExportArguments) -> Result<()> {
     let format = match arguments.format {
-        ExportFormat::Text | ExportFormat::Csv => None,
+        ExportFormat::Text | ExportFormat::Csv | ExportFormat::Json => None,
         ExportFormat::Parquet => Some("format parquet"),
         ExportFormat::Arrow => Some("format arrow"),
         ExportFormat::ArrowStream => Some("format arrow-stream"),
@@ -51,6 +53,7 @@ impl ArrowArguments {
             ("numeric", &self.numeric),
             ("infinity", &self.infinity),
             ("arrays", &self.arrays),
+            ("partition-by", &self.partition_by),
         ];
         flags.into_iter().find(|(_, value)| value.is_some()).map(|(flag, _)| flag)
     }

@@ -65,10 +65,7 @@ fn what_does_not_fit_is_refused_with_its_row_and_the_way_out() {
     }
     let wrong: [(&[&str], &str); 4] = [
         (&["--format", "parquet", "--header"], "--header means nothing for --format parquet"),
-        (
-            &["--format", "csv", "--numeric", "text"],
-            "--numeric means nothing for --format text and csv",
-        ),
+        (&["--format", "csv", "--numeric", "text"], "--numeric means nothing for --format csv"),
         (&["--format", "arrow", "--row-group-size", "5"], "--row-group-size means nothing"),
         (&["--format", "arrow", "--compression", "gzip"], "zstd or lz4"),
     ];
@@ -101,4 +98,35 @@ fn several_jobs_write_the_same_stream_of_rows() {
     let one = rows("1");
     assert!(one > 10_000);
     assert_eq!(rows("3"), one);
+}
+
+#[test]
+fn a_directory_by_values_appears_whole_and_only_where_there_is_none() {
+    let install = PgInstall::find(REQUIRED_MAJOR).expect("PostgreSQL 15 is needed");
+    let prepared = Prepared::shared(&install).unwrap();
+    let export = |more: &[&str]| {
+        let args = ["export", "-d", "ddl", "-t", "public.by_list", "--format", "parquet"];
+        let program = Program::new(env!("CARGO_BIN_EXE_pagemill"));
+        program.run(&prepared.data_dir(), &[&args[..], more].concat()).unwrap()
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let target = dir.path().join("t");
+    let path = target.to_str().unwrap();
+    let done = export(&["--partition-by", "b", "-j", "2", "-o", path]);
+    assert!(done.status.success(), "{}", stderr(&done));
+    let names: Vec<_> = fs::read_dir(&target).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(!names.is_empty());
+    assert!(names.iter().all(|name| name.to_str().unwrap().starts_with("b=")), "{names:?}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "something is beside it");
+    let wrong: [(&[&str], i32, &str); 4] = [
+        (&["--partition-by", "b", "-o", path], 1, "exists already"),
+        (&["--partition-by", "b"], 2, "--partition-by writes a directory: name it with -o DIR"),
+        (&["--partition-by", "b", "-t", "public.many_blocks", "-o", path], 2, "2 tables match"),
+        (&["--partition-by", "nothing", "-o", path], 1, "column \"nothing\""),
+    ];
+    for (args, status, words) in wrong {
+        let output = export(args);
+        assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    }
 }
