@@ -33,6 +33,8 @@ fn expected_rows(bytes: &[u8], from: i32, width: usize) -> Result<Vec<Vec<Printe
         Some(transcoder) => transcoder.convert(bytes, &mut text)?,
         None => text.extend_from_slice(bytes),
     }
+    // PostgreSQL 14 prints every byte of "char" as it is.
+    str::from_utf8(&text).context("a text that is not UTF-8")?;
     let lines = text.strip_suffix(b"\n").map(|text| text.split(|byte| *byte == b'\n'));
     let fields = |line: &[u8]| match width {
         0 => Vec::new(),
