@@ -21,6 +21,7 @@ fn what_was_not_built_in_is_answered_with_how_to_build_it_in() {
         (&["--format", "arrow", "--compression", "zstd:3"], "--format arrow"),
         (&["--format=arrow-stream"], "--format arrow-stream"),
         (&["--numeric", "text"], "--numeric"),
+        (&["--partition-by", "day"], "--partition-by"),
         (&["--format", "csv", "--row-group-size", "7"], "--row-group-size"),
     ] {
         let (status, told) = answer(flags);
@@ -33,8 +34,8 @@ fn what_was_not_built_in_is_answered_with_how_to_build_it_in() {
 }
 
 #[test]
-fn text_and_csv_need_nothing_of_it() {
-    for flags in [&["--format", "text"][..], &["--format", "csv", "--header"]] {
+fn text_csv_and_json_need_nothing_of_it() {
+    for flags in [&["--format", "text"][..], &["--format", "csv", "--header"], &["--format=json"]] {
         let (status, told) = answer(flags);
         // That there is no such directory is wrong usage, too.
         assert_eq!(status, Some(2), "{told}");
