@@ -191,7 +191,7 @@ fn as_many_files_as_there_may_be_are_written_with_one_open_at_a_time() {
 fn arrays_as_json_are_what_the_server_makes_of_them() {
     let mut cluster = filled(&[
         "CREATE TYPE pair AS (n int, d timestamptz)",
-        "CREATE TABLE t AS SELECT '{{1,NULL},{3,4}}'::int[] AS i, '[0:1]={a,\"b\"\"\"}'::text[] AS t, \
+        "CREATE TABLE t AS SELECT '{{1,NULL},{3,4}}'::int[] AS i, '[0:1]={a,\"b\\\"c\"}'::text[] AS t, \
          ARRAY[ROW(1, '2024-01-01 00:00+00')::pair, NULL] AS p, '1 2'::int2vector AS v, \
          ARRAY['NaN', '1.50']::numeric[] AS n UNION ALL SELECT '{}', NULL, NULL, '', '{}'",
     ]);

@@ -122,7 +122,7 @@ fn a_directory_by_values_appears_whole_and_only_where_there_is_none() {
         (&["--partition-by", "b", "-o", path], 1, "exists already"),
         (&["--partition-by", "b"], 2, "--partition-by writes a directory: name it with -o DIR"),
         (&["--partition-by", "b", "-t", "public.many_blocks", "-o", path], 2, "2 tables match"),
-        (&["--partition-by", "nothing", "-o", path], 1, "column \"nothing\""),
+        (&["--partition-by", "nothing", "-o", path], 2, "column \"nothing\""),
     ];
     for (args, status, words) in wrong {
         let output = export(args);
