@@ -1,4 +1,6 @@
 //! Tables as directories by the values of columns, and arrays as JSON, read back and compared with what the server printed.
+//!
+//! Must hold: names and files together have every row once, and of what is refused nothing is left.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
