@@ -110,6 +110,9 @@ impl ArrowExport<'_> {
     }
 }
 
+/// Rows of a window: in which batch, at which place.
+type Places = Vec<(usize, usize)>;
+
 /// What the jobs have in common.
 struct Dataset<'d> {
     export: &'d ArrowExport<'d>,
@@ -282,7 +285,7 @@ impl<'d> JobFiles<'d> {
     }
 
     /// For each value of the window its file, and where its rows are: in which batch, at which place.
-    fn places(&mut self, window: &[RecordBatch]) -> Result<Vec<(usize, Vec<(usize, usize)>)>> {
+    fn places(&mut self, window: &[RecordBatch]) -> Result<Vec<(usize, Places)>> {
         let first = self.dataset.export.plan.file_columns();
         let (mut found, mut slots) = (Vec::new(), HashMap::new());
         let (mut last, mut key, mut slot) = (Vec::new(), Vec::new(), None);
