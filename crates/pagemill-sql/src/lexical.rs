@@ -30,7 +30,29 @@ pub(crate) fn check_tokens(text: &str) -> Result<()> {
         check_number(last, &Token::EOF)?;
     }
     check_strings(&tokens)?;
+    check_intervals(&tokens)?;
     check_operators(&tokens)
+}
+
+/// `interval(0) '…'` has a precision, which the parser forgets.
+fn check_intervals(tokens: &[TokenWithSpan]) -> Result<()> {
+    let is_seen = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
+    let tokens: Vec<&TokenWithSpan> = tokens.iter().filter(is_seen).collect();
+    for [word, open, number, close, string] in
+        tokens.windows(5).filter_map(|five| <&[&TokenWithSpan; 5]>::try_from(five).ok())
+    {
+        let is_interval =
+            matches!(&word.token, Token::Word(w) if w.value.eq_ignore_ascii_case("interval"));
+        if is_interval
+            && open.token == Token::LParen
+            && matches!(number.token, Token::Number(..))
+            && close.token == Token::RParen
+            && is_string(&string.token)
+        {
+            return unsupported_at(word, "an interval with a precision before its text");
+        }
+    }
+    Ok(())
 }
 
 fn syntax_error<T>(at: &TokenWithSpan, message: String) -> Result<T> {

@@ -148,6 +148,10 @@ impl Binder<'_> {
                 WindowFrameBound::CurrentRow,
             ),
             None => WindowFrame::new(None),
+            Some(frame) if frame.units == UnitsSyntax::Groups && order_by.is_empty() => {
+                let message = "GROUPS mode requires an ORDER BY clause";
+                return fail(SqlState::WINDOWING_ERROR, message);
+            }
             Some(frame) => self.frame(frame)?,
         };
         Ok((partition_by, order_by, frame))

@@ -208,8 +208,8 @@ pub(crate) fn cast(catalog: &Arc<Catalog>, typed: Typed, target: PgType) -> Resu
         DataType::Utf8 if !is_text(catalog, typed.ty) => to_text,
         _ => from_text,
     };
-    let is_enum = is_enum(catalog, target);
-    if matches!(carrier, DataType::Utf8) && is_text(catalog, typed.ty) && !is_enum {
+    // One text as another; a document has to be one.
+    if is_text(catalog, typed.ty) && is_text(catalog, target) {
         return Ok(Typed { ty: target, ..typed });
     }
     let key = format!("cast to {}", catalog.type_name(target.oid));
