@@ -159,7 +159,14 @@ impl Plan {
         }
         let fields: Vec<Arc<Field>> = columns.iter().map(|column| column.field.clone()).collect();
         let schema = Arc::new(Schema::new(fields));
-        Ok(Self { names: names.to_vec(), columns: columns.into(), schema, encoding })
+        let partition_columns = 0;
+        Ok(Self {
+            names: names.to_vec(),
+            columns: columns.into(),
+            schema,
+            encoding,
+            partition_columns,
+        })
     }
 
     /// The schema of the batches.
