@@ -225,7 +225,8 @@ Examples:
       --order-by orders_pkey --backward
   pagemill export -D /var/lib/postgresql/15/main -d shop -t 'sales.*' \\
       -j 4 -o sales/
-  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders --format json | jq .state
+  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders \\
+      --format json | jq .state
   pagemill export -D /var/lib/postgresql/15/main -d shop -t orders \\
       --format parquet -j 4 -o orders.parquet")]
 pub(crate) struct ExportArguments {

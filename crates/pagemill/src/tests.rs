@@ -12,20 +12,38 @@ use crate::arguments::{definition, parse};
 
 const TERMINAL: usize = 80;
 
-/// The words of each `pagemill` in a line of shell: pipes and redirections part them, single quotes hold together.
+/// The words of each `pagemill` in a line of shell: pipes and redirections part them, quotes hold together.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![vec![]];
-    let mut words = line.split_whitespace();
+    let mut words = words(line).into_iter();
     while let Some(word) = words.next() {
-        match word {
+        match word.as_str() {
             "|" => commands.push(vec![]),
             ">" | ">>" => drop(words.next()),
             _ if word.starts_with('#') => break,
-            _ => commands.last_mut().unwrap().push(word.trim_matches('\'').to_owned()),
+            _ => commands.last_mut().unwrap().push(word),
         }
     }
     commands.retain(|words| words.first().is_some_and(|word| word == "pagemill"));
     commands
+}
+
+/// The words of a line of shell, without their quotes.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in line.chars() {
+        match (quote, c) {
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some(open), c) if c == open => quote = None,
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
 }
 
 /// A text's lines, what is continued behind a backslash on one of them.

@@ -35,7 +35,7 @@ impl Binder<'_> {
 
     fn counted(&mut self, plan: LogicalPlan, negated: bool) -> Result<Typed> {
         if is_correlated(&plan) {
-            return unsupported("EXISTS that refers to the query around it, outside of WHERE,");
+            return unsupported("EXISTS outside of WHERE that refers to the query around it");
         }
         let name = self.fresh("exists");
         let count = datafusion::functions_aggregate::expr_fn::count(lit(1));

@@ -115,7 +115,7 @@ fn refuse_kind(class: &ClassRow) -> Result<()> {
     let name = String::from_utf8_lossy(&class.name);
     match class.kind {
         RelationKind::View => unsupported(format!(
-            "the view \"{name}\": views, which are stored as trees of their query,"
+            "the view \"{name}\", whose query is a stored tree,"
         )),
         RelationKind::ForeignTable => unsupported(format!("the foreign table \"{name}\"")),
         RelationKind::Index | RelationKind::PartitionedIndex => {
@@ -139,7 +139,7 @@ fn refuse_parent(context: &ScanContext, class: &ClassRow) -> Result<()> {
     match has_children {
         true => {
             let name = String::from_utf8_lossy(&class.name);
-            unsupported(format!("the table \"{name}\": a table that others inherit from"))
+            unsupported(format!("the table \"{name}\", which others inherit from,"))
         }
         false => Ok(()),
     }
