@@ -173,7 +173,7 @@ pub(crate) fn call_chosen(
     arguments: Vec<Typed>,
 ) -> Result<Typed> {
     let arguments = brought(catalog, chosen, arguments)?;
-    let collation = result_collation(&arguments);
+    let collation = result_collation(&arguments)?;
     let mut result = PgType::new(chosen.result);
     if result.collation != Oid(0) {
         result.collation = collation;
@@ -207,10 +207,18 @@ fn with_base_of(catalog: &Catalog, typed: Typed, wanted: Oid) -> Typed {
     }
 }
 
-/// The collation of a function's result: one that an argument brings and that is not the default, else the default.
-fn result_collation(arguments: &[Typed]) -> Oid {
-    let own = |typed: &&Typed| !matches!(typed.ty.collation, Oid(0) | DEFAULT_COLLATION);
-    arguments.iter().find(own).map_or(DEFAULT_COLLATION, |typed| typed.ty.collation)
+/// The collation of what is made of several: one that a part brings and that is not the default, else the default. Which of
+/// two others wins depends on how each came about, and is not followed here.
+pub(crate) fn result_collation(parts: &[Typed]) -> Result<Oid> {
+    let mut found = DEFAULT_COLLATION;
+    for part in parts {
+        match part.ty.collation {
+            Oid(0) | DEFAULT_COLLATION => {}
+            own if found == DEFAULT_COLLATION || found == own => found = own,
+            _ => return unsupported("an expression over texts of several collations"),
+        }
+    }
+    Ok(found)
 }
 
 /// A call of a function with arguments of its types.

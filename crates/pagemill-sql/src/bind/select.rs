@@ -110,7 +110,11 @@ impl Binder<'_> {
                 Some(at) => (columns[at].typed.clone(), Some(at)),
                 None => {
                     let typed = self.expr(&syntax.expr)?;
-                    let at = columns.iter().position(|column| column.typed.expr == typed.expr);
+                    // The same values under another collation are in another order.
+                    let is_it = |column: &BoundColumn| {
+                        column.typed.expr == typed.expr && column.typed.ty == typed.ty
+                    };
+                    let at = columns.iter().position(is_it);
                     (typed, at)
                 }
             };

@@ -130,7 +130,13 @@ impl Binder<'_> {
             false => coerce(&self.catalog, typed, PgType::new(common), CastContext::Implicit),
         };
         let mut brought = given.into_iter().map(bring).collect::<Result<Vec<Typed>>>()?;
-        brought.iter_mut().for_each(|typed| typed.ty.modifier = target.modifier);
+        let collation = crate::coerce::result_collation(&brought)?;
+        for typed in &mut brought {
+            typed.ty.modifier = target.modifier;
+            if typed.ty.collation != Oid(0) {
+                typed.ty.collation = collation;
+            }
+        }
         let wanted = brought.first().map(|typed| typed.carrier.clone());
         let same = brought.iter().all(|typed| Some(&typed.carrier) == wanted.as_ref());
         if !same {

@@ -114,9 +114,9 @@ impl RelationTable {
 fn refuse_kind(class: &ClassRow) -> Result<()> {
     let name = String::from_utf8_lossy(&class.name);
     match class.kind {
-        RelationKind::View => unsupported(format!(
-            "the view \"{name}\", whose query is a stored tree,"
-        )),
+        RelationKind::View => {
+            unsupported(format!("the view \"{name}\", whose query is a stored tree,"))
+        }
         RelationKind::ForeignTable => unsupported(format!("the foreign table \"{name}\"")),
         RelationKind::Index | RelationKind::PartitionedIndex => {
             fail(SqlState("42809"), format!("cannot open relation \"{name}\": it is an index"))

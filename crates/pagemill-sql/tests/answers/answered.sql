@@ -185,3 +185,5 @@ select id from people where m = 'happy' and id < 10 order by id;
 select id from people where m in ('sad','ok') and id<6 order by id;
 select name || ' ' || id || ' ' || born from people where id<3 order by id;
 select name || null from people where id=1;
+select name from people order by name collate "C", id limit 3;
+select name from people where id < 20 order by upper(name) collate "C" desc limit 3;

@@ -150,7 +150,7 @@ fn exists(text: &str, name: &str) -> Outcome<bool> {
         |value: &&str| Kind::of(value) == Kind::String && unescaped(value).is_ok_and(|s| s == name);
     Ok(match Kind::of(text) {
         Kind::Object => members(text)?.iter().any(|(other, _)| other == name),
-        Kind::Array => elements(text).iter().any(|value| is_it(value)),
+        Kind::Array => elements(text).iter().any(&is_it),
         _ => is_it(&text),
     })
 }
