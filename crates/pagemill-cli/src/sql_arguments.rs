@@ -17,8 +17,9 @@ use crate::values::memory_size;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
-  pagemill sql -D /var/lib/postgresql/15/main -d shop 'select count(*) from orders'
-  pagemill sql -D backup -d shop --until 'time:2024-05-01 12:00' \\
+  pagemill sql -D /var/lib/postgresql/15/main -d shop \\
+      'select count(*) from orders'
+  pagemill sql -D backup -d shop --until 'time:2024-05-01 12:00:00' \\
       -c \"select * from orders where state = 'paid'\" --format csv")]
 pub struct SqlArguments {
     /// The data directory.
