@@ -25,5 +25,5 @@ pub use export::{ArrowExport, ArrowSink};
 pub use options::{
     ArrayChoice, ArrowOptions, Compression, FileFormat, InfinityChoice, NumericChoice, ParseError,
 };
-pub use plan::Plan;
+pub use plan::{Plan, stored_type};
 pub use record_batches::RecordBatches;

@@ -24,8 +24,8 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use pagemill_cluster::{Column, Relation, ValueCatalog};
 use pagemill_engine::column_positions;
-use pagemill_format::Oid;
-use pagemill_types::builtin::oid;
+use pagemill_format::{Oid, PgVersion};
+use pagemill_types::builtin::{BuiltinType, Print, oid};
 use pagemill_types::decode::Decode;
 use pagemill_types::encoding::readable_name;
 use pagemill_types::json::JsonForm;
@@ -152,9 +152,15 @@ impl Plan {
         for position in positions {
             let column = &relation.columns[position];
             let value_type = catalog.value_type(column.type_oid)?;
-            let kind = stored_kind(&value_type, modifier(&value_type, column.type_modifier));
+            let modifier = modifier(&value_type, column.type_modifier);
+            let (kind, data_type) = match value_type.output {
+                TypeOutput::Enum(_) => (Kind::UInt32, DataType::UInt32),
+                _ => {
+                    (stored_kind(value_type.base, modifier), stored_type(value_type.base, modifier))
+                }
+            };
             let name = readable_name(encoding, &column.name);
-            let field = Arc::new(Field::new(&name, data_type(&kind, &value_type), true));
+            let field = Arc::new(Field::new(&name, data_type, true));
             columns.push(ColumnPlan { name, value_type, kind, field });
         }
         let fields: Vec<Arc<Field>> = columns.iter().map(|column| column.field.clone()).collect();
@@ -418,39 +424,49 @@ fn scalar(decode: Decode, base: Oid, modifier: i32) -> Kind {
     }
 }
 
-/// How values are handed to who computes with them as PostgreSQL does.
-fn stored_kind(value_type: &ValueType, modifier: i32) -> Kind {
-    match (&value_type.output, value_type.decode) {
-        (TypeOutput::Enum(_) | TypeOutput::Name(_), _) => Kind::UInt32,
-        (TypeOutput::Money(_), _) => Kind::Int64,
+/// How values are handed to who computes with them as PostgreSQL does. By the type itself: one that is only stored or printed
+/// like another, as an extension's may be, is known to nobody but its own functions.
+fn stored_kind(base: Oid, modifier: i32) -> Kind {
+    match base {
+        oid::BOOL => Kind::Bool,
+        oid::INT2 => Kind::Int16,
+        oid::INT4 | oid::DATE => Kind::Int32,
+        oid::INT8 | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::MONEY => Kind::Int64,
+        oid::FLOAT4 => Kind::Float32,
+        oid::FLOAT8 => Kind::Float64,
+        oid::XID8 => Kind::UInt64,
+        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::JSON => Kind::Text,
         // Without the zero bytes behind it.
-        _ if value_type.base == oid::NAME => Kind::Printed,
-        (TypeOutput::Verbatim | TypeOutput::Scalar { .. }, Decode::Numeric) => {
-            // Places that a decimal of 38 digits holds as they were declared.
-            match declared(modifier) {
-                Some((precision, scale)) if is_plain_scale(modifier) => {
-                    Kind::Decimal { precision, scale }
-                }
-                _ => Kind::Bytes,
+        oid::NAME => Kind::Printed,
+        oid::NUMERIC => match declared(modifier) {
+            // Places that a decimal has as they were declared.
+            Some((precision, scale)) if is_plain_scale(modifier) => {
+                Kind::Decimal { precision, scale }
             }
-        }
-        (TypeOutput::Verbatim | TypeOutput::Scalar { .. }, decode) => {
-            match scalar(decode, value_type.base, modifier) {
-                Kind::Date => Kind::Int32,
-                Kind::Time | Kind::Timestamp => Kind::Int64,
-                kind @ (Kind::Bool
-                | Kind::Int16
-                | Kind::Int32
-                | Kind::Int64
-                | Kind::UInt32
-                | Kind::UInt64
-                | Kind::Float32
-                | Kind::Float64
-                | Kind::Text) => kind,
-                _ => Kind::Bytes,
-            }
-        }
-        _ => Kind::Bytes,
+            _ => Kind::Bytes,
+        },
+        oid::OID | oid::XID | oid::CID => Kind::UInt32,
+        other => match BuiltinType::by_oid(other).map(|found| found.print_in(PgVersion::V18)) {
+            Some(Print::Name(_)) => Kind::UInt32,
+            _ => Kind::Bytes,
+        },
+    }
+}
+
+/// The Arrow type of the values of a base type that is no enum, in the batches of a plan made by [`Plan::stored`].
+pub fn stored_type(base: Oid, modifier: i32) -> DataType {
+    match stored_kind(base, modifier) {
+        Kind::Bool => DataType::Boolean,
+        Kind::Int16 => DataType::Int16,
+        Kind::Int32 => DataType::Int32,
+        Kind::Int64 => DataType::Int64,
+        Kind::UInt32 => DataType::UInt32,
+        Kind::UInt64 => DataType::UInt64,
+        Kind::Float32 => DataType::Float32,
+        Kind::Float64 => DataType::Float64,
+        Kind::Text | Kind::Printed => DataType::Utf8,
+        Kind::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
+        _ => DataType::Binary,
     }
 }
 

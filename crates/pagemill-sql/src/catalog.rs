@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_cluster::{Database, InputCatalog, UnknownTypes, ValueCatalog};
 use pagemill_format::Oid;
+use pagemill_types::input::datetime::{DateOrder, DateTimeContext, IntervalStyle};
+use pagemill_types::time_zone::Zone;
 
 use crate::error::{Result, SqlState, StatementError};
 use crate::system_rows::{PG_CATALOG, for_each_row};
@@ -433,6 +435,13 @@ impl Catalog {
             return Ok(inputs);
         }
         let inputs = InputCatalog::new(self.database())?;
+        let session = DateTimeContext {
+            date_order: DateOrder::Mdy,
+            interval_style: IntervalStyle::Postgres,
+            session_zone: Arc::new(Zone::gmt()),
+            ..inputs.context().date_time.clone()
+        };
+        let inputs = inputs.with_date_time(session);
         Ok(self.inputs.get_or_init(|| inputs))
     }
 

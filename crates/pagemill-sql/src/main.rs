@@ -12,12 +12,13 @@ use pagemill_cli::cluster_arguments::DamageChoice;
 use pagemill_cli::failure::{self, Completion, UsageError};
 use pagemill_cli::remedies::Remedies;
 use pagemill_cli::session::Session as Opened;
+use pagemill_cli::session::stats::Work;
 use pagemill_cli::sql_arguments::{FormatChoice, SqlArguments};
 use pagemill_engine::{OnDamage, ScanOrder};
 use pagemill_io::HostFiles;
-use pagemill_sql::StatementError;
 use pagemill_sql::output::{Output, OutputFormat};
 use pagemill_sql::session::{Session, SessionOptions};
+use pagemill_sql::{Error, StatementError};
 
 /// Most bytes of a file of statements.
 const MOST_BYTES: u64 = 1 << 30;
@@ -76,30 +77,49 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
             DamageChoice::Skip => OnDamage::Skip,
         },
     };
-    let session = Session::open(&database, options)?;
+    let session = Session::open(&database, options).map_err(told)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(jobs).build()?;
     let out = BufWriter::new(io::stdout());
-    answer(&runtime, &session, &texts, Output::new(format_of(arguments.format), out))
+    let mut work = Work::default();
+    let output = Output::new(format_of(arguments.format), out);
+    let answered = answer((&runtime, &session), &texts, output, &mut work);
+    opened.finish(&work);
+    answered
+}
+
+/// The error as the command tells it: what lies below is known there by its own type.
+fn told(error: Error) -> anyhow::Error {
+    match error {
+        Error::Engine(error) => error.into(),
+        Error::System(error) => error.into(),
+        other => other.into(),
+    }
 }
 
 fn answer<W: io::Write + Send>(
-    runtime: &tokio::runtime::Runtime,
-    session: &Session,
+    (runtime, session): (&tokio::runtime::Runtime, &Session),
     texts: &[String],
     mut output: Output<W>,
+    work: &mut Work,
 ) -> Result<Completion> {
     let mut completion = Completion::Done;
     for text in texts {
-        for statement in Session::parse(text)? {
+        let parsed = match Session::parse(text) {
+            Err(Error::Statement(error)) => return Ok(complain(&error)),
+            parsed => parsed.map_err(told)?,
+        };
+        for statement in parsed {
             let answer = match runtime.block_on(session.run(&statement, &mut output)) {
                 Ok(answer) => answer,
-                Err(pagemill_sql::Error::Statement(error)) => {
+                Err(Error::Statement(error)) => {
                     // What was answered before it stands.
                     output.into_inner().flush()?;
                     return Ok(complain(&error));
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(told(error)),
             };
+            work.rows += answer.rows;
+            work.pages += answer.pages;
             for loss in &answer.losses {
                 failure::complain(format!("skipped: {loss}"));
                 completion = Completion::Incomplete;

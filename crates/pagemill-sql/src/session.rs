@@ -69,6 +69,8 @@ pub struct Answer {
     pub columns: Vec<AnswerColumn>,
     /// How many rows were handed out.
     pub rows: u64,
+    /// How many pages of tables were scanned.
+    pub pages: u64,
     /// Damage that was left out, each with its place.
     pub losses: Vec<String>,
 }
@@ -202,7 +204,7 @@ impl Session {
             }
         }
         sink.end(rows)?;
-        Ok(Answer { columns, rows, losses: scans.losses() })
+        Ok(Answer { columns, rows, pages: scans.progress.pages(), losses: scans.losses() })
     }
 
     /// The plan as lines of text; with ANALYZE, after it has run.
@@ -237,7 +239,7 @@ impl Session {
         let batch = RecordBatch::try_from_iter([("QUERY PLAN", Arc::new(lines) as _)]);
         sink.take(&batch.map_err(datafusion::error::DataFusionError::from)?)?;
         sink.end(rows)?;
-        Ok(Answer { columns, rows, losses: scans.losses() })
+        Ok(Answer { columns, rows, pages: scans.progress.pages(), losses: scans.losses() })
     }
 }
 

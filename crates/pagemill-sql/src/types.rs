@@ -57,15 +57,12 @@ fn is_text(type_oid: Oid) -> bool {
     matches!(type_oid, oid::TEXT | oid::VARCHAR | oid::BPCHAR)
 }
 
-/// Digits and places of a declared numeric that a decimal of 38 digits carries.
-///
-/// Source: `numeric_typmod_precision` and `numeric_typmod_scale` in `src/backend/utils/adt/numeric.c`, PostgreSQL 15 to 18.
+/// Digits and places of a declared numeric that a decimal carries.
 pub fn declared_decimal(modifier: i32) -> Option<(u8, i8)> {
-    let packed = modifier.checked_sub(4).filter(|packed| *packed >= 0)?;
-    let precision = (packed >> 16) & 0xFFFF;
-    let scale = ((packed & 0x7FF) ^ 1024) - 1024;
-    let fits = (1..=38).contains(&precision) && (0..=precision).contains(&scale);
-    fits.then_some((precision as u8, scale as i8))
+    match carrier(oid::NUMERIC, modifier) {
+        DataType::Decimal128(precision, scale) => Some((precision, scale)),
+        _ => None,
+    }
 }
 
 /// The modifier of `numeric(precision, scale)`.
@@ -75,26 +72,10 @@ pub fn numeric_modifier(precision: i32, scale: i32) -> i32 {
 
 /// What carries values of a base type that is no enum.
 pub fn carrier(base: Oid, modifier: i32) -> DataType {
-    match base {
-        oid::BOOL => DataType::Boolean,
-        oid::INT2 => DataType::Int16,
-        oid::INT4 | oid::DATE => DataType::Int32,
-        oid::INT8 | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::MONEY => DataType::Int64,
-        oid::FLOAT4 => DataType::Float32,
-        oid::FLOAT8 => DataType::Float64,
-        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::JSON => DataType::Utf8,
-        oid::XID8 => DataType::UInt64,
-        oid::NUMERIC => match declared_decimal(modifier) {
-            Some((precision, scale)) => DataType::Decimal128(precision, scale),
-            None => DataType::Binary,
-        },
-        _ if is_object_number(base) => DataType::UInt32,
-        _ => DataType::Binary,
-    }
+    pagemill_arrow::stored_type(base, modifier)
 }
 
 /// True for the types whose values are the numbers of objects or transactions.
 pub fn is_object_number(type_oid: Oid) -> bool {
-    const REG: [u32; 11] = [24, 2202, 2203, 2204, 2205, 2206, 3734, 3769, 4089, 4096, 4191];
-    matches!(type_oid, oid::OID | oid::XID | oid::CID) || REG.contains(&type_oid.0)
+    carrier(type_oid, -1) == DataType::UInt32
 }

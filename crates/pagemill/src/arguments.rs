@@ -451,6 +451,8 @@ pub(crate) fn definition() -> clap::Command {
                         command.mut_arg(name, |arg| arg.hide(true))
                     })
             }),
+            // Answers go where a bar would be drawn.
+            "sql" => command.mut_arg("progress", |arg| arg.hide(true)),
             _ => command,
         }
     })

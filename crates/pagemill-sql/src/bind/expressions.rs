@@ -66,8 +66,12 @@ impl Binder<'_> {
             }
             Syntax::Exists { subquery, negated } => self.exists(subquery, *negated),
             Syntax::Subquery(query) => self.scalar_subquery(query),
-            Syntax::AnyOp { left, compare_op, right, .. } => self.any(left, compare_op, right),
-            Syntax::AllOp { left, compare_op, right } => self.all(left, compare_op, right),
+            Syntax::AnyOp { left, compare_op, right, .. } => {
+                self.quantified(left, compare_op, right, false)
+            }
+            Syntax::AllOp { left, compare_op, right } => {
+                self.quantified(left, compare_op, right, true)
+            }
             Syntax::Like { negated, any: false, expr, pattern, escape_char } => {
                 let name = if *negated { "!~~" } else { "~~" };
                 self.pattern_match(name, expr, pattern, escape_char.as_ref())
@@ -269,45 +273,31 @@ impl Binder<'_> {
         Ok(truth_value(if negated { not(all) } else { all }))
     }
 
-    pub(super) fn any(
+    /// `x = ANY (…)`, or `x <> ALL (…)`, which is its negation.
+    fn quantified(
         &mut self,
         left: &Syntax,
         op: &BinaryOperator,
         right: &Syntax,
+        negated: bool,
     ) -> Result<Typed> {
-        let inner = unnested(right);
-        match (op, inner) {
-            (BinaryOperator::Eq, Syntax::Subquery(query)) => self.in_subquery(left, query, false),
-            (BinaryOperator::Eq, Syntax::Array(array)) => self.in_list(left, &array.elem, false),
-            (BinaryOperator::Eq, literal) => match self.array_literal(literal)? {
-                Some(items) => {
-                    let typed = self.expr(left)?;
-                    self.one_of(typed, items, false)
-                }
-                None => unsupported("ANY of an array that is no constant"),
-            },
-            _ => unsupported(format!("{op} ANY")),
+        let (wanted, name) = match negated {
+            false => (BinaryOperator::Eq, "ANY"),
+            true => (BinaryOperator::NotEq, "ALL"),
+        };
+        if *op != wanted {
+            return unsupported(format!("{op} {name}"));
         }
-    }
-
-    pub(super) fn all(
-        &mut self,
-        left: &Syntax,
-        op: &BinaryOperator,
-        right: &Syntax,
-    ) -> Result<Typed> {
-        let inner = unnested(right);
-        match (op, inner) {
-            (BinaryOperator::NotEq, Syntax::Subquery(query)) => self.in_subquery(left, query, true),
-            (BinaryOperator::NotEq, Syntax::Array(array)) => self.in_list(left, &array.elem, true),
-            (BinaryOperator::NotEq, literal) => match self.array_literal(literal)? {
+        match unnested(right) {
+            Syntax::Subquery(query) => self.in_subquery(left, query, negated),
+            Syntax::Array(array) => self.in_list(left, &array.elem, negated),
+            literal => match self.array_literal(literal)? {
                 Some(items) => {
                     let typed = self.expr(left)?;
-                    self.one_of(typed, items, true)
+                    self.one_of(typed, items, negated)
                 }
-                None => unsupported("ALL of an array that is no constant"),
+                None => unsupported(format!("{name} of an array that is no constant")),
             },
-            _ => unsupported(format!("{op} ALL")),
         }
     }
 

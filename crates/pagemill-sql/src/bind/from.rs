@@ -95,6 +95,10 @@ impl Binder<'_> {
             let again = self.renamed(again)?;
             return self.as_table(again, alias, &table);
         }
+        // The parser takes ONLY for a table's name, and the name for its alias.
+        if table == "only" && last.quote_style.is_none() && alias.is_some() {
+            return unsupported("ONLY");
+        }
         let class = self.class(&parts)?.clone();
         let fresh = self.fresh(&table);
         let bound = self.tables.scan(&class, &fresh)?;

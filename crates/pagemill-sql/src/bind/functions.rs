@@ -40,6 +40,9 @@ impl Binder<'_> {
         if schema.is_none() && matches!(call.args, FunctionArguments::None) {
             return self.keyword(&name);
         }
+        if schema.is_none() && name == "row" {
+            return unsupported("ROW");
+        }
         let is_aggregate = self.is_aggregate(&name);
         let before = self.level().allowed;
         if is_aggregate && call.over.is_none() {

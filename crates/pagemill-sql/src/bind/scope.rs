@@ -151,6 +151,10 @@ impl Binder<'_> {
 
     #[cold]
     fn no_column(&self, name: &str, table: Option<&ScopeTable>) -> StatementError {
+        const SYSTEM: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
+        if SYSTEM.contains(&name) {
+            return StatementError::unsupported(format!("the system column {name}"));
+        }
         let shown = table.map_or_else(|| format!("\"{name}\""), |t| format!("{}.{name}", t.name));
         let error = StatementError::new(
             SqlState::UNDEFINED_COLUMN,

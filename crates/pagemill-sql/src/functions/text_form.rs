@@ -13,13 +13,13 @@ use pagemill_cluster::ValueLookups;
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use pagemill_types::input::tree::ValueReader;
-use pagemill_types::output::{ValueType, ValueWriter};
+use pagemill_types::output::{TypeOutput, ValueType, ValueWriter};
 
 use super::keys::{payloads, strings};
 use super::{KernelCall, call_kernel, numeric};
 use crate::catalog::Catalog;
 use crate::coerce::carrier_of;
-use crate::error::{Result, SqlState, StatementError, unsupported};
+use crate::error::{Error, Result, SqlState, StatementError, unsupported};
 use crate::typed::Typed;
 use crate::types::PgType;
 
@@ -126,6 +126,9 @@ impl Printer {
             true => None,
             false => Some(catalog.values().value_type(ty.oid)?),
         };
+        if value_type.as_ref().is_some_and(|value_type| is_unreadable(&value_type.output)) {
+            return unsupported(format!("the text of type {}", catalog.type_name(ty.oid)));
+        }
         let (catalog, lookups) = (catalog.clone(), catalog.values().lookups());
         Ok(Self { catalog, ty, value_type, lookups, payload: Vec::new() })
     }
@@ -201,6 +204,21 @@ impl Printer {
     }
 }
 
+/// True for a type of which only the bytes are known, or one that is made of such.
+fn is_unreadable(output: &TypeOutput) -> bool {
+    match output {
+        TypeOutput::Hex => true,
+        TypeOutput::Array(inner) | TypeOutput::Range(inner) | TypeOutput::Multirange(inner) => {
+            is_unreadable(&inner.output)
+        }
+        TypeOutput::Composite(attributes) => {
+            let mut types = attributes.iter().filter_map(|attribute| attribute.value_type.as_ref());
+            types.any(|inner| is_unreadable(&inner.output))
+        }
+        _ => false,
+    }
+}
+
 /// A cast by way of the text: every type to a text, and a text to every type.
 pub(crate) fn cast(catalog: &Arc<Catalog>, typed: Typed, target: PgType) -> Result<Typed> {
     let carrier = carrier_of(catalog, target);
@@ -221,10 +239,17 @@ fn is_text(catalog: &Catalog, ty: PgType) -> bool {
     matches!(base, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME)
 }
 
+/// A printer for a kernel, whose errors are those of statements.
+pub(crate) fn printer_of(catalog: &Arc<Catalog>, ty: PgType) -> Result<Printer, StatementError> {
+    Printer::new(catalog, ty).map_err(|error| match error {
+        Error::Statement(error) => error,
+        other => StatementError::new(SqlState::DATA_CORRUPTED, other.to_string()),
+    })
+}
+
 fn to_text(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
     let array = &arguments[0];
-    let mut printer = Printer::new(&call.catalog, call.arguments[0])
-        .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;
+    let mut printer = printer_of(&call.catalog, call.arguments[0])?;
     let mut texts = StringBuilder::with_capacity(array.len(), array.len() * 16);
     let mut text = Vec::new();
     for row in 0..array.len() {

@@ -6,9 +6,9 @@
 use arrow::array::{Array, ArrayRef};
 
 use super::super::rows::{Made, Outcome};
-use super::super::text_form::Printer;
+use super::super::text_form::{Printer, printer_of};
 use super::super::{Implementation, KernelCall};
-use crate::error::{SqlState, StatementError};
+use crate::error::StatementError;
 use crate::types::PgType;
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
@@ -24,9 +24,7 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
 
 /// Printers of the arguments.
 fn printers(call: &KernelCall) -> Outcome<Vec<Printer>> {
-    let one = |ty: &PgType| Printer::new(&call.catalog, *ty);
-    let made: crate::error::Result<Vec<Printer>> = call.arguments.iter().map(one).collect();
-    made.map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))
+    call.arguments.iter().map(|ty| printer_of(&call.catalog, *ty)).collect()
 }
 
 fn text_of(bytes: Vec<u8>) -> String {
