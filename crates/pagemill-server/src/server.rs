@@ -156,6 +156,11 @@ impl Server {
         Postmaster::found(&self.data(), &self.log())
     }
 
+    /// Where the server listens while it runs.
+    pub fn socket(&self) -> PathBuf {
+        self.sockets.path().join(format!(".s.PGSQL.{PORT}"))
+    }
+
     /// Has a client connect to this server.
     pub fn connect(&self, client: &mut Command, database: &str) {
         client.env("PGHOST", self.sockets.path()).env("PGPORT", PORT);

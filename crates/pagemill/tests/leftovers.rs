@@ -17,6 +17,8 @@ use pagemill_testkit::{Medium, Program, TestCluster};
 
 const DATABASE: &str = "postgres";
 const LIST: &str = "pagemill.pending";
+/// What does not come within this time does not come.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn pagemill() -> Program {
     Program::new(env!("CARGO_BIN_EXE_pagemill"))
@@ -50,7 +52,7 @@ fn names(cluster: &TestCluster) -> Vec<PathBuf> {
 fn wait_for(what: &Path) -> Result<()> {
     let begin = Instant::now();
     while !what.exists() {
-        ensure!(begin.elapsed() < Duration::from_secs(60), "{} does not come", what.display());
+        ensure!(begin.elapsed() < PATIENCE, "{} does not come", what.display());
         std::thread::sleep(Duration::from_millis(5));
     }
     Ok(())
@@ -62,14 +64,33 @@ fn signal(child: &Child, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A load that has some rows and waits for more, as its standard input is held open.
+/// A load that has some rows and waits for more, as its standard input is held open. It has listed its files, and has made
+/// one of them at least: the list is written first.
 fn waiting_load(cluster: &TestCluster) -> Result<Child> {
     let mut command = pagemill().command(&cluster.data_dir(), &["load", "-t", "t", "-"]);
     let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let rows: String = (0..5000).map(|row| format!("{row}\trow\n")).collect();
     child.stdin.as_mut().context("no input")?.write_all(rows.as_bytes())?;
     wait_for(&cluster.data_dir().join(LIST))?;
+    let begin = Instant::now();
+    while !is_file_made(cluster)? {
+        ensure!(begin.elapsed() < PATIENCE, "no file comes");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     Ok(child)
+}
+
+/// Whether a file of the list is there.
+fn is_file_made(cluster: &TestCluster) -> Result<bool> {
+    let list = fs::read_to_string(cluster.data_dir().join(LIST))?;
+    Ok(listed_files(cluster, &list).iter().any(|file| file.exists()))
+}
+
+/// The files of a list, made or not.
+fn listed_files(cluster: &TestCluster, list: &str) -> Vec<PathBuf> {
+    let base = cluster.data_dir().join("base");
+    let numbers = |line: &str| line.split(' ').skip(1).take(2).collect::<PathBuf>();
+    list.lines().skip(2).map(|line| base.join(numbers(line))).collect()
 }
 
 /// How it ended, and what it said. Its standard input stays open until then.
@@ -169,13 +190,9 @@ fn what_a_server_made_of_the_numbers_of_a_killed_load_stays() -> Result<()> {
     ended(child)?;
     let list = fs::read_to_string(cluster.data_dir().join(LIST))?;
     let files: Vec<_> = list.lines().skip(2).collect();
-    for line in &files {
-        let numbers: Vec<_> = line.split(' ').collect();
-        // Not all of them were made by then.
-        let file = cluster.data_dir().join("base").join(numbers[1]).join(numbers[2]);
-        if file.exists() {
-            fs::remove_file(file)?;
-        }
+    // Not all of them were made by then.
+    for file in listed_files(&cluster, &list).iter().filter(|file| file.exists()) {
+        fs::remove_file(file)?;
     }
     cluster.start()?;
     cluster.psql(DATABASE, "VACUUM FULL pg_class")?;

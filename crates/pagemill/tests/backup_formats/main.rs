@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use pagemill_testkit::{ClusterOptions, PgInstall, ReplicationConnection, TestCluster};
 
 /// Tables of two tablespaces, with TOAST values and indexes.
 const TABLES: &str = "\
@@ -107,17 +107,13 @@ fn by_server(
          MANIFEST 'yes', TARGET 'server', TARGET_DETAIL '{}')",
         target.display()
     );
-    let mut psql = cluster.psql_command("postgres");
-    psql.args(["-d", "dbname=postgres replication=database"]);
+    let mut connection = ReplicationConnection::open(cluster, "postgres")?;
     if let Some(before) = before {
-        psql.args(["-c", "UPLOAD_MANIFEST"]);
-        psql.stdin(std::fs::File::open(before.join("backup_manifest"))?);
+        connection.upload_manifest(&std::fs::read(before.join("backup_manifest"))?)?;
     }
-    // It does not expect what a server answers behind the backup: only the backup tells whether all went well.
-    let output = psql.args(["-c", &backup]).output()?;
-    let manifest = std::fs::read_to_string(target.join("backup_manifest"));
-    let manifest = manifest.with_context(|| said(&output))?;
-    ensure!(manifest.contains("Manifest-Checksum"), "the backup is not whole: {}", said(&output));
+    connection.run(&backup)?;
+    let manifest = std::fs::read_to_string(target.join("backup_manifest"))?;
+    ensure!(manifest.contains("Manifest-Checksum"), "the backup is not whole");
     Ok(target)
 }
 
