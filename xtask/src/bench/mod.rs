@@ -1,12 +1,12 @@
 //! `cargo xtask bench`: pagemill measured against PostgreSQL, against the device, and against itself.
 //!
-//! Seven benchmarks share what stands here. `bench tables`, the default, asks what whole commands cost on twin
+//! Eight benchmarks share what stands here. `bench tables`, the default, asks what whole commands cost on twin
 //! directories. `bench read` asks the same of every way to read, on one and the same directory, in a stated state of
 //! the page cache, on devices that it makes slow, mirrored or short of memory itself. `bench extend` asks how files
 //! grow: how fast, how durable, and in how many pieces. `bench load` asks how fast rows get into a table, against COPY.
-//! `bench clone` asks how fast databases are made from others, against CREATE DATABASE. `bench wal` asks how fast killed clusters are read, against
-//! servers that recover them. `bench device` asks whether the
-//! lab's own figures are those of fio and pg_test_fsync.
+//! `bench clone` asks how fast databases are made from others, against CREATE DATABASE. `bench wal` asks how fast killed clusters are read,
+//! against servers that recover them. `bench sql` asks how fast statements are answered, against a server and DuckDB. `bench
+//! device` asks whether the lab's own figures are those of fio and pg_test_fsync.
 //!
 //! What makes a figure of any of them worth keeping: answers are checked before and while anything is timed, contestants
 //! run in turns so that a drift of the machine hits all of them, and the result is written down with its
@@ -26,6 +26,7 @@ mod process;
 mod read;
 mod server;
 mod settling;
+mod sql;
 mod tables;
 mod targets;
 mod wal;
@@ -68,6 +69,7 @@ enum Benchmark {
     Clone(clone::Options),
     Device(device::Options),
     Wal(wal::Options),
+    Sql(sql::Options),
 }
 
 /// Runs the benchmark that was asked for; false when something in it failed.
@@ -80,6 +82,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<bool> {
         Benchmark::Clone(options) => clone::run(options),
         Benchmark::Device(options) => device::run(&options),
         Benchmark::Wal(options) => wal::run(options),
+        Benchmark::Sql(options) => sql::run(options),
     }
 }
 
@@ -114,6 +117,19 @@ fn output_of(command: &mut Command) -> Result<String> {
         bail!("failed ({}): {shown}\n{}", output.status, said.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// All files below a directory.
+fn files_below(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        match path.is_dir() {
+            true => files.extend(files_below(&path)?),
+            false => files.push(path),
+        }
+    }
+    Ok(files)
 }
 
 fn shown(command: &Command) -> String {

@@ -6,10 +6,11 @@
 //! A server runs where it is told to: on one core, in a control group. It stops when its value is dropped, so that
 //! pagemill may read the same directory.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use pagemill_server::{Account, InitdbOptions, Postmaster, Shutdown, never};
 use pagemill_testkit::{ControlGroup, PgInstall};
 use serde_json::Value;
@@ -186,6 +187,32 @@ impl Server<'_> {
     /// Runs statements in one session, one process on the server's side, and gives what psql prints.
     pub(super) fn psql(&self, statements: &[&str]) -> Result<String> {
         Ok(self.cluster.server.psql("postgres", statements)?)
+    }
+
+    /// Runs a COPY from standard input, with what is written as its rows.
+    pub(super) fn copy_in(
+        &self,
+        copy: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<()> {
+        let mut psql = self.cluster.server.psql_command("postgres");
+        psql.args(["-c", copy]).stdin(Stdio::piped());
+        let mut child = psql.spawn()?;
+        let written = write(&mut child.stdin.take().context("no input")?);
+        ensure!(child.wait()?.success(), "psql failed: {copy}");
+        Ok(written?)
+    }
+
+    /// Runs a COPY to standard output into another program, and waits for both.
+    pub(super) fn copy_out(&self, copy: &str, mut reader: Command) -> Result<()> {
+        let mut psql = self.cluster.server.psql_command("postgres");
+        let mut psql = psql.args(["-c", copy]).stdout(Stdio::piped()).spawn()?;
+        let read = reader.stdin(psql.stdout.take().context("no output")?).status();
+        // It holds the pipe's end: psql would wait forever for a reader that has failed.
+        drop(reader);
+        ensure!(psql.wait()?.success(), "psql failed: {copy}");
+        ensure!(read?.success(), "its reader failed: {copy}");
+        Ok(())
     }
 
     /// The command that copies the whole cluster into a directory that is not there.

@@ -13,6 +13,7 @@ use pagemill_testkit::page_cache::{drop_files, read_files, residency};
 use serde_json::Value;
 
 use super::options::Options;
+use crate::bench::files_below;
 use crate::bench::server::{Cluster, Contents, LaunchOptions, Server};
 
 /// Bytes of a row of `accounts` with its index, and of three integers.
@@ -182,16 +183,4 @@ pub(super) fn settle(data: &Path, is_cached: bool) -> Result<()> {
         "only {percent:.1} % of the files are cached: memory is wanted by others"
     );
     Ok(())
-}
-
-fn files_below(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        match path.is_dir() {
-            true => files.extend(files_below(&path)?),
-            false => files.push(path),
-        }
-    }
-    Ok(files)
 }
