@@ -67,6 +67,11 @@ impl BatchBuilder {
         self.tids.is_empty()
     }
 
+    /// Where its rows stand.
+    pub fn tids(&self) -> &[Tid] {
+        &self.tids
+    }
+
     /// True when it is time to [`finish`](Self::finish) the batch.
     pub fn is_full(&self) -> bool {
         let bytes = || self.columns.iter().map(ColumnBuilder::bytes).sum::<usize>();

@@ -103,6 +103,45 @@ impl PageScan {
         }
     }
 
+    /// Makes sure that there are pages left of the current run, going on to the next one if need be; false at the end.
+    ///
+    /// # Errors
+    /// As [`next_page`](Self::next_page).
+    pub(crate) fn enter_run(&mut self, damage: &mut DamageLog) -> Result<bool> {
+        self.again = None;
+        Ok(self.at < self.count || self.next_run(damage)?)
+    }
+
+    /// The next page that is sound of the run that was entered, with its place there; `None` at its end. A page that was read
+    /// again ends it early: it lies elsewhere, and for one there is room.
+    ///
+    /// # Errors
+    /// As [`next_page`](Self::next_page).
+    #[inline]
+    pub(crate) fn next_in_run(
+        &mut self,
+        damage: &mut DamageLog,
+    ) -> Result<Option<(usize, SoundPage<'_>)>> {
+        while self.at < self.count && self.again.is_none() {
+            self.progress.check()?;
+            if self.check(damage)? {
+                let at = self.at - 1;
+                return Ok(self.current().map(|page| (at, page)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The page at this place in the current run, one of those that were handed out since it was
+    /// entered.
+    #[inline]
+    pub(crate) fn page_of_run(&self, at: usize) -> Option<(BlockLocation<'_>, Page<'_>)> {
+        let run = self.stream.current_run()?;
+        let again = self.again.as_deref().filter(|_| at + 1 == self.at);
+        let page = Page::new(again.unwrap_or(run.pages.get(at)?));
+        Some((BlockLocation::new(&self.files, BlockNumber(run.first.0 + at as u32)), page))
+    }
+
     /// Goes on to the next run of pages; false at the end.
     fn next_run(&mut self, damage: &mut DamageLog) -> Result<bool> {
         self.progress.add_pages(self.count as u64);

@@ -179,7 +179,7 @@ impl TableScan {
 }
 
 /// The blocks that are in both lists of ascending ranges.
-fn common_blocks(present: &[Range<u32>], wanted: &[Range<u32>]) -> Vec<Range<u32>> {
+pub(crate) fn common_blocks(present: &[Range<u32>], wanted: &[Range<u32>]) -> Vec<Range<u32>> {
     let mut common = Vec::new();
     for one in present {
         let first = wanted.partition_point(|other| other.end <= one.start);

@@ -91,7 +91,13 @@ impl Session {
             .with_target_partitions(options.jobs)
             .with_collect_statistics(false)
             .with_repartition_file_min_size(LEAST_SHARE_BYTES);
-        config.options_mut().optimizer.prefer_hash_join = options.memory.is_none();
+        let optimizer = &mut config.options_mut().optimizer;
+        optimizer.prefer_hash_join = options.memory.is_none();
+        // Filters that come up while a statement runs would keep rows from what may fail on them.
+        optimizer.enable_dynamic_filter_pushdown = false;
+        optimizer.enable_join_dynamic_filter_pushdown = false;
+        optimizer.enable_topk_dynamic_filter_pushdown = false;
+        optimizer.enable_aggregate_dynamic_filter_pushdown = false;
         let mut runtime = RuntimeEnvBuilder::new();
         if let Some(bytes) = options.memory {
             runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes)));

@@ -4,7 +4,10 @@
 //! day, run by several machines like any other. A relation, or a partition of it, is one *file*, which `range`s cut at any
 //! byte: a block belongs to the range that its first byte lies in.
 
+mod filters;
+mod harmless;
 mod opener;
+mod reader;
 mod relation_table;
 mod source;
 

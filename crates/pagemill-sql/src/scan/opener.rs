@@ -6,8 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int32Array};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
+use arrow::datatypes::Schema;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::Result as QueryResult;
 use datafusion::datasource::listing::PartitionedFile;
@@ -15,24 +14,45 @@ use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::DataFusionError;
 use futures::StreamExt as _;
 use futures::stream::unfold;
-use pagemill_arrow::{BatchBuilder, InfinityChoice, Plan};
-use pagemill_engine::{Table, TableScan, TupleRow, count};
+use pagemill_engine::{Table, count};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 
+use super::reader::RowReader;
 use super::source::{BLOCK_BYTES, RelationSource};
 use crate::error::{Error, Result, SqlState, StatementError};
-use crate::types::PgType;
 
 /// Batches that the reader may be ahead.
 const BATCHES_AHEAD: usize = 2;
 /// Rows of a batch without columns.
 const COUNTED_ROWS: u64 = 8192;
 
-type Batches = Sender<QueryResult<RecordBatch>>;
-
+/// Opens the parts of a relation, one or a range of one at a time.
 pub(super) struct RelationOpener {
     pub(super) source: RelationSource,
+    /// How many rows are wanted at most.
+    pub(super) limit: Option<usize>,
+}
+
+/// Where batches go, and how many rows more are wanted there.
+pub(super) struct Output {
+    batches: Sender<QueryResult<RecordBatch>>,
+    /// Rows that are still wanted.
+    pub(super) left: usize,
+}
+
+impl Output {
+    /// Hands over rows; false when no more are wanted.
+    pub(super) fn send(&mut self, batch: RecordBatch) -> bool {
+        let rows = batch.num_rows().min(self.left);
+        self.left -= rows;
+        self.batches.blocking_send(Ok(batch.slice(0, rows))).is_ok() && self.left > 0
+    }
+
+    /// True when nobody listens any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.batches.is_closed()
+    }
 }
 
 impl FileOpener for RelationOpener {
@@ -45,10 +65,12 @@ impl FileOpener for RelationOpener {
             None => 0..u32::MAX,
             Some(range) => block_at(range.start)..block_at(range.end),
         };
+        let left = self.limit.unwrap_or(usize::MAX);
         Ok(Box::pin(async move {
             let (sender, receiver) = channel(BATCHES_AHEAD);
             let reader = tokio::task::spawn_blocking(move || {
-                let read = read(&source, at, blocks, &sender);
+                let out = Output { batches: sender.clone(), left };
+                let read = read(&source, at, blocks, out);
                 if let Err(error) = read {
                     // Nobody to tell is nobody who minds.
                     let _ = sender.blocking_send(Err(told(error)));
@@ -94,16 +116,16 @@ fn is_damage(error: &pagemill_engine::Error) -> bool {
     matches!(error, pagemill_engine::Error::Cluster(pagemill_cluster::Error::Damage(_)))
 }
 
-fn read(source: &RelationSource, at: usize, blocks: Range<u32>, out: &Batches) -> Result<()> {
+fn read(source: &RelationSource, at: usize, blocks: Range<u32>, out: Output) -> Result<()> {
     let Some((table, _)) = source.parts.get(at) else { return Ok(()) };
-    match source.wanted() {
-        [] => read_count(source, table, out),
-        wanted => read_rows(source, (table, wanted), blocks, out),
+    match source.is_count() {
+        true => read_count(source, table, out),
+        false => RowReader { source, table, blocks, out }.read(),
     }
 }
 
 /// Rows of which no value is wanted: as many empty ones as there are.
-fn read_count(source: &RelationSource, table: &Arc<Table>, out: &Batches) -> Result<()> {
+fn read_count(source: &RelationSource, table: &Arc<Table>, mut out: Output) -> Result<()> {
     let context = &source.context;
     let mut damage = context.damage_log();
     let cluster = context.catalog.database().cluster();
@@ -115,91 +137,9 @@ fn read_count(source: &RelationSource, table: &Arc<Table>, out: &Batches) -> Res
         rows -= some;
         let options = RecordBatchOptions::new().with_row_count(Some(some as usize));
         let batch = RecordBatch::try_new_with_options(schema.clone(), Vec::new(), &options);
-        if out.blocking_send(batch.map_err(Into::into)).is_err() {
+        if !out.send(batch.map_err(DataFusionError::from)?) {
             return Ok(());
         }
     }
     Ok(())
-}
-
-fn read_rows(
-    source: &RelationSource,
-    (table, wanted): (&Arc<Table>, &[usize]),
-    blocks: Range<u32>,
-    out: &Batches,
-) -> Result<()> {
-    let context = &source.context;
-    let values = context.catalog.values();
-    let names: Vec<Box<[u8]>> =
-        wanted.iter().map(|at| source.columns[*at].stored_name.clone()).collect();
-    let plan = Plan::stored(values, &table.relation, &names)?;
-    let positions = plan.positions(values, &table.relation)?;
-    let types: Vec<PgType> = wanted.iter().map(|at| source.columns[*at].ty).collect();
-    let carriers = wanted.iter().map(|at| &source.columns[*at]);
-    let fields: Vec<Field> =
-        carriers.map(|column| Field::new(&column.name, column.carrier.clone(), true)).collect();
-    let last = Finish { context, types, schema: Arc::new(Schema::new(fields)) };
-
-    let cluster = context.catalog.database().cluster();
-    let options = pagemill_engine::ScanOptions { jobs: 1, ..context.options };
-    let mut damage = context.damage_log();
-    let what = (&positions[..], std::slice::from_ref(&blocks));
-    let mut scan = TableScan::of_blocks(cluster, table, what, options, &context.progress)?;
-    let name = table.relation.display_name();
-    let mut builder = BatchBuilder::new(values, &name, &plan, InfinityChoice::Error)?;
-    while let Some(batch) = scan.next_batch(&mut damage)? {
-        if out.is_closed() {
-            return Ok(());
-        }
-        let rows: Vec<TupleRow<'_>> = batch.rows().collect();
-        let mut rest = &rows[..];
-        while !rest.is_empty() {
-            let taken = builder.append(rest, &mut damage)?;
-            rest = &rest[taken..];
-            if (builder.is_full() || !rest.is_empty())
-                && out.blocking_send(Ok(last.finish(builder.finish()?)?)).is_err()
-            {
-                return Ok(());
-            }
-        }
-    }
-    if !builder.is_empty() {
-        let _ = out.blocking_send(Ok(last.finish(builder.finish()?)?));
-    }
-    context.keep(&damage)
-}
-
-/// What is left to do with a batch: labels of enums become their places.
-struct Finish<'s> {
-    context: &'s super::ScanContext,
-    types: Vec<PgType>,
-    schema: SchemaRef,
-}
-
-impl Finish<'_> {
-    fn finish(&self, batch: RecordBatch) -> Result<RecordBatch> {
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(batch.num_columns());
-        for (at, array) in batch.columns().iter().enumerate() {
-            let wanted = self.schema.field(at).data_type();
-            columns.push(match (array.data_type(), wanted) {
-                (DataType::UInt32, DataType::Int32) => self.places(array, self.types[at])?,
-                (found, wanted) => {
-                    assert_eq!(found, wanted, "a column is read as its type is carried");
-                    array.clone()
-                }
-            });
-        }
-        Ok(RecordBatch::try_new(self.schema.clone(), columns).map_err(DataFusionError::from)?)
-    }
-
-    fn places(&self, array: &ArrayRef, ty: PgType) -> Result<ArrayRef> {
-        let order = self.context.catalog.enum_order(ty.oid)?;
-        let labels = array.as_primitive::<UInt32Type>();
-        let place = |label: Option<u32>| {
-            label.map(|label| order.place(pagemill_format::Oid(label))).transpose()
-        };
-        let places: Int32Array = labels.iter().map(place).collect::<Result<_, _>>()?;
-        assert_eq!(places.len(), array.len(), "each label has a place");
-        Ok(Arc::new(places))
-    }
 }

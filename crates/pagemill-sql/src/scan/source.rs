@@ -25,6 +25,7 @@ use object_store::ObjectStore;
 use datafusion_datasource::projection::{ProjectionOpener, SplitProjection};
 
 use super::ScanContext;
+use super::filters::ScanFilters;
 use super::opener::RelationOpener;
 use super::relation_table::{RelationTable, TableColumn};
 use pagemill_engine::Table;
@@ -41,6 +42,8 @@ pub(crate) struct RelationSource {
     pub(super) name: Arc<str>,
     pub(super) parts: Arc<[(Arc<Table>, u64)]>,
     pub(super) columns: Arc<[TableColumn]>,
+    /// What the scan itself leaves out rows by.
+    pub(super) filters: ScanFilters,
     schema: TableSchema,
     projection: SplitProjection,
     metrics: ExecutionPlanMetricsSet,
@@ -58,6 +61,7 @@ impl RelationSource {
             name: table.named.display_name().into(),
             parts: table.parts.clone().into(),
             columns: table.columns.clone().into(),
+            filters: ScanFilters::default(),
             projection: SplitProjection::unprojected(&schema),
             schema,
             metrics: ExecutionPlanMetricsSet::new(),
@@ -85,16 +89,22 @@ impl RelationSource {
     pub(super) fn wanted(&self) -> &[usize] {
         &self.projection.file_indices
     }
+
+    /// True when rows are only counted.
+    pub(super) fn is_count(&self) -> bool {
+        self.wanted().is_empty() && self.filters.is_empty()
+    }
 }
 
 impl FileSource for RelationSource {
     fn create_file_opener(
         &self,
         _: Arc<dyn ObjectStore>,
-        _: &FileScanConfig,
+        config: &FileScanConfig,
         _: usize,
     ) -> QueryResult<Arc<dyn FileOpener>> {
-        let opener: Arc<dyn FileOpener> = Arc::new(RelationOpener { source: self.clone() });
+        let opener = RelationOpener { source: self.clone(), limit: config.limit };
+        let opener: Arc<dyn FileOpener> = Arc::new(opener);
         ProjectionOpener::try_new(self.projection.clone(), opener, self.schema.file_schema())
     }
 
@@ -104,6 +114,10 @@ impl FileSource for RelationSource {
 
     fn with_batch_size(&self, _: usize) -> Arc<dyn FileSource> {
         Arc::new(self.clone())
+    }
+
+    fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
+        self.filters.as_one()
     }
 
     fn projection(&self) -> Option<&ProjectionExprs> {
@@ -119,7 +133,11 @@ impl FileSource for RelationSource {
     }
 
     fn fmt_extra(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, ", table={}", self.name)
+        write!(f, ", table={}", self.name)?;
+        match self.filters.as_one() {
+            Some(filter) => write!(f, ", filter={filter}"),
+            None => Ok(()),
+        }
     }
 
     fn repartitioned(
@@ -130,7 +148,7 @@ impl FileSource for RelationSource {
         config: &FileScanConfig,
     ) -> QueryResult<Option<FileScanConfig>> {
         // Rows that are only counted are counted by the visibility map, all at once.
-        if self.wanted().is_empty() {
+        if self.is_count() {
             return Ok(None);
         }
         let cut = datafusion_datasource::file_groups::FileGroupPartitioner::new()
@@ -150,9 +168,9 @@ impl FileSource for RelationSource {
         filters: Vec<Arc<dyn PhysicalExpr>>,
         _: &ConfigOptions,
     ) -> QueryResult<FilterPushdownPropagation<Arc<dyn FileSource>>> {
-        use datafusion::physical_plan::filter_pushdown::PushedDown;
-        let no = vec![PushedDown::No; filters.len()];
-        Ok(FilterPushdownPropagation::with_parent_pushdown_result(no))
+        let (filters, taken) = self.filters.with(filters, self.schema.table_schema());
+        let source: Arc<dyn FileSource> = Arc::new(Self { filters, ..self.clone() });
+        Ok(FilterPushdownPropagation::with_parent_pushdown_result(taken).with_updated_node(source))
     }
 
     fn try_pushdown_projection(
@@ -168,6 +186,8 @@ impl FileSource for RelationSource {
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> QueryResult<TreeNodeRecursion>,
     ) -> QueryResult<TreeNodeRecursion> {
-        datafusion::physical_plan::apply_expression_roots(self.projection.source.iter(), f)
+        let conditions = self.filters.conditions().iter();
+        let projected = self.projection.source.iter().map(|projected| &projected.expr);
+        datafusion::physical_plan::apply_expression_roots(conditions.chain(projected), f)
     }
 }

@@ -1,0 +1,237 @@
+//! Rows of a range of a relation, read and decoded: what the thread of a scan does.
+//!
+//! ```text
+//! run of pages ── columns of the filters ──► batch ── conditions ──► rows that pass ── columns that are wanted ──► batch
+//! ```
+//!
+//! With filters, the columns that they look at are decoded first, for all rows of a run of pages, and the columns that are
+//! wanted only of the rows that pass: a value that lies in a TOAST table is fetched for these alone. A column that is looked
+//! at and wanted is decoded twice for them, which costs less than to keep two batches in step when values turn out damaged.
+//!
+//! Invariants: a row is decoded whole or left out whole; damage is told once, where it was met first.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, Int32Array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::error::DataFusionError;
+use pagemill_arrow::{BatchBuilder, InfinityChoice, Plan};
+use pagemill_engine::{DamageLog, RunScan, ScanOptions, Table, TableScan, TupleRow};
+use pagemill_format::Tid;
+
+use super::ScanContext;
+use super::filters::RowFilter;
+use super::opener::Output;
+use super::source::RelationSource;
+use crate::error::Result;
+use crate::types::PgType;
+
+/// A range of a relation, and where its rows go.
+pub(super) struct RowReader<'s> {
+    pub(super) source: &'s RelationSource,
+    pub(super) table: &'s Arc<Table>,
+    pub(super) blocks: Range<u32>,
+    pub(super) out: Output,
+}
+
+impl RowReader<'_> {
+    /// Reads to the end, or until no more is wanted.
+    pub(super) fn read(mut self) -> Result<()> {
+        let context = &self.source.context;
+        let mut damage = context.damage_log();
+        match self.source.filters.is_empty() {
+            true => self.read_all(&mut damage)?,
+            false => self.read_passing(&mut damage)?,
+        }
+        context.keep(&damage)
+    }
+
+    /// How this one thread reads its range.
+    fn options(&self) -> ScanOptions {
+        ScanOptions { jobs: 1, ..self.source.context.options }
+    }
+
+    fn read_all(&mut self, damage: &mut DamageLog) -> Result<()> {
+        let context = &self.source.context;
+        let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
+        let what = (&wanted.positions[..], std::slice::from_ref(&self.blocks));
+        let cluster = context.catalog.database().cluster();
+        let (options, progress) = (self.options(), &context.progress);
+        let mut scan = TableScan::of_blocks(cluster, self.table, what, options, progress)?;
+        while let Some(batch) = scan.next_batch(damage)? {
+            let rows: Vec<TupleRow<'_>> = batch.rows().collect();
+            if self.out.is_closed() || !wanted.hand_over(&rows, &mut self.out, damage)? {
+                return Ok(());
+            }
+        }
+        wanted.hand_over_rest(&mut self.out)
+    }
+
+    fn read_passing(&mut self, damage: &mut DamageLog) -> Result<()> {
+        let context = &self.source.context;
+        let columns = self.source.filters.columns();
+        let mut choice = Choice {
+            filter: self.source.filters.on(&columns)?,
+            columns: Decoder::new(self.source, self.table, &columns)?,
+            chosen: Vec::new(),
+        };
+        let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
+        let (first, rest) = (&choice.columns.positions[..], &wanted.positions[..]);
+        let what = (first, rest, std::slice::from_ref(&self.blocks));
+        let cluster = context.catalog.database().cluster();
+        let (options, progress) = (self.options(), &context.progress);
+        let mut scan = RunScan::of_blocks(cluster, self.table, what, options, progress)?;
+        while scan.next_run(damage)? {
+            if self.out.is_closed() {
+                return Ok(());
+            }
+            choice.choose(&scan.rows().collect::<Vec<_>>(), damage)?;
+            scan.keep(choice.chosen.drain(..), damage)?;
+            let rows: Vec<TupleRow<'_>> = scan.kept().collect();
+            if !wanted.hand_over(&rows, &mut self.out, damage)? {
+                return Ok(());
+            }
+        }
+        wanted.hand_over_rest(&mut self.out)
+    }
+}
+
+/// What chooses rows by some of their columns.
+struct Choice {
+    filter: RowFilter,
+    columns: Decoder,
+    /// The places of the rows that pass.
+    chosen: Vec<usize>,
+}
+
+impl Choice {
+    /// Chooses among rows; those with a damaged value in a column that counts are not chosen.
+    fn choose(&mut self, rows: &[TupleRow<'_>], damage: &mut DamageLog) -> Result<()> {
+        self.chosen.clear();
+        let mut looked_at = 0;
+        while looked_at < rows.len() {
+            let rest = &rows[looked_at..];
+            let taken = self.columns.builder.append(rest, damage)?;
+            let decoded = self.columns.builder.tids().to_vec();
+            let batch = self.columns.finish()?;
+            let passing = self.filter.passing(&batch)?;
+            self.note(&rest[..taken], &decoded, passing.as_ref(), looked_at);
+            looked_at += taken;
+        }
+        Ok(())
+    }
+
+    /// Notes the places of rows that passed: decoded ones are some of the rows, in their order.
+    fn note(
+        &mut self,
+        rows: &[TupleRow<'_>],
+        decoded: &[Tid],
+        passing: Option<&BooleanArray>,
+        start: usize,
+    ) {
+        if decoded.len() == rows.len() {
+            match passing {
+                None => self.chosen.extend(start..start + rows.len()),
+                Some(mask) => {
+                    self.chosen.extend(mask.values().set_indices().map(|at| start + at));
+                }
+            }
+            return;
+        }
+        let mut places = (start..).zip(rows);
+        for (at, tid) in decoded.iter().enumerate() {
+            let place = places.find(|(_, row)| row.tid() == *tid);
+            let (place, _) = place.expect("a decoded row is one of the rows"); // infallible: rows are left out, not added
+            if passing.is_none_or(|mask| mask.value(at)) {
+                self.chosen.push(place);
+            }
+        }
+    }
+}
+
+/// Some columns of rows in the making, as the query engine carries them.
+struct Decoder {
+    context: Arc<ScanContext>,
+    /// Where the columns are in the relation.
+    positions: Vec<usize>,
+    types: Vec<PgType>,
+    schema: SchemaRef,
+    builder: BatchBuilder,
+}
+
+impl Decoder {
+    /// These columns of the table, as stored in one of its parts.
+    fn new(source: &RelationSource, part: &Table, columns: &[usize]) -> Result<Self> {
+        let context = source.context.clone();
+        let values = context.catalog.values();
+        let chosen = || columns.iter().map(|at| &source.columns[*at]);
+        let names: Vec<Box<[u8]>> = chosen().map(|column| column.stored_name.clone()).collect();
+        let plan = Plan::stored(values, &part.relation, &names)?;
+        let positions = plan.positions(values, &part.relation)?;
+        let field = |column: &super::relation_table::TableColumn| {
+            Field::new(&column.name, column.carrier.clone(), true)
+        };
+        let schema = Arc::new(Schema::new(chosen().map(field).collect::<Vec<_>>()));
+        let name = part.relation.display_name();
+        let builder = BatchBuilder::new(values, &name, &plan, InfinityChoice::Error)?;
+        let types = chosen().map(|column| column.ty).collect();
+        Ok(Self { context, positions, types, schema, builder })
+    }
+
+    /// Appends rows, and hands over what makes a batch; false when no more rows are wanted.
+    fn hand_over(
+        &mut self,
+        mut rows: &[TupleRow<'_>],
+        out: &mut Output,
+        damage: &mut DamageLog,
+    ) -> Result<bool> {
+        while !rows.is_empty() {
+            let taken = self.builder.append(rows, damage)?;
+            rows = &rows[taken..];
+            let is_due = self.builder.is_full() || self.builder.len() >= out.left;
+            if (is_due || !rows.is_empty()) && !out.send(self.finish()?) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn hand_over_rest(&mut self, out: &mut Output) -> Result<()> {
+        if !self.builder.is_empty() {
+            let _ = out.send(self.finish()?);
+        }
+        Ok(())
+    }
+
+    /// The batch of the rows so far: labels of enums become their places.
+    fn finish(&mut self) -> Result<RecordBatch> {
+        let batch = self.builder.finish()?;
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(batch.num_columns());
+        for (at, array) in batch.columns().iter().enumerate() {
+            let wanted = self.schema.field(at).data_type();
+            columns.push(match (array.data_type(), wanted) {
+                (DataType::UInt32, DataType::Int32) => self.places(array, self.types[at])?,
+                (found, wanted) => {
+                    assert_eq!(found, wanted, "a column is read as its type is carried");
+                    array.clone()
+                }
+            });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options);
+        Ok(batch.map_err(DataFusionError::from)?)
+    }
+
+    fn places(&self, array: &ArrayRef, ty: PgType) -> Result<ArrayRef> {
+        let order = self.context.catalog.enum_order(ty.oid)?;
+        let labels = array.as_primitive::<UInt32Type>();
+        let place = |label: Option<u32>| {
+            label.map(|label| order.place(pagemill_format::Oid(label))).transpose()
+        };
+        let places: Int32Array = labels.iter().map(place).collect::<Result<_, _>>()?;
+        assert_eq!(places.len(), array.len(), "each label has a place");
+        Ok(Arc::new(places))
+    }
+}
