@@ -138,6 +138,16 @@ impl From<StatementError> for DataFusionError {
     }
 }
 
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Statement(error) => error.into(),
+            Error::Query(error) => *error,
+            other => Self::External(Box::new(other)),
+        }
+    }
+}
+
 impl From<DataFusionError> for Error {
     fn from(error: DataFusionError) -> Self {
         if let Some(found) = statement_error(&error) {

@@ -4,24 +4,30 @@
 //! for an alias, and a chain of comparisons for a nest of them. PostgreSQL refuses such texts or means something else;
 //! none of them may be answered. Sources: `src/backend/parser/scan.l`, `gram.y`, PostgreSQL 18.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Query, Select, SelectItem, SetExpr, Statement, Visit, Visitor,
+    BinaryOperator, Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, Visit, Visitor,
 };
 use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Result, SqlState, StatementError};
+use crate::precedence::binds_alike;
+
+/// Where the words stand that follow AS.
+pub(crate) type Labels = HashSet<Location>;
 
 /// Checks a text, token by token.
 ///
 /// # Errors
 /// Where PostgreSQL's scanner finds other tokens. A text that cannot be cut at all is left to the parser.
-pub(crate) fn check_tokens(text: &str) -> Result<()> {
+pub(crate) fn check_tokens(text: &str) -> Result<Labels> {
     let dialect = PostgreSqlDialect {};
     let Ok(tokens) = Tokenizer::new(&dialect, text).tokenize_with_location() else {
-        return Ok(());
+        return Ok(Labels::new());
     };
     for pair in tokens.windows(2) {
         check_number(&pair[0], &pair[1].token)?;
@@ -31,7 +37,16 @@ pub(crate) fn check_tokens(text: &str) -> Result<()> {
     }
     check_strings(&tokens)?;
     check_intervals(&tokens)?;
-    check_operators(&tokens)
+    check_operators(&tokens)?;
+    Ok(labels(&tokens))
+}
+
+fn labels(tokens: &[TokenWithSpan]) -> Labels {
+    let is_seen = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
+    let seen: Vec<&TokenWithSpan> = tokens.iter().filter(is_seen).collect();
+    let is_as =
+        |token: &TokenWithSpan| matches!(&token.token, Token::Word(w) if w.keyword == Keyword::AS);
+    seen.windows(2).filter(|pair| is_as(pair[0])).map(|pair| pair[1].span.start).collect()
 }
 
 /// `interval(0) '…'` has a precision, which the parser forgets.
@@ -169,20 +184,22 @@ fn scanned_operators(run: &str) -> Vec<String> {
 ///
 /// # Errors
 /// Where PostgreSQL's grammar has no such statement.
-pub(crate) fn check_statement(statement: &Statement) -> Result<()> {
-    match statement.visit(&mut Grammar) {
+pub(crate) fn check_statement(statement: &Statement, labels: &Labels) -> Result<()> {
+    match statement.visit(&mut Grammar { labels }) {
         ControlFlow::Break(error) => Err(error.into()),
         ControlFlow::Continue(()) => Ok(()),
     }
 }
 
-struct Grammar;
+struct Grammar<'l> {
+    labels: &'l Labels,
+}
 
-impl Visitor for Grammar {
+impl Visitor for Grammar<'_> {
     type Break = StatementError;
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<StatementError> {
-        check_aliases(&query.body)
+        check_aliases(&query.body, self.labels)
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<StatementError> {
@@ -194,16 +211,26 @@ impl Visitor for Grammar {
             | Expr::Like { expr, .. }
             | Expr::ILike { expr, .. }
             | Expr::SimilarTo { expr, .. } => vec![(expr, 2)],
-            _ => return ControlFlow::Continue(()),
+            _ => return binding(expr),
         };
         match sides.into_iter().any(|(side, level)| level_of(side) == Some(level)) {
             true => {
                 let message = "syntax error: comparisons do not chain: put one into parentheses";
                 ControlFlow::Break(StatementError::new(SqlState::SYNTAX_ERROR, message))
             }
-            false => ControlFlow::Continue(()),
+            false => binding(expr),
         }
     }
+}
+
+/// Operators that the parser lets bind otherwise are refused.
+fn binding(expr: &Expr) -> ControlFlow<StatementError> {
+    if binds_alike(expr) {
+        return ControlFlow::Continue(());
+    }
+    let what = "operators that bind in this order without parentheses";
+    let error = StatementError::unsupported(format!("{expr}: {what}"));
+    ControlFlow::Break(error.with_hint("Put parentheses around what belongs together."))
 }
 
 fn is_comparison(op: &BinaryOperator) -> bool {
@@ -226,19 +253,80 @@ fn level_of(expr: &Expr) -> Option<u8> {
     }
 }
 
+/// Words that name a column only behind AS.
+///
+/// Source: those marked `AS_LABEL` in `src/include/parser/kwlist.h`, PostgreSQL 18.
+const NO_BARE_LABELS: [&str; 40] = [
+    "array",
+    "as",
+    "char",
+    "character",
+    "create",
+    "day",
+    "except",
+    "fetch",
+    "filter",
+    "for",
+    "from",
+    "grant",
+    "group",
+    "having",
+    "hour",
+    "intersect",
+    "into",
+    "isnull",
+    "limit",
+    "minute",
+    "month",
+    "notnull",
+    "offset",
+    "on",
+    "order",
+    "over",
+    "overlaps",
+    "precision",
+    "returning",
+    "second",
+    "to",
+    "union",
+    "varying",
+    "where",
+    "window",
+    "with",
+    "within",
+    "without",
+    "year",
+    "collate",
+];
+
+#[cold]
+fn no_bare_label(alias: &Ident) -> StatementError {
+    let at = alias.span.start;
+    let error = match alias.value.to_ascii_lowercase().as_str() {
+        word @ ("isnull" | "notnull" | "overlaps" | "over" | "filter" | "within") => {
+            StatementError::unsupported(word.to_uppercase())
+        }
+        word => {
+            let message = format!("syntax error at or near \"{word}\"");
+            StatementError::new(SqlState::SYNTAX_ERROR, message)
+        }
+    };
+    error.at(at.line, at.column)
+}
+
 /// An alias is no string: `select name 'x'` is a literal of the type name.
-fn check_aliases(body: &SetExpr) -> ControlFlow<StatementError> {
+fn check_aliases(body: &SetExpr, labels: &Labels) -> ControlFlow<StatementError> {
     match body {
-        SetExpr::Select(select) => check_select(select),
+        SetExpr::Select(select) => check_select(select, labels),
         SetExpr::SetOperation { left, right, .. } => {
-            check_aliases(left)?;
-            check_aliases(right)
+            check_aliases(left, labels)?;
+            check_aliases(right, labels)
         }
         _ => ControlFlow::Continue(()),
     }
 }
 
-fn check_select(select: &Select) -> ControlFlow<StatementError> {
+fn check_select(select: &Select, labels: &Labels) -> ControlFlow<StatementError> {
     for item in &select.projection {
         if let SelectItem::ExprWithAlias { alias, .. } = item
             && alias.quote_style == Some('\'')
@@ -246,6 +334,13 @@ fn check_select(select: &Select) -> ControlFlow<StatementError> {
             return ControlFlow::Break(StatementError::unsupported(
                 "a string behind an expression",
             ));
+        }
+        if let SelectItem::ExprWithAlias { alias, .. } = item
+            && alias.quote_style.is_none()
+            && NO_BARE_LABELS.contains(&alias.value.to_ascii_lowercase().as_str())
+            && !labels.contains(&alias.span.start)
+        {
+            return ControlFlow::Break(no_bare_label(alias));
         }
     }
     ControlFlow::Continue(())
@@ -306,9 +401,16 @@ mod tests {
             ("select a between 1 and 2 in (true)", false),
             ("select name 'x'", false),
             ("select a as x", true),
+            ("select a isnull", false),
+            ("select 1 day", false),
+            ("select 1 as day, 1 days", true),
         ] {
             let statements = Session::parse_unchecked(text).expect("it parses");
-            assert_eq!(check_statement(&statements[0]).is_ok(), good, "{text}");
+            assert_eq!(
+                check_statement(&statements[0], &check_tokens(text).unwrap()).is_ok(),
+                good,
+                "{text}"
+            );
         }
     }
 }

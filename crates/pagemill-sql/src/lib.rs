@@ -8,6 +8,7 @@ pub mod error;
 pub(crate) mod functions;
 pub(crate) mod lexical;
 pub mod output;
+pub(crate) mod precedence;
 pub(crate) mod resolve;
 pub(crate) mod scan;
 pub mod session;

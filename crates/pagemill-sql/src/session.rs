@@ -12,6 +12,8 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use futures::StreamExt as _;
 use object_store::memory::InMemory;
@@ -112,6 +114,7 @@ impl Session {
             .with_config(config)
             .with_runtime_env(runtime)
             .with_aggregate_functions(aggregates)
+            .with_physical_optimizer_rules(physical_rules())
             .build();
         Ok(Self { catalog, options, context: SessionContext::new_with_state(state) })
     }
@@ -126,9 +129,9 @@ impl Session {
     /// # Errors
     /// Where it is no SQL.
     pub fn parse(text: &str) -> Result<Vec<Statement>> {
-        lexical::check_tokens(text)?;
+        let labels = lexical::check_tokens(text)?;
         let statements = Self::parse_unchecked(text)?;
-        statements.iter().try_for_each(lexical::check_statement)?;
+        statements.iter().try_for_each(|statement| lexical::check_statement(statement, &labels))?;
         Ok(statements)
     }
 
@@ -247,6 +250,14 @@ impl Session {
         sink.end(rows)?;
         Ok(Answer { columns, rows, pages: scans.progress.pages(), losses: scans.losses() })
     }
+}
+
+/// The engine's rules but the one that moves a projection below a filter: an expression would be computed for rows that the
+/// conditions leave out, and fail on their values. Which columns are read is settled before these rules.
+fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    rules.retain(|rule| rule.name() != "ProjectionPushdown");
+    rules
 }
 
 /// Where an answer goes.

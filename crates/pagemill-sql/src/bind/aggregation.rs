@@ -114,6 +114,7 @@ impl Binder<'_> {
         let stand_ins: Vec<Expr> = aggregates.into_iter().map(|(_, typed)| typed.expr).collect();
         if let Some(having) = having {
             let condition = self.above_groups(having.expr, &known, &stand_ins)?;
+            let condition = self.condition(condition)?;
             plan = LogicalPlanBuilder::from(plan).filter(condition)?.build()?;
         }
         for typed in above {

@@ -206,7 +206,9 @@ impl Binder<'_> {
             return self.number(&format!("-{digits}"));
         }
         // A sign binds more tightly than ^, which the parser has the other way around.
-        if let Syntax::BinaryOp { left, op: BinaryOperator::PGExp, right } = syntax {
+        if let (Syntax::BinaryOp { left, op: BinaryOperator::PGExp, right }, "-" | "+") =
+            (syntax, name)
+        {
             let a = self.unary(op, left)?;
             let b = self.expr(right)?;
             return self.operator("^", a, b);

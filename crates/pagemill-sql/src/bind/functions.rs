@@ -263,7 +263,9 @@ impl Binder<'_> {
         let mut sorts = Vec::new();
         for item in arguments.order_by {
             let typed = self.expr(&item.expr)?;
-            if arguments.distinct && arguments.typed.iter().all(|other| other.expr != typed.expr) {
+            // The same values as another type are another expression.
+            let is_it = |other: &Typed| other.expr == typed.expr && other.ty == typed.ty;
+            if arguments.distinct && !arguments.typed.iter().any(is_it) {
                 let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
                 return fail(SqlState::INVALID_COLUMN_REFERENCE, message);
             }

@@ -45,7 +45,8 @@ impl Binder<'_> {
             self.level().allowed = Allowed::PlainIn("WHERE");
             let condition = self.expr(condition)?;
             let condition = boolean(condition, "WHERE", &self.catalog)?;
-            plan = LogicalPlanBuilder::from(plan).filter(condition.expr)?.build()?;
+            let condition = self.condition(condition.expr)?;
+            plan = LogicalPlanBuilder::from(plan).filter(condition)?.build()?;
         }
         self.name_windows(&select.named_window)?;
         self.level().allowed = Allowed::All;

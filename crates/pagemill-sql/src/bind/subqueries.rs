@@ -4,9 +4,14 @@
 
 use std::sync::Arc;
 
-use datafusion::common::Spans;
-use datafusion::logical_expr::expr::{Exists, InSubquery};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Subquery, lit, not};
+use datafusion::common::tree_node::{Transformed, TreeNode as _};
+use datafusion::common::{ScalarValue, Spans};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::expr::{Case, Exists, InSubquery};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{
+    Expr, LogicalPlan, LogicalPlanBuilder, Subquery, is_null, lit, not,
+};
 use sqlparser::ast::{Expr as Syntax, Query};
 
 use super::expressions::truth_value;
@@ -84,6 +89,50 @@ impl Binder<'_> {
         let found = InSubquery { expr: Box::new(left), subquery: subquery(plan), negated: false };
         let found = Expr::InSubquery(found);
         Ok(truth_value(if negated { not(found) } else { found }))
+    }
+
+    /// The condition of WHERE or HAVING. The engine makes `IN (SELECT …)` a join, which tells what is not there from what may
+    /// be there, a NULL beside it, only where the whole condition is that or its negation; deeper inside it is spelled out.
+    pub(super) fn condition(&mut self, condition: Expr) -> Result<Expr> {
+        let parts = split_conjunction_owned(condition).into_iter().map(|part| match &part {
+            Expr::InSubquery(_) => Ok(part),
+            Expr::Not(inner) if matches!(**inner, Expr::InSubquery(_)) => Ok(part),
+            _ => self.with_nulls(part),
+        });
+        let parts = parts.collect::<Result<Vec<Expr>>>()?;
+        Ok(conjunction(parts).unwrap_or_else(|| lit(true)))
+    }
+
+    fn with_nulls(&mut self, expr: Expr) -> Result<Expr> {
+        let spelled_out = expr.transform_up(|inner| match inner {
+            Expr::InSubquery(found) => {
+                let made = self.found_or_null(found);
+                made.map(Transformed::yes).map_err(DataFusionError::from)
+            }
+            other => Ok(Transformed::no(other)),
+        });
+        Ok(spelled_out?.data)
+    }
+
+    /// True where the value is among those of the query; else NULL where it or one of them is NULL, but false over no rows.
+    fn found_or_null(&mut self, mut found: InSubquery) -> Result<Expr> {
+        let is_negated = std::mem::take(&mut found.negated);
+        let plan = Arc::unwrap_or_clone(found.subquery.subquery.clone());
+        let keys = plan.schema().columns();
+        let is_null_there = LogicalPlanBuilder::from(plan.clone())
+            .filter(is_null(Expr::Column(keys[0].clone())))?
+            .build()?;
+        let is_null_here = is_null((*found.expr).clone());
+        let may_be = is_null_here
+            .and(self.counted(plan, false)?.expr)
+            .or(self.counted(is_null_there, false)?.expr);
+        let unknown = Expr::Literal(ScalarValue::Boolean(None), None);
+        let when_then = |when: Expr, then: Expr| (Box::new(when), Box::new(then));
+        let when_then_expr =
+            vec![when_then(Expr::InSubquery(found), lit(true)), when_then(may_be, unknown)];
+        let else_expr = Some(Box::new(lit(false)));
+        let told = Expr::Case(Case { expr: None, when_then_expr, else_expr });
+        Ok(if is_negated { not(told) } else { told })
     }
 }
 

@@ -8,3 +8,8 @@ select lag(id) over (order by id) from orders where id<4;
 select name from people order by name collate "en-x-icu";
 with recursive r(n) as (select 1 union all select n+1 from r where n<5) select n from r;
 select * from people where (id, name) in (select 1, 'name 1');
+select ~1 + 1;
+select |/ 4 - 1;
+select 'a' ~~ 'b' || 'c';
+select - - 2 ^ 2;
+select 1 isnull;

@@ -86,15 +86,20 @@ fn by_name(
     })
 }
 
+/// Seconds from 1970: in seconds, as the microseconds of the last years do not reach so far.
+fn unix_second(timestamp: i64) -> i64 {
+    timestamp.div_euclid(SECOND) - UNIX_EPOCH / SECOND
+}
+
 /// The moment at which clocks of the zone showed this.
 fn to_utc(zone: &Zone, local: i64) -> Option<i64> {
-    let east = zone.resolve((local - UNIX_EPOCH).div_euclid(SECOND)).east;
+    let east = zone.resolve(unix_second(local)).east;
     local.checked_sub(i64::from(east) * SECOND).filter(|made| is_valid(*made))
 }
 
 /// What clocks of the zone showed at this moment.
 fn to_local(zone: &Zone, utc: i64) -> Option<i64> {
-    let east = zone.at((utc - UNIX_EPOCH).div_euclid(SECOND)).east;
+    let east = zone.at(unix_second(utc)).east;
     utc.checked_add(i64::from(east) * SECOND).filter(|made| is_valid(*made))
 }
 

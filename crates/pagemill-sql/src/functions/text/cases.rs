@@ -27,7 +27,10 @@ pub(in super::super) enum Letters {
     /// Those of ASCII.
     Ascii,
     /// More than those.
-    More { is_icu: bool },
+    More {
+        /// By ICU, or by Unicode's properties alone, in which `=` is no punctuation.
+        is_icu: bool,
+    },
 }
 
 /// What letters are to the collation of the arguments.
@@ -61,7 +64,7 @@ fn letters_of(catalog: &Catalog, collation: Oid) -> Result<Letters> {
     }
     match has_other_i(&locale) {
         true => unsupported(format!("upper and lower case in locale \"{locale}\"")),
-        false => Ok(Letters::More { is_icu: row.provider == b'i' }),
+        false => Ok(Letters::More { is_icu: row.provider == b'i' || locale == "PG_UNICODE_FAST" }),
     }
 }
 

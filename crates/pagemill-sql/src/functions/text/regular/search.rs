@@ -19,6 +19,9 @@ use crate::error::StatementError;
 /// What the library may make of a pattern.
 const MOST_BYTES: usize = 4 << 20;
 
+/// How many characters a pattern may speak of once its repetitions are written out.
+const MOST_PARTS: u64 = 1000;
+
 /// A pattern made ready.
 pub(super) struct Pattern {
     text: String,
@@ -39,6 +42,10 @@ impl Pattern {
             error.with_hint("It may be wrong, or mean something that is not known here.")
         };
         let tree = read(text, ignores_case, letters).ok_or_else(refused)?;
+        // The server gives up on patterns of too many states, and how many it makes is not followed here.
+        if size(&tree.root) > MOST_PARTS {
+            return Err(refused());
+        }
         let any = meta(&written(&tree.root)).ok_or_else(refused)?;
         Ok(Self { text: text.to_owned(), tree, letters, any, longest: None, grouped: None })
     }
@@ -135,6 +142,19 @@ fn longest(pattern: &str) -> Option<(DFA, Cache)> {
     let automaton = DFA::builder().configure(configuration).thompson(nfa).build(pattern).ok()?;
     let cache = automaton.create_cache();
     Some((automaton, cache))
+}
+
+/// The characters that a pattern speaks of, repetitions written out.
+fn size(node: &Node) -> u64 {
+    match node {
+        Node::Empty => 0,
+        Node::One(_) | Node::Condition(_) => 1,
+        Node::Group(_, inner) => size(inner),
+        Node::Row(parts) | Node::Either(parts) => parts.iter().map(size).sum(),
+        Node::Repeat { of, least, most } => {
+            size(of).saturating_mul(u64::from(most.unwrap_or(*least).max(1)))
+        }
+    }
 }
 
 /// The tree in the library's syntax.
