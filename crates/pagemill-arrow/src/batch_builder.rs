@@ -30,6 +30,8 @@ pub struct BatchBuilder {
     /// The relation, for messages.
     relation: String,
     columns: Vec<ColumnBuilder>,
+    /// Where the columns begin among those of a row.
+    first: usize,
     tids: Vec<Tid>,
     context: Context,
 }
@@ -52,9 +54,16 @@ impl BatchBuilder {
             columns: plan.columns.iter().map(ColumnBuilder::new).collect(),
             plan: plan.clone(),
             relation: relation.to_owned(),
+            first: 0,
             tids: Vec::new(),
             context: Context { lookups, transcoder, infinity, buffer },
         })
+    }
+
+    /// For rows that have other columns in front of those of the plan.
+    #[must_use]
+    pub fn behind(self, others: usize) -> Self {
+        Self { first: others, ..self }
     }
 
     /// How many rows there are.
@@ -81,6 +90,11 @@ impl BatchBuilder {
     /// Pages that the values led to which were found in caches, and those that were read.
     pub fn cache_counts(&self) -> (u64, u64) {
         self.context.lookups.cache_counts()
+    }
+
+    /// Values that were fetched from TOAST tables.
+    pub fn toast_fetches(&self) -> u64 {
+        self.context.lookups.toast_fetches()
     }
 
     /// Appends rows whose columns are those of the plan. Returns how many were looked at: the rest does not fit, and is to
@@ -127,7 +141,7 @@ impl BatchBuilder {
         let mut cells: Vec<Cell<'_>> = Vec::with_capacity(rows.len());
         for (number, column) in self.columns.iter_mut().enumerate() {
             cells.clear();
-            cells.extend(rows.iter().map(|row| row.raw(number)));
+            cells.extend(rows.iter().map(|row| row.raw(self.first + number)));
             column.extend(&cells, &mut self.context).map_err(|(at, fault)| (at, number, fault))?;
         }
         Ok(())

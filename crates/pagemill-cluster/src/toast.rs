@@ -51,6 +51,8 @@ pub struct ToastReader {
     after_run: Option<(u64, BlockNumber)>,
     /// The leaf where the last value's chunks ended: the next value's often begin there.
     last_leaf: Option<(Oid, BlockNumber)>,
+    /// Values that were asked for.
+    fetched: u64,
 }
 
 /// One thread's way to pages of TOAST tables.
@@ -100,7 +102,13 @@ impl ToastReader {
             run: Vec::new(),
             after_run: None,
             last_leaf: None,
+            fetched: 0,
         }
+    }
+
+    /// How many values were fetched.
+    pub fn fetched(&self) -> u64 {
+        self.fetched
     }
 
     /// Pages found in the shared buffers, and pages read.
@@ -114,6 +122,7 @@ impl ToastReader {
     /// # Errors
     /// When the table, its index or a chunk is missing or damaged.
     pub fn fetch(&mut self, pointer: &ToastPointer, out: &mut Vec<u8>) -> Result<()> {
+        self.fetched += 1;
         let oid = pointer.toast_relation;
         if !self.tables.contains_key(&oid) {
             let table = self.open(oid)?;
@@ -130,6 +139,7 @@ impl ToastReader {
             after_run,
             database,
             last_leaf,
+            ..
         } = self;
         let Some(table) = tables.get(&oid) else { return Ok(()) };
         let mut walk =

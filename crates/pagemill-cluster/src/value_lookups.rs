@@ -94,6 +94,11 @@ impl ValueLookups {
     pub fn cache_counts(&self) -> (u64, u64) {
         self.toast.cache_counts()
     }
+
+    /// Values that were fetched from TOAST tables.
+    pub fn toast_fetches(&self) -> u64 {
+        self.toast.fetched()
+    }
 }
 
 fn passed(error: Error) -> FormatError {

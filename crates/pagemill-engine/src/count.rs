@@ -80,9 +80,14 @@ impl Counter<'_> {
         let Some(mut scan) = scan else { return Ok(0) };
         let mut rows = 0;
         while let Some(sound) = scan.next_page(damage)? {
-            rows += heap::count_tuples(sound.page, &mut self.log, |number, fault| {
+            let mut faults = 0;
+            let alive = heap::count_tuples(sound.page, &mut self.log, |number, fault| {
+                faults += 1;
                 damage.report(sound.location.tuple_damage(number, fault)?)
             })?;
+            let dead = sound.dead_tuples(alive as usize + faults);
+            scan.note_tuples(alive, dead);
+            rows += alive;
         }
         Ok(rows)
     }

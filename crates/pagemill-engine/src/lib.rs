@@ -47,7 +47,7 @@ pub use load::{LoadOptions, LoadRequest, LoadSummary, load};
 use pagemill_format::byte_scan;
 pub use pagemill_stream::ScanOrder;
 pub use pagemill_types::encoding;
-pub use progress::Progress;
+pub use progress::{Progress, ScanCounts};
 pub use refusal::Refusal;
 pub use row_fetch::{OrderedScan, RowFetch};
 pub use row_source::RowSource;

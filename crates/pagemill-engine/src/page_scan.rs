@@ -23,7 +23,7 @@ use pagemill_sys::prefetch;
 
 use crate::damage::{DamageLog, damage_of, read_damage};
 use crate::error::Result;
-use crate::progress::Progress;
+use crate::progress::{Progress, ScanCounts};
 use crate::scan_plan::ScanPlan;
 use crate::table::Table;
 
@@ -59,6 +59,15 @@ pub(crate) struct PageScan {
     again: Option<Box<BlockBytes>>,
     end: NewEnd,
     progress: Progress,
+    /// What was met since the progress was told.
+    met: ScanCounts,
+}
+
+/// A scan that stops early tells what it met, too.
+impl Drop for PageScan {
+    fn drop(&mut self) {
+        self.leave_run();
+    }
 }
 
 impl PageScan {
@@ -83,6 +92,7 @@ impl PageScan {
             again: None,
             end: NewEnd::default(),
             progress: progress.clone(),
+            met: ScanCounts::default(),
         })
     }
 
@@ -142,10 +152,28 @@ impl PageScan {
         Some((BlockLocation::new(&self.files, BlockNumber(run.first.0 + at as u32)), page))
     }
 
+    /// Takes note of the tuples of the page that was handed out last: so many are visible, and so many are not.
+    #[inline]
+    pub(crate) fn note_tuples(&mut self, alive: u64, dead: u64) {
+        self.met.tuples_alive += alive;
+        self.met.tuples_dead += dead;
+    }
+
+    /// Tells the progress what was met.
+    fn leave_run(&mut self) {
+        if self.stream.current_run().is_some_and(|run| run.is_mapped) {
+            self.met.blocks_mapped += self.at as u64;
+        } else {
+            self.met.blocks_read += self.count as u64;
+        }
+        self.progress.add_counts(std::mem::take(&mut self.met));
+        (self.at, self.count) = (0, 0);
+    }
+
     /// Goes on to the next run of pages; false at the end.
     fn next_run(&mut self, damage: &mut DamageLog) -> Result<bool> {
         self.progress.add_pages(self.count as u64);
-        (self.at, self.count) = (0, 0);
+        self.leave_run();
         loop {
             match self.stream.next_run() {
                 None => return Ok(false),
@@ -205,6 +233,20 @@ pub(crate) struct SoundPage<'s> {
     pub(crate) page: Page<'s>,
     /// The page that will be next, to be asked for beside the tuples of this one.
     pub(crate) ahead: NextPage<'s>,
+}
+
+impl SoundPage<'_> {
+    /// How many of its tuples are dead, where so many were visible or damaged.
+    #[inline]
+    pub(crate) fn dead_tuples(self, others: usize) -> u64 {
+        match self.page.is_all_visible() {
+            true => 0,
+            false => {
+                let normal = self.page.count_normal().unwrap_or(0);
+                u64::from(normal).saturating_sub(others as u64)
+            }
+        }
+    }
 }
 
 /// A page to be asked for from memory piece by piece, beside the work on the tuples of the page before it: asked for all at

@@ -15,8 +15,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pagemill_cluster::{Cluster, ClusterLog, heap};
-use pagemill_format::tuple::{HeapTuple, Span};
 use pagemill_format::Tid;
+use pagemill_format::tuple::{HeapTuple, Span};
 
 use crate::damage::DamageLog;
 use crate::error::Result;
@@ -132,7 +132,8 @@ impl RunScan {
                 return Ok(false);
             }
             while let Some((at, page)) = pages.next_in_run(damage)? {
-                walk.take(at, page, damage)?;
+                let (alive, dead) = walk.take(at, page, damage)?;
+                pages.note_tuples(alive, dead);
             }
         }
         Ok(true)
@@ -203,25 +204,37 @@ struct Walk<'w> {
 }
 
 impl Walk<'_> {
-    fn take(&mut self, at: usize, found: SoundPage<'_>, damage: &mut DamageLog) -> Result<()> {
+    /// Takes the visible tuples of a page; how many they are, and how many are dead.
+    fn take(
+        &mut self,
+        at: usize,
+        found: SoundPage<'_>,
+        damage: &mut DamageLog,
+    ) -> Result<(u64, u64)> {
         let Self { log, table, depth, rows, row_spans, .. } = self;
         let SoundPage { location, page, ahead } = found;
         let at = u16::try_from(at).expect("a run is shorter"); // infallible: 128 blocks at most
+        let (before, mut faults) = (rows.places.len(), 0);
         let each = |number, tuple: Result<HeapTuple<'_>, heap::TupleFault>| {
             ahead.ask(number);
-            let tuple = match tuple {
-                Ok(tuple) => tuple,
-                Err(fault) => return damage.report(location.tuple_damage(number, fault)?),
+            let what = match tuple {
+                Err(fault) => location.tuple_damage(number, fault)?,
+                Ok(tuple) => match table.relation.layout.spans(&tuple.data(), *depth, row_spans) {
+                    Err(error) => location.damage(number, error.to_string()),
+                    Ok(()) => {
+                        rows.push(Place { page: at, number }, &row_spans[..*depth]);
+                        return Ok(());
+                    }
+                },
             };
-            match table.relation.layout.spans(&tuple.data(), *depth, row_spans) {
-                Ok(()) => rows.push(Place { page: at, number }, &row_spans[..*depth]),
-                Err(error) => damage.report(location.damage(number, error.to_string()))?,
-            }
-            Ok(())
+            faults += 1;
+            damage.report(what)
         };
         match self.backward {
-            false => heap::visit_tuples(page, *log, each),
-            true => heap::visit_tuples_backward(page, *log, each),
+            false => heap::visit_tuples(page, *log, each)?,
+            true => heap::visit_tuples_backward(page, *log, each)?,
         }
+        let alive = self.rows.places.len() - before;
+        Ok((alive as u64, found.dead_tuples(alive + faults)))
     }
 }

@@ -133,27 +133,31 @@ impl TableScan {
         loop {
             numbers.clear();
             spans.clear();
-            let Some(SoundPage { location, page, ahead }) = pages.next_page(damage)? else {
-                return Ok(None);
-            };
+            let Some(found) = pages.next_page(damage)? else { return Ok(None) };
+            let SoundPage { location, page, ahead } = found;
+            let mut faults = 0;
             let each = |number, tuple: Result<HeapTuple<'_>, heap::TupleFault>| {
                 ahead.ask(number);
-                match tuple {
-                    Err(fault) => damage.report(location.tuple_damage(number, fault)?),
+                let what = match tuple {
+                    Err(fault) => location.tuple_damage(number, fault)?,
                     Ok(tuple) => match layout.spans(&tuple.data(), *depth, row_spans) {
-                        Err(error) => damage.report(location.damage(number, error.to_string())),
+                        Err(error) => location.damage(number, error.to_string()),
                         Ok(()) => {
                             numbers.push(number);
                             spans.extend_from_slice(&row_spans[..*depth]);
-                            Ok(())
+                            return Ok(());
                         }
                     },
-                }
+                };
+                faults += 1;
+                damage.report(what)
             };
             match backward {
                 false => heap::visit_tuples(page, log, each)?,
                 true => heap::visit_tuples_backward(page, log, each)?,
             }
+            let dead = found.dead_tuples(numbers.len() + faults);
+            pages.note_tuples(numbers.len() as u64, dead);
             if !numbers.is_empty() {
                 break;
             }

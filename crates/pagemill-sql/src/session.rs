@@ -28,7 +28,7 @@ use crate::bind::{Binder, Bound};
 use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::lexical;
-use crate::scan::{DatabaseTables, ScanContext};
+use crate::scan::{DatabaseTables, ScanContext, accounts};
 use crate::types::PgType;
 
 /// Microseconds between 1970-01-01 and 2000-01-01.
@@ -212,6 +212,8 @@ impl Session {
                 return Err(error);
             }
         }
+        drop(stream);
+        scans.quiet().await;
         sink.end(rows)?;
         Ok(Answer { columns, rows, pages: scans.progress.pages(), losses: scans.losses() })
     }
@@ -231,6 +233,8 @@ impl Session {
             while let Some(batch) = stream.next().await {
                 batch?;
             }
+            drop(stream);
+            scans.quiet().await;
         }
         let shown = match analyze {
             true => {
@@ -243,7 +247,9 @@ impl Session {
         let ty = PgType::new(pagemill_types::builtin::oid::TEXT);
         let columns = vec![AnswerColumn { name: "QUERY PLAN".to_owned(), ty }];
         sink.begin(&self.catalog, &columns)?;
-        let lines: arrow::array::StringArray = shown.lines().map(Some).collect();
+        let met = if analyze { accounts(&*plan) } else { Vec::new() };
+        let lines = shown.lines().chain(met.iter().map(String::as_str));
+        let lines: arrow::array::StringArray = lines.map(Some).collect();
         let rows = arrow::array::Array::len(&lines) as u64;
         let batch = RecordBatch::try_from_iter([("QUERY PLAN", Arc::new(lines) as _)]);
         sink.take(&batch.map_err(datafusion::error::DataFusionError::from)?)?;

@@ -58,14 +58,16 @@ impl ScanFilters {
         conjunction_opt(self.conditions.iter().cloned())
     }
 
+    /// Those that look only at columns of which that holds, and the others.
+    pub(super) fn split(&self, holds: impl Fn(usize) -> bool) -> [Self; 2] {
+        let all_hold = |condition: &Arc<dyn PhysicalExpr>| columns_of(condition).all(&holds);
+        let (some, others) = self.conditions.iter().cloned().partition(all_hold);
+        [Self { conditions: some }, Self { conditions: others }]
+    }
+
     /// Positions of the columns that are looked at, ascending.
     pub(super) fn columns(&self) -> Vec<usize> {
-        let mut columns: Vec<usize> = self
-            .conditions
-            .iter()
-            .flat_map(collect_columns)
-            .map(|column: Column| column.index())
-            .collect();
+        let mut columns: Vec<usize> = self.conditions.iter().flat_map(columns_of).collect();
         columns.sort_unstable();
         columns.dedup();
         columns
@@ -80,6 +82,10 @@ impl ScanFilters {
         let conditions = self.conditions.iter().map(moved).collect::<QueryResult<_>>()?;
         Ok(RowFilter { conditions })
     }
+}
+
+fn columns_of(condition: &Arc<dyn PhysicalExpr>) -> impl Iterator<Item = usize> + use<> {
+    collect_columns(condition).into_iter().map(|column| column.index())
 }
 
 fn moved_column(

@@ -4,6 +4,7 @@
 //! day, run by several machines like any other. A relation, or a partition of it, is one *file*, which `range`s cut at any
 //! byte: a block belongs to the range that its first byte lies in.
 
+mod account;
 mod filters;
 mod harmless;
 mod opener;
@@ -15,7 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pagemill_cluster::ClassRow;
 use pagemill_engine::{DamageLog, OnDamage, Progress, ScanOptions};
+use tokio::sync::watch;
 
+pub(crate) use account::accounts;
 pub(crate) use relation_table::RelationTable;
 
 use crate::bind::{Bound, Tables};
@@ -34,6 +37,8 @@ pub(crate) struct ScanContext {
     on_damage: OnDamage,
     /// What was left out.
     losses: Mutex<Vec<String>>,
+    /// Every thread that reads listens here.
+    running: watch::Sender<()>,
 }
 
 impl ScanContext {
@@ -46,6 +51,7 @@ impl ScanContext {
             progress: Progress::default(),
             on_damage,
             losses: Mutex::default(),
+            running: watch::Sender::new(()),
         }
     }
 
@@ -57,6 +63,16 @@ impl ScanContext {
     /// Ends all scans.
     pub(crate) fn cancel(&self) {
         self.progress.cancel();
+    }
+
+    /// For a thread to hold while it reads.
+    pub(crate) fn running(&self) -> watch::Receiver<()> {
+        self.running.subscribe()
+    }
+
+    /// Waits until nobody reads any more: whoever does notices within a page or two that nobody listens.
+    pub(crate) async fn quiet(&self) {
+        self.running.closed().await;
     }
 
     pub(crate) fn damage_log(&self) -> DamageLog {

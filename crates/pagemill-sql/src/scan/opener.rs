@@ -18,6 +18,7 @@ use pagemill_engine::{Table, count};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 
+use super::account::ScanAccount;
 use super::reader::RowReader;
 use super::source::{BLOCK_BYTES, RelationSource};
 use crate::error::{Error, Result, SqlState, StatementError};
@@ -32,6 +33,8 @@ pub(super) struct RelationOpener {
     pub(super) source: RelationSource,
     /// How many rows are wanted at most.
     pub(super) limit: Option<usize>,
+    /// The engine's number for this share of the scan.
+    pub(super) partition: usize,
 }
 
 /// Where batches go, and how many rows more are wanted there.
@@ -65,12 +68,13 @@ impl FileOpener for RelationOpener {
             None => 0..u32::MAX,
             Some(range) => block_at(range.start)..block_at(range.end),
         };
-        let left = self.limit.unwrap_or(usize::MAX);
+        let (left, partition) = (self.limit.unwrap_or(usize::MAX), self.partition);
         Ok(Box::pin(async move {
             let (sender, receiver) = channel(BATCHES_AHEAD);
             let reader = tokio::task::spawn_blocking(move || {
+                let _running = source.context.running();
                 let out = Output { batches: sender.clone(), left };
-                let read = read(&source, at, blocks, out);
+                let read = read(&source, (at, blocks), partition, out);
                 if let Err(error) = read {
                     // Nobody to tell is nobody who minds.
                     let _ = sender.blocking_send(Err(told(error)));
@@ -116,20 +120,31 @@ fn is_damage(error: &pagemill_engine::Error) -> bool {
     matches!(error, pagemill_engine::Error::Cluster(pagemill_cluster::Error::Damage(_)))
 }
 
-fn read(source: &RelationSource, at: usize, blocks: Range<u32>, out: Output) -> Result<()> {
-    let Some((table, _)) = source.parts.get(at) else { return Ok(()) };
+fn read(
+    source: &RelationSource,
+    (at, blocks): (usize, Range<u32>),
+    partition: usize,
+    out: Output,
+) -> Result<()> {
+    let Some((table, all)) = source.parts.get(at) else { return Ok(()) };
+    let account = ScanAccount::new(source, partition, (&blocks, *all));
     match source.is_count() {
-        true => read_count(source, table, out),
-        false => RowReader { source, table, blocks, out }.read(),
+        true => read_count(source, table, &account, out),
+        false => RowReader { source, table, blocks, account, out }.read(),
     }
 }
 
 /// Rows of which no value is wanted: as many empty ones as there are.
-fn read_count(source: &RelationSource, table: &Arc<Table>, mut out: Output) -> Result<()> {
+fn read_count(
+    source: &RelationSource,
+    table: &Arc<Table>,
+    account: &ScanAccount,
+    mut out: Output,
+) -> Result<()> {
     let context = &source.context;
     let mut damage = context.damage_log();
     let cluster = context.catalog.database().cluster();
-    let mut rows = count(cluster, table, context.options, &context.progress, &mut damage)?;
+    let mut rows = count(cluster, table, context.options, &account.progress, &mut damage)?;
     context.keep(&damage)?;
     let schema = Arc::new(Schema::empty());
     while rows > 0 {

@@ -22,6 +22,7 @@ use pagemill_engine::{DamageLog, RunScan, ScanOptions, Table, TableScan, TupleRo
 use pagemill_format::Tid;
 
 use super::ScanContext;
+use super::account::ScanAccount;
 use super::filters::RowFilter;
 use super::opener::Output;
 use super::source::RelationSource;
@@ -33,6 +34,7 @@ pub(super) struct RowReader<'s> {
     pub(super) source: &'s RelationSource,
     pub(super) table: &'s Arc<Table>,
     pub(super) blocks: Range<u32>,
+    pub(super) account: ScanAccount,
     pub(super) out: Output,
 }
 
@@ -58,11 +60,13 @@ impl RowReader<'_> {
         let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
         let what = (&wanted.positions[..], std::slice::from_ref(&self.blocks));
         let cluster = context.catalog.database().cluster();
-        let (options, progress) = (self.options(), &context.progress);
+        let (options, progress) = (self.options(), &self.account.progress);
         let mut scan = TableScan::of_blocks(cluster, self.table, what, options, progress)?;
         while let Some(batch) = scan.next_batch(damage)? {
             let rows: Vec<TupleRow<'_>> = batch.rows().collect();
-            if self.out.is_closed() || !wanted.hand_over(&rows, &mut self.out, damage)? {
+            let go_on = !self.out.is_closed() && wanted.hand_over(&rows, &mut self.out, damage)?;
+            self.account.toast_fetches = wanted.builder.toast_fetches();
+            if !go_on {
                 return Ok(());
             }
         }
@@ -71,31 +75,70 @@ impl RowReader<'_> {
 
     fn read_passing(&mut self, damage: &mut DamageLog) -> Result<()> {
         let context = &self.source.context;
-        let columns = self.source.filters.columns();
-        let mut choice = Choice {
-            filter: self.source.filters.on(&columns)?,
-            columns: Decoder::new(self.source, self.table, &columns)?,
-            chosen: Vec::new(),
-        };
+        let mut choices = self.choices()?;
         let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
-        let (first, rest) = (&choice.columns.positions[..], &wanted.positions[..]);
-        let what = (first, rest, std::slice::from_ref(&self.blocks));
+        let looked_at: Vec<usize> =
+            choices.iter().flat_map(|choice| choice.columns.positions.iter().copied()).collect();
+        let what = (&looked_at[..], &wanted.positions[..], std::slice::from_ref(&self.blocks));
         let cluster = context.catalog.database().cluster();
-        let (options, progress) = (self.options(), &context.progress);
+        let (options, progress) = (self.options(), &self.account.progress);
         let mut scan = RunScan::of_blocks(cluster, self.table, what, options, progress)?;
         while scan.next_run(damage)? {
             if self.out.is_closed() {
                 return Ok(());
             }
-            choice.choose(&scan.rows().collect::<Vec<_>>(), damage)?;
-            scan.keep(choice.chosen.drain(..), damage)?;
+            let rows: Vec<TupleRow<'_>> = scan.rows().collect();
+            let chosen = choose(&mut choices, &rows, damage)?;
+            self.account.removed += (rows.len() - chosen.len()) as u64;
+            scan.keep(chosen, damage)?;
             let rows: Vec<TupleRow<'_>> = scan.kept().collect();
-            if !wanted.hand_over(&rows, &mut self.out, damage)? {
+            let go_on = wanted.hand_over(&rows, &mut self.out, damage)?;
+            let decoders = choices.iter().map(|choice| &choice.columns).chain([&wanted]);
+            self.account.toast_fetches = decoders.map(|d| d.builder.toast_fetches()).sum();
+            if !go_on {
                 return Ok(());
             }
         }
         wanted.hand_over_rest(&mut self.out)
     }
+
+    /// The conditions in two steps: those on values of a fixed length first, as the others may have to be fetched.
+    fn choices(&self) -> Result<Vec<Choice>> {
+        let is_short = |at: usize| {
+            !matches!(self.source.columns[at].carrier, DataType::Utf8 | DataType::Binary)
+        };
+        let steps = self.source.filters.split(is_short);
+        let mut choices: Vec<Choice> = Vec::new();
+        let mut others = 0;
+        for filters in steps.iter().filter(|filters| !filters.is_empty()) {
+            let columns = filters.columns();
+            let mut decoder = Decoder::new(self.source, self.table, &columns)?;
+            decoder.builder = decoder.builder.behind(others);
+            others += columns.len();
+            let filter = filters.on(&columns)?;
+            choices.push(Choice { filter, columns: decoder, chosen: Vec::new() });
+        }
+        Ok(choices)
+    }
+}
+
+/// The places of the rows that every choice lets pass, one after the other.
+fn choose(
+    choices: &mut [Choice],
+    rows: &[TupleRow<'_>],
+    damage: &mut DamageLog,
+) -> Result<Vec<usize>> {
+    let Some((first, others)) = choices.split_first_mut() else {
+        return Ok((0..rows.len()).collect());
+    };
+    first.choose(rows, damage)?;
+    let mut chosen = std::mem::take(&mut first.chosen);
+    for choice in others {
+        let left: Vec<TupleRow<'_>> = chosen.iter().map(|at| rows[*at]).collect();
+        choice.choose(&left, damage)?;
+        chosen = choice.chosen.drain(..).map(|at| chosen[at]).collect();
+    }
+    Ok(chosen)
 }
 
 /// What chooses rows by some of their columns.

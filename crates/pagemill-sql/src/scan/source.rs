@@ -90,6 +90,11 @@ impl RelationSource {
         &self.projection.file_indices
     }
 
+    /// Where scans tell what they met.
+    pub(super) fn metrics_set(&self) -> &ExecutionPlanMetricsSet {
+        &self.metrics
+    }
+
     /// True when rows are only counted.
     pub(super) fn is_count(&self) -> bool {
         self.wanted().is_empty() && self.filters.is_empty()
@@ -101,9 +106,9 @@ impl FileSource for RelationSource {
         &self,
         _: Arc<dyn ObjectStore>,
         config: &FileScanConfig,
-        _: usize,
+        partition: usize,
     ) -> QueryResult<Arc<dyn FileOpener>> {
-        let opener = RelationOpener { source: self.clone(), limit: config.limit };
+        let opener = RelationOpener { source: self.clone(), limit: config.limit, partition };
         let opener: Arc<dyn FileOpener> = Arc::new(opener);
         ProjectionOpener::try_new(self.projection.clone(), opener, self.schema.file_schema())
     }

@@ -1,0 +1,93 @@
+//! What a scan met, for EXPLAIN ANALYZE.
+//!
+//! Invariant: a scan is accounted for once, also when it ends early or fails, before the thread that read it ends.
+
+use std::ops::Range;
+
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder};
+use pagemill_engine::Progress;
+
+use super::source::RelationSource;
+
+/// The account of one range of a relation.
+pub(super) struct ScanAccount {
+    metrics: ExecutionPlanMetricsSet,
+    partition: usize,
+    /// What the engine met of this range.
+    pub(super) progress: Progress,
+    /// How many blocks the range has.
+    blocks: u64,
+    /// Rows that did not pass the conditions.
+    pub(super) removed: u64,
+    /// Values that were fetched from TOAST tables.
+    pub(super) toast_fetches: u64,
+}
+
+impl ScanAccount {
+    /// For some of so many blocks.
+    pub(super) fn new(
+        source: &RelationSource,
+        partition: usize,
+        (blocks, all): (&Range<u32>, u64),
+    ) -> Self {
+        let (start, end) = (u64::from(blocks.start), u64::from(blocks.end).min(all));
+        Self {
+            metrics: source.metrics_set().clone(),
+            partition,
+            progress: source.context.progress.of_part(),
+            blocks: end.saturating_sub(start),
+            removed: 0,
+            toast_fetches: 0,
+        }
+    }
+
+    fn add(&self, name: &'static str, count: u64) {
+        let counter = MetricBuilder::new(&self.metrics).counter(name, self.partition);
+        counter.add(usize::try_from(count).unwrap_or(usize::MAX));
+    }
+}
+
+impl Drop for ScanAccount {
+    fn drop(&mut self) {
+        let met = self.progress.counts();
+        self.add("blocks_read", met.blocks_read);
+        self.add("blocks_mapped", met.blocks_mapped);
+        self.add("blocks_skipped", self.blocks.saturating_sub(met.blocks_read + met.blocks_mapped));
+        self.add("tuples_alive", met.tuples_alive);
+        self.add("tuples_dead", met.tuples_dead);
+        self.add("rows_removed_by_filter", self.removed);
+        self.add("toast_fetches", self.toast_fetches);
+    }
+}
+
+/// A line for each scan of a plan that has run, in the order of the plan.
+pub(crate) fn accounts(plan: &dyn ExecutionPlan) -> Vec<String> {
+    let mut lines: Vec<String> = account_of(plan).into_iter().collect();
+    for child in plan.children() {
+        lines.extend(accounts(&**child));
+    }
+    lines
+}
+
+fn account_of(plan: &dyn ExecutionPlan) -> Option<String> {
+    let scan = plan.downcast_ref::<DataSourceExec>()?;
+    let config = scan.data_source().downcast_ref::<FileScanConfig>()?;
+    let source = config.file_source.downcast_ref::<RelationSource>()?;
+    let metrics = plan.metrics()?;
+    let sum = |name: &str| metrics.sum_by_name(name).map_or(0, |value| value.as_usize());
+    Some(format!(
+        "Scan of {}: {} blocks read, {} mapped, {} skipped; {} tuples alive, {} dead; {} rows removed by filters; {} TOAST \
+         values fetched",
+        source.name,
+        sum("blocks_read"),
+        sum("blocks_mapped"),
+        sum("blocks_skipped"),
+        sum("tuples_alive"),
+        sum("tuples_dead"),
+        sum("rows_removed_by_filter"),
+        sum("toast_fetches"),
+    ))
+}
