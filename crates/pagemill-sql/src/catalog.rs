@@ -14,6 +14,7 @@ use pagemill_types::input::datetime::{DateOrder, DateTimeContext, IntervalStyle}
 use pagemill_types::time_zone::Zone;
 
 use crate::error::{Result, SqlState, StatementError};
+use crate::functions::locale_order::LocaleOrder;
 use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::types::DEFAULT_COLLATION;
 
@@ -131,6 +132,12 @@ pub struct CollationRow {
     pub is_deterministic: bool,
     /// `collcollate`, or the locale of a provider that has one.
     pub locale: String,
+    /// `collctype`: what letters are, for the provider libc.
+    pub letters: String,
+    /// `collencoding`, -1 for any.
+    pub encoding: i32,
+    /// `collversion`: that of the library, as it was when the collation was made.
+    pub version: Option<String>,
 }
 
 /// The labels of an enum type in its order.
@@ -180,6 +187,7 @@ pub struct Catalog {
     collations: HashMap<Oid, CollationRow>,
     inputs: OnceLock<InputCatalog>,
     enums: Mutex<HashMap<Oid, Arc<EnumOrder>>>,
+    locales: Mutex<HashMap<String, Arc<LocaleOrder>>>,
     /// Collations of columns that have another than their type's.
     column_collations: HashMap<(Oid, Box<[u8]>), Oid>,
 }
@@ -209,6 +217,7 @@ impl Catalog {
             collations: HashMap::new(),
             inputs: OnceLock::new(),
             enums: Mutex::default(),
+            locales: Mutex::default(),
             column_collations: HashMap::new(),
         };
         read.read_types()?;
@@ -344,23 +353,35 @@ impl Catalog {
             15 | 16 => Some("colliculocale"),
             _ => Some("colllocale"),
         };
-        let mut columns =
-            vec!["oid", "collname", "collprovider", "collisdeterministic", "collcollate"];
+        let mut columns = vec![
+            "oid",
+            "collname",
+            "collprovider",
+            "collisdeterministic",
+            "collcollate",
+            "collencoding",
+            "collversion",
+            "collctype",
+        ];
         columns.extend(locale);
         let collations = &mut self.collations;
         for_each_row(&self.values, "pg_collation", &columns, |row| {
             // A name until 14, a text since.
-            let libc = match version.major() {
-                14 => Some(row.name(4)),
-                _ => row.text(4)?,
+            let mut name = |column| match version.major() {
+                14 => Ok(Some(row.name(column))),
+                _ => row.text(column),
             };
-            let own = if columns.len() > 5 { row.text(5)? } else { None };
+            let (libc, letters) = (name(4)?, name(7)?.unwrap_or_default());
+            let own = if locale.is_some() { row.text(8)? } else { None };
             let found = CollationRow {
                 oid: row.oid(0),
                 name: row.name(1),
                 provider: row.byte(2),
                 is_deterministic: row.bool(3),
                 locale: libc.or(own).unwrap_or_default(),
+                letters,
+                encoding: row.int4(5),
+                version: row.text(6)?,
             };
             collations.insert(found.oid, found);
             Ok(())
@@ -393,9 +414,18 @@ impl Catalog {
     fn read_default_collation(&mut self) -> Result<()> {
         let major = self.database().cluster().version().major();
         let columns: &[&str] = match major {
-            14 => &["oid", "datcollate"],
-            15 | 16 => &["oid", "datcollate", "datlocprovider", "daticulocale"],
-            _ => &["oid", "datcollate", "datlocprovider", "datlocale"],
+            14 => &["oid", "datcollate", "datctype"],
+            15 | 16 => &[
+                "oid",
+                "datcollate",
+                "datctype",
+                "datlocprovider",
+                "daticulocale",
+                "datcollversion",
+            ],
+            _ => {
+                &["oid", "datcollate", "datctype", "datlocprovider", "datlocale", "datcollversion"]
+            }
         };
         let own = self.database().row().oid;
         let mut found = None;
@@ -403,13 +433,26 @@ impl Catalog {
             if row.oid(0) != own {
                 return Ok(());
             }
-            let provider = if major == 14 { b'c' } else { row.byte(2) };
-            let of_provider = if major == 14 { None } else { row.text(3)? };
-            let libc = if major == 14 { Some(row.name(1)) } else { row.text(1)? };
+            let mut name = |column| match major {
+                14 => Ok(Some(row.name(column))),
+                _ => row.text(column),
+            };
+            let (libc, letters) = (name(1)?, name(2)?.unwrap_or_default());
+            let provider = if major == 14 { b'c' } else { row.byte(3) };
+            let of_provider = if major == 14 { None } else { row.text(4)? };
             let locale = of_provider.or(libc).unwrap_or_default();
             let name = "default".to_owned();
-            let oid = DEFAULT_COLLATION;
-            found = Some(CollationRow { oid, name, provider, is_deterministic: true, locale });
+            let version = if major == 14 { None } else { row.text(5)? };
+            found = Some(CollationRow {
+                oid: DEFAULT_COLLATION,
+                name,
+                provider,
+                is_deterministic: true,
+                locale,
+                letters,
+                encoding: -1,
+                version,
+            });
             Ok(())
         })?;
         self.collations.extend(found.map(|row| (DEFAULT_COLLATION, row)));
@@ -523,9 +566,26 @@ impl Catalog {
         self.collations.get(&oid)
     }
 
-    /// Collations by name.
+    /// The collation of a name: that of the database's encoding, else one of any encoding.
     pub fn collation_named(&self, name: &str) -> Option<&CollationRow> {
-        self.collations.values().find(|row| row.name == name)
+        let of = |encoding: i32| {
+            self.collations.values().find(|row| row.name == name && row.encoding == encoding)
+        };
+        of(self.database().row().encoding).or_else(|| of(-1))
+    }
+
+    /// The order of a locale of the C library.
+    ///
+    /// # Errors
+    /// When the system does not have it.
+    pub(crate) fn locale_order(&self, locale: &str) -> std::io::Result<Arc<LocaleOrder>> {
+        let known = || self.locales.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(locale) {
+            return Ok(found.clone());
+        }
+        let found = Arc::new(LocaleOrder::new(locale)?);
+        known().insert(locale.to_owned(), found.clone());
+        Ok(found)
     }
 
     /// The type's name as messages have it: `format_type`.

@@ -25,6 +25,23 @@ unsafe extern "C" {
         b: *const libc::c_char,
         locale: libc::locale_t,
     ) -> libc::c_int;
+
+    /// POSIX.1-2008, likewise: writes at most `size` bytes, and returns how many there are without the zero.
+    fn strxfrm_l(
+        to: *mut libc::c_char,
+        from: *const libc::c_char,
+        size: libc::size_t,
+        locale: libc::locale_t,
+    ) -> libc::size_t;
+
+    /// POSIX.1-2008.
+    fn towupper_l(letter: libc::c_uint, locale: libc::locale_t) -> libc::c_uint;
+
+    /// POSIX.1-2008.
+    fn towlower_l(letter: libc::c_uint, locale: libc::locale_t) -> libc::c_uint;
+
+    /// POSIX.1-2008.
+    fn iswalnum_l(letter: libc::c_uint, locale: libc::locale_t) -> libc::c_int;
 }
 
 /// Texts up to this length are compared without taking memory.
@@ -88,6 +105,49 @@ impl LocaleCollation {
     /// that differ may be equal: it is for the caller then to decide by their bytes.
     pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         with_zero(a, |a| with_zero(b, |b| self.compare_strings(a, b)))
+    }
+
+    /// Appends the bytes that `strxfrm_l` makes of a text up to its first zero. They are meant to sort as
+    /// [`compare`](Self::compare) has it; glibc's do not in every case.
+    pub fn transform(&self, text: &[u8], to: &mut Vec<u8>) {
+        with_zero(text, |text| {
+            // Most often enough, so that the library is asked once.
+            let mut room = text.to_bytes().len() * 8 + 64;
+            loop {
+                let begin = to.len();
+                to.resize(begin + room, 0);
+                let place = to[begin..].as_mut_ptr().cast();
+                // SAFETY: `place` has room for `room` bytes, which are all that is written; the text ends with a zero,
+                // lies elsewhere and lives through the call; the locale lives as long as `self`.
+                let length = unsafe { strxfrm_l(place, text.as_ptr(), room, self.locale) };
+                let is_whole = length < room;
+                to.truncate(begin + if is_whole { length } else { 0 });
+                if is_whole {
+                    return;
+                }
+                room = length + 1;
+            }
+        });
+    }
+
+    /// The capital of a letter in the locale's character set, which is to be one of Unicode's; else the letter itself.
+    pub fn upper(&self, letter: char) -> char {
+        // SAFETY: the function takes any number; the locale lives as long as `self`.
+        let made = unsafe { towupper_l(u32::from(letter), self.locale) };
+        char::from_u32(made).unwrap_or(letter)
+    }
+
+    /// The small one of a letter, likewise.
+    pub fn lower(&self, letter: char) -> char {
+        // SAFETY: the function takes any number; the locale lives as long as `self`.
+        let made = unsafe { towlower_l(u32::from(letter), self.locale) };
+        char::from_u32(made).unwrap_or(letter)
+    }
+
+    /// True for letters and digits.
+    pub fn is_alphanumeric(&self, letter: char) -> bool {
+        // SAFETY: the function takes any number; the locale lives as long as `self`.
+        unsafe { iswalnum_l(u32::from(letter), self.locale) != 0 }
     }
 
     fn compare_strings(&self, a: &CStr, b: &CStr) -> Ordering {
@@ -162,6 +222,23 @@ mod tests {
             assert_eq!(collation.compare(&b, &a), Ordering::Greater);
             assert_eq!(collation.compare(&a, &a), Ordering::Equal);
         }
+    }
+
+    #[test]
+    fn a_text_is_transformed_whole_however_long_it_is() {
+        let collation = LocaleCollation::new(b"C").unwrap();
+        for length in [0, 1, SHORT_TEXT, 5000] {
+            let (text, mut made) = (vec![b'x'; length], b"before".to_vec());
+            collation.transform(&text, &mut made);
+            assert_eq!(made, [&b"before"[..], &text].concat());
+        }
+    }
+
+    #[test]
+    fn letters_of_c_are_those_of_ascii() {
+        let c = LocaleCollation::new(b"C").unwrap();
+        assert_eq!((c.upper('a'), c.lower('A'), c.upper('1')), ('A', 'a', '1'));
+        assert!(c.is_alphanumeric('z') && c.is_alphanumeric('0') && !c.is_alphanumeric('-'));
     }
 
     #[test]

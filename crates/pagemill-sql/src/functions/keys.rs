@@ -6,6 +6,7 @@
 //! | booleans, integers, OIDs, dates, times, timestamps, money, uuid, bytea, enums | the carrier |
 //! | texts, equality | the carrier: deterministic collations hold only the same bytes for equal |
 //! | texts, order under C, POSIX, C.UTF-8, ucs_basic | the carrier: bytes of UTF-8 sort as code points |
+//! | texts, order under another locale of the C library | what that library has for them ([`super::collations`]) |
 //! | character(n) | the same without the blanks at the end |
 //! | floats | −0 as 0, one NaN, which is above all numbers |
 //! | numerics | decimals of the same places, or bytes that sort as the numbers do |
@@ -26,7 +27,7 @@ use pagemill_types::builtin::oid;
 
 use super::comparison::same_length;
 use super::integers::{INTEGERS, numbers};
-use super::{KernelCall, call_kernel, numeric};
+use super::{KernelCall, call_kernel, collations, numeric};
 use crate::catalog::{Catalog, CollationRow};
 use crate::error::{Result, SqlState, StatementError, unsupported};
 use crate::typed::Typed;
@@ -153,12 +154,7 @@ fn common_collation(a: &Typed, b: &Typed) -> Result<Oid> {
 fn text_order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
     match is_by_bytes(catalog, typed.ty.collation) {
         true => Ok(typed.expr.clone()),
-        false => {
-            let name = collation_name(catalog, typed.ty.collation);
-            let error =
-                StatementError::unsupported(format!("the order of texts in collation {name}"));
-            Err(error.with_hint("COLLATE \"C\" sorts by bytes.").into())
-        }
+        false => collations::order_key(catalog, typed),
     }
 }
 
@@ -167,7 +163,7 @@ fn text_equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
     match row.is_none_or(|row| row.is_deterministic) {
         true => Ok(typed.expr.clone()),
         false => {
-            let name = collation_name(catalog, typed.ty.collation);
+            let name = collations::shown(catalog, typed.ty.collation);
             unsupported(format!("equality in the nondeterministic collation {name}"))
         }
     }
@@ -189,14 +185,6 @@ fn is_by_code_points(provider: u8, locale: &str) -> bool {
         b'b' => true,
         b'c' => matches!(locale, "C" | "POSIX" | "C.UTF-8" | "C.utf8"),
         _ => false,
-    }
-}
-
-fn collation_name(catalog: &Catalog, collation: Oid) -> String {
-    match catalog.collation(collation) {
-        Some(row) if collation == DEFAULT_COLLATION => format!("\"{}\"", row.locale),
-        Some(row) => format!("\"{}\"", row.name),
-        None => collation.0.to_string(),
     }
 }
 

@@ -6,11 +6,13 @@
 
 pub(crate) mod aggregates;
 pub(crate) mod call;
+pub(crate) mod collations;
 pub(crate) mod comparison;
 pub(crate) mod datetime;
 pub(crate) mod floats;
 pub(crate) mod integers;
 pub(crate) mod keys;
+pub(crate) mod locale_order;
 pub(crate) mod logic;
 pub(crate) mod numbers;
 pub(crate) mod numeric;

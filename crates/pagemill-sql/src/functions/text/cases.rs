@@ -1,21 +1,24 @@
-//! `upper`, `lower`, `initcap`, as far as they are the same on every machine.
+//! `upper`, `lower`, `initcap`, as far as they are known to be the server's.
 //!
 //! Under C and POSIX only letters of ASCII have a case. Elsewhere those of ASCII are known, but for the locales in which an
-//! `i` is another letter; a text with other letters is refused, as what they become depends on the server's libraries.
+//! `i` is another letter; other letters need the C library in the version that the cluster recorded, and are refused without.
 //!
 //! Source: `str_toupper` and its kin in `src/backend/utils/adt/formatting.c`, `lc_ctype_is_c` in `pg_locale.c`, PostgreSQL 14 to 18.
 
+use std::sync::Arc;
+
 use arrow::array::ArrayRef;
 
+use super::super::locale_order::LocaleOrder;
 use super::super::rows::{Outcome, one};
-use super::super::{Build, Implementation, Kernel, KernelCall};
+use super::super::{Build, Implementation, Kernel, KernelCall, collations};
 use super::initials::initcap;
 use crate::catalog::Catalog;
 use crate::error::{Result, StatementError, unsupported};
-use crate::system_rows::for_each_row;
 use crate::typed::Typed;
 use crate::types::{C_COLLATION, DEFAULT_COLLATION, POSIX_COLLATION};
 use pagemill_format::Oid;
+use pagemill_sys::LocaleCollation;
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     matches!(key, "upper" | "lower" | "initcap").then_some(Implementation::Build(case_call))
@@ -56,7 +59,7 @@ fn letters_of(catalog: &Catalog, collation: Oid) -> Result<Letters> {
         return unsupported(format!("the nondeterministic collation \"{}\"", row.name));
     }
     let locale = match row.provider {
-        b'c' => libc_locale(catalog, collation)?,
+        b'c' => row.letters.clone(),
         _ => row.locale.clone(),
     };
     if matches!((row.provider, locale.as_str()), (b'b' | b'c', "C" | "POSIX")) {
@@ -76,23 +79,6 @@ fn has_other_i(locale: &str) -> bool {
     language.is_empty() || LANGUAGES.contains(&language.to_ascii_lowercase().as_str())
 }
 
-/// `LC_CTYPE` of a collation of the C library.
-fn libc_locale(catalog: &Catalog, collation: Oid) -> Result<String> {
-    let is_name = catalog.database().cluster().version().major() == 14;
-    let (table, columns, wanted) = match collation {
-        DEFAULT_COLLATION => ("pg_database", ["oid", "datctype"], catalog.database().row().oid),
-        other => ("pg_collation", ["oid", "collctype"], other),
-    };
-    let mut found = None;
-    for_each_row(catalog.values(), table, &columns, |row| {
-        if row.oid(0) == wanted {
-            found = if is_name { Some(row.name(1)) } else { row.text(1)? };
-        }
-        Ok(())
-    })?;
-    Ok(found.unwrap_or_default())
-}
-
 fn case_call(build: &Build<'_>) -> Result<Typed> {
     let kernel: Kernel = match (letters(build.catalog, build.arguments)?, build.key) {
         (Letters::More { is_icu: true }, "initcap") => {
@@ -101,29 +87,78 @@ fn case_call(build: &Build<'_>) -> Result<Typed> {
         (Letters::Ascii, "upper") => |_, a| one(a, |text: &str| Ok(text.to_ascii_uppercase())),
         (Letters::Ascii, "lower") => |_, a| one(a, |text: &str| Ok(text.to_ascii_lowercase())),
         (Letters::Ascii, _) => |_, a| one(a, |text: &str| Ok(initcap(text))),
-        _ => ascii_case,
+        _ => locale_case,
     };
     let carrier = crate::coerce::carrier_of(build.catalog, build.result);
     Ok(build.kernel(kernel, build.arguments, carrier))
 }
 
-fn ascii_case(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    one(arguments, |text: &str| {
-        require_ascii(text, &call.key)?;
-        Ok(match &*call.key {
-            "upper" => text.to_ascii_uppercase(),
-            "lower" => text.to_ascii_lowercase(),
-            _ => initcap(text),
-        })
+fn locale_case(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let mut letters = LocaleLetters::new(call);
+    one(arguments, |text: &str| match &*call.key {
+        "upper" => letters.upper(text),
+        "lower" => letters.lower(text),
+        _ => letters.initcap(text),
     })
 }
 
-/// Refuses a text with letters whose case depends on the server's libraries.
-pub(super) fn require_ascii(text: &str, what: &str) -> Outcome<()> {
-    if text.is_ascii() {
-        return Ok(());
+/// The case of letters under the collation of a call. Those of ASCII need no locale; others need one that is known to be the
+/// server's.
+pub(super) struct LocaleLetters<'c> {
+    call: &'c KernelCall,
+    order: Option<Arc<LocaleOrder>>,
+}
+
+impl<'c> LocaleLetters<'c> {
+    pub(super) fn new(call: &'c KernelCall) -> Self {
+        Self { call, order: None }
     }
-    let what = format!("{what} of a text with characters beyond ASCII in this locale");
-    Err(StatementError::unsupported(what)
-        .with_hint("COLLATE \"C\" knows no case but that of ASCII."))
+
+    fn collation(&mut self) -> Outcome<&LocaleCollation> {
+        if self.order.is_none() {
+            let own = |oid: &Oid| !matches!(*oid, Oid(0) | DEFAULT_COLLATION);
+            let own = self.call.arguments.iter().map(|ty| ty.collation).find(own);
+            let collation = own.unwrap_or(DEFAULT_COLLATION);
+            let found = collations::letters(&self.call.catalog, collation);
+            self.order = Some(found.map_err(|why| beyond_ascii(&self.call.key, &why))?);
+        }
+        let order = self.order.as_ref().expect("it was just put there"); // infallible: above
+        Ok(order.collation())
+    }
+
+    fn upper(&mut self, text: &str) -> Outcome<String> {
+        if text.is_ascii() {
+            return Ok(text.to_ascii_uppercase());
+        }
+        let locale = self.collation()?;
+        Ok(text.chars().map(|letter| locale.upper(letter)).collect())
+    }
+
+    pub(super) fn lower(&mut self, text: &str) -> Outcome<String> {
+        if text.is_ascii() {
+            return Ok(text.to_ascii_lowercase());
+        }
+        let locale = self.collation()?;
+        Ok(text.chars().map(|letter| locale.lower(letter)).collect())
+    }
+
+    fn initcap(&mut self, text: &str) -> Outcome<String> {
+        if text.is_ascii() {
+            return Ok(initcap(text));
+        }
+        let locale = self.collation()?;
+        let mut is_within = false;
+        let one = |letter: char| {
+            let made = if is_within { locale.lower(letter) } else { locale.upper(letter) };
+            is_within = locale.is_alphanumeric(made);
+            made
+        };
+        Ok(text.chars().map(one).collect())
+    }
+}
+
+#[cold]
+fn beyond_ascii(what: &str, why: &str) -> StatementError {
+    let what = format!("{what} of a text with characters beyond ASCII in this locale ({why})");
+    StatementError::unsupported(what).with_hint("COLLATE \"C\" knows no case but that of ASCII.")
 }

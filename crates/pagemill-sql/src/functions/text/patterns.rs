@@ -7,7 +7,7 @@ use pagemill_types::input::Characters;
 
 use super::super::rows::{Outcome, two};
 use super::super::{Build, Implementation, Kernel, KernelCall};
-use super::cases::{Letters, letters, require_ascii};
+use super::cases::{Letters, LocaleLetters, letters};
 use super::like::{LikeCache, with_backslash};
 use super::{regular, require_known};
 use crate::error::Result;
@@ -53,15 +53,15 @@ fn any_case_call(build: &Build<'_>) -> Result<Typed> {
     Ok(build.kernel(kernel, build.arguments, carrier))
 }
 
-fn any_case(call: &KernelCall, arguments: &[ArrayRef], only_ascii: bool) -> Outcome<ArrayRef> {
+fn any_case(call: &KernelCall, arguments: &[ArrayRef], of_locale: bool) -> Outcome<ArrayRef> {
     require_known(call, arguments)?;
     let (mut cache, negated) = (LikeCache::new(Characters::Utf8), is_negated(&call.key));
+    let mut letters = LocaleLetters::new(call);
     two(arguments, |text: &str, pattern: &str| {
-        if only_ascii {
-            require_ascii(text, "ILIKE")?;
-            require_ascii(pattern, "ILIKE")?;
-        }
-        let (text, pattern) = (text.to_ascii_lowercase(), pattern.to_ascii_lowercase());
+        let (text, pattern) = match of_locale {
+            true => (letters.lower(text)?, letters.lower(pattern)?),
+            false => (text.to_ascii_lowercase(), pattern.to_ascii_lowercase()),
+        };
         Ok(cache.matches(text.as_bytes(), pattern.as_bytes())? != negated)
     })
 }

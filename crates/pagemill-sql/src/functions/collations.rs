@@ -1,0 +1,105 @@
+//! Collations of the C library: which of them are known to be here what they are on the server, and keys of texts under one.
+//!
+//! An order changes with the library. So it is used only where the version that the cluster recorded is that of the library
+//! which this program runs with, and the system has the locale.
+//!
+//! Source: `pg_newlocale_from_collation` and `get_collation_actual_version` in `src/backend/utils/adt/pg_locale.c`,
+//! PostgreSQL 14 to 18.
+
+use std::sync::Arc;
+
+use arrow::array::{Array as _, ArrayRef};
+use arrow::datatypes::DataType;
+use datafusion::logical_expr::Expr;
+use pagemill_format::Oid;
+use pagemill_sys::libc_version;
+
+use super::keys::strings;
+use super::locale_order::LocaleOrder;
+use super::rows::{Made, Outcome};
+use super::{KernelCall, call_kernel};
+use crate::catalog::{Catalog, CollationRow};
+use crate::error::{Result, StatementError};
+use crate::typed::Typed;
+use crate::types::DEFAULT_COLLATION;
+
+/// `UTF8` in `src/include/mb/pg_wchar.h`.
+const UTF8: i32 = 6;
+
+/// The key that sorts as texts do in a collation that is not one of bytes.
+pub(super) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
+    locale(catalog, typed.ty.collation).map_err(|why| {
+        let name = shown(catalog, typed.ty.collation);
+        let what = format!("the order of texts in collation {name} ({why})");
+        StatementError::unsupported(what).with_hint("COLLATE \"C\" sorts by bytes.")
+    })?;
+    let argument = std::slice::from_ref(typed);
+    Ok(call_kernel(catalog, ("locale_key", locale_keys), argument, typed.ty, DataType::Binary).expr)
+}
+
+fn locale_keys(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let order = locale(&call.catalog, call.arguments[0].collation).map_err(unavailable)?;
+    let texts = strings(&arguments[0]);
+    let texts: Vec<Option<&str>> =
+        (0..texts.len()).map(|row| (!texts.is_null(row)).then(|| texts.value(row))).collect();
+    Made::column(order.keys(&texts)?)
+}
+
+/// A locale that was there when the statement was planned.
+#[cold]
+fn unavailable(why: String) -> StatementError {
+    StatementError::unsupported(format!("a locale of the C library ({why})"))
+}
+
+/// The locale of a collation, if it is known to be the server's; else why it is not.
+pub(super) fn locale(catalog: &Catalog, collation: Oid) -> Result<Arc<LocaleOrder>, String> {
+    let row = catalog.collation(collation).ok_or("it is not in pg_collation")?;
+    same_library(catalog, row)?;
+    installed(catalog, &row.locale)
+}
+
+/// What letters are to a collation of the C library, if that is known to be as on the server; else why it is not.
+pub(super) fn letters(catalog: &Catalog, collation: Oid) -> Result<Arc<LocaleOrder>, String> {
+    let row = catalog.collation(collation).ok_or("it is not in pg_collation")?;
+    same_library(catalog, row)?;
+    installed(catalog, &row.letters)
+}
+
+fn installed(catalog: &Catalog, locale: &str) -> Result<Arc<LocaleOrder>, String> {
+    catalog.locale_order(locale).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("the locale {locale} is not installed here"),
+        _ => error.to_string(),
+    })
+}
+
+/// Why a collation may be another one here than on the server.
+fn same_library(catalog: &Catalog, row: &CollationRow) -> Result<(), String> {
+    if row.provider == b'i' {
+        return Err("its provider is ICU".to_owned());
+    }
+    if row.provider != b'c' || !row.is_deterministic {
+        return Err("it is none of the C library".to_owned());
+    }
+    if catalog.database().row().encoding != UTF8 {
+        return Err("the database is not in UTF-8".to_owned());
+    }
+    let Some(here) = libc_version() else {
+        return Err("the C library of this program (musl) has no locales".to_owned());
+    };
+    match &row.version {
+        Some(recorded) if *recorded == here => Ok(()),
+        Some(recorded) => {
+            Err(format!("of version {recorded} of the C library, and here is version {here}"))
+        }
+        None => Err(format!("no version of the C library is recorded, and here is {here}")),
+    }
+}
+
+/// The name for messages.
+pub(super) fn shown(catalog: &Catalog, collation: Oid) -> String {
+    match catalog.collation(collation) {
+        Some(row) if collation == DEFAULT_COLLATION => format!("\"{}\"", row.locale),
+        Some(row) => format!("\"{}\"", row.name),
+        None => collation.0.to_string(),
+    }
+}

@@ -1,0 +1,162 @@
+//! The order and the case of texts under a locale of the C library, held against a server with the same library.
+//!
+//! The locales are made for the test, and both programs find them by `LOCPATH`, which the C library reads as it starts: so the
+//! test runs itself once more with that in its environment.
+
+use std::fmt::Write as _;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+
+const LOCALES: [&str; 2] = ["en_US", "de_DE"];
+const ROWS: usize = 20_000;
+
+const TABLES: &str = "\
+create collation german (locale = 'de_DE.UTF-8');
+create collation stale (locale = 'de_DE.UTF-8');
+create collation unversioned (locale = 'de_DE.UTF-8');
+create collation absent (locale = 'de_DE.UTF-8');
+update pg_collation set collversion = '2.17' where collname = 'stale';
+update pg_collation set collversion = null where collname = 'unversioned';
+update pg_collation set collcollate = 'xx_XX.UTF-8' where collname = 'absent';
+create table texts(id int, t text, g text collate german, s text collate stale, u text collate unversioned,
+  a text collate absent, c char(8));
+create table given(id int, t text);
+";
+
+const ANSWERED: [&str; 14] = [
+    "select id from texts order by t, id",
+    "select id from texts order by t desc, id limit 100",
+    "select id from texts order by g, id",
+    "select id from texts order by c, id",
+    "select id from texts order by t collate \"C\", id",
+    "select id from texts order by s collate \"default\", id",
+    "select min(t), max(t), min(g), max(g), min(c), max(c) from texts",
+    "select count(*) from texts where t < 'm' or t >= 'Z9'",
+    "select count(*) from texts a join texts b on a.t < b.t where a.id % 100 = 0 and b.id % 100 = 1",
+    "select 'a' < 'B', 'Z' > 'a', 'coop' < 'co-op', '9-b' < '9--b', greatest('é', 'f', 'E'), least('x y', 'x-y')",
+    "select t from (select distinct t from texts) d order by t",
+    "select id, rank() over (order by t) from texts order by id",
+    "select md5(upper(t)), md5(lower(t)), md5(initcap(g)) from texts order by id",
+    "select id from texts where t ilike '%É%' or t ilike '%straße%' order by id",
+];
+
+const REFUSED: [(&str, &str); 4] = [
+    ("select id from texts order by s", "of version 2.17 of the C library, and here is version"),
+    ("select id from texts order by u", "no version of the C library is recorded, and here is"),
+    ("select id from texts order by a", "the locale xx_XX.UTF-8 is not installed here"),
+    ("select id from texts order by t collate \"en-x-icu\"", "its provider is ICU"),
+];
+
+/// Texts that differ in accents, case, signs and blanks, of scripts that locales know and do not know.
+fn texts() -> String {
+    const PARTS: [&str; 44] = [
+        "a", "A", "ä", "Ä", "e", "é", "ê", "E", "É", "-", " ", "_", "ß", "s", "S", "c", "h", "ch",
+        "0", "12", "9", ".", ",", "あ", "ア", "漢", "字", "가", "😀", "🏍", "…", "½", "ñ", "Ñ", "ø",
+        "z", "Z", "/", "\u{301}", "\u{308}", "\u{378}", "Straße", "STRASSE", "co-op",
+    ];
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut below = |end: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % end
+    };
+    let mut rows = String::new();
+    for id in 0..ROWS {
+        let text: String = (0..below(6)).map(|_| PARTS[below(PARTS.len())]).collect();
+        let _ = writeln!(rows, "{id}\t{text}");
+    }
+    rows
+}
+
+fn make_locales(to: &Path) -> Result<bool> {
+    fs::set_permissions(to, Permissions::from_mode(0o755))?;
+    for locale in LOCALES {
+        let mut localedef = Command::new("localedef");
+        localedef.args(["--no-archive", "-i", locale, "-f", "UTF-8"]);
+        let Ok(made) = localedef.arg(to.join(format!("{locale}.UTF-8"))).output() else {
+            return Ok(false);
+        };
+        if !made.status.success() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[test]
+fn texts_are_ordered_as_the_server_orders_them() -> Result<()> {
+    let locales = tempfile::tempdir()?;
+    if !make_locales(locales.path())? {
+        eprintln!("SKIPPED: no localedef, or no sources of locales");
+        return Ok(());
+    }
+    let mut again = Command::new(std::env::current_exe()?);
+    again.args(["--exact", "with_locales", "--ignored", "--nocapture"]);
+    let output = again.env("LOCPATH", locales.path()).output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    ensure!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
+}
+
+#[test]
+#[ignore = "run by the other one, with LOCPATH"]
+fn with_locales() -> Result<()> {
+    let install = PgInstall::find(15).context("no PostgreSQL 15")?;
+    let options = ClusterOptions { locale: "en_US.UTF-8".to_owned(), ..ClusterOptions::default() };
+    let mut server = TestCluster::create(&install, &options)?;
+    let scratch = tempfile::tempdir()?;
+    fill(&server, scratch.path())?;
+    server.stop()?;
+    let stopped = server.copy_to(&scratch.path().join("copy"))?;
+    server.start()?;
+    for statement in ANSWERED {
+        let copy = format!("copy ({statement}) to stdout csv");
+        let wanted = server.copy_out("postgres", &copy)?;
+        let output = ours(&stopped, statement)?;
+        let rows = output.stdout.split_inclusive(|byte| *byte == b'\n').skip(1);
+        // An empty text has quotes in both, and NULL has none.
+        ensure!(
+            output.status.success() && rows.eq(wanted.split_inclusive(|byte| *byte == b'\n')),
+            "{statement}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    for (statement, why) in REFUSED {
+        let output = ours(&stopped, statement)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(!output.status.success() && output.stdout.is_empty(), "{statement}: answered");
+        ensure!(
+            said.contains(why) && said.contains("is not supported here"),
+            "{statement}: {said}"
+        );
+    }
+    Ok(())
+}
+
+fn fill(server: &TestCluster, scratch: &Path) -> Result<()> {
+    fs::set_permissions(scratch, Permissions::from_mode(0o755))?;
+    server.psql("postgres", TABLES)?;
+    let file = scratch.join("texts.sql");
+    fs::write(&file, format!("copy given from stdin;\n{}\\.\n", texts()))?;
+    server.psql_file("postgres", &file, &[])?;
+    server.psql("postgres", "insert into texts select id, t, t, t, t, t, left(t, 8) from given")?;
+    server.psql("postgres", "insert into texts values (-1)")?;
+    Ok(())
+}
+
+fn ours(stopped: &TestCluster, statement: &str) -> Result<std::process::Output> {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_pagemill-sql"));
+    program.arg("sql").arg("-D").arg(stopped.data_dir());
+    program.args(["-d", "postgres", "--format", "csv", statement]);
+    Ok(program.output()?)
+}
