@@ -12,7 +12,7 @@ use sqlparser::ast::{
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
 
 use crate::error::{Result, SqlState, StatementError};
 use crate::precedence::binds_alike;
@@ -47,6 +47,47 @@ fn labels(tokens: &[TokenWithSpan]) -> Labels {
     let is_as =
         |token: &TokenWithSpan| matches!(&token.token, Token::Word(w) if w.keyword == Keyword::AS);
     seen.windows(2).filter(|pair| is_as(pair[0])).map(|pair| pair[1].span.start).collect()
+}
+
+/// The name that [`spelled`] gives a list of functions.
+pub(crate) const ROWS_FROM: &str = "rows from";
+
+/// The tokens as the parser knows them: `ROWS FROM (…)` as one function, and no LATERAL before a function, which is so in any case.
+pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let seen: Vec<usize> =
+        (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    let (mut left_out, mut lists) = (Vec::new(), Vec::new());
+    for (number, at) in seen.iter().enumerate() {
+        let next = |count: usize| seen.get(number + count).map(|at| &tokens[*at].token);
+        if is_word(next(0), "lateral") && next(1) != Some(&Token::LParen) {
+            left_out.push(*at);
+        }
+        let before = number.checked_sub(1).map(|before| &tokens[seen[before]].token);
+        let starts_item = before == Some(&Token::Comma)
+            || ["from", "join", "lateral"].iter().any(|word| is_word(before, word));
+        let is_list = is_word(next(0), "rows")
+            && is_word(next(1), "from")
+            && next(2) == Some(&Token::LParen)
+            && matches!(next(3), Some(Token::Word(_)))
+            && next(4) == Some(&Token::LParen);
+        if starts_item && is_list {
+            lists.push(*at);
+            left_out.push(seen[number + 1]);
+        }
+    }
+    let spelled = |(at, mut token): (usize, TokenWithSpan)| {
+        if lists.contains(&at) {
+            token.token = Token::make_word(ROWS_FROM, Some('"'));
+        }
+        token
+    };
+    let kept = tokens.into_iter().enumerate().filter(|(at, _)| !left_out.contains(at));
+    kept.map(spelled).collect()
+}
+
+fn is_word(token: Option<&Token>, wanted: &str) -> bool {
+    let is_it = |word: &Word| word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted);
+    matches!(token, Some(Token::Word(word)) if is_it(word))
 }
 
 /// `interval(0) '…'` has a precision, which the parser forgets.

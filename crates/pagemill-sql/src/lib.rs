@@ -5,6 +5,7 @@ pub(crate) mod bind;
 pub mod catalog;
 pub(crate) mod coerce;
 pub mod error;
+pub(crate) mod expand;
 pub(crate) mod functions;
 pub(crate) mod lexical;
 pub mod output;

@@ -22,11 +22,13 @@ use pagemill_engine::{OnDamage, ScanOptions};
 use pagemill_types::encoding::encoding_name;
 use sqlparser::ast::{DescribeAlias, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Tokenizer;
 
 use crate::bind::{Binder, Bound};
 use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::expand::Planner;
 use crate::lexical;
 use crate::scan::{DatabaseTables, ScanContext, accounts};
 use crate::types::PgType;
@@ -115,6 +117,7 @@ impl Session {
             .with_runtime_env(runtime)
             .with_aggregate_functions(aggregates)
             .with_physical_optimizer_rules(physical_rules())
+            .with_query_planner(Arc::new(Planner))
             .build();
         Ok(Self { catalog, options, context: SessionContext::new_with_state(state) })
     }
@@ -136,7 +139,13 @@ impl Session {
     }
 
     pub(crate) fn parse_unchecked(text: &str) -> Result<Vec<Statement>> {
-        Parser::parse_sql(&PostgreSqlDialect {}, text).map_err(|error| {
+        let dialect = PostgreSqlDialect {};
+        let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
+        let parsed = tokens.map_err(ParserError::from).and_then(|tokens| {
+            let tokens = lexical::spelled(tokens);
+            Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements()
+        });
+        parsed.map_err(|error| {
             let message = error.to_string();
             let message = message.trim_start_matches("sql parser error: ");
             StatementError::new(SqlState::SYNTAX_ERROR, format!("syntax error: {message}")).into()

@@ -1,6 +1,6 @@
 //! The program beside a server: the same statements asked of both, on the same tables.
 //!
-//! `answered.sql` has what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
+//! `answered.sql` and `rows_of_functions.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! refused and not answered. A statement that comes to be supported moves from the one to the other.
 
 use std::process::{Command, Output};
@@ -10,6 +10,7 @@ use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 
 const TABLES: &str = include_str!("answers/tables.sql");
 const ANSWERED: &str = include_str!("answers/answered.sql");
+const ROWS_OF_FUNCTIONS: &str = include_str!("answers/rows_of_functions.sql");
 const REFUSED: &str = include_str!("answers/refused.sql");
 
 /// A running server, and a stopped one with the same files.
@@ -78,7 +79,7 @@ fn comparable(statement: &str, output: &Output) -> String {
 fn what_is_answered_is_what_the_server_answers() -> Result<()> {
     let both = Both::new()?;
     let mut wrong = Vec::new();
-    for statement in statements(ANSWERED) {
+    for statement in statements(ANSWERED).chain(statements(ROWS_OF_FUNCTIONS)) {
         let (server, ours) = (both.asked(statement)?, both.answered(statement)?);
         let same = server.status.success() == ours.status.success()
             && message(&server) == message(&ours)

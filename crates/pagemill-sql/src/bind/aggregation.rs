@@ -66,6 +66,10 @@ impl Binder<'_> {
                 "aggregate functions are not allowed in GROUP BY",
             );
         }
+        let sets = &self.level().sets;
+        if typed.expr.exists(|inner| Ok(sets.has_stand_in(inner)))? {
+            return unsupported("GROUP BY of a function that gives rows");
+        }
         Ok(typed)
     }
 
@@ -120,6 +124,11 @@ impl Binder<'_> {
         for typed in above {
             typed.expr = self.above_groups(typed.expr.clone(), &known, &stand_ins)?;
         }
+        let mut sets = std::mem::take(&mut self.level().sets);
+        for argument in sets.arguments() {
+            argument.expr = self.above_groups(argument.expr.clone(), &known, &stand_ins)?;
+        }
+        self.level().sets = sets;
         for at in 0..self.level().windows.len() {
             let expr = self.level().windows[at].0.clone();
             self.level().windows[at].0 = self.above_groups(expr, &known, &stand_ins)?;
@@ -130,9 +139,11 @@ impl Binder<'_> {
     /// The expression over the groups.
     fn above_groups(&self, expr: Expr, known: &[(Expr, Expr)], stand_ins: &[Expr]) -> Result<Expr> {
         let windows = self.levels.last().map(|level| &level.windows);
+        let sets = self.levels.last().map(|level| &level.sets);
         let is_stand_in = |expr: &Expr| {
             stand_ins.contains(expr)
                 || known.iter().any(|(_, seen)| seen == expr)
+                || sets.is_some_and(|sets| sets.has_stand_in(expr))
                 || windows.is_some_and(|windows| windows.iter().any(|(_, w)| w.expr == *expr))
         };
         let replaced = expr.transform_down(|inner| {

@@ -8,8 +8,10 @@ use sqlparser::ast::{
 };
 
 use super::scope::folded;
+use super::set_calls::is_unconditional;
 use super::{Binder, BoundColumn};
 use crate::error::{Result, SqlState, fail};
+use crate::typed::Typed;
 
 /// What an expression without an alias is called where nothing names it.
 const UNNAMED: &str = "?column?";
@@ -21,11 +23,11 @@ impl Binder<'_> {
         for item in items {
             match item {
                 SelectItem::UnnamedExpr(syntax) => {
-                    let typed = self.expr(syntax)?;
+                    let typed = self.selected(syntax)?;
                     columns.push(BoundColumn { name: figured_name(syntax), typed });
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
-                    let typed = self.expr(expr)?;
+                    let typed = self.selected(expr)?;
                     columns.push(BoundColumn { name: folded(alias), typed });
                 }
                 SelectItem::Wildcard(_) => {
@@ -48,6 +50,14 @@ impl Binder<'_> {
             }
         }
         Ok(columns)
+    }
+
+    /// An expression of the select list, in which functions may give rows.
+    fn selected(&mut self, syntax: &Syntax) -> Result<Typed> {
+        self.level().sets.may_stand = is_unconditional(syntax);
+        let typed = self.expr(syntax);
+        self.level().sets.may_stand = false;
+        typed
     }
 
     fn columns_of(&mut self, name: &ObjectName) -> Result<Vec<BoundColumn>> {

@@ -3,38 +3,76 @@
 //! Source: `transformFromClauseItem` in `src/backend/parser/parse_clause.c`, PostgreSQL 18.
 
 use datafusion::common::JoinType;
+use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use pagemill_cluster::ClassRow;
 use pagemill_format::Oid;
 
 use sqlparser::ast::{
-    Ident, Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, TableAlias, TableFactor,
-    TableWithJoins,
+    Ident, Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, TableAlias,
+    TableFactor, TableWithJoins,
 };
 
 use super::query::{boolean, rename};
 use super::scope::{Allowed, Level, Scope, at, folded};
+use super::set_calls::{FromFunctions, is_function};
 use super::{Binder, Bound, BoundColumn};
 use crate::catalog::CastContext;
 use crate::coerce::coerce;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::expand::Expansion;
 use crate::functions::keys;
 use crate::resolve::common_type;
+use crate::typed::Typed;
 use crate::types::PgType;
+
+/// The items of FROM before one, which its functions may refer to.
+#[derive(Default)]
+struct Earlier {
+    scope: Scope,
+    /// Their rows, where the item is to be put on top of them.
+    plan: Option<LogicalPlan>,
+    /// True once a function referred to them.
+    is_used: bool,
+    /// True where functions of rows would rather see those that are left of all before them.
+    gains: bool,
+}
+
+/// The columns that expressions use, those that queries in them refer to included.
+fn used_columns(arguments: &[Typed]) -> Result<Vec<Expr>> {
+    let mut used = Vec::new();
+    for argument in arguments {
+        argument.expr.apply(|inner| {
+            match inner {
+                Expr::Column(_) => used.push(inner.clone()),
+                Expr::ScalarSubquery(query) => {
+                    used.extend(query.outer_ref_columns.iter().filter_map(|outer| match outer {
+                        Expr::OuterReferenceColumn(_, column) => Some(Expr::Column(column.clone())),
+                        _ => None,
+                    }));
+                }
+                _ => {}
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+    }
+    Ok(used)
+}
+
+/// The right side of a join.
+enum Right {
+    Table(LogicalPlan),
+    /// Functions of the row on the left.
+    Rows(Expansion, Vec<Typed>),
+}
 
 impl Binder<'_> {
     pub(super) fn bind_from(&mut self, from: &[TableWithJoins]) -> Result<(LogicalPlan, Scope)> {
         let mut all: Option<(LogicalPlan, Scope)> = None;
         for item in from {
-            let (plan, scope) = self.with_joins(item)?;
             all = Some(match all {
-                None => (plan, scope),
-                Some((left, left_scope)) => {
-                    let joined = LogicalPlanBuilder::from(left).cross_join(plan)?.build()?;
-                    let scope = left_scope.beside(scope);
-                    scope.check_names()?;
-                    (joined, scope)
-                }
+                None => self.with_joins(item, &mut Earlier::default())?,
+                Some(earlier) => self.beside_earlier(earlier, item)?,
             });
         }
         match all {
@@ -43,16 +81,65 @@ impl Binder<'_> {
         }
     }
 
-    fn with_joins(&mut self, item: &TableWithJoins) -> Result<(LogicalPlan, Scope)> {
-        let mut left = self.factor(&item.relation)?;
+    /// An item beside those before it: on its own, or on top of them where its functions refer to them.
+    fn beside_earlier(
+        &mut self,
+        (left, left_scope): (LogicalPlan, Scope),
+        item: &TableWithJoins,
+    ) -> Result<(LogicalPlan, Scope)> {
+        let mut earlier = Earlier { scope: left_scope.clone(), ..Earlier::default() };
+        let alone = self.with_joins(item, &mut earlier);
+        let mut on_top = None;
+        if earlier.is_used || earlier.gains {
+            let scope = left_scope.clone();
+            let plan = Some(left.clone());
+            let mut earlier = Earlier { scope, plan, is_used: true, gains: false };
+            on_top = Some(self.with_joins(item, &mut earlier));
+        }
+        let (plan, scope) = match (on_top, alone) {
+            (Some(Ok(joined)), _) => joined,
+            (_, Ok((plan, scope))) => {
+                (LogicalPlanBuilder::from(left).cross_join(plan)?.build()?, scope)
+            }
+            (on_top, Err(error)) => return Err(on_top.and_then(Result::err).unwrap_or(error)),
+        };
+        let scope = left_scope.beside(scope);
+        scope.check_names()?;
+        Ok((plan, scope))
+    }
+
+    fn with_joins(
+        &mut self,
+        item: &TableWithJoins,
+        earlier: &mut Earlier,
+    ) -> Result<(LogicalPlan, Scope)> {
+        let (first, scope) = self.factor(&item.relation, &Scope::default(), earlier)?;
+        let first = match (earlier.plan.take(), first) {
+            (None, Right::Table(plan)) => plan,
+            (Some(below), first) => self.joined(below, first, JoinType::Inner, Vec::new())?,
+            (None, first) => {
+                let nothing = LogicalPlanBuilder::empty(true).build()?;
+                self.joined(nothing, first, JoinType::Inner, Vec::new())?
+            }
+        };
+        let mut left = (first, scope);
         for join in &item.joins {
-            left = self.join(left, join)?;
+            left = self.join(left, join, earlier)?;
         }
         Ok(left)
     }
 
-    fn factor(&mut self, factor: &TableFactor) -> Result<(LogicalPlan, Scope)> {
-        match factor {
+    /// An item; `left` is what it is joined to.
+    fn factor(
+        &mut self,
+        factor: &TableFactor,
+        left: &Scope,
+        earlier: &mut Earlier,
+    ) -> Result<(Right, Scope)> {
+        if is_function(factor) {
+            return self.functions(factor, left, earlier);
+        }
+        let (plan, scope) = match factor {
             TableFactor::Table {
                 name,
                 alias,
@@ -60,23 +147,70 @@ impl Binder<'_> {
                 sample: None,
                 with_ordinality: false,
                 ..
-            } => self.table(name, alias.as_ref()),
+            } => self.table(name, alias.as_ref())?,
             TableFactor::Derived { lateral, subquery, alias } => {
-                if *lateral {
-                    return unsupported("LATERAL");
-                }
-                let bound = self.query(subquery)?;
-                self.as_table(bound, alias.as_ref(), "")
+                let bound = match lateral {
+                    true => self.lateral(subquery, left.clone().beside(earlier.scope.clone()))?,
+                    false => self.query(subquery)?,
+                };
+                self.as_table(bound, alias.as_ref(), "")?
             }
             TableFactor::NestedJoin { table_with_joins, alias: None } => {
-                self.with_joins(table_with_joins)
+                let scope = left.clone().beside(earlier.scope.clone());
+                let mut around = Earlier { scope, ..Earlier::default() };
+                match self.with_joins(table_with_joins, &mut around) {
+                    Err(_) if around.is_used => {
+                        return unsupported("a join in parentheses that refers to what is before");
+                    }
+                    joined => joined?,
+                }
             }
-            TableFactor::Table { sample: Some(_), .. } => unsupported("TABLESAMPLE"),
-            TableFactor::Table { name, .. } | TableFactor::Function { name, .. } => {
-                unsupported(format!("the function {name} in FROM"))
+            TableFactor::Table { sample: Some(_), .. } => return unsupported("TABLESAMPLE"),
+            _ => return unsupported("this item of FROM"),
+        };
+        Ok((Right::Table(plan), scope))
+    }
+
+    fn functions(
+        &mut self,
+        factor: &TableFactor,
+        left: &Scope,
+        earlier: &mut Earlier,
+    ) -> Result<(Right, Scope)> {
+        let before = left.clone().beside(earlier.scope.clone());
+        let found = self.functions_of_item(factor, before)?;
+        let used = used_columns(&found.arguments)?;
+        let refers_to = |scope: &Scope| {
+            let mut columns = scope.tables.iter().flat_map(|table| &table.columns);
+            columns.any(|column| used.contains(&column.typed.expr))
+        };
+        let uses_earlier = refers_to(&earlier.scope);
+        if uses_earlier && !earlier.is_used {
+            // Once more, on top of what is before.
+            earlier.is_used = true;
+            return unsupported("LATERAL");
+        }
+        let is_lateral = uses_earlier || refers_to(left);
+        earlier.gains |= is_lateral;
+        let FromFunctions { expansion, arguments, scope } = found;
+        match is_lateral {
+            true => Ok((Right::Rows(expansion, arguments), scope)),
+            false => {
+                let nothing = LogicalPlanBuilder::empty(true).build()?;
+                Ok((Right::Table(self.expanded(nothing, expansion, arguments)?), scope))
             }
-            TableFactor::UNNEST { .. } => unsupported("unnest() in FROM"),
-            _ => unsupported("this item of FROM"),
+        }
+    }
+
+    /// A query that might refer to what is before it, and does not.
+    fn lateral(&mut self, query: &Query, before: Scope) -> Result<Bound> {
+        self.levels.push(Level { scope: before, ..Level::default() });
+        let bound = self.query(query);
+        self.levels.pop();
+        let bound = bound?;
+        match bound.plan.all_out_ref_exprs().is_empty() {
+            true => Ok(bound),
+            false => unsupported("LATERAL of a query"),
         }
     }
 
@@ -103,6 +237,36 @@ impl Binder<'_> {
         let fresh = self.fresh(&table);
         let bound = self.tables.scan(&class, &fresh)?;
         self.as_table(bound, alias, &table)
+    }
+
+    fn joined(
+        &mut self,
+        left: LogicalPlan,
+        right: Right,
+        kind: JoinType,
+        conditions: Vec<Expr>,
+    ) -> Result<LogicalPlan> {
+        match right {
+            Right::Table(right) => joined(left, right, kind, conditions),
+            Right::Rows(mut expansion, arguments) => {
+                let conditions: Vec<Expr> =
+                    conditions.into_iter().filter(|condition| *condition != lit(true)).collect();
+                expansion.keeps_all = match kind {
+                    JoinType::Inner => false,
+                    JoinType::Left if conditions.is_empty() => true,
+                    _ => {
+                        return unsupported(
+                            "an outer join by a condition to functions that refer to what is before",
+                        );
+                    }
+                };
+                let plan = self.expanded(left, expansion, arguments)?;
+                Ok(match conditions.into_iter().reduce(Expr::and) {
+                    None => plan,
+                    Some(condition) => LogicalPlanBuilder::from(plan).filter(condition)?.build()?,
+                })
+            }
+        }
     }
 
     /// The same rows under new names, so that a table of WITH can stand beside itself.
@@ -197,8 +361,13 @@ impl Binder<'_> {
         })
     }
 
-    fn join(&mut self, left: (LogicalPlan, Scope), join: &Join) -> Result<(LogicalPlan, Scope)> {
-        let right = self.factor(&join.relation)?;
+    fn join(
+        &mut self,
+        left: (LogicalPlan, Scope),
+        join: &Join,
+        earlier: &mut Earlier,
+    ) -> Result<(LogicalPlan, Scope)> {
+        let right = self.factor(&join.relation, &left.1, earlier)?;
         let (kind, constraint) = match &join.join_operator {
             JoinOperator::Join(c) | JoinOperator::Inner(c) => (JoinType::Inner, c),
             JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => (JoinType::Left, c),
@@ -207,6 +376,10 @@ impl Binder<'_> {
             JoinOperator::CrossJoin(c) => (JoinType::Inner, c),
             _ => return fail(SqlState::SYNTAX_ERROR, "syntax error: no join of PostgreSQL's"),
         };
+        // What is before has come into the plan, where such a join would add rows to it.
+        if earlier.is_used && matches!(kind, JoinType::Right | JoinType::Full) {
+            return unsupported("RIGHT or FULL JOIN behind functions that refer to what is before");
+        }
         let is_cross = matches!(join.join_operator, JoinOperator::CrossJoin(_));
         let names = match constraint {
             JoinConstraint::Using(names) => names.iter().map(super::columns::last_name).collect(),
@@ -225,7 +398,7 @@ impl Binder<'_> {
     fn join_on(
         &mut self,
         (left, left_scope): (LogicalPlan, Scope),
-        (right, right_scope): (LogicalPlan, Scope),
+        (right, right_scope): (Right, Scope),
         kind: JoinType,
         condition: &sqlparser::ast::Expr,
     ) -> Result<(LogicalPlan, Scope)> {
@@ -236,14 +409,14 @@ impl Binder<'_> {
         let bound = self.expr(condition);
         let level = self.levels.pop().expect("pushed above"); // infallible: pushed above
         let condition = boolean(bound?, "JOIN/ON", &self.catalog)?;
-        let plan = joined(left, right, kind, vec![condition.expr])?;
+        let plan = self.joined(left, right, kind, vec![condition.expr])?;
         Ok((plan, level.scope))
     }
 
     fn join_using(
         &mut self,
         (left, mut left_scope): (LogicalPlan, Scope),
-        (right, mut right_scope): (LogicalPlan, Scope),
+        (right, mut right_scope): (Right, Scope),
         kind: JoinType,
         names: &[String],
     ) -> Result<(LogicalPlan, Scope)> {
@@ -268,7 +441,7 @@ impl Binder<'_> {
             };
             merged.push(BoundColumn { name: name.clone(), typed });
         }
-        let plan = joined(left, right, kind, conditions)?;
+        let plan = self.joined(left, right, kind, conditions)?;
         let mut scope = left_scope.beside(right_scope);
         scope.check_names()?;
         merged.append(&mut scope.bare);

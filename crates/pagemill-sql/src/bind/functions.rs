@@ -45,6 +45,10 @@ impl Binder<'_> {
         }
         let is_aggregate = self.is_aggregate(&name);
         let before = self.level().allowed;
+        let may_give_rows = self.level().sets.may_stand;
+        if is_aggregate || call.over.is_some() {
+            self.level().sets.may_stand = false;
+        }
         if is_aggregate && call.over.is_none() {
             // Inside of an aggregate stands neither.
             self.check_aggregate(&name)?;
@@ -52,6 +56,7 @@ impl Binder<'_> {
         }
         let arguments = self.call_arguments(call);
         self.level().allowed = before;
+        self.level().sets.may_stand = may_give_rows;
         let arguments = arguments?;
         if schema.is_none() {
             let plain = arguments.typed.clone();
@@ -85,6 +90,7 @@ impl Binder<'_> {
                 );
                 fail(SqlState("42809"), message)
             }
+            _ if chosen.function.returns_set => self.set_call(name, &chosen, arguments),
             _ if matches!(&*chosen.function.key, "now" | "statement_timestamp") => {
                 Ok(Typed::new(lit(self.start), PgType::new(oid::TIMESTAMPTZ), DataType::Int64))
             }
@@ -139,7 +145,7 @@ impl Binder<'_> {
         }
     }
 
-    fn call_arguments<'q>(&mut self, call: &'q Function) -> Result<CallArguments<'q>> {
+    pub(super) fn call_arguments<'q>(&mut self, call: &'q Function) -> Result<CallArguments<'q>> {
         let mut found =
             CallArguments { typed: Vec::new(), is_star: false, distinct: false, order_by: &[] };
         let FunctionArguments::List(list) = &call.args else {

@@ -21,6 +21,7 @@ mod literals;
 mod query;
 mod scope;
 mod select;
+mod set_calls;
 mod set_operation;
 mod subqueries;
 mod type_names;

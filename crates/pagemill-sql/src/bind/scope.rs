@@ -6,6 +6,7 @@ use datafusion::arrow::datatypes::Field;
 use datafusion::logical_expr::Expr;
 use sqlparser::ast::Ident;
 
+use super::set_calls::SelectSets;
 use super::{Binder, BoundColumn};
 use crate::error::{Error, Result, SqlState, StatementError};
 use crate::typed::Typed;
@@ -16,6 +17,8 @@ pub(super) struct ScopeTable {
     /// Its alias, or its name.
     pub(super) name: String,
     pub(super) columns: Vec<BoundColumn>,
+    /// True for a function whose row is its value.
+    pub(super) is_value: bool,
 }
 
 /// The columns that FROM gives.
@@ -35,6 +38,8 @@ pub(super) struct Level {
     pub(super) aggregates: Vec<(Expr, Typed)>,
     /// Window functions, likewise.
     pub(super) windows: Vec<(Expr, Typed)>,
+    /// Functions of the select list that give rows.
+    pub(super) sets: SelectSets,
     /// What may stand here.
     pub(super) allowed: Allowed,
     /// True once a column of it was used by a query inside of it.
@@ -57,7 +62,7 @@ pub(super) enum Allowed {
 
 impl Scope {
     pub(super) fn of_table(name: String, columns: Vec<BoundColumn>) -> Self {
-        Self { bare: columns.clone(), tables: vec![ScopeTable { name, columns }] }
+        Self { bare: columns.clone(), tables: vec![ScopeTable { name, columns, is_value: false }] }
     }
 
     /// Both, beside each other.
@@ -126,6 +131,15 @@ impl Binder<'_> {
             if let Some(typed) = level.scope.bare_column(&name).map_err(|e| at(e, ident))? {
                 return seen_from(typed, depth).map_err(|e| at(e, ident));
             }
+        }
+        // Not a column: a row of a table, which for a function may be its value.
+        for (depth, level) in self.levels.iter().rev().enumerate() {
+            let Some(table) = level.scope.table(&name) else { continue };
+            return match &table.columns[..] {
+                [column, ..] if table.is_value => seen_from(&column.typed, depth),
+                _ => Err(StatementError::unsupported("a row of a table as a value").into()),
+            }
+            .map_err(|error| at(error, ident));
         }
         Err(at(self.no_column(&name, None), ident))
     }

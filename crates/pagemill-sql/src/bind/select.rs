@@ -23,6 +23,14 @@ struct SortItem<'q> {
     syntax: &'q sqlparser::ast::OrderByExpr,
 }
 
+/// In what order rows come, and whether equal ones come once.
+struct Order<'q> {
+    items: Vec<SortItem<'q>>,
+    /// The number of a row among those that functions of the select list gave for one.
+    number: Option<Typed>,
+    is_distinct: bool,
+}
+
 impl Binder<'_> {
     pub(super) fn select(&mut self, select: &Select, tail: &Tail<'_>) -> Result<Bound> {
         refuse_strange(select)?;
@@ -81,10 +89,16 @@ impl Binder<'_> {
         parts.extend(on.iter_mut());
         plan = self.aggregated(plan, groups, having, &mut parts)?;
         plan = self.windowed(plan)?;
+        let (plan, number) = self.with_sets(plan)?;
+        if is_distinct_on && number.is_some() {
+            // The server takes the first rows before it expands them.
+            return unsupported("DISTINCT ON beside a function that gives rows");
+        }
         if is_distinct_on {
             return self.distinct_on(plan, columns, on, &order);
         }
-        self.projected(plan, columns, order, select.distinct.is_some())
+        let is_distinct = select.distinct.is_some();
+        self.projected(plan, columns, Order { items: order, number, is_distinct })
     }
 
     /// A literal that nothing gave a type to is a text.
@@ -173,8 +187,7 @@ impl Binder<'_> {
         &mut self,
         plan: LogicalPlan,
         columns: Vec<BoundColumn>,
-        order: Vec<SortItem<'_>>,
-        is_distinct: bool,
+        Order { items: order, number, is_distinct }: Order<'_>,
     ) -> Result<Bound> {
         let (mut exprs, mut outputs) = self.outputs(columns);
         let shown = exprs.len();
@@ -195,6 +208,14 @@ impl Binder<'_> {
             };
             sorts.push((typed, item.syntax));
         }
+        let number = match number.filter(|_| !sorts.is_empty() && !is_distinct) {
+            None => None,
+            Some(number) => {
+                let (expr, typed) = self.named(&number, "number");
+                exprs.push(expr);
+                Some(typed)
+            }
+        };
         let is_wider = exprs.len() > shown;
         let mut plan = LogicalPlanBuilder::from(plan).project(exprs)?.build()?;
         if is_distinct {
@@ -209,7 +230,8 @@ impl Binder<'_> {
             let sort_of = |(typed, syntax): &(Typed, &sqlparser::ast::OrderByExpr)| {
                 Ok(sort(keys::order_key(&self.catalog, typed)?, syntax))
             };
-            let sorts: Vec<SortExpr> = sorts.iter().map(sort_of).collect::<Result<_>>()?;
+            let mut sorts: Vec<SortExpr> = sorts.iter().map(sort_of).collect::<Result<_>>()?;
+            sorts.extend(number.map(|number| number.expr.sort(true, false)));
             plan = LogicalPlanBuilder::from(plan).sort(sorts)?.build()?;
         }
         if is_wider {

@@ -24,6 +24,7 @@ use crate::typed::Typed;
 impl Binder<'_> {
     pub(super) fn exists(&mut self, query: &Query, negated: bool) -> Result<Typed> {
         let bound = self.query(query)?;
+        refuse_functions(&bound.plan)?;
         // The engine has EXISTS in conditions only; elsewhere, and where nothing refers outwards, rows are counted.
         if self.level().allowed != Allowed::PlainIn("WHERE") || !is_correlated(&bound.plan) {
             return self.counted(bound.plan, negated);
@@ -58,6 +59,7 @@ impl Binder<'_> {
         if columns.len() != 1 {
             return fail(SqlState::SYNTAX_ERROR, "subquery must return only one column");
         }
+        refuse_functions(&plan)?;
         refuse_nested_aggregates(&plan)?;
         let typed = columns.remove(0).typed;
         Ok(typed.with_expr(Expr::ScalarSubquery(subquery(plan))))
@@ -133,6 +135,14 @@ impl Binder<'_> {
         let else_expr = Some(Box::new(lit(false)));
         let told = Expr::Case(Case { expr: None, when_then_expr, else_expr });
         Ok(if is_negated { not(told) } else { told })
+    }
+}
+
+/// A function that gives rows for one of the query around cannot become a join.
+fn refuse_functions(plan: &LogicalPlan) -> Result<()> {
+    match crate::expand::refers_outwards(plan) {
+        true => unsupported("a function that gives rows and refers to the query around it"),
+        false => Ok(()),
     }
 }
 

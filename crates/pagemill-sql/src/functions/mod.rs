@@ -19,6 +19,7 @@ pub(crate) mod numeric;
 pub(crate) mod rows;
 #[cfg(test)]
 mod server_results_tests;
+pub(crate) mod sets;
 pub(crate) mod text;
 pub(crate) mod text_form;
 

@@ -12,6 +12,7 @@ mod interval;
 mod make;
 mod overlaps;
 mod pictures;
+pub(crate) mod series;
 mod truncate;
 mod units;
 mod zones;

@@ -45,6 +45,12 @@ fn lower(payload: &[u8], of: i32) -> Option<i32> {
     (1..=count).contains(&of).then(|| number(payload, 2 + count + of))
 }
 
+/// The first and last subscript of a dimension.
+pub(in super::super) fn bounds(payload: &[u8], of: i32) -> Option<(i32, i32)> {
+    let (size, lower) = size(payload, of).zip(lower(payload, of))?;
+    Some((lower, lower.wrapping_add(size).wrapping_sub(1)))
+}
+
 fn upper(payload: &[u8], of: i32) -> Outcome<Option<i32>> {
     let bounds = size(payload, of).zip(lower(payload, of));
     Ok(bounds.map(|(size, lower)| lower.wrapping_add(size).wrapping_sub(1)))

@@ -19,6 +19,7 @@ use super::super::{Implementation, KernelCall};
 use super::documents::{
     Kind, as_text, element, elements, member, members, require_characters, trimmed, unescaped,
 };
+use crate::catalog::Catalog;
 use crate::error::{SqlState, StatementError};
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
@@ -72,7 +73,7 @@ fn kernel(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
 }
 
 /// The text of a document, and whether it is a jsonb.
-fn document(argument: &ArrayRef, row: usize) -> Outcome<(String, bool)> {
+pub(super) fn document(argument: &ArrayRef, row: usize) -> Outcome<(String, bool)> {
     if let DataType::Utf8 = argument.data_type() {
         return Ok((strings(argument).value(row).to_owned(), false));
     }
@@ -239,6 +240,14 @@ fn binary(call: &KernelCall, answers: Vec<Answer>) -> Outcome<ArrayRef> {
         _ => Ok(None),
     };
     Made::column(answers.into_iter().map(of).collect::<Outcome<Vec<Option<Vec<u8>>>>>()?)
+}
+
+/// A jsonb by its text.
+pub(super) fn payload_of(catalog: &Catalog, text: &str) -> Outcome<Vec<u8>> {
+    let inputs = catalog
+        .inputs()
+        .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;
+    payload(text, inputs.context())
 }
 
 fn payload(text: &str, context: &InputContext) -> Outcome<Vec<u8>> {

@@ -7,6 +7,7 @@ mod bits;
 mod bytes;
 pub(super) mod digest;
 mod documents;
+pub(crate) mod each;
 mod members;
 
 use arrow::array::ArrayRef;

@@ -36,6 +36,8 @@ enum Answer {
     Number(i32),
     Text(String),
     Texts(Vec<Option<String>>),
+    /// Of several matches.
+    Several(Vec<Vec<Option<String>>>),
 }
 
 fn work(key: &str) -> Option<Work> {
@@ -53,8 +55,11 @@ fn work(key: &str) -> Option<Work> {
         "regexp_count" => (count, Some(3)),
         "regexp_substr_no_start" | "regexp_substr_no_n" | "regexp_substr_no_flags" => (nth, None),
         "regexp_substr_no_subexpr" => (nth, Some(4)),
+        "regexp_matches_no_flags" => (all_groups, None),
+        "regexp_matches" => (all_groups, Some(2)),
         "regexp_split_to_array_no_flags" => (split, None),
-        "regexp_split_to_array" => (split, Some(2)),
+        "regexp_split_to_table_no_flags" => (split, None),
+        "regexp_split_to_array" | "regexp_split_to_table" => (split, Some(2)),
         _ => return None,
     })
 }
@@ -165,7 +170,9 @@ impl Options {
     fn read(&mut self, flags: &str, key: &str) -> Outcome<()> {
         for flag in flags.chars() {
             match flag {
-                'g' if key == "textregexreplace" => self.is_global = true,
+                'g' if matches!(key, "textregexreplace" | "regexp_matches") => {
+                    self.is_global = true
+                }
                 'g' => return Err(no_global(key)),
                 'i' => self.ignores_case = true,
                 'c' => self.ignores_case = false,
@@ -208,9 +215,21 @@ fn column(call: &KernelCall, answers: Vec<Answer>) -> Outcome<ArrayRef> {
         })),
         _ => Made::column(made(answers, |answer| match answer {
             Answer::Texts(texts) => Some(texts_payload(&texts)),
+            Answer::Several(matches) => Some(framed(&matches)),
             _ => None,
         })),
     }
+}
+
+/// Arrays one behind the other, each with its length in front.
+fn framed(matches: &[Vec<Option<String>>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for texts in matches {
+        let payload = texts_payload(texts);
+        out.extend((payload.len() as u32).to_le_bytes());
+        out.extend(payload);
+    }
+    out
 }
 
 fn made<T>(answers: Vec<Answer>, of: fn(Answer) -> Option<T>) -> Vec<Option<T>> {
@@ -234,11 +253,28 @@ fn substring(search: &mut Search<'_>) -> Outcome<Answer> {
 
 fn groups(search: &mut Search<'_>) -> Outcome<Answer> {
     let Some(places) = search.pattern.find_groups(search.text, 0)? else { return Ok(Answer::Null) };
+    Ok(Answer::Texts(texts_of_groups(search, &places)))
+}
+
+/// The groups of one match, or all of it where there are none.
+fn texts_of_groups(search: &Search<'_>, places: &Places) -> Vec<Option<String>> {
     let of = |place: &Option<std::ops::Range<usize>>| {
         place.clone().map(|place| search.text[place].to_owned())
     };
     let skipped = usize::from(search.pattern.groups() > 0);
-    Ok(Answer::Texts(places[skipped..].iter().map(of).collect()))
+    places[skipped..].iter().map(of).collect()
+}
+
+/// Of the first match, or with `g` of all.
+fn all_groups(search: &mut Search<'_>) -> Outcome<Answer> {
+    let (mut found, mut from) = (Vec::new(), Some(0));
+    while let Some(start) = from {
+        let Some(places) = search.pattern.find_groups(search.text, start)? else { break };
+        found.push(texts_of_groups(search, &places));
+        let Some(whole) = places[0].clone().filter(|_| search.is_global) else { break };
+        from = search.behind(whole.start, whole.end);
+    }
+    Ok(Answer::Several(found))
 }
 
 fn replace(search: &mut Search<'_>) -> Outcome<Answer> {

@@ -24,6 +24,7 @@ fn shown(answer: Outcome<Answer>) -> Result<String, ()> {
         Answer::Number(number) => Ok(number.to_string()),
         Answer::Text(text) => Ok(format!("{:?}", Some(text))),
         Answer::Texts(texts) => Ok(format!("{texts:?}")),
+        Answer::Several(texts) => Ok(format!("{texts:?}")),
     }
 }
 

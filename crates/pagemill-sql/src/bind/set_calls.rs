@@ -1,0 +1,411 @@
+//! Functions that give rows: in FROM, where they may refer to what stands before them, and in the select list.
+//!
+//! Source: `addRangeTableEntryForFunction` in `src/backend/parser/parse_relation.c`, `transformRangeFunction` in `parse_clause.c`,
+//! `check_srf_call_placement` in `parse_func.c`, PostgreSQL 18.
+
+use datafusion::common::tree_node::TreeNode as _;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use pagemill_types::builtin::oid;
+use sqlparser::ast::{
+    BinaryOperator, Expr as Syntax, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, TableAlias, TableFactor,
+};
+
+use super::functions::CallArguments;
+use super::query::rename;
+use super::scope::{Allowed, Level, Scope, folded};
+use super::{Binder, BoundColumn};
+use crate::catalog::CastContext;
+use crate::coerce::{brought, coerce, result_collation, signature};
+use crate::error::{Result, SqlState, fail, unsupported};
+use crate::expand::Expansion;
+use crate::functions::sets::{Asked, ONE_ROW, SetCall, find};
+use crate::lexical::ROWS_FROM;
+use crate::resolve::{self, Chosen};
+use crate::typed::Typed;
+use crate::types::{PgType, UNKNOWN};
+
+/// What the server calls the arguments of such functions in FROM.
+const FUNCTIONS_IN_FROM: &str = "functions in FROM";
+
+/// One function and what it is called with.
+#[derive(Debug, Clone)]
+pub(super) struct BoundCall {
+    name: String,
+    call: SetCall,
+    arguments: Vec<Typed>,
+}
+
+/// Functions as an item of FROM.
+pub(super) struct FromFunctions {
+    pub(super) expansion: Expansion,
+    pub(super) arguments: Vec<Typed>,
+    /// The name and columns of the item.
+    pub(super) scope: Scope,
+}
+
+/// Functions of a select list, in step.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SelectSets {
+    /// Each with the column that stands for it.
+    calls: Vec<(BoundCall, Typed)>,
+    /// True while an expression is bound in which such a function may stand.
+    pub(super) may_stand: bool,
+}
+
+impl SelectSets {
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    pub(super) fn has_stand_in(&self, expr: &Expr) -> bool {
+        self.calls.iter().any(|(_, stand_in)| stand_in.expr == *expr)
+    }
+
+    /// The expressions that the functions are called with.
+    pub(super) fn arguments(&mut self) -> impl Iterator<Item = &mut Typed> {
+        self.calls.iter_mut().flat_map(|(call, _)| &mut call.arguments)
+    }
+}
+
+impl Binder<'_> {
+    /// An item of FROM that is a function, or several; `before` is what it may refer to.
+    pub(super) fn functions_of_item(
+        &mut self,
+        factor: &TableFactor,
+        before: Scope,
+    ) -> Result<FromFunctions> {
+        let (call, alias, with_ordinality) = from_call(factor)?;
+        let allowed = Allowed::PlainIn(FUNCTIONS_IN_FROM);
+        self.levels.push(Level { scope: before, allowed, ..Level::default() });
+        let calls = self.calls_in_from(&call);
+        self.levels.pop();
+        self.as_item(calls?, alias, with_ordinality)
+    }
+
+    fn calls_in_from(&mut self, call: &Function) -> Result<Vec<BoundCall>> {
+        let (schema, name) = self.function_name(call)?;
+        let FunctionArguments::List(list) = &call.args else {
+            return fail(SqlState::SYNTAX_ERROR, format!("syntax error at {}", call.name));
+        };
+        if name == ROWS_FROM {
+            let of = |argument: &FunctionArg| match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Syntax::Function(call))) => {
+                    self.calls_in_from(call)
+                }
+                _ => unsupported("what is no function in ROWS FROM"),
+            };
+            let calls = list.args.iter().map(of).collect::<Result<Vec<_>>>()?;
+            return Ok(calls.into_iter().flatten().collect());
+        }
+        // Several arrays are as many calls.
+        if schema.is_none() && name == "unnest" && list.args.len() > 1 {
+            let one = |argument: &FunctionArg| {
+                let mut one = call.clone();
+                if let FunctionArguments::List(list) = &mut one.args {
+                    list.args = vec![argument.clone()];
+                }
+                self.call_in_from(&one)
+            };
+            return list.args.iter().map(one).collect();
+        }
+        Ok(vec![self.call_in_from(call)?])
+    }
+
+    fn call_in_from(&mut self, call: &Function) -> Result<BoundCall> {
+        let (schema, name) = self.function_name(call)?;
+        let gives_rows = self.catalog.functions_named(&name).any(|row| row.returns_set);
+        if gives_rows {
+            let arguments = self.call_arguments(call)?;
+            let given: Vec<_> = arguments.typed.iter().map(|typed| typed.ty.oid).collect();
+            let catalog = self.catalog.clone();
+            let chosen = resolve::function(&catalog, schema, &name, &given)?;
+            if chosen.function.returns_set {
+                return self.bound_call(name, &chosen, arguments);
+            }
+        }
+        let mut typed = self.function(call)?;
+        if typed.ty.oid == UNKNOWN {
+            typed = coerce(&self.catalog, typed, PgType::new(oid::TEXT), CastContext::Implicit)?;
+        }
+        let row = self.catalog.type_row(typed.ty.oid);
+        if row.is_none_or(|row| matches!(row.kind, b'c' | b'p')) {
+            return unsupported(format!("a row of the function {name} in FROM"));
+        }
+        let (catalog, result) = (&self.catalog, typed.ty);
+        let asked = Asked { catalog, key: ONE_ROW, arguments: vec![typed], result };
+        match find(asked)? {
+            Some((call, arguments)) => Ok(BoundCall { name, call, arguments }),
+            None => unsupported(format!("the function {name} in FROM")),
+        }
+    }
+
+    fn bound_call(
+        &mut self,
+        name: String,
+        chosen: &Chosen<'_>,
+        arguments: CallArguments<'_>,
+    ) -> Result<BoundCall> {
+        if arguments.distinct || arguments.is_star || !arguments.order_by.is_empty() {
+            let message = format!(
+                "DISTINCT, ORDER BY or FILTER specified, but {name} is not an aggregate function"
+            );
+            return fail(SqlState("42809"), message);
+        }
+        // An array of unknown elements has no type.
+        if matches!(
+            &*chosen.function.key,
+            "array_unnest" | "generate_subscripts" | "generate_subscripts_nodir"
+        ) && arguments.typed.first().is_some_and(|typed| typed.ty.oid == UNKNOWN)
+        {
+            let message = "could not determine polymorphic type because input has type unknown";
+            return fail(SqlState::DATATYPE_MISMATCH, message);
+        }
+        let arguments = brought(&self.catalog, chosen, arguments.typed)?;
+        let mut result = PgType::new(chosen.result);
+        if result.collation.0 != 0 {
+            result.collation = result_collation(&arguments)?;
+        }
+        let (catalog, key) = (&self.catalog, chosen.function.key.as_str());
+        match find(Asked { catalog, key, arguments, result })? {
+            Some((call, arguments)) => Ok(BoundCall { name, call, arguments }),
+            None => unsupported(format!("function {}", signature(&self.catalog, chosen.function))),
+        }
+    }
+
+    fn as_item(
+        &mut self,
+        calls: Vec<BoundCall>,
+        alias: Option<&TableAlias>,
+        with_ordinality: bool,
+    ) -> Result<FromFunctions> {
+        if alias.is_some_and(|alias| alias.columns.iter().any(|column| column.data_type.is_some()))
+        {
+            return unsupported("a list of column definitions in FROM");
+        }
+        let own = calls.first().map_or_else(String::new, |call| call.name.clone());
+        let shown = alias.map_or(own, |alias| folded(&alias.name));
+        let is_one = calls.len() == 1;
+        let mut columns = Vec::new();
+        for call in &calls {
+            for column in call.call.columns.iter() {
+                let name = match column.name {
+                    Some(name) => name,
+                    None if is_one => shown.as_str(),
+                    None => call.name.as_str(),
+                };
+                columns.push(self.made_column(name, column.ty, column.carrier.clone()));
+            }
+        }
+        if with_ordinality {
+            let ty = PgType::new(oid::INT8);
+            columns.push(self.made_column("ordinality", ty, arrow::datatypes::DataType::Int64));
+        }
+        let mut names: Vec<String> = columns.iter().map(column_name).collect();
+        let ordinality = if with_ordinality { names.pop() } else { None };
+        let names_count = names.len();
+        if let Some(alias) = alias {
+            rename(&mut columns, alias)?;
+        }
+        let (calls, arguments) = apart(calls);
+        let expansion = Expansion { calls, names, ordinality, keeps_all: false };
+        let is_value = names_count == 1 && !with_ordinality;
+        let mut scope = Scope::of_table(shown, columns);
+        scope.tables.iter_mut().for_each(|table| table.is_value = is_value);
+        Ok(FromFunctions { expansion, arguments, scope })
+    }
+
+    fn made_column(
+        &mut self,
+        name: &str,
+        ty: PgType,
+        carrier: arrow::datatypes::DataType,
+    ) -> BoundColumn {
+        let expr = super::query::column(&self.fresh(name));
+        BoundColumn { name: name.to_owned(), typed: Typed::new(expr, ty, carrier) }
+    }
+
+    /// The rows of a plan, each with what the functions give for it.
+    pub(super) fn expanded(
+        &mut self,
+        plan: LogicalPlan,
+        expansion: Expansion,
+        arguments: Vec<Typed>,
+    ) -> Result<LogicalPlan> {
+        let (mut below, mut exprs) = (Vec::new(), Vec::new());
+        for argument in arguments {
+            // Queries are computed where the engine knows them.
+            let has_query = argument.expr.exists(|inner| Ok(is_query(inner)))?;
+            match has_query {
+                true => {
+                    let (expr, typed) = self.named(&argument, "argument");
+                    below.push(expr);
+                    exprs.push(typed.expr);
+                }
+                false => exprs.push(argument.expr),
+            }
+        }
+        let plan = match below.is_empty() {
+            true => plan,
+            false => {
+                let columns = plan.schema().columns().into_iter().map(Expr::Column);
+                let columns: Vec<Expr> = columns.chain(below).collect();
+                LogicalPlanBuilder::from(plan).project(columns)?.build()?
+            }
+        };
+        Ok(expansion.over(plan, exprs)?)
+    }
+
+    /// A function that gives rows in an expression: a column that stands for it, in a select list.
+    pub(super) fn set_call(
+        &mut self,
+        name: String,
+        chosen: &Chosen<'_>,
+        arguments: CallArguments<'_>,
+    ) -> Result<Typed> {
+        if !self.level().sets.may_stand {
+            if let Allowed::PlainIn(clause) = self.level().allowed {
+                if clause == FUNCTIONS_IN_FROM {
+                    let message = "set-returning functions must appear at top level of FROM";
+                    return fail(SqlState::FEATURE_NOT_SUPPORTED, message);
+                }
+                let message = match clause {
+                    "arguments of aggregate functions" => {
+                        "aggregate function calls cannot contain set-returning function calls"
+                            .to_owned()
+                    }
+                    clause => format!("set-returning functions are not allowed in {clause}"),
+                };
+                return fail(SqlState::FEATURE_NOT_SUPPORTED, message);
+            }
+            return unsupported(format!("the function {name}, which gives rows, in this place"));
+        }
+        let call = self.bound_call(name, chosen, arguments)?;
+        let sets = &self.level().sets;
+        for argument in &call.arguments {
+            if argument.expr.exists(|inner| Ok(sets.has_stand_in(inner)))? {
+                return unsupported("a function that gives rows of rows of another");
+            }
+        }
+        let [column] = &*call.call.columns else {
+            return unsupported(format!("rows of the function {} as values", call.name));
+        };
+        let column = self.made_column(&call.name, column.ty, column.carrier.clone());
+        self.level().sets.calls.push((call, column.typed.clone()));
+        Ok(column.typed)
+    }
+
+    /// The rows with what the functions of the select list give for each, and the number of the row among them.
+    pub(super) fn with_sets(&mut self, plan: LogicalPlan) -> Result<(LogicalPlan, Option<Typed>)> {
+        let sets = std::mem::take(&mut self.level().sets);
+        if sets.is_empty() {
+            return Ok((plan, None));
+        }
+        let names = sets.calls.iter().map(|(_, typed)| plain_name(&typed.expr)).collect();
+        let number =
+            self.made_column("number", PgType::new(oid::INT8), arrow::datatypes::DataType::Int64);
+        let ordinality = Some(column_name(&number));
+        let (calls, arguments) = apart(sets.calls.into_iter().map(|(call, _)| call).collect());
+        let expansion = Expansion { calls, names, ordinality, keeps_all: false };
+        Ok((self.expanded(plan, expansion, arguments)?, Some(number.typed)))
+    }
+}
+
+fn apart(calls: Vec<BoundCall>) -> (Vec<SetCall>, Vec<Typed>) {
+    let (calls, arguments): (Vec<_>, Vec<_>) =
+        calls.into_iter().map(|call| (call.call, call.arguments)).unzip();
+    (calls, arguments.into_iter().flatten().collect())
+}
+
+fn column_name(column: &BoundColumn) -> String {
+    plain_name(&column.typed.expr)
+}
+
+fn plain_name(expr: &Expr) -> String {
+    match expr {
+        Expr::Column(column) => column.name().to_owned(),
+        other => unreachable!("{other} is no column"),
+    }
+}
+
+fn is_query(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_))
+}
+
+/// True for an item that is a function.
+pub(super) fn is_function(factor: &TableFactor) -> bool {
+    matches!(
+        factor,
+        TableFactor::Table { args: Some(_), .. }
+            | TableFactor::Function { .. }
+            | TableFactor::UNNEST { .. }
+    )
+}
+
+/// An item of FROM as a call, its alias, and whether rows are numbered.
+fn from_call(factor: &TableFactor) -> Result<(Function, Option<&TableAlias>, bool)> {
+    let call = |name: &ObjectName, args: Vec<FunctionArg>| Function {
+        name: name.clone(),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args,
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    };
+    match factor {
+        TableFactor::Table { sample: Some(_), .. } => unsupported("TABLESAMPLE"),
+        TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. }
+            if args.settings.is_none() =>
+        {
+            Ok((call(name, args.args.clone()), alias.as_ref(), *with_ordinality))
+        }
+        TableFactor::Function { name, args, alias, .. } => {
+            Ok((call(name, args.clone()), alias.as_ref(), false))
+        }
+        TableFactor::UNNEST { alias, array_exprs, with_offset: false, with_ordinality, .. } => {
+            let argument =
+                |expr: &Syntax| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr.clone()));
+            let arguments = array_exprs.iter().map(argument).collect();
+            let name = ObjectName::from(vec![Ident::new("unnest")]);
+            Ok((call(&name, arguments), alias.as_ref(), *with_ordinality))
+        }
+        _ => fail(SqlState::SYNTAX_ERROR, "syntax error in FROM"),
+    }
+}
+
+/// True for expressions of which every part is computed for every row, so that functions that give rows may stand in them.
+pub(super) fn is_unconditional(syntax: &Syntax) -> bool {
+    match syntax {
+        Syntax::Nested(inner)
+        | Syntax::UnaryOp { expr: inner, .. }
+        | Syntax::Cast { expr: inner, .. } => is_unconditional(inner),
+        Syntax::BinaryOp { left, op, right } => {
+            !matches!(op, BinaryOperator::And | BinaryOperator::Or)
+                && is_unconditional(left)
+                && is_unconditional(right)
+        }
+        Syntax::Function(call) => is_unconditional_call(call),
+        Syntax::Value(_)
+        | Syntax::TypedString(_)
+        | Syntax::Identifier(_)
+        | Syntax::CompoundIdentifier(_) => true,
+        _ => false,
+    }
+}
+
+fn is_unconditional_call(call: &Function) -> bool {
+    const CONDITIONAL: [&str; 4] = ["coalesce", "greatest", "least", "nullif"];
+    let FunctionArguments::List(list) = &call.args else { return true };
+    let argument = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax)) => is_unconditional(syntax),
+        _ => true,
+    };
+    let is_conditional = CONDITIONAL.contains(&super::columns::last_name(&call.name).as_str());
+    !is_conditional && list.args.iter().all(argument)
+}

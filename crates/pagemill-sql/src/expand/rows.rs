@@ -1,0 +1,117 @@
+//! The plan that runs an expansion.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result as QueryResult, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::coop::make_cooperative;
+use datafusion::physical_plan::execution_plan::{
+    CardinalityEffect, ReplaceChildrenOptions, apply_expression_roots,
+};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+};
+
+use super::Expansion;
+use super::stream::expanded;
+
+/// For each row of the input those that functions give for it.
+#[derive(Debug)]
+pub(super) struct ExpandRows {
+    expansion: Arc<Expansion>,
+    arguments: Vec<Arc<dyn PhysicalExpr>>,
+    input: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+impl ExpandRows {
+    pub(super) fn new(
+        expansion: Expansion,
+        arguments: Vec<Arc<dyn PhysicalExpr>>,
+        input: Arc<dyn ExecutionPlan>,
+        schema: SchemaRef,
+    ) -> QueryResult<Self> {
+        let partitions = input.output_partitioning().partition_count();
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema),
+            Partitioning::UnknownPartitioning(partitions),
+            input.pipeline_behavior(),
+            input.boundedness(),
+        );
+        let (expansion, properties) = (Arc::new(expansion), Arc::new(properties));
+        Ok(Self { expansion, arguments, input, properties })
+    }
+}
+
+impl DisplayAs for ExpandRows {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ExpandRows: {:?}", self.expansion.calls)
+    }
+}
+
+impl ExecutionPlan for ExpandRows {
+    fn name(&self) -> &str {
+        "ExpandRows"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> QueryResult<TreeNodeRecursion>,
+    ) -> QueryResult<TreeNodeRecursion> {
+        apply_expression_roots(&self.arguments, f)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> QueryResult<Arc<dyn ExecutionPlan>> {
+        let (Some(input), true) = (children.pop(), children.is_empty()) else {
+            return internal_err!("an expansion has one input");
+        };
+        let (expansion, arguments) = (self.expansion.as_ref().clone(), self.arguments.clone());
+        Ok(Arc::new(Self::new(expansion, arguments, input, self.schema())?))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> QueryResult<Arc<dyn ExecutionPlan>> {
+        use datafusion::physical_plan::execution_plan::ChildrenPropertiesMode;
+        self.replace_children(
+            children,
+            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
+        )
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Unknown
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> QueryResult<SendableRecordBatchStream> {
+        let most = context.session_config().batch_size();
+        let input = self.input.execute(partition, context)?;
+        let (expansion, arguments) = (self.expansion.clone(), self.arguments.clone());
+        Ok(make_cooperative(expanded(expansion, arguments, input, self.schema(), most)))
+    }
+}

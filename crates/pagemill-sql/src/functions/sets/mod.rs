@@ -1,0 +1,245 @@
+//! Functions that give rows: `generate_series`, `unnest`, `json_each` and their kin, by the server's names of them.
+//!
+//! A call begins a [`Series`] for each row of its arguments. A series gives one row after the other, so that a long one costs
+//! no more memory than a short one.
+//!
+//! Source: `src/include/catalog/pg_proc.dat`, PostgreSQL 14 to 18.
+
+mod arrays;
+mod cells;
+mod numbers;
+mod texts;
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+use pagemill_types::builtin::oid;
+
+use super::rows::Outcome;
+use super::{datetime, logic};
+use crate::catalog::Catalog;
+use crate::coerce::carrier_of;
+use crate::error::{Result, SqlState, StatementError};
+use crate::typed::Typed;
+use crate::types::PgType;
+
+pub(crate) use cells::{Cells, typed_cells};
+
+/// The rows of one call.
+pub(crate) trait Series: Send {
+    /// Appends the next row, a value to each column; false, and nothing appended, at the end.
+    fn next(&mut self, out: &mut [Cells]) -> Outcome<bool>;
+}
+
+/// Begins the rows for one row of the arguments, none of which is NULL unless the call takes it.
+pub(crate) type Begin = fn(&SetCall, &[ArrayRef], usize) -> Outcome<Box<dyn Series>>;
+
+/// A column of what a function gives.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct SetColumn {
+    /// The name of the result's part; none where the column is called as the function or its alias.
+    pub(crate) name: Option<&'static str>,
+    pub(crate) ty: PgType,
+    pub(crate) carrier: DataType,
+}
+
+impl SetColumn {
+    fn new(catalog: &Catalog, name: Option<&'static str>, ty: PgType) -> Self {
+        Self { name, ty, carrier: carrier_of(catalog, ty) }
+    }
+}
+
+/// A call of a function that gives rows.
+#[derive(Clone)]
+pub(crate) struct SetCall {
+    pub(crate) catalog: Arc<Catalog>,
+    /// The server's name of the function.
+    pub(crate) key: Arc<str>,
+    /// The types of the arguments.
+    pub(crate) arguments: Arc<[PgType]>,
+    pub(crate) columns: Arc<[SetColumn]>,
+    /// True where NULL for an argument means something else than no rows.
+    pub(crate) takes_null: bool,
+    begin: Begin,
+}
+
+impl SetCall {
+    /// The rows for one row of the arguments.
+    ///
+    /// # Errors
+    /// As the server's function.
+    pub(crate) fn begin(&self, arguments: &[ArrayRef], row: usize) -> Outcome<Box<dyn Series>> {
+        if !self.takes_null && arguments.iter().any(|argument| argument.is_null(row)) {
+            return Ok(Box::new(NoRows));
+        }
+        (self.begin)(self, arguments, row)
+    }
+}
+
+impl std::fmt::Debug for SetCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.key)
+    }
+}
+
+impl PartialEq for SetCall {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+            && self.arguments == other.arguments
+            && self.columns == other.columns
+            && self.takes_null == other.takes_null
+    }
+}
+
+impl Eq for SetCall {}
+
+impl Hash for SetCall {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+        self.arguments.hash(state);
+    }
+}
+
+struct NoRows;
+
+impl Series for NoRows {
+    fn next(&mut self, _: &mut [Cells]) -> Outcome<bool> {
+        Ok(false)
+    }
+}
+
+/// Rows that were all made at the beginning.
+struct Made<T> {
+    rows: std::vec::IntoIter<T>,
+    put: fn(T, &mut [Cells]) -> Outcome<()>,
+}
+
+impl<T: Send> Series for Made<T> {
+    fn next(&mut self, out: &mut [Cells]) -> Outcome<bool> {
+        match self.rows.next() {
+            None => Ok(false),
+            Some(row) => (self.put)(row, out).map(|()| true),
+        }
+    }
+}
+
+/// A series of rows that are there already.
+pub(crate) fn made<T: Send + 'static>(
+    rows: Vec<T>,
+    put: fn(T, &mut [Cells]) -> Outcome<()>,
+) -> Box<dyn Series> {
+    Box::new(Made { rows: rows.into_iter(), put })
+}
+
+/// A function as overload resolution chose it.
+pub(crate) struct Asked<'a> {
+    pub(crate) catalog: &'a Arc<Catalog>,
+    pub(crate) key: &'a str,
+    /// The arguments, each of the type that the function declares.
+    pub(crate) arguments: Vec<Typed>,
+    pub(crate) result: PgType,
+}
+
+/// What gives the rows of a function.
+struct Known {
+    begin: Begin,
+    columns: Vec<(Option<&'static str>, PgType)>,
+    takes_null: bool,
+}
+
+impl Known {
+    fn one(begin: Begin, ty: PgType) -> Self {
+        Self { begin, columns: vec![(None, ty)], takes_null: false }
+    }
+
+    fn named(begin: Begin, columns: &[(&'static str, pagemill_format::Oid)]) -> Self {
+        let column = |(name, oid): &(&'static str, _)| (Some(*name), PgType::new(*oid));
+        Self { begin, columns: columns.iter().map(column).collect(), takes_null: false }
+    }
+}
+
+/// The call, with its arguments as it takes them; none where the function is not known here.
+///
+/// # Errors
+/// When the arguments have what is not known here.
+pub(crate) fn find(mut asked: Asked<'_>) -> Result<Option<(SetCall, Vec<Typed>)>> {
+    texts::rewrite(&mut asked)?;
+    numbers::prepare(&mut asked);
+    let Some(known) = known(&asked) else { return Ok(None) };
+    let column =
+        |(name, ty): &(Option<&'static str>, PgType)| SetColumn::new(asked.catalog, *name, *ty);
+    let mut columns: Vec<SetColumn> = known.columns.iter().map(column).collect();
+    if asked.key == ONE_ROW {
+        columns[0].carrier = asked.arguments[0].carrier.clone();
+    }
+    let call = SetCall {
+        catalog: asked.catalog.clone(),
+        key: asked.key.into(),
+        arguments: asked.arguments.iter().map(|argument| argument.ty).collect(),
+        columns: columns.into(),
+        takes_null: known.takes_null,
+        begin: known.begin,
+    };
+    Ok(Some((call, asked.arguments)))
+}
+
+fn known(asked: &Asked<'_>) -> Option<Known> {
+    let result = asked.result;
+    Some(match asked.key {
+        "array_unnest" => {
+            let element = asked.catalog.type_row(result.oid)?;
+            // Of rows it gives their fields.
+            if matches!(element.kind, b'c' | b'p' | b'd') {
+                return None;
+            }
+            Known::one(arrays::unnest, result)
+        }
+        "generate_subscripts" | "generate_subscripts_nodir" => {
+            Known::one(arrays::subscripts, result)
+        }
+        "generate_series_int4" | "generate_series_step_int4" => {
+            Known::one(numbers::series4, result)
+        }
+        "generate_series_int8" | "generate_series_step_int8" => {
+            Known::one(numbers::series8, result)
+        }
+        "generate_series_numeric" | "generate_series_step_numeric" => {
+            Known::one(numbers::numeric_series, result)
+        }
+        "generate_series_timestamp" | "generate_series_timestamptz" => {
+            Known::one(datetime::series::begin, result)
+        }
+        "regexp_matches" | "regexp_matches_no_flags" => Known::one(texts::framed, result),
+        "text_to_table" | "text_to_table_null" => {
+            Known { takes_null: true, ..Known::one(texts::parts, result) }
+        }
+        "json_each" => {
+            Known::named(logic::each::members, &[("key", oid::TEXT), ("value", oid::JSON)])
+        }
+        "jsonb_each" => {
+            Known::named(logic::each::members, &[("key", oid::TEXT), ("value", oid::JSONB)])
+        }
+        "json_each_text" | "jsonb_each_text" => {
+            Known::named(logic::each::members, &[("key", oid::TEXT), ("value", oid::TEXT)])
+        }
+        "json_array_elements" => Known::named(logic::each::elements, &[("value", oid::JSON)]),
+        "jsonb_array_elements" => Known::named(logic::each::elements, &[("value", oid::JSONB)]),
+        "json_array_elements_text" | "jsonb_array_elements_text" => {
+            Known::named(logic::each::elements, &[("value", oid::TEXT)])
+        }
+        "json_object_keys" | "jsonb_object_keys" => Known::one(logic::each::keys, result),
+        // What was computed before, as one row.
+        ONE_ROW => Known { takes_null: true, ..Known::one(cells::one_row, result) },
+        _ => return None,
+    })
+}
+
+/// The key under which [`find`] gives one row with the value of its argument.
+pub(crate) const ONE_ROW: &str = "one row";
+
+#[cold]
+fn parameter(message: &str) -> StatementError {
+    StatementError::new(SqlState::INVALID_PARAMETER, message)
+}
