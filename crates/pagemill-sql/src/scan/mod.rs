@@ -8,6 +8,7 @@ mod account;
 mod filters;
 mod harmless;
 mod opener;
+mod partitions;
 mod reader;
 mod relation_table;
 mod source;

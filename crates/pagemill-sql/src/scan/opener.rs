@@ -128,6 +128,9 @@ fn read(
 ) -> Result<()> {
     let Some((table, all)) = source.parts.get(at) else { return Ok(()) };
     let account = ScanAccount::new(source, partition, (&blocks, *all));
+    if source.parts_without_rows()?.contains(&at) {
+        return Ok(());
+    }
     match source.is_count() {
         true => read_count(source, table, &account, out),
         false => RowReader { source, table, blocks, account, out }.read(),

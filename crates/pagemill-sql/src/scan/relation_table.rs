@@ -81,6 +81,11 @@ impl RelationTable {
         Ok(Self { context: context.clone(), named, parts, columns, schema })
     }
 
+    /// True for a table whose rows are in partitions.
+    pub(super) fn is_partitioned(&self) -> bool {
+        self.named.class.kind == RelationKind::PartitionedTable
+    }
+
     /// A scan under a name.
     pub(crate) fn bound(self, alias: &str) -> Result<Bound> {
         let relation = TableReference::bare(alias);

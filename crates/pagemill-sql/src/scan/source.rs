@@ -3,7 +3,7 @@
 //! Invariant: planning reads no page of a table; rows that are only counted are counted by the visibility map.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -14,9 +14,12 @@ use datafusion::datasource::physical_plan::{
 };
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
+use datafusion::error::DataFusionError;
 use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::physical_expr::expressions::DynamicFilterTracking;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
+use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use datafusion::physical_plan::filter_pushdown::FilterPushdownPropagation;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan};
@@ -27,8 +30,10 @@ use datafusion_datasource::projection::{ProjectionOpener, SplitProjection};
 use super::ScanContext;
 use super::filters::ScanFilters;
 use super::opener::RelationOpener;
+use super::partitions::Partitions;
 use super::relation_table::{RelationTable, TableColumn};
 use pagemill_engine::Table;
+use pagemill_format::Oid;
 
 /// Bytes of a block.
 pub(super) const BLOCK_BYTES: u64 = 8192;
@@ -44,9 +49,41 @@ pub(crate) struct RelationSource {
     pub(super) columns: Arc<[TableColumn]>,
     /// What the scan itself leaves out rows by.
     pub(super) filters: ScanFilters,
+    /// Of a partitioned table.
+    partitions: Option<KnownPartitions>,
     schema: TableSchema,
     projection: SplitProjection,
     metrics: ExecutionPlanMetricsSet,
+}
+
+/// What was found out of the partitions of a table, once it was asked for.
+#[derive(Clone)]
+struct KnownPartitions {
+    table: Oid,
+    bounds: Arc<OnceLock<Partitions>>,
+    /// For conditions that do not change.
+    without_rows: Arc<OnceLock<Arc<[usize]>>>,
+}
+
+impl KnownPartitions {
+    fn of(table: &RelationTable) -> Self {
+        let table = table.named.class.oid;
+        Self { table, bounds: Arc::default(), without_rows: Arc::default() }
+    }
+
+    /// For other conditions.
+    fn anew(&self) -> Self {
+        Self { without_rows: Arc::default(), ..self.clone() }
+    }
+
+    fn bounds(&self, source: &RelationSource) -> QueryResult<&Partitions> {
+        if let Some(known) = self.bounds.get() {
+            return Ok(known);
+        }
+        let read = Partitions::read(&source.context.catalog, self.table, &source.columns);
+        let read = read.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        Ok(self.bounds.get_or_init(|| read))
+    }
 }
 
 impl RelationSource {
@@ -62,6 +99,7 @@ impl RelationSource {
             parts: table.parts.clone().into(),
             columns: table.columns.clone().into(),
             filters: ScanFilters::default(),
+            partitions: table.is_partitioned().then(|| KnownPartitions::of(table)),
             projection: SplitProjection::unprojected(&schema),
             schema,
             metrics: ExecutionPlanMetricsSet::new(),
@@ -88,6 +126,27 @@ impl RelationSource {
     /// Positions of the columns that are read.
     pub(super) fn wanted(&self) -> &[usize] {
         &self.projection.file_indices
+    }
+
+    /// Places of the parts without any row that the conditions let pass, as far as they are known by now.
+    pub(super) fn parts_without_rows(&self) -> QueryResult<Arc<[usize]>> {
+        let (Some(partitions), Some(condition)) = (&self.partitions, self.filters.as_one()) else {
+            return Ok(Arc::new([]));
+        };
+        if let Some(known) = partitions.without_rows.get() {
+            return Ok(known.clone());
+        }
+        let bounds = partitions.bounds(self)?;
+        let out = bounds
+            .without_rows(snapshot_physical_expr(condition.clone())?, self.schema.table_schema())?;
+        let is_out = |(at, (part, _)): (usize, &(Arc<Table>, u64))| {
+            out.contains(&part.relation.class.oid).then_some(at)
+        };
+        let places: Arc<[usize]> = self.parts.iter().enumerate().filter_map(is_out).collect();
+        Ok(match DynamicFilterTracking::classify(&condition).contains_dynamic_filter() {
+            true => places,
+            false => partitions.without_rows.get_or_init(|| places).clone(),
+        })
     }
 
     /// Where scans tell what they met.
@@ -139,6 +198,11 @@ impl FileSource for RelationSource {
 
     fn fmt_extra(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, ", table={}", self.name)?;
+        if self.partitions.is_some() {
+            let all = self.parts.len();
+            let pruned = self.parts_without_rows().map_or(0, |parts| parts.len());
+            write!(f, ", partitions={} of {all}, {pruned} pruned", all - pruned)?;
+        }
         match self.filters.as_one() {
             Some(filter) => write!(f, ", filter={filter}"),
             None => Ok(()),
@@ -174,7 +238,8 @@ impl FileSource for RelationSource {
         _: &ConfigOptions,
     ) -> QueryResult<FilterPushdownPropagation<Arc<dyn FileSource>>> {
         let (filters, taken) = self.filters.with(filters, self.schema.table_schema());
-        let source: Arc<dyn FileSource> = Arc::new(Self { filters, ..self.clone() });
+        let partitions = self.partitions.as_ref().map(KnownPartitions::anew);
+        let source: Arc<dyn FileSource> = Arc::new(Self { filters, partitions, ..self.clone() });
         Ok(FilterPushdownPropagation::with_parent_pushdown_result(taken).with_updated_node(source))
     }
 
