@@ -10,8 +10,10 @@ use datafusion::scalar::ScalarValue;
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
-use crate::catalog::{CastContext, Catalog, FunctionRow};
+use crate::catalog::{CastContext, Catalog, FunctionRow, TypeRow};
 use crate::error::{Result, SqlState, StatementError, unsupported};
+use crate::functions::arrays::each::{ELEMENT, Each, Fold};
+use crate::functions::arrays::value::ElementType;
 use crate::functions::{Build, Implementation, call_kernel, implementation, text_form};
 use crate::resolve::{Chosen, Pathway, pathway};
 use crate::typed::Typed;
@@ -87,11 +89,7 @@ fn convert(
     match way {
         Pathway::Relabel => relabel(catalog, typed, plain),
         Pathway::Text => text_form::cast(catalog, typed, plain),
-        Pathway::Elements => unsupported(format!(
-            "a cast from {} to {}",
-            catalog.type_name(typed.ty.oid),
-            catalog.type_name(target.oid)
-        )),
+        Pathway::Elements => each_element(catalog, typed, target, context),
         Pathway::Function(function) => {
             let function = catalog.function(function).ok_or_else(|| {
                 StatementError::new(SqlState::UNDEFINED_FUNCTION, "a cast has no function")
@@ -147,6 +145,10 @@ fn fit(
     context: CastContext,
 ) -> Result<Typed> {
     let (base, modifier) = catalog.base_type(target.oid, target.modifier);
+    let is_array = catalog.type_row(base).is_some_and(TypeRow::is_array);
+    if is_array && modifier >= 0 && typed.ty.modifier != modifier {
+        return each_element(catalog, typed, PgType { modifier, ..target }, context);
+    }
     let own = catalog.base_type(typed.ty.oid, typed.ty.modifier).1;
     if modifier < 0 || own == modifier {
         return Ok(Typed { ty: PgType { modifier: target.modifier, ..typed.ty }, ..typed });
@@ -161,6 +163,23 @@ fn fit(
     let mut fitted = call(catalog, function, arguments, result)?;
     fitted.ty.oid = target.oid;
     Ok(fitted)
+}
+
+/// An array with each element as one of another type.
+fn each_element(
+    catalog: &Arc<Catalog>,
+    typed: Typed,
+    target: PgType,
+    context: CastContext,
+) -> Result<Typed> {
+    let (from, to) =
+        (ElementType::of_array(catalog, typed.ty)?, ElementType::of_array(catalog, target)?);
+    let column = datafusion::common::Column::new_unqualified(ELEMENT);
+    let element = Typed::new(Expr::Column(column), from.ty, from.carrier.clone());
+    let of_one = coerce(catalog, element, to.ty, context)?;
+    let carrier = typed.carrier.clone();
+    let each = Each { of_one, fold: Fold::Array(target), array: typed, subject: None };
+    Ok(Typed::new(each.call(catalog)?, target, carrier))
 }
 
 /// A call of what overload resolution chose.

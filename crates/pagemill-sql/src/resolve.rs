@@ -84,7 +84,8 @@ pub(crate) fn pathway(
         });
     }
     let (from, to) = (catalog.type_row(source)?, catalog.type_row(target)?);
-    if from.is_array() && to.is_array() {
+    // Vectors of the catalogs take no part, else they would catch what is meant for true arrays.
+    if from.is_array() && to.is_array() && !matches!(target, oid::INT2VECTOR | oid::OIDVECTOR) {
         return match pathway(catalog, from.element, to.element, context)? {
             Pathway::Relabel => Some(Pathway::Relabel),
             _ => Some(Pathway::Elements),
@@ -338,7 +339,7 @@ fn polymorphic_element(catalog: &Catalog, declared: &[Oid], given: &[Oid]) -> Re
             None => element,
             Some(other) if other == element => other,
             Some(other) if polymorphic::is_compatible_family(*declared) => {
-                common_of_two(catalog, other, element)?
+                common_of_two(catalog, other, element, "")?
             }
             Some(other) => {
                 let message = format!(
@@ -350,8 +351,9 @@ fn polymorphic_element(catalog: &Catalog, declared: &[Oid], given: &[Oid]) -> Re
             }
         });
     }
-    let is_polymorphic = declared.iter().any(|oid| polymorphic::is_any(*oid));
-    Ok(found.or(is_polymorphic.then_some(oid::TEXT)))
+    // Of those that need only fit together, literals alone are texts.
+    let is_compatible = declared.iter().any(|oid| polymorphic::is_compatible_family(*oid));
+    Ok(found.or(is_compatible.then_some(oid::TEXT)))
 }
 
 /// The best candidate; `None` when no one fits.
@@ -363,6 +365,7 @@ fn choose(
     let fits = |candidate: &Candidate| {
         let mut pairs = given.iter().zip(&candidate.arguments);
         pairs.all(|(given, declared)| can_coerce(catalog, *given, *declared))
+            && polymorphic_element(catalog, &candidate.arguments, given).is_ok()
     };
     candidates.retain(fits);
     match candidates.len() {
@@ -455,7 +458,11 @@ fn by_known_type(catalog: &Catalog, candidates: &mut Vec<Candidate>, given: &[Oi
     if known.any(|oid| oid != first) {
         return;
     }
-    let takes = |c: &Candidate| c.arguments.iter().all(|oid| can_coerce(catalog, *first, *oid));
+    let all = vec![*first; given.len()];
+    let takes = |c: &Candidate| {
+        c.arguments.iter().all(|oid| can_coerce(catalog, *first, *oid))
+            && polymorphic_element(catalog, &c.arguments, &all).is_ok()
+    };
     if candidates.iter().filter(|candidate| takes(candidate)).count() == 1 {
         candidates.retain(takes);
     }
@@ -468,6 +475,14 @@ fn by_known_type(catalog: &Catalog, candidates: &mut Vec<Candidate>, given: &[Oi
 /// # Errors
 /// When they have none in common.
 pub(crate) fn common_type(catalog: &Catalog, given: &[Oid]) -> Result<Oid> {
+    common_type_of(catalog, given, "")
+}
+
+/// The same, for a form whose name errors say.
+///
+/// # Errors
+/// When they have none in common.
+pub(crate) fn common_type_of(catalog: &Catalog, given: &[Oid], form: &str) -> Result<Oid> {
     let Some(first) = given.first() else { return Ok(oid::TEXT) };
     if *first != UNKNOWN && given.iter().all(|oid| oid == first) {
         return Ok(*first);
@@ -475,12 +490,12 @@ pub(crate) fn common_type(catalog: &Catalog, given: &[Oid]) -> Result<Oid> {
     let mut chosen = UNKNOWN;
     for oid in given.iter().filter(|oid| **oid != UNKNOWN) {
         let oid = catalog.base_type(*oid, -1).0;
-        chosen = if chosen == UNKNOWN { oid } else { common_of_two(catalog, chosen, oid)? };
+        chosen = if chosen == UNKNOWN { oid } else { common_of_two(catalog, chosen, oid, form)? };
     }
     Ok(if chosen == UNKNOWN { oid::TEXT } else { chosen })
 }
 
-fn common_of_two(catalog: &Catalog, chosen: Oid, next: Oid) -> Result<Oid> {
+fn common_of_two(catalog: &Catalog, chosen: Oid, next: Oid, form: &str) -> Result<Oid> {
     if chosen == next {
         return Ok(chosen);
     }
@@ -490,7 +505,8 @@ fn common_of_two(catalog: &Catalog, chosen: Oid, next: Oid) -> Result<Oid> {
     let implicit = |from, to| pathway(catalog, from, to, CastContext::Implicit).is_some();
     if a.category != b.category {
         let message = format!(
-            "types {} and {} cannot be matched",
+            "{form}{}types {} and {} cannot be matched",
+            if form.is_empty() { "" } else { " " },
             catalog.type_name(chosen),
             catalog.type_name(next)
         );

@@ -3,7 +3,7 @@
 //! Source: `FigureColnameInternal` in `src/backend/parser/parse_target.c`, PostgreSQL 18.
 
 use sqlparser::ast::{
-    Expr as Syntax, Function, ObjectName, ObjectNamePart, SelectItem,
+    AccessExpr, Expr as Syntax, Function, ObjectName, ObjectNamePart, SelectItem,
     SelectItemQualifiedWildcardKind, SetExpr,
 };
 
@@ -124,7 +124,16 @@ fn figured(syntax: &Syntax) -> (Option<String>, bool) {
         Syntax::Exists { negated: false, .. } => strong("exists"),
         Syntax::Array(_) => strong("array"),
         Syntax::Tuple(_) => strong("row"),
-        Syntax::CompoundFieldAccess { root, .. } => figured(root),
+        Syntax::CompoundFieldAccess { root, access_chain } => {
+            let field = access_chain.iter().rev().find_map(|part| match part {
+                AccessExpr::Dot(Syntax::Identifier(name)) => Some(folded(name)),
+                _ => None,
+            });
+            match field {
+                Some(name) => (Some(name), true),
+                None => figured(root),
+            }
+        }
         Syntax::Subquery(query) => match &*query.body {
             SetExpr::Select(select) => match select.projection.first() {
                 Some(SelectItem::ExprWithAlias { alias, .. }) => (Some(folded(alias)), true),

@@ -45,8 +45,11 @@ impl Binder<'_> {
                 if !matches!(kind, CastKind::Cast | CastKind::DoubleColon) {
                     return fail(SqlState::SYNTAX_ERROR, "syntax error: no cast of PostgreSQL's");
                 }
-                let typed = self.expr(expr)?;
                 let target = self.type_named(data_type)?;
+                let typed = match &**expr {
+                    Syntax::Array(array) => self.array_of(&array.elem, Some(target))?,
+                    other => self.expr(other)?,
+                };
                 coerce(&self.catalog, typed, target, CastContext::Explicit)
             }
             Syntax::IsNull(inner) => self.null_test(inner, is_null),
@@ -80,6 +83,12 @@ impl Binder<'_> {
                 let name = if *negated { "!~~*" } else { "~~*" };
                 self.pattern_match(name, expr, pattern, escape_char.as_ref())
             }
+            Syntax::Like { negated: false, any: true, expr, pattern, escape_char: None } => {
+                self.over_elements(expr, "~~", unnested(pattern), false)
+            }
+            Syntax::ILike { negated: false, any: true, expr, pattern, escape_char: None } => {
+                self.over_elements(expr, "~~*", unnested(pattern), false)
+            }
             Syntax::SimilarTo { negated, expr, pattern, escape_char } => {
                 self.similar_to(*negated, expr, pattern, escape_char.as_ref())
             }
@@ -87,6 +96,8 @@ impl Binder<'_> {
                 self.case(operand.as_deref(), conditions, else_result.as_deref())
             }
             Syntax::Collate { expr, collation } => self.collate(expr, collation),
+            Syntax::Array(array) if array.named => self.array_of(&array.elem, None),
+            Syntax::CompoundFieldAccess { root, access_chain } => self.part_of(root, access_chain),
             Syntax::Function(function) => self.function(function),
             other => self.function_like(other),
         }
@@ -275,43 +286,49 @@ impl Binder<'_> {
         Ok(truth_value(if negated { not(all) } else { all }))
     }
 
-    /// `x = ANY (…)`, or `x <> ALL (…)`, which is its negation.
+    /// `x = ANY (…)`, `x < ALL (…)`.
     fn quantified(
         &mut self,
         left: &Syntax,
         op: &BinaryOperator,
         right: &Syntax,
-        negated: bool,
+        is_all: bool,
     ) -> Result<Typed> {
-        let (wanted, name) = match negated {
-            false => (BinaryOperator::Eq, "ANY"),
-            true => (BinaryOperator::NotEq, "ALL"),
-        };
-        if *op != wanted {
-            return unsupported(format!("{op} {name}"));
+        let right = unnested(right);
+        // Where it says that a value is of a list or not, as IN does.
+        let plain = if is_all { BinaryOperator::NotEq } else { BinaryOperator::Eq };
+        if *op != plain {
+            return match right {
+                Syntax::Subquery(_) => {
+                    unsupported(format!("{op} {} of a query", if is_all { "ALL" } else { "ANY" }))
+                }
+                array => self.over_elements(left, &operator_name(op)?, array, is_all),
+            };
         }
-        match unnested(right) {
-            Syntax::Subquery(query) => self.in_subquery(left, query, negated),
-            Syntax::Array(array) => self.in_list(left, &array.elem, negated),
-            literal => match self.array_literal(literal)? {
+        match right {
+            Syntax::Subquery(query) => self.in_subquery(left, query, is_all),
+            Syntax::Array(array) if !array.elem.is_empty() => {
+                self.in_list(left, &array.elem, is_all)
+            }
+            array => match self.array_literal(array)? {
                 Some(items) => {
                     let typed = self.expr(left)?;
-                    self.one_of(typed, items, negated)
+                    self.one_of(typed, items, is_all)
                 }
-                None => unsupported(format!("{name} of an array that is no constant")),
+                None => self.over_elements(left, &operator_name(op)?, array, is_all),
             },
         }
     }
 
     /// The elements of `'{a,b}'`, simple ones without quotes, as literals whose type follows from what they are compared with.
     fn array_literal(&mut self, syntax: &Syntax) -> Result<Option<Vec<Typed>>> {
-        let typed = self.expr(syntax)?;
-        let Some(Some(text)) = typed.literal else { return Ok(None) };
+        let Syntax::Value(value) = syntax else { return Ok(None) };
+        let Some(Some(text)) = self.literal(&value.value)?.literal else { return Ok(None) };
         let inside = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
         let is_simple = |text: &str| !text.contains(['"', '\\', '{', '}']);
         let Some(inside) = inside.filter(|inside| is_simple(inside)) else { return Ok(None) };
-        if inside.trim().is_empty() {
-            return Ok(Some(Vec::new()));
+        if inside.trim().is_empty() || inside.split(',').any(|part| part.trim().is_empty()) {
+            return Ok(None);
         }
         let element = |text: &str| {
             let text = text.trim();

@@ -12,6 +12,7 @@
 //! Invariant: every column of a plan has a name of its own, `NAME#NUMBER`; what a user sees are the names beside it.
 
 mod aggregation;
+mod arrays;
 mod cases;
 mod columns;
 mod expressions;

@@ -10,6 +10,7 @@
 //! | character(n) | the same without the blanks at the end |
 //! | floats | −0 as 0, one NaN, which is above all numbers |
 //! | numerics | decimals of the same places, or bytes that sort as the numbers do |
+//! | arrays | the keys of their elements, then their bounds |
 //! | intervals | the time they are taken for: 30 days a month, 24 hours a day |
 //!
 //! Any other order is refused.
@@ -25,10 +26,11 @@ use datafusion::logical_expr::{Expr, cast};
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
+use super::arrays::keys::array_key;
 use super::comparison::same_length;
 use super::integers::{INTEGERS, numbers};
 use super::{KernelCall, call_kernel, collations, numeric};
-use crate::catalog::{Catalog, CollationRow};
+use crate::catalog::{Catalog, CollationRow, TypeRow};
 use crate::error::{Result, SqlState, StatementError, unsupported};
 use crate::typed::Typed;
 use crate::types::{C_COLLATION, DEFAULT_COLLATION, POSIX_COLLATION, is_object_number};
@@ -42,6 +44,7 @@ enum Class {
     Float,
     Numeric,
     Interval,
+    Array,
     Unknown,
 }
 
@@ -60,6 +63,7 @@ fn class(catalog: &Catalog, type_oid: Oid) -> Class {
         oid::UUID | oid::BYTEA | oid::NAME | oid::CHAR | oid::MACADDR | oid::XID8 => Class::Carrier,
         _ if INTEGERS.contains(&base) || is_object_number(base) => Class::Carrier,
         _ if catalog.type_row(base).is_some_and(|row| row.kind == b'e') => Class::Carrier,
+        _ if catalog.type_row(base).is_some_and(TypeRow::is_array) => Class::Array,
         _ => Class::Unknown,
     }
 }
@@ -73,6 +77,7 @@ pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
         Class::Float => Ok(float_key(catalog, typed)),
         Class::Numeric => Ok(numeric::key(catalog, typed)),
         Class::Interval => Ok(interval_key(catalog, typed)),
+        Class::Array => array_key(catalog, typed, order_key),
         Class::Unknown => {
             let name = catalog.type_name(typed.ty.oid);
             unsupported(format!("the order of type {name}"))
@@ -85,6 +90,7 @@ pub(crate) fn equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr
     match class(catalog, typed.ty.oid) {
         Class::Text => text_equality_key(catalog, typed),
         Class::PaddedText => text_equality_key(catalog, &without_padding(catalog, typed)),
+        Class::Array => array_key(catalog, typed, equality_key),
         Class::Unknown => {
             let name = catalog.type_name(typed.ty.oid);
             unsupported(format!("equality of type {name}"))

@@ -5,6 +5,7 @@
 //! every argument, errors in its words included, or refuses at run time; there is no third case.
 
 pub(crate) mod aggregates;
+pub(crate) mod arrays;
 pub(crate) mod call;
 pub(crate) mod collations;
 pub(crate) mod comparison;
@@ -81,4 +82,5 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| text::find(key))
         .or_else(|| datetime::find(key))
         .or_else(|| logic::find(key))
+        .or_else(|| arrays::find(key))
 }

@@ -170,38 +170,60 @@ impl Printer {
         row: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), StatementError> {
-        match array.data_type() {
-            DataType::Boolean => out.push(u8::from(array.as_boolean().value(row))),
-            DataType::Int16 => {
-                out.extend(array.as_primitive::<Int16Type>().value(row).to_le_bytes())
-            }
-            DataType::Int32 if is_enum(&self.catalog, self.ty) => {
-                let place = array.as_primitive::<Int32Type>().value(row);
-                out.extend(self.catalog.enum_order(self.ty.oid)?.label(place)?.0.to_le_bytes());
-            }
-            DataType::Int32 => {
-                out.extend(array.as_primitive::<Int32Type>().value(row).to_le_bytes())
-            }
-            DataType::Int64 => {
-                out.extend(array.as_primitive::<Int64Type>().value(row).to_le_bytes())
-            }
-            DataType::UInt32 => {
-                out.extend(array.as_primitive::<UInt32Type>().value(row).to_le_bytes())
-            }
-            DataType::UInt64 => {
-                out.extend(array.as_primitive::<UInt64Type>().value(row).to_le_bytes())
-            }
-            DataType::Float32 => {
-                out.extend(array.as_primitive::<Float32Type>().value(row).to_le_bytes());
-            }
-            DataType::Float64 => {
-                out.extend(array.as_primitive::<Float64Type>().value(row).to_le_bytes());
-            }
-            DataType::Binary => out.extend_from_slice(payloads(array).value(row)),
-            other => unreachable!("{other} carries no type"),
-        }
-        Ok(())
+        put_payload(&self.catalog, self.ty, (array, row), out)
     }
+}
+
+/// The payload of a value that is not NULL, whatever carries it.
+pub(crate) fn payload_of(
+    catalog: &Catalog,
+    ty: PgType,
+    array: &ArrayRef,
+    row: usize,
+) -> Result<Vec<u8>, StatementError> {
+    match array.data_type() {
+        DataType::Utf8 => Ok(strings(array).value(row).as_bytes().to_vec()),
+        DataType::Decimal128(_, scale) => {
+            let mut text = Vec::new();
+            let found = array.as_primitive::<arrow::datatypes::Decimal128Type>().value(row);
+            numeric::write_decimal(found, *scale, &mut text);
+            payload_of_text(catalog, PgType::new(oid::NUMERIC), &String::from_utf8_lossy(&text))
+        }
+        _ => {
+            let mut payload = Vec::new();
+            put_payload(catalog, ty, (array, row), &mut payload)?;
+            Ok(payload)
+        }
+    }
+}
+
+fn put_payload(
+    catalog: &Catalog,
+    ty: PgType,
+    (array, row): (&ArrayRef, usize),
+    out: &mut Vec<u8>,
+) -> Result<(), StatementError> {
+    match array.data_type() {
+        DataType::Boolean => out.push(u8::from(array.as_boolean().value(row))),
+        DataType::Int16 => out.extend(array.as_primitive::<Int16Type>().value(row).to_le_bytes()),
+        DataType::Int32 if is_enum(catalog, ty) => {
+            let place = array.as_primitive::<Int32Type>().value(row);
+            out.extend(catalog.enum_order(ty.oid)?.label(place)?.0.to_le_bytes());
+        }
+        DataType::Int32 => out.extend(array.as_primitive::<Int32Type>().value(row).to_le_bytes()),
+        DataType::Int64 => out.extend(array.as_primitive::<Int64Type>().value(row).to_le_bytes()),
+        DataType::UInt32 => out.extend(array.as_primitive::<UInt32Type>().value(row).to_le_bytes()),
+        DataType::UInt64 => out.extend(array.as_primitive::<UInt64Type>().value(row).to_le_bytes()),
+        DataType::Float32 => {
+            out.extend(array.as_primitive::<Float32Type>().value(row).to_le_bytes());
+        }
+        DataType::Float64 => {
+            out.extend(array.as_primitive::<Float64Type>().value(row).to_le_bytes());
+        }
+        DataType::Binary => out.extend_from_slice(payloads(array).value(row)),
+        other => unreachable!("{other} carries no type"),
+    }
+    Ok(())
 }
 
 /// True for a type of which only the bytes are known, or one that is made of such.

@@ -33,3 +33,5 @@ select distinct on (id) id, unnest(tags) from people where id<4 order by id;
 select id in (select * from generate_series(1,3)) from people where id<5 order by id;
 select (select max(g) from generate_series(1,3) g where g<p.id) from people p where id<5 order by id;
 select p.id, n.key from people p, jsonb_each(p.j) n where n.value = '5' order by 1;
+select array_fill(1, array[2]);
+select j['i'] from people where id=1;

@@ -9,4 +9,6 @@ create table parts(k int, v text) partition by range(k);
 create table parts_1 partition of parts for values from (0) to (100);
 create table parts_2 partition of parts for values from (100) to (200);
 insert into parts select i, 'p'||i from generate_series(0,199) i;
+create table arr(id int, a int[], t text[], n numeric[], d date[], f float8[], m int[][], v varchar(5)[], b bool[], md mood[]);
+insert into arr values (1,'{1,2,3}','{a,b,NULL}','{1.10,2}','{2020-01-01,infinity}','{1,NaN,-0}','{{1,2},{3,4}}','{abc,de}','{t,f}','{sad,happy}'),(2,'{}','{}','{}','{}','{}','{}','{}','{}','{}'),(3,null,null,null,null,null,null,null,null,null),(4,'[2:4]={7,8,9}','{"x y","","q\""}','{NULL}','{NULL}','{0}','{{{1},{2}}}','{NULL,x}','{NULL}','{ok}'),(5,'{1,2}','{b,A,c}','{1.1,2.0}','{2020-01-01}','{-0}','{{1,2}}','{z}','{t}','{NULL}');
 analyze;

@@ -24,6 +24,7 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
         "to_oct64" => |a| one(a, |number: i64| Ok(format!("{number:o}"))),
         "md5_text" => |a| one(a, |text: &str| Ok(hexadecimal(&digest::md5(text.as_bytes())))),
         "md5_bytea" => |a| one(a, |bytes: &[u8]| Ok(hexadecimal(&digest::md5(bytes)))),
+        "booltext" => |a| one(a, |truth: bool| Ok(truth.to_string())),
         "quote_literal" => |a| one(a, |text: &str| Ok(quote_literal(text))),
         _ => return None,
     })
