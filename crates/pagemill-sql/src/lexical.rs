@@ -75,14 +75,57 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             left_out.push(seen[number + 1]);
         }
     }
-    let spelled = |(at, mut token): (usize, TokenWithSpan)| {
+    let (opened, closed) = bare_sets(&tokens, &seen);
+    let mut spelled = Vec::with_capacity(tokens.len());
+    for (at, mut token) in tokens.into_iter().enumerate() {
+        if left_out.contains(&at) {
+            continue;
+        }
         if lists.contains(&at) {
             token.token = Token::make_word(ROWS_FROM, Some('"'));
         }
-        token
-    };
-    let kept = tokens.into_iter().enumerate().filter(|(at, _)| !left_out.contains(at));
-    kept.map(spelled).collect()
+        let like = |paren: Token| TokenWithSpan { token: paren, ..token.clone() };
+        let (before, behind) = (like(Token::LParen), like(Token::RParen));
+        spelled.extend(opened.contains(&at).then_some(before));
+        spelled.push(token);
+        spelled.extend(closed.contains(&at).then_some(behind));
+    }
+    spelled
+}
+
+/// Where the items of GROUPING SETS begin and end that have no parentheses around them.
+fn bare_sets(tokens: &[TokenWithSpan], seen: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let (mut opened, mut closed) = (Vec::new(), Vec::new());
+    let token = |number: usize| seen.get(number).map(|at| &tokens[*at].token);
+    for number in 0..seen.len() {
+        let is_list = is_word(token(number), "grouping")
+            && is_word(token(number + 1), "sets")
+            && token(number + 2) == Some(&Token::LParen);
+        if !is_list {
+            continue;
+        }
+        let (mut depth, mut begins, mut is_bare) = (0usize, true, false);
+        for at in number + 3..seen.len() {
+            let found = &tokens[seen[at]].token;
+            if std::mem::take(&mut begins) && *found != Token::LParen {
+                opened.push(seen[at]);
+                is_bare = true;
+            }
+            match found {
+                Token::LParen => depth += 1,
+                Token::RParen | Token::Comma if depth == 0 => {
+                    closed.extend(std::mem::take(&mut is_bare).then(|| seen[at - 1]));
+                    begins = *found == Token::Comma;
+                    if !begins {
+                        break;
+                    }
+                }
+                Token::RParen => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+    (opened, closed)
 }
 
 fn is_word(token: Option<&Token>, wanted: &str) -> bool {

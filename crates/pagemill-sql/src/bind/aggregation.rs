@@ -1,14 +1,22 @@
 //! GROUP BY, aggregates and HAVING: the plan that groups, and what is left of the expressions above it.
 //!
+//! GROUPING SETS, ROLLUP and CUBE are as many groupings of the same rows, one behind the other, in which what a row is not
+//! grouped by is NULL.
+//!
 //! Aggregates are put aside where they are met, and a column stands in their place. Then every expression above the groups
 //! may hold only these columns and what the rows are grouped by.
 //!
 //! Source: `parseCheckAggregates` in `src/backend/parser/parse_agg.c`, PostgreSQL 18.
 
+use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::functions_aggregate::expr_fn::first_value;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
-use sqlparser::ast::{Expr as Syntax, GroupByExpr};
+use datafusion::scalar::ScalarValue;
+use pagemill_types::builtin::oid;
+use sqlparser::ast::{
+    Expr as Syntax, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
+};
 
 use super::query::{column, ordinal};
 use super::scope::{Allowed, folded};
@@ -16,14 +24,119 @@ use super::{Binder, BoundColumn};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::keys;
 use crate::typed::Typed;
+use crate::types::PgType;
+
+/// Sets of groups of one query at most; each reads the rows once more.
+const MOST_SETS: usize = 64;
+
+/// What rows are grouped by.
+pub(super) struct Groups {
+    exprs: Vec<Typed>,
+    /// The sets of GROUPING SETS and the like, one of all without them: places among the expressions.
+    sets: Vec<Vec<usize>>,
+}
+
+/// All that the plans of the sets have in common.
+struct Grouping {
+    groups: Groups,
+    /// The columns that stand for the expressions above the groups.
+    seen: Vec<Typed>,
+    aggregates: Vec<(Expr, Typed)>,
+    groupings: Vec<(Vec<usize>, Typed)>,
+}
+
+impl Groups {
+    fn place(&mut self, typed: Typed) -> usize {
+        let known = self.exprs.iter().position(|other| other.expr == typed.expr);
+        known.unwrap_or_else(|| {
+            self.exprs.push(typed);
+            self.exprs.len() - 1
+        })
+    }
+
+    /// Where the arguments of GROUPING are.
+    fn places(&self, arguments: &[Expr]) -> Result<Vec<usize>> {
+        let place = |argument: &Expr| {
+            let found = self.exprs.iter().position(|typed| typed.expr == *argument);
+            found.ok_or_else(|| {
+                let message = "arguments to GROUPING must be grouping expressions of the associated query level";
+                StatementError::new(SqlState::GROUPING_ERROR, message).into()
+            })
+        };
+        arguments.iter().map(place).collect()
+    }
+}
+
+fn name_of(typed: &Typed) -> String {
+    match &typed.expr {
+        Expr::Column(column) => column.name().to_owned(),
+        other => unreachable!("{other} stands for nothing"),
+    }
+}
+
+/// The sets that an item of GROUP BY stands for.
+fn sets_of(item: &Syntax) -> Result<Vec<Vec<Syntax>>> {
+    Ok(match item {
+        Syntax::Tuple(exprs) => vec![exprs.clone()],
+        Syntax::Rollup(parts) => prefixes(parts),
+        Syntax::Cube(parts) => subsets(parts)?,
+        Syntax::GroupingSets(sets) => {
+            let mut found = Vec::new();
+            for set in sets {
+                match &set[..] {
+                    [Syntax::Function(call)] => match nested_sets(call)? {
+                        Some(nested) => found.extend(nested),
+                        None => found.push(set.clone()),
+                    },
+                    [Syntax::Tuple(exprs)] => found.push(exprs.clone()),
+                    _ => found.push(set.clone()),
+                }
+            }
+            found
+        }
+        other => vec![vec![other.clone()]],
+    })
+}
+
+fn prefixes(parts: &[Vec<Syntax>]) -> Vec<Vec<Syntax>> {
+    (0..=parts.len()).rev().map(|count| parts[..count].concat()).collect()
+}
+
+fn subsets(parts: &[Vec<Syntax>]) -> Result<Vec<Vec<Syntax>>> {
+    if parts.len() > 12 {
+        let message = "CUBE is limited to 12 elements";
+        return fail(SqlState("54011"), message);
+    }
+    let chosen = |mask: usize| {
+        let is_in = |at: &usize| mask & (1 << at) != 0;
+        (0..parts.len()).filter(is_in).flat_map(|at| parts[at].clone()).collect()
+    };
+    Ok((0..1 << parts.len()).rev().map(chosen).collect())
+}
+
+/// ROLLUP and CUBE among GROUPING SETS, which the parser takes for functions.
+fn nested_sets(call: &Function) -> Result<Option<Vec<Vec<Syntax>>>> {
+    let FunctionArguments::List(list) = &call.args else { return Ok(None) };
+    let part = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Syntax::Tuple(exprs))) => Ok(exprs.clone()),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax)) => Ok(vec![syntax.clone()]),
+        _ => fail(SqlState::SYNTAX_ERROR, "syntax error in GROUPING SETS"),
+    };
+    let parts = || list.args.iter().map(part).collect::<Result<Vec<_>>>();
+    match call.name.to_string().to_lowercase().as_str() {
+        "rollup" => Ok(Some(prefixes(&parts()?))),
+        "cube" => subsets(&parts()?).map(Some),
+        _ => Ok(None),
+    }
+}
 
 impl Binder<'_> {
-    /// The expressions of GROUP BY; `None` without one.
+    /// GROUP BY; `None` without one.
     pub(super) fn group_by(
         &mut self,
         group_by: &GroupByExpr,
         columns: &[BoundColumn],
-    ) -> Result<Option<Vec<Typed>>> {
+    ) -> Result<Option<Groups>> {
         let GroupByExpr::Expressions(items, modifiers) = group_by else {
             return fail(SqlState::SYNTAX_ERROR, "syntax error at or near \"ALL\"");
         };
@@ -34,13 +147,34 @@ impl Binder<'_> {
             return Ok(None);
         }
         self.level().allowed = Allowed::PlainIn("GROUP BY");
-        items.iter().map(|item| self.group_item(item, columns)).collect::<Result<_>>().map(Some)
+        let mut groups = Groups { exprs: Vec::new(), sets: vec![Vec::new()] };
+        for item in items {
+            let mut crossed = Vec::new();
+            let sets = sets_of(item)?;
+            for before in &groups.sets {
+                for set in &sets {
+                    crossed.push((before.clone(), set.clone()));
+                }
+            }
+            if crossed.len() > MOST_SETS {
+                return unsupported(format!("more than {MOST_SETS} grouping sets"));
+            }
+            groups.sets.clear();
+            for (mut set, added) in crossed {
+                for syntax in added {
+                    let typed = self.group_item(&syntax, columns)?;
+                    let at = groups.place(typed);
+                    if !set.contains(&at) {
+                        set.push(at);
+                    }
+                }
+                groups.sets.push(set);
+            }
+        }
+        Ok(Some(groups))
     }
 
     fn group_item(&mut self, syntax: &Syntax, columns: &[BoundColumn]) -> Result<Typed> {
-        if matches!(syntax, Syntax::GroupingSets(_) | Syntax::Cube(_) | Syntax::Rollup(_)) {
-            return unsupported("GROUPING SETS, CUBE and ROLLUP");
-        }
         if let Some(at) = ordinal(syntax, columns.len(), "GROUP BY")? {
             return self.plain_group(columns[at].typed.clone());
         }
@@ -53,6 +187,29 @@ impl Binder<'_> {
             }
         }
         self.expr(syntax)
+    }
+
+    /// `GROUPING (…)`: which of the expressions a row is not grouped by, as bits.
+    pub(super) fn grouping(&mut self, arguments: Vec<Typed>) -> Result<Typed> {
+        match self.level().allowed {
+            Allowed::Aggregates | Allowed::All => {}
+            Allowed::PlainIn(clause) => {
+                let message = format!("grouping operations are not allowed in {clause}");
+                return fail(SqlState::GROUPING_ERROR, message);
+            }
+            Allowed::Plain => {
+                return fail(SqlState::GROUPING_ERROR, "grouping operations are not allowed here");
+            }
+        }
+        if arguments.len() > 31 {
+            let message = "GROUPING must have fewer than 32 arguments";
+            return fail(SqlState("54023"), message);
+        }
+        let stand_in = column(&self.fresh("grouping"));
+        let typed = Typed::new(stand_in, PgType::new(oid::INT4), DataType::Int32);
+        let arguments = arguments.into_iter().map(|argument| argument.expr).collect();
+        self.level().groupings.push((arguments, typed.clone()));
+        Ok(typed)
     }
 
     fn plain_group(&mut self, typed: Typed) -> Result<Typed> {
@@ -77,45 +234,42 @@ impl Binder<'_> {
     pub(super) fn aggregated(
         &mut self,
         plan: LogicalPlan,
-        groups: Option<Vec<Typed>>,
+        groups: Option<Groups>,
         having: Option<Typed>,
         above: &mut [&mut Typed],
     ) -> Result<LogicalPlan> {
         let aggregates = std::mem::take(&mut self.level().aggregates);
-        if groups.is_none() && aggregates.is_empty() && having.is_none() {
+        let groupings = std::mem::take(&mut self.level().groupings);
+        if groups.is_none() && aggregates.is_empty() && having.is_none() && groupings.is_empty() {
             return Ok(plan);
         }
-        let (mut keys_of_groups, mut values, mut known) = (Vec::new(), Vec::new(), Vec::new());
-        for typed in groups.unwrap_or_default() {
-            if known.iter().any(|(expr, _): &(Expr, Expr)| *expr == typed.expr) {
-                continue;
-            }
-            // A constant groups nothing, and the engine takes a number for a position.
-            let name = self.fresh("group");
-            let key = keys::equality_key(&self.catalog, &typed)?;
-            let is_own = key == typed.expr;
-            keys_of_groups.push(key.alias(&name));
-            let seen = match is_own {
-                true => column(&name),
-                false => {
-                    let any = self.fresh("any");
-                    values.push(first_value(typed.expr.clone(), Vec::new()).alias(&any));
-                    column(&any)
-                }
-            };
-            known.push((typed.expr, seen));
+        let groups = groups.unwrap_or(Groups { exprs: Vec::new(), sets: vec![Vec::new()] });
+        let groupings = groupings
+            .into_iter()
+            .map(|(arguments, stand_in)| Ok((groups.places(&arguments)?, stand_in)))
+            .collect::<Result<Vec<_>>>()?;
+        let seen = groups.exprs.iter().map(|typed| typed.with_expr(column(&self.fresh("seen"))));
+        let seen: Vec<Typed> = seen.collect();
+        let grouping = Grouping { groups, seen, aggregates, groupings };
+        let mut all: Option<LogicalPlan> = None;
+        for set in &grouping.groups.sets {
+            let one = self.grouped(plan.clone(), &grouping, set)?;
+            all = Some(match all {
+                None => one,
+                Some(before) => LogicalPlanBuilder::from(before).union(one)?.build()?,
+            });
         }
-        for (expr, stand_in) in &aggregates {
-            let Expr::Column(stand_in) = &stand_in.expr else { continue };
-            values.push(expr.clone().alias(stand_in.name()));
-        }
-        if keys_of_groups.is_empty() && values.is_empty() {
-            // HAVING alone makes one group of all rows.
-            let name = self.fresh("all");
-            values.push(datafusion::functions_aggregate::expr_fn::count(lit(1)).alias(name));
-        }
-        let mut plan = LogicalPlanBuilder::from(plan).aggregate(keys_of_groups, values)?.build()?;
-        let stand_ins: Vec<Expr> = aggregates.into_iter().map(|(_, typed)| typed.expr).collect();
+        let mut plan = all.expect("there is a set of groups"); // infallible: one at least is made
+        let Grouping { groups, seen, aggregates, groupings } = grouping;
+        let known: Vec<(Expr, Expr)> = groups
+            .exprs
+            .into_iter()
+            .zip(seen)
+            .map(|(group, seen)| (group.expr, seen.expr))
+            .collect();
+        let stand_ins = aggregates.into_iter().map(|(_, typed)| typed.expr);
+        let stand_ins: Vec<Expr> =
+            stand_ins.chain(groupings.into_iter().map(|(_, typed)| typed.expr)).collect();
         if let Some(having) = having {
             let condition = self.above_groups(having.expr, &known, &stand_ins)?;
             let condition = self.condition(condition)?;
@@ -134,6 +288,56 @@ impl Binder<'_> {
             self.level().windows[at].0 = self.above_groups(expr, &known, &stand_ins)?;
         }
         Ok(plan)
+    }
+
+    /// The groups of one set, with the columns that all sets have.
+    fn grouped(
+        &mut self,
+        plan: LogicalPlan,
+        grouping: &Grouping,
+        set: &[usize],
+    ) -> Result<LogicalPlan> {
+        let (mut keys_of_groups, mut values, mut columns) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, (typed, seen)) in grouping.groups.exprs.iter().zip(&grouping.seen).enumerate() {
+            if !set.contains(&at) {
+                let null = Expr::Literal(ScalarValue::try_from(&typed.carrier)?, None);
+                columns.push(null.alias(name_of(seen)));
+                continue;
+            }
+            // A constant groups nothing, and the engine takes a number for a position.
+            let name = self.fresh("group");
+            let key = keys::equality_key(&self.catalog, typed)?;
+            let is_own = key == typed.expr;
+            keys_of_groups.push(key.alias(&name));
+            let value = match is_own {
+                true => column(&name),
+                false => {
+                    let any = self.fresh("any");
+                    values.push(first_value(typed.expr.clone(), Vec::new()).alias(&any));
+                    column(&any)
+                }
+            };
+            columns.push(value.alias(name_of(seen)));
+        }
+        for (expr, stand_in) in &grouping.aggregates {
+            let name = self.fresh("aggregate");
+            values.push(expr.clone().alias(&name));
+            columns.push(column(&name).alias(name_of(stand_in)));
+        }
+        for (places, stand_in) in &grouping.groupings {
+            let bits = places.iter().fold(0, |bits, at| bits << 1 | i32::from(!set.contains(at)));
+            columns.push(lit(bits).alias(name_of(stand_in)));
+        }
+        if keys_of_groups.is_empty() && values.is_empty() {
+            // One group of all rows, of which nothing is asked.
+            let name = self.fresh("all");
+            values.push(datafusion::functions_aggregate::expr_fn::count(lit(1)).alias(&name));
+            if columns.is_empty() {
+                columns.push(column(&name));
+            }
+        }
+        let grouped = LogicalPlanBuilder::from(plan).aggregate(keys_of_groups, values)?;
+        Ok(grouped.project(columns)?.build()?)
     }
 
     /// The expression over the groups.

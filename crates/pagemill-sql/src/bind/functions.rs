@@ -58,6 +58,9 @@ impl Binder<'_> {
         self.level().allowed = before;
         self.level().sets.may_stand = may_give_rows;
         let arguments = arguments?;
+        if schema.is_none() && name == "grouping" {
+            return self.grouping(arguments.typed);
+        }
         if schema.is_none() {
             let plain = arguments.typed.clone();
             if let Some(typed) = self.conditional(&name, plain)? {

@@ -36,6 +36,8 @@ pub(super) struct Level {
     pub(super) scope: Scope,
     /// Aggregates found so far, each with the column that stands for it.
     pub(super) aggregates: Vec<(Expr, Typed)>,
+    /// Calls of GROUPING, likewise.
+    pub(super) groupings: Vec<(Vec<Expr>, Typed)>,
     /// Window functions, likewise.
     pub(super) windows: Vec<(Expr, Typed)>,
     /// Functions of the select list that give rows.
