@@ -37,6 +37,7 @@ pub(crate) fn check_tokens(text: &str) -> Result<Labels> {
     }
     check_strings(&tokens)?;
     check_intervals(&tokens)?;
+    check_frames(&tokens)?;
     check_operators(&tokens)?;
     Ok(labels(&tokens))
 }
@@ -61,6 +62,13 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         let next = |count: usize| seen.get(number + count).map(|at| &tokens[*at].token);
         if is_word(next(0), "lateral") && next(1) != Some(&Token::LParen) {
             left_out.push(*at);
+        }
+        let starts_with = |words: &[&str]| {
+            words.iter().enumerate().all(|(count, word)| is_word(next(count), word))
+        };
+        // What a frame leaves out where nothing is said.
+        if starts_with(&["exclude", "no", "others"]) {
+            left_out.extend(&seen[number..number + 3]);
         }
         let before = number.checked_sub(1).map(|before| &tokens[seen[before]].token);
         let starts_item = before == Some(&Token::Comma)
@@ -149,6 +157,20 @@ fn check_intervals(tokens: &[TokenWithSpan]) -> Result<()> {
             && is_string(&string.token)
         {
             return unsupported_at(word, "an interval with a precision before its text");
+        }
+    }
+    Ok(())
+}
+
+/// Frames without some of their rows, which the parser does not know.
+fn check_frames(tokens: &[TokenWithSpan]) -> Result<()> {
+    let is_seen = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
+    let tokens: Vec<&TokenWithSpan> = tokens.iter().filter(is_seen).collect();
+    for pair in tokens.windows(2) {
+        let what = ["current", "group", "ties"];
+        let is_left_out = what.iter().any(|word| is_word(Some(&pair[1].token), word));
+        if is_word(Some(&pair[0].token), "exclude") && is_left_out {
+            return unsupported_at(pair[0], "EXCLUDE in a window frame");
         }
     }
     Ok(())

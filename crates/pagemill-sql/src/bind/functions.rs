@@ -54,7 +54,14 @@ impl Binder<'_> {
             self.check_aggregate(&name)?;
             self.level().allowed = Allowed::PlainIn("arguments of aggregate functions");
         }
+        let around = std::mem::replace(&mut self.level().in_window_call, call.over.is_some());
+        if around && call.over.is_some() {
+            let message = "window function calls cannot be nested";
+            return fail(SqlState::WINDOWING_ERROR, message);
+        }
+        self.level().in_window_call |= around;
         let arguments = self.call_arguments(call);
+        self.level().in_window_call = around;
         self.level().allowed = before;
         self.level().sets.may_stand = may_give_rows;
         let arguments = arguments?;

@@ -42,6 +42,8 @@ pub(super) struct Level {
     pub(super) windows: Vec<(Expr, Typed)>,
     /// Functions of the select list that give rows.
     pub(super) sets: SelectSets,
+    /// True inside of a call with OVER.
+    pub(super) in_window_call: bool,
     /// What may stand here.
     pub(super) allowed: Allowed,
     /// True once a column of it was used by a query inside of it.

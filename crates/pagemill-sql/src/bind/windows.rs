@@ -2,15 +2,19 @@
 //!
 //! Source: `transformWindowFuncCall` and `transformWindowDefinitions` in `src/backend/parser`, PostgreSQL 18.
 
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowFunctionDefinition,
+    WindowFrameUnits, WindowFunctionDefinition, WindowUDF, cast, lit,
 };
 use datafusion::scalar::ScalarValue;
 use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
 use sqlparser::ast::{
-    Expr as Syntax, Function, NamedWindowDefinition, NamedWindowExpr, Value,
+    Expr as Syntax, Function, Ident, NamedWindowDefinition, NamedWindowExpr, Value,
     WindowFrame as FrameSyntax, WindowFrameBound as BoundSyntax, WindowFrameUnits as UnitsSyntax,
     WindowSpec, WindowType,
 };
@@ -23,7 +27,7 @@ use crate::error::{Result, SqlState, fail, unsupported};
 use crate::functions::keys;
 use crate::resolve;
 use crate::typed::Typed;
-use crate::types::PgType;
+use crate::types::{PgType, UNKNOWN};
 
 impl Binder<'_> {
     /// Takes note of the WINDOW clause.
@@ -33,15 +37,13 @@ impl Binder<'_> {
             let NamedWindowExpr::WindowSpec(spec) = window else {
                 return fail(SqlState::SYNTAX_ERROR, "syntax error in WINDOW");
             };
-            if spec.window_name.is_some() {
-                return unsupported("a window made from another one");
-            }
             let name = folded(name);
             if named.iter().any(|(known, _)| *known == name) {
                 let message = format!("window \"{name}\" is already defined");
                 return fail(SqlState::WINDOWING_ERROR, message);
             }
-            named.push((name, spec.clone()));
+            let spec = completed(spec, &named)?;
+            named.push((name, spec));
         }
         self.level().windows_of_query = named;
         Ok(())
@@ -63,24 +65,16 @@ impl Binder<'_> {
             _ => return fail(SqlState::WINDOWING_ERROR, "window functions are not allowed here"),
         }
         if arguments.distinct {
-            return unsupported("DISTINCT in a window function");
+            let message = "DISTINCT is not implemented for window functions";
+            return fail(SqlState::FEATURE_NOT_SUPPORTED, message);
         }
         if call.null_treatment.is_some() {
             return unsupported("IGNORE NULLS");
         }
         let spec = match over {
-            WindowType::WindowSpec(spec) if spec.window_name.is_none() => spec.clone(),
-            WindowType::WindowSpec(_) => return unsupported("a window made from another one"),
+            WindowType::WindowSpec(spec) => completed(spec, &self.level().windows_of_query)?,
             WindowType::NamedWindow(ident) => {
-                let wanted = folded(ident);
-                let known = self.level().windows_of_query.iter().find(|(name, _)| *name == wanted);
-                match known {
-                    Some((_, spec)) => spec.clone(),
-                    None => {
-                        let message = format!("window \"{wanted}\" does not exist");
-                        return fail(SqlState::UNDEFINED_OBJECT, message);
-                    }
-                }
+                named_window(ident, &self.level().windows_of_query)?.clone()
             }
         };
         self.level().allowed = Allowed::Aggregates;
@@ -138,7 +132,7 @@ impl Binder<'_> {
         let mut order_by = Vec::new();
         for item in &spec.order_by {
             let typed = self.expr(&item.expr)?;
-            order_by.push(sort(keys::order_key(&self.catalog, &typed)?, item));
+            order_by.push((sort(keys::order_key(&self.catalog, &typed)?, item), typed));
         }
         let frame = match &spec.window_frame {
             // All peers of the row: RANGE and GROUPS are the same there, and the engine has RANGE for numbers only.
@@ -148,45 +142,70 @@ impl Binder<'_> {
                 WindowFrameBound::CurrentRow,
             ),
             None => WindowFrame::new(None),
-            Some(frame) if frame.units == UnitsSyntax::Groups && order_by.is_empty() => {
-                let message = "GROUPS mode requires an ORDER BY clause";
-                return fail(SqlState::WINDOWING_ERROR, message);
-            }
-            Some(frame) => self.frame(frame)?,
+            Some(frame) => frame_over(frame, &mut order_by)?,
         };
+        let order_by = order_by.into_iter().map(|(sort, _)| sort).collect();
         Ok((partition_by, order_by, frame))
-    }
-
-    fn frame(&mut self, frame: &FrameSyntax) -> Result<WindowFrame> {
-        let units = match frame.units {
-            UnitsSyntax::Rows => WindowFrameUnits::Rows,
-            // Without an offset, which is refused, a range ends where its group of peers does.
-            UnitsSyntax::Range => WindowFrameUnits::Groups,
-            UnitsSyntax::Groups => WindowFrameUnits::Groups,
-        };
-        let is_range = matches!(frame.units, UnitsSyntax::Range);
-        let start = frame_bound(&frame.start_bound, is_range)?;
-        let end = match &frame.end_bound {
-            Some(bound) => frame_bound(bound, is_range)?,
-            None => WindowFrameBound::CurrentRow,
-        };
-        Ok(WindowFrame::new_bounds(units, start, end))
     }
 
     /// The functions that only windows have.
     fn ranking(&self, key: &str, arguments: Vec<Typed>, result: PgType) -> Result<Typed> {
-        use datafusion::functions_window::{rank, row_number};
+        use datafusion::functions_window::{cume_dist, ntile, rank, row_number};
+        if let Some(of_value) = value_function(key) {
+            return self.value_call(of_value, key, arguments);
+        }
         let udf = match key {
             "window_row_number" => row_number::row_number_udwf(),
             "window_rank" => rank::rank_udwf(),
             "window_dense_rank" => rank::dense_rank_udwf(),
+            "window_percent_rank" => rank::percent_rank_udwf(),
+            "window_cume_dist" => cume_dist::cume_dist_udwf(),
+            "window_ntile" => ntile::ntile_udwf(),
             _ => return unsupported(format!("the window function {key}")),
         };
-        assert!(arguments.is_empty(), "ranks take no arguments");
+        let arguments = match &arguments[..] {
+            [] => Vec::new(),
+            [count, ..] => vec![positive(count, "ntile")?],
+        };
         // The engine counts without a sign; nobody has more rows than a bigint.
-        let call = WindowFunction::new(udf, Vec::new());
+        let call = WindowFunction::new(udf, arguments);
         let carrier = crate::types::carrier(result.oid, -1);
         Ok(Typed::new(Expr::from(call), result, carrier))
+    }
+
+    /// A function that gives the value of another row.
+    fn value_call(
+        &self,
+        udf: Arc<WindowUDF>,
+        key: &str,
+        mut arguments: Vec<Typed>,
+    ) -> Result<Typed> {
+        let offset = (arguments.len() > 1).then(|| arguments.remove(1));
+        if arguments[0].ty.oid == UNKNOWN {
+            let message = "could not determine polymorphic type because input has type unknown";
+            return fail(SqlState::DATATYPE_MISMATCH, message);
+        }
+        if arguments.len() > 1 {
+            arguments = self.in_common(arguments)?;
+        }
+        let mut exprs = vec![arguments[0].expr.clone()];
+        if let Some(offset) = offset {
+            exprs.push(match key {
+                "window_nth_value" => positive(&offset, "nth_value")?,
+                _ => match whole_number(&offset.expr) {
+                    Some(number) => lit(number),
+                    None => return unsupported("an offset of lag or lead that is no constant"),
+                },
+            });
+        }
+        for default in &arguments[1..] {
+            if !default.expr.column_refs().is_empty() || default.expr.contains_outer() {
+                return unsupported("a default of lag or lead that is no constant");
+            }
+            exprs.push(default.expr.clone());
+        }
+        let call = WindowFunction::new(udf, exprs);
+        Ok(arguments[0].with_expr(Expr::from(call)))
     }
 
     /// The plan with the window functions that were met, each under the name that stands for it.
@@ -204,9 +223,7 @@ impl Binder<'_> {
             let made = builder.schema().columns().pop().expect("a window adds a column"); // infallible: just added
             let value = Expr::Column(made);
             let value = match stand_in.carrier {
-                arrow::datatypes::DataType::Int64 => {
-                    datafusion::logical_expr::cast(value, stand_in.carrier.clone())
-                }
+                DataType::Int64 | DataType::Int32 => cast(value, stand_in.carrier.clone()),
                 _ => value,
             };
             exprs.push(value.alias(name.name()));
@@ -215,17 +232,157 @@ impl Binder<'_> {
     }
 }
 
-fn frame_bound(bound: &BoundSyntax, is_range: bool) -> Result<WindowFrameBound> {
-    let count = |syntax: &Option<Box<Syntax>>| -> Result<ScalarValue> {
-        let Some(syntax) = syntax else { return Ok(ScalarValue::UInt64(None)) };
-        if is_range {
-            return unsupported("RANGE with an offset");
+/// The functions of another row's value.
+fn value_function(key: &str) -> Option<Arc<WindowUDF>> {
+    use datafusion::functions_window::{lead_lag, nth_value};
+    Some(match key {
+        "window_lag" | "window_lag_with_offset" | "window_lag_with_offset_and_default" => {
+            lead_lag::lag_udwf()
         }
+        "window_lead" | "window_lead_with_offset" | "window_lead_with_offset_and_default" => {
+            lead_lag::lead_udwf()
+        }
+        "window_first_value" => nth_value::first_value_udwf(),
+        "window_last_value" => nth_value::last_value_udwf(),
+        "window_nth_value" => nth_value::nth_value_udwf(),
+        _ => return None,
+    })
+}
+
+/// A constant whole number.
+fn whole_number(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Literal(value, _) => match value.cast_to(&DataType::Int64).ok()? {
+            ScalarValue::Int64(number) => number,
+            _ => None,
+        },
+        Expr::Negative(inner) => whole_number(inner)?.checked_neg(),
+        _ => None,
+    }
+}
+
+/// A constant above zero; others are errors of some rows only.
+fn positive(typed: &Typed, name: &str) -> Result<Expr> {
+    match whole_number(&typed.expr) {
+        Some(number) if number > 0 => Ok(lit(number)),
+        _ => unsupported(format!("an argument of {name} that is no constant above zero")),
+    }
+}
+
+fn named_window<'w>(ident: &Ident, known: &'w [(String, WindowSpec)]) -> Result<&'w WindowSpec> {
+    let wanted = folded(ident);
+    match known.iter().find(|(name, _)| *name == wanted) {
+        Some((_, spec)) => Ok(spec),
+        None => {
+            let message = format!("window \"{wanted}\" does not exist");
+            fail(SqlState::UNDEFINED_OBJECT, message)
+        }
+    }
+}
+
+/// A window with what it takes over from another.
+fn completed(spec: &WindowSpec, known: &[(String, WindowSpec)]) -> Result<WindowSpec> {
+    let Some(ident) = &spec.window_name else { return Ok(spec.clone()) };
+    let (from, name) = (named_window(ident, known)?, folded(ident));
+    let refused = |message: String| fail(SqlState::WINDOWING_ERROR, message);
+    if !spec.partition_by.is_empty() {
+        return refused(format!("cannot override PARTITION BY clause of window \"{name}\""));
+    }
+    if !spec.order_by.is_empty() && !from.order_by.is_empty() {
+        return refused(format!("cannot override ORDER BY clause of window \"{name}\""));
+    }
+    if from.window_frame.is_some() {
+        return refused(format!("cannot copy window \"{name}\" because it has a frame clause"));
+    }
+    let mut completed = spec.clone();
+    completed.window_name = None;
+    completed.partition_by = from.partition_by.clone();
+    if completed.order_by.is_empty() {
+        completed.order_by = from.order_by.clone();
+    }
+    Ok(completed)
+}
+
+/// A frame; `order_by` becomes what an offset is added to.
+fn frame_over(frame: &FrameSyntax, order_by: &mut [(SortExpr, Typed)]) -> Result<WindowFrame> {
+    check_frame(frame)?;
+    if frame.units == UnitsSyntax::Groups && order_by.is_empty() {
+        let message = "GROUPS mode requires an ORDER BY clause";
+        return fail(SqlState::WINDOWING_ERROR, message);
+    }
+    let has_offset = |bound: &BoundSyntax| {
+        matches!(bound, BoundSyntax::Preceding(Some(_)) | BoundSyntax::Following(Some(_)))
+    };
+    let by_offset =
+        has_offset(&frame.start_bound) || frame.end_bound.as_ref().is_some_and(has_offset);
+    let (units, of): (_, fn(u64) -> ScalarValue) = match frame.units {
+        UnitsSyntax::Rows => (WindowFrameUnits::Rows, |n| ScalarValue::UInt64(Some(n))),
+        UnitsSyntax::Range if by_offset => {
+            let [(sort, typed)] = order_by else {
+                let message =
+                    "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column";
+                return fail(SqlState::WINDOWING_ERROR, message);
+            };
+            // Where no sum is out of range.
+            if !matches!(typed.ty.oid, oid::INT2 | oid::INT4) {
+                return unsupported("RANGE with an offset, but of integer and smallint,");
+            }
+            sort.expr = cast(sort.expr.clone(), DataType::Int64);
+            (WindowFrameUnits::Range, |n| ScalarValue::Int64(i64::try_from(n).ok()))
+        }
+        // Without an offset a range ends where its group of peers does.
+        UnitsSyntax::Range | UnitsSyntax::Groups => {
+            (WindowFrameUnits::Groups, |n| ScalarValue::UInt64(Some(n)))
+        }
+    };
+    let none = match units {
+        WindowFrameUnits::Range => ScalarValue::Int64(None),
+        _ => ScalarValue::UInt64(None),
+    };
+    let start = frame_bound(&frame.start_bound, of, &none)?;
+    let end = match &frame.end_bound {
+        Some(bound) => frame_bound(bound, of, &none)?,
+        None => WindowFrameBound::CurrentRow,
+    };
+    Ok(WindowFrame::new_bounds(units, start, end))
+}
+
+/// Refuses a frame that ends before it starts, in the server's words.
+///
+/// Source: `frame_extent` in `src/backend/parser/gram.y`, PostgreSQL 18.
+fn check_frame(frame: &FrameSyntax) -> Result<()> {
+    use BoundSyntax::{CurrentRow, Following, Preceding};
+    let message = match (&frame.start_bound, &frame.end_bound) {
+        (Following(None), _) => "frame start cannot be UNBOUNDED FOLLOWING",
+        (Following(Some(_)), None) => {
+            "frame starting from following row cannot end with current row"
+        }
+        (_, Some(Preceding(None))) => "frame end cannot be UNBOUNDED PRECEDING",
+        (CurrentRow, Some(Preceding(Some(_)))) => {
+            "frame starting from current row cannot have preceding rows"
+        }
+        (Following(Some(_)), Some(Preceding(Some(_)) | CurrentRow)) => {
+            "frame starting from following row cannot have preceding rows"
+        }
+        _ => return Ok(()),
+    };
+    fail(SqlState::WINDOWING_ERROR, message)
+}
+
+fn frame_bound(
+    bound: &BoundSyntax,
+    of: fn(u64) -> ScalarValue,
+    unbounded: &ScalarValue,
+) -> Result<WindowFrameBound> {
+    let count = |syntax: &Option<Box<Syntax>>| -> Result<ScalarValue> {
+        let Some(syntax) = syntax else { return Ok(unbounded.clone()) };
         match &**syntax {
             Syntax::Value(value) => match &value.value {
-                Value::Number(digits, _) if digits.parse::<u64>().is_ok() => {
-                    Ok(ScalarValue::UInt64(digits.parse().ok()))
-                }
+                // Of an int4, to which the server brings it where it is none.
+                Value::Number(digits, _) => match digits.parse::<u64>() {
+                    Ok(number) if i32::try_from(number).is_ok() => Ok(of(number)),
+                    _ => unsupported("a frame offset that is no integer"),
+                },
                 _ => unsupported("a frame offset that is no whole number"),
             },
             _ => unsupported("a frame offset that is no constant"),
