@@ -13,7 +13,8 @@ use crate::values::memory_size;
 ///
 /// The statement is understood by the cluster's own catalogs and PostgreSQL's rules for names, types and overloads, and
 /// computed as the server does. What is not known to give the server's answer is refused with a message. Nothing is
-/// changed: there is no INSERT and no CREATE. The session's TimeZone is UTC, its DateStyle ISO.
+/// changed: there is no INSERT and no CREATE. The session's TimeZone is UTC, its DateStyle ISO. Without a statement
+/// there is a shell at a terminal; elsewhere statements are read from standard input.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -65,7 +65,8 @@ pub use output::{ByteSink, Output, WriterSink};
 pub use output_directory::{DirectoryFile, OutputDirectory};
 pub use pagemill_sys::{
     MapAdvice, WriteBack, end_by, interrupted, interrupted_by, standard_input_was_closed,
-    standard_output_was_closed, survive_file_size_limit, watch_interrupts,
+    standard_output_was_closed, survive_file_size_limit, take_interrupt_key, watch_interrupt_key,
+    watch_interrupts,
 };
 pub use probe::device;
 pub use queued_reads::{QueuedReads, ReadHints, Ticket};

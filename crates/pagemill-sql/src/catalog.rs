@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_cluster::{Database, InputCatalog, UnknownTypes, ValueCatalog};
-use pagemill_format::Oid;
+use pagemill_format::{Oid, PgVersion};
 use pagemill_types::input::datetime::{DateOrder, DateTimeContext, IntervalStyle};
 use pagemill_types::time_zone::Zone;
 
@@ -595,4 +595,11 @@ impl Catalog {
             _ => self.values.type_name(oid).unwrap_or_else(|_| oid.0.to_string()),
         }
     }
+}
+
+/// A name as a statement has to write it: in quotes where it is a key word of any version, or has other characters.
+pub(crate) fn quote_identifier(name: &str) -> String {
+    let mut quoted = Vec::new();
+    pagemill_cluster::names::quote_identifier(name.as_bytes(), PgVersion::V18, &mut quoted);
+    String::from_utf8_lossy(&quoted).into_owned()
 }

@@ -76,6 +76,7 @@ impl SqlState {
     pub const INDETERMINATE_COLLATION: Self = Self("42P22");
     pub const WINDOWING_ERROR: Self = Self("42P20");
     pub const CANNOT_COERCE: Self = Self("42846");
+    pub const QUERY_CANCELED: Self = Self("57014");
     pub const DATA_CORRUPTED: Self = Self("XX001");
 }
 

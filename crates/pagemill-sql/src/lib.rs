@@ -13,6 +13,7 @@ pub(crate) mod precedence;
 pub(crate) mod resolve;
 pub(crate) mod scan;
 pub mod session;
+pub mod shell;
 pub(crate) mod system_rows;
 pub(crate) mod typed;
 pub mod types;

@@ -3,25 +3,23 @@
 //! Answers go to standard output, everything else to standard error, as with all of pagemill.
 #![forbid(unsafe_code)]
 
-use std::io::{self, BufWriter, IsTerminal as _};
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal as _};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use pagemill_cli::cluster_arguments::DamageChoice;
-use pagemill_cli::failure::{self, Completion, UsageError};
+use pagemill_cli::failure::{self, Completion};
 use pagemill_cli::remedies::Remedies;
 use pagemill_cli::session::Session as Opened;
-use pagemill_cli::session::stats::Work;
 use pagemill_cli::sql_arguments::{FormatChoice, SqlArguments};
+use pagemill_cluster::Cluster;
 use pagemill_engine::{OnDamage, ScanOrder};
-use pagemill_io::HostFiles;
-use pagemill_sql::output::{Output, OutputFormat};
+use pagemill_sql::output::OutputFormat;
 use pagemill_sql::session::{Session, SessionOptions};
-use pagemill_sql::{Error, StatementError};
-
-/// Most bytes of a file of statements.
-const MOST_BYTES: u64 = 1 << 30;
+use pagemill_sql::shell::{Shell, ShellOptions, told};
+use tokio::runtime::Builder;
 
 /// The part of pagemill that answers SQL
 #[derive(Debug, Parser)]
@@ -64,7 +62,6 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &SqlArguments) -> Result<Completion> {
-    let texts = statements(arguments)?;
     let opened = Opened::new(&arguments.common)?.recovered(&arguments.recovery);
     let database = opened.database(&arguments.database.dbname)?;
     let jobs = usize::from(arguments.common.jobs);
@@ -78,87 +75,62 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
         },
     };
     let session = Session::open(&database, options).map_err(told)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(jobs).build()?;
-    let out = BufWriter::new(io::stdout());
-    let mut work = Work::default();
-    let output = Output::new(format_of(arguments.format), out);
-    let answered = answer((&runtime, &session), &texts, output, &mut work);
-    opened.finish(&work);
+    let runtime = Builder::new_multi_thread().worker_threads(jobs).build()?;
+    let shell_options = ShellOptions {
+        session: options,
+        style: format_of(arguments.format).into(),
+        is_quiet: failure::is_quiet(),
+        moment: moment(&opened, database.cluster()),
+        out: None,
+    };
+    let mut shell = Shell::new(session, runtime.handle().clone(), shell_options);
+    let answered = answer(&mut shell, arguments);
+    opened.finish(&shell.work());
+    // What a cancelled statement left behind is not waited for.
+    runtime.shutdown_background();
     answered
 }
 
-/// The error as the command tells it: what lies below is known there by its own type.
-fn told(error: Error) -> anyhow::Error {
-    match error {
-        Error::Engine(error) => error.into(),
-        Error::System(error) => error.into(),
-        other => other.into(),
+/// The moment that files are read at, in words.
+fn moment(opened: &Opened<'_>, cluster: &Cluster) -> String {
+    let fields = cluster.control().fields();
+    let time = fields.iter().find(|(label, _)| *label == "Time of latest checkpoint");
+    let time = time.map_or("unknown", |(_, value)| value.as_str());
+    match opened.end_of_wal(cluster) {
+        Some(end) => format!("{end}, the end of its WAL (the checkpoint before: {time} UTC)"),
+        None => format!("some moment behind its last checkpoint ({time} UTC)"),
     }
 }
 
-fn answer<W: io::Write + Send>(
-    (runtime, session): (&tokio::runtime::Runtime, &Session),
-    texts: &[String],
-    mut output: Output<W>,
-    work: &mut Work,
-) -> Result<Completion> {
-    let mut completion = Completion::Done;
-    for text in texts {
-        let parsed = match Session::parse(text) {
-            Err(Error::Statement(error)) => return Ok(complain(&error)),
-            parsed => parsed.map_err(told)?,
+/// Statements in the order: the argument, -c, -f; or else those of a terminal, or of what standard input is.
+fn answer(shell: &mut Shell, arguments: &SqlArguments) -> Result<Completion> {
+    let given = arguments.statement.iter().chain(&arguments.commands);
+    for text in given {
+        let completion = match text.trim_start().starts_with('\\') {
+            true => shell.stream(text.as_bytes()),
+            false => shell.once(text),
         };
-        for statement in parsed {
-            let answer = match runtime.block_on(session.run(&statement, &mut output)) {
-                Ok(answer) => answer,
-                Err(Error::Statement(error)) => {
-                    // What was answered before it stands.
-                    output.into_inner().flush()?;
-                    return Ok(complain(&error));
-                }
-                Err(error) => return Err(told(error)),
-            };
-            work.rows += answer.rows;
-            work.pages += answer.pages;
-            for loss in &answer.losses {
-                failure::complain(format!("skipped: {loss}"));
-                completion = Completion::Incomplete;
-            }
+        if completion.map_err(told)? == Completion::Incomplete {
+            return Ok(Completion::Incomplete);
         }
     }
-    output.into_inner().flush()?;
-    Ok(completion)
-}
-
-/// Tells what is wrong with a statement, and what to do instead on a line of its own.
-fn complain(error: &StatementError) -> Completion {
-    failure::complain(error);
-    if let Some(hint) = &error.hint {
-        failure::complain(format!("hint: {hint}"));
-    }
-    Completion::Incomplete
-}
-
-/// The texts that were given, in the order: the argument, -c, -f; standard input where it is no terminal.
-fn statements(arguments: &SqlArguments) -> Result<Vec<String>> {
-    let mut texts: Vec<String> = arguments.statement.iter().cloned().collect();
-    texts.extend(arguments.commands.iter().cloned());
+    let mut completion = Completion::Done;
     for file in &arguments.files {
-        texts.push(match file.as_os_str() == "-" {
-            true => io::read_to_string(io::stdin())?,
+        completion = match file.as_os_str() == "-" {
+            true => shell.stream(io::stdin().lock()).map_err(told)?,
             false => {
-                let bytes = HostFiles::real().read_file(file, MOST_BYTES)?;
-                String::from_utf8(bytes).with_context(|| file.display().to_string())?
+                let from = File::open(file).with_context(|| file.display().to_string())?;
+                let read = shell.stream(BufReader::new(from)).map_err(told);
+                read.with_context(|| file.display().to_string())?
             }
-        });
+        };
     }
-    if texts.is_empty() && !io::stdin().is_terminal() {
-        texts.push(io::read_to_string(io::stdin())?);
+    let is_shell = arguments.statement.is_none()
+        && arguments.commands.is_empty()
+        && arguments.files.is_empty();
+    match is_shell {
+        true if io::stdin().is_terminal() => shell.interact().map_err(told),
+        true => shell.stream(io::stdin().lock()).map_err(told),
+        false => Ok(completion),
     }
-    if texts.is_empty() {
-        return Err(
-            UsageError("no statement: give one as an argument, with -c or with -f".into()).into()
-        );
-    }
-    Ok(texts)
 }

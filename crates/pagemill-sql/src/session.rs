@@ -18,7 +18,7 @@ use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use futures::StreamExt as _;
 use object_store::memory::InMemory;
 use pagemill_cluster::Database;
-use pagemill_engine::{OnDamage, ScanOptions};
+use pagemill_engine::{OnDamage, Progress, ScanOptions};
 use pagemill_types::encoding::encoding_name;
 use sqlparser::ast::{DescribeAlias, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
@@ -77,6 +77,12 @@ pub struct Answer {
     pub pages: u64,
     /// Damage that was left out, each with its place.
     pub losses: Vec<String>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("catalog", &self.catalog).finish_non_exhaustive()
+    }
 }
 
 impl Session {
@@ -152,14 +158,27 @@ impl Session {
         })
     }
 
-    /// Runs a statement. `begin` is told the columns first, then `take` each batch of rows.
+    /// Runs a statement. The sink's `begin` is told the columns first, then `take` each batch of rows.
     ///
     /// # Errors
     /// When the statement is wrong, changes something, is not supported here, or fails; what the functions return.
     pub async fn run(&self, statement: &Statement, sink: &mut dyn AnswerSink) -> Result<Answer> {
+        self.run_with(statement, sink, &Progress::default()).await
+    }
+
+    /// The same, ended from elsewhere when `cancel` is cancelled.
+    ///
+    /// # Errors
+    /// As [`Self::run`], and [`Cancelled`](pagemill_engine::Error::Cancelled).
+    pub async fn run_with(
+        &self,
+        statement: &Statement,
+        sink: &mut dyn AnswerSink,
+        cancel: &Progress,
+    ) -> Result<Answer> {
         match statement {
             Statement::Query(query) => {
-                let scans = self.scans();
+                let scans = self.scans(cancel);
                 let bound = self.bind(query, &scans)?;
                 self.answer(bound, &scans, sink).await
             }
@@ -172,15 +191,16 @@ impl Session {
                 let Statement::Query(query) = &**statement else {
                     return unsupported("EXPLAIN of anything but a query");
                 };
-                self.explain(query, *analyze, sink).await
+                self.explain((query, *analyze), sink, cancel).await
             }
             other => refuse(other),
         }
     }
 
-    fn scans(&self) -> Arc<ScanContext> {
+    fn scans(&self, cancel: &Progress) -> Arc<ScanContext> {
         let SessionOptions { jobs, scan, on_damage, .. } = self.options;
-        Arc::new(ScanContext::new(&self.catalog, ScanOptions { jobs, ..scan }, on_damage))
+        let options = ScanOptions { jobs, ..scan };
+        Arc::new(ScanContext::new(&self.catalog, options, on_damage, cancel))
     }
 
     fn bind(&self, query: &sqlparser::ast::Query, scans: &Arc<ScanContext>) -> Result<Bound> {
@@ -215,6 +235,9 @@ impl Session {
         let mut rows = 0;
         while let Some(batch) = stream.next().await {
             let batch = batch?;
+            if scans.progress.is_cancelled() {
+                return Err(pagemill_engine::Error::Cancelled.into());
+            }
             rows += batch.num_rows() as u64;
             if let Err(error) = sink.take(&batch) {
                 scans.cancel();
@@ -230,11 +253,11 @@ impl Session {
     /// The plan as lines of text; with ANALYZE, after it has run.
     async fn explain(
         &self,
-        query: &sqlparser::ast::Query,
-        analyze: bool,
+        (query, analyze): (&sqlparser::ast::Query, bool),
         sink: &mut dyn AnswerSink,
+        cancel: &Progress,
     ) -> Result<Answer> {
-        let scans = self.scans();
+        let scans = self.scans(cancel);
         let bound = self.bind(query, &scans)?;
         let plan = self.plan(&bound).await?;
         if analyze {

@@ -7,11 +7,13 @@
 //! remove_on_signal   the handler removes one file and lets the signal end the process: for work that never looks
 //! ```
 //!
+//! A program that lives on after the work was stopped, as a shell does, [watches the key](watch_interrupt_key) instead.
+//!
 //! Afterwards [`end_by`] ends the process by the signal itself, so that a shell sees what happened (128 + its number).
 //!
 //! Invariants: the handlers do nothing but load and store atomics, `unlink`, `signal` and `raise`, which are
 //! async-signal-safe; each is called once for each signal, the second one of a kind ends the process as if nobody had
-//! listened; calls that were under way are made again (`SA_RESTART`); a signal that was ignored stays ignored.
+//! listened (but for the watched key, which may be pressed any number of times); calls that were under way are made again (`SA_RESTART`); a signal that was ignored stays ignored.
 
 use std::ffi::{CString, c_char, c_int};
 use std::io;
@@ -74,6 +76,27 @@ pub fn interrupted() -> bool {
 /// The signal that came first, of those that are [watched](watch_interrupts).
 pub fn interrupted_by() -> Option<i32> {
     Some(SIGNAL.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
+}
+
+/// Set by each press of the key.
+static KEY_PRESSED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn on_key(_: c_int) {
+    KEY_PRESSED.store(true, Ordering::Relaxed);
+}
+
+/// From now on SIGINT, which the terminal sends for Ctrl-C, never ends the process but is told by
+/// [`take_interrupt_key`], each time anew. One that was ignored when the process began stays ignored.
+///
+/// # Errors
+/// What the system reports.
+pub fn watch_interrupt_key() -> io::Result<()> {
+    install(libc::SIGINT, on_key, libc::SA_RESTART, |action| action != libc::SIG_IGN)
+}
+
+/// True once for each time that the watched key was pressed since the last call.
+pub fn take_interrupt_key() -> bool {
+    KEY_PRESSED.swap(false, Ordering::Relaxed)
 }
 
 /// Ends this process by a signal, as if nobody had listened for it. Where the signal does not end it (the first
@@ -140,10 +163,19 @@ pub fn survive_file_size_limit() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// Installs a handler, where the action in force is one that may be replaced.
+/// Installs a handler for one signal of a kind, where the action in force is one that may be replaced.
 fn handle(
     signal: c_int,
     handler: extern "C" fn(c_int),
+    may_replace: impl Fn(libc::sighandler_t) -> bool,
+) -> io::Result<()> {
+    install(signal, handler, libc::SA_RESTART | libc::SA_RESETHAND, may_replace)
+}
+
+fn install(
+    signal: c_int,
+    handler: extern "C" fn(c_int),
+    flags: c_int,
     may_replace: impl Fn(libc::sighandler_t) -> bool,
 ) -> io::Result<()> {
     // SAFETY: an all-zero `sigaction` is a valid one: the default action, an empty mask, no flags.
@@ -157,7 +189,7 @@ fn handle(
         return Ok(());
     }
     wanted.sa_sigaction = handler as libc::sighandler_t;
-    wanted.sa_flags = libc::SA_RESTART | libc::SA_RESETHAND;
+    wanted.sa_flags = flags;
     // SAFETY: the action is a live value with a handler of the type that these flags call for; the handlers make only
     // calls that are async-signal-safe.
     match unsafe { libc::sigaction(signal, &raw const wanted, ptr::null_mut()) } {
@@ -181,6 +213,25 @@ mod tests {
     #[test]
     fn a_signal_sets_the_flag_and_does_not_end_the_process() {
         ends_well("alone_a_signal_is_sent");
+    }
+
+    #[test]
+    fn the_key_is_told_each_time_and_never_ends_the_process() {
+        ends_well("alone_the_key_is_pressed");
+    }
+
+    #[test]
+    fn alone_the_key_is_pressed() {
+        if !own_process::is_alone() {
+            return;
+        }
+        watch_interrupt_key().unwrap();
+        for _ in 0..3 {
+            assert!(!take_interrupt_key());
+            // SAFETY: raising a signal takes no pointer.
+            unsafe { libc::raise(libc::SIGINT) };
+            assert!(take_interrupt_key());
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub use collation::{LocaleCollation, libc_version};
 pub use extents::{Extent, extents, fragments};
 pub use interrupt::{
     RemovedOnSignal, end_by, interrupted, interrupted_by, remove_on_signal,
-    survive_file_size_limit, watch_interrupts,
+    survive_file_size_limit, take_interrupt_key, watch_interrupt_key, watch_interrupts,
 };
 pub use mapping::{Faulted, LISTED_PAGES, MAX_MAPPINGS, MapAdvice, Mapping};
 pub use mount_namespace::{mount_memory_for_thread, own_mounts_for_thread};

@@ -2,158 +2,188 @@
 //!
 //! The whole answer is kept until its end, since the widest value decides.
 //!
-//! Source: `print_aligned_text` and `print_aligned_vertical` in `src/fe_utils/print.c`, PostgreSQL 18, for the appearance.
+//! Source: `print_aligned_text` in `src/fe_utils/print.c`, PostgreSQL 15, for the appearance.
 
 use std::io::Write;
-use std::sync::Arc;
 
-use super::rows::Texts;
-use super::separated::is_number;
-use crate::catalog::Catalog;
+use super::{OutputStyle, Table};
 use crate::error::Result;
-use crate::session::AnswerColumn;
 
-/// A table in the making.
-#[derive(Default)]
-pub(super) struct Aligned {
-    names: Vec<String>,
-    to_right: Vec<bool>,
-    rows: Vec<Vec<String>>,
+/// Lines of a cell.
+pub(super) type Lines = Vec<String>;
+
+/// A table with its widths measured.
+pub(super) struct Layout<'t> {
+    table: &'t Table,
+    style: &'t OutputStyle,
+    names: Vec<Lines>,
+    widths: Vec<usize>,
 }
 
-impl Aligned {
-    pub(super) fn new(_: &Arc<Catalog>, columns: &[AnswerColumn]) -> Self {
-        Self {
-            names: columns.iter().map(|column| column.name.clone()).collect(),
-            to_right: columns.iter().map(is_number).collect(),
-            rows: Vec::new(),
+/// What a line of a row holds in one column.
+struct Piece<'t> {
+    text: Option<&'t str>,
+    goes_on: bool,
+}
+
+impl<'t> Layout<'t> {
+    pub(super) fn new(table: &'t Table, style: &'t OutputStyle) -> Self {
+        let names: Vec<Lines> = table.names.iter().map(|name| lines(name)).collect();
+        let mut widths: Vec<usize> = names.iter().map(widest).collect();
+        for row in &table.rows {
+            for (width, value) in widths.iter_mut().zip(row) {
+                *width = (*width).max(widest(&lines(value.as_deref().unwrap_or(&style.null))));
+            }
         }
+        Self { table, style, names, widths }
     }
 
-    pub(super) fn push(&mut self, texts: Texts<'_>) {
-        let shown = |text: &Option<String>| text.as_deref().map_or(String::new(), printable);
-        self.rows.push(texts.iter().map(shown).collect());
-    }
-
-    pub(super) fn write(&mut self, out: &mut impl Write, rows: u64) -> Result<()> {
-        let widths: Vec<usize> = (0..self.names.len()).map(|at| self.width(at)).collect();
-        self.header(&widths, out)?;
-        for row in &self.rows {
-            self.row(row, &widths, out)?;
-        }
-        let plural = if rows == 1 { "row" } else { "rows" };
-        writeln!(out, "({rows} {plural})\n")?;
-        self.rows.clear();
-        Ok(())
-    }
-
-    fn width(&self, at: usize) -> usize {
-        let widest = |text: &str| text.split('\n').map(display_width).max().unwrap_or(0);
-        let values = self.rows.iter().map(|row| widest(&row[at]));
-        values.chain([widest(&self.names[at])]).max().unwrap_or(0)
-    }
-
-    fn header(&self, widths: &[usize], out: &mut impl Write) -> Result<()> {
-        let centered = |(name, width): (&String, &usize)| {
-            let rest = width - display_width(name);
-            format!(" {}{name}{} ", " ".repeat(rest / 2), " ".repeat(rest - rest / 2))
+    pub(super) fn total_width(&self) -> usize {
+        let columns = self.widths.len();
+        let lines = match self.style.border {
+            0 => columns,
+            1 => (columns * 3).saturating_sub(usize::from(columns > 0)),
+            _ => columns * 3 + 1,
         };
-        let cells: Vec<String> = self.names.iter().zip(widths).map(centered).collect();
-        writeln!(out, "{}", cells.join("|"))?;
-        let rules: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
-        writeln!(out, "{}", rules.join("+"))?;
-        Ok(())
+        lines + self.widths.iter().sum::<usize>()
     }
 
-    fn row(&self, row: &[String], widths: &[usize], out: &mut impl Write) -> Result<()> {
-        let lines: Vec<Vec<&str>> = row.iter().map(|text| text.split('\n').collect()).collect();
-        let height = lines.iter().map(Vec::len).max().unwrap_or(1);
-        for line in 0..height {
-            let mut text = String::new();
-            for (at, width) in widths.iter().enumerate() {
-                let piece = lines[at].get(line).copied();
-                let goes_on = line + 1 < lines[at].len();
-                let is_last = at + 1 == widths.len();
-                text.push(' ');
-                match is_last && !goes_on && !self.to_right[at] {
-                    true => text.push_str(piece.unwrap_or("")),
-                    false => self.push_cell(piece.unwrap_or(""), at, *width, &mut text),
-                }
-                match (goes_on, is_last) {
-                    (true, _) => text.push('+'),
-                    (false, false) => text.push(' '),
-                    (false, true) => {}
-                }
-                if !is_last {
-                    text.push('|');
-                }
+    pub(super) fn write(&self, out: &mut impl Write) -> Result<()> {
+        if !self.style.tuples_only {
+            self.title(out)?;
+            if self.style.border == 2 {
+                self.rule(out)?;
             }
-            writeln!(out, "{text}")?;
+            self.header(out)?;
+            self.rule(out)?;
         }
-        Ok(())
-    }
-
-    fn push_cell(&self, piece: &str, at: usize, width: usize, text: &mut String) {
-        let padding = " ".repeat(width - display_width(piece));
-        match self.to_right[at] {
-            true => {
-                text.push_str(&padding);
-                text.push_str(piece);
-            }
-            false => {
-                text.push_str(piece);
-                text.push_str(&padding);
-            }
+        let cell = |value: &Option<String>| lines(value.as_deref().unwrap_or(&self.style.null));
+        for row in &self.table.rows {
+            self.row(&row.iter().map(cell).collect::<Vec<Lines>>(), out)?;
         }
-    }
-
-    pub(super) fn write_expanded(&mut self, out: &mut impl Write) -> Result<()> {
-        let names = self.names.iter().map(|name| display_width(name)).max().unwrap_or(0);
-        let all = self.rows.iter().flatten();
-        let values = all.flat_map(|text| text.split('\n')).map(display_width).max().unwrap_or(0);
-        if self.rows.is_empty() {
-            writeln!(out, "(0 rows)")?;
+        if self.style.border == 2 {
+            self.rule(out)?;
         }
-        for (number, row) in self.rows.iter().enumerate() {
-            let title = format!("-[ RECORD {} ]", number + 1);
-            let left = title + &"-".repeat((names + 1).saturating_sub(13 + digits(number + 1) - 1));
-            let bar = match left.len() > names + 1 {
-                true => left,
-                false => format!("{left}+"),
-            };
-            let rest = (names + values + 4).saturating_sub(bar.len() + 1);
-            writeln!(out, "{bar}{}", "-".repeat(rest))?;
-            for (name, value) in self.names.iter().zip(row) {
-                let padding = " ".repeat(names - display_width(name));
-                writeln!(out, "{name}{padding} | {value}")?;
+        if !self.style.tuples_only {
+            for footer in self.table.footers_or_count() {
+                writeln!(out, "{footer}")?;
             }
         }
         writeln!(out)?;
-        self.rows.clear();
         Ok(())
+    }
+
+    fn title(&self, out: &mut impl Write) -> Result<()> {
+        let Some(title) = &self.table.title else { return Ok(()) };
+        let (width, total) =
+            (title.split('\n').map(display_width).max().unwrap_or(0), self.total_width());
+        writeln!(out, "{}{title}", " ".repeat(total.saturating_sub(width) / 2))?;
+        Ok(())
+    }
+
+    fn rule(&self, out: &mut impl Write) -> Result<()> {
+        let dashes: Vec<String> = self.widths.iter().map(|width| "-".repeat(*width)).collect();
+        match self.style.border {
+            0 => writeln!(out, "{}", dashes.join(" "))?,
+            1 => writeln!(out, "-{}-", dashes.join("-+-"))?,
+            _ => writeln!(out, "+-{}-+", dashes.join("-+-"))?,
+        }
+        Ok(())
+    }
+
+    fn header(&self, out: &mut impl Write) -> Result<()> {
+        let height = self.names.iter().map(Vec::len).max().unwrap_or(1);
+        let border = self.style.border;
+        for line in 0..height {
+            let mut text = String::from(if border == 2 { "|" } else { "" });
+            for (at, (name, width)) in self.names.iter().zip(&self.widths).enumerate() {
+                let piece = name.get(line).map_or("", String::as_str);
+                let rest = width - display_width(piece);
+                if border != 0 {
+                    text.push(' ');
+                }
+                text.push_str(&" ".repeat(rest / 2));
+                text.push_str(piece);
+                text.push_str(&" ".repeat(rest - rest / 2));
+                text.push(if line + 1 < name.len() { '+' } else { ' ' });
+                if border != 0 && at + 1 < self.widths.len() {
+                    text.push('|');
+                }
+            }
+            writeln!(out, "{text}{}", if border == 2 { "|" } else { "" })?;
+        }
+        Ok(())
+    }
+
+    fn row(&self, row: &[Lines], out: &mut impl Write) -> Result<()> {
+        let height = row.iter().map(Vec::len).max().unwrap_or(1);
+        for line in 0..height {
+            let mut text = String::from(if self.style.border == 2 { "|" } else { "" });
+            for (at, cell) in row.iter().enumerate() {
+                let piece = Piece {
+                    text: cell.get(line).map(String::as_str),
+                    goes_on: line + 1 < cell.len(),
+                };
+                self.push_piece(&piece, at, &mut text);
+            }
+            writeln!(out, "{text}{}", if self.style.border == 2 { "|" } else { "" })?;
+        }
+        Ok(())
+    }
+
+    fn push_piece(&self, piece: &Piece<'_>, at: usize, text: &mut String) {
+        let (border, is_last) = (self.style.border, at + 1 == self.widths.len());
+        let is_padded = border == 2 || !is_last;
+        let shown = piece.text.unwrap_or("");
+        let padding = " ".repeat(self.widths[at] - display_width(shown));
+        if border != 0 {
+            text.push(' ');
+        }
+        match (piece.text, self.table.to_right[at]) {
+            (Some(_), true) => {
+                text.push_str(&padding);
+                text.push_str(shown);
+            }
+            _ => {
+                text.push_str(shown);
+                if is_padded || piece.goes_on {
+                    text.push_str(&padding);
+                }
+            }
+        }
+        match piece.goes_on {
+            true => text.push('+'),
+            false if is_padded => text.push(' '),
+            false => {}
+        }
+        if border != 0 && !is_last {
+            text.push('|');
+        }
     }
 }
 
-fn digits(number: usize) -> usize {
-    number.to_string().len()
+pub(super) fn widest(cell: &Lines) -> usize {
+    cell.iter().map(|line| display_width(line)).max().unwrap_or(0)
 }
 
 /// Columns of a terminal that a text takes.
-fn display_width(text: &str) -> usize {
+pub(super) fn display_width(text: &str) -> usize {
     unicode_width::UnicodeWidthStr::width(text)
 }
 
-/// Control characters as psql shows them.
-fn printable(text: &str) -> String {
+/// The lines of a text, with control characters as psql shows them.
+pub(super) fn lines(text: &str) -> Lines {
+    text.split('\n').map(printable).collect()
+}
+
+fn printable(line: &str) -> String {
     use std::fmt::Write as _;
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
         match c {
-            '\n' => out.push('\n'),
             '\r' => out.push_str("\\r"),
             '\t' => {
-                let line = out.rsplit('\n').next().unwrap_or("");
-                let column = display_width(line);
+                let column = display_width(&out);
                 out.push_str(&" ".repeat(8 - column % 8));
             }
             c if u32::from(c) < 0x20 || u32::from(c) == 0x7f => {

@@ -3,8 +3,11 @@
 //! Invariant: a value's text is that of PostgreSQL's output function; the formats only put something around it.
 
 mod aligned;
+mod expanded;
 mod rows;
 mod separated;
+mod style;
+mod table;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,9 +17,11 @@ use arrow::record_batch::RecordBatch;
 use crate::catalog::Catalog;
 use crate::error::Result;
 use crate::session::{AnswerColumn, AnswerSink};
-use aligned::Aligned;
 use rows::RowPrinter;
-use separated::Separated;
+use separated::{Separated, is_number};
+
+pub use style::{Expanded, OutputStyle};
+pub(crate) use table::Table;
 
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +30,8 @@ pub enum OutputFormat {
     Aligned,
     /// Each column of a row on its own line, as psql's \x prints it.
     Expanded,
+    /// Columns behind each other with a separator, as psql's \a prints them.
+    Unaligned,
     /// CSV with a header.
     Csv,
     /// One object per row and line.
@@ -33,22 +40,25 @@ pub enum OutputFormat {
     Markdown,
 }
 
-/// What is put where a value is NULL.
-const NULL: &str = "";
-
 /// Writes answers to a stream.
 pub struct Output<W: Write + Send> {
-    format: OutputFormat,
+    style: OutputStyle,
     out: W,
     columns: Vec<AnswerColumn>,
     printer: Option<RowPrinter>,
-    aligned: Aligned,
+    table: Table,
 }
 
 impl<W: Write + Send> Output<W> {
-    /// Answers to this stream.
+    /// Answers to this stream in a format.
     pub fn new(format: OutputFormat, out: W) -> Self {
-        Self { format, out, columns: Vec::new(), printer: None, aligned: Aligned::default() }
+        Self::with_style(format.into(), out)
+    }
+
+    /// Answers to this stream in a style.
+    pub fn with_style(style: OutputStyle, out: W) -> Self {
+        let (columns, table) = (Vec::new(), Table::default());
+        Self { style, out, columns, printer: None, table }
     }
 
     /// The stream.
@@ -61,31 +71,33 @@ impl<W: Write + Send> AnswerSink for Output<W> {
     fn begin(&mut self, catalog: &Arc<Catalog>, columns: &[AnswerColumn]) -> Result<()> {
         self.columns = columns.to_vec();
         self.printer = Some(RowPrinter::new(catalog, columns)?);
-        self.aligned = Aligned::new(catalog, columns);
-        if let Some(separated) = Separated::of(self.format) {
+        self.table = Table {
+            names: columns.iter().map(|column| column.name.clone()).collect(),
+            to_right: columns.iter().map(is_number).collect(),
+            ..Table::default()
+        };
+        if let Some(separated) = Separated::of(&self.style) {
             separated.header(columns, &mut self.out)?;
         }
         Ok(())
     }
 
     fn take(&mut self, batch: &RecordBatch) -> Result<()> {
-        let Self { printer, aligned, out, columns, format, .. } = self;
+        let Self { printer, table, out, columns, style } = self;
         let printer = printer.as_mut().expect("an answer begins before its rows"); // infallible: by the trait
-        let separated = Separated::of(*format);
+        let separated = Separated::of(style);
         printer.for_each(batch, |row| match separated {
             Some(separated) => separated.row(columns, row, out),
             None => {
-                aligned.push(row);
+                table.push(row);
                 Ok(())
             }
         })
     }
 
-    fn end(&mut self, rows: u64) -> Result<()> {
-        match self.format {
-            OutputFormat::Aligned => self.aligned.write(&mut self.out, rows)?,
-            OutputFormat::Expanded => self.aligned.write_expanded(&mut self.out)?,
-            _ => {}
+    fn end(&mut self, _: u64) -> Result<()> {
+        if !self.style.streams() {
+            std::mem::take(&mut self.table).write(&self.style, &mut self.out)?;
         }
         self.out.flush()?;
         Ok(())

@@ -7,37 +7,50 @@ use std::io::Write;
 use pagemill_types::builtin::oid;
 
 use super::rows::Texts;
-use super::{NULL, OutputFormat};
+use super::{OutputFormat, OutputStyle};
 use crate::error::Result;
 use crate::session::AnswerColumn;
 
 /// One of these formats.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Separated {
+enum Kind {
     Csv,
     Json,
     Markdown,
 }
 
-impl Separated {
-    pub(super) fn of(format: OutputFormat) -> Option<Self> {
-        match format {
-            OutputFormat::Csv => Some(Self::Csv),
-            OutputFormat::Json => Some(Self::Json),
-            OutputFormat::Markdown => Some(Self::Markdown),
-            OutputFormat::Aligned | OutputFormat::Expanded => None,
-        }
+/// One of these formats in a style.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Separated<'s> {
+    kind: Kind,
+    style: &'s OutputStyle,
+}
+
+impl<'s> Separated<'s> {
+    pub(super) fn of(style: &'s OutputStyle) -> Option<Self> {
+        let kind = match style.format {
+            OutputFormat::Csv => Kind::Csv,
+            OutputFormat::Json => Kind::Json,
+            OutputFormat::Markdown => Kind::Markdown,
+            OutputFormat::Aligned | OutputFormat::Expanded | OutputFormat::Unaligned => {
+                return None;
+            }
+        };
+        Some(Self { kind, style })
     }
 
     pub(super) fn header(self, columns: &[AnswerColumn], out: &mut impl Write) -> Result<()> {
-        match self {
-            Self::Csv => {
+        if self.style.tuples_only {
+            return Ok(());
+        }
+        match self.kind {
+            Kind::Csv => {
                 let names: Vec<String> =
                     columns.iter().map(|column| quoted(&column.name)).collect();
                 writeln!(out, "{}", names.join(","))?;
             }
-            Self::Json => {}
-            Self::Markdown => {
+            Kind::Json => {}
+            Kind::Markdown => {
                 let names: Vec<String> = columns.iter().map(|column| cell(&column.name)).collect();
                 writeln!(out, "| {} |", names.join(" | "))?;
                 let rules: Vec<&str> =
@@ -54,10 +67,11 @@ impl Separated {
         texts: Texts<'_>,
         out: &mut impl Write,
     ) -> Result<()> {
-        match self {
-            Self::Csv => {
+        let null = || self.style.null.clone();
+        match self.kind {
+            Kind::Csv => {
                 let value = |text: &Option<String>| match text {
-                    None => NULL.to_owned(),
+                    None => null(),
                     // An empty text is told from NULL.
                     Some(text) if text.is_empty() => "\"\"".to_owned(),
                     Some(text) => quoted(text),
@@ -65,9 +79,9 @@ impl Separated {
                 let values: Vec<String> = texts.iter().map(value).collect();
                 writeln!(out, "{}", values.join(","))?;
             }
-            Self::Json => writeln!(out, "{{{}}}", members(columns, texts))?,
-            Self::Markdown => {
-                let value = |text: &Option<String>| text.as_deref().map_or(String::new(), cell);
+            Kind::Json => writeln!(out, "{{{}}}", members(columns, texts))?,
+            Kind::Markdown => {
+                let value = |text: &Option<String>| text.as_deref().map_or_else(null, cell);
                 let values: Vec<String> = texts.iter().map(value).collect();
                 writeln!(out, "| {} |", values.join(" | "))?;
             }

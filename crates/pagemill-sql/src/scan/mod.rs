@@ -44,12 +44,17 @@ pub(crate) struct ScanContext {
 
 impl ScanContext {
     /// The scans of one statement.
-    pub(crate) fn new(catalog: &Arc<Catalog>, options: ScanOptions, on_damage: OnDamage) -> Self {
-        let catalog = catalog.clone();
+    pub(crate) fn new(
+        catalog: &Arc<Catalog>,
+        options: ScanOptions,
+        on_damage: OnDamage,
+        cancel: &Progress,
+    ) -> Self {
+        let (catalog, progress) = (catalog.clone(), cancel.clone());
         Self {
             catalog,
             options,
-            progress: Progress::default(),
+            progress,
             on_damage,
             losses: Mutex::default(),
             running: watch::Sender::new(()),

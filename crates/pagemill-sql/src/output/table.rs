@@ -1,0 +1,119 @@
+//! A whole table of texts: the answer to a statement, or a list of the shell's.
+//!
+//! Invariant: each row has as many texts as there are names.
+
+use std::io::Write;
+
+use super::rows::Texts;
+use super::separated::Separated;
+use super::{Expanded, OutputFormat, OutputStyle, aligned, expanded};
+use crate::error::Result;
+use crate::session::AnswerColumn;
+use crate::types::PgType;
+use pagemill_types::builtin::oid;
+
+/// A table of texts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    /// What stands above it.
+    pub(crate) title: Option<String>,
+    /// The names of the columns.
+    pub(crate) names: Vec<String>,
+    /// Which columns are aligned to the right.
+    pub(crate) to_right: Vec<bool>,
+    /// The rows; `None` for NULL.
+    pub(crate) rows: Vec<Vec<Option<String>>>,
+    /// What stands below it; without any, how many rows there are.
+    pub(crate) footers: Option<Vec<String>>,
+}
+
+impl Table {
+    pub(super) fn push(&mut self, texts: Texts<'_>) {
+        self.rows.push(texts.to_vec());
+    }
+
+    /// Writes it in the style.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn write(&self, style: &OutputStyle, out: &mut impl Write) -> Result<()> {
+        match style.format {
+            OutputFormat::Unaligned => self.write_unaligned(style, out),
+            _ if style.streams() => self.write_separated(style, out),
+            _ => self.write_laid_out(style, out),
+        }
+    }
+
+    fn write_laid_out(&self, style: &OutputStyle, out: &mut impl Write) -> Result<()> {
+        let table = aligned::Layout::new(self, style);
+        let is_wide = || {
+            let columns = style.terminal_columns.unwrap_or(0);
+            columns > 0 && self.names.len() > 1 && columns < table.total_width()
+        };
+        match style.expanded {
+            Expanded::On => expanded::write(self, style, out),
+            Expanded::Auto if is_wide() => expanded::write(self, style, out),
+            _ => table.write(out),
+        }
+    }
+
+    fn write_separated(&self, style: &OutputStyle, out: &mut impl Write) -> Result<()> {
+        let Some(separated) = Separated::of(style) else { return Ok(()) };
+        let column =
+            |name: &String| AnswerColumn { name: name.clone(), ty: PgType::new(oid::TEXT) };
+        let columns: Vec<AnswerColumn> = self.names.iter().map(column).collect();
+        separated.header(&columns, out)?;
+        self.rows.iter().try_for_each(|row| separated.row(&columns, row, out))?;
+        Ok(out.flush()?)
+    }
+
+    /// What stands below, where anything does.
+    pub(super) fn footers_or_count(&self) -> Vec<String> {
+        self.footers.clone().unwrap_or_else(|| {
+            let plural = if self.rows.len() == 1 { "row" } else { "rows" };
+            vec![format!("({} {plural})", self.rows.len())]
+        })
+    }
+
+    /// Source: `print_unaligned_text` and `print_unaligned_vertical` in `src/fe_utils/print.c`, PostgreSQL 15, for the
+    /// appearance.
+    fn write_unaligned(&self, style: &OutputStyle, out: &mut impl Write) -> Result<()> {
+        let text = |value: &Option<String>| value.clone().unwrap_or_else(|| style.null.clone());
+        let line = |row: &Vec<Option<String>>| {
+            row.iter().map(text).collect::<Vec<_>>().join(&style.field_separator)
+        };
+        let is_expanded = style.expanded == Expanded::On;
+        let title = self.title.as_ref().filter(|_| !style.tuples_only);
+        let mut lines: Vec<String> = title.cloned().into_iter().collect();
+        if is_expanded {
+            for (number, row) in self.rows.iter().enumerate() {
+                if number > 0 {
+                    lines.push(String::new());
+                }
+                let names = self.names.iter().zip(row);
+                lines.extend(names.map(|(name, value)| {
+                    format!("{name}{}{}", style.field_separator, text(value))
+                }));
+            }
+        } else {
+            if !style.tuples_only {
+                lines.push(self.names.join(&style.field_separator));
+            }
+            lines.extend(self.rows.iter().map(line));
+        }
+        if !style.tuples_only {
+            match (is_expanded, &self.footers) {
+                (true, None) => {}
+                (true, Some(footers)) => {
+                    lines.push(String::new());
+                    lines.extend(footers.iter().cloned());
+                }
+                (false, _) => lines.extend(self.footers_or_count()),
+            }
+        }
+        for line in lines {
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,376 @@
+//! Backslash commands. What is not there says so by its name.
+//!
+//! Source: `src/bin/psql/command.c`, PostgreSQL 15, for what a command is called and what it says.
+
+use std::io::Write as _;
+
+use super::cut::arguments;
+use super::running::interruptible;
+use super::target::Target;
+use super::{Shell, print};
+use crate::error::Result;
+use crate::output::{Expanded, OutputFormat};
+use crate::session::Session;
+
+/// The commands, each with what it does.
+pub(super) const COMMANDS: &[(&str, &str)] = &[
+    ("?", "this list"),
+    ("a", "unaligned output, or aligned again"),
+    ("c", "DATABASE: read another database of the cluster"),
+    ("conninfo", "what is read, and the moment that it is read at"),
+    ("echo", "TEXT: write it; \\qecho writes it where answers go"),
+    ("g", "[FILE]: run the statement, or the one before again; its answer goes to FILE"),
+    ("gx", "[FILE]: the same, with columns below each other"),
+    ("h", "what statements there are"),
+    ("i", "FILE: statements of a file"),
+    ("o", "[FILE]: answers go to FILE, or here again"),
+    ("p", "show the statement so far; \\r forgets it"),
+    ("pset", "[NAME [VALUE]]: border, expanded, fieldsep, format, null, tuples_only"),
+    ("q", "quit"),
+    ("set", "ON_ERROR_STOP [on|off]: whether an error ends a file"),
+    ("t", "rows only, or names and counts again"),
+    ("timing", "[on|off]: how long statements take"),
+    ("x", "[on|off|auto]: columns below each other"),
+];
+
+/// The moment behind milliseconds in a form for long times.
+///
+/// Source: `PrintTiming` in `src/bin/psql/common.c`, PostgreSQL 15.
+pub(super) fn long_time(milliseconds: f64) -> String {
+    if milliseconds < 1000.0 {
+        return String::new();
+    }
+    let seconds = milliseconds / 1000.0;
+    let minutes = (seconds / 60.0).floor();
+    let rest = seconds - minutes * 60.0;
+    if minutes < 60.0 {
+        return format!(" ({minutes:02.0}:{rest:06.3})");
+    }
+    let hours = (minutes / 60.0).floor();
+    let minutes = minutes - hours * 60.0;
+    if hours < 24.0 {
+        return format!(" ({hours:02.0}:{minutes:02.0}:{rest:06.3})");
+    }
+    let days = (hours / 24.0).floor();
+    format!(" ({days:.0} d {:02.0}:{minutes:02.0}:{rest:06.3})", hours - days * 24.0)
+}
+
+/// `on`, `off`, and what else stands for them.
+///
+/// Source: `ParseVariableBool` in `src/bin/psql/variables.c`, PostgreSQL 15.
+fn boolean(text: &str) -> Option<bool> {
+    let lower = text.to_lowercase();
+    let begins = |word: &str, least: usize| lower.len() >= least && word.starts_with(&lower);
+    match () {
+        () if begins("true", 1) || begins("yes", 1) || begins("on", 2) || lower == "1" => {
+            Some(true)
+        }
+        () if begins("false", 1) || begins("no", 1) || begins("off", 2) || lower == "0" => {
+            Some(false)
+        }
+        () => None,
+    }
+}
+
+fn on_off(is_on: bool) -> &'static str {
+    if is_on { "on" } else { "off" }
+}
+
+impl Shell {
+    /// Does a backslash command.
+    ///
+    /// # Errors
+    /// Where the shell cannot go on: nobody reads answers any more.
+    pub(super) fn command(&mut self, name: &str, rest: &str) -> Result<()> {
+        let words = match arguments(rest) {
+            Ok(words) => words,
+            Err(message) => {
+                self.complain(format!("\\{name}: {message}"));
+                return Ok(());
+            }
+        };
+        let first = words.first().map(String::as_str);
+        match name {
+            "q" | "quit" => self.ends = true,
+            "?" => self.list_commands(),
+            "h" | "help" => self.list_statements(),
+            "g" | "gx" => self.go(name == "gx", first)?,
+            "p" | "print" => self.print_statement(),
+            "r" | "reset" => {
+                self.cutter.reset();
+                self.say("Query buffer reset (cleared).");
+            }
+            "i" | "include" => match first {
+                Some(path) => self.include(path)?,
+                None => self.complain(format!("\\{name}: missing required argument")),
+            },
+            "o" | "out" => self.redirect(first),
+            "c" | "connect" => self.connect(first)?,
+            "conninfo" => self.tell_place(),
+            "echo" => print(words.join(" ")),
+            "qecho" => writeln!(self.target, "{}", words.join(" "))?,
+            "warn" => eprintln!("{}", words.join(" ")),
+            _ => self.setting(name, &words),
+        }
+        Ok(())
+    }
+
+    fn setting(&mut self, name: &str, words: &[String]) {
+        let first = words.first().map(String::as_str);
+        match name {
+            "x" => self.pset("expanded", first),
+            "a" => {
+                let is_aligned = self.style.format == OutputFormat::Aligned;
+                self.pset("format", Some(if is_aligned { "unaligned" } else { "aligned" }));
+            }
+            "t" => self.pset("tuples_only", first),
+            "f" => self.pset("fieldsep", first),
+            "timing" => match first.map_or(Some(!self.times), boolean) {
+                Some(times) => {
+                    self.times = times;
+                    self.say(format!("Timing is {}.", on_off(times)));
+                }
+                None => self.complain("\\timing: on or off is expected"),
+            },
+            "pset" => match first {
+                Some(what) => self.pset(what, words.get(1).map(String::as_str)),
+                None => self.list_settings(),
+            },
+            "set" if first == Some("ON_ERROR_STOP") => {
+                match words.get(1).map_or(Some(true), |word| boolean(word)) {
+                    Some(stops) => self.stops_on_error = stops,
+                    None => self.complain("\\set ON_ERROR_STOP: on or off is expected"),
+                }
+            }
+            "set" | "unset" => self.complain(format!(
+                "\\{name}: variables other than ON_ERROR_STOP are not supported here"
+            )),
+            _ => self.complain(format!("\\{name} is not supported here; \\? lists what is")),
+        }
+    }
+
+    fn list_commands(&self) {
+        let width = COMMANDS.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, what) in COMMANDS {
+            print(format!("  \\{name:width$}  {what}"));
+        }
+    }
+
+    fn list_statements(&self) {
+        print(
+            "SELECT, VALUES, TABLE, WITH … SELECT, EXPLAIN [ANALYZE] of them: all of them read, and nothing is changed.\n\
+             What is not known to give the server's answer is refused by name.",
+        );
+    }
+
+    fn print_statement(&self) {
+        match self.cutter.statement().trim_end() {
+            "" => print(self.last.as_deref().unwrap_or("Query buffer is empty.")),
+            text => print(text),
+        }
+    }
+
+    /// `\g`: the statement so far ends here; with none, the last one runs again.
+    fn go(&mut self, is_expanded: bool, file: Option<&str>) -> Result<()> {
+        let typed = self.cutter.take();
+        let text = if typed.is_empty() { self.last.clone() } else { Some(typed) };
+        let Some(text) = text else { return Ok(()) };
+        let style = if is_expanded { self.expanded_style() } else { self.style.clone() };
+        let target = match file {
+            None => self.target.clone(),
+            Some(path) => match self.opened(path) {
+                Some(target) => target,
+                None => return Ok(()),
+            },
+        };
+        self.statement(&text, &style, target)
+    }
+
+    fn opened(&mut self, path: &str) -> Option<Target> {
+        if path.starts_with(['|', '(']) {
+            self.complain(format!("{path}: neither pipes nor options are supported here"));
+            return None;
+        }
+        match Target::create(path) {
+            Ok(target) => Some(target),
+            Err(error) => {
+                self.complain(format!("{path}: {error}"));
+                None
+            }
+        }
+    }
+
+    fn redirect(&mut self, file: Option<&str>) {
+        match file {
+            None => self.target = self.options.out.clone().map_or(Target::Standard, Target::File),
+            Some(path) => {
+                if let Some(target) = self.opened(path) {
+                    self.target = target;
+                }
+            }
+        }
+    }
+
+    fn connect(&mut self, name: Option<&str>) -> Result<()> {
+        let own =
+            || String::from_utf8_lossy(&self.session.catalog().database().row().name).into_owned();
+        let name = name.filter(|name| *name != "-").map_or_else(own, unquoted);
+        let (cluster, options, wanted) = (self.cluster.clone(), self.options.session, name.clone());
+        let opened = interruptible(move |_| Session::open(&cluster.database(&wanted)?, options));
+        match opened {
+            Ok(session) => {
+                self.session = std::sync::Arc::new(session);
+                self.names_are_others();
+                self.say(format!("You are now reading database \"{name}\"."));
+                Ok(())
+            }
+            Err(error) => self.tell(error),
+        }
+    }
+
+    fn tell_place(&self) {
+        let name = self.session.catalog().database().row().name.clone();
+        let (name, directory) = (String::from_utf8_lossy(&name), self.cluster.path().display());
+        print(format!(
+            "You are reading database \"{name}\" in the directory \"{directory}\" of PostgreSQL {}, as it was at {}.",
+            self.cluster.version(),
+            self.options.moment
+        ));
+    }
+
+    fn list_settings(&self) {
+        let style = &self.style;
+        let expanded = match style.expanded {
+            Expanded::Auto => "auto",
+            other => on_off(other == Expanded::On),
+        };
+        for (name, value) in [
+            ("border", style.border.to_string()),
+            ("expanded", expanded.to_owned()),
+            ("fieldsep", format!("'{}'", style.field_separator)),
+            ("format", format_name(style.format).to_owned()),
+            ("null", format!("'{}'", style.null)),
+            ("tuples_only", on_off(style.tuples_only).to_owned()),
+        ] {
+            print(format!("{name:24} {value}"));
+        }
+    }
+
+    /// Sets a detail of the output, and says what it is now.
+    fn pset(&mut self, what: &str, value: Option<&str>) {
+        match self.set_style(what, value) {
+            // So psql does it, too.
+            Ok(_) if what.starts_with('t') && value.is_some() => {}
+            Ok(now) => self.say(now),
+            Err(message) => self.complain(format!("\\pset: {message}")),
+        }
+    }
+
+    fn set_style(&mut self, what: &str, value: Option<&str>) -> Result<String, String> {
+        let style = &mut self.style;
+        Ok(match what {
+            "null" => {
+                style.null = value.unwrap_or(&style.null).to_owned();
+                format!("Null display is \"{}\".", style.null)
+            }
+            "fieldsep" => {
+                style.field_separator = value.unwrap_or(&style.field_separator).to_owned();
+                format!("Field separator is \"{}\".", style.field_separator)
+            }
+            "border" => {
+                let wanted = value.map_or(Ok(style.border), str::parse);
+                style.border = wanted
+                    .ok()
+                    .filter(|border| *border <= 2)
+                    .ok_or_else(|| "allowed borders are 0, 1 and 2".to_owned())?;
+                format!("Border style is {}.", style.border)
+            }
+            "format" => {
+                style.format = value.map_or(Some(style.format), format_named).ok_or_else(|| {
+                    "allowed formats are aligned, csv, json, markdown, unaligned".to_owned()
+                })?;
+                format!("Output format is {}.", format_name(style.format))
+            }
+            "t" | "tuples_only" => {
+                let wanted = value.map_or(Some(!style.tuples_only), boolean);
+                style.tuples_only = wanted.ok_or("tuples_only is on or off")?;
+                format!("Tuples only is {}.", on_off(style.tuples_only))
+            }
+            "x" | "expanded" | "vertical" => {
+                style.expanded = match value {
+                    None if style.expanded == Expanded::Off => Expanded::On,
+                    None => Expanded::Off,
+                    Some(word) if word.eq_ignore_ascii_case("auto") => Expanded::Auto,
+                    Some(word) => match boolean(word).ok_or("expanded is on, off or auto")? {
+                        true => Expanded::On,
+                        false => Expanded::Off,
+                    },
+                };
+                match style.expanded {
+                    Expanded::Auto => "Expanded display is used automatically.".to_owned(),
+                    other => format!("Expanded display is {}.", on_off(other == Expanded::On)),
+                }
+            }
+            other => return Err(format!("{other} is not supported here")),
+        })
+    }
+}
+
+fn format_name(format: OutputFormat) -> &'static str {
+    match format {
+        OutputFormat::Aligned | OutputFormat::Expanded => "aligned",
+        OutputFormat::Unaligned => "unaligned",
+        OutputFormat::Csv => "csv",
+        OutputFormat::Json => "json",
+        OutputFormat::Markdown => "markdown",
+    }
+}
+
+fn format_named(name: &str) -> Option<OutputFormat> {
+    [
+        OutputFormat::Aligned,
+        OutputFormat::Unaligned,
+        OutputFormat::Csv,
+        OutputFormat::Json,
+        OutputFormat::Markdown,
+    ]
+    .into_iter()
+    .find(|format| format_name(*format) == name.to_lowercase())
+}
+
+/// A name of a database, whose quotes are none of it.
+fn unquoted(name: &str) -> String {
+    match name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) {
+        Some(name) => name.replace("\"\"", "\""),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{boolean, long_time};
+
+    /// As psql prints them.
+    #[test]
+    fn long_times_are_told_in_minutes_and_hours() {
+        assert_eq!(long_time(999.9), "");
+        assert_eq!(long_time(1234.567), " (00:01.235)");
+        assert_eq!(long_time(61_000.0), " (01:01.000)");
+        assert_eq!(long_time(3_661_500.0), " (01:01:01.500)");
+        assert_eq!(long_time(90_061_000.0), " (1 d 01:01:01.000)");
+    }
+
+    #[test]
+    fn words_stand_for_on_and_off() {
+        for (word, value) in [
+            ("on", Some(true)),
+            ("of", Some(false)),
+            ("T", Some(true)),
+            ("o", None),
+            ("0", Some(false)),
+            ("x", None),
+        ] {
+            assert_eq!(boolean(word), value, "{word}");
+        }
+    }
+}

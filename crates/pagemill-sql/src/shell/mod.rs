@@ -1,0 +1,391 @@
+//! A shell on one database: lines in, answers out, as psql does it.
+//!
+//! ```text
+//! terminal or stream ──Lines──► Cutter ──statements──► session ──► Output in the style ──► terminal, \o or \g FILE
+//!                                      └─backslash──► commands, lists from the catalogs
+//! ```
+//!
+//! Invariants: an error is told and the shell goes on; Ctrl-C ends what is being done, and never the shell.
+
+mod commands;
+mod completion;
+mod cut;
+mod lines;
+mod running;
+mod target;
+
+use std::io::{self, BufRead, BufWriter, IsTerminal as _, Write as _};
+use std::sync::Arc;
+use std::time::Instant;
+
+use pagemill_cli::failure::{self, Completion};
+use pagemill_cli::session::stats::Work;
+use pagemill_cluster::Cluster;
+use sqlparser::ast::Statement;
+use tokio::runtime::Handle;
+
+use crate::error::{Error, Result, SqlState};
+use crate::output::{Expanded, Output, OutputStyle};
+use crate::session::{Answer, Session, SessionOptions};
+use completion::Names;
+use cut::{Cutter, Piece};
+use lines::{Line, Lines, Stream, Terminal};
+use running::{Gate, interruptible};
+use target::Target;
+
+/// Files that include each other, at most.
+const MOST_INCLUDES: usize = 20;
+
+/// What a shell starts with.
+#[derive(Debug, Clone)]
+pub struct ShellOptions {
+    /// How statements run.
+    pub session: SessionOptions,
+    /// How answers look.
+    pub style: OutputStyle,
+    /// Says nothing but answers and errors.
+    pub is_quiet: bool,
+    /// The moment that the files are read at, in words.
+    pub moment: String,
+    /// Where answers go, if not to standard output.
+    pub out: Option<Arc<std::fs::File>>,
+}
+
+/// A shell.
+pub struct Shell {
+    cluster: Cluster,
+    session: Arc<Session>,
+    runtime: Handle,
+    options: ShellOptions,
+    style: OutputStyle,
+    times: bool,
+    stops_on_error: bool,
+    target: Target,
+    cutter: Cutter,
+    names: Names,
+    /// The statement that ran last.
+    last: Option<String>,
+    is_interactive: bool,
+    /// How many files are being included.
+    includes: usize,
+    /// Ctrl-C was pressed: files that are being included end.
+    was_cancelled: bool,
+    has_failed: bool,
+    ends: bool,
+    work: Work,
+}
+
+/// The error as the command tells it: what lies below is known there by its own type.
+pub fn told(error: Error) -> anyhow::Error {
+    match error {
+        Error::Engine(error) => error.into(),
+        Error::System(error) => error.into(),
+        other => other.into(),
+    }
+}
+
+/// A line on standard output. Should nobody read there any more, the next answer finds out.
+fn print(line: impl std::fmt::Display) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
+fn is_cancelled(error: &Error) -> bool {
+    matches!(error, Error::Statement(error) if error.state == SqlState::QUERY_CANCELED)
+}
+
+impl Shell {
+    /// A shell on a database.
+    pub fn new(session: Session, runtime: Handle, options: ShellOptions) -> Self {
+        Self {
+            cluster: session.catalog().database().cluster().clone(),
+            session: Arc::new(session),
+            runtime,
+            style: options.style.clone(),
+            times: false,
+            stops_on_error: false,
+            target: options.out.clone().map_or(Target::Standard, Target::File),
+            options,
+            cutter: Cutter::default(),
+            names: Names::default(),
+            last: None,
+            is_interactive: false,
+            includes: 0,
+            was_cancelled: false,
+            has_failed: false,
+            ends: false,
+            work: Work::default(),
+        }
+    }
+
+    /// What was done.
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
+    fn completion(&self) -> Completion {
+        if self.has_failed { Completion::Incomplete } else { Completion::Done }
+    }
+
+    /// Reads lines from the terminal until its user has enough.
+    ///
+    /// # Errors
+    /// When the terminal cannot be read, or answers cannot be written.
+    pub fn interact(&mut self) -> Result<Completion> {
+        self.is_interactive = true;
+        self.names_are_others();
+        let mut terminal = Terminal::new(self.names.clone(), io::stdout().is_terminal())?;
+        pagemill_io::watch_interrupt_key()?;
+        if !self.options.is_quiet {
+            let program = env!("CARGO_PKG_VERSION");
+            let version = self.cluster.version();
+            print(format!(
+                "pagemill sql {program} on the files of PostgreSQL {version}\nType \"help\" for help.\n"
+            ));
+        }
+        self.read(&mut terminal)?;
+        Ok(Completion::Done)
+    }
+
+    /// Answers the statements of a text, all of which have to be understood before the first one runs; the first that
+    /// fails is the last.
+    ///
+    /// # Errors
+    /// When answers cannot be written.
+    pub fn once(&mut self, text: &str) -> Result<Completion> {
+        self.statement(text, &self.style.clone(), self.target.clone())?;
+        Ok(self.completion())
+    }
+
+    /// Reads lines of a stream, as of a file with statements.
+    ///
+    /// # Errors
+    /// When it cannot be read, or answers cannot be written.
+    pub fn stream(&mut self, from: impl BufRead) -> Result<Completion> {
+        self.read(&mut Stream(from))?;
+        Ok(self.completion())
+    }
+
+    fn read(&mut self, lines: &mut dyn Lines) -> Result<()> {
+        let mut typed = String::new();
+        while !self.ends {
+            self.names.behind(self.cutter.statement());
+            self.style.terminal_columns = lines.columns();
+            match lines.next(&self.prompt())? {
+                Line::End => {
+                    self.end_of_input()?;
+                    break;
+                }
+                Line::Interrupted => {
+                    typed.clear();
+                    self.cutter.reset();
+                }
+                Line::Text(text) => {
+                    if !typed.is_empty() {
+                        typed.push('\n');
+                    }
+                    typed.push_str(&text);
+                    self.was_cancelled = false;
+                    self.lines(&text)?;
+                    if self.cutter.statement().is_empty() {
+                        lines.remember(&std::mem::take(&mut typed));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What stands behind the last semicolon of a stream is a statement, too; of a terminal it is forgotten.
+    fn end_of_input(&mut self) -> Result<()> {
+        if self.is_interactive && self.includes == 0 {
+            print("\\q");
+            return Ok(());
+        }
+        let rest = self.cutter.take();
+        self.statement(&rest, &self.style.clone(), self.target.clone())
+    }
+
+    fn prompt(&self) -> String {
+        let name =
+            String::from_utf8_lossy(&self.session.catalog().database().row().name).into_owned();
+        format!("{name}{}> ", self.cutter.prompt())
+    }
+
+    fn lines(&mut self, text: &str) -> Result<()> {
+        for line in text.split('\n') {
+            if self.is_interactive && self.cutter.statement().is_empty() && self.is_plain_word(line)
+            {
+                continue;
+            }
+            self.cutter.push(line);
+            while let Some(piece) = self.cutter.next() {
+                match piece {
+                    Piece::Statement(text) => {
+                        let text = if text.is_empty() { text } else { text + ";" };
+                        self.statement(&text, &self.style.clone(), self.target.clone())?;
+                    }
+                    Piece::Command { name, rest } => self.command(&name, &rest)?,
+                }
+                if self.ends || self.was_cancelled {
+                    self.cutter.reset();
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The words that whoever knows no backslashes types.
+    fn is_plain_word(&mut self, line: &str) -> bool {
+        match line.trim().trim_end_matches(';').trim_end() {
+            "quit" | "exit" => self.ends = true,
+            "help" => {
+                print(
+                    "Type a SELECT statement and a semicolon, or:\n  \\d to list tables, \\d NAME to describe one\n  \\? for all \
+                     backslash commands\n  \\q to quit",
+                );
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Runs the statements of a text, which is one unless somebody wrote `\;`.
+    fn statement(&mut self, text: &str, style: &OutputStyle, target: Target) -> Result<()> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        self.last = Some(text.to_owned());
+        let start = Instant::now();
+        let parsed = match Session::parse(text) {
+            Ok(parsed) => parsed,
+            Err(error) => return self.tell(error),
+        };
+        for statement in parsed {
+            let done = self.run_to(statement, style, target.clone());
+            if let Err(error) = done.and_then(|answer| self.account(&answer)) {
+                self.tell(error)?;
+                break;
+            }
+        }
+        self.tell_time(start);
+        Ok(())
+    }
+
+    fn run_to(&self, statement: Statement, style: &OutputStyle, target: Target) -> Result<Answer> {
+        let (session, runtime, style) = (self.session.clone(), self.runtime.clone(), style.clone());
+        interruptible(move |cancel| {
+            let out = BufWriter::new(Gate { inner: target, cancel: cancel.clone() });
+            let mut output = Output::with_style(style, out);
+            let answer = runtime.block_on(session.run_with(&statement, &mut output, cancel));
+            let mut out = output.into_inner();
+            out.flush()?;
+            answer
+        })
+    }
+
+    fn account(&mut self, answer: &Answer) -> Result<()> {
+        self.work.rows += answer.rows;
+        self.work.pages += answer.pages;
+        for loss in &answer.losses {
+            failure::complain(format!("skipped: {loss}"));
+            self.has_failed = true;
+        }
+        Ok(())
+    }
+
+    fn tell_time(&self, start: Instant) {
+        if self.times {
+            let elapsed = start.elapsed().as_secs_f64() * 1000.0;
+            print(format!("Time: {elapsed:.3} ms{}", commands::long_time(elapsed)));
+        }
+    }
+
+    /// Says an error, after which the shell goes on.
+    ///
+    /// # Errors
+    /// Itself, where nobody reads answers any more, and where the first one is to be the last.
+    fn tell(&mut self, error: Error) -> Result<()> {
+        self.has_failed = true;
+        self.was_cancelled |= is_cancelled(&error);
+        let hint = match &error {
+            Error::Statement(error) => error.hint.clone(),
+            _ => None,
+        };
+        let error = told(error);
+        if failure::is_broken_pipe(&error) {
+            return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
+        }
+        failure::complain(failure::text_of(&error));
+        if let Some(hint) = hint {
+            failure::complain(format!("hint: {hint}"));
+        }
+        self.ends |= self.stops_on_error && !(self.is_interactive && self.includes == 0);
+        Ok(())
+    }
+
+    /// Says what is wrong with a backslash command.
+    fn complain(&mut self, message: impl std::fmt::Display) {
+        self.has_failed = true;
+        failure::complain(message);
+        self.ends |= self.stops_on_error && !(self.is_interactive && self.includes == 0);
+    }
+
+    /// Says what a command changed.
+    fn say(&self, message: impl std::fmt::Display) {
+        if !self.options.is_quiet {
+            print(message);
+        }
+    }
+
+    fn names_are_others(&self) {
+        let rows = self.cluster.databases().unwrap_or_default();
+        let databases = rows.iter().map(|row| String::from_utf8_lossy(&row.name).into_owned());
+        self.names.of(&self.session, databases.collect());
+    }
+
+    /// Statements of a file, as if they were typed.
+    fn include(&mut self, path: &str) -> Result<()> {
+        if self.includes >= MOST_INCLUDES {
+            self.complain(format!(
+                "{path}: files include each other more than {MOST_INCLUDES} times"
+            ));
+            return Ok(());
+        }
+        let file = match std::fs::File::open(path) {
+            Ok(file) => file,
+            Err(error) => {
+                self.complain(format!("{path}: {error}"));
+                return Ok(());
+            }
+        };
+        let outer = std::mem::take(&mut self.cutter);
+        self.includes += 1;
+        let read = self.read_included(&mut Stream(io::BufReader::new(file)));
+        self.includes -= 1;
+        self.cutter = outer;
+        match read {
+            Err(Error::System(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                self.complain(format!("{path}: {error}"));
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn read_included(&mut self, lines: &mut dyn Lines) -> Result<()> {
+        while !self.ends && !self.was_cancelled {
+            match lines.next("")? {
+                Line::End => return self.end_of_input(),
+                Line::Interrupted => return Ok(()),
+                Line::Text(text) => self.lines(&text)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The style with columns below each other.
+    fn expanded_style(&self) -> OutputStyle {
+        OutputStyle { expanded: Expanded::On, ..self.style.clone() }
+    }
+}

@@ -1,0 +1,207 @@
+//! The shell: lines through a pipe, and keys at a pseudo-terminal that Python's `pty` makes.
+//!
+//! What psql prints of the same lines is the judge wherever both can do the same.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_pagemill-sql");
+const TABLES: &str = include_str!("shell/tables.sql");
+
+/// A running server, and a stopped one with the same files.
+struct Both {
+    server: TestCluster,
+    stopped: TestCluster,
+    scratch: tempfile::TempDir,
+}
+
+impl Both {
+    fn new() -> Result<Self> {
+        let install = PgInstall::find(15).context("no PostgreSQL 15")?;
+        let options = ClusterOptions { locale: "C".to_owned(), ..ClusterOptions::default() };
+        let mut server = TestCluster::create(&install, &options)?;
+        server.psql("postgres", "create database other")?;
+        server.psql("postgres", TABLES)?;
+        server.stop()?;
+        let scratch = tempfile::tempdir()?;
+        let stopped = server.copy_to(&scratch.path().join("copy"))?;
+        server.start()?;
+        Ok(Self { server, stopped, scratch })
+    }
+
+    fn program(&self) -> Command {
+        let mut program = Command::new(PROGRAM);
+        program.args(["sql", "-d", "postgres", "-D"]).arg(self.stopped.data_dir());
+        program.env("XDG_STATE_HOME", self.state());
+        program
+    }
+
+    fn state(&self) -> PathBuf {
+        self.scratch.path().join("state")
+    }
+
+    fn piped(&self, lines: &str) -> Result<Output> {
+        fed(&mut self.program(), lines)
+    }
+
+    fn of_psql(&self, lines: &str) -> Result<Output> {
+        let mut psql = self.server.psql_command("postgres");
+        psql.args(["-X", "-P", "format=aligned", "-P", "tuples_only=off"]);
+        psql.env("PGTZ", "UTC").env("PGDATESTYLE", "ISO, MDY");
+        // The kit's psql is quiet and stops at errors.
+        fed(&mut psql, &format!("\\set QUIET off\n\\set ON_ERROR_STOP off\n{lines}"))
+    }
+
+    /// Keys at a terminal; see `drive.py`.
+    fn typed(&self, steps: &str) -> Result<String> {
+        let file = tempfile::NamedTempFile::new_in(self.scratch.path())?;
+        std::fs::write(file.path(), steps)?;
+        let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shell/drive.py");
+        let mut python = Command::new("python3");
+        python.arg(driver).arg(file.path()).arg(PROGRAM);
+        python.args(["sql", "-d", "postgres", "-D"]).arg(self.stopped.data_dir());
+        let output = python.env("XDG_STATE_HOME", self.state()).output().context("python3")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{said}");
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+fn fed(command: &mut Command, lines: &str) -> Result<Output> {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    child.stdin.take().context("no standard input")?.write_all(lines.as_bytes())?;
+    Ok(child.wait_with_output()?)
+}
+
+/// One server for all of it: each is given the same, and told by its name should it fail.
+#[test]
+fn the_shell_does_as_psql_does() -> Result<()> {
+    let both = Both::new()?;
+    piped_statements_are_cut_and_printed_as_psql_does(&both).context("piped statements")?;
+    a_failed_statement_is_told_in_the_status_and_others_go_on(&both).context("failures")?;
+    files_are_read_and_written(&both).context("files")?;
+    a_terminal_has_prompts_history_and_completion(&both).context("a terminal")?;
+    ctrl_c_ends_the_statement_and_not_the_shell(&both).context("Ctrl-C")?;
+    a_single_statement_ends_by_the_signal(&both).context("a signal")
+}
+
+/// What is printed of these lines is what psql prints.
+fn same_as_psql(both: &Both, scripts: &[&str]) -> Result<()> {
+    let mut wrong = Vec::new();
+    for script in scripts {
+        let (ours, theirs) = (both.piped(script)?, both.of_psql(script)?);
+        if ours.stdout != theirs.stdout {
+            wrong.push(format!(
+                "{script}\n--- psql\n{}--- here\n{}{}",
+                String::from_utf8_lossy(&theirs.stdout),
+                String::from_utf8_lossy(&ours.stdout),
+                String::from_utf8_lossy(&ours.stderr)
+            ));
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+fn piped_statements_are_cut_and_printed_as_psql_does(both: &Both) -> Result<()> {
+    same_as_psql(
+        both,
+        &[
+            "select 1; select 2 as \"a;b\";\nselect ';' -- ; no\n, $$;\n$$ as d;",
+            "select 1 \\g\n\\g\nselect 2 as two, null as n \\gx\nselect 3",
+            "\\x\nselect 1 as a, E'x\\ny' as long_name, 'w' as w;\nselect 1 where false;\n\\x off\nselect 1 where false;",
+            "\\x\n\\pset border 2\nselect 1 as a, E'x\\ny' as longer;\n\\pset border 0\nselect 1 as a, E'x\\ny' as longer;",
+            "\\pset border 2\nselect 1 as a, E'x\\ny' as longer, 'z' z;\n\\pset border 0\nselect 1 as a, E'x\\ny' as longer, 2 b;",
+            "\\x\nselect E'x\\ny' as a;\n\\pset border 2\nselect n, E'x\\ny' as bc from many where n < 12 order by n;\n\\pset border 0\nselect 1 as a;\n\\t\nselect 1 as a union all select 2 order by 1;",
+            "\\pset null '(null)'\nselect null as n, '' as e;\n\\pset format unaligned\nselect 1 as a, null as b;\n\\t\nselect 1 as a, 2 as b;",
+            "\\a\nselect 1 as a, 'x' as b;\n\\x\nselect 1 as a, 'x' as b;\n\\a\n\\t\nselect 1 as a, 'x' as b union all select 2, 'y' order by 1;",
+            "\\echo one 'two  three' \"four\"\n\\qecho x\n\\pset fieldsep ,\n\\pset format unaligned\nselect 1, 2;\n\\p\nselect 1\n\\p\n\\r\n\\p",
+            "select name, n from animals order by n;\n\\x \\\\ select * from animals where n = 1;",
+            "select 1/0;\nselect 2;\n\\timing off\n",
+            "\\i /nonexistent\nselect 'after';",
+            "\\pset format csv\nselect 1 as a, 'x,y' as b, null as c;\n\\t on\nselect 2, 'z';",
+        ],
+    )
+}
+
+fn a_failed_statement_is_told_in_the_status_and_others_go_on(both: &Both) -> Result<()> {
+    let output = both.piped("select 1/0; select 7;")?;
+    ensure!(output.status.code() == Some(1));
+    ensure!(String::from_utf8_lossy(&output.stdout).contains("7"));
+    ensure!(String::from_utf8_lossy(&output.stderr).contains("division by zero"));
+    let output = both.piped("\\set ON_ERROR_STOP on\nselect 1/0; select 7;")?;
+    ensure!(output.status.code() == Some(1) && output.stdout.is_empty());
+    for refused in
+        ["\\e", "\\df", "\\nothing", "\\set x 1", "\\pset pager on", "\\o |cat", "\\g |cat"]
+    {
+        let output = both.piped(&format!("select 1 as before;\n{refused}\nselect 5 as after;"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(said.contains("supported here"), "{refused}: {said}");
+        ensure!(String::from_utf8_lossy(&output.stdout).contains("after"), "{refused}");
+    }
+    Ok(())
+}
+
+fn files_are_read_and_written(both: &Both) -> Result<()> {
+    let at = |name: &str| both.scratch.path().join(name).display().to_string();
+    std::fs::write(at("inner.sql"), "select 'inner';\n\\echo done")?;
+    let script = format!(
+        "\\i {0}\n\\o {1}\nselect 'first' as a;\nselect 'second' as a;\n\\o\nselect 'third' as a \\g {2}\nselect 'fourth' as a;",
+        at("inner.sql"),
+        at("out"),
+        at("single")
+    );
+    let output = both.piped(&script)?;
+    let shown = String::from_utf8(output.stdout)?;
+    ensure!(shown.contains("inner") && shown.contains("done") && shown.contains("fourth"));
+    ensure!(!shown.contains("first") && !shown.contains("third"));
+    ensure!(
+        std::fs::read_to_string(at("out"))?
+            == "   a   \n-------\n first\n(1 row)\n\n   a    \n--------\n second\n(1 row)\n\n"
+    );
+    ensure!(std::fs::read_to_string(at("single"))?.contains("third"));
+    Ok(())
+}
+
+fn a_terminal_has_prompts_history_and_completion(both: &Both) -> Result<()> {
+    both.typed(
+        "expect postgres=> \nsend select 1 as one,\\r\nexpect postgres-> \nsend 'a\\r\nexpect postgres'> \n\
+         send b' as two;\\r\nexpect \\(1 row\\)\nexpect postgres=> \nsend select * from anim\\t\nexpect animals\n\
+         send  order by n limit 1;\\r\nexpect ant.*\\(1 row\\)\nexpect postgres=> \nsend \\\\con\\t\nexpect conninfo\nsend \\r\n\
+         expect You are reading database \"postgres\"\nexpect postgres=> \nsend \\\\c other\\r\nexpect other=> \n\
+         send \\x1b[A\\x1b[A\\x1b[A\nexpect animals\nsend \\x03\nexpect other=> \nsend \\x04\nend 0\n",
+    )?;
+    let history = std::fs::read_to_string(both.state().join("pagemill/sql_history"))?;
+    ensure!(history.contains("select 1 as one,\\n'a\\nb' as two;"), "{history}");
+    Ok(())
+}
+
+fn ctrl_c_ends_the_statement_and_not_the_shell(both: &Both) -> Result<()> {
+    let cross = "from many a, many b, many c";
+    both.typed(&format!(
+        "expect postgres=> \nsend select 'half\\r\nexpect postgres'> \nsend \\x03\nsoon postgres=> \n\
+         send select count(*) {cross} where a.n + b.n + c.n = -1;\\r\nwait 1\nsend \\x03\n\
+         soon canceling statement due to user request\nsoon postgres=> \n\
+         send select a.n, b.n {cross};\\r\nwait 1\nsend \\x03\nsoon canceling statement\nsoon postgres=> \n\
+         send \\\\pset format csv\\r\nexpect csv\nsend select a.n, b.n {cross};\\r\nexpect 1,1\nsend \\x03\n\
+         soon canceling statement\nsoon postgres=> \nsend select 40 + 2 as alive;\\r\nexpect 42\nexpect postgres=> \nsend \\\\q\\r\nend 0\n"
+    ))?;
+    Ok(())
+}
+
+fn a_single_statement_ends_by_the_signal(both: &Both) -> Result<()> {
+    use std::os::unix::process::ExitStatusExt as _;
+    let mut program = both.program();
+    let slow = "select count(*) from many a, many b, many c where a.n + b.n + c.n = -1";
+    let mut child = program.args(["-c", slow]).stdout(Stdio::null()).spawn()?;
+    std::thread::sleep(std::time::Duration::from_millis(800));
+    let id = child.id().to_string();
+    ensure!(Command::new("kill").args(["-INT", &id]).status()?.success());
+    ensure!(child.wait()?.signal() == Some(2));
+    Ok(())
+}
