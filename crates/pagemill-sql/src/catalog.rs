@@ -15,6 +15,7 @@ use pagemill_types::time_zone::Zone;
 
 use crate::error::{Result, SqlState, StatementError};
 use crate::functions::locale_order::LocaleOrder;
+use crate::scan::{AllStatistics, read_statistics};
 use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::types::DEFAULT_COLLATION;
 
@@ -186,6 +187,7 @@ pub struct Catalog {
     function_names: HashMap<String, Vec<Oid>>,
     collations: HashMap<Oid, CollationRow>,
     inputs: OnceLock<InputCatalog>,
+    statistics: OnceLock<AllStatistics>,
     enums: Mutex<HashMap<Oid, Arc<EnumOrder>>>,
     locales: Mutex<HashMap<String, Arc<LocaleOrder>>>,
     /// Collations of columns that have another than their type's.
@@ -216,6 +218,7 @@ impl Catalog {
             function_names: HashMap::new(),
             collations: HashMap::new(),
             inputs: OnceLock::new(),
+            statistics: OnceLock::new(),
             enums: Mutex::default(),
             locales: Mutex::default(),
             column_collations: HashMap::new(),
@@ -486,6 +489,11 @@ impl Catalog {
         };
         let inputs = inputs.with_date_time(session);
         Ok(self.inputs.get_or_init(|| inputs))
+    }
+
+    /// What ANALYZE found out of columns; nothing, where that cannot be read, as no answer depends on it.
+    pub(crate) fn statistics(&self) -> &AllStatistics {
+        self.statistics.get_or_init(|| read_statistics(self).unwrap_or_default())
     }
 
     /// The order of an enum type, or of a domain over one.

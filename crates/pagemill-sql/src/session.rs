@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::record_batch::RecordBatch;
+use datafusion::execution::TaskContext;
 use datafusion::execution::context::{SessionConfig, SessionContext};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
@@ -30,7 +31,7 @@ use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::expand::Planner;
 use crate::lexical;
-use crate::scan::{DatabaseTables, ScanContext, accounts};
+use crate::scan::{DatabaseTables, ScanContext, accounts, with_runtime_filters};
 use crate::types::PgType;
 
 /// Microseconds between 1970-01-01 and 2000-01-01.
@@ -103,7 +104,7 @@ impl Session {
             .with_repartition_file_min_size(LEAST_SHARE_BYTES);
         let optimizer = &mut config.options_mut().optimizer;
         optimizer.prefer_hash_join = options.memory.is_none();
-        // Filters that come up while a statement runs would keep rows from what may fail on them.
+        // Filters that come up while a statement runs are handed down later, where nothing can fail.
         optimizer.enable_dynamic_filter_pushdown = false;
         optimizer.enable_join_dynamic_filter_pushdown = false;
         optimizer.enable_topk_dynamic_filter_pushdown = false;
@@ -214,8 +215,11 @@ impl Session {
         Ok(bound)
     }
 
-    async fn plan(&self, bound: &Bound) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.context.state().create_physical_plan(&bound.plan).await?)
+    /// How a statement runs, and what it runs in.
+    async fn plan(&self, bound: &Bound) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+        let state = self.context.state();
+        let plan = state.create_physical_plan(&bound.plan).await?;
+        Ok(with_runtime_filters(plan, &state)?)
     }
 
     async fn answer(
@@ -229,9 +233,9 @@ impl Session {
             .iter()
             .map(|column| AnswerColumn { name: column.name.clone(), ty: column.typed.ty })
             .collect();
-        let plan = self.plan(&bound).await?;
+        let (plan, task) = self.plan(&bound).await?;
         sink.begin(&self.catalog, &columns)?;
-        let mut stream = execute_stream(plan, self.context.task_ctx())?;
+        let mut stream = execute_stream(plan, task)?;
         let mut rows = 0;
         while let Some(batch) = stream.next().await {
             let batch = batch?;
@@ -259,9 +263,9 @@ impl Session {
     ) -> Result<Answer> {
         let scans = self.scans(cancel);
         let bound = self.bind(query, &scans)?;
-        let plan = self.plan(&bound).await?;
+        let (plan, task) = self.plan(&bound).await?;
         if analyze {
-            let mut stream = execute_stream(plan.clone(), self.context.task_ctx())?;
+            let mut stream = execute_stream(plan.clone(), task)?;
             while let Some(batch) = stream.next().await {
                 batch?;
             }

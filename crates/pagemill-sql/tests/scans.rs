@@ -45,8 +45,13 @@ impl Stopped {
     }
 
     fn account(&self, statement: &str) -> Result<Account> {
+        self.account_of("", statement)
+    }
+
+    fn account_of(&self, table: &str, statement: &str) -> Result<Account> {
         let told = self.answered(&format!("explain analyze {statement}"))?;
-        let line = told.lines().find(|line| line.contains("Scan of")).context(told.clone())?;
+        let scan = format!("Scan of public.{table}");
+        let line = told.lines().find(|line| line.contains(&scan)).context(told.clone())?;
         let mut numbers = line.split([' ', ';']).filter_map(|word| word.parse::<u64>().ok());
         let mut next = || numbers.next().context(line.to_owned());
         let blocks = next()? + next()?;
@@ -98,5 +103,17 @@ fn a_scan_tells_what_it_read_and_reads_no_more_than_it_must() -> Result<()> {
     assert_eq!(chosen, Account { removed: alive - 3, toast: 3, ..all });
     let chosen = stopped.account("select id from long where doc like '%0000%' and id < 10")?;
     assert_eq!(chosen.toast, 9);
+
+    // The keys that a join was built on keep the other rows from it, unless one of them could fail before.
+    let second = "l.doc like 'c81e728d9d4c2f636f067f89cc14862c%'";
+    let joined = format!("select c.v from long l join changed c on c.id = l.id where {second}");
+    assert_eq!(stopped.account_of("changed", &joined)?.removed, 17_999);
+    let may_fail = format!("{joined} and 100 / c.id > 0");
+    assert_eq!(stopped.account_of("changed", &may_fail)?.removed, 0);
+    let failed = stopped.answered(&format!("{joined} and 100 / (c.id - 30) < 0"));
+    let failed = failed.map_err(|error| error.to_string());
+    assert!(failed.as_ref().is_err_and(|error| error.contains("division by zero")), "{failed:?}");
+    let first = "select id, v from changed order by id limit 3";
+    assert!(stopped.account(first)?.removed > 0);
     Ok(())
 }

@@ -72,10 +72,15 @@ pub(crate) fn accounts(plan: &dyn ExecutionPlan) -> Vec<String> {
     lines
 }
 
-fn account_of(plan: &dyn ExecutionPlan) -> Option<String> {
+/// The relation that a node of a plan scans.
+pub(super) fn relation_source(plan: &dyn ExecutionPlan) -> Option<&RelationSource> {
     let scan = plan.downcast_ref::<DataSourceExec>()?;
     let config = scan.data_source().downcast_ref::<FileScanConfig>()?;
-    let source = config.file_source.downcast_ref::<RelationSource>()?;
+    config.file_source.downcast_ref::<RelationSource>()
+}
+
+fn account_of(plan: &dyn ExecutionPlan) -> Option<String> {
+    let source = relation_source(plan)?;
     let metrics = plan.metrics()?;
     let sum = |name: &str| metrics.sum_by_name(name).map_or(0, |value| value.as_usize());
     Some(format!(

@@ -11,7 +11,9 @@ mod opener;
 mod partitions;
 mod reader;
 mod relation_table;
+mod runtime_filters;
 mod source;
+mod statistics;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,6 +23,8 @@ use tokio::sync::watch;
 
 pub(crate) use account::accounts;
 pub(crate) use relation_table::RelationTable;
+pub(crate) use runtime_filters::with_runtime_filters;
+pub(crate) use statistics::{AllStatistics, read_statistics};
 
 use crate::bind::{Bound, Tables};
 use crate::catalog::Catalog;

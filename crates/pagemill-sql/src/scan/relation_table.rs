@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::stats::Precision;
 use datafusion::common::{Column, Result as QueryResult, Statistics, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableType};
@@ -18,6 +17,7 @@ use pagemill_format::Oid;
 
 use super::ScanContext;
 use super::source::RelationSource;
+use super::statistics::statistics;
 use crate::bind::{Bound, BoundColumn};
 use crate::coerce::carrier_of;
 use crate::error::{Result, SqlState, fail, unsupported};
@@ -99,21 +99,6 @@ impl RelationTable {
         let plan = LogicalPlanBuilder::scan(relation.clone(), source, None)?.build()?;
         Ok(Bound { plan, columns })
     }
-
-    /// About how many rows there are: as many on a page as when they were last counted.
-    ///
-    /// Source: `table_block_relation_estimate_size` in `src/backend/access/table/tableam.c`, PostgreSQL 18.
-    pub(crate) fn estimated_rows(&self) -> Option<usize> {
-        let mut rows = 0.0;
-        for (table, blocks) in &self.parts {
-            let class = &table.relation.class;
-            if class.tuples < 0.0 || class.pages == 0 {
-                return None;
-            }
-            rows += f64::from(class.tuples) / f64::from(class.pages) * *blocks as f64;
-        }
-        Some(rows as usize)
-    }
 }
 
 fn refuse_kind(class: &ClassRow) -> Result<()> {
@@ -175,9 +160,7 @@ impl TableProvider for RelationTable {
     }
 
     fn statistics(&self) -> Option<Statistics> {
-        let rows = self.estimated_rows()?;
-        let statistics = Statistics::new_unknown(&self.schema);
-        Some(statistics.with_num_rows(Precision::Inexact(rows)))
+        Some(statistics(self))
     }
 
     async fn scan(

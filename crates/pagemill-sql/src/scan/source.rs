@@ -5,9 +5,10 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use arrow::datatypes::SchemaRef;
+use datafusion::common::Result as QueryResult;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result as QueryResult, Statistics};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{
     FileGroup, FileOpener, FileScanConfig, FileScanConfigBuilder, FileSource,
@@ -32,6 +33,7 @@ use super::filters::ScanFilters;
 use super::opener::RelationOpener;
 use super::partitions::Partitions;
 use super::relation_table::{RelationTable, TableColumn};
+use super::statistics::statistics;
 use pagemill_engine::Table;
 use pagemill_format::Oid;
 
@@ -108,15 +110,10 @@ impl RelationSource {
             PartitionedFile::new(at.to_string(), blocks * BLOCK_BYTES)
         };
         let files: Vec<PartitionedFile> = source.parts.iter().enumerate().map(file).collect();
-        let rows = table.estimated_rows();
-        let mut statistics = Statistics::new_unknown(&table.schema);
-        if let Some(rows) = rows {
-            statistics.num_rows = datafusion::common::stats::Precision::Inexact(rows);
-        }
         let url = ObjectStoreUrl::parse(NO_STORE)?;
         let config = FileScanConfigBuilder::new(url, Arc::new(source))
             .with_file_group(FileGroup::new(files))
-            .with_statistics(statistics)
+            .with_statistics(statistics(table))
             .with_limit(limit)
             .with_projection_indices(projection.cloned())?
             .build();
@@ -147,6 +144,11 @@ impl RelationSource {
             true => places,
             false => partitions.without_rows.get_or_init(|| places).clone(),
         })
+    }
+
+    /// The columns that conditions look at.
+    pub(super) fn table_columns(&self) -> &SchemaRef {
+        self.schema.table_schema()
     }
 
     /// Where scans tell what they met.
