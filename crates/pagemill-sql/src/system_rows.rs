@@ -70,6 +70,21 @@ impl SystemRow<'_> {
         Ok(self.payload(column)?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
     }
 
+    pub(crate) fn is_null(&self, column: usize) -> bool {
+        self.tuple.raw(column).is_none()
+    }
+
+    pub(crate) fn int8(&self, column: usize) -> i64 {
+        i64::from_le_bytes(self.fixed(column))
+    }
+
+    /// An `int2vector`, or an array of `smallint` of one dimension without NULLs.
+    pub(crate) fn int2s(&mut self, column: usize) -> Result<Vec<i16>> {
+        let bytes = self.payload(column)?.unwrap_or_default();
+        let numbers = bytes.get(20..).unwrap_or_default().as_chunks::<2>().0;
+        Ok(numbers.iter().map(|number| i16::from_le_bytes(*number)).collect())
+    }
+
     /// An `oidvector`: five words of an array's header, then the numbers.
     pub(crate) fn oids(&mut self, column: usize) -> Result<Vec<Oid>> {
         let bytes = self.payload(column)?.unwrap_or_default();

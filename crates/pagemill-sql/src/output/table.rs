@@ -28,6 +28,16 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    /// A list with these columns, all of texts.
+    pub(crate) fn list(title: &str, names: &[&str]) -> Self {
+        Self {
+            title: Some(title.to_owned()),
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+            to_right: vec![false; names.len()],
+            ..Self::default()
+        }
+    }
+
     pub(super) fn push(&mut self, texts: Texts<'_>) {
         self.rows.push(texts.to_vec());
     }

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use super::cut::arguments;
 use super::running::interruptible;
 use super::target::Target;
-use super::{Shell, print};
+use super::{Shell, describe, print};
 use crate::error::Result;
 use crate::output::{Expanded, OutputFormat};
 use crate::session::Session;
@@ -17,6 +17,19 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("?", "this list"),
     ("a", "unaligned output, or aligned again"),
     ("c", "DATABASE: read another database of the cluster"),
+    (
+        "d",
+        "[PATTERN]: relations; those of the pattern described, with \\d+ in full; \\dt \\di \\dv \\dm \\ds of one kind",
+    ),
+    ("dn", "[PATTERN]: schemas"),
+    ("dT", "[PATTERN]: types"),
+    ("du", "[PATTERN]: roles"),
+    ("l", "[PATTERN]: databases"),
+    ("dt", "[PATTERN]: tables"),
+    ("di", "[PATTERN]: indexes"),
+    ("dv", "[PATTERN]: views"),
+    ("dm", "[PATTERN]: materialized views"),
+    ("ds", "[PATTERN]: sequences"),
     ("conninfo", "what is read, and the moment that it is read at"),
     ("echo", "TEXT: write it; \\qecho writes it where answers go"),
     ("g", "[FILE]: run the statement, or the one before again; its answer goes to FILE"),
@@ -109,8 +122,36 @@ impl Shell {
             "conninfo" => self.tell_place(),
             "echo" => print(words.join(" ")),
             "qecho" => writeln!(self.target, "{}", words.join(" "))?,
+            _ if describe::is_known(name) => self.describe(name, &words)?,
             "warn" => eprintln!("{}", words.join(" ")),
             _ => self.setting(name, &words),
+        }
+        Ok(())
+    }
+
+    /// `\d` and its kin, once for each pattern.
+    fn describe(&mut self, name: &str, words: &[String]) -> Result<()> {
+        let patterns: Vec<Option<String>> = match words {
+            [] => vec![None],
+            words => words.iter().cloned().map(Some).collect(),
+        };
+        for pattern in patterns {
+            let (catalog, name) = (self.session.catalog().clone(), name.to_owned());
+            let found =
+                interruptible(move |_| describe::describe(&catalog, &name, pattern.as_deref()));
+            match found {
+                Ok(found) => {
+                    for table in &found.tables {
+                        let mut out = Vec::new();
+                        table.write(&self.style, &mut out)?;
+                        self.target.write_all(&out)?;
+                    }
+                    if let Some(message) = found.message {
+                        self.complain(message);
+                    }
+                }
+                Err(error) => return self.tell(error),
+            }
         }
         Ok(())
     }

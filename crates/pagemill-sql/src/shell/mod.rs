@@ -10,6 +10,7 @@
 mod commands;
 mod completion;
 mod cut;
+mod describe;
 mod lines;
 mod running;
 mod target;

@@ -1,0 +1,248 @@
+//! Names as the server writes them: types with their modifiers, relations and roles, values.
+//!
+//! Source: `format_type_extended` in `src/backend/utils/adt/format_type.c`, `generate_relation_name` in `ruleutils.c`,
+//! PostgreSQL 15.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pagemill_cluster::RelationKind;
+use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
+use pagemill_types::output::ValueWriter;
+
+use crate::catalog::{Catalog, quote_identifier};
+use crate::error::{Result, SqlState, StatementError};
+use crate::system_rows::{PG_CATALOG, SystemRow, for_each_row};
+
+/// A row of `pg_class`, as far as lists show it.
+#[derive(Debug, Clone)]
+pub(super) struct Class {
+    pub(super) oid: Oid,
+    pub(super) name: String,
+    pub(super) namespace: Oid,
+    pub(super) schema: String,
+    pub(super) owner: Oid,
+    pub(super) kind: u8,
+    pub(super) persistence: u8,
+    pub(super) access_method: Oid,
+    pub(super) tablespace: Oid,
+    pub(super) is_partition: bool,
+    pub(super) of_type: Oid,
+    pub(super) options: Option<String>,
+}
+
+/// What names mean in one database.
+pub(super) struct Names<'c> {
+    pub(super) catalog: &'c Arc<Catalog>,
+    pub(super) classes: Vec<Class>,
+    by_oid: HashMap<Oid, usize>,
+    /// The first of each name on the search path.
+    visible: HashMap<String, Oid>,
+}
+
+impl<'c> Names<'c> {
+    pub(super) fn read(catalog: &'c Arc<Catalog>) -> Result<Self> {
+        let schemas = oids_and_names(catalog, ("pg_namespace", "oid", "nspname"))?;
+        let columns = [
+            "oid",
+            "relname",
+            "relnamespace",
+            "relowner",
+            "relkind",
+            "relpersistence",
+            "relam",
+            "reltablespace",
+            "relispartition",
+            "reloftype",
+            "reloptions",
+        ];
+        let mut classes = Vec::new();
+        for_each_row(catalog.values(), "pg_class", &columns, |row| {
+            let options = match row.payload(10)?.map(<[u8]>::to_vec) {
+                Some(payload) => Some(text_of_value(catalog, TEXT_ARRAY, &payload)?),
+                None => None,
+            };
+            classes.push(Class {
+                oid: row.oid(0),
+                name: row.name(1),
+                namespace: row.oid(2),
+                schema: schemas.get(&row.oid(2)).cloned().unwrap_or_default(),
+                owner: row.oid(3),
+                kind: row.byte(4),
+                persistence: row.byte(5),
+                access_method: row.oid(6),
+                tablespace: row.oid(7),
+                is_partition: row.bool(8),
+                of_type: row.oid(9),
+                options,
+            });
+            Ok(())
+        })?;
+        let by_oid = classes.iter().enumerate().map(|(at, class)| (class.oid, at)).collect();
+        let path = catalog.search_path();
+        let place = |namespace: Oid| path.iter().position(|oid| *oid == namespace);
+        let mut visible: HashMap<String, (usize, Oid)> = HashMap::new();
+        for class in &classes {
+            let Some(place) = place(class.namespace) else { continue };
+            let first = visible.entry(class.name.clone()).or_insert((place, class.oid));
+            if place < first.0 {
+                *first = (place, class.oid);
+            }
+        }
+        let visible = visible.into_iter().map(|(name, (_, oid))| (name, oid)).collect();
+        Ok(Self { catalog, classes, by_oid, visible })
+    }
+
+    pub(super) fn class(&self, oid: Oid) -> Option<&Class> {
+        self.by_oid.get(&oid).map(|at| &self.classes[*at])
+    }
+
+    pub(super) fn is_visible(&self, class: &Class) -> bool {
+        self.visible.get(&class.name) == Some(&class.oid)
+    }
+
+    /// A relation as `regclass` writes it.
+    pub(super) fn relation(&self, oid: Oid) -> String {
+        match self.class(oid) {
+            None => oid.0.to_string(),
+            Some(class) if self.is_visible(class) => quote_identifier(&class.name),
+            Some(class) => {
+                format!("{}.{}", quote_identifier(&class.schema), quote_identifier(&class.name))
+            }
+        }
+    }
+
+    /// The columns of a relation by number, those before the first and dropped ones left out.
+    pub(super) fn column_names(&self, relation: Oid) -> Result<HashMap<i16, String>> {
+        let mut found = HashMap::new();
+        let columns = ["attrelid", "attnum", "attname"];
+        for_each_row(self.catalog.values(), "pg_attribute", &columns, |row| {
+            if row.oid(0) == relation {
+                found.insert(row.int2(1), row.name(2));
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// `format_type(type, modifier)`, where a modifier was given.
+    pub(super) fn type_name(&self, type_oid: Oid, modifier: i32) -> String {
+        let row = self.catalog.type_row(type_oid);
+        if let Some(row) = row.filter(|row| row.is_array() && row.length == -1) {
+            return format!("{}[]", self.type_name(row.element, modifier));
+        }
+        let plain = self.catalog.type_name(type_oid);
+        match (type_oid, modifier) {
+            // Without a length these are not what the words of the standard would mean.
+            (oid::BPCHAR, ..=-1) => "bpchar".to_owned(),
+            (oid::BIT, ..=-1) => "\"bit\"".to_owned(),
+            (_, ..=-1) => plain,
+            (oid::BPCHAR | oid::VARCHAR, length) => format!("{plain}({})", length - 4),
+            (oid::BIT | oid::VARBIT, length) => format!("{plain}({length})"),
+            (oid::NUMERIC, packed) => {
+                let packed = packed - 4;
+                let scale = ((packed & 0x7ff) ^ 1024) - 1024;
+                format!("{plain}({},{scale})", (packed >> 16) & 0xffff)
+            }
+            (oid::INTERVAL, packed) => format!("{plain}{}", interval_modifier(packed)),
+            (oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ, digits) => {
+                match plain.split_once(' ') {
+                    Some((first, rest)) => format!("{first}({digits}) {rest}"),
+                    None => plain,
+                }
+            }
+            // What a type of an extension makes of its modifier, only its own function knows.
+            (_, other) => format!("{plain}(modifier {other})"),
+        }
+    }
+}
+
+/// `text[]`.
+const TEXT_ARRAY: Oid = Oid(1009);
+
+/// Source: `intervaltypmodout` in `src/backend/utils/adt/timestamp.c`, PostgreSQL 15.
+fn interval_modifier(packed: i32) -> String {
+    const YEAR: i32 = 1 << 2;
+    const MONTH: i32 = 1 << 1;
+    const DAY: i32 = 1 << 3;
+    const HOUR: i32 = 1 << 10;
+    const MINUTE: i32 = 1 << 11;
+    const SECOND: i32 = 1 << 12;
+    let fields = [
+        (YEAR, " year"),
+        (MONTH, " month"),
+        (DAY, " day"),
+        (HOUR, " hour"),
+        (MINUTE, " minute"),
+        (SECOND, " second"),
+        (YEAR | MONTH, " year to month"),
+        (DAY | HOUR, " day to hour"),
+        (DAY | HOUR | MINUTE, " day to minute"),
+        (DAY | HOUR | MINUTE | SECOND, " day to second"),
+        (HOUR | MINUTE, " hour to minute"),
+        (HOUR | MINUTE | SECOND, " hour to second"),
+        (MINUTE | SECOND, " minute to second"),
+    ];
+    let wanted = (packed >> 16) & 0x7fff;
+    let words = fields.iter().find(|(field, _)| *field == wanted).map_or("", |(_, words)| words);
+    match packed & 0xffff {
+        0xffff => words.to_owned(),
+        digits => format!("{words}({digits})"),
+    }
+}
+
+/// The texts of two columns of a catalog that is small, by OID.
+pub(super) fn oids_and_names(
+    catalog: &Arc<Catalog>,
+    (table, key, name): (&str, &str, &str),
+) -> Result<HashMap<Oid, String>> {
+    let mut found = HashMap::new();
+    for_each_row(catalog.values(), table, &[key, name], |row: &mut SystemRow<'_>| {
+        found.insert(row.oid(0), row.name(1));
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// A value as its type's output function writes it.
+pub(super) fn text_of_value(
+    catalog: &Arc<Catalog>,
+    type_oid: Oid,
+    payload: &[u8],
+) -> Result<String> {
+    let value_type = catalog.values().value_type(type_oid)?;
+    let (mut lookups, mut out) = (catalog.values().lookups(), Vec::new());
+    ValueWriter::new(&mut lookups)
+        .write_payload(&value_type.output, payload, &mut out)
+        .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;
+    Ok(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// A text as a literal of SQL.
+pub(super) fn literal(text: &str) -> String {
+    let escape = if text.contains('\\') { "E" } else { "" };
+    format!("{escape}'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+/// What psql calls a relation of a kind in lists.
+pub(super) fn kind_name(kind: u8) -> &'static str {
+    match kind {
+        b'r' => "table",
+        b'v' => "view",
+        b'm' => "materialized view",
+        b'i' => "index",
+        b'S' => "sequence",
+        b't' => "TOAST table",
+        b'f' => "foreign table",
+        b'p' => "partitioned table",
+        b'I' => "partitioned index",
+        b'c' => RelationKind::CompositeType.name(),
+        _ => "relation",
+    }
+}
+
+/// True for the schema of the system's catalogs.
+pub(super) fn is_system(class: &Class) -> bool {
+    class.namespace == PG_CATALOG || class.schema == "information_schema"
+}
