@@ -44,6 +44,9 @@ pub struct SqlArguments {
     /// How answers are printed
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "aligned")]
     pub format: FormatChoice,
+    /// A file for the answers, which appears when all of them are there [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Memory for sorts, joins and aggregates, which then spill to temporary files [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     pub memory: Option<usize>,

@@ -15,10 +15,10 @@ use pagemill_cli::remedies::Remedies;
 use pagemill_cli::session::Session as Opened;
 use pagemill_cli::sql_arguments::{FormatChoice, SqlArguments};
 use pagemill_cluster::Cluster;
-use pagemill_engine::{OnDamage, ScanOrder};
+use pagemill_engine::{Error as EngineError, OnDamage, ScanOrder};
 use pagemill_sql::output::OutputFormat;
 use pagemill_sql::session::{Session, SessionOptions};
-use pagemill_sql::shell::{Shell, ShellOptions, told};
+use pagemill_sql::shell::{Shell, ShellOptions, Target, told};
 use tokio::runtime::Builder;
 
 /// The part of pagemill that answers SQL
@@ -76,15 +76,20 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
     };
     let session = Session::open(&database, options).map_err(told)?;
     let runtime = Builder::new_multi_thread().worker_threads(jobs).build()?;
+    let file = arguments.output.as_deref().map(Target::whole).transpose();
+    let file = file.map_err(EngineError::Output)?;
     let shell_options = ShellOptions {
         session: options,
         style: format_of(arguments.format).into(),
         is_quiet: failure::is_quiet(),
         moment: moment(&opened, database.cluster()),
-        out: None,
+        out: file.clone(),
     };
     let mut shell = Shell::new(session, runtime.handle().clone(), shell_options);
     let answered = answer(&mut shell, arguments);
+    if let (Some(file), Ok(Completion::Done)) = (&file, &answered) {
+        file.finish().map_err(EngineError::Output)?;
+    }
     opened.finish(&shell.work());
     // What a cancelled statement left behind is not waited for.
     runtime.shutdown_background();

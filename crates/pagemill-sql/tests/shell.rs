@@ -85,6 +85,9 @@ fn the_shell_does_as_psql_does() -> Result<()> {
     piped_statements_are_cut_and_printed_as_psql_does(&both).context("piped statements")?;
     a_failed_statement_is_told_in_the_status_and_others_go_on(&both).context("failures")?;
     files_are_read_and_written(&both).context("files")?;
+    lists_are_those_of_psql(&both).context("lists")?;
+    rows_are_copied_as_psql_copies_them(&both).context("\\copy")?;
+    an_output_file_appears_whole_or_not_at_all(&both).context("--output")?;
     a_terminal_has_prompts_history_and_completion(&both).context("a terminal")?;
     ctrl_c_ends_the_statement_and_not_the_shell(&both).context("Ctrl-C")?;
     a_single_statement_ends_by_the_signal(&both).context("a signal")
@@ -144,6 +147,89 @@ fn a_failed_statement_is_told_in_the_status_and_others_go_on(both: &Both) -> Res
         ensure!(said.contains("supported here"), "{refused}: {said}");
         ensure!(String::from_utf8_lossy(&output.stdout).contains("after"), "{refused}");
     }
+    Ok(())
+}
+
+fn lists_are_those_of_psql(both: &Both) -> Result<()> {
+    let lists = "\\l \\dn \\dt \\di \\ds \\dv \\dm \\d \\du \\dT \\dtv \\l·oth* \\dn·pg* \\du·a* \\dt·other.* \\dt·*.th* \\dtS·pg_cl* \
+         \\dt·pg_catalog.pg_t* \\dT·pg_catalog.int* \\d·pg_class \\d·pg_catalog.pg_attribute \\d·pg_class_oid_index";
+    let relations = "customers orders parts parts_2024 parts_d lists lists_a hashes hashes_0 parent child v mv loose owned \
+         orders_id_seq parent2 moods pair unl tt orders_state orders_lower customers_pkey parts_k_idx select other.thing noted \"select\" \
+         ord*s";
+    let plain = relations.split_whitespace().map(|name| format!("\\d {name}"));
+    let full = ["customers", "orders", "parts", "parent", "orders_state", "parts_k_idx", "moods"];
+    let full = full.map(|name| format!("\\d+ {name}"));
+    let scripts: Vec<String> =
+        lists.split_whitespace().map(|l| l.replace('·', " ")).chain(plain).chain(full).collect();
+    same_as_psql(both, &scripts.iter().map(String::as_str).collect::<Vec<_>>())?;
+    same_as_psql(
+        both,
+        &["\\pset format csv\n\\dt o*", "\\x\n\\d parent2", "\\t\n\\a\n\\d orders"],
+    )?;
+    // What is not written out says so.
+    let shown = both.piped("\\d audited\n\\d+ v")?;
+    let shown = String::from_utf8(shown.stdout)?;
+    ensure!(
+        shown.contains("guarded (expression)") && shown.contains("View definition: (expression)"),
+        "{shown}"
+    );
+    let output = both.piped("\\dt nothing*\n\\dt a|b\n\\d nowhere")?;
+    let said = String::from_utf8(output.stderr)?;
+    for message in [
+        "Did not find any relation named \"nothing*\".",
+        "| in a pattern is not supported here",
+        "Did not find any relation named \"nowhere\".",
+    ] {
+        ensure!(said.contains(message), "{said}");
+    }
+    Ok(())
+}
+
+fn rows_are_copied_as_psql_copies_them(both: &Both) -> Result<()> {
+    let options = [
+        "",
+        "(format csv)",
+        "with (format csv, header true, delimiter ';', null 'nil')",
+        "csv header quote as ''''",
+        "(format csv, escape '\\')",
+        "(null '', delimiter '|')",
+    ];
+    let copy = |what: &str, options: &str| format!("\\copy {what} to stdout {options}");
+    let mut scripts: Vec<String> =
+        options.iter().map(|options| copy("(select * from odd order by n)", options)).collect();
+    scripts.extend([
+        copy("odd", ""),
+        copy("odd (t, n)", "csv"),
+        copy("public.animals", "csv"),
+        copy("gen", ""),
+    ]);
+    same_as_psql(both, &scripts.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let file = both.scratch.path().join("copied");
+    let output = both.piped(&format!("\\copy animals to '{}' csv header", file.display()))?;
+    ensure!(output.stdout == b"COPY 3\n", "{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(std::fs::read_to_string(&file)? == "n,name\n1,ant\n2,bee\n3,\"cat\nof two lines\"\n");
+    std::fs::write(&file, "before")?;
+    let failed =
+        both.piped(&format!("\\copy (select 1/(n-2) from animals) to '{}'", file.display()))?;
+    ensure!(failed.status.code() == Some(1) && std::fs::read_to_string(&file)? == "before");
+    for refused in
+        ["animals from 'x'", "parts to stdout", "nothing to stdout", "animals to program 'cat'"]
+    {
+        let output = both.piped(&format!("\\copy {refused}"))?;
+        ensure!(output.status.code() == Some(1) && output.stdout.is_empty(), "{refused}");
+    }
+    Ok(())
+}
+
+fn an_output_file_appears_whole_or_not_at_all(both: &Both) -> Result<()> {
+    let file = both.scratch.path().join("answers.csv");
+    let ask = |statement: &str| {
+        let mut program = both.program();
+        program.args(["--format", "csv", "-c", statement, "-o"]).arg(&file).status()
+    };
+    ensure!(!ask("select 1 as a; select 1/0")?.success() && !file.exists());
+    ensure!(ask("select n from animals order by n")?.success());
+    ensure!(std::fs::read_to_string(&file)? == "n\n1\n2\n3\n");
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! Invariant: a value's text is that of PostgreSQL's output function; the formats only put something around it.
 
 mod aligned;
+mod copied;
 mod expanded;
 mod rows;
 mod separated;
@@ -20,6 +21,7 @@ use crate::session::{AnswerColumn, AnswerSink};
 use rows::RowPrinter;
 use separated::{Separated, is_number};
 
+pub(crate) use copied::{Copied, CopyStyle};
 pub use style::{Expanded, OutputStyle};
 pub(crate) use table::Table;
 

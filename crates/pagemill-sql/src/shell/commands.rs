@@ -95,6 +95,9 @@ impl Shell {
     /// # Errors
     /// Where the shell cannot go on: nobody reads answers any more.
     pub(super) fn command(&mut self, name: &str, rest: &str) -> Result<()> {
+        if name == "copy" {
+            return self.copy(rest);
+        }
         let words = match arguments(rest) {
             Ok(words) => words,
             Err(message) => {
@@ -136,6 +139,11 @@ impl Shell {
             words => words.iter().cloned().map(Some).collect(),
         };
         for pattern in patterns {
+            let mut style = self.style.clone();
+            if name.trim_end_matches(['+', 'S']) == "d" && pattern.is_some() {
+                // The columns of a relation stay side by side, as what follows them would be read as a part of the last.
+                style.expanded = Expanded::Off;
+            }
             let (catalog, name) = (self.session.catalog().clone(), name.to_owned());
             let found =
                 interruptible(move |_| describe::describe(&catalog, &name, pattern.as_deref()));
@@ -143,7 +151,7 @@ impl Shell {
                 Ok(found) => {
                     for table in &found.tables {
                         let mut out = Vec::new();
-                        table.write(&self.style, &mut out)?;
+                        table.write(&style, &mut out)?;
                         self.target.write_all(&out)?;
                     }
                     if let Some(message) = found.message {
@@ -243,7 +251,7 @@ impl Shell {
 
     fn redirect(&mut self, file: Option<&str>) {
         match file {
-            None => self.target = self.options.out.clone().map_or(Target::Standard, Target::File),
+            None => self.target = self.options.out.clone().unwrap_or(Target::Standard),
             Some(path) => {
                 if let Some(target) = self.opened(path) {
                     self.target = target;

@@ -9,6 +9,7 @@
 
 mod commands;
 mod completion;
+mod copy;
 mod cut;
 mod describe;
 mod lines;
@@ -32,7 +33,7 @@ use completion::Names;
 use cut::{Cutter, Piece};
 use lines::{Line, Lines, Stream, Terminal};
 use running::{Gate, interruptible};
-use target::Target;
+pub use target::Target;
 
 /// Files that include each other, at most.
 const MOST_INCLUDES: usize = 20;
@@ -49,7 +50,7 @@ pub struct ShellOptions {
     /// The moment that the files are read at, in words.
     pub moment: String,
     /// Where answers go, if not to standard output.
-    pub out: Option<Arc<std::fs::File>>,
+    pub out: Option<Target>,
 }
 
 /// A shell.
@@ -104,7 +105,7 @@ impl Shell {
             style: options.style.clone(),
             times: false,
             stops_on_error: false,
-            target: options.out.clone().map_or(Target::Standard, Target::File),
+            target: options.out.clone().unwrap_or(Target::Standard),
             options,
             cutter: Cutter::default(),
             names: Names::default(),

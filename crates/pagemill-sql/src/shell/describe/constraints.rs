@@ -30,6 +30,8 @@ pub(super) struct Constraint {
     referenced_columns: Vec<i16>,
     set_columns: Vec<i16>,
     expression: Option<String>,
+    /// `conexclop`: the operators of an exclusion.
+    pub(super) exclusion: Vec<Oid>,
 }
 
 /// All constraints of tables.
@@ -52,6 +54,7 @@ pub(super) fn read(names: &Names<'_>) -> Result<Vec<Constraint>> {
         "conkey",
         "confkey",
         "conbin",
+        "conexclop",
     ];
     if catalog.database().cluster().version().major() >= 15 {
         columns.push("confdelsetcols");
@@ -78,7 +81,8 @@ pub(super) fn read(names: &Names<'_>) -> Result<Vec<Constraint>> {
             columns: row.int2s(13)?,
             referenced_columns: row.int2s(14)?,
             expression: row.text(15)?,
-            set_columns: if columns.len() > 16 { row.int2s(16)? } else { Vec::new() },
+            exclusion: row.oids(16)?,
+            set_columns: if columns.len() > 17 { row.int2s(17)? } else { Vec::new() },
         });
         Ok(())
     })?;

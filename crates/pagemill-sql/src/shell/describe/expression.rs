@@ -150,7 +150,7 @@ impl<'n, 'c> Writer<'n, 'c> {
         Some(if self.is_simple(node, parent)? { text } else { format!("({text})") })
     }
 
-    fn operator(&self, of: Oid) -> Option<String> {
+    pub(super) fn operator(&self, of: Oid) -> Option<String> {
         let (name, schema) = self.operators.get(&of)?;
         // Another schema's has to be written with its schema, unless nothing hides it.
         (*schema == PG_CATALOG).then(|| name.clone())
@@ -206,22 +206,27 @@ impl<'n, 'c> Writer<'n, 'c> {
                 if node.boolean("funcvariadic").ok()? {
                     return None;
                 }
-                let function = self.names.catalog.function(node.oid("funcid").ok()?)?;
-                let name = match function.namespace {
-                    PG_CATALOG => quote_identifier(&function.name),
-                    other => self.own_function(&function.name, other)?,
-                };
+                let name = self.function(node.oid("funcid").ok()?)?;
                 Some(format!("{name}({})", self.list(&args, true)?))
             }
         }
     }
 
-    /// A function that is not the system's; only where no other one of the name is in sight.
-    fn own_function(&self, name: &str, namespace: Oid) -> Option<String> {
+    /// The name of a function in a call; with its schema where that is not on the search path.
+    pub(super) fn function(&self, of: Oid) -> Option<String> {
         let catalog = self.names.catalog;
-        let is_alone = catalog.functions_named(name).count() == 1;
-        let is_visible = catalog.search_path().contains(&namespace);
-        (is_alone && is_visible).then(|| quote_identifier(name))
+        let function = catalog.function(of)?;
+        let name = quote_identifier(&function.name);
+        if function.namespace == PG_CATALOG {
+            return Some(name);
+        }
+        if catalog.search_path().contains(&function.namespace) {
+            // Another one of the name might hide it.
+            let is_alone = catalog.functions_named(&function.name).count() == 1;
+            return is_alone.then_some(name);
+        }
+        let schema = catalog.database().namespaces().ok()?.get(&function.namespace)?;
+        Some(format!("{}.{name}", quote_identifier(&String::from_utf8_lossy(schema))))
     }
 
     fn relabel(&self, node: &NodeStruct<'_>, format: &str, shows_implicit: bool) -> Option<String> {

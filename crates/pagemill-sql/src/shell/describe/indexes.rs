@@ -262,6 +262,26 @@ impl<'n, 'c> Definitions<'n, 'c> {
     pub(super) fn definition(&self, index: &Index) -> String {
         let keys: Vec<String> =
             (0..index.key_columns).map(|place| self.whole_key(index, place)).collect();
+        self.with_keys(index, &keys, |predicate| predicate.to_owned())
+    }
+
+    /// What follows `EXCLUDE USING` in a constraint.
+    pub(super) fn exclusion(&self, index: &Index, operators: &[Oid]) -> String {
+        let operator = |place: usize| {
+            let known = operators.get(place).and_then(|oid| self.writer.operator(*oid));
+            known.unwrap_or_else(|| UNWRITTEN.to_owned())
+        };
+        let key = |place| format!("{} WITH {}", self.whole_key(index, place), operator(place));
+        let keys: Vec<String> = (0..index.key_columns).map(key).collect();
+        self.with_keys(index, &keys, |predicate| format!("({predicate})"))
+    }
+
+    fn with_keys(
+        &self,
+        index: &Index,
+        keys: &[String],
+        predicate_text: impl Fn(&str) -> String,
+    ) -> String {
         let mut text = format!("{} ({})", self.method(index), keys.join(", "));
         if index.columns.len() > index.key_columns {
             let all = index.key_columns..index.columns.len();
@@ -276,7 +296,9 @@ impl<'n, 'c> Definitions<'n, 'c> {
         }
         if let Some(predicate) = &index.predicate {
             let written = self.writer.text(predicate);
-            text.push_str(&format!(" WHERE {}", written.as_deref().unwrap_or(UNWRITTEN)));
+            let written =
+                written.map_or_else(|| UNWRITTEN.to_owned(), |text| predicate_text(&text));
+            text.push_str(&format!(" WHERE {written}"));
         }
         text
     }

@@ -12,6 +12,7 @@ mod expression;
 mod indexes;
 mod lists;
 mod names;
+mod objects;
 mod pattern;
 mod relation;
 

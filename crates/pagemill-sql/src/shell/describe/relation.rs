@@ -13,8 +13,9 @@ use super::constraints::{self, Constraint};
 use super::expression::{UNWRITTEN, Writer};
 use super::indexes::{self, Definitions, Index};
 use super::names::{Class, Names, oids_and_names};
+use super::objects;
 use crate::catalog::quote_identifier;
-use crate::error::Result;
+use crate::error::{Result, unsupported};
 use crate::output::Table;
 use crate::system_rows::for_each_row;
 use crate::types::DEFAULT_COLLATION;
@@ -36,8 +37,10 @@ struct Attribute {
 }
 
 pub(super) fn describe(names: &Names<'_>, class: &Class, is_verbose: bool) -> Result<Table> {
-    if class.kind == b'S' {
-        return sequence(names, class);
+    match class.kind {
+        b'S' => return sequence(names, class),
+        b'f' => return unsupported(format!("\\d of the foreign table \"{}\"", class.name)),
+        _ => {}
     }
     let mut footers = partition_footers(names, class, is_verbose)?;
     let table = match class.kind {
@@ -50,12 +53,19 @@ pub(super) fn describe(names: &Names<'_>, class: &Class, is_verbose: bool) -> Re
             );
             if class.kind == b'I' {
                 footers.extend(tablespace(names, class)?);
+                children(names, class, is_verbose, &mut footers)?;
+                if is_verbose {
+                    footers.extend(access_method(names, class)?);
+                }
             }
             index_columns(names, (class, is_verbose), of.as_ref(), &definitions)?
         }
         _ => {
             if matches!(class.kind, b'r' | b'm' | b'f' | b'p' | b't') {
                 footers.extend(table_footers(names, class, is_verbose)?);
+            }
+            if is_verbose && matches!(class.kind, b'v' | b'm') {
+                footers.insert(0, format!("View definition: {UNWRITTEN}"));
             }
             columns(names, class, is_verbose)?
         }
@@ -442,23 +452,31 @@ fn bound_text(writer: &Writer<'_, '_>, bound: &PartitionBound) -> String {
 
 fn table_footers(names: &Names<'_>, class: &Class, is_verbose: bool) -> Result<Vec<String>> {
     let mut footers = Vec::new();
+    if class.kind == b't' {
+        let owner = names.catalog.database().classes().iter().find(|c| c.toast == class.oid);
+        let owner = owner.and_then(|owner| names.class(owner.oid));
+        footers.extend(owner.map(|of| format!("Owning table: \"{}.{}\"", of.schema, of.name)));
+    }
     let constraints = constraints::read(names)?;
     let own: Vec<&Constraint> = constraints.iter().filter(|c| c.table == class.oid).collect();
     index_list(names, class, &own, &mut footers)?;
     check_list(names, class, &own, &mut footers)?;
     key_lists(names, class, &constraints, &mut footers)?;
-    other_objects(names, class, &mut footers)?;
+    objects::push(names, class, &mut footers)?;
     children(names, class, is_verbose, &mut footers)?;
     if class.of_type != Oid(0) {
         footers.push(format!("Typed table of type: {}", names.catalog.type_name(class.of_type)));
     }
     footers.extend(tablespace(names, class)?);
-    if is_verbose && class.access_method != Oid(0) {
-        let methods = oids_and_names(names.catalog, ("pg_am", "oid", "amname"))?;
-        footers
-            .extend(methods.get(&class.access_method).map(|name| format!("Access method: {name}")));
+    if is_verbose {
+        footers.extend(access_method(names, class)?);
     }
     Ok(footers)
+}
+
+fn access_method(names: &Names<'_>, class: &Class) -> Result<Option<String>> {
+    let methods = oids_and_names(names.catalog, ("pg_am", "oid", "amname"))?;
+    Ok(methods.get(&class.access_method).map(|name| format!("Access method: {name}")))
 }
 
 fn index_list(
@@ -479,9 +497,11 @@ fn index_list(
         let of = |c: &&&Constraint| c.index == index.oid && matches!(c.kind, b'p' | b'u' | b'x');
         let constraint = own.iter().find(of);
         let mut line = format!("    \"{}\"", name(index));
-        let definition = definitions.definition(index);
         if constraint.is_some_and(|c| c.kind == b'x') {
-            line.push_str(&format!(" EXCLUDE {UNWRITTEN}"));
+            let operators = constraint.map_or(&[][..], |c| &c.exclusion);
+            let definition = definitions.exclusion(index, operators);
+            line.push_str(&format!(" EXCLUDE USING {definition}"));
+            line.push_str(constraint.map_or("", |c| c.deferral()));
         } else {
             let is_unique_constraint = constraint.is_some_and(|c| c.kind == b'u');
             line.push_str(match (index.is_primary, index.is_unique, is_unique_constraint) {
@@ -490,7 +510,7 @@ fn index_list(
                 (_, true, false) => " UNIQUE,",
                 _ => "",
             });
-            line.push_str(&format!(" {definition}"));
+            line.push_str(&format!(" {}", definitions.definition(index)));
             if let Some(constraint) = constraint {
                 line.push_str(constraint.deferral());
             }
@@ -574,32 +594,6 @@ fn key_lists(
     Ok(())
 }
 
-/// What has definitions that are not written out: policies, statistics, rules and triggers, each by its name.
-fn other_objects(names: &Names<'_>, class: &Class, footers: &mut Vec<String>) -> Result<()> {
-    for (title, catalog, columns) in [
-        ("Policies", "pg_policy", ["polrelid", "polname", "polname"]),
-        ("Statistics objects", "pg_statistic_ext", ["stxrelid", "stxname", "stxname"]),
-        ("Rules", "pg_rewrite", ["ev_class", "rulename", "rulename"]),
-        ("Triggers", "pg_trigger", ["tgrelid", "tgname", "tgisinternal"]),
-    ] {
-        let mut found = Vec::new();
-        for_each_row(names.catalog.values(), catalog, &columns, |row| {
-            let is_internal = catalog == "pg_trigger" && row.bool(2);
-            let name = row.name(1);
-            if row.oid(0) == class.oid && !is_internal && name != "_RETURN" {
-                found.push(name);
-            }
-            Ok(())
-        })?;
-        if !found.is_empty() {
-            found.sort();
-            footers.push(format!("{title}:"));
-            footers.extend(found.iter().map(|name| format!("    {name} {UNWRITTEN}")));
-        }
-    }
-    Ok(())
-}
-
 fn children(
     names: &Names<'_>,
     class: &Class,
@@ -612,7 +606,7 @@ fn children(
         let parents: Vec<String> = parents.map(|(_, parent)| names.relation(*parent)).collect();
         push_list("Inherits", &parents, footers);
     }
-    let is_partitioned = class.kind == b'p';
+    let is_partitioned = matches!(class.kind, b'p' | b'I');
     let mut below: Vec<Oid> =
         pairs.iter().filter(|(_, parent)| *parent == class.oid).map(|(child, _)| *child).collect();
     if is_partitioned && (below.is_empty() || !is_verbose) {
@@ -627,7 +621,7 @@ fn children(
         }
         return Ok(());
     }
-    let bounds: HashMap<Oid, PartitionBound> = match is_partitioned {
+    let bounds: HashMap<Oid, PartitionBound> = match class.kind == b'p' {
         true => names.catalog.database().partitions_of(class.oid)?.into_iter().collect(),
         false => HashMap::new(),
     };
