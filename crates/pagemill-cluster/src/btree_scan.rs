@@ -27,7 +27,7 @@ use pagemill_format::{BlockBytes, BlockNumber, Error as FormatError};
 use crate::error::{Error, Result};
 
 /// Levels a B-tree of 32-bit block numbers cannot exceed.
-const MAX_LEVELS: u32 = 32;
+pub(crate) const MAX_LEVELS: u32 = 32;
 /// Leaves that are asked for ahead of need: at first, and at most (1 MiB).
 const FIRST_AHEAD: usize = 4;
 const MOST_AHEAD: usize = 128;
@@ -145,6 +145,18 @@ impl LeafWalk {
             walk.descend(pages, root, meta.level)?;
         }
         Ok(walk)
+    }
+
+    /// A walk that begins at a leaf, and reads none ahead.
+    pub(crate) fn from_leaf(
+        pages: &impl TreePages,
+        leaf: BlockNumber,
+        direction: Direction,
+        strict: bool,
+    ) -> Self {
+        let ahead = Ahead { distance: FIRST_AHEAD, ..Ahead::default() };
+        let steps_left = pages.blocks();
+        Self { direction, strict, next: Some(leaf), from: None, steps_left, ahead }
     }
 
     fn descend(
@@ -321,7 +333,7 @@ impl Ahead {
     }
 }
 
-fn tree_page(pages: &mut impl TreePages, block: BlockNumber) -> Result<BtreePage<'_>> {
+pub(crate) fn tree_page(pages: &mut impl TreePages, block: BlockNumber) -> Result<BtreePage<'_>> {
     if block.0 >= pages.blocks() {
         let what = format!("a link leads to this block, and the index has {}", pages.blocks());
         return Err(pages.damage(block, what));

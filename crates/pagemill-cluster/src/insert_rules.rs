@@ -29,8 +29,8 @@ const FOR_EACH_ROW: i16 = 1;
 const ON_INSERT: i16 = 1 << 2;
 const ON_TRUNCATE: i16 = 1 << 5;
 /// `INDOPTION_DESC` and `INDOPTION_NULLS_FIRST`.
-const DESCENDING: i16 = 1;
-const NULLS_FIRST: i16 = 2;
+pub(crate) const DESCENDING: i16 = 1;
+pub(crate) const NULLS_FIRST: i16 = 2;
 
 /// What new rows of a table have to keep to.
 #[derive(Debug, Clone)]
@@ -301,7 +301,7 @@ impl Database {
         rows.iter().map(|row| self.index_definition(relation, row)).collect()
     }
 
-    fn index_build_rows(&self, table: Oid) -> Result<Vec<BuildRow>> {
+    pub(crate) fn index_build_rows(&self, table: Oid) -> Result<Vec<BuildRow>> {
         let mut found = Vec::new();
         let since_15 = self.cluster().version() >= pagemill_format::PgVersion::V15;
         let mut wanted = BuildRow::SOURCE.to_vec();
@@ -502,18 +502,18 @@ fn locale_text(raw: Option<&[u8]>) -> Result<Box<[u8]>, FormatError> {
 }
 
 /// A row of `pg_index`, as far as building the index needs it.
-struct BuildRow {
-    oid: Oid,
-    columns: Vec<i16>,
-    key_count: usize,
-    is_unique: bool,
-    is_valid: bool,
-    has_expression: bool,
-    has_predicate: bool,
-    nulls_not_distinct: bool,
-    operator_classes: Vec<Oid>,
-    collations: Vec<Oid>,
-    options: Vec<i16>,
+pub(crate) struct BuildRow {
+    pub(crate) oid: Oid,
+    pub(crate) columns: Vec<i16>,
+    pub(crate) key_count: usize,
+    pub(crate) is_unique: bool,
+    pub(crate) is_valid: bool,
+    pub(crate) has_expression: bool,
+    pub(crate) has_predicate: bool,
+    pub(crate) nulls_not_distinct: bool,
+    pub(crate) operator_classes: Vec<Oid>,
+    pub(crate) collations: Vec<Oid>,
+    pub(crate) options: Vec<i16>,
 }
 
 impl BuildRow {

@@ -16,7 +16,7 @@ use pagemill_stream::ReadStreamOptions;
 use pagemill_sys::AlignedBuffer;
 
 use crate::fork_slots::{Full, SlotState, Slots};
-use crate::progress::Progress;
+use crate::progress::{Progress, ScanCounts};
 
 /// Pages of an index whose leaves lie one after the other (4 MiB): several times what is read ahead.
 const NEAR_PAGES: usize = 512;
@@ -83,7 +83,20 @@ impl ForkPages {
             pages.as_chunks_mut().0[slot] = *bytes;
             checked[slot] = false;
         });
-        progress.add_pages(slots.counts().1 - before);
+        let blocks_read = slots.counts().1 - before;
+        progress.add_pages(blocks_read);
+        progress.add_counts(ScanCounts { blocks_read, ..ScanCounts::default() });
+    }
+
+    /// Reads these pages, without neighbours, in a round of their own; what has no room is read when it is asked for.
+    pub(crate) fn read_alone(&mut self, blocks: impl IntoIterator<Item = BlockNumber>) {
+        self.begin_round();
+        for block in blocks {
+            if self.want(block).is_err() {
+                break;
+            }
+        }
+        self.read_wanted(|_| false);
     }
 
     /// A page, read now if it is not here.

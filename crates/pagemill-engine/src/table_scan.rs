@@ -207,6 +207,16 @@ pub struct TupleBatch<'s> {
 }
 
 impl<'s> TupleBatch<'s> {
+    /// The tuples of a page at these line pointers, at least one, with the spans of their first `depth` attributes.
+    pub(crate) fn new(
+        (block, page, (numbers, spans)): (BlockNumber, Page<'s>, (&'s [u16], &'s [Span])),
+        table: &'s Table,
+        columns: &'s [usize],
+        depth: usize,
+    ) -> Self {
+        Self { block, page, table, columns, depth, numbers, spans }
+    }
+
     /// The block they are on.
     pub fn block(&self) -> BlockNumber {
         self.block

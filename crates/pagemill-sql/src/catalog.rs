@@ -8,14 +8,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pagemill_cluster::{Database, InputCatalog, UnknownTypes, ValueCatalog};
+use pagemill_cluster::{Database, InputCatalog, Relation, UnknownTypes, ValueCatalog};
 use pagemill_format::{Oid, PgVersion};
 use pagemill_types::input::datetime::{DateOrder, DateTimeContext, IntervalStyle};
 use pagemill_types::time_zone::Zone;
 
 use crate::error::{Result, SqlState, StatementError};
 use crate::functions::locale_order::LocaleOrder;
-use crate::scan::{AllStatistics, read_statistics};
+use crate::scan::{AllStatistics, TableIndexes, read_statistics};
 use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::types::DEFAULT_COLLATION;
 
@@ -192,6 +192,8 @@ pub struct Catalog {
     locales: Mutex<HashMap<String, Arc<LocaleOrder>>>,
     /// Collations of columns that have another than their type's.
     column_collations: HashMap<(Oid, Box<[u8]>), Oid>,
+    /// By the table.
+    search_indexes: Mutex<HashMap<Oid, Arc<TableIndexes>>>,
 }
 
 impl std::fmt::Debug for Catalog {
@@ -222,6 +224,7 @@ impl Catalog {
             enums: Mutex::default(),
             locales: Mutex::default(),
             column_collations: HashMap::new(),
+            search_indexes: Mutex::default(),
         };
         read.read_types()?;
         read.read_casts()?;
@@ -231,6 +234,19 @@ impl Catalog {
         read.read_default_collation()?;
         read.read_column_collations()?;
         Ok(read)
+    }
+
+    /// The indexes of a table by which it can be searched, and why not by others.
+    pub(crate) fn search_indexes(&self, table: &Relation) -> Result<Arc<TableIndexes>> {
+        let mut known = self.search_indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(&table.class.oid) {
+            return Ok(found.clone());
+        }
+        let found = self.database().search_indexes(table)?;
+        let shared = found.into_iter().map(|(name, index)| (name, index.map(Arc::new)));
+        let found: Arc<TableIndexes> = Arc::new(shared.collect());
+        known.insert(table.class.oid, found.clone());
+        Ok(found)
     }
 
     fn read_types(&mut self) -> Result<()> {

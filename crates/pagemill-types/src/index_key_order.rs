@@ -47,6 +47,20 @@ impl KeyColumn {
         }
     }
 
+    /// The order of a value as it is stored and a payload.
+    pub(crate) fn compare_stored(&self, stored: Option<&[u8]>, payload: Option<&[u8]>) -> Ordering {
+        let nulls = if self.nulls_first { Ordering::Less } else { Ordering::Greater };
+        match (stored, payload) {
+            (None, None) => Ordering::Equal,
+            (None, Some(_)) => nulls,
+            (Some(_), None) => nulls.reverse(),
+            (Some(stored), Some(payload)) => {
+                let order = self.order.compare(&self.payload(stored), payload);
+                if self.descending { order.reverse() } else { order }
+            }
+        }
+    }
+
     fn abbreviate(&self, value: Option<&[u8]>) -> u64 {
         match value {
             None if self.nulls_first => 0,
@@ -75,6 +89,10 @@ impl KeyOrder {
     /// The order by these columns (included ones are none of them).
     pub fn new(columns: Vec<KeyColumn>) -> Self {
         Self { columns }
+    }
+
+    pub(crate) fn columns(&self) -> &[KeyColumn] {
+        &self.columns
     }
 
     /// How many key columns there are.
@@ -158,7 +176,7 @@ impl EntryOrder for KeyOrder {
 }
 
 /// Steps from column to column of an entry.
-struct Walk<'t> {
+pub(crate) struct Walk<'t> {
     /// The null bitmap, a set bit for a value that is there.
     present: u32,
     values: &'t [u8],
@@ -167,7 +185,7 @@ struct Walk<'t> {
 
 impl<'t> Walk<'t> {
     #[inline]
-    fn new(entry: &'t [u8]) -> Self {
+    pub(crate) fn new(entry: &'t [u8]) -> Self {
         let bitmap = entry.get(HEADER_BYTES..).and_then(|rest| rest.first_chunk());
         let present = match bitmap {
             Some(bitmap) if has_nulls(entry) => u32::from_le_bytes(*bitmap),
@@ -179,7 +197,7 @@ impl<'t> Walk<'t> {
 
     /// The value of column `number`, which has to be the one after the last; `None` for null.
     #[inline]
-    fn next(&mut self, number: usize, layout: AttributeLayout) -> Option<&'t [u8]> {
+    pub(crate) fn next(&mut self, number: usize, layout: AttributeLayout) -> Option<&'t [u8]> {
         if self.present.checked_shr(number as u32).unwrap_or(0) & 1 == 0 {
             return None;
         }

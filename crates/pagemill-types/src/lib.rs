@@ -24,6 +24,7 @@ pub mod float;
 pub mod geometry;
 pub mod identifier;
 pub mod index_key_order;
+pub mod index_key_range;
 pub mod input;
 pub mod integer;
 pub mod interval;

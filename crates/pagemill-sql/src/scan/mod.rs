@@ -7,6 +7,9 @@
 mod account;
 mod filters;
 mod harmless;
+mod index_access;
+mod index_conditions;
+mod index_payload;
 mod opener;
 mod partitions;
 mod reader;
@@ -22,6 +25,7 @@ use pagemill_engine::{DamageLog, OnDamage, Progress, ScanOptions};
 use tokio::sync::watch;
 
 pub(crate) use account::accounts;
+pub(crate) use index_access::TableIndexes;
 pub(crate) use relation_table::RelationTable;
 pub(crate) use runtime_filters::with_runtime_filters;
 pub(crate) use statistics::{AllStatistics, read_statistics};

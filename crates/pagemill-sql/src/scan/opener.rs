@@ -133,7 +133,7 @@ fn read(
     }
     match source.is_count() {
         true => read_count(source, table, &account, out),
-        false => RowReader { source, table, blocks, account, out }.read(),
+        false => RowReader { source, part: at, table, blocks, account, out }.read(),
     }
 }
 

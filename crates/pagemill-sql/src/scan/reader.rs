@@ -18,7 +18,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::error::DataFusionError;
 use pagemill_arrow::{BatchBuilder, InfinityChoice, Plan};
-use pagemill_engine::{DamageLog, RunScan, ScanOptions, Table, TableScan, TupleRow};
+use pagemill_engine::{DamageLog, RunScan, ScanOptions, Table, TableScan, TidScan, TupleRow};
 use pagemill_format::Tid;
 
 use super::ScanContext;
@@ -32,6 +32,8 @@ use crate::types::PgType;
 /// A range of a relation, and where its rows go.
 pub(super) struct RowReader<'s> {
     pub(super) source: &'s RelationSource,
+    /// Its number among the relations that hold the rows.
+    pub(super) part: usize,
     pub(super) table: &'s Arc<Table>,
     pub(super) blocks: Range<u32>,
     pub(super) account: ScanAccount,
@@ -45,7 +47,10 @@ impl RowReader<'_> {
         let mut damage = context.damage_log();
         match self.source.filters.is_empty() {
             true => self.read_all(&mut damage)?,
-            false => self.read_passing(&mut damage)?,
+            false => match self.source.index.tids(self.source, self.part)? {
+                Some(tids) => self.read_found(&tids, &mut damage)?,
+                None => self.read_passing(&mut damage)?,
+            },
         }
         context.keep(&damage)
     }
@@ -92,6 +97,36 @@ impl RowReader<'_> {
             self.account.removed += (rows.len() - chosen.len()) as u64;
             scan.keep(chosen, damage)?;
             let rows: Vec<TupleRow<'_>> = scan.kept().collect();
+            let go_on = wanted.hand_over(&rows, &mut self.out, damage)?;
+            let decoders = choices.iter().map(|choice| &choice.columns).chain([&wanted]);
+            self.account.toast_fetches = decoders.map(|d| d.builder.toast_fetches()).sum();
+            if !go_on {
+                return Ok(());
+            }
+        }
+        wanted.hand_over_rest(&mut self.out)
+    }
+
+    /// Reads the rows that an index led to, and chooses among them.
+    fn read_found(&mut self, tids: &Arc<[Tid]>, damage: &mut DamageLog) -> Result<()> {
+        let context = &self.source.context;
+        let mut choices = self.choices()?;
+        let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
+        let looked_at: Vec<usize> =
+            choices.iter().flat_map(|choice| choice.columns.positions.iter().copied()).collect();
+        let what = (&looked_at[..], &wanted.positions[..], &self.blocks);
+        let cluster = context.catalog.database().cluster();
+        let reading = (self.options(), &self.account.progress);
+        let mut scan = TidScan::new(cluster, self.table, what, tids, reading);
+        while scan.next_block(damage)? {
+            if self.out.is_closed() {
+                return Ok(());
+            }
+            let rows: Vec<TupleRow<'_>> = scan.rows().collect();
+            let chosen = choose(&mut choices, &rows, damage)?;
+            self.account.removed += (rows.len() - chosen.len()) as u64;
+            let rows: Vec<TupleRow<'_>> =
+                chosen.into_iter().filter_map(|at| scan.row(at)).collect();
             let go_on = wanted.hand_over(&rows, &mut self.out, damage)?;
             let decoders = choices.iter().map(|choice| &choice.columns).chain([&wanted]);
             self.account.toast_fetches = decoders.map(|d| d.builder.toast_fetches()).sum();

@@ -30,6 +30,7 @@ use datafusion_datasource::projection::{ProjectionOpener, SplitProjection};
 
 use super::ScanContext;
 use super::filters::ScanFilters;
+use super::index_access::IndexAccess;
 use super::opener::RelationOpener;
 use super::partitions::Partitions;
 use super::relation_table::{RelationTable, TableColumn};
@@ -53,6 +54,7 @@ pub(crate) struct RelationSource {
     pub(super) filters: ScanFilters,
     /// Of a partitioned table.
     partitions: Option<KnownPartitions>,
+    pub(super) index: IndexAccess,
     schema: TableSchema,
     projection: SplitProjection,
     metrics: ExecutionPlanMetricsSet,
@@ -102,6 +104,7 @@ impl RelationSource {
             columns: table.columns.clone().into(),
             filters: ScanFilters::default(),
             partitions: table.is_partitioned().then(|| KnownPartitions::of(table)),
+            index: IndexAccess::default(),
             projection: SplitProjection::unprojected(&schema),
             schema,
             metrics: ExecutionPlanMetricsSet::new(),
@@ -206,9 +209,10 @@ impl FileSource for RelationSource {
             write!(f, ", partitions={} of {all}, {pruned} pruned", all - pruned)?;
         }
         match self.filters.as_one() {
-            Some(filter) => write!(f, ", filter={filter}"),
-            None => Ok(()),
+            Some(filter) => write!(f, ", filter={filter}")?,
+            None => return Ok(()),
         }
+        self.index.describe(self, f)
     }
 
     fn repartitioned(
@@ -241,7 +245,9 @@ impl FileSource for RelationSource {
     ) -> QueryResult<FilterPushdownPropagation<Arc<dyn FileSource>>> {
         let (filters, taken) = self.filters.with(filters, self.schema.table_schema());
         let partitions = self.partitions.as_ref().map(KnownPartitions::anew);
-        let source: Arc<dyn FileSource> = Arc::new(Self { filters, partitions, ..self.clone() });
+        let index = IndexAccess::default();
+        let source: Arc<dyn FileSource> =
+            Arc::new(Self { filters, partitions, index, ..self.clone() });
         Ok(FilterPushdownPropagation::with_parent_pushdown_result(taken).with_updated_node(source))
     }
 

@@ -1,0 +1,267 @@
+//! The entries of a B-tree that a range of its keys holds, from either end.
+//!
+//! ```text
+//! meta ─► root ─► page: the last downlink before the range ─► … ─► leaf ⇄ leaf ⇄ leaf behind the range
+//! ```
+//!
+//! On each level the way goes on along the right links for as long as all of a page lies before the range: a page may
+//! have been split without its parent knowing, and one that is no longer in use is stepped over.
+//!
+//! Invariants: every entry of the range is handed out once, those included that a scan took for dead, since only the heap
+//! says who sees a row; a search ends after at most as many pages of a level as the index has. What contradicts the
+//! order or the links is an error that names the block.
+//!
+//! Source: `_bt_search`, `_bt_moveright`, `_bt_binsrch` and `_bt_readpage` in `src/backend/access/nbtree/nbtsearch.c`,
+//! PostgreSQL 14 to 18.
+
+use pagemill_format::btree::{BtreeMeta, BtreePage, META_BLOCK};
+use pagemill_format::{BlockNumber, Error as FormatError, Tid};
+use pagemill_types::index_key_order::KeyOrder;
+use pagemill_types::index_key_range::{KeyRange, Place};
+
+use crate::btree_scan::{Direction, LeafWalk, MAX_LEVELS, TreePages, tree_page};
+use crate::error::Result;
+
+/// A range of one index on its way from one end to the other.
+#[derive(Debug)]
+pub struct RangeWalk<'s> {
+    order: &'s KeyOrder,
+    range: &'s KeyRange,
+    direction: Direction,
+    /// `None` once there can be no more entries.
+    leaves: Option<LeafWalk>,
+}
+
+impl<'s> RangeWalk<'s> {
+    /// Goes down to the first leaf that may have entries of the range, or backward to the last one. `strict` says that no
+    /// server is changing the pages.
+    ///
+    /// # Errors
+    /// When a page on the way is damaged or cannot be read.
+    pub fn start(
+        pages: &mut impl TreePages,
+        (order, range): (&'s KeyOrder, &'s KeyRange),
+        direction: Direction,
+        strict: bool,
+    ) -> Result<Self> {
+        let leaf = descend(pages, (order, range), direction)?;
+        let leaves = leaf.map(|leaf| LeafWalk::from_leaf(pages, leaf, direction, strict));
+        Ok(Self { order, range, direction, leaves })
+    }
+
+    /// Appends the heap TIDs of the range's entries on the next leaf, in the order of the walk; false when there are no
+    /// more leaves to look at.
+    ///
+    /// # Errors
+    /// When a page is damaged or cannot be read.
+    pub fn next_leaf(&mut self, pages: &mut impl TreePages, tids: &mut Vec<Tid>) -> Result<bool> {
+        let Some(walk) = &mut self.leaves else { return Ok(false) };
+        let Some((block, page)) = walk.next(pages)? else {
+            self.leaves = None;
+            return Ok(false);
+        };
+        match entries_of(&page, (self.order, self.range), self.direction, tids) {
+            Ok(true) => Ok(true),
+            Ok(false) => {
+                self.leaves = None;
+                Ok(false)
+            }
+            Err(error) => Err(pages.damage(block, error.to_string())),
+        }
+    }
+}
+
+/// Appends what a leaf has of the range; false when the leaves after it have nothing.
+fn entries_of(
+    page: &BtreePage<'_>,
+    (order, range): (&KeyOrder, &KeyRange),
+    direction: Direction,
+    tids: &mut Vec<Tid>,
+) -> Result<bool, FormatError> {
+    let beyond = match direction {
+        Direction::Forward => Place::Behind,
+        Direction::Backward => Place::Before,
+    };
+    let (first, last) = (page.first_data_item(), page.item_count());
+    let begin = first_not_before(page, (order, range), direction)?;
+    for step in 0..page.data_item_count().saturating_sub(begin) {
+        let number = match direction {
+            Direction::Forward => first + begin + step,
+            Direction::Backward => last - begin - step,
+        };
+        let tuple = page.item(number)?;
+        if tuple.is_marked_pivot() {
+            let what = format!("item {number} of a leaf is a pivot tuple, which has no heap TID");
+            return Err(FormatError::corrupt("B-tree page", 0, what));
+        }
+        let place = order.place(&tuple, range);
+        if place == beyond {
+            return Ok(false);
+        }
+        if place == Place::Inside {
+            tids.extend(tuple.heap_tids());
+        }
+    }
+    let high = page.high_key()?;
+    Ok(direction == Direction::Backward
+        || high.is_none_or(|high| order.place(&high, range) != Place::Behind))
+}
+
+/// How many entries of a leaf come before the range in this direction.
+fn first_not_before(
+    page: &BtreePage<'_>,
+    (order, range): (&KeyOrder, &KeyRange),
+    direction: Direction,
+) -> Result<u16, FormatError> {
+    let (first, last) = (page.first_data_item(), page.item_count());
+    let (mut low, mut high) = (0, page.data_item_count());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let is_earlier = match direction {
+            Direction::Forward => order.place(&page.item(first + middle)?, range) == Place::Before,
+            Direction::Backward => order.place(&page.item(last - middle)?, range) == Place::Behind,
+        };
+        match is_earlier {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    Ok(low)
+}
+
+/// The leaf to begin with; `None` in an index that never had an entry.
+fn descend(
+    pages: &mut impl TreePages,
+    search: (&KeyOrder, &KeyRange),
+    direction: Direction,
+) -> Result<Option<BlockNumber>> {
+    let Some((mut block, top)) = root(pages)? else { return Ok(None) };
+    for level in (0..=top).rev() {
+        block = move_right(pages, block, level, search, direction)?;
+        if level > 0 {
+            let page = tree_page(pages, block)?;
+            let child = chosen(&page, search, direction);
+            let child = child.map_err(|error| pages.damage(block, error.to_string()))?;
+            block = page_downlink(pages, block, child)?;
+        }
+    }
+    Ok(Some(block))
+}
+
+/// The root, and its level.
+fn root(pages: &mut impl TreePages) -> Result<Option<(BlockNumber, u32)>> {
+    if pages.blocks() == 0 {
+        return Err(pages.damage(META_BLOCK, "the index has no meta page".into()));
+    }
+    let meta = BtreeMeta::parse(pages.page(META_BLOCK)?);
+    let meta = meta.map_err(|error| pages.damage(META_BLOCK, error.to_string()))?;
+    if meta.level > MAX_LEVELS {
+        let what = format!("the root is said to be on level {}", meta.level);
+        return Err(pages.damage(META_BLOCK, what));
+    }
+    Ok(meta.root.map(|root| (root, meta.level)))
+}
+
+fn page_downlink(
+    pages: &mut impl TreePages,
+    block: BlockNumber,
+    item: Option<u16>,
+) -> Result<BlockNumber> {
+    let page = tree_page(pages, block)?;
+    let Some(item) = item else {
+        let what = format!("no downlink on this page of level {}", page.level());
+        return Err(pages.damage(block, what));
+    };
+    match page.item(item) {
+        Ok(tuple) => Ok(tuple.downlink()),
+        Err(error) => Err(pages.damage(block, error.to_string())),
+    }
+}
+
+/// The number of the item of an internal page below which the search goes on.
+fn chosen(
+    page: &BtreePage<'_>,
+    (order, range): (&KeyOrder, &KeyRange),
+    direction: Direction,
+) -> Result<Option<u16>, FormatError> {
+    if page.data_item_count() == 0 {
+        return Ok(None);
+    }
+    // The first item is before every key, whatever it holds.
+    let (mut low, mut high) = (page.first_data_item(), page.item_count() + 1);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        let place = order.place(&page.item(middle)?, range);
+        let goes_on = match direction {
+            Direction::Forward => place == Place::Before,
+            Direction::Backward => place != Place::Behind,
+        };
+        match goes_on {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    Ok(Some(low))
+}
+
+/// From where a downlink leads to the page of the level where the search belongs.
+fn move_right(
+    pages: &mut impl TreePages,
+    from: BlockNumber,
+    level: u32,
+    (order, range): (&KeyOrder, &KeyRange),
+    direction: Direction,
+) -> Result<BlockNumber> {
+    let mut block = from;
+    for _ in 0..=pages.blocks() {
+        let page = tree_page(pages, block)?;
+        let (flags, found, next) = (page.flags(), page.level(), page.next());
+        if flags.is_ignored() {
+            match next {
+                Some(next) => block = next,
+                None => {
+                    let what = "the last page of its level is not in use".to_owned();
+                    return Err(pages.damage(block, what));
+                }
+            }
+            continue;
+        }
+        if found != level {
+            let what = format!("on level {found}, where one of level {level} belongs");
+            return Err(pages.damage(block, what));
+        }
+        let high = match page.high_key() {
+            Ok(high) => high.map(|high| order.place(&high, range)),
+            Err(error) => return Err(pages.damage(block, error.to_string())),
+        };
+        let is_further = match direction {
+            Direction::Forward => high == Some(Place::Before),
+            Direction::Backward => high.is_some_and(|place| place != Place::Behind),
+        };
+        match next.filter(|_| is_further) {
+            Some(next) => block = next,
+            None => return Ok(block),
+        }
+    }
+    Err(pages.damage(block, format!("the pages of level {level} run in a circle")))
+}
+
+/// About which part of an index a range is, at least, by the downlinks of its root; nothing where the root is a leaf.
+///
+/// # Errors
+/// When the root is damaged or cannot be read.
+pub fn least_share(pages: &mut impl TreePages, search: (&KeyOrder, &KeyRange)) -> Result<f64> {
+    let Some((block, level)) = root(pages)? else { return Ok(0.0) };
+    let page = tree_page(pages, block)?;
+    if level == 0 || page.flags().is_ignored() || page.has_high_key() {
+        return Ok(0.0);
+    }
+    let ends = chosen(&page, search, Direction::Forward)
+        .and_then(|first| Ok(first.zip(chosen(&page, search, Direction::Backward)?)));
+    let count = f64::from(page.data_item_count());
+    let ends = ends.map_err(|error| pages.damage(block, error.to_string()))?;
+    Ok(ends.map_or(0.0, |(first, last)| f64::from(last.saturating_sub(first + 1)) / count))
+}
+
+#[cfg(test)]
+mod tests;

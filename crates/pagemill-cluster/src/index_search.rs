@@ -1,0 +1,205 @@
+//! The indexes of a table that can be searched by value, and why others cannot.
+//!
+//! An index can be searched by its leading key columns, up to the first whose order is not known here: an expression, an
+//! operator class that is no type's default, a type without an order, or a collation whose order a library decides that
+//! may have been another one when the index was built.
+//!
+//! Invariant: an index that is given out has an entry for every row that a server's newest snapshot sees, in the order told.
+//!
+//! Source: `src/include/catalog/pg_index.h`, `pg_opclass.h`, `match_index_to_operand` in
+//! `src/backend/optimizer/path/indxpath.c`, PostgreSQL 14 to 18.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use pagemill_format::Oid;
+use pagemill_types::builtin::{BuiltinType, oid};
+use pagemill_types::index_key_order::{KeyColumn, KeyOrder};
+use pagemill_types::order::ValueOrder;
+
+use crate::database::{Database, FIRST_NORMAL_OID, catalog};
+use crate::error::{Error, Result};
+use crate::insert_rules::{BuildRow, Collation, DESCENDING, NULLS_FIRST, OrderFailure, position};
+use crate::relation::{ClassRow, Relation};
+
+/// An index that can be searched.
+#[derive(Debug, Clone)]
+pub struct SearchIndex {
+    /// Its row of `pg_class`.
+    pub class: ClassRow,
+    /// Its own columns and files.
+    pub relation: Relation,
+    /// The leading key columns by which it can be.
+    pub keys: Vec<SearchKey>,
+    /// Their order.
+    pub order: KeyOrder,
+    /// True where they are all of its key columns, and no two rows are equal in them but for NULLs.
+    pub is_unique: bool,
+}
+
+/// The name of an index, and how it can be searched or why it cannot.
+pub type NamedIndex = (Box<[u8]>, Result<SearchIndex, NotSearched>);
+
+/// A key column.
+#[derive(Debug, Clone, Copy)]
+pub struct SearchKey {
+    /// Its position in the table, from 0.
+    pub position: usize,
+    /// `DESC`.
+    pub descending: bool,
+    /// `NULLS FIRST`.
+    pub nulls_first: bool,
+}
+
+/// Why an index is not searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotSearched {
+    /// Of another access method.
+    NotABtree,
+    /// Not built to the end, or being dropped.
+    Invalid,
+    /// It has a predicate.
+    Partial,
+    /// Its first column is an expression.
+    Expression,
+    /// Its first column is in an order of an operator class that is not its type's default.
+    OperatorClass,
+    /// Its first column is in the order of a collation that is not by bytes.
+    Collation,
+    /// The type of its first column has no order here.
+    Type,
+}
+
+impl fmt::Display for NotSearched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotABtree => "not a B-tree",
+            Self::Invalid => "invalid",
+            Self::Partial => "partial",
+            Self::Expression => "over an expression",
+            Self::OperatorClass => "of an operator class that is not the default",
+            Self::Collation => "in a collation that does not sort by bytes",
+            Self::Type => "over a type whose order is not known",
+        })
+    }
+}
+
+/// A row of `pg_opclass`.
+struct OperatorClass {
+    name: Box<[u8]>,
+    input: Oid,
+    is_default: bool,
+}
+
+impl Database {
+    /// The indexes of a table, each with the columns it can be searched by, or why it cannot.
+    ///
+    /// # Errors
+    /// When the catalogs cannot be read.
+    pub fn search_indexes(&self, table: &Relation) -> Result<Vec<NamedIndex>> {
+        let mut rows = self.index_build_rows(table.class.oid)?;
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        rows.sort_by_key(|row| row.oid);
+        let classes = self.operator_classes()?;
+        let mut found = Vec::new();
+        for row in &rows {
+            let Some(class) = self.class(row.oid) else { continue };
+            found.push((class.name.clone(), self.search_index(table, (row, class), &classes)?));
+        }
+        Ok(found)
+    }
+
+    fn search_index(
+        &self,
+        table: &Relation,
+        (row, class): (&BuildRow, &ClassRow),
+        classes: &HashMap<Oid, OperatorClass>,
+    ) -> Result<Result<SearchIndex, NotSearched>> {
+        match () {
+            () if !self.is_btree(class)? => return Ok(Err(NotSearched::NotABtree)),
+            () if !row.is_valid => return Ok(Err(NotSearched::Invalid)),
+            () if row.has_predicate => return Ok(Err(NotSearched::Partial)),
+            () => {}
+        }
+        let relation = self.relation(class)?;
+        let (mut keys, mut columns) = (Vec::new(), Vec::new());
+        for at in 0..row.key_count {
+            match self.search_key(table, row, at, classes)? {
+                Err(cause) if at == 0 => return Ok(Err(cause)),
+                Err(_) => break,
+                Ok((key, order)) => {
+                    let Some(own) = relation.columns.get(at) else { break };
+                    let SearchKey { descending, nulls_first, .. } = key;
+                    columns.push(KeyColumn { layout: own.layout, order, descending, nulls_first });
+                    keys.push(key);
+                }
+            }
+        }
+        let is_unique = row.is_unique && keys.len() == row.key_count;
+        let order = KeyOrder::new(columns);
+        Ok(Ok(SearchIndex { class: class.clone(), relation, keys, order, is_unique }))
+    }
+
+    fn search_key(
+        &self,
+        table: &Relation,
+        row: &BuildRow,
+        at: usize,
+        classes: &HashMap<Oid, OperatorClass>,
+    ) -> Result<Result<(SearchKey, ValueOrder), NotSearched>> {
+        let number = row.columns.get(at).copied().unwrap_or(0);
+        let Some(column) = table.columns.get(position(number)).filter(|_| number > 0) else {
+            return Ok(Err(NotSearched::Expression));
+        };
+        let class = row.operator_classes.get(at).copied().filter(|oid| *oid < FIRST_NORMAL_OID);
+        let Some(class) = class.and_then(|oid| classes.get(&oid)) else {
+            return Ok(Err(NotSearched::OperatorClass));
+        };
+        let by_bytes = class.name.ends_with(b"_pattern_ops");
+        if !class.is_default && !by_bytes {
+            return Ok(Err(NotSearched::OperatorClass));
+        }
+        let collation = row.collations.get(at).copied().unwrap_or(Oid::INVALID);
+        let is_text = BuiltinType::by_oid(class.input).is_some_and(BuiltinType::is_collated);
+        if is_text && !by_bytes && !self.sorts_by_bytes(collation)? {
+            return Ok(Err(NotSearched::Collation));
+        }
+        let of = if class.input == oid::ANYENUM { column.type_oid } else { class.input };
+        let order = match self.value_order(of, Some(&Collation::Bytes)) {
+            Ok(order) => order,
+            Err(Error::Refused(_)) => return Ok(Err(NotSearched::Type)),
+            Err(other) => return Err(other),
+        };
+        let options = row.options.get(at).copied().unwrap_or(0);
+        let key = SearchKey {
+            position: position(number),
+            descending: options & DESCENDING != 0,
+            nulls_first: options & NULLS_FIRST != 0,
+        };
+        Ok(Ok((key, order)))
+    }
+
+    /// True for collations whose order is that of bytes, wherever the index was built. `C.UTF-8` of the C library is by
+    /// code points, which UTF-8 keeps.
+    fn sorts_by_bytes(&self, collation: Oid) -> Result<bool> {
+        match self.collation(collation) {
+            Ok(Collation::Bytes) => Ok(true),
+            Ok(Collation::Libc(locale)) => Ok(matches!(&*locale, "C.UTF-8" | "C.utf8")),
+            Err(OrderFailure::Unknown(_)) => Ok(false),
+            Err(OrderFailure::Error(error)) => Err(error),
+        }
+    }
+
+    fn operator_classes(&self) -> Result<HashMap<Oid, OperatorClass>> {
+        let mut found = HashMap::new();
+        let wanted = ["oid", "opcname", "opcintype", "opcdefault"];
+        self.scan_any(catalog::PG_OPCLASS, &wanted, |row| {
+            let (name, input, is_default) = (row.name(1)?, row.oid(2)?, row.byte(3)? != 0);
+            found.insert(row.oid(0)?, OperatorClass { name, input, is_default });
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}

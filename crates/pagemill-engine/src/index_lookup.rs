@@ -1,0 +1,186 @@
+//! Where rows are, by the values of their keys: a search of an index gives TIDs.
+//!
+//! ```text
+//! IndexLookup ── tids(ranges) ──► TIDs in the order of the table ──► TidScan: visible rows, block by block
+//! ```
+//!
+//! A page of the index is read when it is wanted, without its neighbors: what is looked up is little.
+//!
+//! Invariants: the TIDs lead to every row that a scan of the whole table gives for the same keys; a search that would find
+//! more than it is told to ends early and gives nothing.
+
+use std::sync::Arc;
+
+use pagemill_cluster::btree_scan::{Direction, TreePages};
+use pagemill_cluster::btree_search::{RangeWalk, least_share};
+use pagemill_cluster::{Cluster, Damage, Database, Error as ClusterError, SearchIndex};
+use pagemill_format::{BlockBytes, BlockNumber, Tid};
+use pagemill_types::index_key_range::KeyRange;
+
+use crate::error::Result;
+use crate::fork_pages::ForkPages;
+use crate::progress::Progress;
+use crate::scan_plan::ScanOptions;
+use crate::table::{Table, device_settings, fork_with_rows};
+
+/// Pages of an index that are kept: all levels above the leaves of most searches.
+const TREE_PAGES: usize = 64;
+
+/// When a search ends early.
+#[derive(Debug, Clone, Copy)]
+pub struct LookupLimits {
+    /// More blocks of the table than these are not worth a search.
+    pub blocks: u32,
+    /// More TIDs are not kept.
+    pub tids: usize,
+    /// A range of a greater share of the index, from 0 to 1, is not begun.
+    pub share: f64,
+}
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup {
+    /// The TIDs, ascending, each once.
+    Found(Vec<Tid>),
+    /// More than its limits allow.
+    TooMany,
+}
+
+/// An index opened for searches.
+pub struct IndexLookup {
+    cluster: Cluster,
+    index: Arc<SearchIndex>,
+    pages: LonePages,
+    heap_blocks: u32,
+    progress: Progress,
+}
+
+impl IndexLookup {
+    /// Opens the files of an index of a table.
+    ///
+    /// # Errors
+    /// When they are missing or damaged.
+    pub fn open(
+        database: &Database,
+        table: &Table,
+        index: &Arc<SearchIndex>,
+        (options, progress): (ScanOptions, &Progress),
+    ) -> Result<Self> {
+        let cluster = database.cluster();
+        let base = &index.relation.base;
+        let damage = |what: String| ClusterError::from(Damage::in_file(base, what));
+        let files = cluster.fork(base, fork_with_rows(cluster, &index.class))?;
+        let missing =
+            || damage(format!("the file of index {} is missing", index.relation.display_name()));
+        let files = Arc::new(files.ok_or_else(missing)?);
+        if let Some(found) = files.damage().first() {
+            return Err(damage(found.to_string()).into());
+        }
+        let (concurrency, _) = device_settings(database, &index.class);
+        let reading = options.reading(concurrency);
+        let pages = ForkPages::new(cluster, &files, TREE_PAGES, reading, progress);
+        Ok(Self {
+            cluster: cluster.clone(),
+            index: index.clone(),
+            pages: LonePages(pages),
+            heap_blocks: table.blocks(),
+            progress: progress.clone(),
+        })
+    }
+
+    /// Where the rows of these ranges are.
+    ///
+    /// # Errors
+    /// When the index is damaged or cannot be read, or the work was cancelled.
+    pub fn tids(&mut self, ranges: &[KeyRange], limits: LookupLimits) -> Result<Lookup> {
+        let Self { cluster, index, pages, heap_blocks, progress } = self;
+        let mut blocks = BlockSet::new(*heap_blocks);
+        let mut tids = Vec::new();
+        for range in ranges {
+            let search = (&index.order, range);
+            if limits.share < 1.0 && least_share(pages, search)? > limits.share {
+                return Ok(Lookup::TooMany);
+            }
+            let mut walk = RangeWalk::start(pages, search, Direction::Forward, !cluster.is_live())?;
+            loop {
+                progress.check()?;
+                let before = tids.len();
+                let goes_on = walk.next_leaf(pages, &mut tids)?;
+                for tid in tids.get(before..).unwrap_or_default() {
+                    if !blocks.insert(tid.block) {
+                        return Err(pages.past_end(*tid, *heap_blocks).into());
+                    }
+                }
+                if blocks.count > limits.blocks || tids.len() > limits.tids {
+                    return Ok(Lookup::TooMany);
+                }
+                if !goes_on {
+                    break;
+                }
+            }
+        }
+        tids.sort_unstable();
+        tids.dedup();
+        Ok(Lookup::Found(tids))
+    }
+}
+
+/// Blocks of a table, and how many.
+struct BlockSet {
+    words: Vec<u64>,
+    blocks: u32,
+    count: u32,
+}
+
+impl BlockSet {
+    fn new(blocks: u32) -> Self {
+        Self { words: vec![0; blocks.div_ceil(64) as usize], blocks, count: 0 }
+    }
+
+    /// False for a block that the table does not have.
+    fn insert(&mut self, block: BlockNumber) -> bool {
+        let (word, bit) = ((block.0 / 64) as usize, 1 << (block.0 % 64));
+        let Some(word) = self.words.get_mut(word).filter(|_| block.0 < self.blocks) else {
+            return false;
+        };
+        self.count += u32::from(*word & bit == 0);
+        *word |= bit;
+        true
+    }
+}
+
+/// Pages of an index, read one by one.
+struct LonePages(ForkPages);
+
+impl LonePages {
+    fn past_end(&self, tid: Tid, blocks: u32) -> ClusterError {
+        let what = format!("an entry leads to {tid} of the table, which has {blocks} blocks");
+        let (path, _) = self.0.files().locate(BlockNumber(0));
+        Damage::in_file(path, what).into()
+    }
+}
+
+impl TreePages for LonePages {
+    fn page(&mut self, block: BlockNumber) -> Result<&BlockBytes, ClusterError> {
+        self.0.read_alone([block]);
+        self.0.get(block)
+    }
+
+    fn holds(&self, block: BlockNumber) -> bool {
+        self.0.held(block).is_some()
+    }
+
+    fn will_want(&mut self, blocks: &[BlockNumber]) {
+        let past = self.blocks();
+        self.0.read_alone(blocks.iter().copied().filter(|block| block.0 < past));
+    }
+
+    fn blocks(&self) -> u32 {
+        self.0.files().blocks()
+    }
+
+    fn damage(&self, block: BlockNumber, what: String) -> ClusterError {
+        let files = self.0.files();
+        Damage::in_block(files.locate(block).0, files.fork(), block, what).into()
+    }
+}

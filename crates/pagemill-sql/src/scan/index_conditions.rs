@@ -1,0 +1,256 @@
+//! What the conditions of a scan say of single columns, as far as an index can be searched by it.
+//!
+//! Invariant: every row that passes all conditions has, in each column told of here, one of the values or one within the
+//! bounds. What is not understood is left out, and only widens the search.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, CastExpr, Column, DynamicFilterPhysicalExpr, InListExpr, IsNotNullExpr, IsNullExpr,
+    Literal, NotExpr,
+};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::scalar::ScalarValue;
+use pagemill_types::builtin::oid;
+use pagemill_types::index_key_range::{KeyBound, ValueBounds};
+
+use super::index_payload::{Constant, KeyForm, constant};
+use super::relation_table::TableColumn;
+use crate::catalog::Catalog;
+
+/// Values that are looked up one by one; of more, none.
+const MOST_VALUES: usize = 10_000;
+
+/// A value of a column, or NULL.
+pub(super) type KeyValue = Option<Box<[u8]>>;
+
+/// What is known of one column.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ColumnCondition {
+    /// It has one of these, in no order.
+    pub(super) any_of: Option<Vec<KeyValue>>,
+    /// Or it is within bounds, and not NULL.
+    pub(super) bounds: Option<ValueBounds>,
+}
+
+/// Conditions by the columns of a table, by their places among those that are not dropped.
+pub(super) type Conditions = BTreeMap<usize, ColumnCondition>;
+
+/// Reads conditions of one table.
+pub(super) struct Reader<'r> {
+    pub(super) catalog: &'r Catalog,
+    pub(super) columns: &'r [TableColumn],
+}
+
+impl Reader<'_> {
+    /// What several conditions, all of which hold, say together.
+    pub(super) fn read(&self, filters: &[Arc<dyn PhysicalExpr>]) -> Conditions {
+        let mut conditions = Conditions::new();
+        for filter in filters {
+            self.add(filter, &mut conditions);
+        }
+        conditions
+    }
+
+    fn add(&self, filter: &Arc<dyn PhysicalExpr>, conditions: &mut Conditions) {
+        if let Some(dynamic) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() {
+            if let Ok(current) = dynamic.current() {
+                self.add(&current, conditions);
+            }
+            return;
+        }
+        if let Some(both) = filter.downcast_ref::<BinaryExpr>().filter(|b| *b.op() == Operator::And)
+        {
+            self.add(both.left(), conditions);
+            return self.add(both.right(), conditions);
+        }
+        if let Some((column, found)) = self.single(filter) {
+            let known = conditions.entry(column).or_default();
+            match found {
+                Found::AnyOf(values) => {
+                    let shorter = known.any_of.as_ref().is_none_or(|old| values.len() < old.len());
+                    if shorter {
+                        known.any_of = Some(values);
+                    }
+                }
+                Found::Bounds(bounds) => {
+                    let known = known.bounds.get_or_insert_default();
+                    known.lower = known.lower.take().or(bounds.lower);
+                    known.upper = known.upper.take().or(bounds.upper);
+                }
+            }
+        }
+    }
+
+    /// What a condition says of the one column it is about.
+    fn single(&self, filter: &Arc<dyn PhysicalExpr>) -> Option<(usize, Found)> {
+        if let Some(binary) = filter.downcast_ref::<BinaryExpr>() {
+            return match binary.op() {
+                Operator::Or => self.either(binary),
+                _ => self.comparison(binary),
+            };
+        }
+        if let Some(list) = filter.downcast_ref::<InListExpr>() {
+            return self.list(list);
+        }
+        if let Some(null) = filter.downcast_ref::<IsNullExpr>() {
+            let column = null.arg().downcast_ref::<Column>()?;
+            return Some((column.index(), Found::AnyOf(vec![None])));
+        }
+        if let Some(null) = filter.downcast_ref::<IsNotNullExpr>() {
+            let column = null.arg().downcast_ref::<Column>()?;
+            return Some((column.index(), Found::Bounds(ValueBounds::default())));
+        }
+        if let Some(call) = filter.downcast_ref::<ScalarFunctionExpr>() {
+            return self.prefix(call);
+        }
+        let (truth, is_true) = match filter.downcast_ref::<NotExpr>() {
+            Some(not) => (not.arg(), false),
+            None => (filter, true),
+        };
+        let column = truth.downcast_ref::<Column>()?;
+        let value = ScalarValue::Boolean(Some(is_true));
+        Some((column.index(), self.compared(column.index(), KeyForm::Plain, Operator::Eq, &value)?))
+    }
+
+    fn either(&self, or: &BinaryExpr) -> Option<(usize, Found)> {
+        let (left, right) = (self.single(or.left())?, self.single(or.right())?);
+        match (left, right) {
+            ((a, Found::AnyOf(mut values)), (b, Found::AnyOf(more))) if a == b => {
+                values.extend(more);
+                (values.len() <= MOST_VALUES).then_some((a, Found::AnyOf(values)))
+            }
+            _ => None,
+        }
+    }
+
+    fn comparison(&self, binary: &BinaryExpr) -> Option<(usize, Found)> {
+        let (key, operator, value) = match (
+            binary.left().downcast_ref::<Literal>(),
+            binary.right().downcast_ref::<Literal>(),
+        ) {
+            (None, Some(value)) => (binary.left(), *binary.op(), value),
+            (Some(value), None) => (binary.right(), binary.op().swap()?, value),
+            _ => return None,
+        };
+        let (column, form) = self.key(key)?;
+        Some((column, self.compared(column, form, operator, value.value())?))
+    }
+
+    fn compared(
+        &self,
+        column: usize,
+        form: KeyForm,
+        operator: Operator,
+        value: &ScalarValue,
+    ) -> Option<Found> {
+        let constant = constant(self.catalog, self.columns.get(column)?, form, value)?;
+        let bound = |inclusive| match &constant {
+            Constant::Value(value) => Some(KeyBound { value: value.clone(), inclusive }),
+            _ => None,
+        };
+        let nothing = Found::AnyOf(Vec::new());
+        Some(match (operator, &constant) {
+            (Operator::Eq, Constant::Value(value)) => Found::AnyOf(vec![Some(value.clone())]),
+            (Operator::Eq, _) => nothing,
+            (Operator::Lt | Operator::LtEq, Constant::Below) => nothing,
+            (Operator::Gt | Operator::GtEq, Constant::Above) => nothing,
+            (Operator::Lt | Operator::LtEq, _) => {
+                let upper = bound(operator == Operator::LtEq);
+                Found::Bounds(ValueBounds { lower: None, upper })
+            }
+            (Operator::Gt | Operator::GtEq, _) => {
+                let lower = bound(operator == Operator::GtEq);
+                Found::Bounds(ValueBounds { lower, upper: None })
+            }
+            _ => return None,
+        })
+    }
+
+    fn list(&self, list: &InListExpr) -> Option<(usize, Found)> {
+        if list.negated() || list.len() > MOST_VALUES {
+            return None;
+        }
+        let (column, form) = self.key(list.expr())?;
+        let mut values = Vec::with_capacity(list.len());
+        for item in list.list() {
+            let value = item.downcast_ref::<Literal>()?.value();
+            // NULL in a list makes nothing true.
+            if value.is_null() {
+                continue;
+            }
+            match self.compared(column, form, Operator::Eq, value)? {
+                Found::AnyOf(found) => values.extend(found),
+                Found::Bounds(_) => return None,
+            }
+        }
+        Some((column, Found::AnyOf(values)))
+    }
+
+    /// The column that an expression is the key of, and how.
+    fn key(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, KeyForm)> {
+        if let Some(column) = expr.downcast_ref::<Column>() {
+            return Some((column.index(), KeyForm::Plain));
+        }
+        if let Some(cast) = expr.downcast_ref::<CastExpr>() {
+            let column = cast.expr().downcast_ref::<Column>()?.index();
+            let carrier = &self.columns.get(column)?.carrier;
+            return is_widened(carrier, cast.cast_type()).then_some((column, KeyForm::Plain));
+        }
+        let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
+        let form = KeyForm::of_kernel(call.name())?;
+        let [argument] = call.args() else { return None };
+        Some((argument.downcast_ref::<Column>()?.index(), form))
+    }
+
+    /// `LIKE` with a pattern that begins with plain characters.
+    fn prefix(&self, call: &ScalarFunctionExpr) -> Option<(usize, Found)> {
+        let [text, pattern] = call.args() else { return None };
+        let (column, form) = self.key(text)?;
+        let (base, _) = self.catalog.base_type(self.columns.get(column)?.ty.oid, -1);
+        let ScalarValue::Utf8(Some(pattern)) = pattern.downcast_ref::<Literal>()?.value() else {
+            return None;
+        };
+        let prefix = match call.name() {
+            "textlike" | "namelike" => pattern.split(['%', '_', '\\']).next().unwrap_or_default(),
+            "text_starts_with" => pattern,
+            _ => return None,
+        };
+        let is_text = matches!(base, oid::TEXT | oid::VARCHAR | oid::NAME);
+        (is_text && form == KeyForm::Plain && !prefix.is_empty())
+            .then(|| (column, Found::Bounds(beginning_with(prefix.as_bytes()))))
+    }
+}
+
+/// The texts that begin with these bytes of UTF-8, which has no byte of all ones.
+fn beginning_with(prefix: &[u8]) -> ValueBounds {
+    let mut behind: Box<[u8]> = prefix.into();
+    if let Some(last) = behind.last_mut() {
+        *last = last.saturating_add(1);
+    }
+    ValueBounds {
+        lower: Some(KeyBound { value: prefix.into(), inclusive: true }),
+        upper: Some(KeyBound { value: behind, inclusive: true }),
+    }
+}
+
+/// True for a cast that keeps the value of every number.
+fn is_widened(from: &DataType, to: &DataType) -> bool {
+    use DataType::{Decimal128, Int16, Int32, Int64};
+    match (from, to) {
+        (Int16, Int32 | Int64) | (Int32, Int64) => true,
+        (Decimal128(p1, s1), Decimal128(p2, s2)) => {
+            s2 >= s1 && i16::from(*p2) - i16::from(*s2) >= i16::from(*p1) - i16::from(*s1)
+        }
+        _ => false,
+    }
+}
+
+/// What one condition says.
+enum Found {
+    AnyOf(Vec<KeyValue>),
+    Bounds(ValueBounds),
+}

@@ -1,0 +1,200 @@
+//! Conditions that indexes are searched by, held against the server's answers on the same tables: keys of many types, in
+//! both directions and with NULLs at either end, after deletes, updates in and out of place, vacuum and a rollback.
+//!
+//! Invariant under test: whichever way a table is read, the answer is the server's; and few rows take few blocks.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+
+const TABLES: &str = "
+    create table keys(id int primary key, i2 int2, i4 int4, i8 int8, n numeric, nd numeric(12,2), t text collate \"C\",
+        b char(8), u uuid, d date, tz timestamptz, f float8, bo bool, x text) with (autovacuum_enabled = off);
+    create function fill(first int, last int) returns void language sql as $$
+        insert into keys select g, nullif(h % 300 - 150, 7), nullif(h % 5000 - 2500, 3), h::int8 * 1000003 % 9000000000,
+            case when h % 97 = 0 then null when h % 101 = 0 then 'NaN' when h % 103 = 0 then 'Infinity'
+                else (h % 4000 - 2000)::numeric / (10 ^ (h % 4))::numeric end,
+            (h % 100000 - 50000) / 100.0, case when h % 50 = 0 then null else md5((h % 700)::text) end, 'b' || h % 300,
+            md5((h % 500)::text)::uuid, case when h % 211 = 0 then 'infinity' else date '2000-01-01' + h % 3000 end,
+            timestamptz '2020-01-01 00:00+00' + (h % 5000) * interval '1 hour',
+            case when h % 31 = 0 then 'NaN' when h % 37 = 0 then '-0' else (h % 3000 - 1500) / 16.0 end, h % 400 = 0,
+            md5((h % 700)::text)
+        from (select g, hashint4(g) & 2147483647 as h from generate_series(first, last) g) s $$;
+    select fill(1, 12000);
+    create index on keys (i2);
+    create index on keys (i4 desc);
+    create index on keys (i8 desc nulls last);
+    create index on keys (n nulls first);
+    create index on keys (nd);
+    create index on keys (b);
+    create index on keys (u);
+    create index on keys (d);
+    create index on keys (tz desc);
+    create index on keys (f);
+    create index on keys (bo);
+    create index on keys (x);
+    create index on keys ((i4 + 1));
+    create index on keys (i8) where i2 > 0;
+    create index on keys (i2, t desc, i4 nulls first) include (d);
+    create index on keys (t);
+    delete from keys where id % 7 = 0;
+    update keys set i4 = i4 + 1, t = t || 'x' where id % 11 = 0;
+    vacuum keys;
+    select fill(12001, 15000);
+    update keys set x = x where id % 13 = 0;
+    begin; select fill(15001, 17000); rollback;
+    delete from keys where i4 between 100 and 400;
+    vacuum keys;
+    delete from keys where i8 between 0 and 500000000;
+    update keys set i2 = i2 - 1 where id % 3 = 1;
+    create unlogged table gone(id int primary key);
+    insert into gone select generate_series(1, 20000);
+";
+
+/// Numbers that look random and are the same every time.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+
+    fn number(&mut self, from: i64, to: i64) -> i64 {
+        from + self.below((to - from) as u64) as i64
+    }
+
+    fn value(&mut self, column: &str) -> String {
+        match column {
+            "id" => self.number(-5, 15_100).to_string(),
+            "i2" => [self.number(-155, 155), 40_000, -70_000]
+                [self.below(9).saturating_sub(6) as usize]
+                .to_string(),
+            "i4" => self.number(-2600, 2600).to_string(),
+            "i8" => self.number(-5, 9_000_000_100).to_string(),
+            "n" if self.below(8) == 0 => "'NaN'".into(),
+            "n" => format!("{}.{}", self.number(-300, 300), self.below(100)),
+            "nd" => format!("{}.{:02}", self.number(-500, 500), self.below(100)),
+            "t" => format!(
+                "'{:x}{:02x}{}'",
+                self.below(16),
+                self.below(256),
+                ["", "x"][self.below(2) as usize]
+            ),
+            "x" => format!("md5('{}')", self.below(750)),
+            "b" => format!("'b{}{}'", self.below(320), ["", "  "][self.below(2) as usize]),
+            "u" => format!("md5('{}')::uuid", self.below(520)),
+            "d" => format!("date '2000-01-01' + {}", self.number(-10, 3010)),
+            "tz" => format!(
+                "timestamptz '2020-01-01 00:00+00' + interval '{} hours'",
+                self.number(-9, 5009)
+            ),
+            _ => ["'NaN'", "0", "'-0'", "-3.5", "12.25", "90"][self.below(6) as usize].into(),
+        }
+    }
+
+    fn condition(&mut self) -> String {
+        const COLUMNS: [&str; 14] =
+            ["id", "i2", "i4", "i8", "n", "nd", "t", "b", "u", "d", "tz", "f", "x", "bo"];
+        let column = COLUMNS[self.below(14) as usize];
+        if column == "bo" {
+            return ["bo", "not bo", "bo is null"][self.below(3) as usize].into();
+        }
+        let (a, b, c) = (self.value(column), self.value(column), self.value(column));
+        let kind = self.below(10);
+        match kind {
+            0..=2 => format!("{column} = {a}"),
+            3 => format!("{column} in ({a}, {b}, {c})"),
+            4 => format!("({column} = {a} or {column} is null)"),
+            // Texts under a collation of the system may have no order here.
+            _ if column == "x" => format!("{a} = {column}"),
+            5 => format!("{column} <= {a}"),
+            6 | 7 => format!("{column} between {a} and {b}"),
+            8 if column == "t" => {
+                format!("{column} like {}", a.replace("x'", "'").replace("' ", "'"))
+            }
+            8 => format!("{column} > {a} and {column} < {b}"),
+            _ => format!("{column} is null"),
+        }
+    }
+}
+
+fn statements() -> Vec<String> {
+    let mut draw = Draw(17);
+    let of = |(number, condition)| {
+        format!(
+            "select {number} as number, count(*), sum(id), max(id) from keys where {condition};\n"
+        )
+    };
+    let condition = |number: usize| match number % 4 {
+        0 => format!("{} and {}", draw.condition(), draw.condition()),
+        1 => {
+            let (a, b) = (draw.value("i2"), draw.value("t"));
+            format!("i2 = {a} and t >= {b} and {}", draw.condition())
+        }
+        _ => draw.condition(),
+    };
+    (0..400).map(condition).enumerate().map(of).collect()
+}
+
+fn numbered(text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+    lines.map(|line| line.replace('|', ",")).collect()
+}
+
+fn answered(cluster: &TestCluster, arguments: &[&str]) -> Result<String> {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_pagemill-sql"));
+    program
+        .arg("sql")
+        .arg("-D")
+        .arg(cluster.data_dir())
+        .args(["-d", "postgres", "--format", "csv"]);
+    let output = program.args(arguments).output()?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{arguments:?}: {errors}");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+fn path(cluster: &TestCluster, statement: &str) -> Result<String> {
+    let told = answered(cluster, &[&format!("explain analyze {statement}")])?;
+    let path = told.split("access=").nth(1).context(told.clone())?;
+    Ok(path.split(", metrics").next().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn whichever_way_a_table_is_read_the_answer_is_the_servers() -> Result<()> {
+    let install = PgInstall::find(15).context("no PostgreSQL 15")?;
+    let mut cluster = TestCluster::create(&install, &ClusterOptions::default())?;
+    for (at, part) in TABLES.split("vacuum keys;").enumerate() {
+        // By itself: not in the transaction that statements sent together are.
+        if at > 0 {
+            cluster.psql("postgres", "vacuum keys")?;
+        }
+        cluster.psql("postgres", part)?;
+    }
+    let statements = statements();
+    let known = numbered(&cluster.psql("postgres", &statements.concat())?);
+    cluster.stop()?;
+    let file = cluster.data_dir().with_extension("sql");
+    std::fs::write(&file, statements.concat())?;
+    let file = file.to_str().context("a path that is no text")?;
+    let found = numbered(&answered(&cluster, &["-f", file])?);
+    ensure!(known.len() == statements.len(), "{} answers", known.len());
+    for ((known, found), statement) in known.iter().zip(&found).zip(&statements) {
+        assert_eq!(known, found, "{statement}");
+    }
+    assert_eq!(known.len(), found.len());
+
+    let of_one = path(&cluster, "select x from keys where id = 5000")?;
+    assert!(of_one.starts_with("index keys_pkey, "), "{of_one}");
+    let of_two = path(&cluster, "select x from keys where i2 = 5 and t = 'abc'")?;
+    assert!(of_two.starts_with("index keys_i2_t_i4_d_idx, "), "{of_two}");
+    let of_all = path(&cluster, "select x from keys where id > 5")?;
+    assert!(of_all.contains("keys_pkey (too many rows)"), "{of_all}");
+    let of_catalog = path(&cluster, "select relname from pg_class where oid = 1259")?;
+    assert!(of_catalog.starts_with("index pg_class_oid_index, 1 entries"), "{of_catalog}");
+    assert_eq!(answered(&cluster, &["select count(*) from gone where id = 5"])?, "count\n1\n");
+    Ok(())
+}
