@@ -74,7 +74,9 @@ fn lets_through(plan: &dyn ExecutionPlan) -> bool {
 fn is_known(plan: &dyn ExecutionPlan) -> bool {
     if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
         let is_total = |name: &str| TOTAL_AGGREGATES.contains(&name);
-        return aggregate.aggr_expr().iter().all(|call| is_total(call.fun().name()));
+        // A total of several groups has rows of groups that are not wanted.
+        return aggregate.group_expr().is_single()
+            && aggregate.aggr_expr().iter().all(|call| is_total(call.fun().name()));
     }
     if plan.is::<DataSourceExec>() {
         return relation_source(plan).is_some();
