@@ -3,11 +3,16 @@
 //! Invariant: both parse the same words alike, as the one hands them to the other unread.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::{Args, ValueEnum};
 
 use crate::cluster_arguments::{CommonArguments, DatabaseArgument, RecoveryArguments};
+use crate::sizes::default_jobs;
 use crate::values::memory_size;
+
+/// A thread for each processor, as a word of the command line: statements compute much for each row.
+static JOBS: LazyLock<String> = LazyLock::new(|| default_jobs().to_string());
 
 /// Answer SELECT statements from a database's files
 ///
@@ -16,6 +21,11 @@ use crate::values::memory_size;
 /// changed: there is no INSERT and no CREATE. The session's TimeZone is UTC, its DateStyle ISO. Without a statement
 /// there is a shell at a terminal; elsewhere statements are read from standard input.
 #[derive(Debug, Args)]
+#[command(mut_arg("jobs", |arg| {
+    arg.default_value(JOBS.as_str())
+        .hide_default_value(true)
+        .help("Threads that scan and compute [default: one for each processor]")
+}))]
 #[command(after_long_help = "\
 Examples:
   pagemill sql -D /var/lib/postgresql/15/main -d shop \\

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::record_batch::RecordBatch;
+use datafusion::common::tree_node::TreeNode as _;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::{SessionConfig, SessionContext};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
@@ -217,7 +218,10 @@ impl Session {
 
     /// How a statement runs, and what it runs in.
     async fn plan(&self, bound: &Bound) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
-        let state = self.context.state();
+        let mut state = self.context.state();
+        if !gains_by_jobs(&bound.plan)? {
+            state.config_mut().options_mut().execution.target_partitions = 1;
+        }
         let plan = state.create_physical_plan(&bound.plan).await?;
         Ok(with_runtime_filters(plan, &state)?)
     }
@@ -342,4 +346,20 @@ fn refuse<T>(statement: &Statement) -> Result<T> {
         }
         _ => unsupported(word),
     }
+}
+
+/// Whether there is more to do than to scan and to print. Else one reader is enough, and rows come in the order of the files.
+fn gains_by_jobs(plan: &LogicalPlan) -> Result<bool> {
+    let is_light = |node: &LogicalPlan| {
+        matches!(
+            node,
+            LogicalPlan::Projection(_)
+                | LogicalPlan::SubqueryAlias(_)
+                | LogicalPlan::Limit(_)
+                | LogicalPlan::TableScan(_)
+                | LogicalPlan::EmptyRelation(_)
+                | LogicalPlan::Values(_)
+        )
+    };
+    Ok(plan.exists(|node| Ok(!is_light(node)))?)
 }
