@@ -6,7 +6,10 @@ use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Expr, is_not_null, is_null, lit, not};
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
-use sqlparser::ast::{BinaryOperator, CastKind, Expr as Syntax, UnaryOperator, Value};
+use sqlparser::ast::{
+    BinaryOperator, CastKind, Expr as Syntax, FunctionArg, FunctionArgExpr, FunctionArguments,
+    ObjectNamePart, UnaryOperator, Value,
+};
 
 use super::Binder;
 use super::query::boolean;
@@ -104,6 +107,12 @@ impl Binder<'_> {
     }
 
     fn null_test(&mut self, syntax: &Syntax, test: fn(Expr) -> Expr) -> Result<Typed> {
+        if let Some(parts) = row_fields(syntax) {
+            // A row is NULL when all of its fields are, and NOT NULL when none is.
+            let parts = parts.iter().map(|part| Ok(test(self.expr(part)?.expr)));
+            let all = parts.collect::<Result<Vec<Expr>>>()?.into_iter().reduce(Expr::and);
+            return Ok(truth_value(all.unwrap_or_else(|| lit(true))));
+        }
         let typed = self.expr(syntax)?;
         let base = self.catalog.base_type(typed.ty.oid, -1).0;
         // A row is null when all of its fields are.
@@ -120,6 +129,16 @@ impl Binder<'_> {
     }
 
     fn distinct_test(&mut self, a: &Syntax, b: &Syntax, is_distinct: bool) -> Result<Typed> {
+        if let (Some(a), Some(b)) = (row_fields(a), row_fields(b)) {
+            if a.len() != b.len() {
+                return fail(SqlState::SYNTAX_ERROR, UNEQUAL_ROWS);
+            }
+            let pairs = a.iter().zip(&b);
+            let pairs = pairs.map(|(a, b)| Ok(self.distinct_test(a, b, is_distinct)?.expr));
+            let join = if is_distinct { Expr::or } else { Expr::and };
+            let all = pairs.collect::<Result<Vec<Expr>>>()?.into_iter().reduce(join);
+            return Ok(truth_value(all.unwrap_or_else(|| lit(!is_distinct))));
+        }
         let (a, b) = (self.expr(a)?, self.expr(b)?);
         let (a, b) = self.operands_of_equality(a, b)?;
         let (a, b) = keys::equality_pair(&self.catalog, &a, &b)?;
@@ -162,18 +181,21 @@ impl Binder<'_> {
         if is_comparison(op) && [left, right].into_iter().any(is_bare_comparison) {
             return fail(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{op}\""));
         }
-        if let (Syntax::Tuple(a), Syntax::Tuple(b)) = (left, right) {
-            return self.rows(a, op, b);
+        if let (Some(a), Some(b)) = (row_fields(left), row_fields(right)) {
+            return self.rows(&a, op, &b);
         }
         let name = operator_name(op)?;
         let (a, b) = (self.expr(left)?, self.expr(right)?);
         self.operator(&name, a, b)
     }
 
-    /// `(a, b) = (c, d)` and `<>`; the order of rows is not made here.
+    /// `(a, b) = (c, d)` and its kin: the first pair that differs tells the order.
     fn rows(&mut self, a: &[Syntax], op: &BinaryOperator, b: &[Syntax]) -> Result<Typed> {
         if a.len() != b.len() {
-            return fail(SqlState::SYNTAX_ERROR, "unequal number of entries in row expressions");
+            return fail(SqlState::SYNTAX_ERROR, UNEQUAL_ROWS);
+        }
+        if !matches!(op, BinaryOperator::Eq | BinaryOperator::NotEq) {
+            return self.order_of_rows(a, op, b);
         }
         let mut all: Option<Expr> = None;
         for (a, b) in a.iter().zip(b) {
@@ -189,6 +211,30 @@ impl Binder<'_> {
             (Some(all), BinaryOperator::Eq | BinaryOperator::NotEq) => Ok(truth_value(all)),
             _ => unsupported("the order of rows"),
         }
+    }
+
+    /// `a < c OR (a = c AND b < d)`, which is NULL wherever the first pair that tells has a NULL.
+    fn order_of_rows(&mut self, a: &[Syntax], op: &BinaryOperator, b: &[Syntax]) -> Result<Typed> {
+        let strict = match op {
+            BinaryOperator::Lt | BinaryOperator::LtEq => "<",
+            BinaryOperator::Gt | BinaryOperator::GtEq => ">",
+            _ => return unsupported(format!("the operator {op} of rows")),
+        };
+        let mut pairs = Vec::with_capacity(a.len());
+        for (a, b) in a.iter().zip(b) {
+            pairs.push((self.expr(a)?, self.expr(b)?));
+        }
+        let mut all: Option<Expr> = None;
+        for (a, b) in pairs.into_iter().rev() {
+            all = Some(match all {
+                None => self.operator(&op.to_string(), a, b)?.expr,
+                Some(after) => {
+                    let before = self.operator(strict, a.clone(), b.clone())?.expr;
+                    before.or(self.operator("=", a, b)?.expr.and(after))
+                }
+            });
+        }
+        Ok(truth_value(all.unwrap_or_else(|| lit(false))))
     }
 
     /// An operator between two expressions.
@@ -256,6 +302,16 @@ impl Binder<'_> {
     }
 
     fn in_list(&mut self, syntax: &Syntax, list: &[Syntax], negated: bool) -> Result<Typed> {
+        if let Some(fields) = row_fields(syntax) {
+            let mut all: Option<Expr> = None;
+            for item in list {
+                let Some(item) = row_fields(item) else { return unsupported("a row IN values") };
+                let pair = self.rows(&fields, &BinaryOperator::Eq, &item)?.expr;
+                all = Some(all.map_or_else(|| pair.clone(), |before| before.or(pair.clone())));
+            }
+            let all = all.unwrap_or_else(|| lit(false));
+            return Ok(truth_value(if negated { not(all) } else { all }));
+        }
         let typed = self.expr(syntax)?;
         let mut items = list.iter().map(|item| self.expr(item)).collect::<Result<Vec<_>>>()?;
         // Literals take the type of the others, if these have one in common.
@@ -407,6 +463,28 @@ fn is_bare_comparison(syntax: &Syntax) -> bool {
 /// A boolean.
 pub(super) fn truth_value(expr: Expr) -> Typed {
     Typed::new(expr, PgType::new(oid::BOOL), DataType::Boolean)
+}
+
+const UNEQUAL_ROWS: &str = "unequal number of entries in row expressions";
+
+/// The fields of `(a, b)` or `ROW(a, b)`.
+fn row_fields(syntax: &Syntax) -> Option<Vec<Syntax>> {
+    let call = match syntax {
+        Syntax::Tuple(fields) => return Some(fields.clone()),
+        Syntax::Function(call) => call,
+        _ => return None,
+    };
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let is_row = matches!(&call.name.0[..], [ObjectNamePart::Identifier(name)]
+        if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("row"));
+    if !is_row || !list.clauses.is_empty() || list.duplicate_treatment.is_some() {
+        return None;
+    }
+    let field = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(field)) => Some(field.clone()),
+        _ => None,
+    };
+    list.args.iter().map(field).collect()
 }
 
 fn unnested(syntax: &Syntax) -> &Syntax {

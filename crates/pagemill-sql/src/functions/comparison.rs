@@ -13,7 +13,8 @@ use crate::error::Result;
 use crate::typed::Typed;
 
 /// Types whose comparison functions are `NAMEeq`, `NAMElt` …, and whose carriers or keys compare as they do.
-const FAMILIES: [&str; 34] = [
+const FAMILIES: [&str; 35] = [
+    "jsonb_",
     "array_",
     "bool",
     "bpchar",

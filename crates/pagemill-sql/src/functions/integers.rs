@@ -10,10 +10,46 @@ use arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type, UInt32Type};
 use arrow::error::ArrowError;
 use pagemill_types::builtin::oid;
 
+use super::rows::two;
 use super::{Build, Implementation, Kernel, KernelCall};
 use crate::error::{Result, SqlState, StatementError};
 use crate::typed::Typed;
 use crate::types::carrier;
+
+/// The greatest number that divides both, `None` if it has no room; the least value over -1 has none but 1.
+fn greatest_divisor(a: i64, b: i64, least: i64) -> Option<i64> {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).ok().filter(|found| *found <= -(least + 1))
+}
+
+fn least_multiple(a: i64, b: i64, least: i64) -> Option<i64> {
+    if a == 0 || b == 0 {
+        return Some(0);
+    }
+    let found = (a / greatest_divisor(a, b, i64::MIN)?).checked_mul(b)?.checked_abs()?;
+    (found <= -(least + 1)).then_some(found)
+}
+
+/// `gcd` and `lcm`.
+///
+/// Source: `int4gcd_internal` and `int4lcm` in `src/backend/utils/adt/int.c`, PostgreSQL 14 to 18.
+fn divisors(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    let of = if call.key.ends_with("gcd") { greatest_divisor } else { least_multiple };
+    let room = |found: Option<i64>, name: &str| {
+        let message = format!("{name} out of range");
+        found.ok_or_else(|| StatementError::new(SqlState::NUMERIC_OUT_OF_RANGE, message))
+    };
+    match &call.carrier {
+        DataType::Int32 => two(arguments, |a: i32, b: i32| {
+            let found = of(a.into(), b.into(), i32::MIN.into());
+            room(found, "integer").map(|found| found as i32)
+        }),
+        _ => two(arguments, |a: i64, b: i64| room(of(a, b, i64::MIN), "bigint")),
+    }
+}
 
 /// What an integer type has of its own.
 pub(crate) trait PgInteger:
@@ -70,6 +106,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
         "int2abs" => Implementation::Kernel(absolute::<Int16Type>),
         "int4abs" => Implementation::Kernel(absolute::<Int32Type>),
         "int8abs" => Implementation::Kernel(absolute::<Int64Type>),
+        "int4gcd" | "int8gcd" | "int4lcm" | "int8lcm" => Implementation::Kernel(divisors),
         "int2up" | "int4up" | "int8up" => Implementation::Build(same),
         "int2and" => Implementation::Kernel(bits::<Int16Type>),
         "int4and" => Implementation::Kernel(bits::<Int32Type>),

@@ -11,6 +11,7 @@
 //! | floats | −0 as 0, one NaN, which is above all numbers |
 //! | numerics | decimals of the same places, or bytes that sort as the numbers do |
 //! | arrays | the keys of their elements, then their bounds |
+//! | jsonb, equality | its text, with numbers without zeros at their end |
 //! | intervals | the time they are taken for: 30 days a month, 24 hours a day |
 //!
 //! Any other order is refused.
@@ -29,6 +30,7 @@ use pagemill_types::builtin::oid;
 use super::arrays::keys::array_key;
 use super::comparison::same_length;
 use super::integers::{INTEGERS, numbers};
+use super::logic::json_changes::equality_key as document_key;
 use super::{KernelCall, call_kernel, collations, numeric};
 use crate::catalog::{Catalog, CollationRow, TypeRow};
 use crate::error::{Result, SqlState, StatementError, unsupported};
@@ -45,6 +47,7 @@ enum Class {
     Numeric,
     Interval,
     Array,
+    Document,
     Unknown,
 }
 
@@ -56,6 +59,7 @@ fn class(catalog: &Catalog, type_oid: Oid) -> Class {
         oid::FLOAT4 | oid::FLOAT8 => Class::Float,
         oid::NUMERIC => Class::Numeric,
         oid::INTERVAL => Class::Interval,
+        oid::JSONB => Class::Document,
         oid::BOOL | oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::MONEY => {
             Class::Carrier
         }
@@ -78,7 +82,7 @@ pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
         Class::Numeric => Ok(numeric::key(catalog, typed)),
         Class::Interval => Ok(interval_key(catalog, typed)),
         Class::Array => array_key(catalog, typed, order_key),
-        Class::Unknown => {
+        Class::Document | Class::Unknown => {
             let name = catalog.type_name(typed.ty.oid);
             unsupported(format!("the order of type {name}"))
         }
@@ -91,6 +95,10 @@ pub(crate) fn equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr
         Class::Text => text_equality_key(catalog, typed),
         Class::PaddedText => text_equality_key(catalog, &without_padding(catalog, typed)),
         Class::Array => array_key(catalog, typed, equality_key),
+        Class::Document => {
+            let (argument, key) = (std::slice::from_ref(typed), ("jsonb_key", document_key as _));
+            Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Utf8).expr)
+        }
         Class::Unknown => {
             let name = catalog.type_name(typed.ty.oid);
             unsupported(format!("equality of type {name}"))

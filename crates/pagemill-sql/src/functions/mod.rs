@@ -21,6 +21,7 @@ pub(crate) mod rows;
 #[cfg(test)]
 mod server_results_tests;
 pub(crate) mod sets;
+mod system;
 pub(crate) mod text;
 pub(crate) mod text_form;
 
@@ -83,4 +84,5 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| datetime::find(key))
         .or_else(|| logic::find(key))
         .or_else(|| arrays::find(key))
+        .or_else(|| system::find(key))
 }

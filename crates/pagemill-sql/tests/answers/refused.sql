@@ -21,7 +21,6 @@ select a, s.n from generate_series(1,3) a, lateral (select a+1 as n) s;
 select generate_series(1,generate_series(1,3));
 select distinct on (id) id, unnest(tags) from people where id<4 order by id;
 select (select max(g) from generate_series(1,3) g where g<p.id) from people p where id<5 order by id;
-select p.id, n.key from people p, jsonb_each(p.j) n where n.value = '5' order by 1;
 select array_fill(1, array[2]);
 select j['i'] from people where id=1;
 select id, lag(id,null) over (order by id) from orders where id<6 order by id;
@@ -31,3 +30,7 @@ select id, sum(id) over (order by id rows between 2 following and 1 following) f
 select id, sum(id) over (order by id rows between 1 preceding and 1 following exclude current row) from orders where id<4 order by id;
 select id, bool_and(ok) over (order by id rows 1 preceding), max(born) over (order by id rows 1 preceding), min(free) over (order by id rows 1 preceding) from people where id<5 order by id;
 select id, nth_value(id, null) over (order by id) from orders where id<3;
+select pg_typeof('a');
+select j from people order by j;
+select format('%*s', 5, 1);
+select to_json(p) from people p;

@@ -250,6 +250,15 @@ pub(super) fn payload_of(catalog: &Catalog, text: &str) -> Outcome<Vec<u8>> {
     payload(text, inputs.context())
 }
 
+/// A jsonb of its text.
+pub(super) fn jsonb_payload(call: &KernelCall, text: &str) -> Outcome<Vec<u8>> {
+    let inputs = call
+        .catalog
+        .inputs()
+        .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;
+    payload(text, inputs.context())
+}
+
 fn payload(text: &str, context: &InputContext) -> Outcome<Vec<u8>> {
     let mut payload = Vec::new();
     read_jsonb(text.as_bytes(), context, &mut payload)

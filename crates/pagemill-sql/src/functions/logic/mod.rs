@@ -8,6 +8,8 @@ mod bytes;
 pub(super) mod digest;
 mod documents;
 pub(crate) mod each;
+pub(super) mod json_changes;
+mod json_made;
 mod members;
 
 use arrow::array::ArrayRef;
@@ -16,7 +18,11 @@ use super::rows::{Outcome, Plain, run};
 use super::{Implementation, KernelCall};
 
 pub(crate) fn find(key: &str) -> Option<Implementation> {
-    plain(key).map(|_| Implementation::Kernel(kernel)).or_else(|| members::find(key))
+    plain(key)
+        .map(|_| Implementation::Kernel(kernel))
+        .or_else(|| members::find(key))
+        .or_else(|| json_made::find(key))
+        .or_else(|| json_changes::find(key))
 }
 
 /// Functions that depend on their arguments alone.

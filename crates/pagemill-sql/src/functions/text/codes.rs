@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::super::logic::digest;
-use super::super::rows::{Outcome, Plain, one};
+use super::super::rows::{Made, Outcome, Plain, one};
 use crate::error::{SqlState, StatementError};
 
 /// What exceeds a limit of the server's.
@@ -25,6 +25,12 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
         "md5_text" => |a| one(a, |text: &str| Ok(hexadecimal(&digest::md5(text.as_bytes())))),
         "md5_bytea" => |a| one(a, |bytes: &[u8]| Ok(hexadecimal(&digest::md5(bytes)))),
         "booltext" => |a| one(a, |truth: bool| Ok(truth.to_string())),
+        "quote_nullable" => |a| {
+            let column = super::super::keys::strings(&a[0]);
+            let quoted =
+                column.iter().map(|text| Some(text.map_or("NULL".to_owned(), quote_literal)));
+            Made::column(quoted.collect::<Vec<Option<String>>>())
+        },
         "quote_literal" => |a| one(a, |text: &str| Ok(quote_literal(text))),
         _ => return None,
     })
@@ -58,7 +64,7 @@ fn chr(code: i32) -> Outcome<String> {
     Ok(character.to_string())
 }
 
-fn quote_literal(text: &str) -> String {
+pub(super) fn quote_literal(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     if text.contains('\\') {
         quoted.push('E');

@@ -5,21 +5,33 @@
 
 use arrow::array::{Array, ArrayRef};
 
-use super::super::rows::{Made, Outcome};
+use super::super::rows::{Made, Outcome, one};
 use super::super::text_form::{Printer, printer_of};
 use super::super::{Implementation, KernelCall};
 use crate::error::StatementError;
 use crate::types::PgType;
+use pagemill_cluster::names::quote_identifier;
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
         "text_concat" => |call, a| joined(call, a, false),
+        "quote_ident" => quoted_names,
         "text_concat_ws" => |call, a| joined(call, a, true),
         "textanycat(text,anynonarray)" | "anytextcat(anynonarray,text)" => strictly_joined,
         _ => return None,
     }))
+}
+
+/// Names with quotes where one of the cluster's version needs them.
+fn quoted_names(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let version = call.catalog.database().cluster().version();
+    one(arguments, |name: &str| {
+        let mut quoted = Vec::new();
+        quote_identifier(name.as_bytes(), version, &mut quoted);
+        Ok(text_of(quoted))
+    })
 }
 
 /// Printers of the arguments.

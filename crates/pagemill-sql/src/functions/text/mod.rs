@@ -8,6 +8,7 @@ mod cases;
 mod codes;
 mod concat;
 mod fit;
+mod format;
 mod initials;
 pub(super) mod like;
 mod parts;
@@ -28,7 +29,10 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
     if plain(key).is_some() {
         return Some(Implementation::Kernel(kernel));
     }
-    concat::find(key).or_else(|| cases::find(key)).or_else(|| patterns::find(key))
+    concat::find(key)
+        .or_else(|| format::find(key))
+        .or_else(|| cases::find(key))
+        .or_else(|| patterns::find(key))
 }
 
 /// Functions that depend on their arguments alone.

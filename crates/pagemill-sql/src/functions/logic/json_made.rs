@@ -1,0 +1,176 @@
+//! Documents made of values: `to_json`, `json_build_array`, `json_build_object`, and their kin of jsonb.
+//!
+//! Source: `datum_to_json` and `json_build_object_worker` in `src/backend/utils/adt/json.c`, `to_jsonb` in `jsonb.c`,
+//! PostgreSQL 14 to 18.
+
+use std::sync::Arc;
+
+use arrow::array::{Array as _, ArrayRef};
+use arrow::datatypes::DataType;
+use pagemill_cluster::ValueLookups;
+use pagemill_types::builtin::oid;
+use pagemill_types::json::JsonForm;
+use pagemill_types::output::{TypeOutput, ValueType, ValueWriter};
+
+use super::super::rows::{Made, Outcome};
+use super::super::text_form::payload_of;
+use super::super::{Implementation, KernelCall};
+use super::members::jsonb_payload;
+use crate::catalog::Catalog;
+use crate::error::{SqlState, StatementError};
+use crate::types::PgType;
+
+pub(super) fn find(key: &str) -> Option<Implementation> {
+    Some(Implementation::Kernel(match key {
+        "to_json" | "to_jsonb" => |call, a| made(call, a, Shape::Value),
+        "json_build_array" | "jsonb_build_array" => |call, a| made(call, a, Shape::Array),
+        "json_build_object" | "jsonb_build_object" => |call, a| made(call, a, Shape::Object),
+        _ => return None,
+    }))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// One value; NULL stays NULL.
+    Value,
+    Array,
+    /// Names and values by turns.
+    Object,
+}
+
+/// Writes values of one type as JSON.
+struct JsonWriter<'c> {
+    catalog: &'c Catalog,
+    ty: PgType,
+    value_type: Arc<ValueType>,
+    lookups: ValueLookups,
+}
+
+impl<'c> JsonWriter<'c> {
+    fn new(catalog: &'c Catalog, ty: PgType) -> Outcome<Self> {
+        let value_type = catalog.values().value_type(ty.oid).map_err(damaged)?;
+        let form = JsonForm::of(&value_type);
+        let has_lines = match &value_type.output {
+            TypeOutput::Array(element) => element.base == oid::JSON,
+            _ => false,
+        };
+        if has_lines || matches!(form, JsonForm::Row | JsonForm::Pairs) {
+            let name = catalog.type_name(ty.oid);
+            return Err(StatementError::unsupported(format!("type {name} as JSON")));
+        }
+        Ok(Self { catalog, ty, value_type, lookups: catalog.values().lookups() })
+    }
+
+    fn write(&mut self, column: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Outcome<()> {
+        if column.is_null(row) {
+            out.extend_from_slice(b"null");
+            return Ok(());
+        }
+        let mut payload = payload_of(self.catalog, self.ty, column, row)?;
+        // A document is what it is, line breaks and all.
+        if self.value_type.base == oid::JSON {
+            out.append(&mut payload);
+            return Ok(());
+        }
+        let length = self.value_type.layout.len;
+        let mut raw = Vec::with_capacity(payload.len() + 4);
+        if length == -1 {
+            raw.extend((((payload.len() + 4) as u32) << 2).to_le_bytes());
+        }
+        raw.append(&mut payload);
+        if let Ok(length) = usize::try_from(length) {
+            raw.resize(length, 0);
+        }
+        let form = JsonForm::of(&self.value_type);
+        let mut writer = ValueWriter::new(&mut self.lookups);
+        writer.write_json((&self.value_type, form), &raw, out).map_err(damaged)
+    }
+
+    /// A name, always a string.
+    fn write_name(&mut self, column: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Outcome<()> {
+        if column.is_null(row) {
+            return Err(StatementError::unsupported("NULL as the name of a member"));
+        }
+        if matches!(
+            JsonForm::of(&self.value_type),
+            JsonForm::Json | JsonForm::Array | JsonForm::Vector
+        ) {
+            let message = "key value must be scalar, not array, composite, or json";
+            return Err(StatementError::new(SqlState::INVALID_PARAMETER, message));
+        }
+        let begin = out.len();
+        self.write(column, row, out)?;
+        if out.get(begin) != Some(&b'"') {
+            out.insert(begin, b'"');
+            out.push(b'"');
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn damaged(error: impl std::fmt::Display) -> StatementError {
+    StatementError::new(SqlState::DATA_CORRUPTED, error.to_string())
+}
+
+fn made(call: &KernelCall, arguments: &[ArrayRef], shape: Shape) -> Outcome<ArrayRef> {
+    if shape == Shape::Object && !arguments.len().is_multiple_of(2) {
+        let name = &call.key;
+        let message = "argument list must have even number of elements";
+        let hint =
+            format!("The arguments of {name}() must consist of alternating keys and values.");
+        return Err(StatementError::new(SqlState::INVALID_PARAMETER, message).with_hint(hint));
+    }
+    let writers = call.arguments.iter().map(|ty| JsonWriter::new(&call.catalog, *ty));
+    let mut writers = writers.collect::<Outcome<Vec<_>>>()?;
+    let mut texts: Vec<Option<Vec<u8>>> = Vec::with_capacity(arguments[0].len());
+    for row in 0..arguments[0].len() {
+        if shape == Shape::Value && arguments[0].is_null(row) {
+            texts.push(None);
+            continue;
+        }
+        let mut text = Vec::new();
+        write_document(&mut writers, (arguments, row), shape, &mut text)?;
+        texts.push(Some(text));
+    }
+    finished(call, texts)
+}
+
+fn write_document(
+    writers: &mut [JsonWriter<'_>],
+    (arguments, row): (&[ArrayRef], usize),
+    shape: Shape,
+    out: &mut Vec<u8>,
+) -> Outcome<()> {
+    out.extend_from_slice(match shape {
+        Shape::Value => b"",
+        Shape::Array => b"[",
+        Shape::Object => b"{",
+    });
+    for (number, (writer, column)) in writers.iter_mut().zip(arguments).enumerate() {
+        let is_name = shape == Shape::Object && number % 2 == 0;
+        if number > 0 {
+            out.extend_from_slice(if shape == Shape::Object && !is_name { b" : " } else { b", " });
+        }
+        match is_name {
+            true => writer.write_name(column, row, out)?,
+            false => writer.write(column, row, out)?,
+        }
+    }
+    out.extend_from_slice(match shape {
+        Shape::Value => b"",
+        Shape::Array => b"]",
+        Shape::Object => b"}",
+    });
+    Ok(())
+}
+
+fn finished(call: &KernelCall, texts: Vec<Option<Vec<u8>>>) -> Outcome<ArrayRef> {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let texts = texts.into_iter().map(|bytes| bytes.map(text));
+    if call.carrier == DataType::Utf8 {
+        return Made::column(texts.collect::<Vec<Option<String>>>());
+    }
+    let payload = |text: Option<String>| text.map(|text| jsonb_payload(call, &text)).transpose();
+    Made::column(texts.map(payload).collect::<Outcome<Vec<Option<Vec<u8>>>>>()?)
+}

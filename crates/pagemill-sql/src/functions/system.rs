@@ -1,0 +1,135 @@
+//! What a session asks of the database and its catalogs: names of types and owners, what is visible, sizes for people.
+//!
+//! Source: `src/backend/utils/adt/format_type.c`, `misc.c`, `dbsize.c`, `pg_get_userbyid` in `ruleutils.c`, `RelationIsVisible` in
+//! `src/backend/catalog/namespace.c`, PostgreSQL 14 to 18.
+
+use std::collections::HashMap;
+
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::{Int64Type, UInt32Type};
+use datafusion::logical_expr::Expr;
+use datafusion::scalar::ScalarValue;
+use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
+
+use super::rows::{Made, Outcome};
+use super::{Build, Implementation, KernelCall};
+use crate::coerce::carrier_of;
+use crate::error::{Error, Result, SqlState, StatementError, unsupported};
+use crate::system_rows::for_each_row;
+use crate::typed::Typed;
+
+pub(crate) fn find(key: &str) -> Option<Implementation> {
+    Some(match key {
+        "current_database" => Implementation::Build(|build| {
+            let name = build.catalog.database().row().name.clone();
+            crate::coerce::constant(build.catalog, build.result, &String::from_utf8_lossy(&name))
+        }),
+        "pg_typeof" => Implementation::Build(type_of),
+        "pg_get_userbyid" => Implementation::Kernel(owners),
+        "pg_table_is_visible" => Implementation::Kernel(visible),
+        "pg_size_pretty" => Implementation::Kernel(sizes),
+        _ => return None,
+    })
+}
+
+fn type_of(build: &Build<'_>) -> Result<Typed> {
+    let [of] = build.arguments else { return unsupported("pg_typeof") };
+    // A literal without a type was made a text on its way here.
+    if of.ty.oid == oid::TEXT && matches!(of.expr, Expr::Literal(..)) {
+        return unsupported("pg_typeof of a constant text");
+    }
+    let carrier = carrier_of(build.catalog, build.result);
+    let number = ScalarValue::UInt32(Some(of.ty.oid.0));
+    Ok(build.done(Expr::Literal(number, None), carrier))
+}
+
+fn statement_error(error: Error) -> StatementError {
+    match error {
+        Error::Statement(error) => error,
+        other => StatementError::new(SqlState::DATA_CORRUPTED, other.to_string()),
+    }
+}
+
+fn owners(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let mut names: HashMap<Oid, String> = HashMap::new();
+    for_each_row(call.catalog.values(), "pg_authid", &["oid", "rolname"], |row| {
+        names.insert(row.oid(0), row.name(1));
+        Ok(())
+    })
+    .map_err(statement_error)?;
+    let name = |number: u32| match names.get(&Oid(number)) {
+        Some(name) => name.clone(),
+        None => format!("unknown (OID={number})"),
+    };
+    let numbers = arguments[0].as_primitive::<UInt32Type>();
+    Made::column(numbers.iter().map(|number| number.map(name)).collect::<Vec<Option<String>>>())
+}
+
+fn visible(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let classes = call.catalog.database().classes();
+    let path = call.catalog.search_path();
+    let place = |namespace: Oid| path.iter().position(|each| *each == namespace);
+    let mut first: HashMap<&[u8], usize> = HashMap::new();
+    let mut of_number = HashMap::new();
+    for class in classes {
+        of_number.insert(class.oid, (&*class.name, place(class.namespace)));
+        if let Some(place) = place(class.namespace) {
+            let known = first.entry(&class.name).or_insert(place);
+            *known = place.min(*known);
+        }
+    }
+    let one = |number: u32| {
+        let (name, place) = of_number.get(&Oid(number))?;
+        Some(place.is_some_and(|place| first.get(name) == Some(&place)))
+    };
+    let numbers = arguments[0].as_primitive::<UInt32Type>();
+    Made::column(numbers.iter().map(|number| number.and_then(one)).collect::<Vec<Option<bool>>>())
+}
+
+fn sizes(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let has_petabytes = call.catalog.database().cluster().version().major() > 14;
+    let sizes = arguments[0].as_primitive::<Int64Type>();
+    // 14 shifts bits instead of dividing.
+    if !has_petabytes && sizes.iter().flatten().any(|size| size < 0) {
+        return Err(StatementError::unsupported("a negative size in PostgreSQL 14"));
+    }
+    let text = |size: i64| size_text(size, has_petabytes);
+    Made::column(sizes.iter().map(|size| size.map(text)).collect::<Vec<Option<String>>>())
+}
+
+/// Bytes below 10 kB; else the unit that gives less than 20 of the next, rounded half away from zero.
+fn size_text(size: i64, has_petabytes: bool) -> String {
+    const LEAST: u64 = 10 * 1024;
+    const MOST: u64 = 20 * 1024 - 1;
+    if size.unsigned_abs() < LEAST {
+        return format!("{size} bytes");
+    }
+    let units: &[&str] = match has_petabytes {
+        true => &["kB", "MB", "GB", "TB", "PB"],
+        false => &["kB", "MB", "GB", "TB"],
+    };
+    // Twice the number of units, so that half of one is not lost.
+    let mut halves = size / 512;
+    for (number, unit) in units.iter().enumerate() {
+        if halves.unsigned_abs() < MOST || number + 1 == units.len() {
+            let rounded = (halves + halves.signum()) / 2;
+            return format!("{rounded} {unit}");
+        }
+        halves /= 1024;
+    }
+    unreachable!("the last unit takes every size")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_told_as_the_server_tells_them() {
+        let text = |size| size_text(size, true);
+        assert_eq!(text(10_239), "10239 bytes");
+        assert_eq!(text(-10_240), "-10 kB");
+        assert_eq!(text(i64::MAX), "8192 PB");
+    }
+}
