@@ -53,7 +53,10 @@ fn labels(tokens: &[TokenWithSpan]) -> Labels {
 /// The name that [`spelled`] gives a list of functions.
 pub(crate) const ROWS_FROM: &str = "rows from";
 
-/// The tokens as the parser knows them: `ROWS FROM (…)` as one function, and no LATERAL before a function, which is so in any case.
+/// The name that [`spelled`] gives ONLY, whose table is then its argument.
+pub(crate) const ONLY: &str = "only rows";
+
+/// The tokens as the parser knows them: `ROWS FROM (…)` and `ONLY t` as functions, and no LATERAL before a function, which is so in any case.
 pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let seen: Vec<usize> =
         (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
@@ -83,7 +86,10 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             left_out.push(seen[number + 1]);
         }
     }
-    let (opened, closed) = bare_sets(&tokens, &seen);
+    let (mut opened, mut closed) = bare_sets(&tokens, &seen);
+    let (own, own_opened, own_closed) = bare_tables(&tokens, &seen);
+    opened.extend(own_opened);
+    closed.extend(own_closed);
     let mut spelled = Vec::with_capacity(tokens.len());
     for (at, mut token) in tokens.into_iter().enumerate() {
         if left_out.contains(&at) {
@@ -92,6 +98,9 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         if lists.contains(&at) {
             token.token = Token::make_word(ROWS_FROM, Some('"'));
         }
+        if own.contains(&at) {
+            token.token = Token::make_word(ONLY, Some('"'));
+        }
         let like = |paren: Token| TokenWithSpan { token: paren, ..token.clone() };
         let (before, behind) = (like(Token::LParen), like(Token::RParen));
         spelled.extend(opened.contains(&at).then_some(before));
@@ -99,6 +108,34 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         spelled.extend(closed.contains(&at).then_some(behind));
     }
     spelled
+}
+
+/// Where ONLY stands before an item of FROM, and where its table begins and ends that has no parentheses around it.
+fn bare_tables(tokens: &[TokenWithSpan], seen: &[usize]) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
+    let (mut only, mut opened, mut closed) = (Vec::new(), Vec::new(), Vec::new());
+    let token = |number: usize| seen.get(number).map(|at| &tokens[*at].token);
+    for number in 1..seen.len() {
+        let before = token(number - 1);
+        let starts_item = before == Some(&Token::Comma)
+            || ["from", "join"].iter().any(|word| is_word(before, word));
+        if !starts_item || !is_word(token(number), "only") {
+            continue;
+        }
+        match token(number + 1) {
+            Some(Token::LParen) => only.push(seen[number]),
+            Some(Token::Word(_)) => {
+                let mut last = number + 1;
+                while token(last + 1) == Some(&Token::Period) && token(last + 2).is_some() {
+                    last += 2;
+                }
+                only.push(seen[number]);
+                opened.push(seen[number + 1]);
+                closed.push(seen[last]);
+            }
+            _ => {}
+        }
+    }
+    (only, opened, closed)
 }
 
 /// Where the items of GROUPING SETS begin and end that have no parentheses around them.

@@ -13,6 +13,7 @@ use sqlparser::ast::{
     TableFactor, TableWithJoins,
 };
 
+use super::inheritance::after_only;
 use super::query::{boolean, rename};
 use super::scope::{Allowed, Level, Scope, at, folded};
 use super::set_calls::{FromFunctions, is_function};
@@ -136,6 +137,10 @@ impl Binder<'_> {
         left: &Scope,
         earlier: &mut Earlier,
     ) -> Result<(Right, Scope)> {
+        if let Some((syntax, alias)) = after_only(factor) {
+            let (plan, scope) = self.only(syntax, alias)?;
+            return Ok((Right::Table(plan), scope));
+        }
         if is_function(factor) {
             return self.functions(factor, left, earlier);
         }
@@ -229,13 +234,8 @@ impl Binder<'_> {
             let again = self.renamed(again)?;
             return self.as_table(again, alias, &table);
         }
-        // The parser takes ONLY for a table's name, and the name for its alias.
-        if table == "only" && last.quote_style.is_none() && alias.is_some() {
-            return unsupported("ONLY");
-        }
         let class = self.class(&parts)?.clone();
-        let fresh = self.fresh(&table);
-        let bound = self.tables.scan(&class, &fresh)?;
+        let bound = self.with_children(&class, &table)?;
         self.as_table(bound, alias, &table)
     }
 
@@ -281,7 +281,7 @@ impl Binder<'_> {
         Ok(Bound { plan, columns })
     }
 
-    fn as_table(
+    pub(super) fn as_table(
         &mut self,
         bound: Bound,
         alias: Option<&TableAlias>,

@@ -6,6 +6,7 @@
 //! Source: `transformSelectStmt` and `findTargetlistEntrySQL92` in `src/backend/parser`, PostgreSQL 18.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use arrow::datatypes::DataType;
 use datafusion::common::Column;
@@ -16,6 +17,7 @@ use sqlparser::ast::{
     Value, With,
 };
 
+use super::recursion::refuse_later_names;
 use super::scope::{Level, folded};
 use super::{Binder, Bound, BoundColumn};
 use crate::catalog::CastContext;
@@ -25,11 +27,17 @@ use crate::functions::keys;
 use crate::typed::Typed;
 use crate::types::PgType;
 
+/// What FETCH takes without a number.
+static ONE: LazyLock<Syntax> =
+    LazyLock::new(|| Syntax::Value(Value::Number("1".to_owned(), false).into()));
+
 /// ORDER BY and LIMIT around a body.
 pub(super) struct Tail<'q> {
     pub(super) order_by: &'q [OrderByExpr],
     pub(super) limit: Option<&'q Syntax>,
     pub(super) offset: Option<&'q Syntax>,
+    /// True where rows that sort like the last one come, too.
+    pub(super) with_ties: bool,
 }
 
 impl Binder<'_> {
@@ -71,13 +79,19 @@ impl Binder<'_> {
     }
 
     fn bind_with(&mut self, with: &With) -> Result<()> {
-        if with.recursive && with.cte_tables.iter().any(mentions_itself) {
-            return unsupported("WITH RECURSIVE");
+        if with.recursive {
+            refuse_later_names(&with.cte_tables)?;
         }
         for cte in &with.cte_tables {
             let name = folded(&cte.alias.name);
-            let mut bound = self.query(&cte.query)?;
-            rename(&mut bound.columns, &cte.alias)?;
+            let bound = match with.recursive && mentions_itself(cte) {
+                true => self.recursive(cte, &name)?,
+                false => {
+                    let mut bound = self.query(&cte.query)?;
+                    rename_of_with(&mut bound.columns, &cte.alias)?;
+                    bound
+                }
+            };
             let here = self.with.last_mut().expect("a query has its own tables"); // infallible: pushed above
             if here.insert(name.clone(), bound).is_some() {
                 let message = format!("WITH query name \"{name}\" specified more than once");
@@ -89,6 +103,9 @@ impl Binder<'_> {
 
     /// A body whose columns alone can be sorted by: a set operation, VALUES, a query in parentheses.
     fn ordered(&mut self, bound: Bound, tail: &Tail<'_>) -> Result<Bound> {
+        if tail.with_ties {
+            return unsupported("WITH TIES of UNION, INTERSECT, EXCEPT or VALUES");
+        }
         let Bound { mut plan, columns } = bound;
         let mut sorts = Vec::new();
         for item in tail.order_by {
@@ -108,6 +125,8 @@ impl Binder<'_> {
 
     pub(super) fn limited(&mut self, bound: Bound, tail: &Tail<'_>) -> Result<Bound> {
         let limit = tail.limit.map(|limit| self.row_count(limit, "LIMIT")).transpose()?.flatten();
+        // Which are the last is told by their ranks already.
+        let limit = limit.filter(|_| !tail.with_ties);
         let offset = tail.offset.map(|offset| self.row_count(offset, "OFFSET")).transpose()?;
         let offset = offset.flatten();
         if limit.is_none() && offset.is_none() {
@@ -115,6 +134,24 @@ impl Binder<'_> {
         }
         let plan = LogicalPlanBuilder::from(bound.plan).limit_by_expr(offset, limit)?.build()?;
         Ok(Bound { plan, columns: bound.columns })
+    }
+
+    /// How many rows come before and with the last one that WITH TIES counts.
+    pub(super) fn ranks_with_ties(&mut self, tail: &Tail<'_>) -> Result<Option<i64>> {
+        if !tail.with_ties {
+            return Ok(None);
+        }
+        let mut count = |syntax: Option<&Syntax>, clause| match syntax {
+            None => Ok(None),
+            Some(syntax) => self.row_count(syntax, clause),
+        };
+        let (limit, offset) = (count(tail.limit, "LIMIT")?, count(tail.offset, "OFFSET")?);
+        let number = |expr: Option<Expr>| expr.as_ref().and_then(constant_number);
+        match number(limit) {
+            Some(0) => Ok(Some(0)),
+            Some(limit) => Ok(limit.checked_add(number(offset).unwrap_or(0))),
+            None => unsupported("FETCH of NULL rows WITH TIES"),
+        }
     }
 
     /// A number of rows; `None` for NULL and ALL, which limit nothing.
@@ -166,15 +203,17 @@ fn tail(query: &Query) -> Result<Tail<'_>> {
         Some(_) => return fail(SqlState::SYNTAX_ERROR, "syntax error in LIMIT"),
     }
     if let Some(fetch) = &query.fetch {
-        if fetch.with_ties || fetch.percent {
-            return unsupported("FETCH … WITH TIES");
+        if fetch.percent {
+            return fail(SqlState::SYNTAX_ERROR, "syntax error at or near \"PERCENT\"");
         }
-        limit = fetch.quantity.as_ref();
-        if limit.is_none() {
-            return unsupported("FETCH without a number");
-        }
+        limit = Some(fetch.quantity.as_ref().unwrap_or_else(|| &*ONE));
     }
-    Ok(Tail { order_by, limit, offset })
+    let with_ties = query.fetch.as_ref().is_some_and(|fetch| fetch.with_ties);
+    if with_ties && order_by.is_empty() {
+        let message = "WITH TIES cannot be specified without ORDER BY clause";
+        return fail(SqlState::SYNTAX_ERROR, message);
+    }
+    Ok(Tail { order_by, limit, offset, with_ties })
 }
 
 fn mentions_itself(cte: &sqlparser::ast::Cte) -> bool {
@@ -185,6 +224,19 @@ fn mentions_itself(cte: &sqlparser::ast::Cte) -> bool {
         std::ops::ControlFlow::<()>::Continue(())
     });
     found
+}
+
+/// Gives the columns of a table of WITH the names of its list.
+pub(super) fn rename_of_with(columns: &mut [BoundColumn], alias: &TableAlias) -> Result<()> {
+    let (has, given) = (columns.len(), alias.columns.len());
+    if given > has {
+        let name = folded(&alias.name);
+        let message = format!(
+            "WITH query \"{name}\" has {has} columns available but {given} columns specified"
+        );
+        return fail(SqlState::INVALID_COLUMN_REFERENCE, message);
+    }
+    rename(columns, alias)
 }
 
 /// Gives columns the names of an alias: fewer names than columns leave the rest as they are.

@@ -2,7 +2,13 @@
 //!
 //! Source: `transformSelectStmt` in `src/backend/parser/analyze.c`, `parse_clause.c`, PostgreSQL 18.
 
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use arrow::datatypes::DataType;
+use datafusion::functions_window::rank::rank_udwf;
+use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::{
+    Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, WindowFrame, WindowFunctionDefinition, cast,
+    lit,
+};
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{Distinct, Select, SelectFlavor};
 
@@ -29,6 +35,8 @@ struct Order<'q> {
     /// The number of a row among those that functions of the select list gave for one.
     number: Option<Typed>,
     is_distinct: bool,
+    /// The last rank that comes, where rows that sort alike come together.
+    ranks: Option<i64>,
 }
 
 impl Binder<'_> {
@@ -94,11 +102,15 @@ impl Binder<'_> {
             // The server takes the first rows before it expands them.
             return unsupported("DISTINCT ON beside a function that gives rows");
         }
+        if is_distinct_on && tail.with_ties {
+            return unsupported("WITH TIES of DISTINCT ON");
+        }
         if is_distinct_on {
             return self.distinct_on(plan, columns, on, &order);
         }
         let is_distinct = select.distinct.is_some();
-        self.projected(plan, columns, Order { items: order, number, is_distinct })
+        let ranks = self.ranks_with_ties(tail)?;
+        self.projected(plan, columns, Order { items: order, number, is_distinct, ranks })
     }
 
     /// A literal that nothing gave a type to is a text.
@@ -187,7 +199,7 @@ impl Binder<'_> {
         &mut self,
         plan: LogicalPlan,
         columns: Vec<BoundColumn>,
-        Order { items: order, number, is_distinct }: Order<'_>,
+        Order { items: order, number, is_distinct, ranks }: Order<'_>,
     ) -> Result<Bound> {
         let (mut exprs, mut outputs) = self.outputs(columns);
         let shown = exprs.len();
@@ -216,7 +228,7 @@ impl Binder<'_> {
                 Some(typed)
             }
         };
-        let is_wider = exprs.len() > shown;
+        let is_wider = exprs.len() > shown || ranks.is_some();
         let mut plan = LogicalPlanBuilder::from(plan).project(exprs)?.build()?;
         if is_distinct {
             let before = outputs.clone();
@@ -231,6 +243,9 @@ impl Binder<'_> {
                 Ok(sort(keys::order_key(&self.catalog, typed)?, syntax))
             };
             let mut sorts: Vec<SortExpr> = sorts.iter().map(sort_of).collect::<Result<_>>()?;
+            if let Some(most) = ranks {
+                plan = self.up_to_rank(plan, sorts.clone(), most)?;
+            }
             sorts.extend(number.map(|number| number.expr.sort(true, false)));
             plan = LogicalPlanBuilder::from(plan).sort(sorts)?.build()?;
         }
@@ -239,6 +254,30 @@ impl Binder<'_> {
             plan = LogicalPlanBuilder::from(plan).project(shown)?.build()?;
         }
         Ok(Bound { plan, columns: outputs })
+    }
+
+    /// The rows of the first ranks.
+    fn up_to_rank(
+        &mut self,
+        plan: LogicalPlan,
+        order_by: Vec<SortExpr>,
+        most: i64,
+    ) -> Result<LogicalPlan> {
+        let params = WindowFunctionParams {
+            args: Vec::new(),
+            partition_by: Vec::new(),
+            order_by,
+            window_frame: WindowFrame::new(Some(false)),
+            filter: None,
+            null_treatment: None,
+            distinct: false,
+        };
+        let fun = WindowFunctionDefinition::WindowUDF(rank_udwf());
+        let rank = Expr::from(WindowFunction { fun, params }).alias(self.fresh("rank"));
+        let ranked = LogicalPlanBuilder::from(plan).window([rank])?;
+        let made = ranked.schema().columns().pop().expect("a window adds a column"); // infallible: just added
+        let is_in = cast(Expr::Column(made), DataType::Int64).lt_eq(lit(most));
+        Ok(ranked.filter(is_in)?.build()?)
     }
 
     /// Of equal rows one. Where a value is not its own key, the rows are grouped by keys, and any row of a group stands

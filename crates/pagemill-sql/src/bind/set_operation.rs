@@ -17,7 +17,7 @@ use crate::resolve::common_type;
 use crate::typed::Typed;
 use crate::types::PgType;
 
-const NO_TAIL: Tail<'static> = Tail { order_by: &[], limit: None, offset: None };
+const NO_TAIL: Tail<'static> = Tail { order_by: &[], limit: None, offset: None, with_ties: false };
 
 impl Binder<'_> {
     pub(super) fn set_expr(&mut self, body: &SetExpr) -> Result<Bound> {

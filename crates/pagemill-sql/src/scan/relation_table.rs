@@ -21,7 +21,6 @@ use super::statistics::statistics;
 use crate::bind::{Bound, BoundColumn};
 use crate::coerce::carrier_of;
 use crate::error::{Result, SqlState, fail, unsupported};
-use crate::system_rows::for_each_row;
 use crate::typed::Typed;
 use crate::types::PgType;
 
@@ -53,9 +52,6 @@ impl RelationTable {
         let catalog = &context.catalog;
         let database = catalog.database();
         let named = database.relation(class)?;
-        if class.kind == RelationKind::Table {
-            refuse_parent(context, class)?;
-        }
         let parts = match class.kind {
             RelationKind::PartitionedTable => {
                 database.relations(&database.leaf_partitions(class)?.leaves)?
@@ -116,22 +112,6 @@ fn refuse_kind(class: &ClassRow) -> Result<()> {
             format!("cannot open relation \"{name}\": it is a composite type"),
         ),
         _ => Ok(()),
-    }
-}
-
-/// A table that others inherit from has their rows, too; that is not read here.
-fn refuse_parent(context: &ScanContext, class: &ClassRow) -> Result<()> {
-    let mut has_children = false;
-    for_each_row(context.catalog.values(), "pg_inherits", &["inhparent"], |row| {
-        has_children |= row.oid(0) == class.oid;
-        Ok(())
-    })?;
-    match has_children {
-        true => {
-            let name = String::from_utf8_lossy(&class.name);
-            unsupported(format!("the table \"{name}\", which others inherit from,"))
-        }
-        false => Ok(()),
     }
 }
 

@@ -1,0 +1,129 @@
+//! Tables that others inherit from: their own rows and those of all below, or with ONLY their own.
+//!
+//! Source: `find_all_inheritors` in `src/backend/catalog/pg_inherits.c`, PostgreSQL 18.
+
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use pagemill_cluster::{ClassRow, RelationKind};
+use pagemill_format::Oid;
+use sqlparser::ast::{
+    Expr as Syntax, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias, TableFactor,
+};
+
+use super::scope::{Scope, folded};
+use super::{Binder, Bound, BoundColumn};
+use crate::error::{Result, SqlState, StatementError, fail};
+use crate::lexical::ONLY;
+use crate::system_rows::for_each_row;
+
+impl Binder<'_> {
+    /// A table with the rows of those that inherit from it.
+    pub(super) fn with_children(&mut self, class: &ClassRow, name: &str) -> Result<Bound> {
+        let alias = self.fresh(name);
+        let own = self.tables.scan(class, &alias)?;
+        // Partitions are a scan's matter.
+        if class.kind != RelationKind::Table {
+            return Ok(own);
+        }
+        let below = self.descendants(class.oid)?;
+        if below.is_empty() {
+            return Ok(own);
+        }
+        let names: Vec<String> =
+            own.columns.iter().map(|column| self.fresh(&column.name)).collect();
+        let mut plan = under(&own, &own.columns, &names)?;
+        for oid in below {
+            let class = self.class_of(oid)?;
+            let alias = self.fresh(name);
+            let child = self.tables.scan(&class, &alias)?;
+            plan = LogicalPlanBuilder::from(plan)
+                .union(under(&child, &own.columns, &names)?)?
+                .build()?;
+        }
+        let column = |(column, name): (&BoundColumn, &String)| {
+            let typed = column.typed.with_expr(super::query::column(name));
+            BoundColumn { name: column.name.clone(), typed }
+        };
+        let columns = own.columns.iter().zip(&names).map(column).collect();
+        Ok(Bound { plan, columns })
+    }
+
+    fn class_of(&self, oid: Oid) -> Result<ClassRow> {
+        let classes = self.catalog.database().classes();
+        classes.iter().find(|class| class.oid == oid).cloned().ok_or_else(|| {
+            let message = format!("relation {} in pg_inherits is missing", oid.0);
+            StatementError::new(SqlState::DATA_CORRUPTED, message).into()
+        })
+    }
+
+    /// All tables that inherit from one, each once.
+    fn descendants(&self, parent: Oid) -> Result<Vec<Oid>> {
+        let mut pairs = Vec::new();
+        for_each_row(self.catalog.values(), "pg_inherits", &["inhrelid", "inhparent"], |row| {
+            pairs.push((row.oid(0), row.oid(1)));
+            Ok(())
+        })?;
+        let (mut found, mut at) = (vec![parent], 0);
+        while let Some(&parent) = found.get(at) {
+            let children = pairs.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child);
+            let mut children: Vec<Oid> = children.filter(|child| !found.contains(child)).collect();
+            children.sort_unstable_by_key(|oid| oid.0);
+            found.extend(children);
+            at += 1;
+        }
+        Ok(found.split_off(1))
+    }
+
+    /// `ONLY t`: a table without what is below it, of which a partitioned one has nothing.
+    pub(super) fn only(
+        &mut self,
+        argument: &Syntax,
+        alias: Option<&TableAlias>,
+    ) -> Result<(LogicalPlan, Scope)> {
+        let parts: Vec<&Ident> = match argument {
+            Syntax::Identifier(ident) => vec![ident],
+            Syntax::CompoundIdentifier(parts) => parts.iter().collect(),
+            _ => return fail(SqlState::SYNTAX_ERROR, "syntax error in ONLY"),
+        };
+        let last = parts.last().map_or_else(String::new, |last| folded(last));
+        let class = self.class(&parts)?.clone();
+        let name = self.fresh(&last);
+        let mut bound = self.tables.scan(&class, &name)?;
+        if class.kind == RelationKind::PartitionedTable {
+            bound.plan = LogicalPlanBuilder::from(bound.plan).limit(0, Some(0))?.build()?;
+        }
+        self.as_table(bound, alias, &last)
+    }
+}
+
+/// The item of FROM that ONLY stands before.
+pub(super) fn after_only(factor: &TableFactor) -> Option<(&Syntax, Option<&TableAlias>)> {
+    let TableFactor::Table { name, alias, args: Some(args), .. } = factor else { return None };
+    match &args.args[..] {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax))] if is_only(name) => {
+            Some((syntax, alias.as_ref()))
+        }
+        _ => None,
+    }
+}
+
+fn is_only(name: &ObjectName) -> bool {
+    name.0.len() == 1 && super::columns::last_name(name) == ONLY
+}
+
+/// The columns of a parent, by their names, as another table has them.
+fn under(table: &Bound, wanted: &[BoundColumn], names: &[String]) -> Result<LogicalPlan> {
+    let column = |(wanted, name): (&BoundColumn, &String)| -> Result<Expr> {
+        let own = table.columns.iter().find(|column| column.name == wanted.name);
+        match own {
+            Some(own) if own.typed.carrier == wanted.typed.carrier => {
+                Ok(own.typed.expr.clone().alias(name))
+            }
+            _ => {
+                let message = format!("a child has no column \"{}\" of its parent's", wanted.name);
+                fail(SqlState::DATA_CORRUPTED, message)
+            }
+        }
+    };
+    let exprs = wanted.iter().zip(names).map(column).collect::<Result<Vec<_>>>()?;
+    Ok(LogicalPlanBuilder::from(table.plan.clone()).project(exprs)?.build()?)
+}
