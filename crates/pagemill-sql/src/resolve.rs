@@ -7,7 +7,7 @@ use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
 use crate::catalog::{CastContext, CastRow, Catalog, FunctionRow, OperatorRow};
-use crate::error::{Error, Result, SqlState, StatementError};
+use crate::error::{Error, Result, SqlState, StatementError, unsupported};
 use crate::types::{ANY, UNKNOWN};
 
 /// The pseudo-types that stand for the types of the arguments.
@@ -236,7 +236,7 @@ pub(crate) fn function<'c>(
             None => catalog.search_path().contains(&row.namespace),
         };
         if is_visible && let Some(arguments) = arguments_for(row, given.len()) {
-            rows.push((row, arguments));
+            push_nearest(&mut rows, row, arguments);
         }
     }
     let exact = rows.iter().position(|(_, arguments)| *arguments == *given);
@@ -251,14 +251,46 @@ pub(crate) fn function<'c>(
     };
     let at = at.ok_or_else(|| no_function(catalog, name, given, Unresolved::None))?;
     let (row, arguments) = rows.swap_remove(at);
+    if left_out(row, given.len()) > 0 {
+        // What a default says is an expression that is not evaluated here.
+        let types: Vec<String> = row.arguments.iter().map(|oid| catalog.type_name(*oid)).collect();
+        let shown = format!("{}({})", row.name, types.join(", "));
+        return unsupported(format!("function {shown} with arguments left to their defaults"));
+    }
     settle(catalog, row, arguments, given)
 }
 
-/// The types of a function's arguments where so many are given: a variadic one is repeated, those with defaults are not
-/// left out, since what a default says is an expression that is not evaluated here.
+/// Of functions that look alike for a call, the one that leaves the fewest arguments out and is not variadic.
+fn push_nearest<'c>(
+    rows: &mut Vec<(&'c FunctionRow, Vec<Oid>)>,
+    row: &'c FunctionRow,
+    arguments: Vec<Oid>,
+) {
+    let rank = |row: &FunctionRow| (row.variadic != Oid(0), left_out(row, arguments.len()));
+    let same = rows.iter().position(|(other, known)| {
+        *known == arguments && other.namespace == row.namespace && rank(other) != rank(row)
+    });
+    match same {
+        Some(at) if rank(row) < rank(rows[at].0) => rows[at] = (row, arguments),
+        Some(_) => {}
+        None => rows.push((row, arguments)),
+    }
+}
+
+/// How many arguments of a function are left to their defaults where so many are given.
+fn left_out(row: &FunctionRow, count: usize) -> usize {
+    match row.variadic {
+        Oid(0) => row.arguments.len().saturating_sub(count),
+        _ => 0,
+    }
+}
+
+/// The types of a function's arguments where so many are given: a variadic one is repeated, those with defaults may be
+/// left out.
 fn arguments_for(row: &FunctionRow, count: usize) -> Option<Vec<Oid>> {
-    if row.arguments.len() == count && row.variadic == Oid(0) {
-        return Some(row.arguments.clone());
+    let least = row.arguments.len().saturating_sub(row.defaults);
+    if (least..=row.arguments.len()).contains(&count) && row.variadic == Oid(0) {
+        return Some(row.arguments[..count].to_vec());
     }
     let fixed = row.arguments.len().checked_sub(1)?;
     if row.variadic == Oid(0) || count <= fixed {
@@ -362,12 +394,7 @@ fn choose(
     mut candidates: Vec<Candidate>,
     given: &[Oid],
 ) -> Result<Option<usize>, Unresolved> {
-    let fits = |candidate: &Candidate| {
-        let mut pairs = given.iter().zip(&candidate.arguments);
-        pairs.all(|(given, declared)| can_coerce(catalog, *given, *declared))
-            && polymorphic_element(catalog, &candidate.arguments, given).is_ok()
-    };
-    candidates.retain(fits);
+    candidates.retain(|candidate| fits(catalog, given, &candidate.arguments));
     match candidates.len() {
         0 => return Ok(None),
         1 => return Ok(Some(candidates[0].at)),
@@ -407,6 +434,44 @@ fn choose(
         [only] => Ok(Some(only.at)),
         _ => Err(Unresolved::Several),
     }
+}
+
+/// True where each argument can become what is declared, and all of them together what polymorphic types ask for.
+fn fits(catalog: &Catalog, given: &[Oid], declared: &[Oid]) -> bool {
+    let mut pairs = given.iter().zip(declared);
+    pairs.all(|(given, declared)| can_coerce(catalog, *given, *declared))
+        && is_consistent(catalog, given, declared)
+        && polymorphic_element(catalog, declared, given).is_ok()
+}
+
+/// Arguments of one polymorphic family are of one type, or arrays of it; a range is no element of ranges.
+///
+/// Source: `check_generic_type_consistency` in `src/backend/parser/parse_coerce.c`, PostgreSQL 18.
+fn is_consistent(catalog: &Catalog, given: &[Oid], declared: &[Oid]) -> bool {
+    let mut element: Option<Oid> = None;
+    let has_range = declared.iter().any(|oid| polymorphic::is_range(*oid));
+    for (given, declared) in given.iter().zip(declared) {
+        if *given == UNKNOWN || polymorphic::is_compatible_family(*declared) {
+            continue;
+        }
+        let base = catalog.base_type(*given, -1).0;
+        let Some(row) = catalog.type_row(base) else { continue };
+        let found = match *declared {
+            oid if polymorphic::is_array(oid) && row.is_array() => row.element,
+            oid if polymorphic::is_simple(oid) && has_range && matches!(row.kind, b'r' | b'm') => {
+                return false;
+            }
+            // An array stands for itself, a domain over one included.
+            oid if polymorphic::is_simple(oid) && row.is_array() => base,
+            oid if polymorphic::is_simple(oid) => *given,
+            _ => continue,
+        };
+        if element.is_some_and(|element| element != found) {
+            return false;
+        }
+        element = Some(found);
+    }
+    true
 }
 
 fn keep_best(candidates: &mut Vec<Candidate>, score: impl Fn(&Candidate) -> usize) {
@@ -458,11 +523,8 @@ fn by_known_type(catalog: &Catalog, candidates: &mut Vec<Candidate>, given: &[Oi
     if known.any(|oid| oid != first) {
         return;
     }
-    let all = vec![*first; given.len()];
-    let takes = |c: &Candidate| {
-        c.arguments.iter().all(|oid| can_coerce(catalog, *first, *oid))
-            && polymorphic_element(catalog, &c.arguments, &all).is_ok()
-    };
+    let all: Vec<Oid> = given.iter().map(|_| *first).collect();
+    let takes = |c: &Candidate| fits(catalog, &all, &c.arguments);
     if candidates.iter().filter(|candidate| takes(candidate)).count() == 1 {
         candidates.retain(takes);
     }

@@ -236,7 +236,11 @@ impl Binder<'_> {
         self.level().allowed = Allowed::PlainIn("arguments of aggregate functions");
         let parts = self.aggregate_parts(call, &arguments);
         self.level().allowed = before;
-        let (filter, order_by) = parts?;
+        let (filter, mut order_by) = parts?;
+        if call.over.is_none() {
+            let is_sorted = arguments.distinct || !order_by.is_empty();
+            order_by = self.order_of_rows(&chosen.function.name, order_by, is_sorted)?;
+        }
         let is_star = arguments.is_star;
         if !is_star && arguments.typed.is_empty() {
             let name = &chosen.function.name;

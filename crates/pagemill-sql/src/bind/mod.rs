@@ -22,6 +22,7 @@ mod inheritance;
 mod literals;
 mod query;
 mod recursion;
+mod row_order;
 mod scope;
 mod select;
 mod set_calls;

@@ -6,6 +6,7 @@ use datafusion::arrow::datatypes::Field;
 use datafusion::logical_expr::Expr;
 use sqlparser::ast::Ident;
 
+use super::row_order::{RowOrder, Sorting};
 use super::set_calls::SelectSets;
 use super::{Binder, BoundColumn};
 use crate::error::{Error, Result, SqlState, StatementError};
@@ -46,7 +47,10 @@ pub(super) struct Level {
     pub(super) in_window_call: bool,
     /// What may stand here.
     pub(super) allowed: Allowed,
-    /// True once a column of it was used by a query inside of it.
+    /// The order in which FROM gives its rows.
+    pub(super) row_order: RowOrder,
+    pub(super) sorting: Sorting,
+    /// The windows by their names.
     pub(super) windows_of_query: Vec<(String, sqlparser::ast::WindowSpec)>,
 }
 

@@ -13,6 +13,7 @@ use pagemill_types::builtin::oid;
 use sqlparser::ast::{Distinct, Select, SelectFlavor};
 
 use super::query::{Tail, boolean, column, output_position, sort};
+use super::row_order::RowOrder;
 use super::scope::{Allowed, Level};
 use super::{Binder, Bound, BoundColumn};
 use crate::catalog::CastContext;
@@ -64,6 +65,7 @@ impl Binder<'_> {
             let condition = self.condition(condition.expr)?;
             plan = LogicalPlanBuilder::from(plan).filter(condition)?.build()?;
         }
+        self.level().row_order = RowOrder::of(&plan);
         self.name_windows(&select.named_window)?;
         self.level().allowed = Allowed::All;
         let mut columns = self.select_list(&select.projection)?;
@@ -232,7 +234,7 @@ impl Binder<'_> {
         let mut plan = LogicalPlanBuilder::from(plan).project(exprs)?.build()?;
         if is_distinct {
             let before = outputs.clone();
-            plan = self.distinct(plan, &mut outputs)?;
+            plan = self.distinct(plan, &mut outputs, Vec::new())?;
             for (typed, _) in &mut sorts {
                 let at = before.iter().position(|column| column.typed.expr == typed.expr);
                 *typed = outputs[at.expect("sorted by outputs")].typed.clone(); // infallible: refused above
@@ -280,12 +282,13 @@ impl Binder<'_> {
         Ok(ranked.filter(is_in)?.build()?)
     }
 
-    /// Of equal rows one. Where a value is not its own key, the rows are grouped by keys, and any row of a group stands
-    /// for it, as in the server.
+    /// Of equal rows one. Where a value is not its own key, the rows are grouped by keys, and the first of a group in this
+    /// order stands for it, or, as in the server, any.
     pub(super) fn distinct(
         &mut self,
         plan: LogicalPlan,
         columns: &mut [BoundColumn],
+        first: Vec<SortExpr>,
     ) -> Result<LogicalPlan> {
         let own = |column: &BoundColumn| keys::is_own_key(&self.catalog, &column.typed);
         let are_own = columns.iter().map(own).collect::<Result<Vec<bool>>>()?;
@@ -304,7 +307,7 @@ impl Binder<'_> {
             let name = self.fresh(&column_here.name);
             let any = datafusion::functions_aggregate::expr_fn::first_value(
                 column_here.typed.expr.clone(),
-                Vec::new(),
+                first.clone(),
             );
             values.push(any.alias(&name));
             column_here.typed = column_here.typed.with_expr(column(&name));

@@ -349,3 +349,6 @@ select format('%I', null);
 select format('%0$s', 1);
 select format('%s|%s|%s', true, date '2020-01-01', 1.50), format('%1$s %1$L %1$I', 'select'), format('%5$s', 1);
 select p.id, n.key from people p, jsonb_each(p.j) n where n.value = '5' order by 1;
+select string_agg(name, ',') from (select name, id from people where id < 9 order by id desc) s;
+select 1 as n union select 1.0 union select 1.00;
+select '{1,2}'::int[] = '{1,2}';
