@@ -160,8 +160,13 @@ impl From<DataFusionError> for Error {
                 StatementError::new(SqlState::CARDINALITY_VIOLATION, message).into()
             }
             // Plans that the engine has no way to run.
-            DataFusionError::NotImplemented(what) | DataFusionError::Plan(what) => {
+            DataFusionError::NotImplemented(what)
+            | DataFusionError::Plan(what)
+            | DataFusionError::Internal(what) => {
                 let what = what.lines().next().unwrap_or_default();
+                StatementError::unsupported(format!("a statement of this shape ({what})")).into()
+            }
+            DataFusionError::SchemaError(what, _) => {
                 StatementError::unsupported(format!("a statement of this shape ({what})")).into()
             }
             _ => Self::Query(Box::new(error)),

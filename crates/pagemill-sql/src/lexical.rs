@@ -36,6 +36,7 @@ pub(crate) fn check_tokens(text: &str) -> Result<Labels> {
         check_number(last, &Token::EOF)?;
     }
     check_strings(&tokens)?;
+    check_not_null(&tokens)?;
     check_intervals(&tokens)?;
     check_frames(&tokens)?;
     check_operators(&tokens)?;
@@ -242,10 +243,9 @@ fn check_number(number: &TokenWithSpan, next: &Token) -> Result<()> {
         | Token::SingleQuotedByteStringLiteral(_)
         | Token::EscapedStringLiteral(_)
         | Token::UnicodeStringLiteral(_)
-        | Token::NationalStringLiteral(_) => syntax_error(
-            number,
-            format!("trailing junk after numeric literal at or near \"{digits}\""),
-        ),
+        | Token::NationalStringLiteral(_) => {
+            unsupported_at(number, "a number with letters or digits right behind it")
+        }
         _ => Ok(()),
     }
 }
@@ -276,6 +276,49 @@ fn check_strings(tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
+/// `x NOT NULL` is no test for NULL; behind a word like WHERE it is the negation of one.
+fn check_not_null(tokens: &[TokenWithSpan]) -> Result<()> {
+    let is_seen = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
+    let seen: Vec<&TokenWithSpan> = tokens.iter().filter(is_seen).collect();
+    for three in seen.windows(3) {
+        let ends_operand = match &three[0].token {
+            Token::Word(word) => !BEFORE_OPERAND.contains(&word.keyword),
+            Token::RParen | Token::RBracket | Token::Number(..) | Token::Placeholder(_) => true,
+            token => is_string(token),
+        };
+        if ends_operand
+            && is_word(Some(&three[1].token), "not")
+            && is_word(Some(&three[2].token), "null")
+        {
+            return syntax_error(three[1], "syntax error at or near \"NOT\"".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Words with an operand behind them.
+const BEFORE_OPERAND: [Keyword; 19] = [
+    Keyword::IS,
+    Keyword::WHERE,
+    Keyword::AND,
+    Keyword::OR,
+    Keyword::NOT,
+    Keyword::SELECT,
+    Keyword::ALL,
+    Keyword::DISTINCT,
+    Keyword::FROM,
+    Keyword::ON,
+    Keyword::WHEN,
+    Keyword::THEN,
+    Keyword::ELSE,
+    Keyword::CASE,
+    Keyword::HAVING,
+    Keyword::BY,
+    Keyword::LIMIT,
+    Keyword::OFFSET,
+    Keyword::BETWEEN,
+];
+
 /// The characters of PostgreSQL's operators.
 const OPERATOR: &str = "+-*/<>=~!@#%^&|`?";
 /// An operator with one of these may end in a plus or minus sign.
@@ -295,6 +338,9 @@ fn check_operators(tokens: &[TokenWithSpan]) -> Result<()> {
             continue;
         }
         let ours: Vec<String> = run.iter().map(|token| token.token.to_string()).collect();
+        if ours.iter().any(|one| one.contains("/*") || one.contains("--")) {
+            return unsupported_at(&run[0], "a comment right behind an operator");
+        }
         let theirs = scanned_operators(&ours.concat());
         // Two names of one operator.
         let same = |(a, b): (&String, &String)| a == b || (a == "<>" && b == "!=");

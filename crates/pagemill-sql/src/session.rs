@@ -156,7 +156,10 @@ impl Session {
         parsed.map_err(|error| {
             let message = error.to_string();
             let message = message.trim_start_matches("sql parser error: ");
-            StatementError::new(SqlState::SYNTAX_ERROR, format!("syntax error: {message}")).into()
+            // The parser does not know all that PostgreSQL's grammar does.
+            let message =
+                format!("a syntax error, or a syntax that is not supported here: {message}");
+            StatementError::new(SqlState::SYNTAX_ERROR, message).into()
         })
     }
 
@@ -299,10 +302,11 @@ impl Session {
 }
 
 /// The engine's rules but the one that moves a projection below a filter: an expression would be computed for rows that the
-/// conditions leave out, and fail on their values. Which columns are read is settled before these rules.
+/// conditions leave out, and fail on their values. Which columns are read is settled before these rules. Nor the one that
+/// stops grouping at a LIMIT, which looks through windows that count all groups.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
-    rules.retain(|rule| rule.name() != "ProjectionPushdown");
+    rules.retain(|rule| !matches!(rule.name(), "ProjectionPushdown" | "TopKAggregation"));
     rules
 }
 

@@ -195,7 +195,7 @@ impl Binder<'_> {
             return fail(SqlState::SYNTAX_ERROR, UNEQUAL_ROWS);
         }
         if !matches!(op, BinaryOperator::Eq | BinaryOperator::NotEq) {
-            return self.order_of_rows(a, op, b);
+            return self.compare_rows(a, op, b);
         }
         let mut all: Option<Expr> = None;
         for (a, b) in a.iter().zip(b) {
@@ -214,7 +214,7 @@ impl Binder<'_> {
     }
 
     /// `a < c OR (a = c AND b < d)`, which is NULL wherever the first pair that tells has a NULL.
-    fn order_of_rows(&mut self, a: &[Syntax], op: &BinaryOperator, b: &[Syntax]) -> Result<Typed> {
+    fn compare_rows(&mut self, a: &[Syntax], op: &BinaryOperator, b: &[Syntax]) -> Result<Typed> {
         let strict = match op {
             BinaryOperator::Lt | BinaryOperator::LtEq => "<",
             BinaryOperator::Gt | BinaryOperator::GtEq => ">",

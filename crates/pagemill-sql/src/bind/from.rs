@@ -291,7 +291,7 @@ impl Binder<'_> {
         let mut shown = name.to_owned();
         if let Some(alias) = alias {
             shown = folded(&alias.name);
-            rename(&mut columns, alias)?;
+            rename(&mut columns, alias, "table")?;
         }
         Ok((plan, Scope::of_table(shown, columns)))
     }

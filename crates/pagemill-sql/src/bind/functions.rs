@@ -86,6 +86,9 @@ impl Binder<'_> {
         let chosen = match chosen {
             Ok(chosen) => chosen,
             // A name of a type, called with one argument, is a cast.
+            Err(_) if schema.is_none() && is_form(&name) => {
+                return unsupported(name.to_uppercase());
+            }
             Err(error) => return self.cast_call(&name, arguments.typed).unwrap_or(Err(error)),
         };
         match chosen.function.kind {
@@ -185,7 +188,7 @@ impl Binder<'_> {
         for clause in clauses {
             match clause {
                 FunctionArgumentClause::OrderBy(items) => found.order_by = items,
-                _ => return fail(SqlState::SYNTAX_ERROR, format!("syntax error at {}", call.name)),
+                _ => return unsupported(format!("this form of {}", call.name)),
             }
         }
         Ok(found)
@@ -393,6 +396,36 @@ impl Binder<'_> {
             other => unsupported(format!("the expression {other}")),
         }
     }
+}
+
+/// Names that are forms of the grammar, and no functions.
+///
+/// Source: `func_expr_common_subexpr` in `src/backend/parser/gram.y`, PostgreSQL 18.
+fn is_form(name: &str) -> bool {
+    const JSON: [&str; 8] = [
+        "json_array",
+        "json_exists",
+        "json_object",
+        "json_query",
+        "json_scalar",
+        "json_serialize",
+        "json_table",
+        "json_value",
+    ];
+    const OTHERS: [&str; 11] = [
+        "grouping",
+        "json",
+        "json_arrayagg",
+        "json_objectagg",
+        "merge_action",
+        "normalize",
+        "xmlconcat",
+        "xmlelement",
+        "xmlforest",
+        "xmlparse",
+        "xmlserialize",
+    ];
+    JSON.contains(&name) || OTHERS.contains(&name)
 }
 
 fn folded_name(call: &Function) -> String {

@@ -88,7 +88,7 @@ impl Binder<'_> {
                 true => self.recursive(cte, &name)?,
                 false => {
                     let mut bound = self.query(&cte.query)?;
-                    rename_of_with(&mut bound.columns, &cte.alias)?;
+                    rename(&mut bound.columns, &cte.alias, "WITH query")?;
                     bound
                 }
             };
@@ -226,26 +226,13 @@ fn mentions_itself(cte: &sqlparser::ast::Cte) -> bool {
     found
 }
 
-/// Gives the columns of a table of WITH the names of its list.
-pub(super) fn rename_of_with(columns: &mut [BoundColumn], alias: &TableAlias) -> Result<()> {
-    let (has, given) = (columns.len(), alias.columns.len());
-    if given > has {
-        let name = folded(&alias.name);
-        let message = format!(
-            "WITH query \"{name}\" has {has} columns available but {given} columns specified"
-        );
-        return fail(SqlState::INVALID_COLUMN_REFERENCE, message);
-    }
-    rename(columns, alias)
-}
-
 /// Gives columns the names of an alias: fewer names than columns leave the rest as they are.
-pub(super) fn rename(columns: &mut [BoundColumn], alias: &TableAlias) -> Result<()> {
+pub(super) fn rename(columns: &mut [BoundColumn], alias: &TableAlias, what: &str) -> Result<()> {
     if alias.columns.len() > columns.len() {
         let (has, given) = (columns.len(), alias.columns.len());
         let name = folded(&alias.name);
         let message =
-            format!("table \"{name}\" has {has} columns available but {given} columns specified");
+            format!("{what} \"{name}\" has {has} columns available but {given} columns specified");
         return fail(SqlState::INVALID_COLUMN_REFERENCE, message);
     }
     for (column, given) in columns.iter_mut().zip(&alias.columns) {

@@ -18,7 +18,7 @@ use sqlparser::ast::{
     TableWithJoins, Visit, visit_relations,
 };
 
-use super::query::{Tail, rename_of_with};
+use super::query::{Tail, rename};
 use super::scope::folded;
 use super::{Binder, Bound, BoundColumn};
 use crate::catalog::CastContext;
@@ -43,7 +43,7 @@ impl Binder<'_> {
     pub(super) fn recursive(&mut self, cte: &Cte, name: &str) -> Result<Bound> {
         let parts = parts_of(cte, name)?;
         let mut first = self.set_expr(parts.first)?;
-        rename_of_with(&mut first.columns, &cte.alias)?;
+        rename(&mut first.columns, &cte.alias, "WITH query")?;
         let first = self.first_rows(first)?;
         if parts.is_distinct {
             self.require_own_keys(&first.columns)?;

@@ -177,6 +177,13 @@ impl Binder<'_> {
         if SYSTEM.contains(&name) {
             return StatementError::unsupported(format!("the system column {name}"));
         }
+        if table.is_none() && FORMS.contains(&name) {
+            return StatementError::unsupported(name.to_uppercase());
+        }
+        let is_table = |level: &Level| level.scope.table(name).is_some();
+        if table.is_none() && self.levels.iter().any(is_table) {
+            return StatementError::unsupported(format!("a row of \"{name}\" as a value"));
+        }
         let shown = table.map_or_else(|| format!("\"{name}\""), |t| format!("{}.{name}", t.name));
         let error = StatementError::new(
             SqlState::UNDEFINED_COLUMN,
@@ -197,6 +204,9 @@ impl Binder<'_> {
         }
     }
 }
+
+/// Words that are values, and those of `normalize`.
+const FORMS: [&str; 6] = ["current_role", "current_schema", "nfc", "nfd", "nfkc", "nfkd"];
 
 /// A column as a query inside of its own sees it.
 fn seen_from(typed: &Typed, depth: usize) -> Result<Typed> {

@@ -3,6 +3,7 @@
 //! Source: `transformSelectStmt` in `src/backend/parser/analyze.c`, `parse_clause.c`, PostgreSQL 18.
 
 use arrow::datatypes::DataType;
+use datafusion::functions_aggregate::expr_fn::{first_value, max, min};
 use datafusion::functions_window::rank::rank_udwf;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
@@ -22,6 +23,15 @@ use crate::error::{Result, SqlState, fail, unsupported};
 use crate::functions::keys;
 use crate::typed::Typed;
 use crate::types::{PgType, UNKNOWN};
+
+/// Which of values that are equal and look different, 1 and 1.0, stands for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// The one that comes first, as where the server groups rows in the order in which they lie.
+    Any,
+    /// None: which one the server shows depends on its plan, so that there must be no two.
+    AllAlike,
+}
 
 /// One item of ORDER BY: a column of the output, or another expression.
 struct SortItem<'q> {
@@ -234,7 +244,7 @@ impl Binder<'_> {
         let mut plan = LogicalPlanBuilder::from(plan).project(exprs)?.build()?;
         if is_distinct {
             let before = outputs.clone();
-            plan = self.distinct(plan, &mut outputs, Vec::new())?;
+            plan = self.distinct(plan, &mut outputs, Shown::Any)?;
             for (typed, _) in &mut sorts {
                 let at = before.iter().position(|column| column.typed.expr == typed.expr);
                 *typed = outputs[at.expect("sorted by outputs")].typed.clone(); // infallible: refused above
@@ -282,13 +292,12 @@ impl Binder<'_> {
         Ok(ranked.filter(is_in)?.build()?)
     }
 
-    /// Of equal rows one. Where a value is not its own key, the rows are grouped by keys, and the first of a group in this
-    /// order stands for it, or, as in the server, any.
+    /// Of equal rows one. Where a value is not its own key, the rows are grouped by keys.
     pub(super) fn distinct(
         &mut self,
         plan: LogicalPlan,
         columns: &mut [BoundColumn],
-        first: Vec<SortExpr>,
+        shown: Shown,
     ) -> Result<LogicalPlan> {
         let own = |column: &BoundColumn| keys::is_own_key(&self.catalog, &column.typed);
         let are_own = columns.iter().map(own).collect::<Result<Vec<bool>>>()?;
@@ -305,12 +314,21 @@ impl Binder<'_> {
             let fresh = self.fresh("key");
             groups.push(key.alias(fresh));
             let name = self.fresh(&column_here.name);
-            let any = datafusion::functions_aggregate::expr_fn::first_value(
-                column_here.typed.expr.clone(),
-                first.clone(),
-            );
-            values.push(any.alias(&name));
-            column_here.typed = column_here.typed.with_expr(column(&name));
+            let value = column_here.typed.expr.clone();
+            let one = column_here.typed.with_expr(column(&name));
+            match shown {
+                Shown::Any => {
+                    values.push(first_value(value, Vec::new()).alias(&name));
+                    column_here.typed = one;
+                }
+                Shown::AllAlike => {
+                    let other = self.fresh(&column_here.name);
+                    values.push(min(value.clone()).alias(&name));
+                    values.push(max(value).alias(&other));
+                    let pair = [one.clone(), one.with_expr(column(&other))];
+                    column_here.typed = keys::alike(&self.catalog, &pair);
+                }
+            }
         }
         Ok(LogicalPlanBuilder::from(plan).aggregate(groups, values)?.build()?)
     }

@@ -205,7 +205,7 @@ impl Binder<'_> {
         let ordinality = if with_ordinality { names.pop() } else { None };
         let names_count = names.len();
         if let Some(alias) = alias {
-            rename(&mut columns, alias)?;
+            rename(&mut columns, alias, "table")?;
         }
         let (calls, arguments) = apart(calls);
         let expansion = Expansion { calls, names, ordinality, keeps_all: false };

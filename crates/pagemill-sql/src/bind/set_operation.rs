@@ -2,12 +2,13 @@
 //!
 //! Source: `transformSetOperationTree` in `src/backend/parser/analyze.c`, PostgreSQL 18.
 
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pagemill_format::Oid;
 use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier, Values};
 
 use super::query::{Tail, column};
 use super::scope::{Allowed, Level};
+use super::select::Shown;
 use super::{Binder, Bound, BoundColumn};
 use crate::catalog::CastContext;
 use crate::coerce::coerce;
@@ -62,14 +63,13 @@ impl Binder<'_> {
             return fail(SqlState::SYNTAX_ERROR, message);
         }
         let (left, right) = self.unified(left, right)?;
-        let mut columns = left.columns;
-        if op == SetOperator::Union && !is_all {
-            let plan = self.united(left.plan, right.plan, &mut columns)?;
-            return Ok(Bound { plan, columns });
-        }
         let builder = LogicalPlanBuilder::from(left.plan);
+        let mut columns = left.columns;
         let plan = match op {
-            SetOperator::Union => builder.union(right.plan)?.build()?,
+            SetOperator::Union => {
+                let all = builder.union(right.plan)?.build()?;
+                if is_all { all } else { self.distinct(all, &mut columns, Shown::AllAlike)? }
+            }
             _ => {
                 self.refuse_strange_keys(&columns, name)?;
                 let left = builder.build()?;
@@ -86,29 +86,6 @@ impl Binder<'_> {
             return unsupported("INTERSECT ALL");
         }
         Ok(Bound { plan, columns })
-    }
-
-    /// UNION. Of values that are equal and look different, 1 and 1.0, the server keeps the one that it comes to first.
-    fn united(
-        &mut self,
-        left: LogicalPlan,
-        right: LogicalPlan,
-        columns: &mut [BoundColumn],
-    ) -> Result<LogicalPlan> {
-        let is_own = |column: &BoundColumn| keys::is_own_key(&self.catalog, &column.typed);
-        let are_own = columns.iter().map(is_own).collect::<Result<Vec<bool>>>()?;
-        if are_own.into_iter().all(|is_own| is_own) {
-            let all = LogicalPlanBuilder::from(left).union(right)?.build()?;
-            return self.distinct(all, columns, Vec::new());
-        }
-        let side = self.fresh("side");
-        let marked = |plan: LogicalPlan, number: i32| {
-            let shown = columns.iter().map(|column| column.typed.expr.clone());
-            let exprs: Vec<Expr> = shown.chain([lit(number).alias(&side)]).collect();
-            LogicalPlanBuilder::from(plan).project(exprs)
-        };
-        let all = marked(left, 0)?.union(marked(right, 1)?.build()?)?.build()?;
-        self.distinct(all, columns, vec![column(&side).sort(true, false)])
     }
 
     fn refuse_strange_keys(&self, columns: &[BoundColumn], name: &str) -> Result<()> {

@@ -62,7 +62,19 @@ impl Binder<'_> {
         refuse_functions(&plan)?;
         refuse_nested_aggregates(&plan)?;
         let typed = columns.remove(0).typed;
+        let plan = self.or_null(plan, &typed)?;
         Ok(typed.with_expr(Expr::ScalarSubquery(subquery(plan))))
+    }
+
+    /// A constant is never NULL to the engine, but a query of one value is where it has no rows.
+    fn or_null(&mut self, plan: LogicalPlan, typed: &Typed) -> Result<LogicalPlan> {
+        let is_nullable = plan.schema().fields().iter().any(|field| field.is_nullable());
+        if is_nullable || is_correlated(&plan) {
+            return Ok(plan);
+        }
+        let fresh = self.fresh("value");
+        let value = keys::unchanged(&self.catalog, typed).alias(fresh);
+        Ok(LogicalPlanBuilder::from(plan).project([value])?.build()?)
     }
 
     /// `x IN (SELECT …)`, over keys that are equal for equal values.

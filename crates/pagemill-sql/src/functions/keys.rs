@@ -252,6 +252,30 @@ fn one_zero(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, Statemen
     })
 }
 
+/// The same value, as what may be NULL.
+pub(crate) fn unchanged(catalog: &Arc<Catalog>, typed: &Typed) -> Expr {
+    let carrier = typed.carrier.clone();
+    let same = |_: &KernelCall, arguments: &[ArrayRef]| Ok(arguments[0].clone());
+    call_kernel(catalog, ("unchanged", same), std::slice::from_ref(typed), typed.ty, carrier).expr
+}
+
+/// The one value of two, or an error where they are not the same to the last bit.
+pub(crate) fn alike(catalog: &Arc<Catalog>, pair: &[Typed; 2]) -> Typed {
+    let carrier = pair[0].carrier.clone();
+    call_kernel(catalog, ("alike", same_bits), pair, pair[0].ty, carrier)
+}
+
+fn same_bits(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    let differ = arrow::compute::kernels::cmp::distinct(&arguments[0], &arguments[1])
+        .map_err(|error| StatementError::unsupported(error.to_string()))?;
+    match differ.true_count() {
+        0 => Ok(arguments[0].clone()),
+        _ => {
+            Err(StatementError::unsupported("a UNION of values that are equal and look different"))
+        }
+    }
+}
+
 fn interval_key(catalog: &Arc<Catalog>, typed: &Typed) -> Expr {
     let arguments = std::slice::from_ref(typed);
     call_kernel(catalog, ("interval_key", interval_lengths), arguments, typed.ty, DataType::Binary)

@@ -40,3 +40,10 @@ select id from places where exists (select 1 from towns t where t.id=places.id) 
 select string_agg(name, ',') from (select name from people where id < 9 order by id desc) s;
 select jsonb_path_query('1', '$');
 select make_interval(1, 2);
+select p from people p;
+select current_schema;
+select grouping(1);
+select 0b101;
+select 1 in (select 2;
+select 2<>/**/3;
+select 1 as n union select 1.0;
