@@ -290,7 +290,10 @@ fn check_not_null(tokens: &[TokenWithSpan]) -> Result<()> {
             && is_word(Some(&three[1].token), "not")
             && is_word(Some(&three[2].token), "null")
         {
-            return syntax_error(three[1], "syntax error at or near \"NOT\"".to_owned());
+            return syntax_error(
+                three[1],
+                format!("syntax error at or near \"{}\"", three[1].token),
+            );
         }
     }
     Ok(())
