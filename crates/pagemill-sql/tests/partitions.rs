@@ -177,7 +177,7 @@ impl Program<'_> {
         let statement = format!("explain select id from {condition}");
         let output = program.args(["-d", "postgres", "--format", "csv", &statement]).output()?;
         let text = String::from_utf8(output.stdout)?;
-        let (_, found) = text.split_once("partitions=").context(text.clone())?;
+        let (_, found) = text.split_once(", partitions=").context(text.clone())?;
         let mut words = found.split([' ', ',']).filter(|word| !word.is_empty());
         let mut number =
             |at: usize| words.nth(at).context(text.clone())?.parse().context("a number");

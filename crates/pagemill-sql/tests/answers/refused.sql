@@ -42,7 +42,6 @@ select jsonb_path_query('1', '$');
 select make_interval(1, 2);
 select p from people p;
 select current_schema;
-select grouping(1);
 select 0b101;
 select 1 in (select 2;
 select 2<>/**/3;

@@ -18,7 +18,7 @@ use crate::error::{SqlState, StatementError};
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
-        "jsonb_contains" => |_, a| truths(a, |a, b| contains(a, b)),
+        "jsonb_contains" => |_, a| truths(a, contains),
         "jsonb_contained" => |_, a| truths(a, |a, b| contains(b, a)),
         "jsonb_concat" => {
             |call, a| changed(call, a, |text, row| Ok(concatenated(text, &document(&a[1], row)?.0)))
