@@ -115,6 +115,14 @@ impl HostFiles {
         // The system's own words: the remedies for files of a data directory are others.
         std::fs::create_dir(path).map_err(|error| Error::new(ErrorKind::Io(error), path))
     }
+
+    /// Makes a directory, and those above it that are not there.
+    ///
+    /// # Errors
+    /// Names the directory.
+    pub fn create_dir_all(&self, path: &Path) -> Result<()> {
+        std::fs::create_dir_all(path).map_err(|error| Error::new(ErrorKind::Io(error), path))
+    }
 }
 
 #[cfg(test)]

@@ -124,6 +124,17 @@ impl Output {
         Ok(Self { storage: host.storage().clone(), fd, target, partial })
     }
 
+    /// An output to the file `path` that grows with each write: it is made, or emptied, at once.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn growing(host: &HostFiles, path: &Path) -> Result<Self> {
+        let opened = std::fs::File::create(path);
+        let file = opened.map_err(|error| Error::new(ErrorKind::Io(error), path))?;
+        let (storage, target) = (host.storage().clone(), path.to_owned());
+        Ok(Self { storage, fd: file.into(), target, partial: None })
+    }
+
     /// Writes all of `bytes`; short and interrupted calls are repeated.
     ///
     /// # Errors

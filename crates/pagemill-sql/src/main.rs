@@ -3,8 +3,7 @@
 //! Answers go to standard output, everything else to standard error, as with all of pagemill.
 #![forbid(unsafe_code)]
 
-use std::fs::File;
-use std::io::{self, BufReader, IsTerminal as _};
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
@@ -16,9 +15,10 @@ use pagemill_cli::session::Session as Opened;
 use pagemill_cli::sql_arguments::{FormatChoice, SqlArguments};
 use pagemill_cluster::Cluster;
 use pagemill_engine::{Error as EngineError, OnDamage, ScanOrder};
+use pagemill_io::HostFiles;
 use pagemill_sql::output::OutputFormat;
 use pagemill_sql::session::{Session, SessionOptions};
-use pagemill_sql::shell::{Shell, ShellOptions, Target, told};
+use pagemill_sql::shell::{MOST_BYTES, Shell, ShellOptions, Target, told};
 use tokio::runtime::Builder;
 
 /// The part of pagemill that answers SQL
@@ -124,8 +124,8 @@ fn answer(shell: &mut Shell, arguments: &SqlArguments) -> Result<Completion> {
         completion = match file.as_os_str() == "-" {
             true => shell.stream(io::stdin().lock()).map_err(told)?,
             false => {
-                let from = File::open(file).with_context(|| file.display().to_string())?;
-                let read = shell.stream(BufReader::new(from)).map_err(told);
+                let text = HostFiles::real().read_file(file, MOST_BYTES)?;
+                let read = shell.stream(&text[..]).map_err(told);
                 read.with_context(|| file.display().to_string())?
             }
         };

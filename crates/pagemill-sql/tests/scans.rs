@@ -1,4 +1,6 @@
 //! What scans read, by their own account, held against what the server knows of the same tables.
+//!
+//! So EXPLAIN ANALYZE tells what was done, and a condition in the scan leaves no row out and raises no other error.
 
 use std::process::Command;
 

@@ -1,4 +1,6 @@
 //! The plan that runs an expansion.
+//!
+//! Invariant: one partition comes out for each that goes in, and rows keep their order.
 
 use std::fmt;
 use std::sync::Arc;

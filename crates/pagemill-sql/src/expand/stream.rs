@@ -1,4 +1,6 @@
 //! Batches of an expansion, each made when it is asked for.
+//!
+//! Invariant: no more rows are made than a batch holds before somebody takes them.
 
 use std::sync::Arc;
 

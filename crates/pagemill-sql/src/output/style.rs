@@ -1,4 +1,6 @@
 //! How answers look: the format, and what `\pset` changes of it.
+//!
+//! Invariant: what psql takes is taken with its words, and what it refuses is refused.
 
 use super::OutputFormat;
 

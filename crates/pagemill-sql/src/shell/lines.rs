@@ -1,8 +1,11 @@
 //! Where a shell's lines come from: the terminal, with editing and history, or a stream.
+//!
+//! Invariant: a history that cannot be read or kept ends nothing.
 
 use std::io::BufRead;
 use std::path::PathBuf;
 
+use pagemill_io::HostFiles;
 use rustyline::config::Configurer as _;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -105,7 +108,8 @@ impl Lines for Terminal {
     fn remember(&mut self, statement: &str) {
         let Ok(true) = self.editor.add_history_entry(statement) else { return };
         if let Some(file) = &self.history {
-            let made = file.parent().is_some_and(|dir| std::fs::create_dir_all(dir).is_ok());
+            let made =
+                file.parent().is_some_and(|dir| HostFiles::real().create_dir_all(dir).is_ok());
             // A history that cannot be kept is no reason to stop.
             let _ = made.then(|| self.editor.append_history(file));
         }

@@ -17,12 +17,14 @@ mod running;
 mod target;
 
 use std::io::{self, BufRead, BufWriter, IsTerminal as _, Write as _};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use pagemill_cli::failure::{self, Completion};
 use pagemill_cli::session::stats::Work;
 use pagemill_cluster::Cluster;
+use pagemill_io::HostFiles;
 use sqlparser::ast::Statement;
 use tokio::runtime::Handle;
 
@@ -35,6 +37,8 @@ use lines::{Line, Lines, Stream, Terminal};
 use running::{Gate, interruptible};
 pub use target::Target;
 
+/// Bytes of a file of statements, at most.
+pub const MOST_BYTES: u64 = 1 << 30;
 /// Files that include each other, at most.
 const MOST_INCLUDES: usize = 20;
 
@@ -354,8 +358,8 @@ impl Shell {
             ));
             return Ok(());
         }
-        let file = match std::fs::File::open(path) {
-            Ok(file) => file,
+        let bytes = match HostFiles::real().read_file(Path::new(path), MOST_BYTES) {
+            Ok(bytes) => bytes,
             Err(error) => {
                 self.complain(format!("{path}: {error}"));
                 return Ok(());
@@ -363,7 +367,7 @@ impl Shell {
         };
         let outer = std::mem::take(&mut self.cutter);
         self.includes += 1;
-        let read = self.read_included(&mut Stream(io::BufReader::new(file)));
+        let read = self.read_included(&mut Stream(&bytes[..]));
         self.includes -= 1;
         self.cutter = outer;
         match read {

@@ -1,27 +1,26 @@
-//! Where a shell's answers go.
+//! Where a shell's answers go: standard output, or a file, whose clones are one stream.
+//!
+//! Invariant: what `--output` and `\copy` write has no name before it is whole; what `\o` names grows answer by answer, as psql's.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pagemill_io::HostFiles;
+use pagemill_io::{HostFiles, Output};
 
 /// A stream for answers; clones are the same one.
 #[derive(Debug, Clone)]
 pub enum Target {
     /// Standard output.
     Standard,
-    /// A file that `\o` or `\g` named, which grows answer by answer.
-    File(Arc<File>),
-    /// A file that appears when all of it is there.
-    Whole(Arc<Mutex<Option<pagemill_io::Output>>>),
+    /// A file; none once it is finished.
+    File(Arc<Mutex<Option<Output>>>),
 }
 
 impl Target {
-    /// A file of its own, emptied.
-    pub(super) fn create(path: &str) -> io::Result<Self> {
-        Ok(Self::File(Arc::new(File::create(path)?)))
+    /// A file that grows answer by answer, emptied.
+    pub(super) fn create(path: &str) -> pagemill_io::Result<Self> {
+        Ok(Self::of(Output::growing(&HostFiles::real(), Path::new(path))?))
     }
 
     /// A file that appears under its name with [`Self::finish`].
@@ -29,8 +28,11 @@ impl Target {
     /// # Errors
     /// When it cannot be made there.
     pub fn whole(path: &Path) -> pagemill_io::Result<Self> {
-        let output = pagemill_io::Output::file(&HostFiles::real(), path)?;
-        Ok(Self::Whole(Arc::new(Mutex::new(Some(output)))))
+        Ok(Self::of(Output::file(&HostFiles::real(), path)?))
+    }
+
+    fn of(output: Output) -> Self {
+        Self::File(Arc::new(Mutex::new(Some(output))))
     }
 
     /// Gives a whole file its name.
@@ -38,9 +40,9 @@ impl Target {
     /// # Errors
     /// When it cannot be renamed.
     pub fn finish(&self) -> pagemill_io::Result<()> {
-        let Self::Whole(output) = self else { return Ok(()) };
+        let Self::File(output) = self else { return Ok(()) };
         let taken = output.lock().unwrap_or_else(PoisonError::into_inner).take();
-        taken.map_or(Ok(()), pagemill_io::Output::finish)
+        taken.map_or(Ok(()), Output::finish)
     }
 }
 
@@ -48,8 +50,7 @@ impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Standard => io::stdout().write(bytes),
-            Self::File(file) => (&**file).write(bytes),
-            Self::Whole(output) => {
+            Self::File(output) => {
                 let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
                 let closed = || io::Error::other("the file is finished");
                 let output = output.as_mut().ok_or_else(closed)?;
@@ -62,8 +63,7 @@ impl Write for Target {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Standard => io::stdout().flush(),
-            Self::File(file) => (&**file).flush(),
-            Self::Whole(_) => Ok(()),
+            Self::File(_) => Ok(()),
         }
     }
 }

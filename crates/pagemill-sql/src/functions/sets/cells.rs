@@ -1,4 +1,6 @@
 //! Columns that rows are appended to.
+//!
+//! Invariant: all columns of a builder have as many values as rows were appended.
 
 use std::sync::Arc;
 

@@ -13,6 +13,7 @@ mod indexes;
 mod lists;
 mod names;
 mod objects;
+mod partitions;
 mod pattern;
 mod relation;
 
