@@ -7,6 +7,7 @@ pub(crate) mod coerce;
 pub mod error;
 pub(crate) mod expand;
 pub(crate) mod functions;
+mod global_groups;
 pub(crate) mod lexical;
 pub mod output;
 pub(crate) mod precedence;

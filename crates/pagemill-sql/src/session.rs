@@ -31,6 +31,7 @@ use crate::bind::{Binder, Bound};
 use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::expand::Planner;
+use crate::global_groups;
 use crate::lexical;
 use crate::scan::{DatabaseTables, ScanContext, accounts, with_runtime_filters};
 use crate::types::PgType;
@@ -124,6 +125,7 @@ impl Session {
             .with_config(config)
             .with_runtime_env(runtime)
             .with_aggregate_functions(aggregates)
+            .with_optimizer_rules(global_groups::logical_rules())
             .with_physical_optimizer_rules(physical_rules())
             .with_query_planner(Arc::new(Planner))
             .build();

@@ -171,6 +171,13 @@ impl Binder<'_> {
                 groups.sets.push(set);
             }
         }
+        // The server tells columns of the output apart that are the same expression: one may be grouped by where the other is not.
+        let is_twice = |group: &Typed| {
+            columns.iter().filter(|column| column.typed.expr == group.expr).count() > 1
+        };
+        if groups.sets.len() > 1 && groups.exprs.iter().any(is_twice) {
+            return unsupported("GROUPING SETS of a column that is in the output twice");
+        }
         Ok(Some(groups))
     }
 

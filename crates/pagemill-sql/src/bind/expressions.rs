@@ -314,18 +314,17 @@ impl Binder<'_> {
         }
         let typed = self.expr(syntax)?;
         let mut items = list.iter().map(|item| self.expr(item)).collect::<Result<Vec<_>>>()?;
-        // Literals take the type of the others, if these have one in common.
-        let oids: Vec<Oid> = std::iter::once(&typed).chain(&items).map(|t| t.ty.oid).collect();
-        if items.iter().any(|item| item.literal.is_some())
+        // Two items or more without columns take the type that they and the left side have in common; `transformAExprIn` in
+        // src/backend/parser/parse_expr.c, PostgreSQL 18.
+        let is_plain = |item: &Typed| item.expr.column_refs().is_empty();
+        let plain = items.iter().filter(|item| is_plain(item)).map(|item| item.ty.oid);
+        let oids: Vec<Oid> = std::iter::once(typed.ty.oid).chain(plain).collect();
+        if oids.len() > 2
             && let Ok(common) = resolve::common_type(&self.catalog, &oids)
         {
-            for item in items.iter_mut().filter(|item| item.literal.is_some()) {
-                *item = coerce(
-                    &self.catalog,
-                    item.clone(),
-                    PgType::new(common),
-                    CastContext::Implicit,
-                )?;
+            for item in items.iter_mut().filter(|item| is_plain(item)) {
+                let (given, to) = (item.clone(), PgType::new(common));
+                *item = coerce(&self.catalog, given, to, CastContext::Implicit)?;
             }
         }
         self.one_of(typed, items, negated)

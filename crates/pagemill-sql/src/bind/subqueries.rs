@@ -12,6 +12,8 @@ use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, Subquery, is_null, lit, not,
 };
+use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
 use sqlparser::ast::{Expr as Syntax, Query};
 
 use super::expressions::truth_value;
@@ -97,6 +99,12 @@ impl Binder<'_> {
             return unsupported("IN (SELECT …) that refers to the query around it");
         }
         let (left, right) = self.operands_of_equality(typed, columns.remove(0).typed)?;
+        // A day and a moment are equal to their operator, but have no key in common.
+        let is_moment = |ty: Oid| [oid::DATE, oid::TIMESTAMP, oid::TIMESTAMPTZ].contains(&ty);
+        if is_moment(left.ty.oid) && is_moment(right.ty.oid) && left.ty.oid != right.ty.oid {
+            let name = |typed: &Typed| self.catalog.type_name(typed.ty.oid);
+            return unsupported(format!("{} IN (SELECT {})", name(&left), name(&right)));
+        }
         let (left, right) = keys::equality_pair(&self.catalog, &left, &right)?;
         let name = self.fresh("key");
         let plan = LogicalPlanBuilder::from(plan).project([right.alias(name)])?.build()?;

@@ -356,3 +356,6 @@ select id from people where not null;
 with q(a, b) as (select 1) select * from q;
 select (select 1 where false), coalesce((select 1 where false), 2);
 select person, count(*) over () from orders group by person order by 1 limit 2;
+select x, f from (select count(*) as x, false as f from (values (1)) t(a)) s where f;
+select a, count(*) from (values (1), (1), (2)) t(a) group by rollup(a) having a is not null order by 1;
+select 0.1::float4 in (0, 1, 0.1), 9223372036854775807 in (1e9::float8, 3, 9223372036854775808);

@@ -46,3 +46,5 @@ select 0b101;
 select 1 in (select 2;
 select 2<>/**/3;
 select 1 as n union select 1.0;
+select a as x, a as y from (values (1)) t(a) group by x, rollup(y);
+select date '2000-01-01' in (select timestamp '2000-01-01');
