@@ -200,12 +200,23 @@ pub(crate) fn call_chosen(
     call(catalog, chosen.function, arguments, result)
 }
 
+/// An empty int2vector or oidvector has a dimension, as no array made otherwise has: functions of any array tell them apart.
+fn refuse_vectors(chosen: &Chosen<'_>, arguments: &[Typed]) -> Result<()> {
+    let is_vector = |typed: &Typed| matches!(typed.ty.oid, oid::INT2VECTOR | oid::OIDVECTOR);
+    let given = chosen.function.arguments.iter().zip(arguments);
+    match given.into_iter().any(|(wanted, typed)| *wanted == oid::ANYARRAY && is_vector(typed)) {
+        true => unsupported(format!("{} of a vector of numbers", chosen.function.name)),
+        false => Ok(()),
+    }
+}
+
 /// Arguments as the function declares them.
 pub(crate) fn brought(
     catalog: &Arc<Catalog>,
     chosen: &Chosen<'_>,
     arguments: Vec<Typed>,
 ) -> Result<Vec<Typed>> {
+    refuse_vectors(chosen, &arguments)?;
     let bring = |(typed, wanted): (Typed, &Oid)| {
         if *wanted == UNKNOWN {
             return coerce(catalog, typed, PgType::new(oid::TEXT), CastContext::Implicit);

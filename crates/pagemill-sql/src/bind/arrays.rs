@@ -22,10 +22,6 @@ use crate::types::{PgType, UNKNOWN};
 /// The most subscripts: `MAXDIM` in `src/include/c.h`.
 const MOST_SUBSCRIPTS: usize = 6;
 
-/// `pg_type.dat`, PostgreSQL 14 to 18: arrays of which arrays are of another type.
-const INT2VECTOR: Oid = Oid(22);
-const OIDVECTOR: Oid = Oid(30);
-
 impl Binder<'_> {
     fn array_row(&self, ty: Oid) -> Option<&TypeRow> {
         let base = self.catalog.base_type(ty, -1).0;
@@ -86,7 +82,8 @@ impl Binder<'_> {
         }
         let oids: Vec<Oid> = parts.iter().map(|part| part.ty.oid).collect();
         let common = resolve::common_type_of(&self.catalog, &oids, "ARRAY")?;
-        if [INT2VECTOR, OIDVECTOR].contains(&common) {
+        // Arrays of these have another type than arrays of their elements.
+        if matches!(common, oid::INT2VECTOR | oid::OIDVECTOR) {
             return unsupported("ARRAY of int2vector or oidvector");
         }
         if self.array_row(common).is_some() {

@@ -362,9 +362,7 @@ impl Binder<'_> {
         }
         match right {
             Syntax::Subquery(query) => self.in_subquery(left, query, is_all),
-            Syntax::Array(array) if !array.elem.is_empty() => {
-                self.in_list(left, &array.elem, is_all)
-            }
+            // ARRAY[…] has a type of its own, whatever it is compared with.
             array => match self.array_literal(array)? {
                 Some(items) => {
                     let typed = self.expr(left)?;

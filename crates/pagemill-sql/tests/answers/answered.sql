@@ -359,3 +359,4 @@ select person, count(*) over () from orders group by person order by 1 limit 2;
 select x, f from (select count(*) as x, false as f from (values (1)) t(a)) s where f;
 select a, count(*) from (values (1), (1), (2)) t(a) group by rollup(a) having a is not null order by 1;
 select 0.1::float4 in (0, 1, 0.1), 9223372036854775807 in (1e9::float8, 3, 9223372036854775808);
+select 3 = any(array[1,2,3]), 'a' = any(array['a','b']), 2 <> all(array[1,3]), 1.5 = any(array[1, 1.5]), null = any(array[1]);

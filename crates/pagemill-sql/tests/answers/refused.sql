@@ -48,3 +48,5 @@ select 2<>/**/3;
 select 1 as n union select 1.0;
 select a as x, a as y from (values (1)) t(a) group by x, rollup(y);
 select date '2000-01-01' in (select timestamp '2000-01-01');
+select array_dims(proargtypes) from pg_proc limit 1;
+select m, m, count(*) from people group by rollup(m,m) order by 1,2,3;

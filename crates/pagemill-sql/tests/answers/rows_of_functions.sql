@@ -231,7 +231,6 @@ select id from people where grouping(id)=1;
 select m, id from people group by rollup(m);
 select id%2 as p, id%3, count(*) from people group by rollup(p, 2) order by 1,2,3;
 select id%2 as p, id%3, count(*) from people group by rollup(1, 2) order by 1,2,3;
-select m, m, count(*) from people group by rollup(m,m) order by 1,2,3;
 select m, count(*) from people group by grouping sets ((m),(m)) order by 1,2;
 select m, count(distinct ok), string_agg(name, ',' order by id) from people where id<6 group by rollup(m) order by 1;
 select m, count(*) filter (where ok) from people group by rollup(m) order by 1,2;
