@@ -5,6 +5,7 @@
 //!
 //! Invariant: between calls all columns have the same rows.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -14,7 +15,7 @@ use pagemill_engine::{DamageLog, TupleRow};
 use pagemill_format::Tid;
 
 use crate::column_builder::ColumnBuilder;
-use crate::conversion::{Cell, Context, Fault};
+use crate::conversion::{Context, Fault};
 use crate::error::{Error, Remedy, Result, Unfit};
 use crate::options::InfinityChoice;
 use crate::plan::Plan;
@@ -104,7 +105,8 @@ impl BatchBuilder {
     /// On damage, unless it is to be skipped; a value that its column's type cannot hold.
     pub fn append(&mut self, rows: &[TupleRow<'_>], damage: &mut DamageLog) -> Result<usize> {
         let before = self.len();
-        let mut wanted = rows.to_vec();
+        // Copied only once a row has to be left out.
+        let mut wanted = Cow::Borrowed(rows);
         loop {
             match self.try_append(&wanted) {
                 Ok(()) => {
@@ -126,7 +128,7 @@ impl BatchBuilder {
                         Fault::Damaged(error) => {
                             let name = &self.plan.columns[column].name;
                             damage.report(row.value_damage(name, error)?)?;
-                            wanted.remove(at);
+                            wanted.to_mut().remove(at);
                         }
                         Fault::Unfit(what, remedy) => {
                             return Err(self.unfit(row.tid(), column, what, remedy));
@@ -138,11 +140,9 @@ impl BatchBuilder {
     }
 
     fn try_append(&mut self, rows: &[TupleRow<'_>]) -> Result<(), (usize, usize, Fault)> {
-        let mut cells: Vec<Cell<'_>> = Vec::with_capacity(rows.len());
         for (number, column) in self.columns.iter_mut().enumerate() {
-            cells.clear();
-            cells.extend(rows.iter().map(|row| row.raw(self.first + number)));
-            column.extend(&cells, &mut self.context).map_err(|(at, fault)| (at, number, fault))?;
+            let cells = rows.iter().map(|row| row.raw(self.first + number));
+            column.extend(cells, &mut self.context).map_err(|(at, fault)| (at, number, fault))?;
         }
         Ok(())
     }

@@ -25,7 +25,8 @@ use pagemill_types::output::{ValueType, ValueWriter};
 use pagemill_types::value::{Date, Timestamp, Value};
 
 use crate::conversion::{
-    Cell, Context, Fault, as_double, date, decimal, in_numeric, time, timestamp, unfit,
+    Cell, Context, Fault, as_double, date, decimal, in_numeric, short_decimal, time, timestamp,
+    unfit,
 };
 use crate::error::Remedy;
 use crate::fixed_length::{checked, fixed, plain};
@@ -141,9 +142,9 @@ impl ColumnBuilder {
     }
 
     /// Appends values; an error tells at which; those before it are in, and parts of it may be, until they are cut off.
-    pub(crate) fn extend(
+    pub(crate) fn extend<'c>(
         &mut self,
-        cells: &[Cell<'_>],
+        cells: impl Iterator<Item = Cell<'c>>,
         context: &mut Context,
     ) -> Result<(), (usize, Fault)> {
         let Self { nulls, values, .. } = self;
@@ -179,12 +180,18 @@ impl ColumnBuilder {
         }
     }
 
-    fn extend_one_by_one(
+    fn extend_one_by_one<'c>(
         &mut self,
-        cells: &[Cell<'_>],
+        cells: impl Iterator<Item = Cell<'c>>,
         context: &mut Context,
     ) -> Result<(), (usize, Fault)> {
-        for (at, cell) in cells.iter().enumerate() {
+        for (at, cell) in cells.enumerate() {
+            if let Some(raw) = cell
+                && self.push_short(raw, context)
+            {
+                self.nulls.append_non_null();
+                continue;
+            }
             if !self.is_nested && self.len() > 0 && self.bytes() > MOST_BYTES {
                 return Err((at, Fault::Full));
             }
@@ -198,6 +205,35 @@ impl ColumnBuilder {
             self.nulls.append(is_valid);
         }
         Ok(())
+    }
+
+    /// Appends what most columns of most tables have: a text or a decimal behind a header of one byte, as it is. False,
+    /// and nothing is done, for everything else.
+    #[inline]
+    fn push_short(&mut self, raw: &[u8], context: &Context) -> bool {
+        let payload = match raw.split_first() {
+            Some((header, payload))
+                if header & 1 == 1 && payload.len() + 1 == usize::from(header >> 1) =>
+            {
+                payload
+            }
+            _ => return false,
+        };
+        match &mut self.values {
+            Values::Text(pieces)
+                if context.transcoder.is_none() && pieces.data.len() < MOST_BYTES =>
+            {
+                pieces.data.extend_from_slice(payload);
+                pieces.ends.push(pieces.data.len() as i32);
+                true
+            }
+            Values::Decimal { values, precision, scale } => {
+                let number = short_decimal(payload, *precision, *scale);
+                values.extend(number);
+                number.is_some()
+            }
+            _ => false,
+        }
     }
 
     /// Appends a value to the buffers; false for one that becomes NULL, of which nothing is there.
@@ -479,7 +515,7 @@ fn push_list(
         return Err(Fault::Damaged(FormatError::corrupt("array", 8, what)));
     }
     let found = array.elements(element.value_type.layout).collect::<Result<Vec<_>, _>>()?;
-    element.extend(&found, context).map_err(|(_, fault)| fault)?;
+    element.extend(found.into_iter(), context).map_err(|(_, fault)| fault)?;
     context.buffer = buffer;
     match i32::try_from(element.len()) {
         Ok(end) => ends.push(end),
@@ -500,7 +536,7 @@ fn push_row(
         unreachable!("a composite type decodes to a row")
     };
     for (column, (_, cell)) in columns.iter_mut().zip(row.attributes()) {
-        column.extend(&[cell], context).map_err(|(_, fault)| fault)?;
+        column.extend(std::iter::once(cell), context).map_err(|(_, fault)| fault)?;
     }
     context.buffer = buffer;
     Ok(())

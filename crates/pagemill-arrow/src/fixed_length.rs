@@ -1,6 +1,7 @@
 //! Values of fixed length, many at once: the loops that most columns of most tables go through.
 //!
-//! Invariant: each loop gives its values and the nulls one entry for each cell, up to the first that fails.
+//! Invariant: each loop gives its values and the nulls one entry for each cell; after one that fails, both are to be cut
+//! back.
 
 use arrow_buffer::NullBufferBuilder;
 use pagemill_format::Error as FormatError;
@@ -9,19 +10,27 @@ use crate::conversion::{Cell, Fault};
 
 /// Appends values of fixed length one by one, by a function that says whether they are valid.
 #[inline]
-pub(crate) fn fixed<const N: usize>(
-    cells: &[Cell<'_>],
+pub(crate) fn fixed<'c, const N: usize>(
+    cells: impl Iterator<Item = Cell<'c>>,
     nulls: &mut NullBufferBuilder,
     mut push: impl FnMut(Option<[u8; N]>) -> Result<bool, Fault>,
 ) -> Result<(), (usize, Fault)> {
-    for (at, cell) in cells.iter().enumerate() {
+    // Valid values that the nulls have not been told of: most are, and many at once are one addition.
+    let mut valid = 0;
+    for (at, cell) in cells.enumerate() {
         let bytes = match cell {
             None => None,
-            Some(raw) => Some(<[u8; N]>::try_from(*raw).map_err(|_| (at, wrong_length(raw, N)))?),
+            Some(raw) => Some(<[u8; N]>::try_from(raw).map_err(|_| (at, wrong_length(raw, N)))?),
         };
         let is_valid = push(bytes).map_err(|fault| (at, fault))?;
-        nulls.append(is_valid && bytes.is_some());
+        if is_valid && bytes.is_some() {
+            valid += 1;
+            continue;
+        }
+        nulls.append_n_non_nulls(std::mem::take(&mut valid));
+        nulls.append_null();
     }
+    nulls.append_n_non_nulls(valid);
     Ok(())
 }
 
@@ -33,8 +42,8 @@ pub(crate) fn wrong_length(raw: &[u8], wanted: usize) -> Fault {
 
 /// Appends values that are numbers as they lie there.
 #[inline]
-pub(crate) fn plain<const N: usize, T: Default>(
-    cells: &[Cell<'_>],
+pub(crate) fn plain<'c, const N: usize, T: Default>(
+    cells: impl Iterator<Item = Cell<'c>>,
     nulls: &mut NullBufferBuilder,
     values: &mut Vec<T>,
     number: impl Fn([u8; N]) -> T,
@@ -47,8 +56,8 @@ pub(crate) fn plain<const N: usize, T: Default>(
 
 /// Appends values that may have no place in the array, or become NULL there.
 #[inline]
-pub(crate) fn checked<const N: usize, T: Default>(
-    cells: &[Cell<'_>],
+pub(crate) fn checked<'c, const N: usize, T: Default>(
+    cells: impl Iterator<Item = Cell<'c>>,
     nulls: &mut NullBufferBuilder,
     values: &mut Vec<T>,
     convert: impl Fn([u8; N]) -> Result<Option<T>, Fault>,

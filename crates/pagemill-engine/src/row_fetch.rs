@@ -31,14 +31,14 @@ use crate::page_scan::BlockLocation;
 use crate::progress::Progress;
 use crate::scan_plan::ScanOptions;
 use crate::table::Table;
-use crate::table_scan::{TupleRow, depth_of};
+use crate::table_scan::{TupleRow, WantedColumns};
 
 /// The heap of a table, by address.
 pub struct RowFetch {
     heap: Option<ForkPages>,
     log: ClusterLog,
     table: Arc<Table>,
-    columns: Box<[usize]>,
+    columns: WantedColumns,
     spans: Vec<Span>,
     reported: HashSet<BlockNumber>,
     progress: Progress,
@@ -57,8 +57,6 @@ impl RowFetch {
         buffer_bytes: usize,
         (options, progress): (ScanOptions, &Progress),
     ) -> Self {
-        let width = table.relation.columns.len();
-        assert!(columns.iter().all(|position| *position < width), "a column past the last");
         let pages = buffer_bytes / BLOCK_SIZE;
         let heap = table
             .shared_files()
@@ -67,7 +65,7 @@ impl RowFetch {
             heap,
             log: ClusterLog::new(cluster.clone()),
             table: table.clone(),
-            columns: columns.into(),
+            columns: WantedColumns::new(columns, table),
             spans: Vec::new(),
             reported: HashSet::new(),
             progress: progress.clone(),
@@ -116,7 +114,7 @@ impl RowFetch {
         look: impl Fn(Page<'_>, Tid, &mut ClusterLog) -> Result<Option<u16>, (u16, TupleFault)>,
     ) -> Result<Option<u16>> {
         self.progress.check()?;
-        let Self { heap, log, table, columns, spans, reported, .. } = self;
+        let Self { heap, log, columns, spans, reported, .. } = self;
         let Some(heap) = heap.as_mut().filter(|heap| tid.block.0 < heap.files().blocks()) else {
             return Ok(None);
         };
@@ -137,8 +135,8 @@ impl RowFetch {
                 return Ok(None);
             }
         };
-        let spanned = tuple_at(page, number)
-            .map(|tuple| table.relation.layout.spans(&tuple.data(), depth_of(columns), spans));
+        spans.clear();
+        let spanned = tuple_at(page, number).map(|tuple| columns.walk.spans(&tuple.data(), spans));
         match spanned {
             Some(Ok(())) => Ok(Some(number)),
             Some(Err(error)) => {
@@ -153,7 +151,7 @@ impl RowFetch {
     fn row(&self, tid: Tid) -> Option<TupleRow<'_>> {
         let bytes = self.heap.as_ref()?.held(tid.block)?;
         let tuple = tuple_at(Page::new(bytes), tid.line_pointer)?;
-        Some(TupleRow::new(tid, tuple, &self.table, &self.columns, &self.spans))
+        Some(TupleRow::new(tid, tuple.data().data, &self.table, (&self.columns, &self.spans)))
     }
 }
 

@@ -6,7 +6,8 @@
 //!
 //! A run is what one read fetches, some pages that follow one another: enough rows for a choice that works on whole columns,
 //! and few enough to stay in a core's cache until the chosen ones are looked at again. Of a row that is not chosen no more is
-//! looked at than the choice needs.
+//! looked at than the choice needs; but where most rows of a run were chosen, all columns of the next one are found in one
+//! walk over each tuple.
 //!
 //! Invariants: the runs have every visible tuple of the scan's blocks once, in the order of the scan; what is damaged is
 //! reported once, and left out where that is the policy; each span lies inside of its tuple.
@@ -15,8 +16,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pagemill_cluster::{Cluster, ClusterLog, heap};
-use pagemill_format::Tid;
+use pagemill_format::page::Page;
 use pagemill_format::tuple::{HeapTuple, Span};
+use pagemill_format::{BlockNumber, Tid};
 
 use crate::damage::DamageLog;
 use crate::error::Result;
@@ -24,46 +26,42 @@ use crate::page_scan::{BlockLocation, PageScan, PageUse, SoundPage};
 use crate::progress::Progress;
 use crate::scan_plan::{ScanOptions, ScanPlan};
 use crate::table::Table;
-use crate::table_scan::{TupleRow, common_blocks, depth_of};
+use crate::table_scan::{TupleRow, WantedColumns, common_blocks};
 
-/// Columns, and how many leading attributes of a tuple they take.
-struct Columns {
-    positions: Box<[usize]>,
-    depth: usize,
-}
+/// One of so many rows, or more, has to be chosen for all columns to be found in one walk.
+const MANY: usize = 2;
 
-impl Columns {
-    fn new(positions: &[usize], table: &Table) -> Self {
-        let width = table.relation.columns.len();
-        assert!(positions.iter().all(|position| *position < width), "a column past the last");
-        Self { positions: positions.into(), depth: depth_of(positions) }
-    }
-}
-
-/// A tuple of the run: its page's place there, and its line pointer.
+/// A tuple of the run: its page's place there, its line pointer, and where its attributes lie on the page.
 #[derive(Clone, Copy)]
 struct Place {
     page: u16,
     number: u16,
+    start: u16,
+    end: u16,
 }
 
-/// Rows of the run, with the spans of their first attributes.
+impl Place {
+    #[inline]
+    fn new(page: Page<'_>, at: u16, number: u16, tuple: HeapTuple<'_>) -> Self {
+        let line_pointer = page.line_pointer(number).expect("a tuple has a line pointer"); // infallible: it led there
+        let item = line_pointer.offset();
+        let (start, end) = (item + tuple.hoff(), item + line_pointer.len());
+        Self { page: at, number, start: start as u16, end: end as u16 }
+    }
+}
+
+/// Rows of the run, with the spans of the columns that were looked for.
 #[derive(Default)]
 struct Rows {
     places: Vec<Place>,
     spans: Vec<Span>,
 }
 
-impl Rows {
-    fn clear(&mut self) {
-        self.places.clear();
-        self.spans.clear();
-    }
-
-    fn push(&mut self, place: Place, spans: &[Span]) {
-        self.places.push(place);
-        self.spans.extend_from_slice(spans);
-    }
+/// Chosen rows by their places among the rows of the run; the spans of their other columns, unless the rows have those.
+#[derive(Default)]
+struct Kept {
+    chosen: Vec<usize>,
+    spans: Vec<Span>,
 }
 
 /// A scan of ranges of a table's blocks in two steps, by one thread.
@@ -73,11 +71,15 @@ pub struct RunScan {
     table: Arc<Table>,
     backward: bool,
     /// What is chosen by, and what else is wanted of the chosen rows.
-    first: Columns,
-    rest: Columns,
+    first: WantedColumns,
+    rest: WantedColumns,
+    /// The same of a walk that finds both.
+    first_of_all: WantedColumns,
+    rest_of_all: WantedColumns,
+    /// True when the rows of this run have the spans of all columns.
+    has_all: bool,
     rows: Rows,
-    kept: Rows,
-    row_spans: Vec<Span>,
+    kept: Kept,
 }
 
 impl RunScan {
@@ -98,16 +100,19 @@ impl RunScan {
     ) -> Result<Self> {
         let plan = ScanPlan::new(cluster, table, options)?;
         let chosen = plan.order().arrange(&common_blocks(table.present(), ranges));
+        let all = [first, rest].concat();
         Ok(Self {
             pages: PageScan::new(&plan, chosen, PageUse::Tuples, progress),
             log: ClusterLog::new(cluster.clone()),
             backward: plan.order().backward,
-            first: Columns::new(first, table),
-            rest: Columns::new(rest, table),
+            first: WantedColumns::new(first, table),
+            rest: WantedColumns::new(rest, table),
+            first_of_all: WantedColumns::among(first, &all, table),
+            rest_of_all: WantedColumns::among(rest, &all, table),
+            has_all: false,
             table: table.clone(),
             rows: Rows::default(),
-            kept: Rows::default(),
-            row_spans: Vec::new(),
+            kept: Kept::default(),
         })
     }
 
@@ -116,16 +121,16 @@ impl RunScan {
     /// # Errors
     /// As [`TableScan::next_batch`](crate::TableScan::next_batch).
     pub fn next_run(&mut self, damage: &mut DamageLog) -> Result<bool> {
-        self.kept.clear();
-        self.rows.clear();
+        self.has_all = self.kept.chosen.len() * MANY > self.rows.places.len();
+        self.kept.chosen.clear();
+        self.rows.places.clear();
+        self.rows.spans.clear();
         let Some(pages) = &mut self.pages else { return Ok(false) };
-        let mut walk = Walk {
+        let mut walk = RunWalk {
             log: &mut self.log,
-            table: &self.table,
             backward: self.backward,
-            depth: self.first.depth,
+            columns: if self.has_all { &self.first_of_all } else { &self.first },
             rows: &mut self.rows,
-            row_spans: &mut self.row_spans,
         };
         while walk.rows.places.is_empty() {
             if !pages.enter_run(damage)? {
@@ -141,7 +146,8 @@ impl RunScan {
 
     /// The rows of the run, with the columns to choose by.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = TupleRow<'_>> {
-        (0..self.rows.places.len()).map(|at| self.row(&self.rows, at, &self.first))
+        let columns = if self.has_all { &self.first_of_all } else { &self.first };
+        self.of((0..self.rows.places.len()).map(move |at| (at, at)), columns, &self.rows.spans)
     }
 
     /// Chooses rows of the run by their places among [`rows`](Self::rows), ascending.
@@ -153,14 +159,18 @@ impl RunScan {
         chosen: impl IntoIterator<Item = usize>,
         damage: &mut DamageLog,
     ) -> Result<()> {
-        let Self { pages, table, rest, rows, kept, row_spans, .. } = self;
-        let layout = &table.relation.layout;
-        kept.clear();
+        let Self { pages, rest, rows, kept, .. } = self;
+        kept.chosen.clear();
+        kept.spans.clear();
+        if self.has_all {
+            kept.chosen.extend(chosen);
+            return Ok(());
+        }
         for at in chosen {
             let place = rows.places[at];
             let (location, tuple) = tuple_at(pages.as_ref(), place);
-            match layout.spans(&tuple.data(), rest.depth, row_spans) {
-                Ok(()) => kept.push(place, &row_spans[..rest.depth]),
+            match rest.walk.spans(&tuple.data(), &mut kept.spans) {
+                Ok(()) => kept.chosen.push(at),
                 Err(error) => damage.report(location.damage(place.number, error.to_string()))?,
             }
         }
@@ -169,15 +179,46 @@ impl RunScan {
 
     /// The chosen rows, with the other columns.
     pub fn kept(&self) -> impl ExactSizeIterator<Item = TupleRow<'_>> {
-        (0..self.kept.places.len()).map(|at| self.row(&self.kept, at, &self.rest))
+        let (columns, spans) = match self.has_all {
+            true => (&self.rest_of_all, &self.rows.spans),
+            false => (&self.rest, &self.kept.spans),
+        };
+        let chosen = self.kept.chosen.iter().enumerate();
+        let has_all = self.has_all;
+        self.of(
+            chosen.map(move |(at, row)| (*row, if has_all { *row } else { at })),
+            columns,
+            spans,
+        )
     }
 
-    fn row<'s>(&'s self, rows: &'s Rows, at: usize, columns: &'s Columns) -> TupleRow<'s> {
-        let place = rows.places[at];
-        let spans = &rows.spans[at * columns.depth..(at + 1) * columns.depth];
-        let (location, tuple) = tuple_at(self.pages.as_ref(), place);
-        let tid = Tid { block: location.block, line_pointer: place.number };
-        TupleRow::new(tid, tuple, &self.table, &columns.positions, spans)
+    /// Rows by their places among those of the run, and among those that there are spans of.
+    fn of<'s>(
+        &'s self,
+        rows: impl ExactSizeIterator<Item = (usize, usize)> + 's,
+        columns: &'s WantedColumns,
+        spans: &'s [Span],
+    ) -> impl ExactSizeIterator<Item = TupleRow<'s>> {
+        let width = columns.width();
+        let mut held: Option<(u16, BlockNumber, Page<'s>)> = None;
+        rows.map(move |(row, at)| {
+            let place = self.rows.places[row];
+            let (_, block, page) = match held {
+                Some(held) if held.0 == place.page => held,
+                _ => *held.insert(self.page(place.page)),
+            };
+            let tid = Tid { block, line_pointer: place.number };
+            let data = &page.bytes()[usize::from(place.start)..usize::from(place.end)];
+            TupleRow::new(tid, data, &self.table, (columns, &spans[at * width..(at + 1) * width]))
+        })
+    }
+
+    fn page(&self, at: u16) -> (u16, BlockNumber, Page<'_>) {
+        let page = self.pages.as_ref().and_then(|pages| pages.page_of_run(at.into()));
+        let Some((location, page)) = page else {
+            unreachable!("a place is one of the current run")
+        };
+        (at, location.block, page)
     }
 }
 
@@ -194,16 +235,14 @@ fn tuple_at(pages: Option<&PageScan>, place: Place) -> (BlockLocation<'_>, HeapT
 }
 
 /// What collects the tuples of a run.
-struct Walk<'w> {
+struct RunWalk<'w> {
     log: &'w mut ClusterLog,
-    table: &'w Table,
     backward: bool,
-    depth: usize,
+    columns: &'w WantedColumns,
     rows: &'w mut Rows,
-    row_spans: &'w mut Vec<Span>,
 }
 
-impl Walk<'_> {
+impl RunWalk<'_> {
     /// Takes the visible tuples of a page; how many they are, and how many are dead.
     fn take(
         &mut self,
@@ -211,7 +250,7 @@ impl Walk<'_> {
         found: SoundPage<'_>,
         damage: &mut DamageLog,
     ) -> Result<(u64, u64)> {
-        let Self { log, table, depth, rows, row_spans, .. } = self;
+        let Self { log, columns, rows, .. } = self;
         let SoundPage { location, page, ahead } = found;
         let at = u16::try_from(at).expect("a run is shorter"); // infallible: 128 blocks at most
         let (before, mut faults) = (rows.places.len(), 0);
@@ -219,10 +258,10 @@ impl Walk<'_> {
             ahead.ask(number);
             let what = match tuple {
                 Err(fault) => location.tuple_damage(number, fault)?,
-                Ok(tuple) => match table.relation.layout.spans(&tuple.data(), *depth, row_spans) {
+                Ok(tuple) => match columns.walk.spans(&tuple.data(), &mut rows.spans) {
                     Err(error) => location.damage(number, error.to_string()),
                     Ok(()) => {
-                        rows.push(Place { page: at, number }, &row_spans[..*depth]);
+                        rows.places.push(Place::new(page, at, number, tuple));
                         return Ok(());
                     }
                 },

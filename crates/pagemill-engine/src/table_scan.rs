@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use pagemill_cluster::{Cluster, ClusterLog, Damage, heap};
 use pagemill_format::page::Page;
-use pagemill_format::tuple::{HeapTuple, Span};
+use pagemill_format::tuple::{AttributeWalk, HeapTuple, Span};
 use pagemill_format::{BlockNumber, Error as FormatError, Tid};
 
 use crate::damage::{DamageLog, value_damage};
@@ -32,14 +32,10 @@ pub struct TableScan {
     log: ClusterLog,
     table: Arc<Table>,
     backward: bool,
-    /// Positions of the columns that are asked for, from 0.
-    columns: Box<[usize]>,
-    /// How many leading attributes of a tuple are looked at.
-    depth: usize,
-    /// Line pointers of the batch, and the spans of their first `depth` attributes, row by row.
+    columns: WantedColumns,
+    /// Line pointers of the batch, and the spans of the columns, row by row.
     numbers: Vec<u16>,
     spans: Vec<Span>,
-    row_spans: Vec<Span>,
 }
 
 impl TableScan {
@@ -104,18 +100,14 @@ impl TableScan {
         columns: &[usize],
         progress: &Progress,
     ) -> Self {
-        let width = plan.table().relation.columns.len();
-        assert!(columns.iter().all(|position| *position < width), "a column past the last");
         Self {
             pages: PageScan::new(plan, ranges, PageUse::Tuples, progress),
             log: ClusterLog::new(plan.cluster().clone()),
             table: plan.table().clone(),
             backward: plan.order().backward,
-            depth: depth_of(columns),
-            columns: columns.into(),
+            columns: WantedColumns::new(columns, plan.table()),
             numbers: Vec::new(),
             spans: Vec::new(),
-            row_spans: Vec::new(),
         }
     }
 
@@ -127,9 +119,8 @@ impl TableScan {
     ///
     /// [`Error::Cancelled`]: crate::Error::Cancelled
     pub fn next_batch(&mut self, damage: &mut DamageLog) -> Result<Option<TupleBatch<'_>>> {
-        let Self { pages, log, table, backward, depth, numbers, spans, row_spans, .. } = self;
+        let Self { pages, log, backward, columns, numbers, spans, .. } = self;
         let Some(pages) = pages else { return Ok(None) };
-        let layout = &table.relation.layout;
         loop {
             numbers.clear();
             spans.clear();
@@ -140,11 +131,10 @@ impl TableScan {
                 ahead.ask(number);
                 let what = match tuple {
                     Err(fault) => location.tuple_damage(number, fault)?,
-                    Ok(tuple) => match layout.spans(&tuple.data(), *depth, row_spans) {
+                    Ok(tuple) => match columns.walk.spans(&tuple.data(), spans) {
                         Err(error) => location.damage(number, error.to_string()),
                         Ok(()) => {
                             numbers.push(number);
-                            spans.extend_from_slice(&row_spans[..*depth]);
                             return Ok(());
                         }
                     },
@@ -169,16 +159,8 @@ impl TableScan {
     /// first and after the last.
     pub fn batch(&self) -> Option<TupleBatch<'_>> {
         let SoundPage { location, page, .. } = self.pages.as_ref()?.current()?;
-        let Self { table, columns, depth, numbers, spans, .. } = self;
-        Some(TupleBatch {
-            block: location.block,
-            page,
-            table,
-            columns,
-            depth: *depth,
-            numbers,
-            spans,
-        })
+        let Self { table, columns, numbers, spans, .. } = self;
+        Some(TupleBatch::new((location.block, page), (numbers, spans), table, columns))
     }
 }
 
@@ -200,21 +182,20 @@ pub struct TupleBatch<'s> {
     block: BlockNumber,
     page: Page<'s>,
     table: &'s Table,
-    columns: &'s [usize],
-    depth: usize,
+    columns: &'s WantedColumns,
     numbers: &'s [u16],
     spans: &'s [Span],
 }
 
 impl<'s> TupleBatch<'s> {
-    /// The tuples of a page at these line pointers, at least one, with the spans of their first `depth` attributes.
+    /// The tuples of a page at these line pointers, at least one, with the spans of the columns.
     pub(crate) fn new(
-        (block, page, (numbers, spans)): (BlockNumber, Page<'s>, (&'s [u16], &'s [Span])),
+        (block, page): (BlockNumber, Page<'s>),
+        (numbers, spans): (&'s [u16], &'s [Span]),
         table: &'s Table,
-        columns: &'s [usize],
-        depth: usize,
+        columns: &'s WantedColumns,
     ) -> Self {
-        Self { block, page, table, columns, depth, numbers, spans }
+        Self { block, page, table, columns, numbers, spans }
     }
 
     /// The block they are on.
@@ -238,8 +219,10 @@ impl<'s> TupleBatch<'s> {
     ///
     /// # Panics
     /// When the batch has no so many.
+    #[inline]
     pub fn row(&self, at: usize) -> TupleRow<'s> {
-        let spans = &self.spans[at * self.depth..(at + 1) * self.depth];
+        let width = self.columns.width();
+        let spans = &self.spans[at * width..(at + 1) * width];
         let number = self.numbers[at];
         let item = self.page.line_pointer(number);
         let item = item.map(|lp| self.page.item(lp).and_then(HeapTuple::parse));
@@ -247,44 +230,81 @@ impl<'s> TupleBatch<'s> {
             unreachable!("a tuple of a batch was parsed when the batch was made")
         };
         let tid = Tid { block: self.block, line_pointer: number };
-        TupleRow::new(tid, tuple, self.table, self.columns, spans)
+        TupleRow::new(tid, tuple.data().data, self.table, (self.columns, spans))
     }
 }
 
-/// How many leading attributes of a tuple these columns take.
-pub(crate) fn depth_of(columns: &[usize]) -> usize {
-    columns.iter().map(|position| position + 1).max().unwrap_or(0)
+/// Columns of a table that are asked for, and how they are found in a tuple.
+pub(crate) struct WantedColumns {
+    /// Positions of the columns, from 0, in the order they were asked for in.
+    positions: Box<[usize]>,
+    /// Where each is among the spans that the walk finds.
+    slots: Box<[usize]>,
+    pub(crate) walk: AttributeWalk,
+    width: usize,
+}
+
+impl WantedColumns {
+    /// # Panics
+    /// When the table has no column at one of the positions.
+    pub(crate) fn new(positions: &[usize], table: &Table) -> Self {
+        Self::among(positions, positions, table)
+    }
+
+    /// Columns that a walk finds together with others.
+    ///
+    /// # Panics
+    /// When the table has no column at one of the positions, or the walk does not find one of the columns.
+    pub(crate) fn among(positions: &[usize], found: &[usize], table: &Table) -> Self {
+        let columns = table.relation.columns.len();
+        assert!(found.iter().all(|position| *position < columns), "a column past the last");
+        let mut ascending = found.to_vec();
+        ascending.sort_unstable();
+        ascending.dedup();
+        let slot = |position| {
+            ascending.binary_search(position).expect("the walk finds all columns asked for")
+        };
+        Self {
+            slots: positions.iter().map(slot).collect(),
+            positions: positions.into(),
+            walk: AttributeWalk::new(&table.relation.layout, &ascending),
+            width: ascending.len(),
+        }
+    }
+
+    /// How many spans the walk finds of a tuple.
+    #[inline]
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
 }
 
 /// One visible tuple.
 #[derive(Clone, Copy)]
 pub struct TupleRow<'s> {
     tid: Tid,
-    tuple: HeapTuple<'s>,
+    /// Its attributes.
+    data: &'s [u8],
     table: &'s Table,
-    columns: &'s [usize],
+    columns: &'s WantedColumns,
     spans: &'s [Span],
 }
 
 impl<'s> TupleRow<'s> {
+    /// The tuple with these attributes, where the columns were found at these spans.
+    #[inline]
     pub(crate) fn new(
         tid: Tid,
-        tuple: HeapTuple<'s>,
+        data: &'s [u8],
         table: &'s Table,
-        columns: &'s [usize],
-        spans: &'s [Span],
+        (columns, spans): (&'s WantedColumns, &'s [Span]),
     ) -> Self {
-        Self { tid, tuple, table, columns, spans }
+        Self { tid, data, table, columns, spans }
     }
 
     /// Its `ctid`.
     pub fn tid(&self) -> Tid {
         self.tid
-    }
-
-    /// The tuple with its header.
-    pub fn tuple(&self) -> HeapTuple<'s> {
-        self.tuple
     }
 
     /// The damage that the error of a value of this tuple tells of; the error itself, where it is of another kind.
@@ -305,12 +325,18 @@ impl<'s> TupleRow<'s> {
     ///
     /// # Panics
     /// When fewer columns were asked for.
+    #[inline]
     pub fn raw(&self, column: usize) -> Option<&'s [u8]> {
-        let position = self.columns[column];
-        match self.spans[position] {
-            Span::MISSING => self.table.relation.columns[position].missing.as_deref(),
-            span => span.of(self.tuple.data().data),
+        match self.spans[self.columns.slots[column]] {
+            Span::MISSING => self.missing(column),
+            span => span.of(self.data),
         }
+    }
+
+    #[cold]
+    fn missing(&self, column: usize) -> Option<&'s [u8]> {
+        let position = self.columns.positions[column];
+        self.table.relation.columns[position].missing.as_deref()
     }
 }
 

@@ -29,7 +29,7 @@ use crate::page_scan::BlockLocation;
 use crate::progress::{Progress, ScanCounts};
 use crate::scan_plan::ScanOptions;
 use crate::table::Table;
-use crate::table_scan::{TupleBatch, TupleRow, depth_of};
+use crate::table_scan::{TupleBatch, TupleRow, WantedColumns};
 
 /// Blocks of a table that are read together.
 const ROUND_BLOCKS: usize = 128;
@@ -39,11 +39,9 @@ pub struct TidScan {
     heap: Option<ForkPages>,
     log: ClusterLog,
     table: Arc<Table>,
-    /// What is chosen by, and what else is wanted of the chosen rows.
-    first: Box<[usize]>,
-    rest: Box<[usize]>,
-    /// How many leading attributes of a tuple are looked at.
-    depth: usize,
+    /// What is chosen by, and what else is wanted of the chosen rows; one walk finds both.
+    first: WantedColumns,
+    rest: WantedColumns,
     tids: Arc<[Tid]>,
     /// The TIDs that are left, and where those begin whose blocks were not read yet.
     left: Range<usize>,
@@ -52,7 +50,6 @@ pub struct TidScan {
     block: BlockNumber,
     numbers: Vec<u16>,
     spans: Vec<Span>,
-    row_spans: Vec<Span>,
     progress: Progress,
 }
 
@@ -69,27 +66,24 @@ impl TidScan {
         tids: &Arc<[Tid]>,
         (options, progress): (ScanOptions, &Progress),
     ) -> Self {
-        let width = table.relation.columns.len();
-        assert!(first.iter().chain(rest).all(|column| *column < width), "a column past the last");
         let heap = table.shared_files().map(|files| {
             ForkPages::new(cluster, &files, ROUND_BLOCKS, table.reading(options), progress)
         });
+        let all = [first, rest].concat();
         let start = tids.partition_point(|tid| tid.block.0 < blocks.start);
         let end = tids.partition_point(|tid| tid.block.0 < blocks.end);
         Self {
             heap,
             log: ClusterLog::new(cluster.clone()),
             table: table.clone(),
-            depth: depth_of(first).max(depth_of(rest)),
-            first: first.into(),
-            rest: rest.into(),
+            first: WantedColumns::among(first, &all, table),
+            rest: WantedColumns::among(rest, &all, table),
             tids: tids.clone(),
             left: start..end.max(start),
             unread: start,
             block: BlockNumber(0),
             numbers: Vec::new(),
             spans: Vec::new(),
-            row_spans: Vec::new(),
             progress: progress.clone(),
         }
     }
@@ -126,10 +120,10 @@ impl TidScan {
         Some(self.batch(&self.rest)?.row(at))
     }
 
-    fn batch<'s>(&'s self, columns: &'s [usize]) -> Option<TupleBatch<'s>> {
+    fn batch<'s>(&'s self, columns: &'s WantedColumns) -> Option<TupleBatch<'s>> {
         let page = Page::new(self.heap.as_ref()?.held(self.block)?);
-        let rows = (self.block, page, (&self.numbers[..], &self.spans[..]));
-        (!self.numbers.is_empty()).then(|| TupleBatch::new(rows, &self.table, columns, self.depth))
+        let (place, rows) = ((self.block, page), (&self.numbers[..], &self.spans[..]));
+        (!self.numbers.is_empty()).then(|| TupleBatch::new(place, rows, &self.table, columns))
     }
 
     /// Reads the next blocks together.
@@ -154,7 +148,7 @@ impl TidScan {
 
     /// Looks up the next TIDs that are on one block.
     fn look_up(&mut self, damage: &mut DamageLog) -> Result<()> {
-        let Self { heap, log, table, depth, tids, left, numbers, spans, row_spans, .. } = self;
+        let Self { heap, log, first, tids, left, numbers, spans, .. } = self;
         let mut met = ScanCounts::default();
         let rest = tids.get(left.clone()).unwrap_or_default();
         let Some(block) = rest.first().map(|tid| tid.block) else { return Ok(()) };
@@ -183,12 +177,9 @@ impl TidScan {
                 }
             };
             met.tuples_alive += 1;
-            match table.relation.layout.spans(&tuple.data(), *depth, row_spans) {
+            match first.walk.spans(&tuple.data(), spans) {
                 Err(error) => damage.report(location.damage(number, error.to_string()))?,
-                Ok(()) => {
-                    numbers.push(number);
-                    spans.extend_from_slice(&row_spans[..*depth]);
-                }
+                Ok(()) => numbers.push(number),
             }
         }
         self.progress.add_counts(met);

@@ -277,6 +277,17 @@ impl AttributeLayout {
     /// [`crate::ErrorKind::Corrupt`] when the value runs past the end of `data`.
     #[inline]
     pub fn locate(self, data: &[u8], at: usize) -> Result<(usize, usize)> {
+        // Most values of variable length have the header of one byte.
+        if self.len == -1
+            && let Some(first) = data.get(at).filter(|first| **first & 1 == 1 && **first > 1)
+        {
+            let end = at + usize::from(*first >> 1);
+            return if end > data.len() {
+                Err(past_end(at, end, data.len()))
+            } else {
+                Ok((at, end))
+            };
+        }
         // A short or TOAST header never starts with a zero byte; padding always does.
         let packed = self.len == -1 && data.get(at).is_some_and(|&b| b != 0);
         self.locate_at(data, if packed { at } else { self.align_up(at) })
@@ -399,6 +410,101 @@ impl TupleLayout {
     }
 }
 
+/// Some attributes of a layout, found in one walk over each tuple.
+///
+/// Invariant: the walk looks at no attribute behind the last one that is asked for.
+#[derive(Debug, Clone)]
+pub struct AttributeWalk {
+    steps: Box<[Step]>,
+    /// Of the steps at the beginning that are of fixed length: how many they are, where the last ends, and the
+    /// spans of those that are asked for. Valid for a tuple without nulls.
+    fixed_steps: usize,
+    fixed_end: usize,
+    fixed: Box<[Span]>,
+}
+
+/// One attribute on the way.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    layout: AttributeLayout,
+    is_wanted: bool,
+}
+
+impl AttributeWalk {
+    /// A walk that finds these attributes of the layout: numbers from 0, ascending, each once.
+    ///
+    /// # Panics
+    /// When they are not in order, or past the last.
+    pub fn new(layout: &TupleLayout, attributes: &[usize]) -> Self {
+        assert!(attributes.is_sorted_by(|a, b| a < b), "attributes in their order, each once");
+        let depth = attributes.last().map_or(0, |last| last + 1);
+        let steps = layout.attributes[..depth].iter().enumerate();
+        let step = |(at, layout): (usize, &AttributeLayout)| Step {
+            layout: *layout,
+            is_wanted: attributes.binary_search(&at).is_ok(),
+        };
+        let fixed_steps = layout.fixed.len().min(depth);
+        let fixed = attributes.iter().filter_map(|at| layout.fixed.get(*at).copied());
+        Self {
+            steps: steps.map(step).collect(),
+            fixed_steps,
+            fixed_end: fixed_steps.checked_sub(1).map_or(0, |at| layout.fixed[at].end as usize),
+            fixed: fixed.collect(),
+        }
+    }
+
+    /// Appends the spans of the attributes; nothing when that fails.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Corrupt`] when a value runs past the tuple.
+    #[inline]
+    pub fn spans(&self, tuple: &TupleData<'_>, spans: &mut Vec<Span>) -> Result<()> {
+        let before = spans.len();
+        let found = match tuple.nulls {
+            None if tuple.attributes >= self.steps.len() => self.whole(tuple.data, spans),
+            _ => self.with_nulls(tuple, spans),
+        };
+        found.inspect_err(|_| spans.truncate(before))
+    }
+
+    /// The same of a tuple that has a value for each step.
+    #[inline]
+    fn whole(&self, data: &[u8], spans: &mut Vec<Span>) -> Result<()> {
+        if self.fixed_end > data.len() {
+            return Err(past_end(0, self.fixed_end, data.len()));
+        }
+        spans.extend_from_slice(&self.fixed);
+        let mut at = self.fixed_end;
+        for step in &self.steps[self.fixed_steps..] {
+            let (start, end) = step.layout.locate(data, at)?;
+            if step.is_wanted {
+                spans.push(Span { start: start as u32, end: end as u32 });
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    fn with_nulls(&self, tuple: &TupleData<'_>, spans: &mut Vec<Span>) -> Result<()> {
+        let mut at = 0;
+        for (attribute, step) in self.steps.iter().enumerate() {
+            let span = if attribute >= tuple.attributes {
+                Span::MISSING
+            } else if tuple.is_null(attribute) {
+                Span::NULL
+            } else {
+                let (start, end) = step.layout.locate(tuple.data, at)?;
+                at = end;
+                Span { start: start as u32, end: end as u32 }
+            };
+            if step.is_wanted {
+                spans.push(span);
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -439,12 +545,25 @@ mod tests {
         assert!(layout.spans(&tuple, 2, &mut Vec::new()).is_err());
     }
 
+    /// What a walk finds of some attributes is what all spans say of them.
+    fn agree(layout: &TupleLayout, tuple: &TupleData<'_>, wanted: &[usize]) {
+        let depth = wanted.last().map_or(0, |last| last + 1);
+        let mut all = Vec::new();
+        let expected = layout.spans(tuple, depth, &mut all);
+        let mut spans = vec![Span::NULL];
+        let found = AttributeWalk::new(layout, wanted).spans(tuple, &mut spans);
+        assert_eq!(found.is_ok(), expected.is_ok());
+        let of_wanted = wanted.iter().filter(|_| expected.is_ok()).map(|at| all[*at]);
+        assert!(spans.into_iter().skip(1).eq(of_wanted));
+    }
+
     proptest! {
         #[test]
         fn arbitrary_tuples_never_panic(
             bytes in proptest::collection::vec(any::<u8>(), 0..200),
             shapes in proptest::collection::vec((prop_oneof![Just(-2i16), Just(-1), 1i16..40],
                 prop_oneof![Just(b'c'), Just(b's'), Just(b'i'), Just(b'd')]), 0..40),
+            chosen in any::<u64>(),
         ) {
             let layout = layout(&shapes);
             let mut spans = Vec::new();
@@ -453,6 +572,8 @@ mod tests {
                 for s in &spans {
                     let _ = s.of(tuple.data().data);
                 }
+                let some: Vec<usize> = (0..shapes.len()).filter(|at| chosen >> at & 1 == 1).collect();
+                agree(&layout, &tuple.data(), &some);
             }
             if let Ok((_, _, tuple)) = TupleData::parse_composite(&bytes) {
                 let _ = layout.spans(&tuple, shapes.len(), &mut spans);
