@@ -16,7 +16,7 @@ use pagemill_format::Tid;
 
 use crate::column_builder::ColumnBuilder;
 use crate::conversion::{Context, Fault};
-use crate::error::{Error, Remedy, Result, Unfit};
+use crate::error::{Error, Remedy, Result, RowPlace, Unfit};
 use crate::options::InfinityChoice;
 use crate::plan::Plan;
 
@@ -149,8 +149,9 @@ impl BatchBuilder {
 
     #[cold]
     fn unfit(&self, tid: Tid, column: usize, what: String, remedy: Remedy) -> Error {
-        let (relation, column) = (self.relation.clone(), self.plan.columns[column].name.clone());
-        Error::Unfit(Box::new(Unfit { relation, tid, column, what, remedy }))
+        let row = RowPlace::Table(self.relation.clone(), tid);
+        let column = self.plan.columns[column].name.clone();
+        Error::Unfit(Box::new(Unfit { row, column, what, remedy }))
     }
 
     /// The batch of the rows so far; the builder is empty afterwards.

@@ -52,10 +52,8 @@ impl From<pagemill_cluster::Error> for Error {
 /// A value that its column's type cannot hold, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfit {
-    /// The relation the row lies in.
-    pub relation: String,
-    /// Where.
-    pub tid: Tid,
+    /// The row.
+    pub row: RowPlace,
     /// The column.
     pub column: String,
     /// What the value is, and what it does not fit.
@@ -64,10 +62,23 @@ pub struct Unfit {
     pub remedy: Remedy,
 }
 
+/// Where a row is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowPlace {
+    /// In this relation, there.
+    Table(String, Tid),
+    /// In an answer, this one of its rows, from 1.
+    Answer(u64),
+}
+
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { relation, tid, column, what, .. } = self;
-        write!(f, "{relation}: row {tid}, column \"{column}\": {what}")
+        let Self { row, column, what, .. } = self;
+        match row {
+            RowPlace::Table(relation, tid) => write!(f, "{relation}: row {tid}")?,
+            RowPlace::Answer(number) => write!(f, "row {number} of the answer")?,
+        }
+        write!(f, ", column \"{column}\": {what}")
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use arrow_schema::{Field, Fields, Schema, SchemaRef};
+use pagemill_cluster::Database;
 use pagemill_engine::RowSource;
 use pagemill_engine::encoding::readable_name;
 use pagemill_types::json::write_json_string;
@@ -12,18 +13,22 @@ use crate::plan::{ColumnPlan, Kind};
 
 /// Keys and values beside the schema: the program, the source, and up to where its WAL was read.
 pub(crate) fn file_metadata(source: &RowSource<'_>, end: Option<&str>) -> HashMap<String, String> {
-    let database = source.database();
-    let (cluster, row) = (database.cluster(), database.row());
-    let mut found = HashMap::from([
-        ("pagemill.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
-        ("pg.version".to_owned(), cluster.version().to_string()),
-        ("pg.database".to_owned(), readable_name(row.encoding, &row.name)),
-        ("pg.table".to_owned(), source.selected().display_name()),
-    ]);
+    let mut found = database_metadata(source.database());
+    found.insert("pg.table".to_owned(), source.selected().display_name());
     if let Some(end) = end {
         found.insert("pg.lsn".to_owned(), end.to_owned());
     }
     found
+}
+
+/// The program and the database.
+pub(crate) fn database_metadata(database: &Database) -> HashMap<String, String> {
+    let (cluster, row) = (database.cluster(), database.row());
+    HashMap::from([
+        ("pagemill.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("pg.version".to_owned(), cluster.version().to_string()),
+        ("pg.database".to_owned(), readable_name(row.encoding, &row.name)),
+    ])
 }
 
 /// GeoParquet's account of the columns that are well-known binary; `None` when there are none.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod answer_file;
 mod batch_builder;
 mod column_builder;
 mod conversion;
@@ -19,8 +20,9 @@ mod record_batches;
 mod sink;
 mod table_part;
 
+pub use answer_file::{AnswerColumn, AnswerFile, NumericExtents};
 pub use batch_builder::BatchBuilder;
-pub use error::{Error, Remedy, Result, Unfit};
+pub use error::{Error, Remedy, Result, RowPlace, Unfit};
 pub use export::{ArrowExport, ArrowSink};
 pub use options::{
     ArrayChoice, ArrowOptions, Compression, FileFormat, InfinityChoice, NumericChoice, ParseError,

@@ -24,10 +24,10 @@ const SHARE_BLOCKS: u32 = 1024;
 
 /// Digits before the point and behind it; `None` once a value is no number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Extent(Option<(i32, i32)>);
+pub(crate) struct Extent(Option<(i32, i32)>);
 
 impl Extent {
-    const NOTHING: Self = Self(Some((0, 0)));
+    pub(crate) const NOTHING: Self = Self(Some((0, 0)));
 
     fn include(&mut self, other: Self) {
         self.0 = match (self.0, other.0) {
@@ -36,7 +36,7 @@ impl Extent {
         };
     }
 
-    fn add(&mut self, number: &Numeric<'_>) {
+    pub(crate) fn add(&mut self, number: &Numeric<'_>) {
         let Some((before, behind)) = &mut self.0 else { return };
         match number {
             Numeric::Finite { dscale, weight, digits, .. } => {
@@ -50,7 +50,7 @@ impl Extent {
     }
 
     /// Precision and scale of the decimal that holds them all.
-    fn decimal(self) -> Option<(u8, u8)> {
+    pub(crate) fn decimal(self) -> Option<(u8, u8)> {
         let (before, behind) = self.0?;
         let digits = u8::try_from((before.max(0) + behind).max(1)).ok()?;
         (digits <= MOST_DIGITS).then_some((digits, u8::try_from(behind).ok()?))

@@ -31,6 +31,7 @@ use pagemill_types::encoding::readable_name;
 use pagemill_types::json::JsonForm;
 use pagemill_types::output::{TypeOutput, ValueType};
 
+use crate::answer_file::AnswerColumn;
 use crate::error::{Error, Result};
 use crate::options::{ArrayChoice, ArrowOptions, FileFormat, MOST_DIGITS, NumericChoice};
 
@@ -175,6 +176,36 @@ impl Plan {
         })
     }
 
+    /// The plan for columns that no table has, as those of a statement's answer.
+    ///
+    /// # Errors
+    /// When a type is not known.
+    pub(crate) fn of_answer(
+        catalog: &ValueCatalog,
+        columns: &[AnswerColumn],
+        options: &ArrowOptions,
+        measured: &Measured,
+    ) -> Result<Self> {
+        let encoding = catalog.database().row().encoding;
+        let planner = Planner { catalog, encoding, options };
+        let column = |(at, column): (usize, &AnswerColumn)| {
+            let value_type = catalog.value_type(column.type_oid)?;
+            let measured = measured.get(&at).copied();
+            planner.plan(column.name.clone(), value_type, column.modifier, measured)
+        };
+        let planned: Vec<ColumnPlan> =
+            columns.iter().enumerate().map(column).collect::<Result<_>>()?;
+        let fields: Vec<Arc<Field>> = planned.iter().map(|column| column.field.clone()).collect();
+        let names = columns.iter().map(|column| column.name.as_bytes().into());
+        Ok(Self {
+            names: names.collect(),
+            columns: planned.into(),
+            partition_columns: 0,
+            schema: Arc::new(Schema::new(fields)),
+            encoding,
+        })
+    }
+
     /// The schema of the batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -249,14 +280,18 @@ pub(crate) fn to_measure(
     let mut wanted = Vec::new();
     for position in positions(catalog, relation, options)?.0 {
         let column = &relation.columns[position];
-        let value_type = catalog.value_type(column.type_oid)?;
-        let modifier = modifier(&value_type, column.type_modifier);
-        let is_numeric = is_scalar(&value_type) && value_type.decode == Decode::Numeric;
-        if is_numeric && declared(modifier).is_none() {
+        if is_open_numeric(catalog, column.type_oid, column.type_modifier)? {
             wanted.push(position);
         }
     }
     Ok(wanted)
+}
+
+/// True for a numeric whose type does not say which decimal holds its values.
+pub(crate) fn is_open_numeric(catalog: &ValueCatalog, type_oid: Oid, own: i32) -> Result<bool> {
+    let value_type = catalog.value_type(type_oid)?;
+    let is_numeric = is_scalar(&value_type) && value_type.decode == Decode::Numeric;
+    Ok(is_numeric && declared(modifier(&value_type, own)).is_none())
 }
 
 fn is_scalar(value_type: &ValueType) -> bool {

@@ -31,7 +31,8 @@ Examples:
   pagemill sql -D /var/lib/postgresql/15/main -d shop \\
       'select count(*) from orders'
   pagemill sql -D backup -d shop --until 'time:2024-05-01 12:00:00' \\
-      -c \"select * from orders where state = 'paid'\" --format csv")]
+      -c \"select * from orders where state = 'paid'\" --format csv
+  pagemill sql -D snapshot -d shop 'select * from orders' --format parquet -o orders.parquet")]
 pub struct SqlArguments {
     /// The data directory.
     #[command(flatten)]
@@ -56,6 +57,7 @@ pub struct SqlArguments {
     pub format: FormatChoice,
     /// A file for the answers, which appears when all of them are there [default: standard output]
     #[arg(short, long, value_name = "FILE")]
+    #[arg(required_if_eq_any([("format", "parquet"), ("format", "arrow"), ("format", "arrow-stream")]))]
     pub output: Option<PathBuf>,
     /// Memory for sorts, joins and aggregates, which then spill to temporary files [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
@@ -75,4 +77,10 @@ pub enum FormatChoice {
     Json,
     /// A table in Markdown
     Markdown,
+    /// A Parquet file of one answer, with the types of `export`; needs --output
+    Parquet,
+    /// A file of Arrow IPC, likewise
+    Arrow,
+    /// A stream of Arrow IPC, likewise
+    ArrowStream,
 }

@@ -6,8 +6,9 @@
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use pagemill_arrow::FileFormat;
 use pagemill_cli::cluster_arguments::DamageChoice;
 use pagemill_cli::failure::{self, Completion};
 use pagemill_cli::remedies::Remedies;
@@ -39,11 +40,24 @@ enum Command {
 
 fn format_of(choice: FormatChoice) -> OutputFormat {
     match choice {
+        // Files are no texts: whatever else is printed looks as it always does.
+        FormatChoice::Parquet | FormatChoice::Arrow | FormatChoice::ArrowStream => {
+            OutputFormat::Aligned
+        }
         FormatChoice::Aligned => OutputFormat::Aligned,
         FormatChoice::Expanded => OutputFormat::Expanded,
         FormatChoice::Csv => OutputFormat::Csv,
         FormatChoice::Json => OutputFormat::Json,
         FormatChoice::Markdown => OutputFormat::Markdown,
+    }
+}
+
+fn file_format_of(choice: FormatChoice) -> Option<FileFormat> {
+    match choice {
+        FormatChoice::Parquet => Some(FileFormat::Parquet),
+        FormatChoice::Arrow => Some(FileFormat::Arrow),
+        FormatChoice::ArrowStream => Some(FileFormat::ArrowStream),
+        _ => None,
     }
 }
 
@@ -81,6 +95,7 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
     let shell_options = ShellOptions {
         session: options,
         style: format_of(arguments.format).into(),
+        file_format: file_format_of(arguments.format),
         is_quiet: failure::is_quiet(),
         moment: moment(&opened, database.cluster()),
         out: file.clone(),
@@ -88,6 +103,7 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
     let mut shell = Shell::new(session, runtime.handle().clone(), shell_options);
     let answered = answer(&mut shell, arguments);
     if let (Some(file), Ok(Completion::Done)) = (&file, &answered) {
+        ensure!(shell.has_its_answer(), "no statement gave rows for the file");
         file.finish().map_err(EngineError::Output)?;
     }
     opened.finish(&shell.work());

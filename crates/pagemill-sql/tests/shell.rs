@@ -88,6 +88,7 @@ fn the_shell_does_as_psql_does() -> Result<()> {
     lists_are_those_of_psql(&both).context("lists")?;
     rows_are_copied_as_psql_copies_them(&both).context("\\copy")?;
     an_output_file_appears_whole_or_not_at_all(&both).context("--output")?;
+    one_answer_becomes_a_file(&both).context("--format parquet")?;
     a_terminal_has_prompts_history_and_completion(&both).context("a terminal")?;
     ctrl_c_ends_the_statement_and_not_the_shell(&both).context("Ctrl-C")?;
     a_single_statement_ends_by_the_signal(&both).context("a signal")
@@ -230,6 +231,38 @@ fn an_output_file_appears_whole_or_not_at_all(both: &Both) -> Result<()> {
     ensure!(!ask("select 1 as a; select 1/0")?.success() && !file.exists());
     ensure!(ask("select n from animals order by n")?.success());
     ensure!(std::fs::read_to_string(&file)? == "n\n1\n2\n3\n");
+    Ok(())
+}
+
+fn one_answer_becomes_a_file(both: &Both) -> Result<()> {
+    let file = both.scratch.path().join("answer");
+    let ask = |format: &str, statement: &str| {
+        let mut program = both.program();
+        program.args(["--format", format, "-c", statement, "-o"]).arg(&file).output()
+    };
+    for (refused, why) in [
+        ("select 1 as a; select 2 as a", "several answers"),
+        ("select 1 as a, 2 as a", "two columns of the answer are named \"a\""),
+        ("select 'infinity'::date as d", "row 1 of the answer, column \"d\": an infinite date"),
+        ("select n, '24:00'::time as t from many where n = 3", "24:00:00"),
+        ("", "no statement"),
+    ] {
+        let output = ask("parquet", refused)?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(!output.status.success() && !file.exists() && said.contains(why), "{said}");
+    }
+    for (format, begin) in [("parquet", "PAR1"), ("arrow", "ARROW1"), ("arrow-stream", "\u{0}")] {
+        let output = ask(format, "select n, n / 3.0 as third, 'x' as x from many order by n")?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let bytes = std::fs::read(&file)?;
+        let is_stream = begin == "\u{0}" && bytes.ends_with(&[255, 255, 255, 255, 0, 0, 0, 0]);
+        ensure!(is_stream || bytes.starts_with(begin.as_bytes()), "{format}");
+        ensure!(is_stream || bytes.ends_with(begin.as_bytes()), "{format}");
+        std::fs::remove_file(&file)?;
+    }
+    let copied = both.piped(&format!("\\copy many to '{}' (format parquet)", file.display()))?;
+    ensure!(copied.stdout.starts_with(b"COPY "), "{copied:?}");
+    ensure!(std::fs::read(&file)?.starts_with(b"PAR1"));
     Ok(())
 }
 

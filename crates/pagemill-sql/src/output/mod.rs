@@ -1,4 +1,4 @@
-//! Answers as text: aligned as psql prints them, CSV, JSON lines, Markdown.
+//! Answers as text: aligned as psql prints them, CSV, JSON lines, Markdown; and as files of Parquet and Arrow.
 //!
 //! Invariant: a value's text is that of PostgreSQL's output function; the formats only put something around it.
 
@@ -9,6 +9,7 @@ mod rows;
 mod separated;
 mod style;
 mod table;
+mod whole_file;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use separated::{Separated, is_number};
 pub(crate) use copied::{Copied, CopyStyle};
 pub use style::{Expanded, OutputStyle};
 pub(crate) use table::Table;
+pub(crate) use whole_file::WholeFile;
 
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,9 @@
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
+use pagemill_arrow::FileFormat;
 use pagemill_cluster::{Generated, RelationKind};
+use sqlparser::ast::Statement;
 
 use super::Shell;
 use super::running::{Gate, interruptible};
@@ -18,7 +20,7 @@ use super::target::Target;
 use crate::catalog::{Catalog, quote_identifier};
 use crate::error::{Error, Result, SqlState, fail, unsupported};
 use crate::output::{Copied, CopyStyle};
-use crate::session::Session;
+use crate::session::{Answer, Session};
 
 /// What is to be copied where.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +28,14 @@ struct Copy {
     source: Source,
     /// `None` for where answers go.
     file: Option<String>,
-    style: CopyStyle,
+    form: Form,
+}
+
+/// What is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Form {
+    Text(CopyStyle),
+    File(FileFormat),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -157,7 +166,7 @@ fn parse(text: &str) -> Result<Copy> {
         }
     }
     match words.next()? {
-        None => Ok(Copy { source, file, style: style(&options)? }),
+        None => Ok(Copy { source, file, form: form(&options)? }),
         Some(word) => syntax(&format!("\"{word}\"")),
     }
 }
@@ -201,6 +210,20 @@ fn read_old_options(
         next = words.next()?;
     }
     Ok(())
+}
+
+fn form(options: &[(String, String)]) -> Result<Form> {
+    let format = options.iter().find(|(name, _)| name == "format");
+    let format = match format.map(|(_, value)| value.to_lowercase()).as_deref() {
+        Some("parquet") => FileFormat::Parquet,
+        Some("arrow") => FileFormat::Arrow,
+        Some("arrow-stream") => FileFormat::ArrowStream,
+        _ => return Ok(Form::Text(style(options)?)),
+    };
+    match options.iter().find(|(name, _)| name != "format") {
+        Some((name, _)) => unsupported(format!("the option {name} of \\copy to such a file")),
+        None => Ok(Form::File(format)),
+    }
 }
 
 fn style(options: &[(String, String)]) -> Result<CopyStyle> {
@@ -319,7 +342,7 @@ impl Shell {
 
     /// How many rows went to a file.
     fn copied(&self, text: &str) -> Result<Option<u64>> {
-        let Copy { source, file, style } = parse(text)?;
+        let Copy { source, file, form } = parse(text)?;
         let query = match &source {
             Source::Query(query) => query.clone(),
             Source::Table(name, columns) => {
@@ -333,16 +356,23 @@ impl Shell {
             Some(path) => Target::whole(Path::new(path)).map_err(output)?,
             None => self.target.clone(),
         };
-        let (session, runtime, to) = (self.session.clone(), self.runtime.clone(), target.clone());
-        let answer = interruptible(move |cancel| {
+        let answer = match form {
+            Form::Text(style) => self.write_text(statement, style, target.clone())?,
+            Form::File(format) => self.write_file(statement, format, target.clone())?,
+        };
+        target.finish().map_err(output)?;
+        Ok(file.map(|_| answer.rows))
+    }
+
+    fn write_text(&self, statement: Statement, style: CopyStyle, to: Target) -> Result<Answer> {
+        let (session, runtime) = (self.session.clone(), self.runtime.clone());
+        interruptible(move |cancel| {
             let out = BufWriter::new(Gate { inner: to, cancel: cancel.clone() });
             let mut output = Copied::new(style, out);
             let answer = runtime.block_on(session.run_with(&statement, &mut output, cancel));
             output.into_inner().flush()?;
             answer
-        })?;
-        target.finish().map_err(output)?;
-        Ok(file.map(|_| answer.rows))
+        })
     }
 }
 
@@ -355,15 +385,20 @@ mod tests {
         let copy = parse("(select ')', 'a''b' from t) to '/tmp/a b.csv' with (format csv, header, delimiter ';')").unwrap();
         assert_eq!(copy.source, Source::Query("select ')', 'a''b' from t".to_owned()));
         assert_eq!(copy.file.as_deref(), Some("/tmp/a b.csv"));
-        assert!(copy.style.is_csv && copy.style.header && copy.style.delimiter == ';');
+        let Form::Text(style) = &copy.form else { panic!("a text") };
+        assert!(style.is_csv && style.header && style.delimiter == ';');
         let copy = parse("public.\"T t\" (a, b) TO stdout csv header null as 'x'").unwrap();
         assert_eq!(
             copy.source,
             Source::Table("public.\"T t\"".to_owned(), Some("a, b".to_owned()))
         );
-        assert!(copy.file.is_none() && copy.style.null == "x");
+        let Form::Text(style) = &copy.form else { panic!("a text") };
+        assert!(copy.file.is_none() && style.null == "x");
         let copy = parse("t to f;").unwrap();
-        assert!(!copy.style.is_csv && copy.style.null == "\\N" && copy.style.delimiter == '\t');
+        let Form::Text(style) = &copy.form else { panic!("a text") };
+        assert!(!style.is_csv && style.null == "\\N" && style.delimiter == '\t');
+        let copy = parse("t to 'f' (format parquet)").unwrap();
+        assert_eq!(copy.form, Form::File(FileFormat::Parquet));
     }
 
     #[test]
@@ -376,6 +411,7 @@ mod tests {
             "(select 1 to x",
             "t to 'x",
             "t to x (format binary)",
+            "t to x (format parquet, header)",
             "t to x (force_quote *)",
             "t to program 'cat'",
             "t to x (delimiter 'ab')",

@@ -21,6 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use pagemill_arrow::{ArrowOptions, FileFormat};
 use pagemill_cli::failure::{self, Completion};
 use pagemill_cli::session::stats::Work;
 use pagemill_cluster::Cluster;
@@ -28,8 +29,8 @@ use pagemill_io::HostFiles;
 use sqlparser::ast::Statement;
 use tokio::runtime::Handle;
 
-use crate::error::{Error, Result, SqlState};
-use crate::output::{Expanded, Output, OutputStyle};
+use crate::error::{Error, Result, SqlState, unsupported};
+use crate::output::{Expanded, Output, OutputStyle, WholeFile};
 use crate::session::{Answer, Session, SessionOptions};
 use completion::Names;
 use cut::{Cutter, Piece};
@@ -49,6 +50,8 @@ pub struct ShellOptions {
     pub session: SessionOptions,
     /// How answers look.
     pub style: OutputStyle,
+    /// Makes the one answer a file of this format.
+    pub file_format: Option<FileFormat>,
     /// Says nothing but answers and errors.
     pub is_quiet: bool,
     /// The moment that the files are read at, in words.
@@ -77,6 +80,8 @@ pub struct Shell {
     /// Ctrl-C was pressed: files that are being included end.
     was_cancelled: bool,
     has_failed: bool,
+    /// A statement has written the file that has the rows of one.
+    has_answered: bool,
     ends: bool,
     work: Work,
 }
@@ -118,6 +123,7 @@ impl Shell {
             includes: 0,
             was_cancelled: false,
             has_failed: false,
+            has_answered: false,
             ends: false,
             work: Work::default(),
         }
@@ -126,6 +132,11 @@ impl Shell {
     /// What was done.
     pub fn work(&self) -> Work {
         self.work
+    }
+
+    /// False where a file is to have the rows of one statement, and none was answered.
+    pub fn has_its_answer(&self) -> bool {
+        self.options.file_format.is_none() || self.has_answered
     }
 
     fn completion(&self) -> Completion {
@@ -268,7 +279,10 @@ impl Shell {
             Err(error) => return self.tell(error),
         };
         for statement in parsed {
-            let done = self.run_to(statement, style, target.clone());
+            let done = match self.options.file_format {
+                None => self.run_to(statement, style, target.clone()),
+                Some(format) => self.run_to_file(statement, format, target.clone()),
+            };
             if let Err(error) = done.and_then(|answer| self.account(&answer)) {
                 self.tell(error)?;
                 break;
@@ -287,6 +301,35 @@ impl Shell {
             let mut out = output.into_inner();
             out.flush()?;
             answer
+        })
+    }
+
+    /// The rows of a statement as a file, which has those of one.
+    fn run_to_file(
+        &mut self,
+        statement: Statement,
+        format: FileFormat,
+        target: Target,
+    ) -> Result<Answer> {
+        if std::mem::replace(&mut self.has_answered, true) {
+            return unsupported("a Parquet or Arrow file of several answers");
+        }
+        self.write_file(statement, format, target)
+    }
+
+    fn write_file(
+        &self,
+        statement: Statement,
+        format: FileFormat,
+        target: Target,
+    ) -> Result<Answer> {
+        let (session, runtime) = (self.session.clone(), self.runtime.clone());
+        let options = ArrowOptions { format, ..ArrowOptions::default() };
+        let memory = self.options.session.memory;
+        interruptible(move |cancel| {
+            let out = Gate { inner: target, cancel: cancel.clone() };
+            let mut file = WholeFile::new(options, memory, out);
+            runtime.block_on(session.run_with(&statement, &mut file, cancel))
         })
     }
 

@@ -65,7 +65,8 @@ pub(super) fn interruptible<T: Send + 'static>(
     let mut deadline: Option<Instant> = None;
     loop {
         match receiver.recv_timeout(GLANCE) {
-            Ok(_) if cancel.is_cancelled() => return Err(cancelled()),
+            // Work that failed by itself has ended its scans, too.
+            Ok(_) if deadline.is_some() => return Err(cancelled()),
             Ok(done) => return done,
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(io::Error::other("the thread of the statement ended early").into());
