@@ -14,13 +14,22 @@
 //! Source: `_bt_search`, `_bt_moveright`, `_bt_binsrch` and `_bt_readpage` in `src/backend/access/nbtree/nbtsearch.c`,
 //! PostgreSQL 14 to 18.
 
-use pagemill_format::btree::{BtreeMeta, BtreePage, META_BLOCK};
+use pagemill_format::btree::{BtreeMeta, BtreePage, IndexTuple, META_BLOCK};
 use pagemill_format::{BlockNumber, Error as FormatError, Tid};
 use pagemill_types::index_key_order::KeyOrder;
 use pagemill_types::index_key_range::{KeyRange, Place};
 
 use crate::btree_scan::{Direction, LeafWalk, MAX_LEVELS, TreePages, tree_page};
 use crate::error::Result;
+
+/// Where a row is, on the way along an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OrderedTid {
+    /// The root of its HOT chain.
+    pub tid: Tid,
+    /// Its leading key columns are others than those of the entry before.
+    pub begins_key: bool,
+}
 
 /// A range of one index on its way from one end to the other.
 #[derive(Debug)]
@@ -55,12 +64,46 @@ impl<'s> RangeWalk<'s> {
     /// # Errors
     /// When a page is damaged or cannot be read.
     pub fn next_leaf(&mut self, pages: &mut impl TreePages, tids: &mut Vec<Tid>) -> Result<bool> {
+        self.visit_leaf(pages, |tuple| tids.extend(tuple.heap_tids()))
+    }
+
+    /// The same, with where the values of the leading key columns change; `last` is the last entry before this leaf, empty at
+    /// first, and becomes the last of it.
+    ///
+    /// # Errors
+    /// When a page is damaged or cannot be read.
+    pub fn next_leaf_by_keys(
+        &mut self,
+        pages: &mut impl TreePages,
+        (columns, last): (usize, &mut Vec<u8>),
+        tids: &mut Vec<OrderedTid>,
+    ) -> Result<bool> {
+        let order = self.order;
+        self.visit_leaf(pages, |tuple| {
+            let mut begins_key =
+                last.is_empty() || !order.are_leading_equal(last, tuple.bytes(), columns);
+            if begins_key {
+                last.clear();
+                last.extend_from_slice(tuple.bytes());
+            }
+            for tid in tuple.heap_tids() {
+                tids.push(OrderedTid { tid, begins_key });
+                begins_key = false;
+            }
+        })
+    }
+
+    fn visit_leaf(
+        &mut self,
+        pages: &mut impl TreePages,
+        visit: impl FnMut(&IndexTuple<'_>),
+    ) -> Result<bool> {
         let Some(walk) = &mut self.leaves else { return Ok(false) };
         let Some((block, page)) = walk.next(pages)? else {
             self.leaves = None;
             return Ok(false);
         };
-        match entries_of(&page, (self.order, self.range), self.direction, tids) {
+        match entries_of(&page, (self.order, self.range), self.direction, visit) {
             Ok(true) => Ok(true),
             Ok(false) => {
                 self.leaves = None;
@@ -71,12 +114,12 @@ impl<'s> RangeWalk<'s> {
     }
 }
 
-/// Appends what a leaf has of the range; false when the leaves after it have nothing.
+/// Visits what a leaf has of the range; false when the leaves after it have nothing.
 fn entries_of(
     page: &BtreePage<'_>,
     (order, range): (&KeyOrder, &KeyRange),
     direction: Direction,
-    tids: &mut Vec<Tid>,
+    mut visit: impl FnMut(&IndexTuple<'_>),
 ) -> Result<bool, FormatError> {
     let beyond = match direction {
         Direction::Forward => Place::Behind,
@@ -99,7 +142,7 @@ fn entries_of(
             return Ok(false);
         }
         if place == Place::Inside {
-            tids.extend(tuple.heap_tids());
+            visit(&tuple);
         }
     }
     let high = page.high_key()?;

@@ -9,10 +9,11 @@
 //! Invariants: the TIDs lead to every row that a scan of the whole table gives for the same keys; a search that would find
 //! more than it is told to ends early and gives nothing.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use pagemill_cluster::btree_scan::{Direction, TreePages};
-use pagemill_cluster::btree_search::{RangeWalk, least_share};
+use pagemill_cluster::btree_search::{OrderedTid, RangeWalk, least_share};
 use pagemill_cluster::{Cluster, Damage, Database, Error as ClusterError, SearchIndex};
 use pagemill_format::{BlockBytes, BlockNumber, Tid};
 use pagemill_types::index_key_range::KeyRange;
@@ -122,6 +123,36 @@ impl IndexLookup {
         tids.sort_unstable();
         tids.dedup();
         Ok(Lookup::Found(tids))
+    }
+
+    /// Goes along a range in the order of the index, or backward, and shows the entries of leaf after leaf, until `visit`
+    /// has enough. They tell where the values of so many leading key columns change.
+    ///
+    /// # Errors
+    /// When the index is damaged or cannot be read, or the work was cancelled.
+    pub fn in_order(
+        &mut self,
+        (range, direction, columns): (&KeyRange, Direction, usize),
+        mut visit: impl FnMut(&[OrderedTid]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let Self { cluster, index, pages, heap_blocks, progress } = self;
+        let search = (&index.order, range);
+        let mut walk = RangeWalk::start(pages, search, direction, !cluster.is_live())?;
+        let (mut last, mut entries) = (Vec::new(), Vec::new());
+        loop {
+            progress.check()?;
+            entries.clear();
+            let goes_on = walk.next_leaf_by_keys(pages, (columns, &mut last), &mut entries)?;
+            if let Some(past) = entries.iter().find(|entry| entry.tid.block.0 >= *heap_blocks) {
+                return Err(pages.past_end(past.tid, *heap_blocks).into());
+            }
+            if !entries.is_empty() && visit(&entries).is_break() {
+                return Ok(());
+            }
+            if !goes_on {
+                return Ok(());
+            }
+        }
     }
 }
 

@@ -88,6 +88,13 @@ impl TidScan {
         }
     }
 
+    /// Goes on with other TIDs, ascending.
+    pub fn go_on_with(&mut self, tids: Arc<[Tid]>) {
+        self.left = 0..tids.len();
+        self.unread = 0;
+        self.tids = tids;
+    }
+
     /// Goes on to the next block that has visible rows; false at the end.
     ///
     /// # Errors

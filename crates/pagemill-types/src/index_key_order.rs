@@ -35,27 +35,35 @@ pub struct KeyColumn {
 
 impl KeyColumn {
     fn compare(&self, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
+        self.compare_by(a, b, |a, b| self.order.compare(&self.payload(a), &self.payload(b)))
+    }
+
+    /// The order of a value as it is stored and a payload.
+    pub(crate) fn compare_stored(&self, stored: Option<&[u8]>, payload: Option<&[u8]>) -> Ordering {
+        self.compare_by(stored, payload, |stored, payload| {
+            self.order.compare(&self.payload(stored), payload)
+        })
+    }
+
+    /// The order of two payloads.
+    pub(crate) fn compare_payloads(&self, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
+        self.compare_by(a, b, |a, b| self.order.compare(a, b))
+    }
+
+    #[inline]
+    fn compare_by(
+        &self,
+        a: Option<&[u8]>,
+        b: Option<&[u8]>,
+        values: impl FnOnce(&[u8], &[u8]) -> Ordering,
+    ) -> Ordering {
         let nulls = if self.nulls_first { Ordering::Less } else { Ordering::Greater };
         match (a, b) {
             (None, None) => Ordering::Equal,
             (None, Some(_)) => nulls,
             (Some(_), None) => nulls.reverse(),
             (Some(a), Some(b)) => {
-                let order = self.order.compare(&self.payload(a), &self.payload(b));
-                if self.descending { order.reverse() } else { order }
-            }
-        }
-    }
-
-    /// The order of a value as it is stored and a payload.
-    pub(crate) fn compare_stored(&self, stored: Option<&[u8]>, payload: Option<&[u8]>) -> Ordering {
-        let nulls = if self.nulls_first { Ordering::Less } else { Ordering::Greater };
-        match (stored, payload) {
-            (None, None) => Ordering::Equal,
-            (None, Some(_)) => nulls,
-            (Some(_), None) => nulls.reverse(),
-            (Some(stored), Some(payload)) => {
-                let order = self.order.compare(&self.payload(stored), payload);
+                let order = values(a, b);
                 if self.descending { order.reverse() } else { order }
             }
         }
@@ -116,6 +124,16 @@ impl KeyOrder {
             }
         }
         Ordering::Equal
+    }
+
+    /// True for two entries that have the same values in so many leading columns, NULLs being equal to each other.
+    pub fn are_leading_equal(&self, a: &[u8], b: &[u8], columns: usize) -> bool {
+        let (mut a, mut b) = (Walk::new(a), Walk::new(b));
+        let leading = self.columns.iter().enumerate().take(columns);
+        leading.into_iter().all(|(number, column)| {
+            let values = (a.next(number, column.layout), b.next(number, column.layout));
+            column.compare(values.0, values.1) == Ordering::Equal
+        })
     }
 
     /// True for two entries that a unique index cannot both have, nulls being equal to each other; ask

@@ -59,6 +59,15 @@ pub struct KeyRange {
 }
 
 impl KeyOrder {
+    /// Which of two ranges comes first by the columns that both fix; equal where these are.
+    pub fn compare_ranges(&self, a: &KeyRange, b: &KeyRange) -> Ordering {
+        let columns = self.columns().iter().zip(&a.equal).zip(&b.equal);
+        columns
+            .map(|((column, a), b)| column.compare_payloads(a.as_deref(), b.as_deref()))
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+    }
+
     /// Where a tuple lies of a range, the first data item of an internal page aside: that is before all.
     pub fn place(&self, tuple: &IndexTuple<'_>, range: &KeyRange) -> Place {
         let present = tuple.key_columns().map_or(usize::MAX, usize::from);

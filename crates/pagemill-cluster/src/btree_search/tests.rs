@@ -153,6 +153,18 @@ fn found(pages: &mut BuiltTree, search: (&KeyOrder, &KeyRange), direction: Direc
     tids
 }
 
+/// Where the first number changes on the way.
+fn by_keys(
+    pages: &mut BuiltTree,
+    search: (&KeyOrder, &KeyRange),
+    direction: Direction,
+) -> Vec<OrderedTid> {
+    let mut walk = RangeWalk::start(pages, search, direction, true).unwrap();
+    let (mut last, mut entries) = (Vec::new(), Vec::new());
+    while walk.next_leaf_by_keys(pages, (1, &mut last), &mut entries).unwrap() {}
+    entries
+}
+
 fn numbers() -> impl Strategy<Value = Option<i32>> {
     prop::option::weighted(0.9, -8..8)
 }
@@ -217,6 +229,16 @@ proptest! {
             backward.sort_unstable();
             expected.sort_unstable();
             prop_assert_eq!(backward, expected);
+            for direction in [Direction::Forward, Direction::Backward] {
+                let tids = found(&mut pages, (&order, range), direction);
+                let mut before = None;
+                let told = tids.iter().map(|tid| {
+                    let begins_key = before.replace(row_of(tid).0) != Some(row_of(tid).0);
+                    OrderedTid { tid: *tid, begins_key }
+                });
+                let told: Vec<OrderedTid> = told.collect();
+                prop_assert_eq!(by_keys(&mut pages, (&order, range), direction), told);
+            }
             let share = least_share(&mut pages, (&order, range)).unwrap();
             prop_assert!((0.0..=1.0).contains(&share));
         }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! conditions ─► ranges of each index ─► the best one is searched ─► few blocks: these are read
+//! the first rows of an order ─► an index in that order, gone along ┤
 //!                                                                └► many: the whole table is
 //! ```
 //!
@@ -14,11 +15,15 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow::record_batch::RecordBatch;
 use pagemill_cluster::{NotSearched, SearchIndex};
 use pagemill_engine::{IndexLookup, Lookup, LookupLimits, Progress, Table};
 use pagemill_format::Tid;
 use pagemill_types::index_key_range::KeyRange;
 
+use super::account::ScanAccount;
+use super::first_rows::{FirstRows, OrderedSearch, ordered_search};
+use super::first_rows_scan::{Walked, is_few, walk};
 use super::index_conditions::{Conditions, KeyValue, Reader};
 use super::source::RelationSource;
 use crate::error::{Error, Result};
@@ -29,6 +34,8 @@ const FEW_BLOCKS: u32 = 4;
 const BLOCKS_SHARE: u32 = 3;
 /// A range of more of an index than this is not searched.
 const INDEX_SHARE: f64 = 0.4;
+/// So few rows are looked up before an order is gone along.
+const MOST_AT_ONCE: usize = 100;
 /// TIDs that are kept: 64 MiB.
 const MOST_TIDS: usize = 8 << 20;
 /// Ranges that are searched one by one.
@@ -43,18 +50,26 @@ pub(crate) type TableIndexes = Vec<(Box<[u8]>, Result<Arc<SearchIndex>, NotSearc
 #[derive(Clone, Default)]
 pub(super) struct IndexAccess(Arc<Mutex<HashMap<usize, (Conditions, Decision)>>>);
 
+/// What leads to the rows of a part that matter.
+#[derive(Clone)]
+pub(super) enum Access {
+    Whole,
+    Tids(Arc<[Tid]>),
+    /// They were read already.
+    Rows(Arc<[RecordBatch]>),
+}
+
 /// How a part is read.
 #[derive(Clone)]
 struct Decision {
-    /// The rows, if by an index.
-    tids: Option<Arc<[Tid]>>,
+    access: Access,
     /// In words.
     reason: Arc<str>,
 }
 
 impl Decision {
     fn whole(reason: impl Into<Arc<str>>) -> Self {
-        Self { tids: None, reason: reason.into() }
+        Self { access: Access::Whole, reason: reason.into() }
     }
 }
 
@@ -67,23 +82,31 @@ struct Candidate {
 }
 
 impl IndexAccess {
-    /// The TIDs that lead to all rows of a part that matter; `None` where the part is to be read as a whole.
+    /// How a part is read.
     ///
     /// # Errors
-    /// When the catalogs cannot be read, or the statement was cancelled.
-    pub(super) fn tids(&self, source: &RelationSource, part: usize) -> Result<Option<Arc<[Tid]>>> {
-        let Some((table, _)) = source.parts.get(part) else { return Ok(None) };
+    /// When the catalogs or rows cannot be read, or the statement was cancelled.
+    pub(super) fn access(
+        &self,
+        source: &RelationSource,
+        part: usize,
+        account: &mut ScanAccount,
+    ) -> Result<Access> {
+        let Some((table, _)) = source.parts.get(part) else { return Ok(Access::Whole) };
+        if source.filters.is_empty() && source.first_rows.is_none() {
+            return Ok(Access::Whole);
+        }
         let conditions = conditions(source);
         let mut decided = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, decision)) = decided.get(&part)
             && *of == conditions
         {
-            return Ok(decision.tids.clone());
+            return Ok(decision.access.clone());
         }
-        let decision = decide(source, table, &conditions)?;
-        let tids = decision.tids.clone();
+        let decision = decide(source, table, &conditions, account)?;
+        let access = decision.access.clone();
         decided.insert(part, (conditions, decision));
-        Ok(tids)
+        Ok(access)
     }
 
     /// What was decided, or what can be said before.
@@ -101,23 +124,51 @@ impl IndexAccess {
             [first, .., last] if first == last => return write!(f, ", access={first}"),
             [first, ..] => return write!(f, ", access={first}, and others"),
         }
-        let conditions = conditions(source);
-        let Some((table, _)) = source.parts.first().filter(|_| !conditions.is_empty()) else {
-            return Ok(());
-        };
-        match candidates(source, table, &conditions) {
-            Ok((found, _)) if !found.is_empty() => {
-                write!(f, ", access=index {} if few rows match", found[0].name())
-            }
-            Ok((_, why)) => write!(f, ", access={}", whole_table(&why)),
-            Err(_) => Ok(()),
+        let Some((table, _)) = source.parts.first() else { return Ok(()) };
+        match planned(source, table) {
+            Ok(Some(told)) => write!(f, ", access={told}"),
+            Ok(None) | Err(_) => Ok(()),
         }
     }
 }
 
+/// What can be said before anything is searched.
+fn planned(source: &RelationSource, table: &Arc<Table>) -> Result<Option<String>> {
+    let conditions = conditions(source);
+    let searches = searches(source, table, &conditions)?;
+    if let [search, ..] = &searches[..] {
+        let name = String::from_utf8_lossy(&search.index.class.name);
+        return Ok(Some(format!("index {name} in its order if that is not long")));
+    }
+    if conditions.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(match candidates(source, table, &conditions)? {
+        (found, _) if !found.is_empty() => format!("index {} if few rows match", found[0].name()),
+        (_, why) => whole_table(&why),
+    }))
+}
+
+/// The ways to the first rows that are wanted; none where there is none to one of them.
+fn searches(
+    source: &RelationSource,
+    table: &Table,
+    conditions: &Conditions,
+) -> Result<Vec<OrderedSearch>> {
+    let Some(wanted) = &source.first_rows else { return Ok(Vec::new()) };
+    let way = |first: &FirstRows| match is_few(first.rows, table) {
+        true => ordered_search(source, table, (first, conditions)),
+        false => Ok(None),
+    };
+    let found: Option<Vec<OrderedSearch>> = wanted.orders.iter().map(way).collect::<Result<_>>()?;
+    Ok(found.unwrap_or_default())
+}
+
+/// What holds for all rows that matter. Where the first of an order are wanted, that is what held when the order was known.
 fn conditions(source: &RelationSource) -> Conditions {
     let catalog = &source.context.catalog;
-    Reader { catalog, columns: &source.columns }.read(source.filters.conditions())
+    let filters = source.first_rows.as_ref().map_or(&source.filters, |wanted| &wanted.filters);
+    Reader { catalog, columns: &source.columns }.read(filters.conditions())
 }
 
 impl Candidate {
@@ -128,19 +179,20 @@ impl Candidate {
 
 fn whole_table(why: &[String]) -> String {
     match why {
-        [] => "whole table, which has no index on the columns of the conditions".to_owned(),
+        [] => "whole table, which has no index on the columns of the conditions or in the order of the rows that come first".to_owned(),
         why => format!("whole table, indexes not searched: {}", why.join(", ")),
     }
 }
 
-/// Searches the best indexes, until one leads to few blocks.
+/// Goes along an index, or searches the best ones, until one leads to few blocks.
 fn decide(
     source: &RelationSource,
     table: &Arc<Table>,
     conditions: &Conditions,
+    account: &mut ScanAccount,
 ) -> Result<Decision> {
     let database = source.context.catalog.database();
-    if conditions.is_empty() {
+    if conditions.is_empty() && source.first_rows.is_none() {
         return Ok(Decision::whole("whole table, whose conditions name no keys"));
     }
     if table.blocks() <= FEW_BLOCKS {
@@ -151,35 +203,77 @@ fn decide(
         return Ok(Decision::whole("whole table, as the files are read as they lie"));
     }
     let (found, mut why) = candidates(source, table, conditions)?;
-    for candidate in found.into_iter().take(MOST_TRIED) {
-        let progress = source.context.progress.of_part();
-        match search(source, table, &candidate, &progress) {
-            Ok(Lookup::Found(tids)) => {
-                let (name, read) = (candidate.name(), progress.counts().blocks_read);
-                let reason = format!("index {name}, {} entries on {read} blocks of it", tids.len());
-                return Ok(Decision { tids: Some(tids.into()), reason: reason.into() });
+    let searches = searches(source, table, conditions)?;
+    if let (Some(wanted), [way, ..]) = (&source.first_rows, &searches[..]) {
+        // What the conditions leave may be less than what is wanted.
+        let others =
+            found.iter().filter(|candidate| candidate.index.class.oid != way.index.class.oid);
+        let rows = MOST_AT_ONCE.max(wanted.orders.iter().map(|order| order.rows).sum());
+        let limits = LookupLimits { tids: rows, ..limits(table) };
+        for candidate in others.take(MOST_TRIED) {
+            if let Tried::Found(decision) = look_up(source, table, candidate, limits)? {
+                return Ok(decision);
             }
-            Ok(Lookup::TooMany) => why.insert(0, format!("{} (too many rows)", candidate.name())),
-            Err(pagemill_engine::Error::Cancelled) => {
-                return Err(Error::Engine(pagemill_engine::Error::Cancelled));
+        }
+        match walk(source, (table, wanted), &searches, account)? {
+            Walked::Found(batches, way) => {
+                return Ok(Decision { access: Access::Rows(batches.into()), reason: way.into() });
             }
-            Err(error) => why.push(format!("{} ({error})", candidate.name())),
+            Walked::NotWorth(cause) => why.insert(0, cause),
+        }
+    }
+    for candidate in found.iter().take(MOST_TRIED) {
+        match look_up(source, table, candidate, limits(table))? {
+            Tried::Found(decision) => return Ok(decision),
+            Tried::TooMany(cause) => why.insert(0, cause),
+            Tried::Unusable(cause) => why.push(cause),
         }
     }
     Ok(Decision::whole(whole_table(&why)))
 }
 
-fn search(
+/// What came of a search.
+enum Tried {
+    Found(Decision),
+    TooMany(String),
+    Unusable(String),
+}
+
+fn look_up(
     source: &RelationSource,
     table: &Table,
+    candidate: &Candidate,
+    limits: LookupLimits,
+) -> Result<Tried> {
+    let (name, progress) = (candidate.name(), source.context.progress.of_part());
+    Ok(match search(source, (table, limits), candidate, &progress) {
+        Ok(Lookup::Found(tids)) => {
+            let read = progress.counts().blocks_read;
+            let reason = format!("index {name}, {} entries on {read} blocks of it", tids.len());
+            Tried::Found(Decision { access: Access::Tids(tids.into()), reason: reason.into() })
+        }
+        Ok(Lookup::TooMany) => Tried::TooMany(format!("{name} (too many rows)")),
+        Err(pagemill_engine::Error::Cancelled) => {
+            return Err(Error::Engine(pagemill_engine::Error::Cancelled));
+        }
+        Err(error) => Tried::Unusable(format!("{name} ({error})")),
+    })
+}
+
+fn limits(table: &Table) -> LookupLimits {
+    let blocks = (table.blocks() / BLOCKS_SHARE).max(1);
+    LookupLimits { blocks, tids: MOST_TIDS, share: INDEX_SHARE }
+}
+
+fn search(
+    source: &RelationSource,
+    (table, limits): (&Table, LookupLimits),
     candidate: &Candidate,
     progress: &Progress,
 ) -> pagemill_engine::Result<Lookup> {
     let context = &source.context;
     let database = context.catalog.database();
     let reading = (context.options, progress);
-    let blocks = (table.blocks() / BLOCKS_SHARE).max(1);
-    let limits = LookupLimits { blocks, tids: MOST_TIDS, share: INDEX_SHARE };
     IndexLookup::open(database, table, &candidate.index, reading)?.tids(&candidate.ranges, limits)
 }
 
@@ -232,12 +326,13 @@ fn candidate(
     let is_one_row = index.is_unique && equal == index.keys.len();
     let range = |equal| KeyRange { equal, bounds: bounds.clone() };
     let mut ranges: Vec<KeyRange> = prefixes.into_iter().map(range).collect();
-    ranges.sort_unstable();
+    // In the order of the index, so that its pages are come by once.
+    ranges.sort_unstable_by(|a, b| index.order.compare_ranges(a, b));
     ranges.dedup();
     Some(Candidate { index: index.clone(), ranges, closeness: (is_one_row, equal, ends) })
 }
 
-fn product(prefixes: &[Vec<KeyValue>], values: &[KeyValue]) -> Vec<Vec<KeyValue>> {
+pub(super) fn product(prefixes: &[Vec<KeyValue>], values: &[KeyValue]) -> Vec<Vec<KeyValue>> {
     let with = |prefix: &Vec<KeyValue>, value: &KeyValue| {
         let mut longer = prefix.clone();
         longer.push(value.clone());

@@ -191,7 +191,7 @@ impl Reader<'_> {
     }
 
     /// The column that an expression is the key of, and how.
-    fn key(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, KeyForm)> {
+    pub(super) fn key(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<(usize, KeyForm)> {
         if let Some(column) = expr.downcast_ref::<Column>() {
             return Some((column.index(), KeyForm::Plain));
         }

@@ -5,6 +5,7 @@
 //!
 //! Source: `src/include/utils/numeric.h` and `struct NumericLong` in `src/backend/utils/adt/numeric.c`, PostgreSQL 14 to 18.
 
+use arrow::datatypes::DataType;
 use datafusion::scalar::ScalarValue;
 use pagemill_types::builtin::oid;
 
@@ -86,6 +87,36 @@ pub(super) fn constant(
         _ => return None,
     };
     Some(Constant::Value(found.into()))
+}
+
+/// True where an index keeps the values of a column in the order in which this form of them sorts.
+pub(super) fn is_in_stored_order(catalog: &Catalog, column: &TableColumn, form: KeyForm) -> bool {
+    let (base, _) = catalog.base_type(column.ty.oid, -1);
+    match (base, form) {
+        (oid::BPCHAR, KeyForm::Unpadded)
+        | (oid::FLOAT4 | oid::FLOAT8, KeyForm::Float)
+        | (oid::NUMERIC, KeyForm::Numeric) => true,
+        (oid::NUMERIC, KeyForm::Plain) => matches!(column.carrier, DataType::Decimal128(..)),
+        (oid::TEXT | oid::VARCHAR | oid::NAME, KeyForm::Plain) => column.carrier == DataType::Utf8,
+        (oid::UUID | oid::BYTEA, KeyForm::Plain) => column.carrier == DataType::Binary,
+        (oid::BOOL, KeyForm::Plain) => column.carrier == DataType::Boolean,
+        (
+            oid::INT2
+            | oid::INT4
+            | oid::INT8
+            | oid::DATE
+            | oid::TIME
+            | oid::TIMESTAMP
+            | oid::TIMESTAMPTZ
+            | oid::MONEY,
+            KeyForm::Plain,
+        ) => column.carrier.is_signed_integer(),
+        (other, KeyForm::Plain) if is_object_number(other) => column.carrier == DataType::UInt32,
+        (other, KeyForm::Plain) if catalog.type_row(other).is_some_and(|row| row.kind == b'e') => {
+            column.carrier == DataType::Int32
+        }
+        _ => false,
+    }
 }
 
 /// An integer of so many bytes, however long the constant's own type is.

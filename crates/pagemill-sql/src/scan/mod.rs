@@ -6,6 +6,9 @@
 
 mod account;
 mod filters;
+mod first_rows;
+mod first_rows_hints;
+mod first_rows_scan;
 mod harmless;
 mod index_access;
 mod index_conditions;

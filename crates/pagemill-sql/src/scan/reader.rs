@@ -23,7 +23,8 @@ use pagemill_format::Tid;
 
 use super::ScanContext;
 use super::account::ScanAccount;
-use super::filters::RowFilter;
+use super::filters::{RowFilter, ScanFilters};
+use super::index_access::Access;
 use super::opener::Output;
 use super::source::RelationSource;
 use crate::error::Result;
@@ -45,19 +46,25 @@ impl RowReader<'_> {
     pub(super) fn read(mut self) -> Result<()> {
         let context = &self.source.context;
         let mut damage = context.damage_log();
-        match self.source.filters.is_empty() {
-            true => self.read_all(&mut damage)?,
-            false => match self.source.index.tids(self.source, self.part)? {
-                Some(tids) => self.read_found(&tids, &mut damage)?,
-                None => self.read_passing(&mut damage)?,
-            },
+        match self.source.index.access(self.source, self.part, &mut self.account)? {
+            Access::Rows(batches) => self.hand_over(&batches),
+            Access::Tids(tids) => self.read_found(&tids, &mut damage)?,
+            Access::Whole if self.source.filters.is_empty() => self.read_all(&mut damage)?,
+            Access::Whole => self.read_passing(&mut damage)?,
         }
         context.keep(&damage)
     }
 
+    /// Rows that were read beforehand go with the first block.
+    fn hand_over(&mut self, batches: &[RecordBatch]) {
+        if self.blocks.contains(&0) {
+            let _ = batches.iter().all(|batch| self.out.send(batch.clone()));
+        }
+    }
+
     /// How this one thread reads its range.
     fn options(&self) -> ScanOptions {
-        ScanOptions { jobs: 1, ..self.source.context.options }
+        alone(self.source.context.options)
     }
 
     fn read_all(&mut self, damage: &mut DamageLog) -> Result<()> {
@@ -80,7 +87,7 @@ impl RowReader<'_> {
 
     fn read_passing(&mut self, damage: &mut DamageLog) -> Result<()> {
         let context = &self.source.context;
-        let mut choices = self.choices()?;
+        let mut choices = choices(self.source, self.table, &self.source.filters)?;
         let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
         let looked_at: Vec<usize> =
             choices.iter().flat_map(|choice| choice.columns.positions.iter().copied()).collect();
@@ -110,7 +117,7 @@ impl RowReader<'_> {
     /// Reads the rows that an index led to, and chooses among them.
     fn read_found(&mut self, tids: &Arc<[Tid]>, damage: &mut DamageLog) -> Result<()> {
         let context = &self.source.context;
-        let mut choices = self.choices()?;
+        let mut choices = choices(self.source, self.table, &self.source.filters)?;
         let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
         let looked_at: Vec<usize> =
             choices.iter().flat_map(|choice| choice.columns.positions.iter().copied()).collect();
@@ -136,29 +143,37 @@ impl RowReader<'_> {
         }
         wanted.hand_over_rest(&mut self.out)
     }
+}
 
-    /// The conditions in two steps: those on values of a fixed length first, as the others may have to be fetched.
-    fn choices(&self) -> Result<Vec<Choice>> {
-        let is_short = |at: usize| {
-            !matches!(self.source.columns[at].carrier, DataType::Utf8 | DataType::Binary)
-        };
-        let steps = self.source.filters.split(is_short);
-        let mut choices: Vec<Choice> = Vec::new();
-        let mut others = 0;
-        for filters in steps.iter().filter(|filters| !filters.is_empty()) {
-            let columns = filters.columns();
-            let mut decoder = Decoder::new(self.source, self.table, &columns)?;
-            decoder.builder = decoder.builder.behind(others);
-            others += columns.len();
-            let filter = filters.on(&columns)?;
-            choices.push(Choice { filter, columns: decoder, chosen: Vec::new() });
-        }
-        Ok(choices)
+/// For one thread.
+pub(super) fn alone(options: ScanOptions) -> ScanOptions {
+    ScanOptions { jobs: 1, ..options }
+}
+
+/// The conditions in two steps: those on values of a fixed length first, as the others may have to be fetched.
+pub(super) fn choices(
+    source: &RelationSource,
+    table: &Table,
+    filters: &ScanFilters,
+) -> Result<Vec<Choice>> {
+    let is_short =
+        |at: usize| !matches!(source.columns[at].carrier, DataType::Utf8 | DataType::Binary);
+    let steps = filters.split(is_short);
+    let mut choices: Vec<Choice> = Vec::new();
+    let mut others = 0;
+    for filters in steps.iter().filter(|filters| !filters.is_empty()) {
+        let columns = filters.columns();
+        let mut decoder = Decoder::new(source, table, &columns)?;
+        decoder.builder = decoder.builder.behind(others);
+        others += columns.len();
+        let filter = filters.on(&columns)?;
+        choices.push(Choice { filter, columns: decoder, chosen: Vec::new() });
     }
+    Ok(choices)
 }
 
 /// The places of the rows that every choice lets pass, one after the other.
-fn choose(
+pub(super) fn choose(
     choices: &mut [Choice],
     rows: &[TupleRow<'_>],
     damage: &mut DamageLog,
@@ -177,7 +192,7 @@ fn choose(
 }
 
 /// What chooses rows by some of their columns.
-struct Choice {
+pub(super) struct Choice {
     filter: RowFilter,
     columns: Decoder,
     /// The places of the rows that pass.
@@ -185,6 +200,16 @@ struct Choice {
 }
 
 impl Choice {
+    /// The columns that are looked at.
+    pub(super) fn positions(&self) -> &[usize] {
+        &self.columns.positions
+    }
+
+    /// Values fetched from TOAST tables so far.
+    pub(super) fn toast_fetches(&self) -> u64 {
+        self.columns.toast_fetches()
+    }
+
     /// Chooses among rows; those with a damaged value in a column that counts are not chosen.
     fn choose(&mut self, rows: &[TupleRow<'_>], damage: &mut DamageLog) -> Result<()> {
         self.chosen.clear();
@@ -230,7 +255,7 @@ impl Choice {
 }
 
 /// Some columns of rows in the making, as the query engine carries them.
-struct Decoder {
+pub(super) struct Decoder {
     context: Arc<ScanContext>,
     /// Where the columns are in the relation.
     positions: Vec<usize>,
@@ -241,7 +266,7 @@ struct Decoder {
 
 impl Decoder {
     /// These columns of the table, as stored in one of its parts.
-    fn new(source: &RelationSource, part: &Table, columns: &[usize]) -> Result<Self> {
+    pub(super) fn new(source: &RelationSource, part: &Table, columns: &[usize]) -> Result<Self> {
         let context = source.context.clone();
         let values = context.catalog.values();
         let chosen = || columns.iter().map(|at| &source.columns[*at]);
@@ -256,6 +281,38 @@ impl Decoder {
         let builder = BatchBuilder::new(values, &name, &plan, InfinityChoice::Error)?;
         let types = chosen().map(|column| column.ty).collect();
         Ok(Self { context, positions, types, schema, builder })
+    }
+
+    /// Where the columns are in the relation.
+    pub(super) fn positions(&self) -> &[usize] {
+        &self.positions
+    }
+
+    /// Rows that are in no batch yet.
+    pub(super) fn len(&self) -> usize {
+        self.builder.len()
+    }
+
+    /// Values fetched from TOAST tables so far.
+    pub(super) fn toast_fetches(&self) -> u64 {
+        self.builder.toast_fetches()
+    }
+
+    /// Appends rows, and keeps what makes a batch.
+    pub(super) fn collect(
+        &mut self,
+        mut rows: &[TupleRow<'_>],
+        batches: &mut Vec<RecordBatch>,
+        damage: &mut DamageLog,
+    ) -> Result<()> {
+        while !rows.is_empty() {
+            let taken = self.builder.append(rows, damage)?;
+            rows = &rows[taken..];
+            if self.builder.is_full() || !rows.is_empty() {
+                batches.push(self.finish()?);
+            }
+        }
+        Ok(())
     }
 
     /// Appends rows, and hands over what makes a batch; false when no more rows are wanted.
@@ -284,7 +341,7 @@ impl Decoder {
     }
 
     /// The batch of the rows so far: labels of enums become their places.
-    fn finish(&mut self) -> Result<RecordBatch> {
+    pub(super) fn finish(&mut self) -> Result<RecordBatch> {
         let batch = self.builder.finish()?;
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(batch.num_columns());
         for (at, array) in batch.columns().iter().enumerate() {

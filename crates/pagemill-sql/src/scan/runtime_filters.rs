@@ -26,6 +26,7 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
 use super::account::relation_source;
+use super::first_rows_hints::with_first_rows;
 use super::harmless::is_harmless;
 
 /// Aggregates that cannot fail, whatever the rows.
@@ -36,6 +37,7 @@ pub(crate) fn with_runtime_filters(
     plan: Arc<dyn ExecutionPlan>,
     session: &SessionState,
 ) -> QueryResult<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+    let plan = with_first_rows(plan)?;
     let mut config = session.config().clone();
     let optimizer = &mut config.options_mut().optimizer;
     optimizer.enable_join_dynamic_filter_pushdown = holds_everywhere(&*plan, &|node| {

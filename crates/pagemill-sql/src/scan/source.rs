@@ -30,6 +30,7 @@ use datafusion_datasource::projection::{ProjectionOpener, SplitProjection};
 
 use super::ScanContext;
 use super::filters::ScanFilters;
+use super::first_rows::{FirstRows, SortKey, WantedRows};
 use super::index_access::IndexAccess;
 use super::opener::RelationOpener;
 use super::partitions::Partitions;
@@ -55,6 +56,8 @@ pub(crate) struct RelationSource {
     /// Of a partitioned table.
     partitions: Option<KnownPartitions>,
     pub(super) index: IndexAccess,
+    /// Those that alone are wanted, where that is known.
+    pub(super) first_rows: Option<Arc<WantedRows>>,
     schema: TableSchema,
     projection: SplitProjection,
     metrics: ExecutionPlanMetricsSet,
@@ -105,6 +108,7 @@ impl RelationSource {
             filters: ScanFilters::default(),
             partitions: table.is_partitioned().then(|| KnownPartitions::of(table)),
             index: IndexAccess::default(),
+            first_rows: None,
             projection: SplitProjection::unprojected(&schema),
             schema,
             metrics: ExecutionPlanMetricsSet::new(),
@@ -147,6 +151,20 @@ impl RelationSource {
             true => places,
             false => partitions.without_rows.get_or_init(|| places).clone(),
         })
+    }
+
+    /// The expressions on the columns of the table that the scan gives.
+    pub(super) fn projected(&self) -> impl Iterator<Item = &Arc<dyn PhysicalExpr>> {
+        self.projection.source.iter().map(|projected| &projected.expr)
+    }
+
+    /// The same scan, of which only the rows that come first in these orders are wanted; `None` where no index may help.
+    pub(super) fn with_first_rows(&self, orders: &[(Vec<SortKey>, usize)]) -> Option<Self> {
+        let of = |(sort, rows): &(Vec<SortKey>, usize)| FirstRows::by(self, sort, *rows);
+        let orders = orders.iter().map(of).collect::<Option<Vec<_>>>()?;
+        let wanted = WantedRows { orders, filters: self.filters.clone() };
+        let (index, first_rows) = (IndexAccess::default(), Some(Arc::new(wanted)));
+        Some(Self { index, first_rows, ..self.clone() })
     }
 
     /// The columns that conditions look at.
@@ -210,7 +228,8 @@ impl FileSource for RelationSource {
         }
         match self.filters.as_one() {
             Some(filter) => write!(f, ", filter={filter}")?,
-            None => return Ok(()),
+            None if self.first_rows.is_none() => return Ok(()),
+            None => {}
         }
         self.index.describe(self, f)
     }

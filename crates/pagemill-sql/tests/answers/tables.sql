@@ -5,6 +5,7 @@ insert into people select i, 'name '||i, date '1990-01-01'+i, timestamptz '2020-
 insert into people(id, born, seen, free) values (5000,'infinity','-infinity','NaN'),(5001,'-infinity','infinity','Infinity');
 create table orders(id bigserial primary key, person int references people, amount numeric(12,2), note varchar(20), at timestamp, state text collate "C");
 insert into orders(person,amount,note,at,state) select 1+i%900, (i%1000)/3.0, case when i%5=0 then null else 'note '||i%50 end, timestamp '2023-01-01'+i*interval '1 minute', (array['paid','open','void'])[i%3+1] from generate_series(1,50000) i;
+create index on orders (state, at desc nulls last);
 create table parts(k int, v text) partition by range(k);
 create table parts_1 partition of parts for values from (0) to (100);
 create table parts_2 partition of parts for values from (100) to (200);
