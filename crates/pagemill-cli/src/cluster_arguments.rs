@@ -20,7 +20,7 @@ use crate::read_arguments::ReadArguments;
 use crate::values::{database_name, maybe_empty, memory_size, shared_buffers};
 
 /// What every command that opens a data directory takes.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct CommonArguments {
     /// The data directory: the one with PG_VERSION in it, or a backup's with base.tar in it
     #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true, value_parser = maybe_empty())]
@@ -79,7 +79,7 @@ pub struct CommonArguments {
 }
 
 /// Up to where WAL is redone, in front of files that lack it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Recovery")]
 pub struct RecoveryArguments {
     /// A directory with archived WAL, looked at before pg_wal; repeatable

@@ -17,7 +17,7 @@ use crate::failure::UsageError;
 const HEADING: &str = "How to read";
 
 /// How blocks are read.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ReadArguments {
     /// The calls that fetch blocks; "auto" measures and chooses
     #[arg(long, help_heading = HEADING, value_enum, value_name = "METHOD", default_value = "auto")]

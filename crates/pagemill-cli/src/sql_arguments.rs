@@ -2,10 +2,13 @@
 //!
 //! Invariant: both parse the same words alike, as the one hands them to the other unread.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
+use pagemill_cluster::recovery::plan::TimelineChoice;
 
 use crate::cluster_arguments::{CommonArguments, DatabaseArgument, RecoveryArguments};
 use crate::sizes::default_jobs;
@@ -43,6 +46,12 @@ pub struct SqlArguments {
     /// The database.
     #[command(flatten)]
     pub database: DatabaseArgument,
+    /// A name for another data directory, whose tables are NAME.database.schema.table; repeatable
+    ///
+    /// It is read up to the end of its own WAL: --wal, --until and --base are those of -D. Databases of the one cluster need no such
+    /// name: database.schema.table.
+    #[arg(long = "cluster", value_name = "NAME=DIR", value_parser = OsStringValueParser::new().try_map(named_cluster))]
+    pub clusters: Vec<NamedCluster>,
     /// The statement; several are separated by semicolons
     #[arg(value_name = "STATEMENT")]
     pub statement: Option<String>,
@@ -64,6 +73,45 @@ pub struct SqlArguments {
     pub memory: Option<usize>,
 }
 
+/// A data directory under a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedCluster {
+    /// The name in statements.
+    pub name: String,
+    /// The directory.
+    pub directory: PathBuf,
+}
+
+fn named_cluster(given: OsString) -> Result<NamedCluster, String> {
+    let text = given.to_str().ok_or("the name and the directory have to be UTF-8")?;
+    match text.split_once('=') {
+        Some((name, directory)) if !name.is_empty() && !directory.is_empty() => {
+            Ok(NamedCluster { name: name.to_owned(), directory: directory.into() })
+        }
+        _ => Err("NAME=DIR is expected".to_owned()),
+    }
+}
+
+impl SqlArguments {
+    /// The name of another cluster, and the flags that it is opened with: those of the first that say how files are read.
+    pub fn beside(&self, named: &NamedCluster) -> (String, CommonArguments, RecoveryArguments) {
+        let common = CommonArguments {
+            pgdata: Some(named.directory.clone()),
+            base: Vec::new(),
+            stats: None,
+            ..self.common.clone()
+        };
+        let recovery = RecoveryArguments {
+            wal: Vec::new(),
+            until: None,
+            exclusive: false,
+            timeline: TimelineChoice::default(),
+            ..self.recovery.clone()
+        };
+        (named.name.clone(), common, recovery)
+    }
+}
+
 /// The value of `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatChoice {
@@ -83,4 +131,18 @@ pub enum FormatChoice {
     Arrow,
     /// A stream of Arrow IPC, likewise
     ArrowStream,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_has_a_name_and_a_directory() {
+        let named = named_cluster("old=/srv/a=b".into()).unwrap();
+        assert_eq!((named.name.as_str(), named.directory), ("old", PathBuf::from("/srv/a=b")));
+        for wrong in ["old", "=dir", "old=", ""] {
+            assert!(named_cluster(wrong.into()).is_err(), "{wrong}");
+        }
+    }
 }

@@ -590,6 +590,11 @@ impl Catalog {
         self.collations.get(&oid)
     }
 
+    /// All collations.
+    pub(crate) fn collations(&self) -> impl Iterator<Item = &CollationRow> {
+        self.collations.values()
+    }
+
     /// The collation of a name: that of the database's encoding, else one of any encoding.
     pub fn collation_named(&self, name: &str) -> Option<&CollationRow> {
         let of = |encoding: i32| {

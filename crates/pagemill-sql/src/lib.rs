@@ -4,6 +4,7 @@
 pub(crate) mod bind;
 pub mod catalog;
 pub(crate) mod coerce;
+mod databases;
 pub mod error;
 pub(crate) mod expand;
 pub(crate) mod functions;

@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, ensure};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use pagemill_arrow::FileFormat;
-use pagemill_cli::cluster_arguments::DamageChoice;
+use pagemill_cli::cluster_arguments::{CommonArguments, DamageChoice, RecoveryArguments};
 use pagemill_cli::failure::{self, Completion};
 use pagemill_cli::remedies::Remedies;
 use pagemill_cli::session::Session as Opened;
-use pagemill_cli::sql_arguments::{FormatChoice, SqlArguments};
+use pagemill_cli::sql_arguments::{FormatChoice, NamedCluster, SqlArguments};
 use pagemill_cluster::Cluster;
 use pagemill_engine::{Error as EngineError, OnDamage, ScanOrder};
 use pagemill_io::HostFiles;
@@ -88,7 +88,14 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
             DamageChoice::Skip => OnDamage::Skip,
         },
     };
-    let session = Session::open(&database, options).map_err(told)?;
+    refuse_same_names(&arguments.clusters)?;
+    let others = arguments.clusters.iter().map(|named| arguments.beside(named));
+    let others: Vec<(String, CommonArguments, RecoveryArguments)> = others.collect();
+    let clusters = others.iter().map(|(name, common, recovery)| {
+        Ok((name.clone(), Opened::new(common)?.recovered(recovery).cluster()?))
+    });
+    let clusters = clusters.collect::<Result<Vec<(String, Cluster)>>>()?;
+    let session = Session::open(&database, options).map_err(told)?.beside(clusters.into());
     let runtime = Builder::new_multi_thread().worker_threads(jobs).build()?;
     let file = arguments.output.as_deref().map(Target::whole).transpose();
     let file = file.map_err(EngineError::Output)?;
@@ -110,6 +117,14 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
     // What a cancelled statement left behind is not waited for.
     runtime.shutdown_background();
     answered
+}
+
+fn refuse_same_names(clusters: &[NamedCluster]) -> Result<()> {
+    for (at, cluster) in clusters.iter().enumerate() {
+        let is_given = clusters[..at].iter().any(|other| other.name == cluster.name);
+        ensure!(!is_given, "--cluster: two directories are named \"{}\"", cluster.name);
+    }
+    Ok(())
 }
 
 /// The moment that files are read at, in words.

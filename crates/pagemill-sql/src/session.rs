@@ -19,7 +19,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use futures::StreamExt as _;
 use object_store::memory::InMemory;
-use pagemill_cluster::Database;
+use pagemill_cluster::{Cluster, Database};
 use pagemill_engine::{OnDamage, Progress, ScanOptions};
 use pagemill_types::encoding::encoding_name;
 use sqlparser::ast::{DescribeAlias, Statement};
@@ -29,11 +29,12 @@ use sqlparser::tokenizer::Tokenizer;
 
 use crate::bind::{Binder, Bound};
 use crate::catalog::Catalog;
+use crate::databases::Databases;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::expand::Planner;
 use crate::global_groups;
 use crate::lexical;
-use crate::scan::{DatabaseTables, ScanContext, accounts, with_runtime_filters};
+use crate::scan::{ScanContext, StatementTables, accounts, with_runtime_filters};
 use crate::types::PgType;
 
 /// Microseconds between 1970-01-01 and 2000-01-01.
@@ -57,6 +58,7 @@ pub struct SessionOptions {
 /// A database that answers statements.
 pub struct Session {
     catalog: Arc<Catalog>,
+    databases: Databases,
     options: SessionOptions,
     context: SessionContext,
 }
@@ -129,7 +131,19 @@ impl Session {
             .with_physical_optimizer_rules(physical_rules())
             .with_query_planner(Arc::new(Planner))
             .build();
-        Ok(Self { catalog, options, context: SessionContext::new_with_state(state) })
+        let databases = Databases::new(&catalog, Arc::default());
+        Ok(Self { catalog, databases, options, context: SessionContext::new_with_state(state) })
+    }
+
+    /// The same with other clusters, by names that stand before `database.schema.table`.
+    #[must_use]
+    pub fn beside(self, clusters: Arc<[(String, Cluster)]>) -> Self {
+        Self { databases: Databases::new(&self.catalog, clusters), ..self }
+    }
+
+    /// The clusters that have names.
+    pub fn clusters(&self) -> &Arc<[(String, Cluster)]> {
+        self.databases.clusters()
     }
 
     /// The catalogs of the database.
@@ -211,7 +225,7 @@ impl Session {
     }
 
     fn bind(&self, query: &sqlparser::ast::Query, scans: &Arc<ScanContext>) -> Result<Bound> {
-        let tables = DatabaseTables(scans);
+        let tables = StatementTables { scans, databases: &self.databases };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let start = i64::try_from(now.as_micros()).unwrap_or(i64::MAX) - EPOCH;
         let mut bound = Binder::new(&self.catalog, &tables, start).statement(query)?;

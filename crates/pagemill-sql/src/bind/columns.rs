@@ -7,7 +7,7 @@ use sqlparser::ast::{
     SelectItemQualifiedWildcardKind, SetExpr,
 };
 
-use super::scope::folded;
+use super::scope::{folded, refuse_unknown_type};
 use super::set_calls::is_unconditional;
 use super::{Binder, BoundColumn};
 use crate::error::{Result, SqlState, fail};
@@ -49,6 +49,7 @@ impl Binder<'_> {
                 }
             }
         }
+        columns.iter().try_for_each(|column| refuse_unknown_type(&column.typed))?;
         Ok(columns)
     }
 
@@ -61,11 +62,11 @@ impl Binder<'_> {
     }
 
     fn columns_of(&mut self, name: &ObjectName) -> Result<Vec<BoundColumn>> {
-        let wanted = last_name(name);
-        let tables = &self.level().scope.tables;
-        match tables.iter().find(|table| table.name == wanted) {
+        let parts = super::from::name_parts(name)?;
+        match self.level().scope.qualified_table(&parts)? {
             Some(table) => Ok(table.columns.clone()),
             None => {
+                let wanted = last_name(name);
                 let message = format!("missing FROM-clause entry for table \"{wanted}\"");
                 fail(SqlState::UNDEFINED_TABLE, message)
             }

@@ -29,8 +29,9 @@ impl Binder<'_> {
             Syntax::Nested(inner) => self.expr(inner),
             Syntax::Identifier(ident) => self.bare_column(ident),
             Syntax::CompoundIdentifier(parts) => match &parts[..] {
-                [table, column] => self.qualified_column(table, column),
-                [_, table, column] => self.qualified_column(table, column),
+                [table @ .., column] if (1..=4).contains(&table.len()) => {
+                    self.qualified_column(&table.iter().collect::<Vec<_>>(), column)
+                }
                 _ => fail(SqlState::SYNTAX_ERROR, format!("improper qualified name: {syntax}")),
             },
             Syntax::Value(value) => self.literal(&value.value),

@@ -5,9 +5,6 @@
 use datafusion::common::JoinType;
 use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
-use pagemill_cluster::ClassRow;
-use pagemill_format::Oid;
-
 use sqlparser::ast::{
     Ident, Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, TableAlias,
     TableFactor, TableWithJoins,
@@ -15,12 +12,12 @@ use sqlparser::ast::{
 
 use super::inheritance::after_only;
 use super::query::{boolean, rename};
-use super::scope::{Allowed, Level, Scope, at, folded};
+use super::scope::{Allowed, Level, Scope, folded, refuse_unknown_type};
 use super::set_calls::{FromFunctions, is_function};
 use super::{Binder, Bound, BoundColumn};
 use crate::catalog::CastContext;
 use crate::coerce::coerce;
-use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::error::{Result, SqlState, fail, unsupported};
 use crate::expand::Expansion;
 use crate::functions::keys;
 use crate::resolve::common_type;
@@ -234,9 +231,11 @@ impl Binder<'_> {
             let again = self.renamed(again)?;
             return self.as_table(again, alias, &table);
         }
-        let class = self.class(&parts)?.clone();
-        let bound = self.with_children(&class, &table)?;
-        self.as_table(bound, alias, &table)
+        let found = self.find_table(&parts)?;
+        let bound = self.with_children(&found, &table)?;
+        let (plan, mut scope) = self.as_table(bound, alias, &table)?;
+        found.put_path(&mut scope, alias);
+        Ok((plan, scope))
     }
 
     fn joined(
@@ -294,71 +293,6 @@ impl Binder<'_> {
             rename(&mut columns, alias, "table")?;
         }
         Ok((plan, Scope::of_table(shown, columns)))
-    }
-
-    /// The relation of a name: in its schema, or the first in the search path.
-    pub(super) fn class(&self, parts: &[&Ident]) -> Result<&ClassRow> {
-        let database = self.catalog.database();
-        let last = parts.last().expect("a name has a part"); // infallible: of the parser
-        let table = folded(last);
-        let of = |namespace: Oid| {
-            let is_it = |class: &&ClassRow| {
-                class.namespace == namespace && *class.name == *table.as_bytes()
-            };
-            database.classes().iter().find(is_it)
-        };
-        let found = match parts {
-            [_] => self.catalog.search_path().iter().find_map(|namespace| of(*namespace)),
-            [schema, _] => of(self.namespace(schema)?),
-            [db, schema, _] => {
-                let (wanted, own) = (folded(db), String::from_utf8_lossy(&database.row().name));
-                if wanted != own {
-                    return unsupported(format!("a table of another database, \"{wanted}\","));
-                }
-                of(self.namespace(schema)?)
-            }
-            _ => {
-                return fail(
-                    SqlState::SYNTAX_ERROR,
-                    "improper qualified name (too many dotted names)",
-                );
-            }
-        };
-        found.ok_or_else(|| {
-            let shown: Vec<String> = parts.iter().map(|part| folded(part)).collect();
-            let message = format!("relation \"{}\" does not exist", shown.join("."));
-            let error = StatementError::new(SqlState::UNDEFINED_TABLE, message);
-            at(self.with_near_tables(error, &table), parts[0])
-        })
-    }
-
-    #[cold]
-    fn with_near_tables(&self, error: StatementError, wanted: &str) -> StatementError {
-        let classes = self.catalog.database().classes().iter();
-        let names: Vec<String> = classes
-            .filter(|class| {
-                class.kind.has_rows() && class.namespace.0 >= 16384 || class.namespace.0 == 2200
-            })
-            .map(|class| String::from_utf8_lossy(&class.name).into_owned())
-            .collect();
-        let near = pagemill_cluster::names::nearest(wanted, names.iter().map(String::as_str), 3);
-        match near[..] {
-            [] => error,
-            _ => {
-                let near: Vec<String> = near.iter().map(|near| format!("\"{near}\"")).collect();
-                error.with_hint(format!("Perhaps you meant {}.", near.join(", ")))
-            }
-        }
-    }
-
-    fn namespace(&self, schema: &Ident) -> Result<Oid> {
-        let wanted = folded(schema);
-        let namespaces = self.catalog.database().namespaces()?;
-        let found = namespaces.iter().find(|(_, name)| ***name == *wanted.as_bytes());
-        found.map(|(oid, _)| *oid).ok_or_else(|| {
-            let message = format!("schema \"{wanted}\" does not exist");
-            at(StatementError::new(SqlState("3F000"), message), schema)
-        })
     }
 
     fn join(
@@ -424,6 +358,7 @@ impl Binder<'_> {
         for name in names {
             let (a, b) =
                 (take(&mut left_scope, name, "left")?, take(&mut right_scope, name, "right")?);
+            [&a, &b].into_iter().try_for_each(|column| refuse_unknown_type(&column.typed))?;
             let common = common_type(&self.catalog, &[a.typed.ty.oid, b.typed.ty.oid])?;
             let bring =
                 |typed| coerce(&self.catalog, typed, PgType::new(common), CastContext::Implicit);

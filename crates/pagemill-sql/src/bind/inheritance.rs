@@ -10,21 +10,24 @@ use sqlparser::ast::{
 };
 
 use super::scope::{Scope, folded};
+use super::table_names::FoundTable;
 use super::{Binder, Bound, BoundColumn};
+use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError, fail};
 use crate::lexical::ONLY;
 use crate::system_rows::for_each_row;
 
 impl Binder<'_> {
     /// A table with the rows of those that inherit from it.
-    pub(super) fn with_children(&mut self, class: &ClassRow, name: &str) -> Result<Bound> {
+    pub(super) fn with_children(&mut self, found: &FoundTable, name: &str) -> Result<Bound> {
+        let FoundTable { catalog, class, .. } = found;
         let alias = self.fresh(name);
-        let own = self.tables.scan(class, &alias)?;
+        let own = self.tables.scan(catalog, class, &alias)?;
         // Partitions are a scan's matter.
         if class.kind != RelationKind::Table {
             return Ok(own);
         }
-        let below = self.descendants(class.oid)?;
+        let below = descendants(catalog, class.oid)?;
         if below.is_empty() {
             return Ok(own);
         }
@@ -32,9 +35,9 @@ impl Binder<'_> {
             own.columns.iter().map(|column| self.fresh(&column.name)).collect();
         let mut plan = under(&own, &own.columns, &names)?;
         for oid in below {
-            let class = self.class_of(oid)?;
+            let class = class_of(catalog, oid)?;
             let alias = self.fresh(name);
-            let child = self.tables.scan(&class, &alias)?;
+            let child = self.tables.scan(catalog, class, &alias)?;
             plan = LogicalPlanBuilder::from(plan)
                 .union(under(&child, &own.columns, &names)?)?
                 .build()?;
@@ -45,32 +48,6 @@ impl Binder<'_> {
         };
         let columns = own.columns.iter().zip(&names).map(column).collect();
         Ok(Bound { plan, columns })
-    }
-
-    fn class_of(&self, oid: Oid) -> Result<ClassRow> {
-        let classes = self.catalog.database().classes();
-        classes.iter().find(|class| class.oid == oid).cloned().ok_or_else(|| {
-            let message = format!("relation {} in pg_inherits is missing", oid.0);
-            StatementError::new(SqlState::DATA_CORRUPTED, message).into()
-        })
-    }
-
-    /// All tables that inherit from one, each once.
-    fn descendants(&self, parent: Oid) -> Result<Vec<Oid>> {
-        let mut pairs = Vec::new();
-        for_each_row(self.catalog.values(), "pg_inherits", &["inhrelid", "inhparent"], |row| {
-            pairs.push((row.oid(0), row.oid(1)));
-            Ok(())
-        })?;
-        let (mut found, mut at) = (vec![parent], 0);
-        while let Some(&parent) = found.get(at) {
-            let children = pairs.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child);
-            let mut children: Vec<Oid> = children.filter(|child| !found.contains(child)).collect();
-            children.sort_unstable_by_key(|oid| oid.0);
-            found.extend(children);
-            at += 1;
-        }
-        Ok(found.split_off(1))
     }
 
     /// `ONLY t`: a table without what is below it, of which a partitioned one has nothing.
@@ -85,14 +62,42 @@ impl Binder<'_> {
             _ => return fail(SqlState::SYNTAX_ERROR, "syntax error in ONLY"),
         };
         let last = parts.last().map_or_else(String::new, |last| folded(last));
-        let class = self.class(&parts)?.clone();
+        let found = self.find_table(&parts)?;
         let name = self.fresh(&last);
-        let mut bound = self.tables.scan(&class, &name)?;
-        if class.kind == RelationKind::PartitionedTable {
+        let mut bound = self.tables.scan(&found.catalog, &found.class, &name)?;
+        if found.class.kind == RelationKind::PartitionedTable {
             bound.plan = LogicalPlanBuilder::from(bound.plan).limit(0, Some(0))?.build()?;
         }
-        self.as_table(bound, alias, &last)
+        let (plan, mut scope) = self.as_table(bound, alias, &last)?;
+        found.put_path(&mut scope, alias);
+        Ok((plan, scope))
     }
+}
+
+fn class_of(catalog: &Catalog, oid: Oid) -> Result<&ClassRow> {
+    let classes = catalog.database().classes();
+    classes.iter().find(|class| class.oid == oid).ok_or_else(|| {
+        let message = format!("relation {} in pg_inherits is missing", oid.0);
+        StatementError::new(SqlState::DATA_CORRUPTED, message).into()
+    })
+}
+
+/// All tables that inherit from one, each once.
+fn descendants(catalog: &Catalog, parent: Oid) -> Result<Vec<Oid>> {
+    let mut pairs = Vec::new();
+    for_each_row(catalog.values(), "pg_inherits", &["inhrelid", "inhparent"], |row| {
+        pairs.push((row.oid(0), row.oid(1)));
+        Ok(())
+    })?;
+    let (mut found, mut at) = (vec![parent], 0);
+    while let Some(&parent) = found.get(at) {
+        let children = pairs.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child);
+        let mut children: Vec<Oid> = children.filter(|child| !found.contains(child)).collect();
+        children.sort_unstable_by_key(|oid| oid.0);
+        found.extend(children);
+        at += 1;
+    }
+    Ok(found.split_off(1))
 }
 
 /// The item of FROM that ONLY stands before.

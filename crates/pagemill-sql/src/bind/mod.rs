@@ -28,6 +28,7 @@ mod select;
 mod set_calls;
 mod set_operation;
 mod subqueries;
+mod table_names;
 mod type_names;
 mod windows;
 
@@ -61,8 +62,11 @@ pub(crate) struct BoundColumn {
 
 /// Where the rows of tables come from.
 pub(crate) trait Tables {
-    /// A plan that scans a relation, under this name.
-    fn scan(&self, class: &ClassRow, alias: &str) -> Result<Bound>;
+    /// A plan that scans a relation of a database, under this name.
+    fn scan(&self, of: &Arc<Catalog>, class: &ClassRow, alias: &str) -> Result<Bound>;
+
+    /// The catalogs of a database of a cluster; without a name, of the session's.
+    fn database(&self, cluster: Option<&str>, name: &str) -> Result<Arc<Catalog>>;
 }
 
 /// Binds one statement.

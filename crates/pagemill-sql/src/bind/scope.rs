@@ -11,6 +11,7 @@ use super::set_calls::SelectSets;
 use super::{Binder, BoundColumn};
 use crate::error::{Error, Result, SqlState, StatementError};
 use crate::typed::Typed;
+use crate::types::OF_ANOTHER_DATABASE;
 
 /// A table of FROM.
 #[derive(Debug, Clone)]
@@ -18,6 +19,8 @@ pub(super) struct ScopeTable {
     /// Its alias, or its name.
     pub(super) name: String,
     pub(super) columns: Vec<BoundColumn>,
+    /// What stands before the name of a table without an alias: its schema last, then its database, then its cluster.
+    pub(super) path: Option<Vec<String>>,
     /// True for a function whose row is its value.
     pub(super) is_value: bool,
 }
@@ -70,7 +73,8 @@ pub(super) enum Allowed {
 
 impl Scope {
     pub(super) fn of_table(name: String, columns: Vec<BoundColumn>) -> Self {
-        Self { bare: columns.clone(), tables: vec![ScopeTable { name, columns, is_value: false }] }
+        let bare = columns.clone();
+        Self { bare, tables: vec![ScopeTable { name, columns, path: None, is_value: false }] }
     }
 
     /// Both, beside each other.
@@ -83,10 +87,7 @@ impl Scope {
     /// Refuses a name that two tables have.
     pub(super) fn check_names(&self) -> Result<()> {
         for (at, table) in self.tables.iter().enumerate() {
-            if self.tables[..at]
-                .iter()
-                .any(|other| other.name == table.name && !table.name.is_empty())
-            {
+            if self.tables[..at].iter().any(|other| table.hides(other)) {
                 let message = format!("table name \"{}\" specified more than once", table.name);
                 return Err(StatementError::new(SqlState::DUPLICATE_ALIAS, message).into());
             }
@@ -108,6 +109,40 @@ impl Scope {
 
     fn table(&self, name: &str) -> Option<&ScopeTable> {
         self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// The table of a name with what stands before it.
+    pub(super) fn qualified_table(&self, parts: &[&Ident]) -> Result<Option<&ScopeTable>> {
+        let names: Vec<String> = parts.iter().map(|part| folded(part)).collect();
+        let (name, before) = names.split_last().expect("a name has a part"); // infallible: of the parser
+        let mut found =
+            self.tables.iter().filter(|table| table.name == *name && table.is_in(before));
+        let first = found.next();
+        match found.next() {
+            Some(_) => {
+                let message = format!("table reference \"{name}\" is ambiguous");
+                Err(StatementError::new(SqlState("42P09"), message).into())
+            }
+            None => Ok(first),
+        }
+    }
+}
+
+impl ScopeTable {
+    /// True where one name could mean both.
+    fn hides(&self, other: &Self) -> bool {
+        let both_have_paths = self.path.is_some() && other.path.is_some();
+        self.name == other.name
+            && !self.name.is_empty()
+            && (!both_have_paths || self.path == other.path)
+    }
+
+    /// True for a table that these names lead to. A database without a cluster is one of the session's.
+    fn is_in(&self, before: &[String]) -> bool {
+        let leads_here = |path: &Vec<String>| {
+            path.ends_with(before) && (before.len() != 2 || path.len() == before.len())
+        };
+        before.is_empty() || self.path.as_ref().is_some_and(leads_here)
     }
 }
 
@@ -152,11 +187,12 @@ impl Binder<'_> {
         Err(at(self.no_column(&name, None), ident))
     }
 
-    /// The column of a table's name and a column's.
-    pub(super) fn qualified_column(&self, table: &Ident, ident: &Ident) -> Result<Typed> {
-        let (table_name, name) = (folded(table), folded(ident));
+    /// The column of a table's name, with what may stand before that, and a column's.
+    pub(super) fn qualified_column(&self, table: &[&Ident], ident: &Ident) -> Result<Typed> {
+        let (first, name) = (table[0], folded(ident));
         for (depth, level) in self.levels.iter().rev().enumerate() {
-            let Some(found) = level.scope.table(&table_name) else { continue };
+            let found = level.scope.qualified_table(table).map_err(|e| at(e, first))?;
+            let Some(found) = found else { continue };
             let mut columns = found.columns.iter().filter(|column| column.name == name);
             let Some(column) = columns.next() else {
                 return Err(at(self.no_column(&name, Some(found)), ident));
@@ -167,8 +203,9 @@ impl Binder<'_> {
             }
             return seen_from(&column.typed, depth).map_err(|e| at(e, ident));
         }
-        let message = format!("missing FROM-clause entry for table \"{table_name}\"");
-        Err(at(StatementError::new(SqlState::UNDEFINED_TABLE, message), table))
+        let shown = folded(table[table.len() - 1]);
+        let message = format!("missing FROM-clause entry for table \"{shown}\"");
+        Err(at(StatementError::new(SqlState::UNDEFINED_TABLE, message), first))
     }
 
     #[cold]
@@ -210,6 +247,7 @@ const FORMS: [&str; 6] = ["current_role", "current_schema", "nfc", "nfd", "nfkc"
 
 /// A column as a query inside of its own sees it.
 fn seen_from(typed: &Typed, depth: usize) -> Result<Typed> {
+    refuse_unknown_type(typed)?;
     match (&typed.expr, depth) {
         (_, 0) => Ok(typed.clone()),
         (Expr::Column(column), 1) => {
@@ -220,4 +258,23 @@ fn seen_from(typed: &Typed, depth: usize) -> Result<Typed> {
             Err(StatementError::unsupported("a reference to a query two levels further out").into())
         }
     }
+}
+
+/// Refuses a column of another database whose type that alone knows.
+pub(super) fn refuse_unknown_type(typed: &Typed) -> Result<()> {
+    if typed.ty.oid != OF_ANOTHER_DATABASE {
+        return Ok(());
+    }
+    let shown = match &typed.expr {
+        Expr::Column(column) => column.name().split('#').next().unwrap_or_default().to_owned(),
+        other => other.to_string(),
+    };
+    let what = format!("the column \"{shown}\", of a type that only its own database has,");
+    let error = StatementError::unsupported(what);
+    Err(error
+        .with_hint(
+            "Enums, domains, rows, names of objects, types of extensions, and arrays of texts in another order stay in their \
+             database.",
+        )
+        .into())
 }

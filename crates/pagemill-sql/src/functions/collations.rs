@@ -21,7 +21,7 @@ use super::{KernelCall, call_kernel};
 use crate::catalog::{Catalog, CollationRow};
 use crate::error::{Result, StatementError};
 use crate::typed::Typed;
-use crate::types::DEFAULT_COLLATION;
+use crate::types::{COLLATION_OF_ANOTHER_DATABASE, DEFAULT_COLLATION};
 
 /// `UTF8` in `src/include/mb/pg_wchar.h`.
 const UTF8: i32 = 6;
@@ -53,14 +53,14 @@ fn unavailable(why: String) -> StatementError {
 
 /// The locale of a collation, if it is known to be the server's; else why it is not.
 pub(super) fn locale(catalog: &Catalog, collation: Oid) -> Result<Arc<LocaleOrder>, String> {
-    let row = catalog.collation(collation).ok_or("it is not in pg_collation")?;
+    let row = catalog.collation(collation).ok_or("it is not in this pg_collation")?;
     same_library(catalog, row)?;
     installed(catalog, &row.locale)
 }
 
 /// What letters are to a collation of the C library, if that is known to be as on the server; else why it is not.
 pub(super) fn letters(catalog: &Catalog, collation: Oid) -> Result<Arc<LocaleOrder>, String> {
-    let row = catalog.collation(collation).ok_or("it is not in pg_collation")?;
+    let row = catalog.collation(collation).ok_or("it is not in this pg_collation")?;
     same_library(catalog, row)?;
     installed(catalog, &row.letters)
 }
@@ -100,6 +100,7 @@ pub(super) fn shown(catalog: &Catalog, collation: Oid) -> String {
     match catalog.collation(collation) {
         Some(row) if collation == DEFAULT_COLLATION => format!("\"{}\"", row.locale),
         Some(row) => format!("\"{}\"", row.name),
+        None if collation == COLLATION_OF_ANOTHER_DATABASE => "of another database".to_owned(),
         None => collation.0.to_string(),
     }
 }

@@ -35,6 +35,7 @@ pub(crate) use statistics::{AllStatistics, read_statistics};
 
 use crate::bind::{Bound, Tables};
 use crate::catalog::Catalog;
+use crate::databases::{Databases, type_here};
 use crate::error::Result;
 
 /// What all scans of a statement share.
@@ -48,7 +49,7 @@ pub(crate) struct ScanContext {
     /// What damage does.
     on_damage: OnDamage,
     /// What was left out.
-    losses: Mutex<Vec<String>>,
+    losses: Arc<Mutex<Vec<String>>>,
     /// Every thread that reads listens here.
     running: watch::Sender<()>,
 }
@@ -67,8 +68,20 @@ impl ScanContext {
             options,
             progress,
             on_damage,
-            losses: Mutex::default(),
+            losses: Arc::default(),
             running: watch::Sender::new(()),
+        }
+    }
+
+    /// The scans of the same statement in another database.
+    fn beside(&self, catalog: &Arc<Catalog>) -> Self {
+        Self {
+            catalog: catalog.clone(),
+            options: self.options,
+            progress: self.progress.clone(),
+            on_damage: self.on_damage,
+            losses: self.losses.clone(),
+            running: self.running.clone(),
         }
     }
 
@@ -105,11 +118,27 @@ impl ScanContext {
     }
 }
 
-/// The tables of a database.
-pub(crate) struct DatabaseTables<'c>(pub(crate) &'c Arc<ScanContext>);
+/// The tables of the databases that a statement can name.
+pub(crate) struct StatementTables<'c> {
+    pub(crate) scans: &'c Arc<ScanContext>,
+    pub(crate) databases: &'c Databases,
+}
 
-impl Tables for DatabaseTables<'_> {
-    fn scan(&self, class: &ClassRow, alias: &str) -> Result<Bound> {
-        RelationTable::open(self.0, class)?.bound(alias)
+impl Tables for StatementTables<'_> {
+    fn scan(&self, of: &Arc<Catalog>, class: &ClassRow, alias: &str) -> Result<Bound> {
+        let own = &self.scans.catalog;
+        if Arc::ptr_eq(of, own) {
+            return RelationTable::open(self.scans, class)?.bound(alias);
+        }
+        let scans = Arc::new(self.scans.beside(of));
+        let mut bound = RelationTable::open(&scans, class)?.bound(alias)?;
+        for column in &mut bound.columns {
+            column.typed.ty = type_here(own, of, column.typed.ty);
+        }
+        Ok(bound)
+    }
+
+    fn database(&self, cluster: Option<&str>, name: &str) -> Result<Arc<Catalog>> {
+        self.databases.find(cluster, name)
     }
 }

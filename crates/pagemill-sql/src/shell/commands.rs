@@ -265,7 +265,10 @@ impl Shell {
             || String::from_utf8_lossy(&self.session.catalog().database().row().name).into_owned();
         let name = name.filter(|name| *name != "-").map_or_else(own, unquoted);
         let (cluster, options, wanted) = (self.cluster.clone(), self.options.session, name.clone());
-        let opened = interruptible(move |_| Session::open(&cluster.database(&wanted)?, options));
+        let clusters = self.session.clusters().clone();
+        let opened = interruptible(move |_| {
+            Ok(Session::open(&cluster.database(&wanted)?, options)?.beside(clusters))
+        });
         match opened {
             Ok(session) => {
                 self.session = std::sync::Arc::new(session);

@@ -53,7 +53,8 @@ fn letters_of(catalog: &Catalog, collation: Oid) -> Result<Letters> {
         return Ok(Letters::Ascii);
     }
     let Some(row) = catalog.collation(collation) else {
-        return unsupported(format!("collation {}", collation.0));
+        let name = collations::shown(catalog, collation);
+        return unsupported(format!("upper and lower case in collation {name}"));
     };
     if !row.is_deterministic {
         return unsupported(format!("the nondeterministic collation \"{}\"", row.name));
