@@ -169,7 +169,7 @@ impl<S: ByteSink + Send> AnswerFile<S> {
                 as_datum(plan.columns[at].value_type.layout.len, payload, datum);
                 &datum[..]
             });
-            if let Err((_, fault)) = column.extend(&[cell], context) {
+            if let Err((_, fault)) = column.extend(std::iter::once(cell), context) {
                 return Some((at, fault));
             }
         }

@@ -6,6 +6,7 @@ use pagemill_cluster::ValueLookups;
 use pagemill_format::Error as FormatError;
 use pagemill_types::decode::payload;
 use pagemill_types::encoding::Transcoder;
+use pagemill_types::numeric::{SMALL_POWERS_OF_TEN, short_scaled};
 use pagemill_types::output::{ValueType, ValueWriter};
 use pagemill_types::value::{Date, Numeric, Timestamp};
 
@@ -134,55 +135,14 @@ pub(crate) fn decimal(
     }
 }
 
-/// A numeric of the short form with at most four digits of its own as an integer over 10^`scale`, where it surely fits;
-/// `None` for everything else, which [`decimal`] looks at.
+/// A numeric of the usual form as an integer over 10^`scale`, where it surely fits; `None` for everything else, which
+/// [`decimal`] looks at.
 #[inline]
 pub(crate) fn short_decimal(payload: &[u8], precision: u8, scale: u8) -> Option<i128> {
-    const SHORT: u16 = 0b10;
-    let (header, digits) = payload.split_first_chunk()?;
-    let header = u16::from_le_bytes(*header);
-    let (digits, []) = digits.as_chunks::<2>() else { return None };
-    if header >> 14 != SHORT || digits.len() > 4 {
-        return None;
-    }
-    let mut sum: u64 = 0;
-    for digit in digits {
-        let digit = u16::from_le_bytes(*digit);
-        if digit >= 10_000 {
-            return None;
-        }
-        sum = sum * 10_000 + u64::from(digit);
-    }
-    // The weight's sign bit is bit 6.
-    let weight = i32::from((header << 9) as i16 >> 9);
-    let power = 4 * (weight + 1 - digits.len() as i32) + i32::from(scale);
-    let size = match usize::try_from(power) {
-        Ok(power) => sum.checked_mul(*SMALL_POWERS.get(power)?)?,
-        Err(_) => {
-            let divisor = *SMALL_POWERS.get(usize::try_from(-power).ok()?)?;
-            if sum % divisor != 0 {
-                return None;
-            }
-            sum / divisor
-        }
-    };
-    let is_below = |limit: &u64| size < *limit;
-    if !SMALL_POWERS.get(usize::from(precision)).is_none_or(is_below) {
-        return None;
-    }
-    Some(if header & 0x2000 != 0 { -i128::from(size) } else { i128::from(size) })
+    let (number, _) = short_scaled(payload, Some(scale.into()))?;
+    let is_below = |limit: &u64| number.unsigned_abs() < *limit;
+    SMALL_POWERS_OF_TEN.get(usize::from(precision)).is_none_or(is_below).then(|| number.into())
 }
-
-/// Powers of ten that a `u64` holds.
-const SMALL_POWERS: [u64; 20] = {
-    let mut powers = [1; 20];
-    let mut at = 1;
-    while at < powers.len() {
-        powers[at] = powers[at - 1] * 10;
-        at += 1;
-    }
-    powers
-};
 
 /// The double nearest to a numeric: as PostgreSQL has it, by way of its text.
 pub(crate) fn as_double(

@@ -275,7 +275,7 @@ impl AttributeLayout {
     ///
     /// # Errors
     /// [`crate::ErrorKind::Corrupt`] when the value runs past the end of `data`.
-    #[inline]
+    #[inline(always)]
     pub fn locate(self, data: &[u8], at: usize) -> Result<(usize, usize)> {
         // Most values of variable length have the header of one byte.
         if self.len == -1

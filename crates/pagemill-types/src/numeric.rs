@@ -130,6 +130,54 @@ impl<'v> Numeric<'v> {
     }
 }
 
+/// The payload of most numerics that there are, one of the short form with at most four digits of its own, as an integer over
+/// 10^`scale`, and that scale: without one, the places that it is printed with. `None` for every other payload, and where that
+/// is no integer of 64 bits.
+#[inline]
+pub fn short_scaled(payload: &[u8], scale: Option<u32>) -> Option<(i64, u32)> {
+    let (header, digits) = payload.split_first_chunk()?;
+    let header = u16::from_le_bytes(*header);
+    let (digits, []) = digits.as_chunks::<2>() else { return None };
+    if header >> 14 != 0b10 || digits.len() > 4 {
+        return None;
+    }
+    let Layout { negative, dscale, weight } = Layout::short(header);
+    let mut sum: u64 = 0;
+    for digit in digits {
+        let digit = u16::from_le_bytes(*digit);
+        if digit >= 10_000 {
+            return None;
+        }
+        sum = sum * 10_000 + u64::from(digit);
+    }
+    let scale = scale.unwrap_or(dscale as u32);
+    // The power of ten that the last digit counts, once the number is scaled.
+    let power = i64::from(4 * (weight + 1 - digits.len() as i32)) + i64::from(scale);
+    let of_ten = match usize::try_from(power.unsigned_abs()) {
+        _ if sum == 0 => 1,
+        Ok(power) => *SMALL_POWERS_OF_TEN.get(power)?,
+        Err(_) => return None,
+    };
+    let size = match power >= 0 {
+        true => sum.checked_mul(of_ten)?,
+        false if sum.is_multiple_of(of_ten) => sum / of_ten,
+        false => return None,
+    };
+    let size = i64::try_from(size).ok()?;
+    Some((if negative { -size } else { size }, scale))
+}
+
+/// Those that a `u64` holds.
+pub const SMALL_POWERS_OF_TEN: [u64; 20] = {
+    let mut powers = [1; 20];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
+
 /// Those that an `i128` holds.
 const POWERS_OF_TEN: [i128; 39] = {
     let mut powers = [1; 39];

@@ -150,15 +150,19 @@ pub(super) fn alone(options: ScanOptions) -> ScanOptions {
     ScanOptions { jobs: 1, ..options }
 }
 
-/// The conditions in two steps: those on values of a fixed length first, as the others may have to be fetched.
+/// The conditions in steps: those on values of a fixed length first, then on decimals, which take longer to decode, and last
+/// on values that may have to be fetched.
 pub(super) fn choices(
     source: &RelationSource,
     table: &Table,
     filters: &ScanFilters,
 ) -> Result<Vec<Choice>> {
-    let is_short =
-        |at: usize| !matches!(source.columns[at].carrier, DataType::Utf8 | DataType::Binary);
-    let steps = filters.split(is_short);
+    let carrier = |at: usize| &source.columns[at].carrier;
+    let is_short = |at: usize| !matches!(carrier(at), DataType::Utf8 | DataType::Binary);
+    let is_plain = |at: usize| is_short(at) && !matches!(carrier(at), DataType::Decimal128(..));
+    let [plain, others] = filters.split(is_plain);
+    let [short, long] = others.split(is_short);
+    let steps = [plain, short, long];
     let mut choices: Vec<Choice> = Vec::new();
     let mut others = 0;
     for filters in steps.iter().filter(|filters| !filters.is_empty()) {

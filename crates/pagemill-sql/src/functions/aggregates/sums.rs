@@ -89,8 +89,13 @@ impl Sums {
             Value::Infinity => return self.rare().infinity += 1,
             Value::NegativeInfinity => return self.rare().negative_infinity += 1,
         };
-        self.count += 1;
-        self.add_integer(number.integer.clone(), number.dscale);
+        match &number.integer {
+            Integer::Small(small) => self.add_small(*small, number.dscale),
+            large => {
+                self.count += 1;
+                self.add_integer(large.clone(), number.dscale);
+            }
+        }
         if let Wanted::Variance(_) = wanted {
             let square = number.integer.times(&number.integer);
             let square = square.times_power(2 * (self.scale - number.dscale));

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use num_bigint::{BigInt, BigUint, Sign};
 use num_traits::{Signed, ToPrimitive, Zero};
-use pagemill_types::numeric::Numeric;
+use pagemill_types::numeric::{Numeric, short_scaled};
 
 use crate::error::{SqlState, StatementError};
 
@@ -240,6 +240,9 @@ impl Value {
     /// When the payload is damaged.
     #[inline]
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, StatementError> {
+        if let Some((small, dscale)) = short_scaled(payload, None) {
+            return Ok(Number::new(small, dscale).into());
+        }
         let found = Numeric::parse(payload).map_err(|error| damaged(error.to_string()))?;
         let (negative, dscale, weight, digits) = match found {
             Numeric::NaN => return Ok(Self::NaN),
