@@ -83,17 +83,33 @@ impl RelationTable {
     }
 
     /// A scan under a name.
-    pub(crate) fn bound(self, alias: &str) -> Result<Bound> {
+    pub(crate) fn bound(mut self, alias: &str) -> Result<Bound> {
         let relation = TableReference::bare(alias);
-        let column = |column: &TableColumn| {
-            let expr = Expr::Column(Column::new(Some(relation.clone()), &column.name));
+        let names: Vec<String> =
+            self.columns.iter().map(|column| name_in_plans(&column.name, alias)).collect();
+        let named = |(column, name): (&TableColumn, &String)| {
+            Field::new(name, column.carrier.clone(), true)
+        };
+        let fields: Vec<Field> = self.columns.iter().zip(&names).map(named).collect();
+        self.schema = Arc::new(Schema::new(fields));
+        let column = |(column, name): (&TableColumn, &String)| {
+            let expr = Expr::Column(Column::new(Some(relation.clone()), name));
             let typed = Typed::new(expr, column.ty, column.carrier.clone());
             BoundColumn { name: column.name.clone(), typed }
         };
-        let columns = self.columns.iter().map(column).collect();
+        let columns = self.columns.iter().zip(&names).map(column).collect();
         let source = provider_as_source(Arc::new(self));
         let plan = LogicalPlanBuilder::scan(relation.clone(), source, None)?.build()?;
         Ok(Bound { plan, columns })
+    }
+}
+
+/// What a column of a scan is called. The engine finds columns by their bare names where it hands conditions down, so that two
+/// scans of a statement must have none in common; those of the first keep theirs.
+fn name_in_plans(column: &str, alias: &str) -> String {
+    match alias.rsplit_once('#') {
+        Some((_, number)) if number != "1" || column.contains('#') => format!("{column}#{number}"),
+        _ => column.to_owned(),
     }
 }
 

@@ -382,3 +382,6 @@ select o.id, p.id from (values (7), (4001), (49999), (60000), (null)) v(k) join 
 select k, o.amount from (values (7::bigint), (12), (99999)) v(k) left join orders o on o.id = v.k order by 1;
 select count(*) from orders o join (select state, at from orders where id in (5, 6, 77)) s on s.state = o.state and s.at = o.at;
 select count(*) from orders where id in (select id * 40 from people);
+select count(*), sum(p.id), sum(o.id), count(o.person) from people p right join orders o on p.id=o.person and o.id<2000 where p.id > 100 or o.id = 2;
+with c as (select id, small from people where id<300) select count(*), sum(a.id), sum(b.id) from c a right join c b on a.small=b.small+1 where a.id > 100 or b.id = 2;
+select count(*), sum(a.id) from people a left join people b on a.id=b.small left join orders c on c.id=b.id where (a.id<50 or c.id=3) and (b.id is null or c.id>5);
