@@ -64,10 +64,8 @@ impl Binder<'_> {
                     Ok(both) => both,
                     Err(_) => return fail(SqlState::SYNTAX_ERROR, "NULLIF takes two arguments"),
                 };
-                let a = match a.literal {
-                    Some(_) => self.in_common(vec![a, b.clone()])?.swap_remove(0),
-                    None => a,
-                };
+                // The result is the first as the operator takes it.
+                let (a, b) = self.operands_of_equality(a, b)?;
                 let equal = self.operator("=", a.clone(), b)?;
                 let null =
                     Expr::Literal(datafusion::scalar::ScalarValue::try_from(&a.carrier)?, None);

@@ -6,7 +6,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, new_null_array};
 use arrow::datatypes::DataType;
 use datafusion::common::Result as QueryResult;
 use datafusion::error::DataFusionError;
@@ -55,7 +55,8 @@ pub(crate) fn call_kernel(
         true => Signature::nullary(Volatility::Immutable),
         false => Signature::any(arguments.len(), Volatility::Immutable),
     };
-    let function = ScalarUDF::new_from_impl(PgFunction { call, kernel, signature });
+    let takes = arguments.iter().map(|argument| argument.carrier.clone()).collect();
+    let function = ScalarUDF::new_from_impl(PgFunction { call, takes, kernel, signature });
     let exprs = arguments.iter().map(|argument| argument.expr.clone()).collect();
     let expr = Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), exprs));
     Typed::new(expr, result, carrier)
@@ -63,6 +64,8 @@ pub(crate) fn call_kernel(
 
 struct PgFunction {
     call: KernelCall,
+    /// What carries the arguments.
+    takes: Vec<DataType>,
     kernel: Kernel,
     signature: Signature,
 }
@@ -109,8 +112,13 @@ impl ScalarUDFImpl for PgFunction {
     fn invoke_with_args(&self, given: ScalarFunctionArgs) -> QueryResult<ColumnarValue> {
         let is_constant = given.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { given.number_rows };
-        let arrays: Vec<ArrayRef> =
-            given.args.into_iter().map(|arg| arg.into_array(rows)).collect::<QueryResult<_>>()?;
+        // The engine asks what a condition is of columns of NULLs, which have no type then.
+        let array = |(arg, takes): (ColumnarValue, &DataType)| match arg.data_type() {
+            DataType::Null => Ok(new_null_array(takes, rows)),
+            _ => arg.into_array(rows),
+        };
+        let arguments = given.args.into_iter().zip(&self.takes);
+        let arrays: Vec<ArrayRef> = arguments.map(array).collect::<QueryResult<_>>()?;
         let found = (self.kernel)(&self.call, &arrays).map_err(DataFusionError::from)?;
         assert_eq!(found.data_type(), &self.call.carrier, "{} gives what it says", self.call.key);
         match is_constant && !arrays.is_empty() {

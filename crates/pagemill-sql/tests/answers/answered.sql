@@ -385,3 +385,5 @@ select count(*) from orders where id in (select id * 40 from people);
 select count(*), sum(p.id), sum(o.id), count(o.person) from people p right join orders o on p.id=o.person and o.id<2000 where p.id > 100 or o.id = 2;
 with c as (select id, small from people where id<300) select count(*), sum(a.id), sum(b.id) from c a right join c b on a.small=b.small+1 where a.id > 100 or b.id = 2;
 select count(*), sum(a.id) from people a left join people b on a.id=b.small left join orders c on c.id=b.id where (a.id<50 or c.id=3) and (b.id is null or c.id>5);
+select count(*), sum(id) from orders o where not exists (select 1 from people p where p.name=o.note) and note like 'K%';
+select id, nullif(id-id, height)*small, nullif(id, 2.0), nullif(code, 'c3'), nullif(m, 'ok') from people where id<8 order by id;
