@@ -121,6 +121,31 @@ impl Draw {
     }
 }
 
+impl Draw {
+    /// A few rows, and those that are equal to them in some columns.
+    fn join(&mut self, number: usize) -> String {
+        const COLUMNS: [&str; 13] =
+            ["id", "i2", "i4", "i8", "n", "nd", "t", "b", "u", "d", "tz", "f", "x"];
+        const PAIRS: [(&str, &str); 4] = [("i4", "i8"), ("i8", "i4"), ("nd", "n"), ("i2", "id")];
+        let (a, b) = (COLUMNS[self.below(13) as usize], COLUMNS[self.below(13) as usize]);
+        let keys = match self.below(4) {
+            0 => format!("k.{a} = s.{a} and k.{b} = s.{b}"),
+            1 => {
+                let (a, b) = PAIRS[self.below(4) as usize];
+                format!("k.{a} = s.{b}")
+            }
+            _ => format!("k.{a} = s.{a}"),
+        };
+        let kind = ["join", "join", "left join"][self.below(3) as usize];
+        let (first, many) = (self.below(14_000), [3, 40, 400][self.below(3) as usize]);
+        format!(
+            "select {number} as number, count(*), sum(k.id), max(k.id) from
+             (select * from keys where id between {first} and {}) s {kind} keys k on {keys};\n",
+            first + many
+        )
+    }
+}
+
 fn statements() -> Vec<String> {
     let mut draw = Draw(17);
     let of = |(number, condition)| {
@@ -136,7 +161,9 @@ fn statements() -> Vec<String> {
         }
         _ => draw.condition(),
     };
-    (0..400).map(condition).enumerate().map(of).collect()
+    let conditions = (0..400).map(condition).collect::<Vec<_>>();
+    let joins = (400..480).map(|number| draw.join(number));
+    conditions.into_iter().enumerate().map(of).chain(joins).collect()
 }
 
 fn numbered(text: &str) -> Vec<String> {
@@ -193,6 +220,9 @@ fn whichever_way_a_table_is_read_the_answer_is_the_servers() -> Result<()> {
     assert!(of_two.starts_with("index keys_i2_t_i4_d_idx, "), "{of_two}");
     let of_all = path(&cluster, "select x from keys where id > 5")?;
     assert!(of_all.contains("keys_pkey (too many rows)"), "{of_all}");
+    let of_few = "select x from (values (5), (6), (70000)) v(k) join keys on id = k";
+    let of_few = path(&cluster, of_few)?;
+    assert!(of_few.starts_with("index keys_pkey, 2 entries"), "{of_few}");
     let of_catalog = path(&cluster, "select relname from pg_class where oid = 1259")?;
     assert!(of_catalog.starts_with("index pg_class_oid_index, 1 entries"), "{of_catalog}");
     assert_eq!(answered(&cluster, &["select count(*) from gone where id = 5"])?, "count\n1\n");

@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::record_batch::RecordBatch;
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use pagemill_cluster::{NotSearched, SearchIndex};
 use pagemill_engine::{IndexLookup, Lookup, LookupLimits, Progress, Table};
 use pagemill_format::Tid;
@@ -141,12 +142,34 @@ fn planned(source: &RelationSource, table: &Arc<Table>) -> Result<Option<String>
         return Ok(Some(format!("index {name} in its order if that is not long")));
     }
     if conditions.is_empty() {
-        return Ok(None);
+        let index = index_of_runtime_keys(source, table)?;
+        return Ok(index.map(|name| format!("index {name} if few keys are joined")));
     }
     Ok(Some(match candidates(source, table, &conditions)? {
         (found, _) if !found.is_empty() => format!("index {} if few rows match", found[0].name()),
         (_, why) => whole_table(&why),
     }))
+}
+
+/// An index that begins with a column of which values come up while the statement runs.
+fn index_of_runtime_keys(source: &RelationSource, table: &Table) -> Result<Option<String>> {
+    let catalog = &source.context.catalog;
+    let reader = Reader { catalog, columns: &source.columns };
+    let filters = source.filters.conditions().iter();
+    let dynamic = filters.filter(|filter| filter.is::<DynamicFilterPhysicalExpr>());
+    let columns: Vec<usize> = dynamic
+        .flat_map(|filter| filter.children())
+        .filter_map(|key| Some(reader.key(key)?.0))
+        .collect();
+    let begins = |index: &&Arc<SearchIndex>| {
+        let first = index.keys.first().and_then(|key| table.relation.columns.get(key.position));
+        first.is_some_and(|first| {
+            columns.iter().any(|column| source.columns[*column].stored_name == first.name)
+        })
+    };
+    let indexes = catalog.search_indexes(&table.relation)?;
+    let found = indexes.iter().filter_map(|(_, index)| index.as_ref().ok()).find(begins);
+    Ok(found.map(|index| String::from_utf8_lossy(&index.class.name).into_owned()))
 }
 
 /// The ways to the first rows that are wanted; none where there is none to one of them.

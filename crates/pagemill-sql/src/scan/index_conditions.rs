@@ -3,14 +3,15 @@
 //! Invariant: every row that passes all conditions has, in each column told of here, one of the values or one within the
 //! bounds. What is not understood is left out, and only widens the search.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use arrow::array::StructArray;
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{
-    BinaryExpr, CastExpr, Column, DynamicFilterPhysicalExpr, InListExpr, IsNotNullExpr, IsNullExpr,
-    Literal, NotExpr,
+    BinaryExpr, CaseExpr, CastExpr, Column, DynamicFilterPhysicalExpr, InListExpr, IsNotNullExpr,
+    IsNullExpr, Literal, NotExpr,
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::scalar::ScalarValue;
@@ -23,6 +24,8 @@ use crate::catalog::Catalog;
 
 /// Values that are looked up one by one; of more, none.
 const MOST_VALUES: usize = 10_000;
+/// Items of a list, of which some may be equal.
+const MOST_LISTED: usize = 100_000;
 
 /// A value of a column, or NULL.
 pub(super) type KeyValue = Option<Box<[u8]>>;
@@ -67,22 +70,62 @@ impl Reader<'_> {
             self.add(both.left(), conditions);
             return self.add(both.right(), conditions);
         }
+        if let Some(case) = filter.downcast_ref::<CaseExpr>() {
+            for (column, values) in self.branches(case) {
+                merge(conditions, column, Found::AnyOf(values));
+            }
+            return;
+        }
         if let Some((column, found)) = self.single(filter) {
-            let known = conditions.entry(column).or_default();
-            match found {
-                Found::AnyOf(values) => {
-                    let shorter = known.any_of.as_ref().is_none_or(|old| values.len() < old.len());
-                    if shorter {
-                        known.any_of = Some(values);
-                    }
-                }
-                Found::Bounds(bounds) => {
-                    let known = known.bounds.get_or_insert_default();
-                    known.lower = known.lower.take().or(bounds.lower);
-                    known.upper = known.upper.take().or(bounds.upper);
-                }
+            return merge(conditions, column, found);
+        }
+        if let Some(list) = filter.downcast_ref::<InListExpr>() {
+            for (column, values) in self.rows(list).unwrap_or_default() {
+                merge(conditions, column, Found::AnyOf(values));
             }
         }
+    }
+
+    /// The values that a row may have for which some branch is true: a join built by several threads has a branch for each.
+    fn branches(&self, case: &CaseExpr) -> Vec<(usize, Vec<KeyValue>)> {
+        let is_false = |expr: &&Arc<dyn PhysicalExpr>| {
+            let value = expr.downcast_ref::<Literal>().map(Literal::value);
+            !matches!(value, Some(ScalarValue::Boolean(Some(false))))
+        };
+        let ends = case.when_then_expr().iter().map(|(_, then)| then).chain(case.else_expr());
+        let known = ends.filter(is_false).map(|end| self.read(std::slice::from_ref(end)));
+        let either = |all: Conditions, mut branch: Conditions| {
+            let both = |(column, mut known): (usize, ColumnCondition)| {
+                let more = branch.remove(&column)?.any_of?;
+                known.any_of.as_mut()?.extend(more);
+                Some((column, known))
+            };
+            all.into_iter().filter_map(both).collect()
+        };
+        let values = |(column, known): (usize, ColumnCondition)| Some((column, known.any_of?));
+        known.reduce(either).into_iter().flatten().filter_map(values).collect()
+    }
+
+    /// What a list of rows says of each of their columns.
+    fn rows(&self, list: &InListExpr) -> Option<Vec<(usize, Vec<KeyValue>)>> {
+        let call = list.expr().downcast_ref::<ScalarFunctionExpr>()?;
+        if call.name() != "struct" || list.negated() || list.len() > MOST_LISTED {
+            return None;
+        }
+        let rows = list.list().iter().map(|row| match row.downcast_ref::<Literal>()?.value() {
+            ScalarValue::Struct(row) => Some(row.clone()),
+            _ => None,
+        });
+        let rows: Vec<Arc<StructArray>> = rows.collect::<Option<_>>()?;
+        let of = |(place, expr): (usize, &Arc<dyn PhysicalExpr>)| {
+            let (column, form) = self.key(expr)?;
+            let value = |row: &Arc<StructArray>| {
+                ScalarValue::try_from_array(row.columns().get(place)?, 0).ok()
+            };
+            let values = rows.iter().map(value).collect::<Option<Vec<_>>>()?;
+            Some((column, self.any_of((column, form), values.iter())?))
+        };
+        Some(call.args().iter().enumerate().filter_map(of).collect())
     }
 
     /// What a condition says of the one column it is about.
@@ -171,23 +214,34 @@ impl Reader<'_> {
     }
 
     fn list(&self, list: &InListExpr) -> Option<(usize, Found)> {
-        if list.negated() || list.len() > MOST_VALUES {
+        if list.negated() || list.len() > MOST_LISTED {
             return None;
         }
-        let (column, form) = self.key(list.expr())?;
-        let mut values = Vec::with_capacity(list.len());
-        for item in list.list() {
-            let value = item.downcast_ref::<Literal>()?.value();
-            // NULL in a list makes nothing true.
-            if value.is_null() {
-                continue;
-            }
+        let key = self.key(list.expr())?;
+        let items = list.list().iter();
+        let values = items.map(|item| Some(item.downcast_ref::<Literal>()?.value()));
+        let values = values.collect::<Option<Vec<_>>>()?;
+        Some((key.0, Found::AnyOf(self.any_of(key, values.into_iter())?)))
+    }
+
+    /// The values of a list, each once; `None` of too many.
+    fn any_of<'v>(
+        &self,
+        (column, form): (usize, KeyForm),
+        values: impl Iterator<Item = &'v ScalarValue>,
+    ) -> Option<Vec<KeyValue>> {
+        let mut found = BTreeSet::new();
+        // NULL in a list makes nothing true.
+        for value in values.filter(|value| !value.is_null()) {
             match self.compared(column, form, Operator::Eq, value)? {
-                Found::AnyOf(found) => values.extend(found),
+                Found::AnyOf(values) => found.extend(values),
                 Found::Bounds(_) => return None,
             }
+            if found.len() > MOST_VALUES {
+                return None;
+            }
         }
-        Some((column, Found::AnyOf(values)))
+        Some(found.into_iter().collect())
     }
 
     /// The column that an expression is the key of, and how.
@@ -246,6 +300,24 @@ fn is_widened(from: &DataType, to: &DataType) -> bool {
             s2 >= s1 && i16::from(*p2) - i16::from(*s2) >= i16::from(*p1) - i16::from(*s1)
         }
         _ => false,
+    }
+}
+
+/// Adds what one condition says of a column.
+fn merge(conditions: &mut Conditions, column: usize, found: Found) {
+    let known = conditions.entry(column).or_default();
+    match found {
+        Found::AnyOf(values) => {
+            let shorter = known.any_of.as_ref().is_none_or(|old| values.len() < old.len());
+            if shorter {
+                known.any_of = Some(values);
+            }
+        }
+        Found::Bounds(bounds) => {
+            let known = known.bounds.get_or_insert_default();
+            known.lower = known.lower.take().or(bounds.lower);
+            known.upper = known.upper.take().or(bounds.upper);
+        }
     }
 }
 

@@ -29,6 +29,9 @@ use super::account::relation_source;
 use super::first_rows_hints::with_first_rows;
 use super::harmless::is_harmless;
 
+/// Keys of a join that are listed one by one, and their size.
+const LISTED_KEYS: usize = 5_000;
+const LISTED_BYTES: usize = 1 << 20;
 /// Aggregates that cannot fail, whatever the rows.
 const TOTAL_AGGREGATES: [&str; 4] = ["count", "first_value", "max", "min"];
 
@@ -47,6 +50,9 @@ pub(crate) fn with_runtime_filters(
         let is_short_sort = node.is::<SortExec>() && node.fetch().is_some();
         !is_short_sort || node.children().into_iter().all(|child| lets_through(&**child))
     });
+    // An index may be searched for so many.
+    optimizer.hash_join_inlist_pushdown_max_distinct_values = LISTED_KEYS;
+    optimizer.hash_join_inlist_pushdown_max_size = LISTED_BYTES;
     let plan = FilterPushdown::new_post_optimization().optimize(plan, config.options())?;
     let task = TaskContext::from(session).with_session_config(config);
     Ok((plan, Arc::new(task)))
