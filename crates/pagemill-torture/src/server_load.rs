@@ -64,18 +64,6 @@ impl Load {
     /// # Errors
     /// When a session cannot be opened.
     pub fn start(cluster: &TestCluster, seed: u64) -> Result<Self> {
-        Self::with(cluster, seed, true)
-    }
-
-    /// The same without databases made and dropped.
-    ///
-    /// # Errors
-    /// As [`start`](Self::start).
-    pub fn start_in_one_database(cluster: &TestCluster, seed: u64) -> Result<Self> {
-        Self::with(cluster, seed, false)
-    }
-
-    fn with(cluster: &TestCluster, seed: u64, makes_databases: bool) -> Result<Self> {
         let mut sessions = Vec::new();
         for number in 0..SESSIONS {
             let mut session = Session::open(cluster, "postgres")?;
@@ -83,7 +71,7 @@ impl Load {
             let major = cluster.major();
             let random = Random::new(seed * SESSIONS + number);
             sessions.push(std::thread::spawn(move || {
-                let mut work = Work { random, session: number, step: 0, major, makes_databases };
+                let mut work = Work { random, session: number, step: 0, major };
                 while session.run(&work.next()).is_ok() {}
             }));
         }
@@ -106,7 +94,6 @@ struct Work {
     session: u64,
     step: u64,
     major: u32,
-    makes_databases: bool,
 }
 
 impl Work {
@@ -173,8 +160,7 @@ impl Work {
                 "INSERT INTO volatile SELECT i, 'lost' FROM generate_series({a}, {a} + {b}) i ON CONFLICT DO NOTHING; \
                  CREATE UNLOGGED TABLE volatile_{name} AS SELECT 1 AS id;"
             ),
-            30 if self.makes_databases => self.database(&name, &before),
-            30 => "DELETE FROM scratch WHERE id % 3 = 0;".to_owned(),
+            30 => self.database(&name, &before),
             31 => self.rewrite(&name),
             32 => format!(
                 "UPDATE parts SET id = id + 600 WHERE id < {b} * 5; \

@@ -242,7 +242,7 @@ struct Copies {
 /// Ends with a crash.
 fn copies_under_load(cluster: &mut TestCluster) -> Result<Copies> {
     let seed = std::env::var("PAGEMILL_TEST_SEED").ok().and_then(|text| text.parse().ok());
-    let load = Load::start_in_one_database(cluster, seed.unwrap_or(u64::from(cluster.major())))?;
+    let load = Load::start(cluster, seed.unwrap_or(u64::from(cluster.major())))?;
     let work = || std::thread::sleep(Duration::from_millis(600));
     work();
     let backup = backup(cluster)?;
