@@ -54,6 +54,8 @@ pub struct IndexDefinition {
     pub class: ClassRow,
     /// Equal keys are refused.
     pub unique: bool,
+    /// That is asked row by row, not at the end of the statement or later as of a DEFERRABLE constraint.
+    pub immediate: bool,
     /// Nulls are equal to each other (`NULLS NOT DISTINCT`, 15 on).
     pub nulls_not_distinct: bool,
     /// The key columns.
@@ -348,6 +350,7 @@ impl Database {
         Ok(IndexDefinition {
             class: class.clone(),
             unique: row.is_unique,
+            immediate: row.is_immediate,
             nulls_not_distinct: row.nulls_not_distinct,
             keys,
             included: included.collect(),
@@ -507,6 +510,7 @@ pub(crate) struct BuildRow {
     pub(crate) columns: Vec<i16>,
     pub(crate) key_count: usize,
     pub(crate) is_unique: bool,
+    pub(crate) is_immediate: bool,
     pub(crate) is_valid: bool,
     pub(crate) has_expression: bool,
     pub(crate) has_predicate: bool,
@@ -517,7 +521,7 @@ pub(crate) struct BuildRow {
 }
 
 impl BuildRow {
-    const SOURCE: [&'static str; 13] = [
+    const SOURCE: [&'static str; 14] = [
         "indexrelid",
         "indrelid",
         "indisunique",
@@ -531,6 +535,7 @@ impl BuildRow {
         "indoption",
         "indexprs",
         "indpred",
+        "indimmediate",
     ];
 
     fn read(row: &crate::system_table::Row<'_>, since_15: bool) -> Result<Self, FormatError> {
@@ -546,7 +551,8 @@ impl BuildRow {
             options: crate::index::vector(row.raw(10))?,
             has_expression: row.raw(11).is_some(),
             has_predicate: row.raw(12).is_some(),
-            nulls_not_distinct: since_15 && row.byte(13)? != 0,
+            is_immediate: row.byte(13)? != 0,
+            nulls_not_distinct: since_15 && row.byte(14)? != 0,
         })
     }
 }

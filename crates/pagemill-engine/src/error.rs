@@ -4,6 +4,7 @@
 use crate::copy::CopyOptionError;
 use crate::copy::from::CopyError;
 use crate::encoding::EncodingError;
+use crate::load::DuplicateKey;
 use crate::pattern::PatternError;
 use crate::refusal::{CopyRefusal, Misuse, Refusal};
 
@@ -27,15 +28,8 @@ pub enum Error {
     #[error(transparent)]
     Copy(#[from] Box<CopyError>),
     /// Two rows have one key of a unique index.
-    #[error(
-        "duplicate key value violates unique constraint \"{index}\"\nDETAIL:  Key {key} already exists."
-    )]
-    DuplicateKey {
-        /// The index.
-        index: String,
-        /// Its columns and their values: `(a, b)=(1, x)`.
-        key: String,
-    },
+    #[error(transparent)]
+    DuplicateKey(Box<DuplicateKey>),
     /// An input whose bytes are not what they should unpack as.
     #[error("{input}: damaged {format} data: {reason}")]
     Decompression {
@@ -117,7 +111,7 @@ impl Error {
             Self::Refused(refusal) => {
                 matches!(**refusal, Refusal::Copy(CopyRefusal::Mapping(_)))
             }
-            Self::DuplicateKey { .. } | Self::Differs { .. } => false,
+            Self::DuplicateKey(_) | Self::Differs { .. } => false,
             Self::TooManyRejected { .. }
             | Self::Value(_)
             | Self::Cancelled
@@ -137,7 +131,7 @@ impl Error {
 
     /// True for a message in PostgreSQL's words, with lines of its own for detail, hint and context.
     pub fn has_lines(&self) -> bool {
-        matches!(self, Self::Copy(_) | Self::DuplicateKey { .. })
+        matches!(self, Self::Copy(_) | Self::DuplicateKey(_))
     }
 
     /// True when whoever read the output went away.

@@ -46,7 +46,7 @@ pub use export::{Export, ExportOptions, ExportSummary, RowForm};
 pub use generate::{GenerateOptions, GenerateSummary, GeneratedTable, generate};
 pub use index_lookup::{IndexLookup, Lookup, LookupLimits};
 pub use index_order::{IndexOrder, OrderOptions, OrderSummary};
-pub use load::{LoadOptions, LoadRequest, LoadSummary, load};
+pub use load::{DuplicateKey, InputLine, LoadOptions, LoadRequest, LoadSummary, load};
 use pagemill_format::byte_scan;
 pub use pagemill_stream::ScanOrder;
 pub use pagemill_types::encoding;

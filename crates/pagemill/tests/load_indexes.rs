@@ -112,12 +112,71 @@ fn a_key_that_is_there_twice_is_named_and_nothing_is_changed() {
         let output = try_load(&cluster, "t", &file, &[]).unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let duplicate = "duplicate key value violates unique constraint \"t_pkey\"";
-        let expected = format!("pagemill: {duplicate}\nDETAIL:  Key (a)=({key}) already exists.\n");
+        let expected = format!(
+            "pagemill: {}: {duplicate}\nDETAIL:  Key (a)=({key}) already exists.\nCONTEXT:  COPY t, line {}\n",
+            file.display(),
+            100_000 + twice
+        );
         assert_eq!(said, expected);
         assert!(!output.status.success());
     }
     cluster.start().unwrap();
     assert_eq!(cluster.psql(DATABASE, "SELECT * FROM t").unwrap(), "-1");
+}
+
+/// Rows of which some have the same keys.
+struct Duplicates<'a> {
+    columns: &'a str,
+    before: &'a str,
+    rows: &'a str,
+    options: &'a str,
+    flags: &'a [&'a str],
+}
+
+/// Of several rows and indexes, the one that COPY reports, and its line.
+#[test]
+fn a_duplicate_key_is_reported_as_by_copy() {
+    let text = |columns, before, rows| Duplicates {
+        columns,
+        before,
+        rows,
+        options: "format text",
+        flags: &["--format", "text"],
+    };
+    let later = "9\ta\n9\tb\n1\tc\n";
+    let many: String = (0..150_000).map(|n| format!("{n}\t{}\n", n % 149_990)).collect();
+    let csv = Duplicates {
+        columns: "a int, b text UNIQUE, UNIQUE (a)",
+        before: "",
+        rows: "b,a\n1,\"x\ny\"\n2,z\n3,q\n3,\"x\ny\"\n2,r\n",
+        options: "format csv, header",
+        flags: &["--format", "csv", "--header=skip"],
+    };
+    let cases = [
+        csv,
+        text("a int UNIQUE DEFERRABLE, b text", "", later),
+        text("a int UNIQUE DEFERRABLE, b int, UNIQUE (b)", "", "1\t1\n1\t2\n2\t2\n"),
+        text("a int UNIQUE, b text", "INSERT INTO t VALUES (1, 'old'), (8, 'old');", later),
+        text("a int UNIQUE, b text", "INSERT INTO t VALUES (9, 'old');", later),
+        text("a int, b int, UNIQUE (b)", "", &many),
+    ];
+    each_version(|install| cases.iter().try_for_each(|case| is_reported_as_by_copy(install, case)));
+}
+
+fn is_reported_as_by_copy(install: &PgInstall, case: &Duplicates<'_>) -> Result<()> {
+    let (mut cluster, _dir, file) = ground(install, "SELECT 1")?;
+    cluster.psql(DATABASE, &format!("CREATE TABLE t ({}); {}", case.columns, case.before))?;
+    fs::write(&file, case.rows)?;
+    let copy = format!("\\copy t from '{}' with ({})", file.display(), case.options);
+    let server = cluster.psql_command(DATABASE).args(["-c", &copy]).output()?;
+    let server = String::from_utf8_lossy(&server.stderr).into_owned();
+    cluster.stop()?;
+    let output = try_load(&cluster, "t", &file, case.flags)?;
+    let ours = String::from_utf8_lossy(&output.stderr).into_owned();
+    let message =
+        |text: &str| text.find("duplicate key").map(|at| text[at..].trim_end().to_owned());
+    ensure!(message(&ours).is_some() && message(&ours) == message(&server), "{ours}\n{server}");
+    Ok(())
 }
 
 #[test]

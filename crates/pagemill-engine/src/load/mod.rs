@@ -19,6 +19,7 @@
 
 mod column_defaults;
 mod dead_rows;
+mod duplicate_key;
 mod fork_writer;
 mod heap_target;
 mod index;
@@ -28,6 +29,7 @@ mod read_back;
 mod relation_files;
 mod routing;
 mod row_former;
+mod row_lines;
 mod table_plan;
 mod targets;
 mod used_ids;
@@ -56,9 +58,11 @@ use relation_files::{new_files, writing};
 use row_former::{FormedRows, FormerState, RowFormer, Shared};
 use targets::Targets;
 
+pub use duplicate_key::DuplicateKey;
 pub use plan::LoadOptions;
 pub(crate) use plan::default_jobs;
 pub use read_back::ReadBack;
+pub use row_lines::InputLine;
 
 /// What was loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -263,7 +267,7 @@ fn form_rows(
     state: &mut FormerState,
     rows: &mut Rows<'_>,
 ) -> Result<FormedRows> {
-    let mut former = RowFormer::new(shared, state);
+    let mut former = RowFormer::new(shared, state, rows.input());
     while let Some(row) = rows.next_row()? {
         former.add(&row)?;
     }

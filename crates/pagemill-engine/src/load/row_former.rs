@@ -6,6 +6,8 @@
 //! Invariant: a row that fails leaves nothing on a page of the table; chunks it may have left in the TOAST table belong
 //! to no row, as after an error in a server.
 
+use std::sync::Arc;
+
 use pagemill_cluster::Database;
 use pagemill_cluster::change::OidCounter;
 use pagemill_cluster::value_inputs::{InputCatalog, InputNames};
@@ -21,6 +23,7 @@ use super::index::{KeyFormer, KeyRun};
 use super::message_text::row_text;
 use super::plan::LoadPlan;
 use super::routing::Homeless;
+use super::row_lines::BatchLines;
 use super::table_plan::TablePlan;
 use super::used_ids::UsedIds;
 use crate::copy::from::{CopyError, Row as CopyRow};
@@ -90,12 +93,15 @@ pub(super) struct FormedTable {
     pub(super) chunk_keys: Vec<ChunkKey>,
     /// The entries for each index of the table.
     pub(super) keys: Vec<KeyRun>,
+    /// Where its rows lay in the input, if a message may need it.
+    pub(super) lines: Option<BatchLines>,
     pub(super) rows: u64,
 }
 
 /// Forms the rows of one batch.
 pub(super) struct RowFormer<'a, 's> {
     shared: &'s Shared<'a>,
+    input: Arc<str>,
     plan: &'a LoadPlan,
     reader: ValueReader<'s>,
     toast: &'s mut [Option<ToastBuilder>],
@@ -113,11 +119,12 @@ struct TableFormer<'a> {
     heap: PageRun,
     chunks: ChunkPages<'a>,
     keys: Vec<KeyFormer<'a>>,
+    lines: Option<BatchLines>,
     rows: u64,
 }
 
 impl<'a> TableFormer<'a> {
-    fn new(shared: &Shared<'a>, number: usize) -> Result<Self, FormatError> {
+    fn new(shared: &Shared<'a>, number: usize, input: &Arc<str>) -> Result<Self, FormatError> {
         let (plan, missing) = (shared.plan, || FormatError::limit("a table that was not planned"));
         let table = plan.tables.get(number).ok_or_else(missing)?;
         let (all_visible, stamp) = (plan.options.freeze, table.stamp);
@@ -132,14 +139,17 @@ impl<'a> TableFormer<'a> {
                 used: shared.used_ids.get(number).ok_or_else(missing)?,
             },
             keys: table.indexes.iter().map(KeyFormer::new).collect::<Result<_, _>>()?,
+            lines: needs_lines(plan, table).then(|| BatchLines::new(Arc::clone(input))),
             rows: 0,
         })
     }
 
     fn finish(self, table: usize) -> FormedTable {
+        let heap = self.heap.finish();
         FormedTable {
             table,
-            heap: self.heap.finish(),
+            lines: self.lines.map(|lines| lines.end(&heap)),
+            heap,
             toast: self.chunks.run.finish(),
             chunk_keys: self.chunks.keys,
             keys: self.keys.into_iter().map(KeyFormer::finish).collect(),
@@ -149,10 +159,15 @@ impl<'a> TableFormer<'a> {
 }
 
 impl<'a, 's> RowFormer<'a, 's> {
-    pub(super) fn new(shared: &'s Shared<'a>, state: &'s mut FormerState) -> Self {
+    pub(super) fn new(
+        shared: &'s Shared<'a>,
+        state: &'s mut FormerState,
+        input: &Arc<str>,
+    ) -> Self {
         let FormerState { lookups, toast, payloads, spans, partition_spans } = state;
         Self {
             shared,
+            input: Arc::clone(input),
             plan: shared.plan,
             reader: ValueReader::new(lookups, shared.context),
             toast,
@@ -186,7 +201,7 @@ impl<'a, 's> RowFormer<'a, 's> {
             }
         }
         let table = self.place().map_err(|violation| self.violation(violation, row))?;
-        self.store(table).map_err(|error| row.error(error.to_string()))?;
+        self.store(table, row.line()).map_err(|error| row.error(error.to_string()))?;
         Ok(())
     }
 
@@ -322,15 +337,15 @@ impl<'a, 's> RowFormer<'a, 's> {
         error
     }
 
-    /// Forms the tuple of the values read.
+    /// Forms the tuple of the values read, of a row that ended on this line.
     #[inline]
-    fn store(&mut self, number: usize) -> Result<Tid, FormatError> {
+    fn store(&mut self, number: usize, line: u64) -> Result<Tid, FormatError> {
         let missing = || FormatError::limit("a table that was not planned");
         let table = self.plan.tables.get(number).ok_or_else(missing)?;
         let slot = self.tables.get_mut(number).ok_or_else(missing)?;
         let former = match slot {
             Some(former) => former,
-            None => slot.insert(Box::new(TableFormer::new(self.shared, number)?)),
+            None => slot.insert(Box::new(TableFormer::new(self.shared, number, &self.input)?)),
         };
         let spans = match table.columns_from {
             Some(_) => &*self.partition_spans,
@@ -356,6 +371,9 @@ impl<'a, 's> RowFormer<'a, 's> {
         };
         former.keys.iter_mut().try_for_each(|index| index.add(&row, tid))?;
         former.rows += 1;
+        if let Some(lines) = &mut former.lines {
+            lines.push(line);
+        }
         if self.payloads.capacity() > KEPT_BYTES {
             *self.payloads = Vec::new();
         }
@@ -372,6 +390,11 @@ impl<'a, 's> RowFormer<'a, 's> {
             rows: self.rows,
         }
     }
+}
+
+/// A key that is there twice is reported with the row's line. Those of partitions are packed together, from many batches.
+fn needs_lines(plan: &LoadPlan, table: &TablePlan) -> bool {
+    plan.routing.is_none() && table.indexes.iter().any(|index| index.unique && index.immediate)
 }
 
 /// What a row does not keep to. Tables are numbers of those of the plan.

@@ -4,19 +4,22 @@
 
 use pagemill_cluster::Database;
 use pagemill_cluster::change::ClusterChange;
-use pagemill_format::Oid;
+use pagemill_format::{Oid, Tid};
 use pagemill_io::check_interrupt;
 
 use super::LoadSummary;
 use super::dead_rows::DeadRows;
+use super::duplicate_key::FirstTaken;
 use super::heap_target::{HeapTarget, RowsTarget};
 use super::index::OldEntries;
 use super::index::{IndexTarget, KeyFormer, KeyRun, MergeShare, TupleLocations};
 use super::plan::LoadPlan;
 use super::row_former::{ChunkKey, FormedRows, FormedTable};
+use super::row_lines::{InputLine, RowLines};
 use super::table_plan::{TableLoad, TablePlan};
 use super::used_ids::UsedIds;
-use crate::error::Result;
+use crate::encoding::readable_name;
+use crate::error::{Error, Result};
 use crate::heap_files::page_run::{PIECE_BLOCKS, Pieces};
 
 /// Blocks of memory that the tables of a load have together, in each thread.
@@ -38,6 +41,7 @@ struct TableTarget<'p> {
     heap: HeapTarget,
     indexes: Vec<IndexTarget<'p>>,
     toast: Option<(HeapTarget, IndexTarget<'p>)>,
+    lines: RowLines,
 }
 
 impl<'p> Targets<'p> {
@@ -165,7 +169,7 @@ impl<'p> TableTarget<'p> {
         };
         let indexes =
             table.indexes.iter().map(|index| IndexTarget::new(index, &cluster, share)).collect();
-        Ok(Self { table, heap, indexes, toast })
+        Ok(Self { table, heap, indexes, toast, lines: RowLines::default() })
     }
 
     fn take(
@@ -180,6 +184,9 @@ impl<'p> TableTarget<'p> {
             false => heap.add(change, run, rows, pieces).map(TupleLocations::From),
         };
         let places = add(&mut self.heap, formed.heap, formed.rows)?;
+        if let (TupleLocations::From(first), Some(lines)) = (&places, formed.lines) {
+            self.lines.add(*first, lines);
+        }
         for (index, run) in self.indexes.iter_mut().zip(formed.keys) {
             index.take(run, &places)?;
         }
@@ -204,9 +211,18 @@ impl<'p> TableTarget<'p> {
             true => None,
             false => self.heap.dead_rows(change)?,
         };
+        let old = self.heap.old().zip(dead.as_ref());
+        let mut taken = FirstTaken::default();
         for index in self.indexes {
-            let old = self.heap.old().zip(dead.as_ref());
-            index.build(change, load, old, self.heap.tuples())?;
+            let plan = index.plan;
+            // After the first, only others that may be earlier in the input are of interest.
+            if plan.unique || !taken.is_some() {
+                taken.add(plan, index.build(change, load, old, self.heap.tuples())?);
+            }
+        }
+        let lines = &self.lines;
+        if let Some(duplicate) = taken.report(|row| place_of(lines, change.database(), load, row)) {
+            return Err(Error::DuplicateKey(Box::new(duplicate)));
         }
         self.heap.finish(change, load)?;
         let Some((mut heap, index)) = self.toast else { return Ok(()) };
@@ -214,11 +230,24 @@ impl<'p> TableTarget<'p> {
         if load.table.has_new_files || heap.new_blocks() > 0 {
             let dead = heap.dead_rows(change)?;
             let old = heap.old().zip(dead.as_ref());
-            index.build(change, load, old, heap.tuples())?;
+            let taken = index.build(change, load, old, heap.tuples())?;
+            assert!(taken.is_none(), "values of a TOAST table have numbers that were not used");
             heap.finish(change, load)?;
         }
         Ok(())
     }
+}
+
+/// Where a new row lay in the input, as far as that was kept.
+fn place_of(
+    lines: &RowLines,
+    database: &Database,
+    load: TableLoad<'_>,
+    row: Tid,
+) -> Option<InputLine> {
+    let (input, line) = lines.find(row)?;
+    let relation = readable_name(database.row().encoding, &load.plan.relation.class.name);
+    Some(InputLine { input, relation: relation.into(), line })
 }
 
 /// The entries of chunks, as those of rows.

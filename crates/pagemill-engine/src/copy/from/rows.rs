@@ -75,6 +75,11 @@ impl Rows<'_> {
         Ok(Some(Row { rows: self, text }))
     }
 
+    /// The name of the input.
+    pub fn input(&self) -> &Arc<str> {
+        self.input
+    }
+
     /// Whether an end-of-copy marker was met: nothing behind it belongs to the input.
     pub(super) fn ended(&self) -> bool {
         self.reader.ended

@@ -20,7 +20,7 @@ use super::old_entries::OldEntries;
 use super::plan::IndexPlan;
 use super::runs::{KeyRuns, MergeShare};
 use super::sources::KeySource;
-use super::unique::UniqueKeys;
+use super::unique::{TakenKey, UniqueKeys};
 use crate::error::{Error, Result};
 use crate::heap_files::page_run::PIECE_BLOCKS;
 use crate::load::dead_rows::DeadRows;
@@ -50,17 +50,18 @@ impl<'p> IndexTarget<'p> {
         self.runs.push(run, &self.plan.order)
     }
 
-    /// Builds the index in a new file. With `heap`, entries of the old index stay, which lead to its rows.
+    /// Builds the index in a new file. With `heap`, entries of the old index stay, which lead to its rows. Where two rows have
+    /// one key of a unique index, all entries are looked at, for the first such row, and none are written from there on.
     ///
     /// # Errors
-    /// When two rows have one key of a unique index, or something cannot be read or written.
+    /// When something cannot be read or written.
     pub(in crate::load) fn build(
         self,
         change: &mut ClusterChange,
         load: TableLoad<'_>,
         heap: Option<(&ForkFiles, &DeadRows)>,
         entries: Option<f32>,
-    ) -> Result<()> {
+    ) -> Result<Option<TakenKey>> {
         let plan = self.plan;
         let TableLoad { plan: load, table } = load;
         let database = change.database().clone();
@@ -80,12 +81,18 @@ impl<'p> IndexTarget<'p> {
         merge(&plan.order, sources, load.options.jobs, |run| {
             if let Some(unique) = &mut unique {
                 unique.check(run)?;
+                if unique.has_taken() {
+                    return Ok(());
+                }
             }
             let mut sink = |block, page: &mut _| writer.add_page(change, block, page);
             run.entries
                 .iter()
                 .try_for_each(|entry| builder.add::<Error, _>(run.entry(*entry), &mut sink))
         })?;
+        if let Some(taken) = unique.and_then(UniqueKeys::into_first) {
+            return Ok(Some(taken));
+        }
         let built =
             builder.finish::<Error, _>(&mut |block, page| writer.add_page(change, block, page))?;
         writer.flush(change)?;
@@ -94,6 +101,6 @@ impl<'p> IndexTarget<'p> {
         let size =
             ClassChange { pages: Some(built.blocks), tuples: entries, ..ClassChange::default() };
         change.set_size(plan.class.oid, size);
-        Ok(())
+        Ok(None)
     }
 }

@@ -23,3 +23,4 @@ pub(super) use keys::{KeyFormer, KeyRun, TupleLocations};
 pub(super) use old_entries::OldEntries;
 pub(super) use plan::IndexPlan;
 pub(super) use runs::MergeShare;
+pub(super) use unique::TakenKey;

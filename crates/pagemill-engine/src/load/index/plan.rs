@@ -26,6 +26,7 @@ pub(in crate::load) struct IndexPlan {
     pub(in crate::load) class: ClassRow,
     pub(in crate::load) order: KeyOrder,
     pub(in crate::load) unique: bool,
+    pub(in crate::load) immediate: bool,
     pub(in crate::load) nulls_not_distinct: bool,
     /// The table's columns, from 0, that its columns are.
     pub(in crate::load) positions: Vec<usize>,
@@ -69,6 +70,7 @@ impl IndexPlan {
             class: definition.class.clone(),
             order: KeyOrder::new(keys.collect::<Result<_>>()?),
             unique: definition.unique,
+            immediate: definition.immediate,
             nulls_not_distinct: definition.nulls_not_distinct,
             positions: positions.chain(definition.included.iter().copied()).collect(),
             layouts,
@@ -102,6 +104,7 @@ impl IndexPlan {
             class: class.clone(),
             order: KeyOrder::new([OID, INT4].into_iter().map(key).collect()),
             unique: true,
+            immediate: true,
             nulls_not_distinct: false,
             positions: vec![0, 1],
             layouts: vec![column, column],

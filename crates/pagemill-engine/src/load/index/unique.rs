@@ -2,6 +2,8 @@
 //!
 //! Of the new rows all are live; of the old ones it is asked in the table, as a server does.
 //!
+//! Of several new rows with keys that are taken, the first of the input is the one that a server would have met.
+//!
 //! Invariant: entries are looked at in the order of the index, so that those of one key follow each other.
 
 use pagemill_cluster::{ClusterLog, Database, hot_chain};
@@ -12,7 +14,7 @@ use pagemill_io::ForkFiles;
 
 use super::keys::KeyRun;
 use super::plan::IndexPlan;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::load::message_text::key_text;
 
 /// Finds two live rows with one key.
@@ -25,6 +27,15 @@ pub(in crate::load) struct UniqueKeys<'a> {
     /// The last entry, or the last of its key whose row is live, with its abbreviation; empty before the first.
     last: (u64, Vec<u8>),
     page: (Option<BlockNumber>, Box<BlockBytes>),
+    first: Option<TakenKey>,
+}
+
+/// A new row whose key another row has.
+#[derive(Debug)]
+pub(in crate::load) struct TakenKey {
+    pub(in crate::load) row: Tid,
+    /// The names and values of the key: `(a, b)=(1, x)`.
+    pub(in crate::load) key: String,
 }
 
 impl<'a> UniqueKeys<'a> {
@@ -42,13 +53,24 @@ impl<'a> UniqueKeys<'a> {
             log,
             last: (0, Vec::new()),
             page: (None, Box::new([0; BLOCK_SIZE])),
+            first: None,
         }
+    }
+
+    /// True once two rows with one key were met.
+    pub(in crate::load) fn has_taken(&self) -> bool {
+        self.first.is_some()
+    }
+
+    /// Of the rows with keys that are taken, the first.
+    pub(in crate::load) fn into_first(self) -> Option<TakenKey> {
+        self.first
     }
 
     /// Looks at the next entries.
     ///
     /// # Errors
-    /// When two rows have one key.
+    /// When a row cannot be read.
     pub(in crate::load) fn check(&mut self, run: &KeyRun) -> Result<()> {
         let (abbreviation, bytes) = std::mem::take(&mut self.last);
         let mut last = (abbreviation, &*bytes);
@@ -63,10 +85,10 @@ impl<'a> UniqueKeys<'a> {
         Ok(())
     }
 
-    /// True for an entry with the key of a live row, and none of its own.
+    /// True for an entry with the key of a live row, and none of its own. One that has both is taken note of.
     ///
     /// # Errors
-    /// When it has one.
+    /// When a row cannot be read.
     fn is_hidden_by(&mut self, entry: &[u8], last: &[u8]) -> Result<bool> {
         let order = &self.plan.order;
         let is_other = last.is_empty()
@@ -75,7 +97,11 @@ impl<'a> UniqueKeys<'a> {
         if is_other || !self.is_live(entry_tid(last))? {
             return Ok(false);
         }
-        if self.is_live(entry_tid(entry))? { Err(self.duplicate(entry)) } else { Ok(true) }
+        let is_live = self.is_live(entry_tid(entry))?;
+        if is_live {
+            self.note(entry);
+        }
+        Ok(!is_live)
     }
 
     /// True for a new row, and for an old one that is still visible.
@@ -94,8 +120,10 @@ impl<'a> UniqueKeys<'a> {
     }
 
     #[cold]
-    fn duplicate(&self, entry: &[u8]) -> Error {
-        let key = key_text(self.database, self.plan, entry);
-        Error::DuplicateKey { index: self.plan.name(), key }
+    fn note(&mut self, entry: &[u8]) {
+        let row = entry_tid(entry);
+        if self.first.as_ref().is_none_or(|first| row < first.row) {
+            self.first = Some(TakenKey { row, key: key_text(self.database, self.plan, entry) });
+        }
     }
 }
