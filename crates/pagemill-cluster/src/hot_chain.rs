@@ -69,6 +69,39 @@ pub fn visible_member<'p>(
     follow(page, block, root, tuple, status)
 }
 
+/// The same as a query finds it: the server takes an entry that leads to no chain for one without a row.
+///
+/// # Errors
+/// As [`visible_member`], for what the chain itself has wrong.
+#[inline]
+pub fn found_member<'p>(
+    page: Page<'p>,
+    block: BlockNumber,
+    root: u16,
+    status: &mut impl TransactionLog,
+) -> Result<Option<Member<'p>>, (u16, TupleFault)> {
+    match begins_chain(page, root) {
+        true => visible_member(page, block, root, status),
+        false => Ok(None),
+    }
+}
+
+/// False where a line pointer is no root of a chain, as none may be that an entry leads to.
+fn begins_chain(page: Page<'_>, root: u16) -> bool {
+    let Some(lp) = page.line_pointer(root) else { return false };
+    match lp.state() {
+        LinePointerState::Unused | LinePointerState::Dead => false,
+        LinePointerState::Redirect => {
+            let target = page.line_pointer(lp.offset() as u16);
+            target.is_some_and(|target| target.state() == LinePointerState::Normal)
+        }
+        // What cannot be read is damage, which is told elsewhere.
+        LinePointerState::Normal => {
+            tuple_at(page, root, lp).map_or(true, |tuple| tuple.infomask2() & HEAP_ONLY == 0)
+        }
+    }
+}
+
 fn follow_redirect<'p>(
     page: Page<'p>,
     block: BlockNumber,
@@ -247,6 +280,28 @@ mod tests {
 
     fn tuple(xmin: u32, xmax: u32, next: u16, flags: u16) -> Item {
         Item::Tuple { xmin, xmax, next: (BLOCK.0, next), flags }
+    }
+
+    #[test]
+    fn a_query_finds_no_row_where_an_entry_leads_to_no_chain() {
+        let items = [
+            Item::Unused,
+            Item::Dead,
+            Item::Redirect(1),
+            Item::Redirect(40),
+            tuple(COMMITTED, 0, 5, HEAP_ONLY),
+            tuple(COMMITTED, 0, 6, 0),
+            Item::Redirect(5),
+        ];
+        let bytes = page(&items);
+        let found = |root| found_member(Page::new(&bytes), BLOCK, root, &mut Log);
+        for root in [0, 1, 2, 3, 4, 5, 8, 900] {
+            assert!(matches!(found(root), Ok(None)), "line pointer {root}");
+        }
+        for (root, member) in [(6, 6), (7, 5)] {
+            let number = found(root).ok().flatten().map(|(number, _)| number);
+            assert_eq!(number, Some(member));
+        }
     }
 
     fn page(items: &[Item]) -> BlockBytes {

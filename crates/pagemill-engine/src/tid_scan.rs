@@ -7,8 +7,9 @@
 //!
 //! A block is read without its neighbors, as few are wanted.
 //!
-//! Invariants: of each HOT chain that a TID leads to the visible member is handed out, once; what is damaged is reported, and
-//! left out where that is the policy; each span lies inside of its tuple.
+//! Invariants: of each HOT chain that a TID leads to the visible member is handed out, once; a TID that leads to no chain is
+//! one without a row, as it is for the server; what is damaged is reported, and left out where that is the policy; each span
+//! lies inside of its tuple.
 //!
 //! Source: `heap_hot_search_buffer` in `src/backend/access/heap/heapam.c`, `BitmapHeapNext` in
 //! `src/backend/executor/nodeBitmapHeapscan.c`, PostgreSQL 14 to 17.
@@ -16,7 +17,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use pagemill_cluster::hot_chain::visible_member;
+use pagemill_cluster::hot_chain::found_member;
 use pagemill_cluster::{Cluster, ClusterLog};
 use pagemill_format::page::Page;
 use pagemill_format::tuple::Span;
@@ -172,7 +173,7 @@ impl TidScan {
         let Some(bytes) = heap.held(block) else { return Ok(()) };
         let (page, location) = (Page::new(bytes), BlockLocation::new(heap.files(), block));
         for tid in rest.iter().take(count) {
-            let (number, tuple) = match visible_member(page, block, tid.line_pointer, log) {
+            let (number, tuple) = match found_member(page, block, tid.line_pointer, log) {
                 Ok(None) => {
                     met.tuples_dead += 1;
                     continue;

@@ -228,3 +228,45 @@ fn whichever_way_a_table_is_read_the_answer_is_the_servers() -> Result<()> {
     assert_eq!(answered(&cluster, &["select count(*) from gone where id = 5"])?, "count\n1\n");
     Ok(())
 }
+
+#[test]
+fn an_entry_that_leads_to_nothing_is_no_row_here_either() -> Result<()> {
+    const ASKED: [&str; 5] = [
+        "select count(*) from rows where id = 3000",
+        "select count(*) from rows where id in (2999, 3000, 3001)",
+        "select id from rows where id >= 2998 order by id limit 4",
+        "select id from rows where id <= 3001 order by id desc limit 3",
+        "select min(id) from rows where id > 2999",
+    ];
+    let install = PgInstall::find(15).context("no PostgreSQL 15")?;
+    let options = ClusterOptions { data_checksums: Some(false), ..ClusterOptions::default() };
+    let mut cluster = TestCluster::create(&install, &options)?;
+    cluster.psql(
+        "postgres",
+        "create table rows(id int primary key); insert into rows select generate_series(1, 9000)",
+    )?;
+    let place = "select pg_relation_filepath('rows') || ' ' || translate(ctid::text, '(,)', '  ')
+                 from rows where id = 3000";
+    let place = cluster.psql("postgres", place)?;
+    let [file, block, line_pointer] = place.split_whitespace().collect::<Vec<_>>()[..] else {
+        anyhow::bail!("no place: {place}");
+    };
+    cluster.stop()?;
+    let file = cluster.data_dir().join(file);
+    let mut bytes = std::fs::read(&file)?;
+    let (block, number): (usize, usize) = (block.parse()?, line_pointer.parse()?);
+    let at = block * 8192 + 24 + (number - 1) * 4;
+    bytes[at..at + 4].fill(0);
+    std::fs::write(&file, bytes)?;
+    let found: Vec<String> =
+        ASKED.iter().map(|asked| answered(&cluster, &[asked])).collect::<Result<_>>()?;
+    assert!(path(&cluster, ASKED[0])?.starts_with("index rows_pkey"));
+    assert!(path(&cluster, ASKED[3])?.contains("in its order backward"));
+    cluster.start()?;
+    for (asked, found) in ASKED.iter().zip(&found) {
+        let known = cluster.psql("postgres", asked)?;
+        let found: Vec<&str> = found.lines().skip(1).collect();
+        assert_eq!(known.lines().collect::<Vec<_>>(), found, "{asked}");
+    }
+    Ok(())
+}
