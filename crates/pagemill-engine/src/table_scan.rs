@@ -262,7 +262,7 @@ impl WantedColumns {
         ascending.sort_unstable();
         ascending.dedup();
         let slot = |position| {
-            ascending.binary_search(position).expect("the walk finds all columns asked for")
+            ascending.binary_search(position).expect("the walk finds what is asked for") // infallible: by who calls
         };
         Self {
             slots: positions.iter().map(slot).collect(),
