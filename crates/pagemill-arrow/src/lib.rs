@@ -12,6 +12,7 @@ mod file_writer;
 mod fixed_length;
 mod measure;
 mod options;
+mod parquet_file;
 mod partition_names;
 mod partitioned;
 mod pieces;
@@ -27,5 +28,6 @@ pub use export::{ArrowExport, ArrowSink};
 pub use options::{
     ArrayChoice, ArrowOptions, Compression, FileFormat, InfinityChoice, NumericChoice, ParseError,
 };
+pub use parquet_file::read_parquet;
 pub use plan::{Plan, stored_type};
 pub use record_batches::RecordBatches;

@@ -50,8 +50,14 @@ pub struct SqlArguments {
     ///
     /// It is read up to the end of its own WAL: --wal, --until and --base are those of -D. Databases of the one cluster need no such
     /// name: database.schema.table.
-    #[arg(long = "cluster", value_name = "NAME=DIR", value_parser = OsStringValueParser::new().try_map(named_cluster))]
-    pub clusters: Vec<NamedCluster>,
+    #[arg(long = "cluster", value_name = "NAME=DIR", value_parser = OsStringValueParser::new().try_map(named_path))]
+    pub clusters: Vec<NamedPath>,
+    /// A CSV or Parquet file as a table of this name; repeatable
+    ///
+    /// By its ending, .csv or .parquet. The first line of a CSV file names its columns, which are texts; all columns have the names
+    /// that they have in the file. A file is read whole into memory when a statement names it.
+    #[arg(long = "table", value_name = "NAME=FILE", value_parser = OsStringValueParser::new().try_map(named_path))]
+    pub tables: Vec<NamedPath>,
     /// The statement; several are separated by semicolons
     #[arg(value_name = "STATEMENT")]
     pub statement: Option<String>,
@@ -73,30 +79,30 @@ pub struct SqlArguments {
     pub memory: Option<usize>,
 }
 
-/// A data directory under a name.
+/// A data directory or a file under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedCluster {
+pub struct NamedPath {
     /// The name in statements.
     pub name: String,
-    /// The directory.
-    pub directory: PathBuf,
+    /// Where it is.
+    pub path: PathBuf,
 }
 
-fn named_cluster(given: OsString) -> Result<NamedCluster, String> {
-    let text = given.to_str().ok_or("the name and the directory have to be UTF-8")?;
+fn named_path(given: OsString) -> Result<NamedPath, String> {
+    let text = given.to_str().ok_or("the name and the path have to be UTF-8")?;
     match text.split_once('=') {
-        Some((name, directory)) if !name.is_empty() && !directory.is_empty() => {
-            Ok(NamedCluster { name: name.to_owned(), directory: directory.into() })
+        Some((name, path)) if !name.is_empty() && !path.is_empty() => {
+            Ok(NamedPath { name: name.to_owned(), path: path.into() })
         }
-        _ => Err("NAME=DIR is expected".to_owned()),
+        _ => Err("a name, = and a path are expected".to_owned()),
     }
 }
 
 impl SqlArguments {
     /// The name of another cluster, and the flags that it is opened with: those of the first that say how files are read.
-    pub fn beside(&self, named: &NamedCluster) -> (String, CommonArguments, RecoveryArguments) {
+    pub fn beside(&self, named: &NamedPath) -> (String, CommonArguments, RecoveryArguments) {
         let common = CommonArguments {
-            pgdata: Some(named.directory.clone()),
+            pgdata: Some(named.path.clone()),
             base: Vec::new(),
             stats: None,
             ..self.common.clone()
@@ -138,11 +144,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cluster_has_a_name_and_a_directory() {
-        let named = named_cluster("old=/srv/a=b".into()).unwrap();
-        assert_eq!((named.name.as_str(), named.directory), ("old", PathBuf::from("/srv/a=b")));
+    fn a_path_has_a_name_before_it() {
+        let named = named_path("old=/srv/a=b".into()).unwrap();
+        assert_eq!((named.name.as_str(), named.path), ("old", PathBuf::from("/srv/a=b")));
         for wrong in ["old", "=dir", "old=", ""] {
-            assert!(named_cluster(wrong.into()).is_err(), "{wrong}");
+            assert!(named_path(wrong.into()).is_err(), "{wrong}");
         }
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod coerce;
 mod databases;
 pub mod error;
 pub(crate) mod expand;
+pub mod files;
 pub(crate) mod functions;
 mod global_groups;
 pub(crate) mod lexical;

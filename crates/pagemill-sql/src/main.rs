@@ -13,10 +13,11 @@ use pagemill_cli::cluster_arguments::{CommonArguments, DamageChoice, RecoveryArg
 use pagemill_cli::failure::{self, Completion};
 use pagemill_cli::remedies::Remedies;
 use pagemill_cli::session::Session as Opened;
-use pagemill_cli::sql_arguments::{FormatChoice, NamedCluster, SqlArguments};
+use pagemill_cli::sql_arguments::{FormatChoice, NamedPath, SqlArguments};
 use pagemill_cluster::Cluster;
 use pagemill_engine::{Error as EngineError, OnDamage, ScanOrder};
 use pagemill_io::HostFiles;
+use pagemill_sql::files::NamedFile;
 use pagemill_sql::output::OutputFormat;
 use pagemill_sql::session::{Session, SessionOptions};
 use pagemill_sql::shell::{MOST_BYTES, Shell, ShellOptions, Target, told};
@@ -88,7 +89,8 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
             DamageChoice::Skip => OnDamage::Skip,
         },
     };
-    refuse_same_names(&arguments.clusters)?;
+    refuse_same_names("--cluster", arguments.clusters.iter().map(|named| &named.name))?;
+    refuse_same_names("--table", arguments.tables.iter().map(|named| &named.name))?;
     let others = arguments.clusters.iter().map(|named| arguments.beside(named));
     let others: Vec<(String, CommonArguments, RecoveryArguments)> = others.collect();
     let clusters = others.iter().map(|(name, common, recovery)| {
@@ -96,6 +98,8 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
     });
     let clusters = clusters.collect::<Result<Vec<(String, Cluster)>>>()?;
     let session = Session::open(&database, options).map_err(told)?.beside(clusters.into());
+    let files = arguments.tables.iter().map(file_of).collect::<Vec<_>>();
+    let session = session.with_files(files.into());
     let runtime = Builder::new_multi_thread().worker_threads(jobs).build()?;
     let file = arguments.output.as_deref().map(Target::whole).transpose();
     let file = file.map_err(EngineError::Output)?;
@@ -119,10 +123,15 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
     answered
 }
 
-fn refuse_same_names(clusters: &[NamedCluster]) -> Result<()> {
-    for (at, cluster) in clusters.iter().enumerate() {
-        let is_given = clusters[..at].iter().any(|other| other.name == cluster.name);
-        ensure!(!is_given, "--cluster: two directories are named \"{}\"", cluster.name);
+fn file_of(named: &NamedPath) -> NamedFile {
+    NamedFile { name: named.name.clone(), path: named.path.clone() }
+}
+
+fn refuse_same_names<'n>(flag: &str, names: impl Iterator<Item = &'n String>) -> Result<()> {
+    let mut known: Vec<&String> = Vec::new();
+    for name in names {
+        ensure!(!known.contains(&name), "{flag}: \"{name}\" is given twice");
+        known.push(name);
     }
     Ok(())
 }

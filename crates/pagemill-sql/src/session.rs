@@ -32,6 +32,7 @@ use crate::catalog::Catalog;
 use crate::databases::Databases;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::expand::Planner;
+use crate::files::{Files, NamedFile};
 use crate::global_groups;
 use crate::lexical;
 use crate::scan::{ScanContext, StatementTables, accounts, with_runtime_filters};
@@ -59,6 +60,7 @@ pub struct SessionOptions {
 pub struct Session {
     catalog: Arc<Catalog>,
     databases: Databases,
+    files: Files,
     options: SessionOptions,
     context: SessionContext,
 }
@@ -132,13 +134,25 @@ impl Session {
             .with_query_planner(Arc::new(Planner))
             .build();
         let databases = Databases::new(&catalog, Arc::default());
-        Ok(Self { catalog, databases, options, context: SessionContext::new_with_state(state) })
+        let (files, context) = (Files::default(), SessionContext::new_with_state(state));
+        Ok(Self { catalog, databases, files, options, context })
     }
 
     /// The same with other clusters, by names that stand before `database.schema.table`.
     #[must_use]
     pub fn beside(self, clusters: Arc<[(String, Cluster)]>) -> Self {
         Self { databases: Databases::new(&self.catalog, clusters), ..self }
+    }
+
+    /// The same with files as tables.
+    #[must_use]
+    pub fn with_files(self, named: Arc<[NamedFile]>) -> Self {
+        Self { files: Files::new(named), ..self }
+    }
+
+    /// The files that are tables.
+    pub fn files(&self) -> &Arc<[NamedFile]> {
+        self.files.named()
     }
 
     /// The clusters that have names.
@@ -225,7 +239,8 @@ impl Session {
     }
 
     fn bind(&self, query: &sqlparser::ast::Query, scans: &Arc<ScanContext>) -> Result<Bound> {
-        let tables = StatementTables { scans, databases: &self.databases };
+        let Self { databases, files, options: SessionOptions { memory, .. }, .. } = self;
+        let tables = StatementTables { scans, databases, files, memory: *memory };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let start = i64::try_from(now.as_micros()).unwrap_or(i64::MAX) - EPOCH;
         let mut bound = Binder::new(&self.catalog, &tables, start).statement(query)?;

@@ -20,7 +20,7 @@ pub const ANY: Oid = Oid(2276);
 /// `record`.
 pub const RECORD: Oid = Oid(2249);
 
-/// Stands for a type that another database has for itself. No column of it gets into an expression.
+/// Stands for a type that only another database has, or a file. No column of it gets into an expression.
 pub(crate) const OF_ANOTHER_DATABASE: Oid = Oid(u32::MAX);
 /// Stands for a deterministic collation that another database has for itself, and nobody orders by.
 pub(crate) const COLLATION_OF_ANOTHER_DATABASE: Oid = Oid(u32::MAX);

@@ -99,7 +99,7 @@ fn what_stays_in_its_database_is_refused() -> Result<()> {
         ("select d from shop.public.orders", "the column \"d\", of a type"),
         ("select r from shop.public.orders", "the column \"r\", of a type"),
         ("select acl from shop.public.orders", "the column \"acl\", of a type"),
-        ("select * from shop.public.orders", "of a type that only its own database has"),
+        ("select * from shop.public.orders", "of a type that is not there in this database"),
         ("select 1 from places join shop.public.orders using (c)", "the column \"c\", of a type"),
         ("select 1 from places natural join shop.public.orders", "the column \"c\", of a type"),
         (

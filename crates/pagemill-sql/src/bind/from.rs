@@ -12,12 +12,12 @@ use sqlparser::ast::{
 
 use super::inheritance::after_only;
 use super::query::{boolean, rename};
-use super::scope::{Allowed, Level, Scope, folded, refuse_unknown_type};
+use super::scope::{Allowed, Level, Scope, at, folded, refuse_unknown_type};
 use super::set_calls::{FromFunctions, is_function};
 use super::{Binder, Bound, BoundColumn};
 use crate::catalog::CastContext;
 use crate::coerce::coerce;
-use crate::error::{Result, SqlState, fail, unsupported};
+use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::expand::Expansion;
 use crate::functions::keys;
 use crate::resolve::common_type;
@@ -230,6 +230,17 @@ impl Binder<'_> {
             let again = bound.clone();
             let again = self.renamed(again)?;
             return self.as_table(again, alias, &table);
+        }
+        if let [only] = &parts[..] {
+            let name = self.fresh(&table);
+            if let Some(bound) = self.tables.file(&table, &name)? {
+                // Neither hides the other in silence.
+                if self.find_table(&parts).is_ok() {
+                    let message = format!("\"{table}\" is the name of a file and of a relation");
+                    return Err(at(StatementError::new(SqlState("42P09"), message), only));
+                }
+                return self.as_table(bound, alias, &table);
+            }
         }
         let found = self.find_table(&parts)?;
         let bound = self.with_children(&found, &table)?;

@@ -65,6 +65,9 @@ pub(crate) trait Tables {
     /// A plan that scans a relation of a database, under this name.
     fn scan(&self, of: &Arc<Catalog>, class: &ClassRow, alias: &str) -> Result<Bound>;
 
+    /// A plan that scans the file of this name, if there is one.
+    fn file(&self, name: &str, alias: &str) -> Result<Option<Bound>>;
+
     /// The catalogs of a database of a cluster; without a name, of the session's.
     fn database(&self, cluster: Option<&str>, name: &str) -> Result<Arc<Catalog>>;
 }

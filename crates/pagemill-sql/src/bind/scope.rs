@@ -260,7 +260,7 @@ fn seen_from(typed: &Typed, depth: usize) -> Result<Typed> {
     }
 }
 
-/// Refuses a column of another database whose type that alone knows.
+/// Refuses a column of another database, or of a file, whose type is not here.
 pub(super) fn refuse_unknown_type(typed: &Typed) -> Result<()> {
     if typed.ty.oid != OF_ANOTHER_DATABASE {
         return Ok(());
@@ -269,12 +269,12 @@ pub(super) fn refuse_unknown_type(typed: &Typed) -> Result<()> {
         Expr::Column(column) => column.name().split('#').next().unwrap_or_default().to_owned(),
         other => other.to_string(),
     };
-    let what = format!("the column \"{shown}\", of a type that only its own database has,");
+    let what = format!("the column \"{shown}\", of a type that is not there in this database,");
     let error = StatementError::unsupported(what);
     Err(error
         .with_hint(
             "Enums, domains, rows, names of objects, types of extensions, and arrays of texts in another order stay in their \
-             database.",
+             database; of files, lists and structs are not read.",
         )
         .into())
 }

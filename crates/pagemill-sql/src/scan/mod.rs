@@ -37,6 +37,7 @@ use crate::bind::{Bound, Tables};
 use crate::catalog::Catalog;
 use crate::databases::{Databases, type_here};
 use crate::error::Result;
+use crate::files::Files;
 
 /// What all scans of a statement share.
 #[derive(Debug)]
@@ -122,6 +123,9 @@ impl ScanContext {
 pub(crate) struct StatementTables<'c> {
     pub(crate) scans: &'c Arc<ScanContext>,
     pub(crate) databases: &'c Databases,
+    pub(crate) files: &'c Files,
+    /// Bytes that a file may take.
+    pub(crate) memory: Option<usize>,
 }
 
 impl Tables for StatementTables<'_> {
@@ -136,6 +140,10 @@ impl Tables for StatementTables<'_> {
             column.typed.ty = type_here(own, of, column.typed.ty);
         }
         Ok(bound)
+    }
+
+    fn file(&self, name: &str, alias: &str) -> Result<Option<Bound>> {
+        self.files.scan(&self.scans.catalog, (name, alias), self.memory)
     }
 
     fn database(&self, cluster: Option<&str>, name: &str) -> Result<Arc<Catalog>> {

@@ -265,9 +265,10 @@ impl Shell {
             || String::from_utf8_lossy(&self.session.catalog().database().row().name).into_owned();
         let name = name.filter(|name| *name != "-").map_or_else(own, unquoted);
         let (cluster, options, wanted) = (self.cluster.clone(), self.options.session, name.clone());
-        let clusters = self.session.clusters().clone();
+        let (clusters, files) = (self.session.clusters().clone(), self.session.files().clone());
         let opened = interruptible(move |_| {
-            Ok(Session::open(&cluster.database(&wanted)?, options)?.beside(clusters))
+            let session = Session::open(&cluster.database(&wanted)?, options)?;
+            Ok(session.beside(clusters).with_files(files))
         });
         match opened {
             Ok(session) => {
