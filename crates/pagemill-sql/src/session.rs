@@ -35,7 +35,9 @@ use crate::expand::Planner;
 use crate::files::{Files, NamedFile};
 use crate::global_groups;
 use crate::lexical;
-use crate::scan::{ScanContext, StatementTables, accounts, with_runtime_filters};
+use crate::scan::{
+    GuardedConditions, ScanContext, StatementTables, accounts, with_runtime_filters,
+};
 use crate::types::PgType;
 
 /// Microseconds between 1970-01-01 and 2000-01-01.
@@ -352,6 +354,7 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         assert!(rules.iter().any(|rule| rule.name() == name), "the engine has a rule {name}");
     }
     rules.retain(|rule| !WRONG_RULES.contains(&rule.name()));
+    rules.push(Arc::new(GuardedConditions));
     rules
 }
 

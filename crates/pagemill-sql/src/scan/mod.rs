@@ -9,6 +9,7 @@ mod filters;
 mod first_rows;
 mod first_rows_hints;
 mod first_rows_scan;
+mod guards;
 mod harmless;
 mod index_access;
 mod index_conditions;
@@ -28,6 +29,7 @@ use pagemill_engine::{DamageLog, OnDamage, Progress, ScanOptions};
 use tokio::sync::watch;
 
 pub(crate) use account::accounts;
+pub(crate) use guards::GuardedConditions;
 pub(crate) use index_access::TableIndexes;
 pub(crate) use relation_table::RelationTable;
 pub(crate) use runtime_filters::with_runtime_filters;

@@ -387,3 +387,8 @@ with c as (select id, small from people where id<300) select count(*), sum(a.id)
 select count(*), sum(a.id) from people a left join people b on a.id=b.small left join orders c on c.id=b.id where (a.id<50 or c.id=3) and (b.id is null or c.id>5);
 select count(*), sum(id) from orders o where not exists (select 1 from people p where p.name=o.note) and note like 'K%';
 select id, nullif(id-id, height)*small, nullif(id, 2.0), nullif(code, 'c3'), nullif(m, 'ok') from people where id<8 order by id;
+select small, count(*) from people group by small having sum(id-101) <> 0 and 10/sum(id-101) >= 0 order by 1 limit 9;
+select p.id from people p left join people q on p.id=q.small where q.small <> 5 and 10/(q.small-5) > 0 and q.id<50 order by 1;
+select 'a' like 'a\', 'b' like 'a%\', '' like '%\', 'äb' like '_b\', 'ab' ilike 'AB\', 'ab' like 'a%b\', 'a\' like 'a\\\';
+select 'ab' like 'a\';
+select 'a' like '%\';

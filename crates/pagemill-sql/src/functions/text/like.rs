@@ -24,17 +24,78 @@ impl LikeCache {
 
     /// True when the whole text matches the pattern.
     pub(super) fn matches(&mut self, text: &[u8], pattern: &[u8]) -> Outcome<bool> {
+        if ends_in_escape(pattern) {
+            return reaches_end(text, pattern, self.characters).map(|_| false);
+        }
         if self.pattern.is_none() || self.text != pattern {
-            // The server says so once it gets there; here it is said for every text.
-            let made = LikePattern::new(pattern, self.characters).ok_or_else(|| {
-                let message = "LIKE pattern must not end with escape character";
-                StatementError::new(INVALID_ESCAPE, message)
-            })?;
-            self.pattern = Some(made);
+            self.pattern = LikePattern::new(pattern, self.characters);
+            assert!(self.pattern.is_some(), "only an open escape makes no pattern");
             self.text = pattern.to_vec();
         }
         Ok(self.pattern.as_ref().is_some_and(|made| made.matches(text)))
     }
+}
+
+/// True where a backslash at the end escapes nothing.
+fn ends_in_escape(pattern: &[u8]) -> bool {
+    pattern.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
+}
+
+/// Walks a text along a pattern that ends in an open escape, which is an error once the text gets there; it matches nothing.
+/// True where the text ended first, so that no later beginning need be tried.
+fn reaches_end(mut text: &[u8], mut pattern: &[u8], characters: Characters) -> Outcome<bool> {
+    while let [wanted, behind @ ..] = pattern {
+        match wanted {
+            _ if text.is_empty() => return Ok(true),
+            b'%' => return from_any_place(text, behind, characters),
+            b'_' => text = after_character(text, characters),
+            b'\\' if behind.is_empty() => return Err(open_escape()),
+            _ => {
+                let is_escape = *wanted == b'\\';
+                let wanted = if is_escape { behind[0] } else { *wanted };
+                if wanted != text[0] {
+                    return Ok(false);
+                }
+                pattern = &pattern[usize::from(is_escape)..];
+                text = &text[1..];
+            }
+        }
+        pattern = &pattern[1..];
+    }
+    unreachable!("the pattern ends in an escape")
+}
+
+/// Behind `%`.
+fn from_any_place(mut text: &[u8], mut pattern: &[u8], characters: Characters) -> Outcome<bool> {
+    while let [wild @ (b'%' | b'_'), behind @ ..] = pattern {
+        if *wild == b'_' {
+            if text.is_empty() {
+                return Ok(true);
+            }
+            text = after_character(text, characters);
+        }
+        pattern = behind;
+    }
+    if pattern.len() == 1 {
+        return Err(open_escape());
+    }
+    let first = if pattern[0] == b'\\' { pattern[1] } else { pattern[0] };
+    while !text.is_empty() {
+        if text[0] == first && reaches_end(text, pattern, characters)? {
+            return Ok(true);
+        }
+        text = after_character(text, characters);
+    }
+    Ok(true)
+}
+
+fn after_character(text: &[u8], characters: Characters) -> &[u8] {
+    &text[characters.width(text[0]).min(text.len())..]
+}
+
+#[cold]
+fn open_escape() -> StatementError {
+    StatementError::new(INVALID_ESCAPE, "LIKE pattern must not end with escape character")
 }
 
 /// The pattern with a backslash where it had another escape character.
