@@ -392,3 +392,9 @@ select p.id from people p left join people q on p.id=q.small where q.small <> 5 
 select 'a' like 'a\', 'b' like 'a%\', '' like '%\', 'äb' like '_b\', 'ab' ilike 'AB\', 'ab' like 'a%b\', 'a\' like 'a\\\';
 select 'ab' like 'a\';
 select 'a' like '%\';
+select * from (select id from orders order by id limit 10) s order by id desc limit 3;
+select id from (select id from orders order by id limit 10) s where id % 2 = 0 order by id desc;
+select id, count(*) over () from orders order by id limit 2;
+select distinct state from orders order by state limit 2;
+select id from orders order by id limit 0;
+with recursive r(n) as (select 1 union all select (select max(id) from orders where id <= 3) + r.n from r where n < 10) select n from r order by n;
