@@ -35,7 +35,8 @@ Examples:
       'select count(*) from orders'
   pagemill sql -D backup -d shop --until 'time:2024-05-01 12:00:00' \\
       -c \"select * from orders where state = 'paid'\" --format csv
-  pagemill sql -D snapshot -d shop 'select * from orders' --format parquet -o orders.parquet")]
+  pagemill sql -D snapshot -d shop 'select * from orders' \\
+      --format parquet -o orders.parquet")]
 pub struct SqlArguments {
     /// The data directory.
     #[command(flatten)]

@@ -280,13 +280,10 @@ impl AttributeLayout {
         // Most values of variable length have the header of one byte.
         if self.len == -1
             && let Some(first) = data.get(at).filter(|first| **first & 1 == 1 && **first > 1)
+            && let end = at + usize::from(*first >> 1)
+            && end <= data.len()
         {
-            let end = at + usize::from(*first >> 1);
-            return if end > data.len() {
-                Err(past_end(at, end, data.len()))
-            } else {
-                Ok((at, end))
-            };
+            return Ok((at, end));
         }
         // A short or TOAST header never starts with a zero byte; padding always does.
         let packed = self.len == -1 && data.get(at).is_some_and(|&b| b != 0);

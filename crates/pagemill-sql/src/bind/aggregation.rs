@@ -313,7 +313,7 @@ impl Binder<'_> {
             }
             // A constant groups nothing, and the engine takes a number for a position.
             let name = self.fresh("group");
-            let key = keys::equality_key(&self.catalog, typed)?;
+            let key = keys::grouping_key(&self.catalog, typed)?;
             let is_own = key == typed.expr;
             keys_of_groups.push(key.alias(&name));
             let value = match is_own {

@@ -89,6 +89,19 @@ pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
     }
 }
 
+/// What values are grouped by. A column of `char(n)` has each value padded to the same length, and is its own key.
+///
+/// # Errors
+/// As [`equality_key`].
+pub(crate) fn grouping_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
+    let key = equality_key(catalog, typed)?;
+    let is_padded = typed.ty.oid == oid::BPCHAR && typed.ty.modifier >= 0;
+    match typed.expr {
+        Expr::Column(_) if is_padded => Ok(typed.expr.clone()),
+        _ => Ok(key),
+    }
+}
+
 /// The key that is equal for equal values.
 pub(crate) fn equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
     match class(catalog, typed.ty.oid) {
