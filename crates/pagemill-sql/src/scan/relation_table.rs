@@ -71,9 +71,7 @@ impl RelationTable {
             return unsupported(format!("a table with a virtual generated column, \"{column}\","));
         }
         let columns = columns(context, &named);
-        let fields: Vec<Field> =
-            columns.iter().map(|c| Field::new(&c.name, c.carrier.clone(), true)).collect();
-        let schema = Arc::new(Schema::new(fields));
+        let schema = schema_of(&columns);
         Ok(Self { context: context.clone(), named, parts, columns, schema })
     }
 
@@ -85,23 +83,24 @@ impl RelationTable {
     /// A scan under a name.
     pub(crate) fn bound(mut self, alias: &str) -> Result<Bound> {
         let relation = TableReference::bare(alias);
-        let names: Vec<String> =
-            self.columns.iter().map(|column| name_in_plans(&column.name, alias)).collect();
-        let named = |(column, name): (&TableColumn, &String)| {
-            Field::new(name, column.carrier.clone(), true)
-        };
-        let fields: Vec<Field> = self.columns.iter().zip(&names).map(named).collect();
-        self.schema = Arc::new(Schema::new(fields));
-        let column = |(column, name): (&TableColumn, &String)| {
-            let expr = Expr::Column(Column::new(Some(relation.clone()), name));
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for column in &mut self.columns {
+            let in_plan = name_in_plans(&column.name, alias);
+            let expr = Expr::Column(Column::new(Some(relation.clone()), &in_plan));
             let typed = Typed::new(expr, column.ty, column.carrier.clone());
-            BoundColumn { name: column.name.clone(), typed }
-        };
-        let columns = self.columns.iter().zip(&names).map(column).collect();
+            let name = std::mem::replace(&mut column.name, in_plan);
+            columns.push(BoundColumn { name, typed });
+        }
+        self.schema = schema_of(&self.columns);
         let source = provider_as_source(Arc::new(self));
         let plan = LogicalPlanBuilder::scan(relation.clone(), source, None)?.build()?;
         Ok(Bound { plan, columns })
     }
+}
+
+fn schema_of(columns: &[TableColumn]) -> SchemaRef {
+    let field = |column: &TableColumn| Field::new(&column.name, column.carrier.clone(), true);
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
 
 /// What a column of a scan is called. The engine finds columns by their bare names where it hands conditions down, so that two
