@@ -29,10 +29,12 @@ pub(crate) struct Dependency {
     pub(crate) dev_only: bool,
 }
 
-/// The directory above `xtask/`.
+/// The directory above `xtask/`: of the checkout that cargo runs this program in, which need not be the one it was built in
+/// where several share a target directory.
 pub(crate) fn root() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own).to_path_buf()
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let own = here.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    own.parent().unwrap_or(&own).to_path_buf()
 }
 
 /// The cargo that runs this program.
