@@ -15,8 +15,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use pagemill_cluster::{Relation, ValueCatalog};
 use pagemill_engine::{
-    DamageLog, Error as EngineError, ExportSummary, IndexOrder, OnDamage, OrderedScan, Progress,
-    RowSource,
+    DamageLog, Error as EngineError, ExportSummary, IndexOrder, OnDamage, Progress, RowSource,
 };
 use pagemill_io::ByteSink;
 
@@ -127,9 +126,8 @@ impl<'a> ArrowExport<'a> {
         let (mut file, setup) = TableFile::begin(LentSink(output), &self.schema, self.options)?;
         let work = self.part(self.source.named(), progress, damage)?;
         let (mut encoder, mut job) = (Encoder::new(&setup), work.job()?);
-        let how = (work.options, progress, &mut *damage);
         let database = self.source.database();
-        let mut scan = OrderedScan::new(database, &work.table, order, &work.columns, how)?;
+        let mut scan = order.scan(database, work.request(), &work.columns, damage)?;
         let mut emit = |piece| file.write(piece);
         let mut encoding = Encoding(&mut encoder, &mut emit);
         while let Some(row) = scan.next_row(damage)? {

@@ -10,7 +10,8 @@ use std::thread::{Builder, ScopedJoinHandle};
 
 use pagemill_cluster::{Cluster, ValueCatalog};
 use pagemill_engine::{
-    DamageLog, Error as EngineError, OnDamage, Progress, RowSource, ScanOptions, Table, TableScan,
+    DamageLog, Error as EngineError, OnDamage, Progress, RowSource, ScanOptions, ScanRequest,
+    Table, TableScan,
 };
 use pagemill_types::decode::payload;
 use pagemill_types::value::Numeric;
@@ -117,6 +118,11 @@ impl PartWork<'_> {
         Ok(())
     }
 
+    fn request(&self) -> ScanRequest<'_> {
+        let Self { cluster, table, progress, .. } = self;
+        ScanRequest { cluster, table, options: self.scan, progress }
+    }
+
     /// Measures one share after the other, of those that no other job has taken, until no decimal can hold any of the
     /// columns.
     fn measure_shares(&self, next: &AtomicUsize, mut extents: Vec<Extent>) -> Result<Vec<Extent>> {
@@ -125,9 +131,8 @@ impl PartWork<'_> {
         let columns = &self.table.relation.columns;
         let lens: Vec<i16> = self.columns.iter().map(|at| columns[*at].layout.len).collect();
         while let Some(share) = self.shares.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let what = (&self.columns[..], std::slice::from_ref(share));
-            let mut scan =
-                TableScan::of_blocks(self.cluster, &self.table, what, self.scan, self.progress)?;
+            let share = std::slice::from_ref(share);
+            let mut scan = TableScan::of_blocks(self.request(), &self.columns, share)?;
             while let Some(batch) = scan.next_batch(&mut damage)? {
                 for row in batch.rows() {
                     for (at, (extent, len)) in extents.iter_mut().zip(&lens).enumerate() {

@@ -23,7 +23,7 @@ use arrow_array::{Array as _, RecordBatch, StringArray};
 use arrow_select::concat::concat_batches;
 use arrow_select::interleave::interleave_record_batch;
 use pagemill_engine::{
-    DamageLog, Error as EngineError, ExportSummary, IndexOrder, OnDamage, OrderedScan, Progress,
+    DamageLog, Error as EngineError, ExportSummary, IndexOrder, OnDamage, Progress,
 };
 use pagemill_io::{OutputDirectory, check_interrupt};
 use pagemill_types::builtin::oid;
@@ -98,9 +98,8 @@ impl ArrowExport<'_> {
         let mut files = JobFiles::new(&dataset, 0);
         let part = self.part(self.source.named(), progress, damage)?;
         let mut job = part.job()?;
-        let how = (part.options, progress, &mut *damage);
         let database = self.source.database();
-        let mut scan = OrderedScan::new(database, &part.table, order, &part.columns, how)?;
+        let mut scan = order.scan(database, part.request(), &part.columns, damage)?;
         while let Some(row) = scan.next_row(damage)? {
             job.take(&[row], damage, &mut files)?;
         }

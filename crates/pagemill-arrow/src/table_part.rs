@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use pagemill_engine::{
-    DamageLog, ExportSummary, Progress, ScanOptions, Table, TableScan, TupleRow,
+    DamageLog, ExportSummary, Progress, ScanOptions, ScanRequest, Table, TableScan, TupleRow,
 };
 
 use crate::batch_builder::BatchBuilder;
@@ -49,17 +49,18 @@ impl TablePart<'_> {
         Ok(TableScan::shares(cluster, &self.table, self.options, blocks)?)
     }
 
-    pub(crate) fn all(&self) -> Result<TableScan> {
+    pub(crate) fn request(&self) -> ScanRequest<'_> {
         let cluster = self.export.source.database().cluster();
-        let Self { table, columns, options, progress, .. } = self;
-        Ok(TableScan::new(cluster, table, columns, *options, progress)?)
+        let Self { table, options, progress, .. } = self;
+        ScanRequest { cluster, table, options: *options, progress }
+    }
+
+    pub(crate) fn all(&self) -> Result<TableScan> {
+        Ok(TableScan::new(self.request(), &self.columns)?)
     }
 
     pub(crate) fn scan(&self, share: &Range<u32>) -> Result<TableScan> {
-        let cluster = self.export.source.database().cluster();
-        let Self { table, columns, options, progress, .. } = self;
-        let what = (&columns[..], std::slice::from_ref(share));
-        Ok(TableScan::of_blocks(cluster, table, what, *options, progress)?)
+        Ok(TableScan::of_blocks(self.request(), &self.columns, std::slice::from_ref(share))?)
     }
 
     pub(crate) fn job(&self) -> Result<Job> {

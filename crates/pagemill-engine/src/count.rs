@@ -4,18 +4,17 @@
 //! takes which, and neither does the order of the losses.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::Builder;
 
-use pagemill_cluster::{Cluster, ClusterLog, heap};
+use pagemill_cluster::{ClusterLog, heap};
 
 use crate::damage::{DamageLog, OnDamage};
 use crate::error::{Error, Result};
 use crate::page_scan::{PageScan, PageUse};
 use crate::progress::Progress;
-use crate::scan_plan::{ScanOptions, ScanPlan};
-use crate::table::{Shares, Table};
+use crate::scan_plan::{ScanPlan, ScanRequest};
+use crate::table::Shares;
 
 /// Blocks a thread takes at a time (8 MiB).
 const SHARE_BLOCKS: u32 = 1024;
@@ -25,13 +24,8 @@ const SHARE_BLOCKS: u32 = 1024;
 /// # Errors
 /// On damage, unless it is to be skipped; when files cannot be read, or the block to begin with is
 /// past the end.
-pub fn count(
-    cluster: &Cluster,
-    table: &Arc<Table>,
-    options: ScanOptions,
-    progress: &Progress,
-    damage: &mut DamageLog,
-) -> Result<u64> {
+pub fn count(request: ScanRequest<'_>, damage: &mut DamageLog) -> Result<u64> {
+    let ScanRequest { cluster, table, options, progress } = request;
     let plan = ScanPlan::new(cluster, table, options)?;
     let counter = || Counter { plan: &plan, log: ClusterLog::new(cluster.clone()), progress };
     let shares = plan.shares(SHARE_BLOCKS);

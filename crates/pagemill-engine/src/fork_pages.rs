@@ -17,11 +17,21 @@ use pagemill_sys::AlignedBuffer;
 
 use crate::fork_slots::{Full, SlotState, Slots};
 use crate::progress::{Progress, ScanCounts};
+use crate::scan_plan::ScanRequest;
 
 /// Pages of an index whose leaves lie one after the other (4 MiB): several times what is read ahead.
 const NEAR_PAGES: usize = 512;
 /// Leaves lie scattered when they are spread over more than this many times their own number.
 const SCATTERED: usize = 3;
+
+/// Which fork's pages are read, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct ForkReading<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) files: &'a Arc<ForkFiles>,
+    pub(crate) options: ReadStreamOptions,
+    pub(crate) progress: &'a Progress,
+}
 
 /// The pages of one fork, for one thread.
 pub(crate) struct ForkPages {
@@ -37,13 +47,8 @@ pub(crate) struct ForkPages {
 
 impl ForkPages {
     /// Room for at most `capacity` pages.
-    pub(crate) fn new(
-        cluster: &Cluster,
-        files: &Arc<ForkFiles>,
-        capacity: usize,
-        reading: ReadStreamOptions,
-        progress: &Progress,
-    ) -> Self {
+    pub(crate) fn new(reading: ForkReading<'_>, capacity: usize) -> Self {
+        let ForkReading { cluster, files, options: reading, progress } = reading;
         let slots = Slots::new(files.blocks(), capacity);
         let pages = AlignedBuffer::zeroed(slots.count() * BLOCK_SIZE);
         let checked = vec![false; slots.count()];
@@ -163,6 +168,14 @@ impl ForkPages {
     }
 }
 
+/// The pages of a table's main fork; `None` when it has no files.
+pub(crate) fn heap_pages(request: ScanRequest<'_>, capacity: usize) -> Option<ForkPages> {
+    let ScanRequest { cluster, table, options, progress } = request;
+    let files = table.shared_files()?;
+    let reading = ForkReading { cluster, files: &files, options: table.reading(options), progress };
+    Some(ForkPages::new(reading, capacity))
+}
+
 /// The pages of an index. The leaves of an index that was built in one go lie nearly one after the
 /// other: of such, a few at a time are kept. Once they turn out to lie scattered, and the whole
 /// index has room, whole groups of blocks are read and kept, because all of them will be wanted.
@@ -175,15 +188,9 @@ pub(crate) struct IndexPages {
 
 impl IndexPages {
     /// Pages of an index, for which there is room for `capacity` of them.
-    pub(crate) fn new(
-        cluster: &Cluster,
-        files: &Arc<ForkFiles>,
-        capacity: usize,
-        reading: ReadStreamOptions,
-        progress: &Progress,
-    ) -> Self {
-        let near = ForkPages::new(cluster, files, NEAR_PAGES, reading, progress);
-        let capacity = Some(capacity).filter(|pages| *pages >= files.blocks() as usize);
+    pub(crate) fn new(reading: ForkReading<'_>, capacity: usize) -> Self {
+        let near = ForkPages::new(reading, NEAR_PAGES);
+        let capacity = Some(capacity).filter(|pages| *pages >= reading.files.blocks() as usize);
         Self { near, capacity, whole: None }
     }
 
@@ -205,7 +212,8 @@ impl IndexPages {
         let near = &self.near;
         let make = |capacity| {
             let ForkPages { cluster, files, reading, progress, .. } = near;
-            Box::new(ForkPages::new(cluster, files, capacity, *reading, progress))
+            let reading = ForkReading { cluster, files, options: *reading, progress };
+            Box::new(ForkPages::new(reading, capacity))
         };
         if let Some(capacity) = self.capacity.take_if(|_| span > SCATTERED * blocks.len()) {
             self.whole = Some(make(capacity));

@@ -12,12 +12,13 @@ use pagemill_cluster::hot_chain::{ChainVisibility, PageVisibility, visible_membe
 use pagemill_cluster::page_check::{check_or_read_again, check_page};
 use pagemill_cluster::{Cluster, ClusterLog};
 use pagemill_format::page::Page;
-use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Tid};
+use pagemill_format::{BLOCK_SIZE, BlockNumber, Tid};
 use pagemill_io::ForkFiles;
 use pagemill_stream::ReadStreamOptions;
 
 use crate::damage::{DamageLog, damage_of};
 use crate::error::Result;
+use crate::fork_pages::ForkReading;
 use crate::fork_slots::{SlotState, Slots};
 use crate::index_scan::IndexScan;
 use crate::page_scan::BlockLocation;
@@ -41,13 +42,8 @@ pub(crate) struct HeapSights<'a> {
 
 impl<'a> HeapSights<'a> {
     /// What fits into so many bytes.
-    pub(crate) fn new(
-        cluster: &'a Cluster,
-        files: &'a ForkFiles,
-        bytes: usize,
-        reading: ReadStreamOptions,
-        progress: &'a Progress,
-    ) -> Self {
+    pub(crate) fn new(reading: ForkReading<'a>, bytes: usize) -> Self {
+        let ForkReading { cluster, files, options: reading, progress } = reading;
         let slots = Slots::new(files.blocks(), bytes / SLOT_BYTES);
         let sights = vec![PageVisibility::LOST; slots.count()];
         let log = ClusterLog::new(cluster.clone());
@@ -87,7 +83,11 @@ impl<'a> HeapSights<'a> {
         let before = slots.counts().1;
         let worth = |block| scan.is_worth_reading(block);
         slots.read_wanted(files, *reading, worth, |slot, block, bytes| {
-            sights[slot] = sight(cluster, files, block, bytes, log);
+            sights[slot] = match check_or_read_again(cluster, files, block, bytes, None, &mut None)
+            {
+                Ok(bytes) => PageVisibility::of(Page::new(bytes), block, log),
+                Err(_) => PageVisibility::LOST,
+            };
         });
         progress.add_pages(slots.counts().1 - before);
     }
@@ -119,20 +119,5 @@ impl<'a> HeapSights<'a> {
                 Ok(0)
             }
         }
-    }
-}
-
-/// What the entries of an index find on a page just read.
-fn sight(
-    cluster: &Cluster,
-    files: &ForkFiles,
-    block: BlockNumber,
-    bytes: &BlockBytes,
-    log: &mut ClusterLog,
-) -> PageVisibility {
-    let mut again = None;
-    match check_or_read_again(cluster, files, block, bytes, None, &mut again) {
-        Ok(bytes) => PageVisibility::of(Page::new(bytes), block, log),
-        Err(_) => PageVisibility::LOST,
     }
 }

@@ -19,7 +19,7 @@ use pagemill_format::{BlockBytes, BlockNumber, Tid};
 use pagemill_types::index_key_range::KeyRange;
 
 use crate::error::Result;
-use crate::fork_pages::ForkPages;
+use crate::fork_pages::{ForkPages, ForkReading};
 use crate::progress::Progress;
 use crate::scan_plan::ScanOptions;
 use crate::table::{Table, device_settings, fork_with_rows};
@@ -78,8 +78,9 @@ impl IndexLookup {
             return Err(damage(found.to_string()).into());
         }
         let (concurrency, _) = device_settings(database, &index.class);
-        let reading = options.reading(concurrency);
-        let pages = ForkPages::new(cluster, &files, TREE_PAGES, reading, progress);
+        let options = options.reading(concurrency);
+        let reading = ForkReading { cluster, files: &files, options, progress };
+        let pages = ForkPages::new(reading, TREE_PAGES);
         Ok(Self {
             cluster: cluster.clone(),
             index: index.clone(),

@@ -20,7 +20,7 @@ use crate::damage::DamageLog;
 use crate::encoding::readable_name;
 use crate::error::{Error, Result};
 use crate::export::{Export, ExportOptions};
-use crate::fork_pages::{ForkPages, IndexPages};
+use crate::fork_pages::{ForkPages, ForkReading, IndexPages};
 use crate::index_count::HeapSights;
 use crate::index_export::{IndexExport, index_columns};
 use crate::index_scan::{IndexOnly, IndexScan};
@@ -260,11 +260,12 @@ impl RowSource<'_> {
     ) -> Result<OrderSummary> {
         let cluster = self.database.cluster();
         let table = Table::open(self.database, self.named.clone(), damage)?;
-        let Some(heap) = table.files() else { return Ok(OrderSummary::default()) };
+        let Some(heap) = table.shared_files() else { return Ok(OrderSummary::default()) };
         let files = order.files(self.database)?;
         let (tree_pages, heap_bytes) = order.memory(&files);
         let reading = order.reading(self.database, options);
-        let tree = IndexPages::new(cluster, &files, tree_pages, reading, progress);
+        let tree = ForkReading { cluster, files: &files, options: reading, progress };
+        let tree = IndexPages::new(tree, tree_pages);
         let index_only = match order.options.index_only {
             true => (IndexOnly::Count, AllVisible::open(cluster, &table.relation.base)?),
             false => (IndexOnly::Never, AllVisible::nothing(cluster)),
@@ -272,8 +273,8 @@ impl RowSource<'_> {
         let scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
         let mut scan = scan.reading_around(table.reads_around());
         scan.start(cluster, damage)?;
-        let mut sights =
-            HeapSights::new(cluster, heap, heap_bytes, table.reading(options), progress);
+        let heap = ForkReading { cluster, files: &heap, options: table.reading(options), progress };
+        let mut sights = HeapSights::new(heap, heap_bytes);
         let rows = sights.count(&mut scan, damage)?;
         Ok(summary(rows, [scan.counts(), sights.counts()]))
     }
@@ -319,12 +320,14 @@ impl Export<'_> {
             Some(_) => (IndexOnly::Keep, AllVisible::open(cluster, &table.base)?),
             None => (IndexOnly::Never, AllVisible::nothing(cluster)),
         };
-        let tree = IndexPages::new(cluster, &files, tree_pages, reading, progress);
+        let tree = ForkReading { cluster, files: &files, options: reading, progress };
+        let tree = IndexPages::new(tree, tree_pages);
         let scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
         let mut scan = scan.reading_around(self.table.reads_around());
         scan.start(cluster, damage)?;
-        let heap_reading = self.table.reading(self.scan);
-        let heap = ForkPages::new(cluster, &heap, heap_bytes / BLOCK_SIZE, heap_reading, progress);
+        let options = self.table.reading(self.scan);
+        let heap = ForkReading { cluster, files: &heap, options, progress };
+        let heap = ForkPages::new(heap, heap_bytes / BLOCK_SIZE);
         let columns = columns.unwrap_or_default();
         let mut rows = IndexExport::new(self, heap, &order.relation, &columns);
         rows.write(&mut scan, output, damage)?;

@@ -17,19 +17,19 @@ use std::sync::Arc;
 use pagemill_cluster::heap::TupleFault;
 use pagemill_cluster::hot_chain::visible_member;
 use pagemill_cluster::visibility::is_visible;
-use pagemill_cluster::{AllVisible, Cluster, ClusterLog, Database};
+use pagemill_cluster::{AllVisible, ClusterLog, Database};
 use pagemill_format::page::{LinePointerState, Page};
 use pagemill_format::tuple::{HeapTuple, Span};
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Tid};
 
 use crate::damage::{DamageLog, damage_of};
 use crate::error::Result;
-use crate::fork_pages::{ForkPages, IndexPages};
+use crate::fork_pages::{ForkPages, ForkReading, IndexPages, heap_pages};
 use crate::index_order::IndexOrder;
 use crate::index_scan::{IndexOnly, IndexScan};
 use crate::page_scan::BlockLocation;
 use crate::progress::Progress;
-use crate::scan_plan::ScanOptions;
+use crate::scan_plan::ScanRequest;
 use crate::table::Table;
 use crate::table_scan::{TupleRow, WantedColumns};
 
@@ -50,19 +50,10 @@ impl RowFetch {
     ///
     /// # Panics
     /// When the table has no column at one of the positions.
-    pub fn new(
-        cluster: &Cluster,
-        table: &Arc<Table>,
-        columns: &[usize],
-        buffer_bytes: usize,
-        (options, progress): (ScanOptions, &Progress),
-    ) -> Self {
-        let pages = buffer_bytes / BLOCK_SIZE;
-        let heap = table
-            .shared_files()
-            .map(|files| ForkPages::new(cluster, &files, pages, table.reading(options), progress));
+    pub fn new(request: ScanRequest<'_>, columns: &[usize], buffer_bytes: usize) -> Self {
+        let ScanRequest { cluster, table, progress, .. } = request;
         Self {
-            heap,
+            heap: heap_pages(request, buffer_bytes / BLOCK_SIZE),
             log: ClusterLog::new(cluster.clone()),
             table: table.clone(),
             columns: WantedColumns::new(columns, table),
@@ -168,34 +159,38 @@ pub struct OrderedScan {
     found: Option<Tid>,
 }
 
-impl OrderedScan {
-    /// A scan of all rows of a table in the order of an index of it, for the columns at these positions.
+impl IndexOrder {
+    /// A scan of all rows of the index's table, which is of this database, in its order, for the columns at these
+    /// positions.
     ///
     /// # Errors
     /// When the files of the index are missing or damaged.
     ///
     /// # Panics
     /// As [`RowFetch::new`].
-    pub fn new(
+    pub fn scan(
+        &self,
         database: &Database,
-        table: &Arc<Table>,
-        order: &IndexOrder,
+        request: ScanRequest<'_>,
         columns: &[usize],
-        (options, progress, damage): (ScanOptions, &Progress, &mut DamageLog),
-    ) -> Result<Self> {
-        let cluster = database.cluster();
-        let files = order.files(database)?;
-        let (tree_pages, heap_bytes) = order.memory(&files);
-        let reading = order.reading(database, options);
-        let tree = IndexPages::new(cluster, &files, tree_pages, reading, progress);
+        damage: &mut DamageLog,
+    ) -> Result<OrderedScan> {
+        let ScanRequest { cluster, table, options, progress } = request;
+        let files = self.files(database)?;
+        let (tree_pages, heap_bytes) = self.memory(&files);
+        let options = self.reading(database, options);
+        let reading = ForkReading { cluster, files: &files, options, progress };
+        let tree = IndexPages::new(reading, tree_pages);
         let never = (IndexOnly::Never, AllVisible::nothing(cluster));
-        let index = IndexScan::new(tree, table.blocks(), order.direction(), never);
+        let index = IndexScan::new(tree, table.blocks(), self.direction(), never);
         let mut index = index.reading_around(table.reads_around());
         index.start(cluster, damage)?;
-        let rows = RowFetch::new(cluster, table, columns, heap_bytes, (options, progress));
-        Ok(Self { index, rows, at: 0, found: None })
+        let rows = RowFetch::new(request, columns, heap_bytes);
+        Ok(OrderedScan { index, rows, at: 0, found: None })
     }
+}
 
+impl OrderedScan {
     /// The next row; `None` at the end.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::export::{Export, ExportOptions, ExportSummary};
 use crate::list::tablespace_of;
 use crate::progress::Progress;
-use crate::scan_plan::{ScanOptions, check_start};
+use crate::scan_plan::{ScanOptions, ScanRequest, check_start};
 use crate::select::Selected;
 use crate::table::{Table, fork_with_rows, present_ranges, refuse_unreadable};
 
@@ -178,7 +178,9 @@ impl<'a> RowSource<'a> {
         let mut rows = 0;
         for part in self.parts() {
             let (table, options) = self.open_part(part, options, damage)?;
-            rows += count(self.database.cluster(), &table, options, progress, damage)?;
+            let cluster = self.database.cluster();
+            let request = ScanRequest { cluster, table: &table, options, progress };
+            rows += count(request, damage)?;
         }
         Ok(rows)
     }

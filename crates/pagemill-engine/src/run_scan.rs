@@ -15,7 +15,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use pagemill_cluster::{Cluster, ClusterLog, heap};
+use pagemill_cluster::{ClusterLog, heap};
 use pagemill_format::page::Page;
 use pagemill_format::tuple::{HeapTuple, Span};
 use pagemill_format::{BlockNumber, Tid};
@@ -23,8 +23,7 @@ use pagemill_format::{BlockNumber, Tid};
 use crate::damage::DamageLog;
 use crate::error::Result;
 use crate::page_scan::{BlockLocation, PageScan, PageUse, SoundPage};
-use crate::progress::Progress;
-use crate::scan_plan::{ScanOptions, ScanPlan};
+use crate::scan_plan::{ScanPlan, ScanRequest};
 use crate::table::Table;
 use crate::table_scan::{TupleRow, WantedColumns, common_blocks};
 
@@ -64,6 +63,15 @@ struct Kept {
     spans: Vec<Span>,
 }
 
+/// The columns of a scan in two steps, by their positions in `table.relation.columns`.
+#[derive(Clone, Copy)]
+pub struct StepColumns<'a> {
+    /// What rows are chosen by.
+    pub first: &'a [usize],
+    /// What is wanted of the chosen rows.
+    pub rest: &'a [usize],
+}
+
 /// A scan of ranges of a table's blocks in two steps, by one thread.
 pub struct RunScan {
     pages: Option<PageScan>,
@@ -83,8 +91,7 @@ pub struct RunScan {
 }
 
 impl RunScan {
-    /// A scan of these ranges of blocks, as [`TableScan::of_blocks`](crate::TableScan::of_blocks): the columns to choose by,
-    /// and those that are wanted of chosen rows.
+    /// A scan of these ranges of blocks, as [`TableScan::of_blocks`](crate::TableScan::of_blocks).
     ///
     /// # Errors
     /// When the block to begin with is past the end.
@@ -92,12 +99,12 @@ impl RunScan {
     /// # Panics
     /// When the table has no column at one of the positions.
     pub fn of_blocks(
-        cluster: &Cluster,
-        table: &Arc<Table>,
-        (first, rest, ranges): (&[usize], &[usize], &[Range<u32>]),
-        options: ScanOptions,
-        progress: &Progress,
+        request: ScanRequest<'_>,
+        columns: StepColumns<'_>,
+        ranges: &[Range<u32>],
     ) -> Result<Self> {
+        let ScanRequest { cluster, table, options, progress } = request;
+        let StepColumns { first, rest } = columns;
         let plan = ScanPlan::new(cluster, table, options)?;
         let chosen = plan.order().arrange(&common_blocks(table.present(), ranges));
         let all = [first, rest].concat();

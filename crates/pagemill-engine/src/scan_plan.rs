@@ -12,6 +12,7 @@ use pagemill_io::ForkFiles;
 use pagemill_stream::{ReadStreamOptions, ScanOrder};
 
 use crate::error::Result;
+use crate::progress::Progress;
 use crate::refusal::Misuse;
 use crate::table::{Shares, Table};
 
@@ -42,6 +43,19 @@ impl ScanOptions {
         let io_combine_limit = self.io_combine_limit;
         ReadStreamOptions { io_combine_limit, effective_io_concurrency, ramp_up: false }
     }
+}
+
+/// What a scan of a table is asked for with, whatever it is that it looks for there.
+#[derive(Clone, Copy)]
+pub struct ScanRequest<'a> {
+    /// The cluster that the table is of.
+    pub cluster: &'a Cluster,
+    /// The table, opened.
+    pub table: &'a Arc<Table>,
+    /// How to scan it.
+    pub options: ScanOptions,
+    /// Where it says how far it is, and hears that it was cancelled.
+    pub progress: &'a Progress,
 }
 
 /// What the options come to for one table. Threads that share a scan share it.

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::list::tablespace_of;
 use crate::progress::Progress;
 use crate::refusal::{Refusal, UnreadableCause};
-use crate::scan_plan::ScanOptions;
+use crate::scan_plan::{ScanOptions, ScanRequest};
 
 /// A table ready to be scanned.
 #[derive(Debug)]
@@ -287,9 +287,9 @@ fn has_long_values(database: &Database, class: &ClassRow) -> Result<bool> {
     let Some(toast) = database.class(class.toast) else { return Ok(false) };
     let mut damage = DamageLog::new(OnDamage::Skip);
     let table = Table::open(database, database.relation(toast)?, &mut damage)?;
-    let options = ScanOptions::default();
-    let chunks =
-        count(database.cluster(), &Arc::new(table), options, &Progress::default(), &mut damage);
+    let (cluster, table) = (database.cluster(), &Arc::new(table));
+    let (options, progress) = (ScanOptions::default(), &Progress::default());
+    let chunks = count(ScanRequest { cluster, table, options, progress }, &mut damage);
     Ok(chunks.is_ok_and(|chunks| chunks > 0))
 }
 

@@ -23,7 +23,7 @@ use crate::damage::{DamageLog, value_damage};
 use crate::error::Result;
 use crate::page_scan::{BlockLocation, PageScan, PageUse, SoundPage};
 use crate::progress::Progress;
-use crate::scan_plan::{ScanOptions, ScanPlan};
+use crate::scan_plan::{ScanOptions, ScanPlan, ScanRequest};
 use crate::table::Table;
 
 /// A scan of a table, or of ranges of its blocks, by one thread.
@@ -47,13 +47,8 @@ impl TableScan {
     ///
     /// # Panics
     /// When the table has no column at one of the positions.
-    pub fn new(
-        cluster: &Cluster,
-        table: &Arc<Table>,
-        columns: &[usize],
-        options: ScanOptions,
-        progress: &Progress,
-    ) -> Result<Self> {
+    pub fn new(request: ScanRequest<'_>, columns: &[usize]) -> Result<Self> {
+        let ScanRequest { cluster, table, options, progress } = request;
         let plan = ScanPlan::new(cluster, table, options)?;
         Ok(Self::over(&plan, plan.ranges(), columns, progress))
     }
@@ -68,12 +63,11 @@ impl TableScan {
     /// # Panics
     /// As [`new`](Self::new).
     pub fn of_blocks(
-        cluster: &Cluster,
-        table: &Arc<Table>,
-        (columns, ranges): (&[usize], &[Range<u32>]),
-        options: ScanOptions,
-        progress: &Progress,
+        request: ScanRequest<'_>,
+        columns: &[usize],
+        ranges: &[Range<u32>],
     ) -> Result<Self> {
+        let ScanRequest { cluster, table, options, progress } = request;
         let plan = ScanPlan::new(cluster, table, options)?;
         let chosen = plan.order().arrange(&common_blocks(table.present(), ranges));
         Ok(Self::over(&plan, chosen, columns, progress))

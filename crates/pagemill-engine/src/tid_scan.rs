@@ -17,18 +17,19 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use pagemill_cluster::ClusterLog;
 use pagemill_cluster::hot_chain::found_member;
-use pagemill_cluster::{Cluster, ClusterLog};
 use pagemill_format::page::Page;
 use pagemill_format::tuple::Span;
 use pagemill_format::{BlockNumber, Tid};
 
 use crate::damage::{DamageLog, damage_of};
 use crate::error::Result;
-use crate::fork_pages::ForkPages;
+use crate::fork_pages::{ForkPages, heap_pages};
 use crate::page_scan::BlockLocation;
 use crate::progress::{Progress, ScanCounts};
-use crate::scan_plan::ScanOptions;
+use crate::run_scan::StepColumns;
+use crate::scan_plan::ScanRequest;
 use crate::table::Table;
 use crate::table_scan::{TupleBatch, TupleRow, WantedColumns};
 
@@ -55,21 +56,19 @@ pub struct TidScan {
 }
 
 impl TidScan {
-    /// The rows of ascending TIDs that lie in a range of blocks: the columns to choose by, and those that are wanted of
-    /// chosen rows.
+    /// The rows of ascending TIDs that lie in a range of blocks.
     ///
     /// # Panics
     /// When the table has no column at one of the positions.
     pub fn new(
-        cluster: &Cluster,
-        table: &Arc<Table>,
-        (first, rest, blocks): (&[usize], &[usize], &Range<u32>),
+        request: ScanRequest<'_>,
+        columns: StepColumns<'_>,
         tids: &Arc<[Tid]>,
-        (options, progress): (ScanOptions, &Progress),
+        blocks: &Range<u32>,
     ) -> Self {
-        let heap = table.shared_files().map(|files| {
-            ForkPages::new(cluster, &files, ROUND_BLOCKS, table.reading(options), progress)
-        });
+        let ScanRequest { cluster, table, progress, .. } = request;
+        let StepColumns { first, rest } = columns;
+        let heap = heap_pages(request, ROUND_BLOCKS);
         let all = [first, rest].concat();
         let start = tids.partition_point(|tid| tid.block.0 < blocks.start);
         let end = tids.partition_point(|tid| tid.block.0 < blocks.end);

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use pagemill_cluster::{ClassRow, Database, ValueCatalog, ValueLookups};
-use pagemill_engine::{DamageLog, OnDamage, Progress, ScanOptions, Table, TableScan, TupleRow};
+use pagemill_engine::{
+    DamageLog, OnDamage, Progress, ScanOptions, ScanRequest, Table, TableScan, TupleRow,
+};
 use pagemill_format::Oid;
 use pagemill_types::decode::payload;
 
@@ -122,9 +124,9 @@ pub(crate) fn for_each_row(
     let lengths: Vec<i16> = positions.iter().map(|at| relation.columns[*at].layout.len).collect();
     let mut damage = DamageLog::new(OnDamage::Stop);
     let table = Arc::new(Table::open(database, relation, &mut damage)?);
-    let options = ScanOptions::default();
-    let mut scan =
-        TableScan::new(database.cluster(), &table, &positions, options, &Progress::default())?;
+    let (options, progress) = (ScanOptions::default(), &Progress::default());
+    let request = ScanRequest { cluster: database.cluster(), table: &table, options, progress };
+    let mut scan = TableScan::new(request, &positions)?;
     let (mut lookups, mut buffer) = (catalog.lookups(), Vec::new());
     while let Some(batch) = scan.next_batch(&mut damage)? {
         for tuple in batch.rows() {

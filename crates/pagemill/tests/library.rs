@@ -9,7 +9,9 @@ use pagemill::{
     BlockNumber, Cluster, Error, ExportOptions, Progress, Row, ScanOptions, Tid, Value,
 };
 use pagemill_cluster::{ClassRow, Persistence, RelationKind};
-use pagemill_engine::{DamageLog, OnDamage, RowFetch, Table as EngineTable, TableScan, TupleRow};
+use pagemill_engine::{
+    DamageLog, OnDamage, RowFetch, ScanRequest, Table as EngineTable, TableScan, TupleRow,
+};
 use pagemill_testkit::{CopyFormat, Prepared, every_version};
 
 /// A field as COPY's text format has it.
@@ -262,7 +264,9 @@ fn rows_fetched_by_address_are_those_that_a_scan_hands_out() {
             let table = Arc::new(EngineTable::open(&database, table, &mut damage)?);
             let columns: Vec<usize> = (0..table.relation.columns.len()).collect();
             let (options, progress) = (ScanOptions::default(), Progress::default());
-            let mut scan = TableScan::new(&cluster, &table, &columns, options, &progress)?;
+            let request =
+                ScanRequest { cluster: &cluster, table: &table, options, progress: &progress };
+            let mut scan = TableScan::new(request, &columns)?;
             let mut rows = Vec::new();
             let values = |row: &TupleRow<'_>| -> Vec<_> {
                 (0..columns.len()).map(|column| row.raw(column).map(<[u8]>::to_vec)).collect()
@@ -271,8 +275,7 @@ fn rows_fetched_by_address_are_those_that_a_scan_hands_out() {
                 rows.extend(batch.rows().map(|row| (row.tid(), values(&row))));
             }
             rows.sort_by_key(|(tid, _)| (tid.line_pointer, tid.block.0));
-            let mut fetch =
-                RowFetch::new(&cluster, &table, &columns, 1 << 20, (options, &progress));
+            let mut fetch = RowFetch::new(request, &columns, 1 << 20);
             fetch.will_want(rows.iter().map(|(tid, _)| *tid));
             for (tid, expected) in &rows {
                 let row =

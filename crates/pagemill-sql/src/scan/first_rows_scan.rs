@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use pagemill_cluster::btree_scan::Direction;
 use pagemill_cluster::btree_search::OrderedTid;
-use pagemill_engine::{DamageLog, IndexLookup, Table, TidScan, TupleRow};
+use pagemill_engine::{DamageLog, IndexLookup, ScanRequest, StepColumns, Table, TidScan, TupleRow};
 use pagemill_format::Tid;
 
 use super::account::ScanAccount;
@@ -124,11 +124,12 @@ impl<'w> Walk<'w> {
         let rows: usize = wanted.orders.iter().map(|order| order.rows).sum();
         let most_blocks = rows as u64 + BLOCKS_MORE + u64::from(table.blocks()) / BLOCKS_SHARE;
         let wanted = Decoder::new(source, table, source.wanted())?;
-        let what = (&looked_at[..], wanted.positions(), &(0..u32::MAX));
-        let reading = (super::reader::alone(context.options), &account.progress);
+        let columns = StepColumns { first: &looked_at, rest: wanted.positions() };
+        let (options, progress) = (super::reader::alone(context.options), &account.progress);
         let cluster = context.catalog.database().cluster();
         let none: Arc<[Tid]> = Arc::new([]);
-        let scan = TidScan::new(cluster, table, what, &none, reading);
+        let request = ScanRequest { cluster, table, options, progress };
+        let scan = TidScan::new(request, columns, &none, &(0..u32::MAX));
         let (damage, batches, seen) = (context.damage_log(), Vec::new(), HashSet::new());
         let (enough, entries, together) = (0, 0, 0);
         Ok(Self {

@@ -14,7 +14,7 @@ use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::DataFusionError;
 use futures::StreamExt as _;
 use futures::stream::unfold;
-use pagemill_engine::{Table, count};
+use pagemill_engine::{ScanRequest, Table, count};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 
@@ -147,7 +147,8 @@ fn read_count(
     let context = &source.context;
     let mut damage = context.damage_log();
     let cluster = context.catalog.database().cluster();
-    let mut rows = count(cluster, table, context.options, &account.progress, &mut damage)?;
+    let (options, progress) = (context.options, &account.progress);
+    let mut rows = count(ScanRequest { cluster, table, options, progress }, &mut damage)?;
     context.keep(&damage)?;
     let schema = Arc::new(Schema::empty());
     while rows > 0 {

@@ -18,7 +18,9 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::error::DataFusionError;
 use pagemill_arrow::{BatchBuilder, InfinityChoice, Plan};
-use pagemill_engine::{DamageLog, RunScan, ScanOptions, Table, TableScan, TidScan, TupleRow};
+use pagemill_engine::{
+    DamageLog, RunScan, ScanOptions, ScanRequest, StepColumns, Table, TableScan, TidScan, TupleRow,
+};
 use pagemill_format::Tid;
 
 use super::ScanContext;
@@ -44,15 +46,14 @@ pub(super) struct RowReader<'s> {
 impl RowReader<'_> {
     /// Reads to the end, or until no more is wanted.
     pub(super) fn read(mut self) -> Result<()> {
-        let context = &self.source.context;
-        let mut damage = context.damage_log();
+        let mut damage = self.source.context.damage_log();
         match self.source.index.access(self.source, self.part, &mut self.account)? {
             Access::Rows(batches) => self.hand_over(&batches),
             Access::Tids(tids) => self.read_found(&tids, &mut damage)?,
             Access::Whole if self.source.filters.is_empty() => self.read_all(&mut damage)?,
             Access::Whole => self.read_passing(&mut damage)?,
         }
-        context.keep(&damage)
+        self.source.context.keep(&damage)
     }
 
     /// Rows that were read beforehand go with the first block.
@@ -63,17 +64,17 @@ impl RowReader<'_> {
     }
 
     /// How this one thread reads its range.
-    fn options(&self) -> ScanOptions {
-        alone(self.source.context.options)
+    fn request(&self) -> ScanRequest<'_> {
+        let context = &self.source.context;
+        let (options, progress) = (alone(context.options), &self.account.progress);
+        let cluster = context.catalog.database().cluster();
+        ScanRequest { cluster, table: self.table, options, progress }
     }
 
     fn read_all(&mut self, damage: &mut DamageLog) -> Result<()> {
-        let context = &self.source.context;
         let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
-        let what = (&wanted.positions[..], std::slice::from_ref(&self.blocks));
-        let cluster = context.catalog.database().cluster();
-        let (options, progress) = (self.options(), &self.account.progress);
-        let mut scan = TableScan::of_blocks(cluster, self.table, what, options, progress)?;
+        let blocks = std::slice::from_ref(&self.blocks);
+        let mut scan = TableScan::of_blocks(self.request(), &wanted.positions, blocks)?;
         while let Some(batch) = scan.next_batch(damage)? {
             let rows: Vec<TupleRow<'_>> = batch.rows().collect();
             let go_on = !self.out.is_closed() && wanted.hand_over(&rows, &mut self.out, damage)?;
@@ -86,15 +87,13 @@ impl RowReader<'_> {
     }
 
     fn read_passing(&mut self, damage: &mut DamageLog) -> Result<()> {
-        let context = &self.source.context;
         let mut choices = choices(self.source, self.table, &self.source.filters)?;
         let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
         let looked_at: Vec<usize> =
             choices.iter().flat_map(|choice| choice.columns.positions.iter().copied()).collect();
-        let what = (&looked_at[..], &wanted.positions[..], std::slice::from_ref(&self.blocks));
-        let cluster = context.catalog.database().cluster();
-        let (options, progress) = (self.options(), &self.account.progress);
-        let mut scan = RunScan::of_blocks(cluster, self.table, what, options, progress)?;
+        let columns = StepColumns { first: &looked_at, rest: &wanted.positions };
+        let blocks = std::slice::from_ref(&self.blocks);
+        let mut scan = RunScan::of_blocks(self.request(), columns, blocks)?;
         while scan.next_run(damage)? {
             if self.out.is_closed() {
                 return Ok(());
@@ -116,15 +115,12 @@ impl RowReader<'_> {
 
     /// Reads the rows that an index led to, and chooses among them.
     fn read_found(&mut self, tids: &Arc<[Tid]>, damage: &mut DamageLog) -> Result<()> {
-        let context = &self.source.context;
         let mut choices = choices(self.source, self.table, &self.source.filters)?;
         let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
         let looked_at: Vec<usize> =
             choices.iter().flat_map(|choice| choice.columns.positions.iter().copied()).collect();
-        let what = (&looked_at[..], &wanted.positions[..], &self.blocks);
-        let cluster = context.catalog.database().cluster();
-        let reading = (self.options(), &self.account.progress);
-        let mut scan = TidScan::new(cluster, self.table, what, tids, reading);
+        let columns = StepColumns { first: &looked_at, rest: &wanted.positions };
+        let mut scan = TidScan::new(self.request(), columns, tids, &self.blocks);
         while scan.next_block(damage)? {
             if self.out.is_closed() {
                 return Ok(());

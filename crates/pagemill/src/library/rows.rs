@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use pagemill_cluster::{Error as ClusterError, Relation, ValueCatalog, ValueLookups};
 use pagemill_engine::{
-    DamageLog, IndexOrder, OnDamage, OrderedScan, Progress, Result, ScanOptions, Table, TableScan,
-    TupleRow, value_error,
+    DamageLog, IndexOrder, OnDamage, OrderedScan, Progress, Result, ScanOptions, ScanRequest,
+    Table, TableScan, TupleRow, value_error,
 };
 use pagemill_format::Tid;
 use pagemill_types::decode;
@@ -69,8 +69,9 @@ impl Rows {
         let database = self.catalog.database();
         let columns = positions(&part, &self.names)?;
         let table = Arc::new(Table::open(database, part, &mut self.damage)?);
-        let how = (self.options, &self.progress, &mut self.damage);
-        let scan = OrderedScan::new(database, &table, order, &columns, how)?;
+        let (cluster, options, progress) = (database.cluster(), self.options, &self.progress);
+        let request = ScanRequest { cluster, table: &table, options, progress };
+        let scan = order.scan(database, request, &columns, &mut self.damage)?;
         self.scan = Scan::InOrder(Box::new(scan));
         self.parts = Vec::new().into_iter();
         Ok(self)
@@ -118,8 +119,9 @@ impl Rows {
         let positions = positions(&part, &self.names)?;
         let database = self.catalog.database();
         let table = Arc::new(Table::open(database, part, &mut self.damage)?);
-        let cluster = database.cluster();
-        let scan = TableScan::new(cluster, &table, &positions, self.options, &self.progress)?;
+        let (cluster, options, progress) = (database.cluster(), self.options, &self.progress);
+        let request = ScanRequest { cluster, table: &table, options, progress };
+        let scan = TableScan::new(request, &positions)?;
         self.scan = Scan::InFile(Box::new(scan), 0, 0);
         Ok(true)
     }
