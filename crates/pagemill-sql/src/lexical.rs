@@ -57,11 +57,12 @@ pub(crate) const ROWS_FROM: &str = "rows from";
 /// The name that [`spelled`] gives ONLY, whose table is then its argument.
 pub(crate) const ONLY: &str = "only rows";
 
-/// The tokens as the parser knows them: `ROWS FROM (…)` and `ONLY t` as functions, and no LATERAL before a function, which is so in any case.
+/// The tokens as the parser knows them: `ROWS FROM (…)` and `ONLY t` as functions, no LATERAL before a function, which is
+/// so in any case, and `TABLE t` as `SELECT * FROM t`.
 pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let seen: Vec<usize> =
         (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
-    let (mut left_out, mut lists) = (Vec::new(), Vec::new());
+    let (mut left_out, mut lists, mut tables) = (Vec::new(), Vec::new(), Vec::new());
     for (number, at) in seen.iter().enumerate() {
         let next = |count: usize| seen.get(number + count).map(|at| &tokens[*at].token);
         if is_word(next(0), "lateral") && next(1) != Some(&Token::LParen) {
@@ -75,6 +76,13 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             left_out.extend(&seen[number..number + 3]);
         }
         let before = number.checked_sub(1).map(|before| &tokens[seen[before]].token);
+        let starts_query = matches!(before, None | Some(Token::SemiColon | Token::LParen))
+            || ["union", "all", "distinct", "except", "intersect"]
+                .iter()
+                .any(|w| is_word(before, w));
+        if starts_query && is_word(next(0), "table") && matches!(next(1), Some(Token::Word(_))) {
+            tables.push(*at);
+        }
         let starts_item = before == Some(&Token::Comma)
             || ["from", "join", "lateral"].iter().any(|word| is_word(before, word));
         let is_list = is_word(next(0), "rows")
@@ -94,6 +102,11 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut spelled = Vec::with_capacity(tokens.len());
     for (at, mut token) in tokens.into_iter().enumerate() {
         if left_out.contains(&at) {
+            continue;
+        }
+        if tables.contains(&at) {
+            let words = [Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM")];
+            spelled.extend(words.map(|word| TokenWithSpan { token: word, ..token.clone() }));
             continue;
         }
         if lists.contains(&at) {

@@ -9,6 +9,7 @@
 //! Source: `parseCheckAggregates` in `src/backend/parser/parse_agg.c`, PostgreSQL 18.
 
 use arrow::datatypes::DataType;
+use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::functions_aggregate::expr_fn::first_value;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
@@ -52,6 +53,12 @@ impl Groups {
             self.exprs.push(typed);
             self.exprs.len() - 1
         })
+    }
+
+    /// What every row is grouped by.
+    fn in_all_sets(&self) -> Vec<&Expr> {
+        let is_in_all = |at: &usize| self.sets.iter().all(|set| set.contains(at));
+        (0..self.exprs.len()).filter(is_in_all).map(|at| &self.exprs[at].expr).collect()
     }
 
     /// Where the arguments of GROUPING are.
@@ -171,6 +178,12 @@ impl Binder<'_> {
                 groups.sets.push(set);
             }
         }
+        // Before 18 a constant is forgotten as what rows are grouped by, and shows in all sets.
+        let is_constant = |group: &Typed| group.expr.column_refs().is_empty();
+        let version = self.catalog.database().cluster().version().major();
+        if version < 18 && groups.sets.len() > 1 && groups.exprs.iter().any(is_constant) {
+            return unsupported("GROUPING SETS of a constant");
+        }
         // The server tells columns of the output apart that are the same expression: one may be grouped by where the other is not.
         let is_twice = |group: &Typed| {
             columns.iter().filter(|column| column.typed.expr == group.expr).count() > 1
@@ -257,6 +270,15 @@ impl Binder<'_> {
             .collect::<Result<Vec<_>>>()?;
         let seen = groups.exprs.iter().map(|typed| typed.with_expr(column(&self.fresh("seen"))));
         let seen: Vec<Typed> = seen.collect();
+        let used = self.used_above(having.as_ref(), above);
+        let dependent = self.dependent_columns(&groups.in_all_sets(), &used)?;
+        let mut aggregates = aggregates;
+        let mut stand_ins_of_columns = Vec::new();
+        for typed in dependent {
+            let stand_in = typed.with_expr(column(&self.fresh("dependent")));
+            stand_ins_of_columns.push((typed.expr.clone(), stand_in.expr.clone()));
+            aggregates.push((first_value(typed.expr, Vec::new()), stand_in));
+        }
         let grouping = Grouping { groups, seen, aggregates, groupings };
         let mut all: Option<LogicalPlan> = None;
         for set in &grouping.groups.sets {
@@ -273,6 +295,7 @@ impl Binder<'_> {
             .into_iter()
             .zip(seen)
             .map(|(group, seen)| (group.expr, seen.expr))
+            .chain(stand_ins_of_columns)
             .collect();
         let stand_ins = aggregates.into_iter().map(|(_, typed)| typed.expr);
         let stand_ins: Vec<Expr> =
@@ -364,10 +387,7 @@ impl Binder<'_> {
             if let Expr::Column(found) = &inner
                 && !is_stand_in(&inner)
             {
-                let shown = found.name().split('#').next().unwrap_or_default();
-                let table = found.relation.as_ref().map(|relation| relation.table());
-                let table = table.and_then(|table| table.split('#').next());
-                let shown = table.map_or_else(|| shown.to_owned(), |table| format!("{table}.{shown}"));
+                let shown = self.shown_name(found);
                 let message = format!(
                     "column \"{shown}\" must appear in the GROUP BY clause or be used in an aggregate function"
                 );
@@ -376,5 +396,18 @@ impl Binder<'_> {
             Ok(Transformed::no(inner))
         })?;
         Ok(replaced.data)
+    }
+    /// A column with its table as the statement names both.
+    fn shown_name(&self, column: &Column) -> String {
+        let tables = self.levels.last().map_or(&[][..], |level| &level.scope.tables);
+        let is_it =
+            |other: &&BoundColumn| matches!(&other.typed.expr, Expr::Column(c) if c == column);
+        let found = tables.iter().find_map(|table| {
+            table.columns.iter().find(is_it).map(|found| (&table.name, &found.name))
+        });
+        match found {
+            Some((table, name)) if !table.is_empty() => format!("{table}.{name}"),
+            _ => column.name().split('#').next().unwrap_or_default().to_owned(),
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::{Expr, is_null};
+use pagemill_types::builtin::oid;
 use sqlparser::ast::{CaseWhen, Expr as Syntax};
 
 use super::Binder;
@@ -17,7 +18,7 @@ use crate::error::{Result, SqlState, fail};
 use crate::functions::keys;
 use crate::resolve::common_type;
 use crate::typed::Typed;
-use crate::types::PgType;
+use crate::types::{PgType, UNKNOWN};
 
 impl Binder<'_> {
     pub(super) fn case(
@@ -26,7 +27,12 @@ impl Binder<'_> {
         conditions: &[CaseWhen],
         otherwise: Option<&Syntax>,
     ) -> Result<Typed> {
-        let operand = operand.map(|syntax| self.expr(syntax)).transpose()?;
+        let mut operand = operand.map(|syntax| self.expr(syntax)).transpose()?;
+        // A literal that is compared with each is a text.
+        if let Some(typed) = operand.take_if(|typed| typed.ty.oid == UNKNOWN) {
+            let text = PgType::new(oid::TEXT);
+            operand = Some(coerce(&self.catalog, typed, text, CastContext::Implicit)?);
+        }
         let (mut whens, mut results) = (Vec::new(), Vec::new());
         for when in conditions {
             let condition = self.expr(&when.condition)?;
@@ -38,10 +44,10 @@ impl Binder<'_> {
             results.push(self.expr(&when.result)?);
         }
         let otherwise = otherwise.map(|syntax| self.expr(syntax)).transpose()?;
-        results.push(otherwise.unwrap_or_else(|| Typed::unknown(None)));
-        // NULL has no say in the type.
-        let mut results = self.in_common(results)?;
-        let last = results.pop().expect("CASE has a result"); // infallible: pushed above
+        // ELSE comes first where a type is chosen; NULL has no say in it.
+        results.insert(0, otherwise.unwrap_or_else(|| Typed::unknown(None)));
+        let mut results = self.in_common("CASE", results)?;
+        let last = results.remove(0);
         let first = results.first().cloned().unwrap_or_else(|| last.clone());
         let pairs = whens.into_iter().zip(results);
         let when_then_expr =
@@ -57,7 +63,7 @@ impl Binder<'_> {
         arguments: Vec<Typed>,
     ) -> Result<Option<Typed>> {
         match name {
-            "coalesce" => coalesce(&self.catalog, self.in_common(arguments)?).map(Some),
+            "coalesce" => coalesce(&self.catalog, self.in_common("COALESCE", arguments)?).map(Some),
             "greatest" | "least" => self.extreme(name, arguments).map(Some),
             "nullif" => {
                 let [a, b]: [Typed; 2] = match arguments.try_into() {
@@ -83,7 +89,7 @@ impl Binder<'_> {
 
     /// The first of the largest or smallest; NULLs are passed over.
     fn extreme(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
-        let arguments = self.in_common(arguments)?;
+        let arguments = self.in_common(&name.to_uppercase(), arguments)?;
         let mut best: Option<Typed> = None;
         for next in arguments {
             best = Some(match best {

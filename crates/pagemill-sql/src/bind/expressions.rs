@@ -87,11 +87,13 @@ impl Binder<'_> {
                 let name = if *negated { "!~~*" } else { "~~*" };
                 self.pattern_match(name, expr, pattern, escape_char.as_ref())
             }
-            Syntax::Like { negated: false, any: true, expr, pattern, escape_char: None } => {
-                self.over_elements(expr, "~~", unnested(pattern), false)
+            Syntax::Like { negated, any: true, expr, pattern, escape_char: None } => {
+                let name = if *negated { "!~~" } else { "~~" };
+                self.over_elements(expr, name, unnested(pattern), false)
             }
-            Syntax::ILike { negated: false, any: true, expr, pattern, escape_char: None } => {
-                self.over_elements(expr, "~~*", unnested(pattern), false)
+            Syntax::ILike { negated, any: true, expr, pattern, escape_char: None } => {
+                let name = if *negated { "!~~*" } else { "~~*" };
+                self.over_elements(expr, name, unnested(pattern), false)
             }
             Syntax::SimilarTo { negated, expr, pattern, escape_char } => {
                 self.similar_to(*negated, expr, pattern, escape_char.as_ref())
@@ -142,6 +144,11 @@ impl Binder<'_> {
         }
         let (a, b) = (self.expr(a)?, self.expr(b)?);
         let (a, b) = self.operands_of_equality(a, b)?;
+        if has_no_common_key(&a, &b) {
+            let are_null = is_null(a.expr.clone()).and(is_null(b.expr.clone()));
+            let is_same = self.operator("=", a, b)?.expr.is_true().or(are_null);
+            return Ok(truth_value(if is_distinct { not(is_same) } else { is_same }));
+        }
         let (a, b) = keys::equality_pair(&self.catalog, &a, &b)?;
         let operator = match is_distinct {
             true => datafusion::logical_expr::Operator::IsDistinctFrom,
@@ -273,6 +280,10 @@ impl Binder<'_> {
         }
         let typed = self.expr(syntax)?;
         if typed.ty.oid == UNKNOWN {
+            if matches!(name, "-" | "~") {
+                let message = format!("operator is not unique: {name} unknown");
+                return fail(SqlState("42725"), message);
+            }
             let typed =
                 coerce(&self.catalog, typed, PgType::new(oid::FLOAT8), CastContext::Implicit)?;
             return self.prefix(name, typed);
@@ -292,6 +303,9 @@ impl Binder<'_> {
         low: &Syntax,
         high: &Syntax,
     ) -> Result<Typed> {
+        if matches!(low, Syntax::UnaryOp { op: UnaryOperator::Not, .. }) {
+            return unsupported("NOT right behind BETWEEN");
+        }
         let typed = self.expr(syntax)?;
         let (low, high) = (self.expr(low)?, self.expr(high)?);
         let least = self.operator(if negated { "<" } else { ">=" }, typed.clone(), low)?;
@@ -335,6 +349,9 @@ impl Binder<'_> {
     pub(super) fn one_of(&self, typed: Typed, items: Vec<Typed>, negated: bool) -> Result<Typed> {
         let mut pairs = Vec::with_capacity(items.len());
         for item in items {
+            if negated {
+                self.operator("<>", typed.clone(), item.clone())?;
+            }
             pairs.push(self.operator("=", typed.clone(), item)?.expr);
         }
         let all = listed(&pairs).or_else(|| pairs.into_iter().reduce(Expr::or));
@@ -398,6 +415,9 @@ impl Binder<'_> {
         pattern: &Syntax,
         escape: Option<&Value>,
     ) -> Result<Typed> {
+        if let (Some(array), None) = (elements_of_all(pattern), escape) {
+            return self.over_elements(expr, name, array, true);
+        }
         let (text, mut pattern) = (self.expr(expr)?, self.expr(pattern)?);
         if let Some(escape) = escape {
             let escape = self.literal(escape)?;
@@ -448,6 +468,12 @@ impl Binder<'_> {
     }
 }
 
+/// A day and a moment are equal to their operator, but have no key in common.
+pub(super) fn has_no_common_key(a: &Typed, b: &Typed) -> bool {
+    let is_moment = |ty: Oid| [oid::DATE, oid::TIMESTAMP, oid::TIMESTAMPTZ].contains(&ty);
+    is_moment(a.ty.oid) && is_moment(b.ty.oid) && a.ty.oid != b.ty.oid
+}
+
 fn is_comparison(op: &BinaryOperator) -> bool {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
@@ -483,6 +509,22 @@ fn row_fields(syntax: &Syntax) -> Option<Vec<Syntax>> {
         _ => None,
     };
     list.args.iter().map(field).collect()
+}
+
+/// The array of `ALL (…)`, which the parser takes for a function behind LIKE.
+fn elements_of_all(syntax: &Syntax) -> Option<&Syntax> {
+    let Syntax::Function(call) = syntax else { return None };
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let is_all = matches!(&call.name.0[..], [ObjectNamePart::Identifier(name)]
+        if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all"));
+    match &list.args[..] {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(array))]
+            if is_all && list.clauses.is_empty() && list.duplicate_treatment.is_none() =>
+        {
+            Some(array)
+        }
+        _ => None,
+    }
 }
 
 fn unnested(syntax: &Syntax) -> &Syntax {

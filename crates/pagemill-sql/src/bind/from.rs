@@ -4,7 +4,8 @@
 
 use datafusion::common::JoinType;
 use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, lit};
 use sqlparser::ast::{
     Ident, Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, TableAlias,
     TableFactor, TableWithJoins,
@@ -354,6 +355,11 @@ impl Binder<'_> {
         let bound = self.expr(condition);
         let level = self.levels.pop().expect("pushed above"); // infallible: pushed above
         let condition = boolean(bound?, "JOIN/ON", &self.catalog)?;
+        if let (JoinType::Full, Right::Table(right)) = (kind, &right)
+            && !can_be_full(&condition.expr, &left, right)
+        {
+            return unsupported("FULL JOIN without an equality of both sides");
+        }
         let plan = self.joined(left, right, kind, vec![condition.expr])?;
         Ok((plan, level.scope))
     }
@@ -394,6 +400,30 @@ impl Binder<'_> {
         scope.bare = merged;
         Ok((plan, scope))
     }
+}
+
+/// True where the server finds the rows of a FULL JOIN by a value of each side, or by a constant; it refuses others, if it
+/// does not see that WHERE makes them joins of another kind.
+fn can_be_full(condition: &Expr, left: &LogicalPlan, right: &LogicalPlan) -> bool {
+    let of = |plan: &LogicalPlan, expr: &Expr| {
+        let columns = expr.column_refs();
+        !columns.is_empty() && columns.iter().all(|column| plan.schema().has_column(column))
+    };
+    let is_between =
+        |a: &Expr, b: &Expr| of(left, a) && of(right, b) || of(right, a) && of(left, b);
+    let parts = split_conjunction(condition);
+    let is_hashed = |part: &&Expr| match part {
+        Expr::BinaryExpr(pair) => pair.op == Operator::Eq && is_between(&pair.left, &pair.right),
+        _ => false,
+    };
+    // Days and moments are equal by an operator that sorts, and does not hash.
+    let is_sorted = |part: &&Expr| match part {
+        Expr::ScalarFunction(call) => {
+            call.name().contains("_eq_") && matches!(&call.args[..], [a, b] if is_between(a, b))
+        }
+        part => part.column_refs().is_empty(),
+    };
+    parts.iter().any(is_hashed) || parts.iter().all(is_sorted)
 }
 
 fn joined(

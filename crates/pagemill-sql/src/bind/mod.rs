@@ -15,6 +15,7 @@ mod aggregation;
 mod arrays;
 mod cases;
 mod columns;
+mod dependencies;
 mod expressions;
 mod from;
 mod functions;

@@ -2,13 +2,17 @@
 //!
 //! Source: `colNameToVar` and `scanRTEForColumn` in `src/backend/parser/parse_relation.c`, PostgreSQL 18.
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::Field;
 use datafusion::logical_expr::Expr;
+use pagemill_format::Oid;
 use sqlparser::ast::Ident;
 
 use super::row_order::{RowOrder, Sorting};
 use super::set_calls::SelectSets;
 use super::{Binder, BoundColumn};
+use crate::catalog::Catalog;
 use crate::error::{Error, Result, SqlState, StatementError};
 use crate::typed::Typed;
 use crate::types::OF_ANOTHER_DATABASE;
@@ -23,6 +27,8 @@ pub(super) struct ScopeTable {
     pub(super) path: Option<Vec<String>>,
     /// True for a function whose row is its value.
     pub(super) is_value: bool,
+    /// The relation that it is.
+    pub(super) relation: Option<(Arc<Catalog>, Oid)>,
 }
 
 /// The columns that FROM gives.
@@ -74,7 +80,8 @@ pub(super) enum Allowed {
 impl Scope {
     pub(super) fn of_table(name: String, columns: Vec<BoundColumn>) -> Self {
         let bare = columns.clone();
-        Self { bare, tables: vec![ScopeTable { name, columns, path: None, is_value: false }] }
+        let table = ScopeTable { name, columns, path: None, is_value: false, relation: None };
+        Self { bare, tables: vec![table] }
     }
 
     /// Both, beside each other.

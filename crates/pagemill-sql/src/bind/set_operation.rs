@@ -14,7 +14,7 @@ use crate::catalog::CastContext;
 use crate::coerce::coerce;
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::functions::{keys, numeric};
-use crate::resolve::common_type;
+use crate::resolve::common_type_of;
 use crate::typed::Typed;
 use crate::types::PgType;
 
@@ -31,7 +31,7 @@ impl Binder<'_> {
                 self.set_operation(*op, *set_quantifier, left, right)
             }
             SetExpr::Values(values) => self.values(values),
-            SetExpr::Table(_) => unsupported("TABLE as a query; SELECT * FROM does the same"),
+            SetExpr::Table(_) => unsupported("TABLE in this place"),
             _ => fail(SqlState::READ_ONLY, "cannot change data: tables are only read here"),
         }
     }
@@ -62,7 +62,7 @@ impl Binder<'_> {
             let message = format!("each {name} query must have the same number of columns");
             return fail(SqlState::SYNTAX_ERROR, message);
         }
-        let (left, right) = self.unified(left, right)?;
+        let (left, right) = self.unified(name, left, right)?;
         let builder = LogicalPlanBuilder::from(left.plan);
         let mut columns = left.columns;
         let plan = match op {
@@ -99,10 +99,10 @@ impl Binder<'_> {
     }
 
     /// Both with the same types and carriers, column by column, under the same names.
-    fn unified(&mut self, left: Bound, right: Bound) -> Result<(Bound, Bound)> {
+    fn unified(&mut self, name: &str, left: Bound, right: Bound) -> Result<(Bound, Bound)> {
         let (mut left_exprs, mut right_exprs, mut columns) = (Vec::new(), Vec::new(), Vec::new());
         for (a, b) in left.columns.iter().zip(&right.columns) {
-            let (x, y) = self.in_common(vec![a.typed.clone(), b.typed.clone()])?.pair();
+            let (x, y) = self.in_common(name, vec![a.typed.clone(), b.typed.clone()])?.pair();
             let fresh = self.fresh(&a.name);
             let typed = x.with_expr(column(&fresh));
             left_exprs.push(x.expr.alias(&fresh));
@@ -118,10 +118,10 @@ impl Binder<'_> {
         Ok((Bound { plan: left_plan, columns }, right))
     }
 
-    /// Expressions brought to the type that they have in common, and to one carrier.
-    pub(super) fn in_common(&self, given: Vec<Typed>) -> Result<Vec<Typed>> {
+    /// Expressions of a form brought to the type that they have in common, and to one carrier.
+    pub(super) fn in_common(&self, form: &str, given: Vec<Typed>) -> Result<Vec<Typed>> {
         let oids: Vec<Oid> = given.iter().map(|typed| typed.ty.oid).collect();
-        let common = common_type(&self.catalog, &oids)?;
+        let common = common_type_of(&self.catalog, &oids, form)?;
         // A modifier stays where all agree.
         let first = given.first().map_or(-1, |typed| typed.ty.modifier);
         let agree = given.iter().all(|t| t.ty.oid == common && t.ty.modifier == first);
@@ -167,7 +167,8 @@ impl Binder<'_> {
         let rows = rows?;
         let mut columns: Vec<Vec<Typed>> = Vec::new();
         for at in 0..width {
-            columns.push(self.in_common(rows.iter().map(|row| row[at].clone()).collect())?);
+            columns
+                .push(self.in_common("VALUES", rows.iter().map(|row| row[at].clone()).collect())?);
         }
         self.values_plan(rows.len(), columns)
     }

@@ -12,11 +12,9 @@ use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, Subquery, is_null, lit, not,
 };
-use pagemill_format::Oid;
-use pagemill_types::builtin::oid;
 use sqlparser::ast::{Expr as Syntax, Query};
 
-use super::expressions::truth_value;
+use super::expressions::{has_no_common_key, truth_value};
 use super::scope::Allowed;
 use super::{Binder, Bound};
 use crate::error::{Result, SqlState, fail, unsupported};
@@ -99,9 +97,7 @@ impl Binder<'_> {
             return unsupported("IN (SELECT …) that refers to the query around it");
         }
         let (left, right) = self.operands_of_equality(typed, columns.remove(0).typed)?;
-        // A day and a moment are equal to their operator, but have no key in common.
-        let is_moment = |ty: Oid| [oid::DATE, oid::TIMESTAMP, oid::TIMESTAMPTZ].contains(&ty);
-        if is_moment(left.ty.oid) && is_moment(right.ty.oid) && left.ty.oid != right.ty.oid {
+        if has_no_common_key(&left, &right) {
             let name = |typed: &Typed| self.catalog.type_name(typed.ty.oid);
             return unsupported(format!("{} IN (SELECT {})", name(&left), name(&right)));
         }
@@ -117,8 +113,14 @@ impl Binder<'_> {
     /// be there, a NULL beside it, only where the whole condition is that or its negation; deeper inside it is spelled out.
     pub(super) fn condition(&mut self, condition: Expr) -> Result<Expr> {
         let parts = split_conjunction_owned(condition).into_iter().map(|part| match &part {
+            // What is not of the rows around it would be looked for among the query's rows alone, and no NULL of them be seen.
+            Expr::InSubquery(found) if found.negated && !has_columns(&found.expr) => {
+                self.with_nulls(part)
+            }
             Expr::InSubquery(_) => Ok(part),
-            Expr::Not(inner) if matches!(**inner, Expr::InSubquery(_)) => Ok(part),
+            Expr::Not(inner) if matches!(&**inner, Expr::InSubquery(found) if has_columns(&found.expr)) => {
+                Ok(part)
+            }
             _ => self.with_nulls(part),
         });
         let parts = parts.collect::<Result<Vec<Expr>>>()?;
@@ -193,6 +195,10 @@ fn is_correlated(plan: &LogicalPlan) -> bool {
 fn is_of_whole(node: &LogicalPlan) -> bool {
     use LogicalPlan::{Aggregate, Limit, Union, Window};
     matches!(node, Aggregate(_) | Limit(_) | Union(_) | Window(_))
+}
+
+fn has_columns(expr: &Expr) -> bool {
+    !expr.column_refs().is_empty()
 }
 
 fn count_nodes(plan: &LogicalPlan, is_counted: impl Fn(&LogicalPlan) -> bool + Copy) -> usize {

@@ -26,10 +26,13 @@ pub(super) struct FoundTable {
 }
 
 impl FoundTable {
-    /// Without an alias, a table can be named with what it lies in.
+    /// Without an alias, a table can be named with what it lies in; with one it is a relation as well.
     pub(super) fn put_path(&self, scope: &mut Scope, alias: Option<&TableAlias>) {
         if let (None, [table]) = (alias, &mut scope.tables[..]) {
             table.path = Some(self.path.clone());
+        }
+        if let [table] = &mut scope.tables[..] {
+            table.relation = Some((self.catalog.clone(), self.class.oid));
         }
     }
 }

@@ -186,7 +186,7 @@ impl Binder<'_> {
             return fail(SqlState::DATATYPE_MISMATCH, message);
         }
         if arguments.len() > 1 {
-            arguments = self.in_common(arguments)?;
+            arguments = self.in_common("", arguments)?;
         }
         let mut exprs = vec![arguments[0].expr.clone()];
         if let Some(offset) = offset {

@@ -50,3 +50,6 @@ select a as x, a as y from (values (1)) t(a) group by x, rollup(y);
 select date '2000-01-01' in (select timestamp '2000-01-01');
 select array_dims(proargtypes) from pg_proc limit 1;
 select m, m, count(*) from people group by rollup(m,m) order by 1,2,3;
+select count(*) from people a full join people b on a.id < b.small;
+select small, abs(1.5), count(*) from people group by cube(small, abs(1.5));
+select true between not (false) and true;
