@@ -17,6 +17,7 @@ pub(crate) mod resolve;
 pub(crate) mod scan;
 pub mod session;
 pub mod shell;
+mod statement_memory;
 pub(crate) mod system_rows;
 pub(crate) mod typed;
 pub mod types;

@@ -9,7 +9,6 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::TreeNode as _;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::{SessionConfig, SessionContext};
-use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
@@ -38,12 +37,18 @@ use crate::lexical;
 use crate::scan::{
     GuardedConditions, ScanContext, StatementTables, accounts, with_runtime_filters,
 };
+use crate::statement_memory::StatementMemory;
 use crate::types::PgType;
 
 /// Microseconds between 1970-01-01 and 2000-01-01.
 const EPOCH: i64 = 946_684_800_000_000;
 /// A table is cut for another thread from here on.
 const LEAST_SHARE_BYTES: usize = 4 << 20;
+
+/// Merging sorted runs holds some batches of each, and their rows can be wide: where memory is limited, a batch has a row for each so
+/// many bytes of it, and never less than so many rows.
+const MEMORY_PER_BATCH_ROW: usize = 256 << 10;
+const LEAST_ROWS: usize = 512;
 
 /// How statements run.
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +124,9 @@ impl Session {
         optimizer.enable_aggregate_dynamic_filter_pushdown = false;
         let mut runtime = RuntimeEnvBuilder::new();
         if let Some(bytes) = options.memory {
-            runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
+            let rows = config.batch_size();
+            config = config.with_batch_size((bytes / MEMORY_PER_BATCH_ROW).clamp(LEAST_ROWS, rows));
+            runtime = runtime.with_memory_pool(Arc::new(StatementMemory::new(bytes)));
         }
         let runtime = Arc::new(runtime.build()?);
         // Scans open their files themselves; the engine wants to know a store for their address.

@@ -1,0 +1,110 @@
+//! What `--memory` gives to the steps of a statement.
+//!
+//! ```text
+//! what can spill ────► equal shares of SPILLABLE parts of the whole
+//! what cannot ───────► the rest of the whole, and of the others' part what they have not taken
+//! ```
+//!
+//! The engine's own pool of shares gives all of the memory to what can spill: sorts then hold it all when the merge of their runs,
+//! which cannot spill, asks for its first batch, and the statement fails where it should have spilled earlier.
+
+use std::fmt::{Display, Formatter};
+
+use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::memory_pool::{
+    FairSpillPool, GreedyMemoryPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
+};
+
+/// Of so many parts of the memory, so many are for what can spill.
+const PARTS: usize = 8;
+const SPILLABLE: usize = 5;
+
+/// The memory of all statements of a session.
+#[derive(Debug)]
+pub(crate) struct StatementMemory {
+    bytes: usize,
+    spillable: FairSpillPool,
+    others: GreedyMemoryPool,
+}
+
+impl StatementMemory {
+    pub(crate) fn new(bytes: usize) -> Self {
+        let spillable = FairSpillPool::new(bytes / PARTS * SPILLABLE);
+        Self { bytes, spillable, others: GreedyMemoryPool::new(bytes) }
+    }
+
+    fn of(&self, consumer: &MemoryConsumer) -> &dyn MemoryPool {
+        if consumer.can_spill() { &self.spillable } else { &self.others }
+    }
+}
+
+impl MemoryPool for StatementMemory {
+    fn name(&self) -> &'static str {
+        "statement memory"
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.of(consumer).register(consumer);
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        self.of(consumer).unregister(consumer);
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.of(reservation.consumer()).grow(reservation, additional);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.of(reservation.consumer()).shrink(reservation, shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        let consumer = reservation.consumer();
+        let (wanted, bytes) = (self.reserved().saturating_add(additional), self.bytes);
+        if wanted > bytes {
+            let what = format!(
+                "{} needs {additional} bytes more than the {bytes} of --memory leave it",
+                consumer.name()
+            );
+            return Err(DataFusionError::ResourcesExhausted(what));
+        }
+        self.of(consumer).try_grow(reservation, additional)
+    }
+
+    fn reserved(&self) -> usize {
+        self.spillable.reserved() + self.others.reserved()
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        MemoryLimit::Finite(self.bytes)
+    }
+}
+
+impl Display for StatementMemory {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {} bytes", self.reserved(), self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn what_can_spill_leaves_room_for_what_cannot() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(StatementMemory::new(800));
+        let sort = MemoryConsumer::new("sort").with_can_spill(true).register(&pool);
+        assert!(sort.try_grow(501).is_err());
+        sort.try_grow(500).expect("all that is there to spill");
+        let merge = MemoryConsumer::new("merge").register(&pool);
+        merge.try_grow(300).expect("the rest");
+        assert!(merge.try_grow(1).is_err());
+        sort.shrink(100);
+        merge.try_grow(100).expect("what the sort gave back");
+        assert_eq!(pool.reserved(), 800);
+        assert!(sort.try_grow(1).is_err());
+    }
+}
