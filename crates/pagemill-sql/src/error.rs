@@ -26,6 +26,29 @@ pub enum Error {
     System(#[from] std::io::Error),
 }
 
+impl Error {
+    /// True where a stored numeric is one that no decimal is, NaN for one.
+    pub(crate) fn is_no_decimal(&self) -> bool {
+        let is_it = |error: &pagemill_arrow::Error| match error {
+            pagemill_arrow::Error::Unfit(unfit) => unfit.remedy == pagemill_arrow::Remedy::Numeric,
+            _ => false,
+        };
+        let Self::Query(error) = self else {
+            return matches!(self, Self::Arrow(error) if is_it(error));
+        };
+        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(&**error);
+        while let Some(current) = next {
+            if current.downcast_ref().is_some_and(is_it)
+                || current.downcast_ref().is_some_and(Self::is_no_decimal)
+            {
+                return true;
+            }
+            next = inside(current);
+        }
+        false
+    }
+}
+
 impl From<pagemill_engine::Error> for Error {
     fn from(error: pagemill_engine::Error) -> Self {
         Self::Engine(error)
@@ -181,13 +204,20 @@ fn statement_error(error: &DataFusionError) -> Option<&StatementError> {
         if let Some(found) = current.downcast_ref::<StatementError>() {
             return Some(found);
         }
-        next = match current.downcast_ref::<DataFusionError>() {
-            Some(DataFusionError::External(inner)) => Some(&**inner),
-            Some(DataFusionError::Shared(inner)) => Some(&**inner),
-            _ => current.source(),
-        };
+        next = inside(current);
     }
     None
+}
+
+/// What an error of the query engine has in it.
+fn inside<'e>(
+    error: &'e (dyn std::error::Error + 'static),
+) -> Option<&'e (dyn std::error::Error + 'static)> {
+    match error.downcast_ref::<DataFusionError>() {
+        Some(DataFusionError::External(inner)) => Some(&**inner),
+        Some(DataFusionError::Shared(inner)) => Some(&**inner),
+        _ => error.source(),
+    }
 }
 
 /// `not supported here`, as an error to return.

@@ -222,9 +222,18 @@ impl Session {
     ) -> Result<Answer> {
         match statement {
             Statement::Query(query) => {
-                let scans = self.scans(cancel);
+                let scans = Arc::new(self.scans(cancel));
                 let bound = self.bind(query, &scans)?;
-                self.answer(bound, &scans, sink).await
+                let mut begun = Begun { sink, is_begun: false };
+                match self.answer(bound, &scans, &mut begun).await {
+                    // NaN in a numeric of a declared size is rare: the statement runs once more, slower, while nothing is shown.
+                    Err(error) if !begun.is_begun && error.is_no_decimal() => {
+                        let scans = Arc::new(self.scans(cancel).with_wide_numerics());
+                        let bound = self.bind(query, &scans)?;
+                        self.answer(bound, &scans, begun.sink).await
+                    }
+                    answer => answer,
+                }
             }
             Statement::Explain {
                 describe_alias: DescribeAlias::Explain,
@@ -241,10 +250,10 @@ impl Session {
         }
     }
 
-    fn scans(&self, cancel: &Progress) -> Arc<ScanContext> {
+    fn scans(&self, cancel: &Progress) -> ScanContext {
         let SessionOptions { jobs, scan, on_damage, .. } = self.options;
         let options = ScanOptions { jobs, ..scan };
-        Arc::new(ScanContext::new(&self.catalog, options, on_damage, cancel))
+        ScanContext::new(&self.catalog, options, on_damage, cancel)
     }
 
     fn bind(&self, query: &sqlparser::ast::Query, scans: &Arc<ScanContext>) -> Result<Bound> {
@@ -281,11 +290,11 @@ impl Session {
             .map(|column| AnswerColumn { name: column.name.clone(), ty: column.typed.ty })
             .collect();
         let (plan, task) = self.plan(&bound).await?;
-        sink.begin(&self.catalog, &columns)?;
         let mut stream = execute_stream(plan, task)?;
+        let mut next = stream.next().await.transpose()?;
+        sink.begin(&self.catalog, &columns)?;
         let mut rows = 0;
-        while let Some(batch) = stream.next().await {
-            let batch = batch?;
+        while let Some(batch) = next {
             if scans.progress.is_cancelled() {
                 return Err(pagemill_engine::Error::Cancelled.into());
             }
@@ -294,6 +303,7 @@ impl Session {
                 scans.cancel();
                 return Err(error);
             }
+            next = stream.next().await.transpose()?;
         }
         drop(stream);
         scans.quiet().await;
@@ -308,7 +318,7 @@ impl Session {
         sink: &mut dyn AnswerSink,
         cancel: &Progress,
     ) -> Result<Answer> {
-        let scans = self.scans(cancel);
+        let scans = Arc::new(self.scans(cancel));
         let bound = self.bind(query, &scans)?;
         let (plan, task) = self.plan(&bound).await?;
         if analyze {
@@ -384,6 +394,27 @@ pub trait AnswerSink: Send {
     /// # Errors
     /// When it cannot be written.
     fn end(&mut self, rows: u64) -> Result<()>;
+}
+
+/// Knows whether anything came to a sink.
+struct Begun<'s> {
+    sink: &'s mut dyn AnswerSink,
+    is_begun: bool,
+}
+
+impl AnswerSink for Begun<'_> {
+    fn begin(&mut self, catalog: &Arc<Catalog>, columns: &[AnswerColumn]) -> Result<()> {
+        self.is_begun = true;
+        self.sink.begin(catalog, columns)
+    }
+
+    fn take(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.sink.take(batch)
+    }
+
+    fn end(&mut self, rows: u64) -> Result<()> {
+        self.sink.end(rows)
+    }
 }
 
 fn refuse<T>(statement: &Statement) -> Result<T> {

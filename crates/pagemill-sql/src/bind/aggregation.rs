@@ -263,6 +263,13 @@ impl Binder<'_> {
         if groups.is_none() && aggregates.is_empty() && having.is_none() && groupings.is_empty() {
             return Ok(plan);
         }
+        if let Some(groups) = &groups
+            && self.level().sorting.is_lost(groups.sets.len())
+        {
+            return unsupported(
+                "an aggregate that shows the order of rows, where groups are sorted",
+            );
+        }
         let groups = groups.unwrap_or(Groups { exprs: Vec::new(), sets: vec![Vec::new()] });
         let groupings = groupings
             .into_iter()

@@ -9,6 +9,7 @@ use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     CeilFloorKind, DuplicateTreatment, Expr as Syntax, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArgumentList, FunctionArguments, ObjectNamePart, OrderByExpr,
+    Value,
 };
 
 use super::Binder;
@@ -39,6 +40,9 @@ impl Binder<'_> {
         }
         if schema.is_none() && matches!(call.args, FunctionArguments::None) {
             return self.keyword(&name);
+        }
+        if let (None, "array", FunctionArguments::Subquery(query)) = (schema, &*name, &call.args) {
+            return self.array_of_query(query);
         }
         if schema.is_none() && name == "row" {
             return unsupported("ROW");
@@ -77,8 +81,11 @@ impl Binder<'_> {
         if let Some(over) = &call.over {
             return self.window_call((schema, &name), call, arguments, over);
         }
+        if let [item] = &call.within_group[..] {
+            return self.within_group((schema, &name), call, arguments, item);
+        }
         if !call.within_group.is_empty() {
-            return unsupported("WITHIN GROUP");
+            return unsupported("WITHIN GROUP of several");
         }
         let given: Vec<Oid> = arguments.typed.iter().map(|typed| typed.ty.oid).collect();
         let catalog = self.catalog.clone();
@@ -163,10 +170,6 @@ impl Binder<'_> {
             CallArguments { typed: Vec::new(), is_star: false, distinct: false, order_by: &[] };
         let FunctionArguments::List(list) = &call.args else {
             return match &call.args {
-                FunctionArguments::Subquery(query) if folded_name(call) == "array" => {
-                    let _ = query;
-                    unsupported("ARRAY of a query")
-                }
                 FunctionArguments::Subquery(query) => {
                     found.typed.push(self.scalar_subquery(query)?);
                     Ok(found)
@@ -214,6 +217,11 @@ impl Binder<'_> {
     ) -> Result<Typed> {
         self.check_aggregate(&chosen.function.name)?;
         let expr = self.aggregate_expr(chosen, call, arguments)?;
+        self.put_aside(&chosen.function.name, expr)
+    }
+
+    /// A column that stands for an aggregate.
+    fn put_aside(&mut self, name: &str, expr: Typed) -> Result<Typed> {
         let known = self.level().aggregates.iter().find(|(known, _)| *known == expr.expr);
         if let Some((_, stand_in)) = known {
             return Ok(stand_in.clone());
@@ -222,10 +230,50 @@ impl Binder<'_> {
         if !only_outer {
             return unsupported("an aggregate of an outer query's columns");
         }
-        let fresh = self.fresh(&chosen.function.name);
+        let fresh = self.fresh(name);
         let stand_in = expr.with_expr(super::query::column(&fresh));
         self.level().aggregates.push((expr.expr, stand_in.clone()));
         Ok(stand_in)
+    }
+
+    /// `percentile_disc(0.5) WITHIN GROUP (ORDER BY x)` and its kin.
+    fn within_group(
+        &mut self,
+        (schema, name): (Option<Oid>, &str),
+        call: &Function,
+        mut arguments: CallArguments<'_>,
+        item: &OrderByExpr,
+    ) -> Result<Typed> {
+        if !OF_ORDERED_SETS.contains(&name) {
+            return unsupported(format!("{name} WITHIN GROUP"));
+        }
+        if arguments.distinct || arguments.is_star || !arguments.order_by.is_empty() {
+            return unsupported("WITHIN GROUP beside DISTINCT or another order");
+        }
+        self.check_aggregate(name)?;
+        let before = self.level().allowed;
+        self.level().allowed = Allowed::PlainIn("arguments of aggregate functions");
+        let bound = self.expr(&item.expr);
+        let parts = self.aggregate_parts(call, &arguments);
+        self.level().allowed = before;
+        arguments.typed.push(bound?);
+        let (filter, _) = parts?;
+        let given: Vec<Oid> = arguments.typed.iter().map(|typed| typed.ty.oid).collect();
+        let catalog = self.catalog.clone();
+        let chosen = resolve::function(&catalog, schema, name, &given)?;
+        let typed = brought(&catalog, &chosen, arguments.typed)?;
+        let value = typed.last().expect("just pushed"); // infallible: above
+        let order_by = vec![sort(keys::order_key(&catalog, value)?, item)];
+        let share = share_of(call)?;
+        let given = AggregateCall { arguments: typed, distinct: false, filter, order_by, share };
+        let result = PgType::new(chosen.result);
+        match aggregate(&catalog, &chosen.function.key, given, result)? {
+            Some(typed) => self.put_aside(name, typed),
+            None => {
+                let signature = crate::coerce::signature(&catalog, chosen.function);
+                unsupported(format!("the aggregate {signature}"))
+            }
+        }
     }
 
     /// The aggregate itself.
@@ -235,6 +283,12 @@ impl Binder<'_> {
         call: &Function,
         arguments: CallArguments<'_>,
     ) -> Result<Typed> {
+        if OF_ORDERED_SETS.contains(&&*chosen.function.name) {
+            return unsupported(format!(
+                "{} without WITHIN GROUP, or with OVER,",
+                chosen.function.name
+            ));
+        }
         let before = self.level().allowed;
         self.level().allowed = Allowed::PlainIn("arguments of aggregate functions");
         let parts = self.aggregate_parts(call, &arguments);
@@ -259,8 +313,8 @@ impl Binder<'_> {
             true => return unsupported(format!("{}(*)", chosen.function.name)),
             false => chosen.function.key.clone(),
         };
-        let given =
-            AggregateCall { arguments: typed, distinct: arguments.distinct, filter, order_by };
+        let distinct = arguments.distinct;
+        let given = AggregateCall { arguments: typed, distinct, filter, order_by, share: None };
         let result = PgType::new(chosen.result);
         match aggregate(&self.catalog, &key, given, result)? {
             Some(typed) => Ok(typed),
@@ -428,8 +482,23 @@ fn is_form(name: &str) -> bool {
     JSON.contains(&name) || OTHERS.contains(&name)
 }
 
-fn folded_name(call: &Function) -> String {
-    super::columns::last_name(&call.name)
+/// Aggregates of rows in an order of their own.
+const OF_ORDERED_SETS: [&str; 3] = ["mode", "percentile_cont", "percentile_disc"];
+
+/// The plain number before WITHIN GROUP, from 0 to 1.
+fn share_of(call: &Function) -> Result<Option<f64>> {
+    let FunctionArguments::List(list) = &call.args else { return Ok(None) };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Syntax::Value(value)))] = &list.args[..] else {
+        return Ok(None);
+    };
+    let Value::Number(digits, _) = &value.value else { return Ok(None) };
+    match digits.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(Some(share)),
+        _ => {
+            let message = format!("percentile value {digits} is not between 0 and 1");
+            fail(SqlState("22003"), message)
+        }
+    }
 }
 
 fn contains_outer(expr: &Expr) -> bool {

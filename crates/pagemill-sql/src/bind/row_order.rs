@@ -32,6 +32,14 @@ pub(super) struct Sorting {
     is_loose: bool,
 }
 
+impl Sorting {
+    /// True where rows that the server sorts for their groups come to an aggregate that shows their order: what it sorts by says
+    /// nothing about equal ones.
+    pub(super) fn is_lost(self, sets: usize) -> bool {
+        self.is_loose && (self.is_sorted || sets > 1)
+    }
+}
+
 impl RowOrder {
     pub(super) fn of(plan: &LogicalPlan) -> Self {
         match plan {

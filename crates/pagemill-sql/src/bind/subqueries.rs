@@ -10,16 +10,21 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::{Case, Exists, InSubquery};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, Subquery, is_null, lit, not,
+    Expr, Limit, LogicalPlan, LogicalPlanBuilder, Subquery, is_null, lit, not,
 };
 use sqlparser::ast::{Expr as Syntax, Query};
 
 use super::expressions::{has_no_common_key, truth_value};
+use super::row_order::RowOrder;
 use super::scope::Allowed;
 use super::{Binder, Bound};
+use crate::coerce::{brought, constant};
 use crate::error::{Result, SqlState, fail, unsupported};
+use crate::functions::aggregates::{AggregateCall, aggregate};
 use crate::functions::keys;
+use crate::system_rows::PG_CATALOG;
 use crate::typed::Typed;
+use crate::types::PgType;
 
 impl Binder<'_> {
     pub(super) fn exists(&mut self, query: &Query, negated: bool) -> Result<Typed> {
@@ -64,6 +69,48 @@ impl Binder<'_> {
         let typed = columns.remove(0).typed;
         let plan = self.or_null(plan, &typed)?;
         Ok(typed.with_expr(Expr::ScalarSubquery(subquery(plan))))
+    }
+
+    /// `ARRAY(SELECT …)`: an array of all values, in their order.
+    pub(super) fn array_of_query(&mut self, query: &Query) -> Result<Typed> {
+        let Bound { mut plan, mut columns } = self.query(query)?;
+        if columns.len() != 1 {
+            return fail(SqlState::SYNTAX_ERROR, "subquery must return only one column");
+        }
+        refuse_functions(&plan)?;
+        let mut typed = columns.remove(0).typed;
+        // What the rows are in the order of need not be among what is shown of them.
+        if matches!(RowOrder::of(&plan), RowOrder::Hidden)
+            && let Some((below, value)) = below_one_value(&plan)
+        {
+            typed = typed.with_expr(value);
+            plan = below;
+        }
+        let catalog = self.catalog.clone();
+        let chosen =
+            crate::resolve::function(&catalog, Some(PG_CATALOG), "array_agg", &[typed.ty.oid])?;
+        let order_by = match RowOrder::of(&plan) {
+            RowOrder::Any => Vec::new(),
+            RowOrder::By(sorts) => sorts,
+            RowOrder::Hidden => {
+                return unsupported("ARRAY of rows in the order of what they do not show");
+            }
+        };
+        let plan = unsorted(plan)?;
+        let arguments = brought(&catalog, &chosen, vec![typed])?;
+        let given =
+            AggregateCall { arguments, distinct: false, filter: None, order_by, share: None };
+        let result = PgType::new(chosen.result);
+        let array = aggregate(&catalog, &chosen.function.key, given, result)?;
+        let array = array.expect("array_agg is known"); // infallible: of any type
+        let name = self.fresh("array");
+        let plan = LogicalPlanBuilder::from(plan)
+            .aggregate(Vec::<Expr>::new(), [array.expr.clone().alias(name)])?
+            .build()?;
+        refuse_nested_aggregates(&plan)?;
+        let array = array.with_expr(Expr::ScalarSubquery(subquery(plan)));
+        let empty = constant(&catalog, result, "{}")?;
+        super::cases::coalesce(&catalog, vec![array, empty])
     }
 
     /// A constant is never NULL to the engine, but a query of one value is where it has no rows.
@@ -195,6 +242,34 @@ fn is_correlated(plan: &LogicalPlan) -> bool {
 fn is_of_whole(node: &LogicalPlan) -> bool {
     use LogicalPlan::{Aggregate, Limit, Union, Window};
     matches!(node, Aggregate(_) | Limit(_) | Union(_) | Window(_))
+}
+
+/// The rows that a query of one column shows one value of, and that value.
+fn below_one_value(plan: &LogicalPlan) -> Option<(LogicalPlan, Expr)> {
+    match plan {
+        LogicalPlan::Projection(shown) => match &shown.expr[..] {
+            [value] => Some((Arc::unwrap_or_clone(shown.input.clone()), value.clone().unalias())),
+            _ => None,
+        },
+        LogicalPlan::Limit(limit) => {
+            let (below, value) = below_one_value(&limit.input)?;
+            let limit = Limit { input: Arc::new(below), ..limit.clone() };
+            Some((LogicalPlan::Limit(limit), value))
+        }
+        _ => None,
+    }
+}
+
+/// The same rows in any order, where an order takes none of them away.
+fn unsorted(plan: LogicalPlan) -> Result<LogicalPlan> {
+    Ok(match plan {
+        LogicalPlan::Sort(sort) if sort.fetch.is_none() => Arc::unwrap_or_clone(sort.input),
+        LogicalPlan::Projection(shown) => {
+            let input = unsorted(Arc::unwrap_or_clone(shown.input))?;
+            LogicalPlanBuilder::from(input).project(shown.expr)?.build()?
+        }
+        other => other,
+    })
 }
 
 fn has_columns(expr: &Expr) -> bool {

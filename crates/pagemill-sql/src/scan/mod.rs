@@ -53,6 +53,8 @@ pub(crate) struct ScanContext {
     on_damage: OnDamage,
     /// What was left out.
     losses: Arc<Mutex<Vec<String>>>,
+    /// True where numerics of a declared size are read as payloads, which have room for NaN.
+    pub(crate) has_wide_numerics: bool,
     /// Every thread that reads listens here.
     running: watch::Sender<()>,
 }
@@ -72,8 +74,14 @@ impl ScanContext {
             progress,
             on_damage,
             losses: Arc::default(),
+            has_wide_numerics: false,
             running: watch::Sender::new(()),
         }
+    }
+
+    /// The same, for numerics that no decimal is.
+    pub(crate) fn with_wide_numerics(self) -> Self {
+        Self { has_wide_numerics: true, ..self }
     }
 
     /// The scans of the same statement in another database.
@@ -84,6 +92,7 @@ impl ScanContext {
             progress: self.progress.clone(),
             on_damage: self.on_damage,
             losses: self.losses.clone(),
+            has_wide_numerics: self.has_wide_numerics,
             running: self.running.clone(),
         }
     }

@@ -22,6 +22,7 @@ use pagemill_engine::{
     DamageLog, RunScan, ScanOptions, ScanRequest, StepColumns, Table, TableScan, TidScan, TupleRow,
 };
 use pagemill_format::Tid;
+use pagemill_types::builtin::oid;
 
 use super::ScanContext;
 use super::account::ScanAccount;
@@ -271,8 +272,15 @@ impl Decoder {
         let values = context.catalog.values();
         let chosen = || columns.iter().map(|at| &source.columns[*at]);
         let names: Vec<Box<[u8]>> = chosen().map(|column| column.stored_name.clone()).collect();
-        let plan = Plan::stored(values, &part.relation, &names)?;
-        let positions = plan.positions(values, &part.relation)?;
+        let mut relation = part.relation.clone();
+        if context.has_wide_numerics {
+            let columns = relation.columns.iter_mut();
+            columns.filter(|column| column.type_oid == oid::NUMERIC).for_each(|column| {
+                column.type_modifier = -1;
+            });
+        }
+        let plan = Plan::stored(values, &relation, &names)?;
+        let positions = plan.positions(values, &relation)?;
         let field = |column: &super::relation_table::TableColumn| {
             Field::new(&column.name, column.carrier.clone(), true)
         };

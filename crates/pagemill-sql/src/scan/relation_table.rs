@@ -14,6 +14,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use pagemill_cluster::{ClassRow, Generated, Relation, RelationKind};
 use pagemill_engine::{DamageLog, OnDamage, Table};
 use pagemill_format::Oid;
+use pagemill_types::builtin::oid;
 
 use super::ScanContext;
 use super::source::RelationSource;
@@ -136,6 +137,9 @@ fn columns(context: &ScanContext, relation: &Relation) -> Vec<TableColumn> {
         let mut ty = PgType::new(column.type_oid).with_modifier(column.type_modifier);
         if ty.collation != Oid(0) {
             ty.collation = context.catalog.column_collation(relation.class.oid, &column.name);
+        }
+        if context.has_wide_numerics && ty.oid == oid::NUMERIC {
+            ty.modifier = -1;
         }
         let carrier = carrier_of(&context.catalog, ty);
         let name = column.display_name();

@@ -22,3 +22,5 @@ insert into places values (1,'here',1.5),(2,null,2);
 insert into towns values (3,'town',3.25,'Ann'),(4,'tower',4,'Bob');
 insert into capitals values (5,'capital',5,'Cid','1990-01-01');
 insert into islands values (7.5, 6, 'isle', 6);
+create table measures(id int, size numeric(8,2), share numeric(4,3));
+insert into measures values (1,'NaN',0.5),(2,1.5,'NaN'),(3,null,null),(4,-2,1);

@@ -18,9 +18,10 @@ use super::exact::{Exact, Many, One};
 use super::extreme::{Best, Extreme};
 use super::floating::{FloatMoments, FloatSum};
 use super::sums::Wanted;
+use super::whole::{AtOnce, Whole};
 
 /// What is computed of the rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// Of integers and numerics.
     Exact(Wanted),
@@ -28,30 +29,32 @@ pub(super) enum Kind {
     Float(Wanted),
     Extreme(Extreme),
     Concatenation,
+    Whole(Arc<Whole>),
 }
 
 impl Kind {
     /// Computes of rows in the order in which they come.
     pub(super) fn accumulator(
-        self,
+        &self,
         carriers: &[DataType],
         result: &DataType,
     ) -> Box<dyn Accumulator> {
         match (self, &carriers[0]) {
             (Self::Exact(wanted), takes) => {
-                Box::new(One::new(Exact { wanted, carrier: result.clone() }, takes))
+                Box::new(One::new(Exact { wanted: *wanted, carrier: result.clone() }, takes))
             }
             (Self::Float(Wanted::Sum), DataType::Float32) => {
                 Box::new(FloatSum::<Float32Type>::new())
             }
             (Self::Float(Wanted::Sum), _) => Box::new(FloatSum::<Float64Type>::new()),
-            (Self::Float(wanted), _) => Box::new(FloatMoments::new(wanted)),
-            (Self::Extreme(extreme), value) => Box::new(Best::new(extreme, value, &carriers[1])),
+            (Self::Float(wanted), _) => Box::new(FloatMoments::new(*wanted)),
+            (Self::Extreme(extreme), value) => Box::new(Best::new(*extreme, value, &carriers[1])),
             (Self::Concatenation, _) => Box::new(Concatenation::default()),
+            (Self::Whole(whole), _) => Box::new(AtOnce::new(whole.clone())),
         }
     }
 
-    fn state(self, carriers: &[DataType]) -> Vec<(String, DataType)> {
+    fn state(&self, carriers: &[DataType]) -> Vec<(String, DataType)> {
         let named = |name: &str, carrier: &DataType| (name.to_owned(), carrier.clone());
         match self {
             Self::Exact(_) => vec![named("sums", &DataType::Binary)],
@@ -63,11 +66,12 @@ impl Kind {
             Self::Concatenation => {
                 vec![named("text", &DataType::Utf8), named("delimiter", &DataType::UInt64)]
             }
+            Self::Whole(_) => unreachable!("the rows are kept by another"),
         }
     }
 
     /// True where the order of the rows does not show in the result.
-    pub(super) fn is_any_order(self) -> bool {
+    pub(super) fn is_any_order(&self) -> bool {
         matches!(self, Self::Exact(_) | Self::Extreme(_))
     }
 }
@@ -88,9 +92,14 @@ impl PgAggregate {
         Self { name: format!("pg_{name}"), kind, collection, result, signature }
     }
 
+    /// True where all rows are kept up to the end.
+    fn keeps_rows(&self) -> bool {
+        !self.collection.is_plain() || matches!(self.kind, Kind::Whole(_))
+    }
+
     fn collected(&self, fields: &[FieldRef]) -> Box<dyn Accumulator> {
         let (collection, result) = (self.collection.clone(), self.result.clone());
-        Box::new(Collected::new(self.kind, collection, carriers(fields), result))
+        Box::new(Collected::new(self.kind.clone(), collection, carriers(fields), result))
     }
 }
 
@@ -112,7 +121,7 @@ impl AggregateUDFImpl for PgAggregate {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> QueryResult<Box<dyn Accumulator>> {
-        Ok(match self.collection.is_plain() {
+        Ok(match !self.keeps_rows() {
             true => self.kind.accumulator(&carriers(args.expr_fields), &self.result),
             false => self.collected(args.expr_fields),
         })
@@ -124,7 +133,7 @@ impl AggregateUDFImpl for PgAggregate {
         args: AccumulatorArgs<'_>,
     ) -> QueryResult<Box<dyn Accumulator>> {
         let plain = self.kind.accumulator(&carriers(args.expr_fields), &self.result);
-        Ok(match self.collection.is_plain() && plain.supports_retract_batch() {
+        Ok(match !self.keeps_rows() && plain.supports_retract_batch() {
             true => plain,
             false => self.collected(args.expr_fields),
         })
@@ -132,7 +141,7 @@ impl AggregateUDFImpl for PgAggregate {
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> QueryResult<Vec<FieldRef>> {
         let carriers = carriers(args.input_fields);
-        let fields = match self.collection.is_plain() {
+        let fields = match !self.keeps_rows() {
             true => self.kind.state(&carriers),
             false => list_fields(&carriers),
         };
@@ -150,9 +159,9 @@ impl AggregateUDFImpl for PgAggregate {
         &self,
         _: AccumulatorArgs<'_>,
     ) -> QueryResult<Box<dyn GroupsAccumulator>> {
-        let Kind::Exact(wanted) = self.kind else {
+        let Kind::Exact(wanted) = &self.kind else {
             unreachable!("only exact aggregates say that they do");
         };
-        Ok(Box::new(Many::new(Exact { wanted, carrier: self.result.clone() })))
+        Ok(Box::new(Many::new(Exact { wanted: *wanted, carrier: self.result.clone() })))
     }
 }

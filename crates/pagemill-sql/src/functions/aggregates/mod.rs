@@ -11,6 +11,7 @@ mod extreme;
 mod floating;
 mod function;
 mod sums;
+mod whole;
 
 #[cfg(test)]
 mod tests;
@@ -27,9 +28,12 @@ use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{AggregateUDF, Expr, SortExpr, cast, lit};
 
+use super::KernelCall;
 use super::keys::{equality_key, order_key};
+use super::logic::JsonShape;
 use super::numeric::decimal;
 use crate::catalog::Catalog;
+use crate::coerce::carrier_of;
 use crate::error::{Result, unsupported};
 use crate::typed::Typed;
 use crate::types::PgType;
@@ -37,6 +41,7 @@ use collected::Collection;
 use extreme::Extreme;
 use function::{Kind, PgAggregate};
 use sums::{Spread, Wanted};
+use whole::{Making, Whole};
 
 /// A call of an aggregate.
 pub(crate) struct AggregateCall {
@@ -46,6 +51,8 @@ pub(crate) struct AggregateCall {
     pub(crate) filter: Option<Expr>,
     /// By keys.
     pub(crate) order_by: Vec<SortExpr>,
+    /// What stands before WITHIN GROUP.
+    pub(crate) share: Option<f64>,
 }
 
 /// The aggregate of a key as [`crate::catalog::FunctionRow::key`] has it, `count()` for `count(*)`; none where it is not known
@@ -77,6 +84,17 @@ pub(crate) fn aggregate(
         ("bit_or", "int2" | "int4" | "int8") => Ok(Some(call.same_carrier(bit_or_udaf()))),
         ("bit_xor", "int2" | "int4" | "int8") => Ok(Some(call.same_carrier(bit_xor_udaf()))),
         ("string_agg", "text,text") => call.concatenation().map(Some),
+        ("array_agg", "anynonarray") => call.whole(Making::Array).map(Some),
+        ("array_agg", "anyarray") => call.whole(Making::ArrayOfArrays).map(Some),
+        ("json_agg" | "jsonb_agg", "anyelement") => {
+            call.whole(Making::Json(JsonShape::Array)).map(Some)
+        }
+        ("json_object_agg" | "jsonb_object_agg", "any,any") => {
+            call.whole(Making::Json(JsonShape::Object)).map(Some)
+        }
+        ("percentile_cont", "float8,float8") => call.at_share(Making::Between).map(Some),
+        ("percentile_disc", "float8,anyelement") => call.at_share(Making::At).map(Some),
+        ("mode", "anyelement") => call.mode().map(Some),
         (name, "int2" | "int4" | "int8" | "numeric") => match wanted(name) {
             Some(wanted) => call.exact(wanted).map(Some),
             None => Ok(None),
@@ -209,6 +227,50 @@ impl Call<'_> {
     fn concatenation(self) -> Result<Typed> {
         let values = self.call.arguments.iter().map(|typed| typed.expr.clone()).collect();
         self.ours(Kind::Concatenation, values, DataType::Utf8)
+    }
+
+    /// An aggregate of all values at once.
+    fn whole(self, making: Making) -> Result<Typed> {
+        let exprs = self.call.arguments.iter().map(|typed| typed.expr.clone()).collect();
+        let carrier = carrier_of(self.catalog, self.result);
+        let call = KernelCall {
+            catalog: self.catalog.clone(),
+            key: self.name.into(),
+            arguments: self.call.arguments.iter().map(|typed| typed.ty).collect(),
+            result: self.result,
+            carrier: carrier.clone(),
+        };
+        self.ours(Kind::Whole(Arc::new(Whole { making, call })), exprs, carrier)
+    }
+
+    /// Of values in order the one at a share of them.
+    fn at_share(mut self, making: fn(u64) -> Making) -> Result<Typed> {
+        let Some(share) = self.call.share else {
+            return unsupported(format!("{} without a plain number", self.name));
+        };
+        self.call.arguments.remove(0);
+        self.in_order(making(share.to_bits()))
+    }
+
+    fn mode(mut self) -> Result<Typed> {
+        let mut key = self.argument().clone();
+        key.expr = equality_key(self.catalog, &key)?;
+        self.call.arguments.push(key);
+        self.in_order(Making::Mode)
+    }
+
+    /// The values keep their type and modifier's carrier.
+    fn in_order(self, making: Making) -> Result<Typed> {
+        let carrier = self.argument().carrier.clone();
+        let exprs = self.call.arguments.iter().map(|typed| typed.expr.clone()).collect();
+        let call = KernelCall {
+            catalog: self.catalog.clone(),
+            key: self.name.into(),
+            arguments: self.call.arguments.iter().map(|typed| typed.ty).collect(),
+            result: self.result,
+            carrier: carrier.clone(),
+        };
+        self.ours(Kind::Whole(Arc::new(Whole { making, call })), exprs, carrier)
     }
 
     /// An aggregate of ours, with keys behind its arguments.

@@ -122,14 +122,14 @@ fn words(error: datafusion::error::DataFusionError) -> String {
 }
 
 /// All rows by one accumulator.
-fn at_once(kind: Kind, arguments: &[ArrayRef], result: &DataType) -> String {
+fn at_once(kind: &Kind, arguments: &[ArrayRef], result: &DataType) -> String {
     let mut whole = kind.accumulator(&carriers(arguments), result);
     let found = whole.update_batch(arguments).and_then(|()| whole.evaluate());
     found.map_or_else(words, text)
 }
 
 /// Each row by its own accumulator, whose states are brought together.
-fn in_parts(kind: Kind, arguments: &[ArrayRef], result: &DataType) -> String {
+fn in_parts(kind: &Kind, arguments: &[ArrayRef], result: &DataType) -> String {
     let carriers = carriers(arguments);
     let mut whole = kind.accumulator(&carriers, result);
     for row in 0..arguments[0].len() {
@@ -177,7 +177,7 @@ fn check(lines: &str) -> usize {
         if let Kind::Extreme(_) = kind {
             arguments.push(key(&arguments[0]));
         }
-        let result = match (name, kind) {
+        let result = match (name, &kind) {
             ("sum" | "min" | "max", Kind::Float(_) | Kind::Extreme(_)) => {
                 arguments[0].data_type().clone()
             }
@@ -185,9 +185,9 @@ fn check(lines: &str) -> usize {
             ("sum", _) if ty == "int8" => DataType::Decimal128(29, 0),
             _ => DataType::Binary,
         };
-        let mut found = vec![at_once(kind, &arguments, &result)];
+        let mut found = vec![at_once(&kind, &arguments, &result)];
         if let Kind::Exact(_) | Kind::Extreme(_) = kind {
-            found.push(in_parts(kind, &arguments, &result));
+            found.push(in_parts(&kind, &arguments, &result));
         }
         if let Kind::Exact(wanted) = kind {
             let mut groups = in_groups(wanted, &arguments, &result);

@@ -33,7 +33,7 @@ fn elements_of(call: &KernelCall, argument: usize) -> Outcome<ElementType<'_>> {
 }
 
 /// The array of a row; `None` for NULL.
-fn array_at(
+pub(crate) fn array_at(
     elements: &ElementType<'_>,
     column: &ArrayRef,
     row: usize,

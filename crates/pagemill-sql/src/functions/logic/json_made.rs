@@ -29,6 +29,15 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
     }))
 }
 
+/// What a document is made as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum JsonShape {
+    /// An array of one column's values.
+    Array,
+    /// An object of names and values.
+    Object,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// One value; NULL stays NULL.
@@ -163,6 +172,42 @@ fn write_document(
         Shape::Object => b"}",
     });
     Ok(())
+}
+
+/// One document of all rows.
+pub(crate) fn collected_json(
+    call: &KernelCall,
+    columns: &[ArrayRef],
+    shape: JsonShape,
+) -> Outcome<ArrayRef> {
+    let writers = call.arguments.iter().map(|ty| JsonWriter::new(&call.catalog, *ty));
+    let mut writers = writers.collect::<Outcome<Vec<_>>>()?;
+    let (opened, closed) = match shape {
+        JsonShape::Array => ("[", "]"),
+        JsonShape::Object => ("{ ", " }"),
+    };
+    let mut text = opened.as_bytes().to_vec();
+    for row in 0..columns[0].len() {
+        if row > 0 {
+            text.extend_from_slice(b", ");
+        }
+        match shape {
+            JsonShape::Object => {
+                writers[0].write_name(&columns[0], row, &mut text)?;
+                text.extend_from_slice(b" : ");
+                writers[1].write(&columns[1], row, &mut text)?;
+            }
+            JsonShape::Array => {
+                let has_lines = matches!(JsonForm::of(&writers[0].value_type), JsonForm::Array);
+                if has_lines && row > 0 && columns[0].is_valid(row) {
+                    text.extend_from_slice(b"\n ");
+                }
+                writers[0].write(&columns[0], row, &mut text)?;
+            }
+        }
+    }
+    text.extend_from_slice(closed.as_bytes());
+    finished(call, vec![Some(text)])
 }
 
 fn finished(call: &KernelCall, texts: Vec<Option<Vec<u8>>>) -> Outcome<ArrayRef> {

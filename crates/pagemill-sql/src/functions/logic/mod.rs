@@ -10,6 +10,8 @@ mod documents;
 pub(crate) mod each;
 pub(super) mod json_changes;
 mod json_made;
+
+pub(crate) use json_made::{JsonShape, collected_json};
 mod members;
 
 use arrow::array::ArrayRef;
