@@ -110,6 +110,12 @@ impl Draw {
             4 => format!("({column} = {a} or {column} is null)"),
             // Texts under a collation of the system may have no order here.
             _ if column == "x" => format!("{a} = {column}"),
+            5 if column == "d" => format!("d <= {a} + interval '{} hours'", self.number(-30, 30)),
+            8 if column == "d" => format!(
+                "d {} {a} and d < {b} + interval '{} hours'",
+                [">", ">="][self.below(2) as usize],
+                self.number(-1, 1) * 12
+            ),
             5 => format!("{column} <= {a}"),
             6 | 7 => format!("{column} between {a} and {b}"),
             8 if column == "t" => {
@@ -218,6 +224,9 @@ fn whichever_way_a_table_is_read_the_answer_is_the_servers() -> Result<()> {
     assert!(of_one.starts_with("index keys_pkey, "), "{of_one}");
     let of_two = path(&cluster, "select x from keys where i2 = 5 and t = 'abc'")?;
     assert!(of_two.starts_with("index keys_i2_t_i4_d_idx, "), "{of_two}");
+    let of_days = "select x from keys where d >= date '2001-01-01' and d < date '2001-01-01' + interval '2 days'";
+    let of_days = path(&cluster, of_days)?;
+    assert!(of_days.starts_with("index keys_d_idx, "), "{of_days}");
     let of_all = path(&cluster, "select x from keys where id > 5")?;
     assert!(of_all.contains("keys_pkey (too many rows)"), "{of_all}");
     let of_few = "select x from (values (5), (6), (70000)) v(k) join keys on id = k";
