@@ -2,6 +2,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod aligned_buffer;
+pub mod allocator;
 pub mod cachestat;
 pub mod collation;
 pub mod extents;
@@ -26,6 +27,7 @@ pub mod writable_mapping;
 pub mod write_back;
 
 pub use aligned_buffer::{ALIGNMENT, AlignedBuffer};
+pub use allocator::return_freed_memory;
 pub use cachestat::{CacheStat, cachestat};
 pub use collation::{LocaleCollation, libc_version};
 pub use extents::{Extent, extents, fragments};
