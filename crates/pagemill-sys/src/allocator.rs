@@ -25,10 +25,9 @@ fn set_thresholds(_: libc::c_int) -> bool {
     false
 }
 
+#[cfg(all(target_env = "gnu", target_pointer_width = "64"))]
 #[cfg(test)]
 mod tests {
-    #![cfg(all(target_env = "gnu", target_pointer_width = "64"))]
-
     use super::*;
     use crate::own_process;
 
