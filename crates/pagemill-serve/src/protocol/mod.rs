@@ -1,0 +1,19 @@
+//! PostgreSQL's messages, from bytes and to bytes: protocol 3.0 and 3.2.
+//!
+//! ```text
+//!   client ──► Startup ──► FrontendMessage …          (length words checked before anything is kept)
+//!   client ◄── ResponseBuffer: rows and answers, whole messages only
+//! ```
+//!
+//! Invariant: no bytes of a client panic, and none of them make the server keep more than a message's limit. Source: the chapter
+//! "Frontend/Backend Protocol" of PostgreSQL 18's documentation, `src/include/libpq/protocol.h` and `pqcomm.h`.
+
+mod frontend;
+mod reading;
+mod response;
+mod startup;
+
+pub use frontend::{Bind, Described, Execute, FrontendMessage, Parse};
+pub use reading::MessageReader;
+pub use response::{ColumnDescription, ResponseBuffer, Severity, TransactionStatus};
+pub use startup::{Startup, StartupRequest};
