@@ -10,8 +10,8 @@ use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 /// Rows that live, were replaced or deleted; values in a TOAST table; more blocks than one read takes.
 const TABLES: &str = "
     create extension pgstattuple;
-    create table changed(id int, v text) with (autovacuum_enabled = off);
-    insert into changed select i, 'v' || i from generate_series(1, 20000) i;
+    create table changed(id int, v text, n numeric(8,2), f float8) with (autovacuum_enabled = off);
+    insert into changed select i, 'v' || i, i, i from generate_series(1, 20000) i;
     begin; delete from changed where id % 10 = 1; commit;
     begin; update changed set v = 'x' || id where id % 3 = 0; rollback;
     create table long(id int, doc text) with (autovacuum_enabled = off);
@@ -112,6 +112,23 @@ fn a_scan_tells_what_it_read_and_reads_no_more_than_it_must() -> Result<()> {
     assert_eq!(stopped.account_of("changed", &joined)?.removed, 17_999);
     let may_fail = format!("{joined} and 100 / c.id > 0");
     assert_eq!(stopped.account_of("changed", &may_fail)?.removed, 0);
+    // One join that may not does not keep another from it.
+    let beside = format!(
+        "select a.v from ({joined}) a join (select 100 / id as n from long) f on a.v = f.n::text"
+    );
+    assert_eq!(stopped.account_of("changed", &beside)?.removed, 17_999);
+    // Sums of exact numbers cannot fail, those of floating ones can.
+    let summed = |of: &str| {
+        format!(
+            "select id from long l where {second} and 0 < (select {of} from changed c where c.id = l.id)"
+        )
+    };
+    for of in ["sum(id)", "2.5 * sum(n)", "sum(n) - 1.25", "avg(n)"] {
+        assert_eq!(stopped.account_of("changed", &summed(of))?.removed, 17_999, "{of}");
+    }
+    for of in ["sum(f)", "avg(f)", "sum(id + 1)", "1 / sum(n)"] {
+        assert_eq!(stopped.account_of("changed", &summed(of))?.removed, 0, "{of}");
+    }
     let failed = stopped.answered(&format!("{joined} and 100 / (c.id - 30) < 0"));
     let failed = failed.map_err(|error| error.to_string());
     assert!(failed.as_ref().is_err_and(|error| error.contains("division by zero")), "{failed:?}");

@@ -20,6 +20,8 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 /// The server's functions, and keys, that give a result for every argument.
 const TOTAL_FUNCTIONS: [&str; 4] = ["float_key", "interval_key", "numeric_key", "rtrim1"];
+/// Operators of numerics that give a result for every argument where both are decimals: the result has room for all digits.
+const TOTAL_OF_DECIMALS: [&str; 3] = ["numeric_add", "numeric_mul", "numeric_sub"];
 /// Functions that raise an error only for a pattern that ends in the middle of an escape.
 const LIKES: [&str; 6] =
     ["bpcharlike", "bpcharnlike", "namelike", "namenlike", "textlike", "textnlike"];
@@ -39,7 +41,7 @@ fn is_harmless_itself(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
         return from.is_ok_and(|from| always_fits(&from, cast.cast_type()));
     }
     if let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() {
-        return is_harmless_call(call);
+        return is_harmless_call(call) || has_room(call, schema);
     }
     expr.is::<Column>()
         || expr.is::<Literal>()
@@ -80,6 +82,15 @@ fn is_harmless_call(call: &ScalarFunctionExpr) -> bool {
     TOTAL_FUNCTIONS.contains(&name)
         || compares_dates(name)
         || (LIKES.contains(&name) && call.args().get(1).is_some_and(is_whole_pattern))
+}
+
+/// True for an operator of decimals that has a decimal for every result.
+fn has_room(call: &ScalarFunctionExpr, schema: &Schema) -> bool {
+    let is_decimal = |ty: &DataType| matches!(ty, DataType::Decimal128(..));
+    let mut arguments = call.args().iter().map(|argument| argument.data_type(schema));
+    TOTAL_OF_DECIMALS.contains(&call.fun().name())
+        && is_decimal(call.return_type())
+        && arguments.all(|ty| ty.is_ok_and(|ty| is_decimal(&ty)))
 }
 
 /// True of the server's comparisons of dates with timestamps, `date_le_timestamp` and its kin, which know every date.

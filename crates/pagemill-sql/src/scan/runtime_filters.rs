@@ -9,14 +9,15 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{NullEquality, Result as QueryResult};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::TaskContext;
 use datafusion::execution::session_state::SessionState;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule as _;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::filter::FilterExec;
@@ -24,6 +25,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 
 use super::account::relation_source;
 use super::first_rows_hints::with_first_rows;
@@ -34,6 +36,8 @@ const LISTED_KEYS: usize = 5_000;
 const LISTED_BYTES: usize = 1 << 20;
 /// Aggregates that cannot fail, whatever the rows.
 const TOTAL_AGGREGATES: [&str; 4] = ["count", "first_value", "max", "min"];
+/// Aggregates that cannot fail over exact numbers: the server computes their sums with more digits than any table fills.
+const EXACT_AGGREGATES: [&str; 3] = ["pg_avg", "pg_sum", "sum"];
 
 /// A plan whose joins and sorts hand down filters where they may, and what it runs in.
 pub(crate) fn with_runtime_filters(
@@ -43,19 +47,40 @@ pub(crate) fn with_runtime_filters(
     let plan = with_first_rows(plan)?;
     let mut config = session.config().clone();
     let optimizer = &mut config.options_mut().optimizer;
-    optimizer.enable_join_dynamic_filter_pushdown = holds_everywhere(&*plan, &|node| {
-        node.downcast_ref::<HashJoinExec>().is_none_or(may_join_hand_down)
-    });
-    optimizer.enable_topk_dynamic_filter_pushdown = holds_everywhere(&*plan, &|node| {
-        let is_short_sort = node.is::<SortExec>() && node.fetch().is_some();
-        !is_short_sort || node.children().into_iter().all(|child| lets_through(&**child))
-    });
+    // What hands nothing down by its plan does not begin to while it runs.
+    optimizer.enable_join_dynamic_filter_pushdown = true;
+    optimizer.enable_topk_dynamic_filter_pushdown = true;
     // An index may be searched for so many.
     optimizer.hash_join_inlist_pushdown_max_distinct_values = LISTED_KEYS;
     optimizer.hash_join_inlist_pushdown_max_size = LISTED_BYTES;
-    let plan = FilterPushdown::new_post_optimization().optimize(plan, config.options())?;
+    let plan = handed_down(plan, config.options())?;
     let task = TaskContext::from(session).with_session_config(config);
     Ok((plan, Arc::new(task)))
+}
+
+/// The plan with filters in its largest parts of which every join may hand down, or every short sort.
+fn handed_down(
+    plan: Arc<dyn ExecutionPlan>,
+    options: &ConfigOptions,
+) -> QueryResult<Arc<dyn ExecutionPlan>> {
+    let is_short_sort = |node: &dyn ExecutionPlan| node.is::<SortExec>() && node.fetch().is_some();
+    let joins = holds_everywhere(&*plan, &|node| {
+        node.downcast_ref::<HashJoinExec>().is_none_or(may_join_hand_down)
+    });
+    let sorts = holds_everywhere(&*plan, &|node| {
+        !is_short_sort(node) || node.children().into_iter().all(|child| lets_through(&**child))
+    });
+    let has_sorts = !holds_everywhere(&*plan, &|node| !is_short_sort(node));
+    if !(joins || (sorts && has_sorts)) {
+        let children = plan.children().into_iter().cloned();
+        let children = children.map(|child| handed_down(child, options));
+        let children = children.collect::<QueryResult<Vec<_>>>()?;
+        return replace_children_if_necessary(plan, children);
+    }
+    let mut options = options.clone();
+    options.optimizer.enable_join_dynamic_filter_pushdown = joins;
+    options.optimizer.enable_topk_dynamic_filter_pushdown = sorts;
+    FilterPushdown::new_post_optimization().optimize(plan, &options)
 }
 
 fn holds_everywhere(plan: &dyn ExecutionPlan, test: &dyn Fn(&dyn ExecutionPlan) -> bool) -> bool {
@@ -81,10 +106,9 @@ fn lets_through(plan: &dyn ExecutionPlan) -> bool {
 
 fn is_known(plan: &dyn ExecutionPlan) -> bool {
     if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
-        let is_total = |name: &str| TOTAL_AGGREGATES.contains(&name);
         // A total of several groups has rows of groups that are not wanted.
         return aggregate.group_expr().is_single()
-            && aggregate.aggr_expr().iter().all(|call| is_total(call.fun().name()));
+            && aggregate.aggr_expr().iter().all(|call| is_total(call));
     }
     if plan.is::<DataSourceExec>() {
         return relation_source(plan).is_some();
@@ -95,6 +119,13 @@ fn is_known(plan: &dyn ExecutionPlan) -> bool {
         || plan.is::<CoalescePartitionsExec>()
         || plan.is::<HashJoinExec>()
         || plan.is::<SortExec>()
+}
+
+/// True for an aggregate that cannot fail. What is summed is carried as it is stored, a numeric as bytes or as a decimal.
+fn is_total(call: &AggregateFunctionExpr) -> bool {
+    let name = call.fun().name();
+    let is_exact = || !call.field().data_type().is_floating();
+    TOTAL_AGGREGATES.contains(&name) || (EXACT_AGGREGATES.contains(&name) && is_exact())
 }
 
 fn are_expressions_harmless(plan: &dyn ExecutionPlan) -> bool {
