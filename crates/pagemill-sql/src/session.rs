@@ -15,6 +15,7 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use futures::StreamExt as _;
 use object_store::memory::InMemory;
@@ -34,6 +35,7 @@ use crate::expand::Planner;
 use crate::files::{Files, NamedFile};
 use crate::global_groups;
 use crate::lexical;
+use crate::rows::Rows;
 use crate::scan::{
     GuardedConditions, ScanContext, StatementTables, accounts, with_runtime_filters,
 };
@@ -220,21 +222,32 @@ impl Session {
         sink: &mut dyn AnswerSink,
         cancel: &Progress,
     ) -> Result<Answer> {
-        match statement {
-            Statement::Query(query) => {
-                let scans = Arc::new(self.scans(cancel));
-                let bound = self.bind(query, &scans)?;
-                let mut begun = Begun { sink, is_begun: false };
-                match self.answer(bound, &scans, &mut begun).await {
-                    // NaN in a numeric of a declared size is rare: the statement runs once more, slower, while nothing is shown.
-                    Err(error) if !begun.is_begun && error.is_no_decimal() => {
-                        let scans = Arc::new(self.scans(cancel).with_wide_numerics());
-                        let bound = self.bind(query, &scans)?;
-                        self.answer(bound, &scans, begun.sink).await
-                    }
-                    answer => answer,
-                }
+        let mut rows = self.start(statement, cancel).await?;
+        sink.begin(&self.catalog, rows.columns())?;
+        while let Some(batch) = rows.next().await? {
+            if let Err(error) = sink.take(&batch) {
+                rows.cancel();
+                return Err(error);
             }
+        }
+        let answer = rows.finish().await;
+        sink.end(answer.rows)?;
+        Ok(answer)
+    }
+
+    /// Begins a statement, whose rows are then pulled.
+    ///
+    /// # Errors
+    /// When it is wrong, changes something, is not supported here, or fails before its first rows.
+    pub async fn start(&self, statement: &Statement, cancel: &Progress) -> Result<Rows> {
+        match statement {
+            Statement::Query(query) => match self.query(query, self.scans(cancel)).await {
+                // NaN in a numeric of a declared size is rare: the statement runs once more, slower, while nothing is shown.
+                Err(error) if error.is_no_decimal() => {
+                    self.query(query, self.scans(cancel).with_wide_numerics()).await
+                }
+                rows => rows,
+            },
             Statement::Explain {
                 describe_alias: DescribeAlias::Explain,
                 analyze,
@@ -244,7 +257,7 @@ impl Session {
                 let Statement::Query(query) = &**statement else {
                     return unsupported("EXPLAIN of anything but a query");
                 };
-                self.explain((query, *analyze), sink, cancel).await
+                self.explain(query, *analyze, cancel).await
             }
             other => refuse(other),
         }
@@ -278,46 +291,22 @@ impl Session {
         Ok(with_runtime_filters(plan, &state)?)
     }
 
-    async fn answer(
-        &self,
-        bound: Bound,
-        scans: &Arc<ScanContext>,
-        sink: &mut dyn AnswerSink,
-    ) -> Result<Answer> {
-        let columns: Vec<AnswerColumn> = bound
-            .columns
-            .iter()
-            .map(|column| AnswerColumn { name: column.name.clone(), ty: column.typed.ty })
-            .collect();
+    async fn query(&self, query: &sqlparser::ast::Query, scans: ScanContext) -> Result<Rows> {
+        let scans = Arc::new(scans);
+        let bound = self.bind(query, &scans)?;
         let (plan, task) = self.plan(&bound).await?;
-        let mut stream = execute_stream(plan, task)?;
-        let mut next = stream.next().await.transpose()?;
-        sink.begin(&self.catalog, &columns)?;
-        let mut rows = 0;
-        while let Some(batch) = next {
-            if scans.progress.is_cancelled() {
-                return Err(pagemill_engine::Error::Cancelled.into());
-            }
-            rows += batch.num_rows() as u64;
-            if let Err(error) = sink.take(&batch) {
-                scans.cancel();
-                return Err(error);
-            }
-            next = stream.next().await.transpose()?;
-        }
-        drop(stream);
-        scans.quiet().await;
-        sink.end(rows)?;
-        Ok(Answer { columns, rows, pages: scans.progress.pages(), losses: scans.losses() })
+        let columns = bound.columns.into_iter();
+        let columns = columns.map(|c| AnswerColumn { name: c.name, ty: c.typed.ty }).collect();
+        Rows::begin(columns, execute_stream(plan, task)?, scans).await
     }
 
     /// The plan as lines of text; with ANALYZE, after it has run.
     async fn explain(
         &self,
-        (query, analyze): (&sqlparser::ast::Query, bool),
-        sink: &mut dyn AnswerSink,
+        query: &sqlparser::ast::Query,
+        analyze: bool,
         cancel: &Progress,
-    ) -> Result<Answer> {
+    ) -> Result<Rows> {
         let scans = Arc::new(self.scans(cancel));
         let bound = self.bind(query, &scans)?;
         let (plan, task) = self.plan(&bound).await?;
@@ -330,24 +319,12 @@ impl Session {
             scans.quiet().await;
         }
         let shown = match analyze {
-            true => {
-                datafusion::physical_plan::display::DisplayableExecutionPlan::with_metrics(&*plan)
-                    .indent(false)
-                    .to_string()
-            }
+            true => DisplayableExecutionPlan::with_metrics(&*plan).indent(false).to_string(),
             false => displayable(&*plan).indent(false).to_string(),
         };
-        let ty = PgType::new(pagemill_types::builtin::oid::TEXT);
-        let columns = vec![AnswerColumn { name: "QUERY PLAN".to_owned(), ty }];
-        sink.begin(&self.catalog, &columns)?;
         let met = if analyze { accounts(&*plan) } else { Vec::new() };
         let lines = shown.lines().chain(met.iter().map(String::as_str));
-        let lines: arrow::array::StringArray = lines.map(Some).collect();
-        let rows = arrow::array::Array::len(&lines) as u64;
-        let batch = RecordBatch::try_from_iter([("QUERY PLAN", Arc::new(lines) as _)]);
-        sink.take(&batch.map_err(datafusion::error::DataFusionError::from)?)?;
-        sink.end(rows)?;
-        Ok(Answer { columns, rows, pages: scans.progress.pages(), losses: scans.losses() })
+        Rows::of_lines("QUERY PLAN", lines, scans)
     }
 }
 
@@ -394,27 +371,6 @@ pub trait AnswerSink: Send {
     /// # Errors
     /// When it cannot be written.
     fn end(&mut self, rows: u64) -> Result<()>;
-}
-
-/// Knows whether anything came to a sink.
-struct Begun<'s> {
-    sink: &'s mut dyn AnswerSink,
-    is_begun: bool,
-}
-
-impl AnswerSink for Begun<'_> {
-    fn begin(&mut self, catalog: &Arc<Catalog>, columns: &[AnswerColumn]) -> Result<()> {
-        self.is_begun = true;
-        self.sink.begin(catalog, columns)
-    }
-
-    fn take(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.sink.take(batch)
-    }
-
-    fn end(&mut self, rows: u64) -> Result<()> {
-        self.sink.end(rows)
-    }
 }
 
 fn refuse<T>(statement: &Statement) -> Result<T> {
