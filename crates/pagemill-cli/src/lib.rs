@@ -9,6 +9,7 @@ pub mod output_paths;
 pub mod progress;
 pub mod read_arguments;
 pub mod remedies;
+pub mod serve_arguments;
 pub mod session;
 pub mod sizes;
 pub mod sql_arguments;

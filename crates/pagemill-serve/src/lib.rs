@@ -1,9 +1,14 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod command;
+mod connection;
 pub mod endpoints;
 pub mod error;
 pub mod protocol;
 pub mod registry;
+pub mod running;
+pub mod server;
+pub mod settings;
 
 pub use error::{Error, Result};

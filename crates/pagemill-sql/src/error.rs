@@ -49,6 +49,73 @@ impl Error {
     }
 }
 
+impl Error {
+    /// The error as a server reports it: with an SQLSTATE, whatever part it came from.
+    pub fn report(&self) -> StatementError {
+        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(self.wrapped());
+        while let Some(current) = next {
+            if let Some(found) = known(current) {
+                return found;
+            }
+            next = inside(current);
+        }
+        match self {
+            Self::System(error) => StatementError::new(SqlState("58030"), error.to_string()),
+            other => StatementError::new(SqlState("XX000"), other.to_string()),
+        }
+    }
+
+    fn wrapped(&self) -> &(dyn std::error::Error + 'static) {
+        match self {
+            Self::Query(error) => &**error,
+            Self::Engine(error) => error,
+            Self::Arrow(error) => error,
+            Self::Statement(error) => error,
+            Self::System(error) => error,
+        }
+    }
+}
+
+/// What one error of a chain is to a client.
+fn known(error: &(dyn std::error::Error + 'static)) -> Option<StatementError> {
+    if let Some(own) = error.downcast_ref::<Error>() {
+        return Some(own.report());
+    }
+    if let Some(statement) = error.downcast_ref::<StatementError>() {
+        return Some(statement.clone());
+    }
+    if let Some(engine) = error.downcast_ref::<pagemill_engine::Error>() {
+        return Some(of_engine(engine));
+    }
+    match error.downcast_ref::<pagemill_arrow::Error>() {
+        Some(pagemill_arrow::Error::Engine(engine)) => return Some(of_engine(engine)),
+        Some(unfit) => {
+            return Some(StatementError::new(SqlState::FEATURE_NOT_SUPPORTED, unfit.to_string()));
+        }
+        None => {}
+    }
+    match error.downcast_ref::<DataFusionError>() {
+        Some(DataFusionError::ResourcesExhausted(what)) => {
+            let what = what.lines().next().unwrap_or_default();
+            Some(StatementError::new(SqlState("53200"), format!("out of memory: {what}")))
+        }
+        _ => None,
+    }
+}
+
+fn of_engine(error: &pagemill_engine::Error) -> StatementError {
+    match error {
+        pagemill_engine::Error::Cancelled => {
+            let message = "canceling statement due to user request";
+            StatementError::new(SqlState::QUERY_CANCELED, message)
+        }
+        pagemill_engine::Error::Refused(refusal) => {
+            StatementError::new(SqlState::FEATURE_NOT_SUPPORTED, refusal.to_string())
+        }
+        other => StatementError::new(SqlState::DATA_CORRUPTED, other.to_string()),
+    }
+}
+
 impl From<pagemill_engine::Error> for Error {
     fn from(error: pagemill_engine::Error) -> Self {
         Self::Engine(error)

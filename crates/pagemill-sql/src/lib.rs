@@ -14,6 +14,7 @@ pub(crate) mod lexical;
 pub mod output;
 pub(crate) mod precedence;
 pub(crate) mod resolve;
+pub mod roles;
 pub mod rows;
 pub(crate) mod scan;
 pub mod session;

@@ -15,6 +15,7 @@ use pagemill_cli::cluster_arguments::{CommonArguments, DatabaseArgument, Recover
 use pagemill_cli::lab_arguments::LabArguments;
 use pagemill_cli::read_arguments::ReadArguments;
 use pagemill_cli::remedies::Remedies;
+use pagemill_cli::serve_arguments::ServeArguments;
 use pagemill_cli::sql_arguments::SqlArguments;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
@@ -64,6 +65,7 @@ pub(crate) enum Command {
     Generate(GenerateArguments),
     Wal(WalArguments),
     Sql(Box<SqlArguments>),
+    Serve(Box<ServeArguments>),
     Lab(LabArguments),
     Advise(AdviseArguments),
     Probe(ProbeArguments),
@@ -452,7 +454,7 @@ pub(crate) fn definition() -> clap::Command {
                     })
             }),
             // Answers go where a bar would be drawn.
-            "sql" => command.mut_arg("progress", |arg| arg.hide(true)),
+            "sql" | "serve" => command.mut_arg("progress", |arg| arg.hide(true)),
             _ => command,
         }
     })

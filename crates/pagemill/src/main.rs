@@ -82,6 +82,7 @@ fn main() -> ExitCode {
         Command::Lab(_) => other_program::run(other_program::LAB, "lab"),
         Command::Advise(_) => other_program::run(other_program::LAB, "advise"),
         Command::Sql(_) => other_program::run(other_program::SQL, "sql"),
+        Command::Serve(_) => other_program::run(other_program::SERVE, "serve"),
         Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man_page::run(arguments),

@@ -1,4 +1,5 @@
-//! What programs of their own do: `pagemill lab` and `advise` in `pagemill-lab`, `pagemill sql` in `pagemill-sql`. They are started as
+//! What programs of their own do: `pagemill lab` and `advise` in `pagemill-lab`, `pagemill sql` in `pagemill-sql`, `pagemill
+//! serve` in `pagemill-serve`. They are started as
 //! git and cargo start their parts.
 //!
 //! The program takes the place of this process, so that terminal, signals and exit status are its own. It gets the words
@@ -18,6 +19,8 @@ use crate::failure::Completion;
 pub(crate) const LAB: &str = "pagemill-lab";
 /// Statements.
 pub(crate) const SQL: &str = "pagemill-sql";
+/// PostgreSQL's clients.
+pub(crate) const SERVE: &str = "pagemill-serve";
 
 /// Becomes the program that does the command; returns only where it could not be started.
 pub(crate) fn run(program: &'static str, command: &str) -> Result<Completion> {

@@ -78,6 +78,21 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
         FrontendMessage::parse(kind, &self.buffer[start..self.taken]).map(Some)
     }
 
+    /// Waits until the client is gone, and says how. What it sends meanwhile is kept, as much as one message may have.
+    pub async fn gone(&mut self) -> Error {
+        loop {
+            if self.buffer.len() - self.taken > MOST_BYTES {
+                std::future::pending::<()>().await;
+            }
+            self.buffer.reserve(STEP);
+            match self.from.read_buf(&mut self.buffer).await {
+                Ok(0) => return std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into(),
+                Ok(_) => {}
+                Err(error) => return error.into(),
+            }
+        }
+    }
+
     fn length_at(&self, at: usize) -> Option<usize> {
         let bytes = self.buffer[at..at + 4].try_into().expect("four bytes"); // infallible: they were filled
         usize::try_from(i32::from_be_bytes(bytes)).ok()

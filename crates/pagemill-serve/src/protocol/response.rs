@@ -70,6 +70,11 @@ pub enum TransactionStatus {
 }
 
 impl ResponseBuffer {
+    /// After messages that are there already.
+    pub fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
     /// The bytes so far, which are the caller's then.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
@@ -179,6 +184,35 @@ impl ResponseBuffer {
             out.extend((types.len() as i16).to_be_bytes());
             out.extend(types.flat_map(|oid| oid.0.to_be_bytes()));
         });
+    }
+
+    /// `DataRow`: `write` appends the value of each column, or says that it is NULL.
+    ///
+    /// # Errors
+    /// What `write` returns; the buffer is then as it was.
+    pub fn row<E>(
+        &mut self,
+        columns: usize,
+        mut write: impl FnMut(usize, &mut Vec<u8>) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let before = self.bytes.len();
+        let bytes = &mut self.bytes;
+        bytes.extend_from_slice(b"D\0\0\0\0");
+        bytes.extend((columns as i16).to_be_bytes());
+        for column in 0..columns {
+            let at = bytes.len();
+            bytes.extend([0; 4]);
+            match write(column, bytes) {
+                Ok(true) => set_length(bytes, at, at + 4),
+                Ok(false) => bytes[at..at + 4].copy_from_slice(&(-1_i32).to_be_bytes()),
+                Err(error) => {
+                    bytes.truncate(before);
+                    return Err(error);
+                }
+            }
+        }
+        set_length(bytes, before + 1, before + 1);
+        Ok(())
     }
 
     /// `ErrorResponse` or `NoticeResponse`: fields by their letters, those without a value left out.

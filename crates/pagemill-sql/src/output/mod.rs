@@ -9,6 +9,7 @@ mod rows;
 mod separated;
 mod style;
 mod table;
+mod values;
 mod whole_file;
 
 use std::io::Write;
@@ -25,6 +26,7 @@ use separated::{Separated, is_number};
 pub(crate) use copied::{Copied, CopyStyle};
 pub use style::{Expanded, OutputStyle};
 pub(crate) use table::Table;
+pub use values::ValuePrinter;
 pub(crate) use whole_file::WholeFile;
 
 /// How an answer is written.

@@ -1,0 +1,160 @@
+//! One client: let in, then answered until it leaves.
+//!
+//! ```text
+//!   startup.rs ── Connection ──► messages: simple.rs (Query) ──► portal.rs: rows at the client's pace
+//! ```
+//!
+//! Invariant: whatever a statement does, the connection answers a cancel request, its timeout and the server's end at once;
+//! what still computes then is left behind.
+
+mod portal;
+mod simple;
+mod startup;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use pagemill_sql::session::Session;
+use pagemill_sql::{SqlState, StatementError};
+use tokio::io::{AsyncWriteExt as _, ReadHalf, WriteHalf};
+use tokio::time::Instant;
+
+use crate::endpoints::{Arrival, Stream};
+use crate::error::{Error, Result};
+use crate::protocol::{
+    FrontendMessage, MessageReader, ResponseBuffer, Severity, TransactionStatus,
+};
+use crate::registry::Registration;
+use crate::server::Server;
+use crate::settings::Settings;
+
+/// Bytes that are gathered before they are sent.
+const SEND_BYTES: usize = 64 << 10;
+
+type Reader = MessageReader<ReadHalf<Box<dyn Stream>>>;
+
+/// A client that was let in.
+struct Connection {
+    server: Arc<Server>,
+    session: Arc<Session>,
+    registration: Registration,
+    settings: Settings,
+    status: TransactionStatus,
+    reader: Reader,
+    writer: WriteHalf<Box<dyn Stream>>,
+    out: ResponseBuffer,
+}
+
+/// Answers a client until it leaves. Whatever ends it concerns nobody else.
+pub(crate) async fn serve(server: Arc<Server>, arrival: Arrival) {
+    let ended = server.clone();
+    let (reader, mut writer) = tokio::io::split(arrival.stream);
+    let mut reader = MessageReader::new(reader);
+    let entered = tokio::select! {
+        () = ended.ended() => return,
+        entered = startup::enter(&server, &mut reader, &mut writer) => entered,
+    };
+    let fatal = match entered {
+        Ok(None) => return,
+        Ok(Some(entered)) => {
+            let mut connection = entered.connection(server, reader, writer);
+            let Err(error) = connection.answer().await else { return };
+            writer = connection.writer;
+            error
+        }
+        Err(error) => error,
+    };
+    if let Error::Fatal(error) = fatal {
+        let mut out = ResponseBuffer::default();
+        report(&mut out, Severity::Fatal, &error);
+        // It may be gone already.
+        let _ = writer.write_all(&out.take()).await;
+        let _ = writer.shutdown().await;
+    }
+}
+
+/// Writes an error as a message.
+fn report(out: &mut ResponseBuffer, severity: Severity, error: &StatementError) {
+    let state = Some(error.state.0);
+    out.report(
+        severity,
+        &[(b'C', state), (b'M', Some(&error.message)), (b'H', error.hint.as_deref())],
+    );
+}
+
+impl Connection {
+    async fn answer(&mut self) -> Result<()> {
+        loop {
+            self.flush().await?;
+            let server = self.server.clone();
+            let message = tokio::select! {
+                () = server.ended() => return Err(ended().into()),
+                message = self.reader.message() => message?,
+            };
+            match message {
+                None | Some(FrontendMessage::Terminate) => return Ok(()),
+                Some(FrontendMessage::Query(text)) => self.simple(&text).await?,
+                // The rows that it would load are of a statement that was refused.
+                Some(FrontendMessage::CopyIn | FrontendMessage::Flush) => {}
+                Some(FrontendMessage::Sync) => self.out.ready(self.status),
+                Some(FrontendMessage::Password(_)) => {
+                    return Err(Error::protocol("unexpected password message"));
+                }
+                Some(_) => {
+                    let error = StatementError::unsupported("the extended query protocol");
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+
+    /// Sends what there is.
+    async fn flush(&mut self) -> Result<()> {
+        if !self.out.is_empty() {
+            self.writer.write_all(&self.out.take()).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells an error, which ends a transaction that is under way.
+    fn fail(&mut self, error: &StatementError) {
+        report(&mut self.out, Severity::Error, error);
+        if self.status == TransactionStatus::InTransaction {
+            self.status = TransactionStatus::Failed;
+        }
+    }
+
+    /// Waits for something that runs elsewhere, and no longer than until it is to end.
+    async fn unless_ended<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        cancel: &pagemill_engine::Progress,
+        deadline: Option<Instant>,
+    ) -> Result<Result<T, StatementError>> {
+        let (server, interrupt) = (self.server.clone(), self.registration.interrupt.clone());
+        let timeout = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        let canceled = |why: &str| {
+            let message = format!("canceling statement due to {why}");
+            Ok(Err(StatementError::new(SqlState::QUERY_CANCELED, message)))
+        };
+        tokio::select! {
+            biased;
+            () = server.ended() => Err(ended().into()),
+            () = interrupt.called(cancel) => canceled("user request"),
+            () = timeout => canceled("statement timeout"),
+            gone = self.reader.gone() => Err(gone),
+            done = work => Ok(Ok(done)),
+        }
+    }
+}
+
+/// What clients are told when the server ends.
+fn ended() -> StatementError {
+    let message = "terminating connection due to administrator command";
+    StatementError::new(SqlState("57P01"), message)
+}

@@ -1,0 +1,168 @@
+//! The way in: encryption, who it is, which database, and what it is told first.
+//!
+//! Source: `ProcessStartupPacket`, `InitPostgres` and `BeginReportingGUCOptions`, PostgreSQL 18.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pagemill_sql::session::Session;
+use pagemill_sql::{SqlState, StatementError};
+use tokio::io::{AsyncWriteExt as _, WriteHalf};
+
+use super::{Connection, Reader, report};
+use crate::endpoints::Stream;
+use crate::error::{Error, Result};
+use crate::protocol::{ResponseBuffer, Severity, Startup, StartupRequest, TransactionStatus};
+use crate::registry::Registration;
+use crate::server::{Server, role};
+use crate::settings::Settings;
+
+/// How long a client may take to say who it is; `authentication_timeout`.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A client that may ask statements.
+pub(super) struct Entered {
+    session: Arc<Session>,
+    registration: Registration,
+    settings: Settings,
+    out: ResponseBuffer,
+}
+
+impl Entered {
+    pub(super) fn connection(
+        self,
+        server: Arc<Server>,
+        reader: Reader,
+        writer: WriteHalf<Box<dyn Stream>>,
+    ) -> Connection {
+        let Self { session, registration, settings, out } = self;
+        let status = TransactionStatus::Idle;
+        Connection { server, session, registration, settings, status, reader, writer, out }
+    }
+}
+
+/// Lets a client in; `None` for one that wanted something else, or left.
+pub(super) async fn enter(
+    server: &Arc<Server>,
+    reader: &mut Reader,
+    writer: &mut WriteHalf<Box<dyn Stream>>,
+) -> Result<Option<Entered>> {
+    let first = async {
+        loop {
+            match reader.startup().await? {
+                None => return Ok(None),
+                Some(StartupRequest::Session(startup)) => return Ok(Some(startup)),
+                Some(StartupRequest::Cancel { process, key }) => {
+                    server.registry.cancel(process, &key);
+                    return Ok(None);
+                }
+                // Nobody listens on a socket that only this user can open.
+                Some(StartupRequest::Tls | StartupRequest::Gss) => writer.write_all(b"N").await?,
+            }
+        }
+    };
+    // Who is late is told nothing, as by PostgreSQL.
+    let Ok(first) = tokio::time::timeout(TIMEOUT, first).await else { return Ok(None) };
+    let first: Result<Option<Startup>> = first;
+    match first? {
+        Some(startup) => Ok(Some(begin(server, &startup).await?)),
+        None => Ok(None),
+    }
+}
+
+async fn begin(server: &Arc<Server>, startup: &Startup) -> Result<Entered> {
+    let Some(user) = startup.parameter("user").filter(|user| !user.is_empty()) else {
+        let message = "no PostgreSQL user name specified in startup packet";
+        return Err(StatementError::new(SqlState("28000"), message).into());
+    };
+    if startup.parameter("replication").is_some_and(|value| value != "false" && value != "0") {
+        return Err(StatementError::unsupported("replication").into());
+    }
+    let Some(registration) = server.registry.register(startup.key_bytes())? else {
+        let message = "sorry, too many clients already";
+        return Err(StatementError::new(SqlState("53300"), message).into());
+    };
+    let name = startup.parameter("database").filter(|name| !name.is_empty()).unwrap_or(user);
+    let session = server.database(name).await?;
+    role(&session, user)?;
+    let mut out = ResponseBuffer::default();
+    if startup.asks_too_much() {
+        out.negotiate(startup.spoken_minor(), &startup.protocol_options);
+    }
+    out.authentication(0, &[]);
+    let mut settings = Settings::new(&server.version(), user);
+    apply(&mut settings, startup, &mut out)?;
+    for (name, value) in settings.reported() {
+        out.parameter(name, value);
+    }
+    out.key(registration.process, &registration.key);
+    out.ready(TransactionStatus::Idle);
+    Ok(Entered { session, registration, settings, out })
+}
+
+/// Settings that a client asks for as it connects.
+fn apply(settings: &mut Settings, startup: &Startup, out: &mut ResponseBuffer) -> Result<()> {
+    let own = startup.parameters.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let options = startup.parameter("options").unwrap_or_default();
+    for (name, value) in own.chain(switches(options)?) {
+        if matches!(name.as_str(), "user" | "database" | "options" | "replication") {
+            continue;
+        }
+        match settings.set(&name, Some(&value)) {
+            Ok(_) => settings.keep_as_default(&name),
+            // Drivers send their machine's time zone without being asked: that must not keep them away.
+            Err(mut error) if name.eq_ignore_ascii_case("timezone") => {
+                error.message = format!("times are shown in UTC, not in \"{value}\"");
+                report(out, Severity::Warning, &error);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// `-c name=value` and `--name=value`, as `PGOPTIONS` has them; a backslash keeps a space within a word.
+fn switches(options: &str) -> Result<Vec<(String, String)>> {
+    let mut words = vec![String::new()];
+    let mut chars = options.chars();
+    while let Some(c) = chars.next() {
+        let word = words.last_mut().expect("one is there"); // infallible: starts with one
+        match c {
+            '\\' => word.extend(chars.next()),
+            c if c.is_whitespace() => words.push(String::new()),
+            c => word.push(c),
+        }
+    }
+    let mut words = words.into_iter().filter(|word| !word.is_empty());
+    let mut found = Vec::new();
+    while let Some(word) = words.next() {
+        let given = match word.as_str() {
+            "-c" => words.next().unwrap_or_default(),
+            other => match other.strip_prefix("--").or_else(|| other.strip_prefix("-c")) {
+                Some(given) => given.to_owned(),
+                None => {
+                    return Err(Error::protocol(format!("invalid command-line option: {other}")));
+                }
+            },
+        };
+        let Some((name, value)) = given.split_once('=') else {
+            return Err(Error::protocol(format!("-c {given} requires a value")));
+        };
+        found.push((name.replace('-', "_"), value.to_owned()));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_are_settings() {
+        let found = switches("-c statement_timeout=5s  --DateStyle=ISO\\ , -cx.y=1").unwrap();
+        let wanted = [("statement_timeout", "5s"), ("DateStyle", "ISO ,"), ("x.y", "1")];
+        let wanted = wanted.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(found, wanted);
+        assert!(switches("-f x").is_err() && switches("-c").is_err());
+    }
+}

@@ -1,0 +1,175 @@
+//! A statement that runs, apart from the threads that speak with clients: its rows come as messages that are encoded already.
+//!
+//! ```text
+//!   compute threads: rows ── encoded ──► chunks of whole messages ── channel of few ──► the connection, at its client's pace
+//! ```
+//!
+//! Invariant: who drops a [`Running`] ends its statement, whatever that is doing.
+
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use futures::FutureExt as _;
+use pagemill_engine::Progress;
+use pagemill_sql::output::ValuePrinter;
+use pagemill_sql::rows::Rows;
+use pagemill_sql::session::{Answer, AnswerColumn, Session};
+use pagemill_sql::{SqlState, StatementError};
+use sqlparser::ast::Statement;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::protocol::ResponseBuffer;
+
+/// Bytes of rows that are handed over at once.
+const CHUNK_BYTES: usize = 64 << 10;
+/// Chunks that wait for a slow client.
+const WAITING: usize = 4;
+
+type Result<T, E = StatementError> = std::result::Result<T, E>;
+
+/// What a statement tells while it runs.
+pub enum Event {
+    /// Its columns, once it is known to begin.
+    Columns(Vec<AnswerColumn>),
+    /// Some rows.
+    Rows(Chunk),
+    /// Its end.
+    End(Result<Answer>),
+}
+
+/// Rows as messages.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    /// The messages.
+    pub bytes: Vec<u8>,
+    /// Where each of them ends.
+    pub ends: Vec<usize>,
+}
+
+/// How rows are written.
+pub trait RowFormat: Send + Sync + 'static {
+    /// Appends a row as one message.
+    ///
+    /// # Errors
+    /// When a value is damaged.
+    fn write(
+        &self,
+        printer: &mut ValuePrinter,
+        place: (&RecordBatch, usize),
+        out: &mut ResponseBuffer,
+    ) -> pagemill_sql::Result<()>;
+}
+
+/// A statement that runs.
+#[derive(Debug)]
+pub struct Running {
+    events: Receiver<Event>,
+    cancel: Progress,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+impl Running {
+    /// Begins a statement.
+    pub fn start(
+        compute: &Handle,
+        session: Arc<Session>,
+        statement: Statement,
+        format: impl RowFormat,
+    ) -> Self {
+        let cancel = Progress::default();
+        let (sender, events) = channel(WAITING);
+        let seen = cancel.clone();
+        compute.spawn(async move {
+            let run = produce(&session, &statement, &format, &seen, &sender);
+            let end = std::panic::AssertUnwindSafe(run).catch_unwind().await;
+            let end = end.unwrap_or_else(|_| {
+                let message = "a statement ended in a defect of pagemill, please report it";
+                Err(StatementError::new(SqlState("XX000"), message))
+            });
+            // A client that left is told nothing.
+            let _ = sender.send(Event::End(end)).await;
+        });
+        Self { events, cancel }
+    }
+
+    /// What ends it from elsewhere.
+    pub fn cancel(&self) -> &Progress {
+        &self.cancel
+    }
+
+    /// What it tells next. Nothing follows [`Event::End`].
+    pub async fn next(&mut self) -> Event {
+        let event = self.events.recv().await;
+        event.expect("a statement tells its end before it goes") // infallible: by `start`; asked once too often else
+    }
+}
+
+async fn produce(
+    session: &Session,
+    statement: &Statement,
+    format: &impl RowFormat,
+    cancel: &Progress,
+    to: &Sender<Event>,
+) -> Result<Answer> {
+    let told = |error: pagemill_sql::Error| error.report();
+    let mut rows = session.start(statement, cancel).await.map_err(told)?;
+    let mut printer = ValuePrinter::new(session.catalog(), rows.columns()).map_err(told)?;
+    let gone = || StatementError::new(SqlState::QUERY_CANCELED, "the client is gone");
+    to.send(Event::Columns(rows.columns().to_vec())).await.map_err(|_| gone())?;
+    let mut chunk = Chunk::default();
+    while let Some(batch) = next(&mut rows).await? {
+        let mut row = 0;
+        while row < batch.num_rows() {
+            row = fill(&mut chunk, (&batch, row), &mut printer, format).map_err(told)?;
+            if chunk.bytes.len() >= CHUNK_BYTES {
+                let full = std::mem::take(&mut chunk);
+                to.send(Event::Rows(full)).await.map_err(|_| gone())?;
+            }
+        }
+    }
+    if !chunk.ends.is_empty() {
+        to.send(Event::Rows(chunk)).await.map_err(|_| gone())?;
+    }
+    Ok(rows.finish().await)
+}
+
+async fn next(rows: &mut Rows) -> Result<Option<RecordBatch>> {
+    rows.next().await.map_err(|error| error.report())
+}
+
+/// Writes rows until the chunk is full; the first row that is not in it.
+fn fill(
+    chunk: &mut Chunk,
+    (batch, mut row): (&RecordBatch, usize),
+    printer: &mut ValuePrinter,
+    format: &impl RowFormat,
+) -> pagemill_sql::Result<usize> {
+    let mut out = ResponseBuffer::from_bytes(std::mem::take(&mut chunk.bytes));
+    while row < batch.num_rows() && out.len() < CHUNK_BYTES {
+        format.write(printer, (batch, row), &mut out)?;
+        chunk.ends.push(out.len());
+        row += 1;
+    }
+    chunk.bytes = out.take();
+    Ok(row)
+}
+
+/// `DataRow` with values as texts.
+pub struct TextRows;
+
+impl RowFormat for TextRows {
+    fn write(
+        &self,
+        printer: &mut ValuePrinter,
+        (batch, row): (&RecordBatch, usize),
+        out: &mut ResponseBuffer,
+    ) -> pagemill_sql::Result<()> {
+        out.row(batch.num_columns(), |column, value| printer.text(batch, (row, column), value))
+    }
+}

@@ -1,0 +1,75 @@
+//! psql asks the files what it asked the server before, and prints the same.
+//!
+//! Both streams and the exit status are compared.
+
+use std::process::{Command, Output};
+
+use anyhow::{Context as _, Result, ensure};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+
+const TABLES: &str = "
+    create domain code as varchar(5);
+    create table kinds(id int primary key, name varchar(20), price numeric(8,2), at timestamptz, ok bool, doc jsonb,
+        tags text[], c code, raw bytea, f float8, none int);
+    insert into kinds select i, 'name '||i, i/3.0, '2024-01-01'::timestamptz + i * interval '1 hour', i % 2 = 0,
+        jsonb_build_object('a', i), array['x', 'y '||i], 'c'||i%9, decode(md5(i::text), 'hex'), i/7.0, null
+        from generate_series(1, 30000) i;
+    checkpoint;
+";
+
+/// What both are asked, each in a session of its own.
+const ASKED: [&str; 12] = [
+    "select * from kinds order by id limit 20",
+    "select count(*), sum(price), max(at) from kinds; select 1 as a, null as b, '' as c;; select 2",
+    "select id, tags from kinds order by id",
+    "select 1/0",
+    "select id / (id - 25000) from kinds order by 1 limit 2",
+    "select 1; select nope; select 2",
+    "begin; select 1; select 1/0; select 2; rollback; select 3",
+    "begin; select 1; commit; start transaction; abort; commit",
+    "set statement_timeout = '10s'; show statement_timeout; show timezone; reset statement_timeout; show DateStyle",
+    "begin read only; insert into kinds(id) values (0)",
+    " -- nothing",
+    "select * from kinds where false",
+];
+
+fn client(mut command: Command, statement: &str) -> Result<Output> {
+    // Tags are printed, too.
+    command.args(["-A", "-v", "QUIET=off", "-c", statement]).env("PGTZ", "UTC");
+    Ok(command.output()?)
+}
+
+fn served(cluster: &TestCluster, statement: &str) -> Result<Output> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-serve"));
+    command.args(["serve", "-D"]).arg(cluster.data_dir()).arg("--exec");
+    command.arg(cluster.install().psql()).args(["-X", "-v", "ON_ERROR_STOP=1"]);
+    client(command, statement)
+}
+
+/// Places in the statement are the server's own.
+fn without_places(errors: &[u8]) -> String {
+    let errors = String::from_utf8_lossy(errors);
+    let lines = errors.lines().filter(|line| !line.starts_with("LINE ") && line.trim() != "^");
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn psql_prints_what_it_printed_of_the_server() -> Result<()> {
+    let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
+    let mut cluster = TestCluster::create(&install, &ClusterOptions::default())?;
+    cluster.psql("postgres", TABLES)?;
+    let ask = |statement| (statement, client(cluster.psql_command("postgres"), statement));
+    let asked = ASKED.map(ask);
+    cluster.stop()?;
+    for (statement, expected) in asked {
+        let (expected, found) = (expected?, served(&cluster, statement)?);
+        let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(text(&found), text(&expected), "{statement}");
+        let errors = without_places(&expected.stderr);
+        assert_eq!(without_places(&found.stderr), errors, "{statement}");
+        assert_eq!(found.status.code(), expected.status.code(), "{statement}");
+    }
+    let failed = served(&cluster, "\\c nope")?;
+    ensure!(without_places(&failed.stderr).contains("database \"nope\" does not exist"));
+    Ok(())
+}
