@@ -1,12 +1,14 @@
 //! One client: let in, then answered until it leaves.
 //!
 //! ```text
-//!   startup.rs ── Connection ──► messages: simple.rs (Query) ──► portal.rs: rows at the client's pace
+//!   startup.rs ── Connection ──► messages: simple.rs (Query)         ─┬► portal.rs: rows at the client's pace
+//!                                         extended.rs (Parse … Sync) ─┘
 //! ```
 //!
 //! Invariant: whatever a statement does, the connection answers a cancel request, its timeout and the server's end at once;
 //! what still computes then is left behind.
 
+mod extended;
 mod portal;
 mod simple;
 mod startup;
@@ -27,6 +29,7 @@ use crate::protocol::{
 use crate::registry::Registration;
 use crate::server::Server;
 use crate::settings::Settings;
+use extended::Extended;
 
 /// Bytes that are gathered before they are sent.
 const SEND_BYTES: usize = 64 << 10;
@@ -43,6 +46,7 @@ struct Connection {
     reader: Reader,
     writer: WriteHalf<Box<dyn Stream>>,
     out: ResponseBuffer,
+    extended: Extended,
 }
 
 /// Answers a client until it leaves. Whatever ends it concerns nobody else.
@@ -84,8 +88,8 @@ fn report(out: &mut ResponseBuffer, severity: Severity, error: &StatementError) 
 
 impl Connection {
     async fn answer(&mut self) -> Result<()> {
+        self.flush().await?;
         loop {
-            self.flush().await?;
             let server = self.server.clone();
             let message = tokio::select! {
                 () = server.ended() => return Err(ended().into()),
@@ -93,18 +97,31 @@ impl Connection {
             };
             match message {
                 None | Some(FrontendMessage::Terminate) => return Ok(()),
-                Some(FrontendMessage::Query(text)) => self.simple(&text).await?,
-                // The rows that it would load are of a statement that was refused.
-                Some(FrontendMessage::CopyIn | FrontendMessage::Flush) => {}
-                Some(FrontendMessage::Sync) => self.out.ready(self.status),
-                Some(FrontendMessage::Password(_)) => {
-                    return Err(Error::protocol("unexpected password message"));
-                }
-                Some(_) => {
-                    let error = StatementError::unsupported("the extended query protocol");
-                    return Err(error.into());
-                }
+                Some(message) => self.message(message).await?,
             }
+            // More messages of a run are answered first: its client waits for the last of them.
+            if self.reader.is_empty() {
+                self.flush().await?;
+            }
+        }
+    }
+
+    async fn message(&mut self, message: FrontendMessage) -> Result<()> {
+        match message {
+            FrontendMessage::Sync => {
+                self.synchronize();
+                self.flush().await
+            }
+            FrontendMessage::Query(text) => {
+                self.extended.is_skipping = false;
+                self.simple(&text).await?;
+                self.flush().await
+            }
+            // The rows that it would load are of a statement that was refused.
+            FrontendMessage::CopyIn => Ok(()),
+            FrontendMessage::Password(_) => Err(Error::protocol("unexpected password message")),
+            FrontendMessage::Flush => self.flush().await,
+            other => self.extended(other).await,
         }
     }
 

@@ -12,12 +12,14 @@ use arrow::record_batch::RecordBatch;
 use futures::FutureExt as _;
 use pagemill_engine::Progress;
 use pagemill_sql::output::ValuePrinter;
+use pagemill_sql::parameters::ParameterValue;
 use pagemill_sql::rows::Rows;
 use pagemill_sql::session::{Answer, AnswerColumn, Session};
 use pagemill_sql::{SqlState, StatementError};
 use sqlparser::ast::Statement;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::task::AbortHandle;
 
 use crate::protocol::ResponseBuffer;
 
@@ -47,18 +49,34 @@ pub struct Chunk {
     pub ends: Vec<usize>,
 }
 
-/// How rows are written.
-pub trait RowFormat: Send + Sync + 'static {
-    /// Appends a row as one message.
-    ///
-    /// # Errors
-    /// When a value is damaged.
-    fn write(
-        &self,
-        printer: &mut ValuePrinter,
-        place: (&RecordBatch, usize),
-        out: &mut ResponseBuffer,
-    ) -> pagemill_sql::Result<()>;
+/// What runs, and how its rows are written.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// The statement.
+    pub statement: Statement,
+    /// Values for its parameters.
+    pub values: Vec<ParameterValue>,
+    /// Whether each column is wanted in binary form.
+    pub formats: Formats,
+}
+
+/// Which of several are in binary form: none for no value, one for all, or one for each.
+#[derive(Debug, Clone, Default)]
+pub struct Formats(pub Vec<bool>);
+
+impl Formats {
+    /// Whether the one of this number is.
+    pub fn is_binary(&self, number: usize) -> bool {
+        match &self.0[..] {
+            [all] => *all,
+            each => each.get(number).copied().unwrap_or(false),
+        }
+    }
+
+    /// Whether they are for so many.
+    pub fn fit(&self, count: usize) -> bool {
+        self.0.len() <= 1 || self.0.len() == count
+    }
 }
 
 /// A statement that runs.
@@ -66,27 +84,24 @@ pub trait RowFormat: Send + Sync + 'static {
 pub struct Running {
     events: Receiver<Event>,
     cancel: Progress,
+    task: AbortHandle,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.cancel.cancel();
+        self.task.abort();
     }
 }
 
 impl Running {
     /// Begins a statement.
-    pub fn start(
-        compute: &Handle,
-        session: Arc<Session>,
-        statement: Statement,
-        format: impl RowFormat,
-    ) -> Self {
+    pub fn start(compute: &Handle, session: Arc<Session>, work: Work) -> Self {
         let cancel = Progress::default();
         let (sender, events) = channel(WAITING);
         let seen = cancel.clone();
-        compute.spawn(async move {
-            let run = produce(&session, &statement, &format, &seen, &sender);
+        let task = compute.spawn(async move {
+            let run = produce(&session, &work, &seen, &sender);
             let end = std::panic::AssertUnwindSafe(run).catch_unwind().await;
             let end = end.unwrap_or_else(|_| {
                 let message = "a statement ended in a defect of pagemill, please report it";
@@ -95,7 +110,7 @@ impl Running {
             // A client that left is told nothing.
             let _ = sender.send(Event::End(end)).await;
         });
-        Self { events, cancel }
+        Self { events, cancel, task: task.abort_handle() }
     }
 
     /// What ends it from elsewhere.
@@ -112,21 +127,22 @@ impl Running {
 
 async fn produce(
     session: &Session,
-    statement: &Statement,
-    format: &impl RowFormat,
+    work: &Work,
     cancel: &Progress,
     to: &Sender<Event>,
 ) -> Result<Answer> {
     let told = |error: pagemill_sql::Error| error.report();
-    let mut rows = session.start(statement, cancel).await.map_err(told)?;
-    let mut printer = ValuePrinter::new(session.catalog(), rows.columns()).map_err(told)?;
+    let mut rows = session.start_with(&work.statement, &work.values, cancel).await.map_err(told)?;
+    let is_binary = |column| work.formats.is_binary(column);
+    let printer = ValuePrinter::new(session.catalog(), rows.columns(), is_binary);
+    let mut printer = printer.map_err(told)?;
     let gone = || StatementError::new(SqlState::QUERY_CANCELED, "the client is gone");
     to.send(Event::Columns(rows.columns().to_vec())).await.map_err(|_| gone())?;
     let mut chunk = Chunk::default();
     while let Some(batch) = next(&mut rows).await? {
         let mut row = 0;
         while row < batch.num_rows() {
-            row = fill(&mut chunk, (&batch, row), &mut printer, format).map_err(told)?;
+            row = fill(&mut chunk, (&batch, row), &mut printer).map_err(told)?;
             if chunk.bytes.len() >= CHUNK_BYTES {
                 let full = std::mem::take(&mut chunk);
                 to.send(Event::Rows(full)).await.map_err(|_| gone())?;
@@ -148,28 +164,13 @@ fn fill(
     chunk: &mut Chunk,
     (batch, mut row): (&RecordBatch, usize),
     printer: &mut ValuePrinter,
-    format: &impl RowFormat,
 ) -> pagemill_sql::Result<usize> {
     let mut out = ResponseBuffer::from_bytes(std::mem::take(&mut chunk.bytes));
     while row < batch.num_rows() && out.len() < CHUNK_BYTES {
-        format.write(printer, (batch, row), &mut out)?;
+        out.row(batch.num_columns(), |column, value| printer.print(batch, (row, column), value))?;
         chunk.ends.push(out.len());
         row += 1;
     }
     chunk.bytes = out.take();
     Ok(row)
-}
-
-/// `DataRow` with values as texts.
-pub struct TextRows;
-
-impl RowFormat for TextRows {
-    fn write(
-        &self,
-        printer: &mut ValuePrinter,
-        (batch, row): (&RecordBatch, usize),
-        out: &mut ResponseBuffer,
-    ) -> pagemill_sql::Result<()> {
-        out.row(batch.num_columns(), |column, value| printer.text(batch, (row, column), value))
-    }
 }

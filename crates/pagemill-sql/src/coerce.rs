@@ -52,6 +52,10 @@ pub(crate) fn coerce(
     target: PgType,
     context: CastContext,
 ) -> Result<Typed> {
+    if let Some(undecided) = &typed.parameter {
+        let decided = undecided.decide(catalog, target.oid)?;
+        return fit(catalog, decided, target, context);
+    }
     if let Some(text) = &typed.literal {
         // A literal is read as its type has it, then fitted to the modifier; only an interval's says how it is read.
         let first = if target.oid == oid::INTERVAL { target } else { target.with_modifier(-1) };

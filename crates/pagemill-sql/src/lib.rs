@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod binary_form;
 pub(crate) mod bind;
 pub mod catalog;
 pub(crate) mod coerce;
@@ -10,8 +11,10 @@ pub(crate) mod expand;
 pub mod files;
 pub(crate) mod functions;
 mod global_groups;
+mod interruption;
 pub(crate) mod lexical;
 pub mod output;
+pub mod parameters;
 pub(crate) mod precedence;
 pub(crate) mod resolve;
 pub mod roles;

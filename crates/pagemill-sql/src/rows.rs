@@ -46,9 +46,14 @@ impl Rows {
     ) -> Result<Self> {
         let lines: StringArray = lines.map(Some).collect();
         let batch = RecordBatch::try_from_iter([(name, Arc::new(lines) as _)]);
-        let columns = vec![AnswerColumn { name: name.to_owned(), ty: PgType::new(oid::TEXT) }];
+        let columns = vec![Self::line_column(name)];
         let first = Some(batch.map_err(DataFusionError::from)?);
         Ok(Self { columns, first, stream: None, scans, rows: 0 })
+    }
+
+    /// The column of such lines.
+    pub(crate) fn line_column(name: &str) -> AnswerColumn {
+        AnswerColumn { name: name.to_owned(), ty: PgType::new(oid::TEXT) }
     }
 
     /// The columns.

@@ -21,8 +21,9 @@ use futures::StreamExt as _;
 use object_store::memory::InMemory;
 use pagemill_cluster::{Cluster, Database};
 use pagemill_engine::{OnDamage, Progress, ScanOptions};
+use pagemill_format::Oid;
 use pagemill_types::encoding::encoding_name;
-use sqlparser::ast::{DescribeAlias, Statement};
+use sqlparser::ast::{DescribeAlias, Query, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Tokenizer;
@@ -34,7 +35,9 @@ use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::expand::Planner;
 use crate::files::{Files, NamedFile};
 use crate::global_groups;
+use crate::interruption::interruptible;
 use crate::lexical;
+use crate::parameters::{ParameterValue, Parameters};
 use crate::rows::Rows;
 use crate::scan::{
     GuardedConditions, ScanContext, StatementTables, accounts, with_runtime_filters,
@@ -51,6 +54,9 @@ const LEAST_SHARE_BYTES: usize = 4 << 20;
 /// many bytes of it, and never less than so many rows.
 const MEMORY_PER_BATCH_ROW: usize = 256 << 10;
 const LEAST_ROWS: usize = 512;
+
+/// The column of EXPLAIN.
+const PLAN: &str = "QUERY PLAN";
 
 /// How statements run.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +87,15 @@ pub struct AnswerColumn {
     pub name: String,
     /// Its type.
     pub ty: PgType,
+}
+
+/// What is known of a statement before it has values.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// The types of its parameters.
+    pub types: Vec<Oid>,
+    /// Its columns.
+    pub columns: Vec<AnswerColumn>,
 }
 
 /// What a statement gave.
@@ -240,14 +255,30 @@ impl Session {
     /// # Errors
     /// When it is wrong, changes something, is not supported here, or fails before its first rows.
     pub async fn start(&self, statement: &Statement, cancel: &Progress) -> Result<Rows> {
+        self.start_with(statement, &[], cancel).await
+    }
+
+    /// The same with values for `$1` and those that follow.
+    ///
+    /// # Errors
+    /// Likewise, and when a value is none of its type.
+    pub async fn start_with(
+        &self,
+        statement: &Statement,
+        values: &[ParameterValue],
+        cancel: &Progress,
+    ) -> Result<Rows> {
+        let given = Parameters::given(&self.catalog, values)?;
         match statement {
-            Statement::Query(query) => match self.query(query, self.scans(cancel)).await {
-                // NaN in a numeric of a declared size is rare: the statement runs once more, slower, while nothing is shown.
-                Err(error) if error.is_no_decimal() => {
-                    self.query(query, self.scans(cancel).with_wide_numerics()).await
+            Statement::Query(query) => {
+                match self.query((query, &given), self.scans(cancel)).await {
+                    // NaN in a numeric of a declared size is rare: the statement runs once more, slower, while nothing is shown.
+                    Err(error) if error.is_no_decimal() => {
+                        self.query((query, &given), self.scans(cancel).with_wide_numerics()).await
+                    }
+                    rows => rows,
                 }
-                rows => rows,
-            },
+            }
             Statement::Explain {
                 describe_alias: DescribeAlias::Explain,
                 analyze,
@@ -257,7 +288,7 @@ impl Session {
                 let Statement::Query(query) = &**statement else {
                     return unsupported("EXPLAIN of anything but a query");
                 };
-                self.explain(query, *analyze, cancel).await
+                self.explain((query, &given), *analyze, cancel).await
             }
             other => refuse(other),
         }
@@ -269,12 +300,36 @@ impl Session {
         ScanContext::new(&self.catalog, options, on_damage, cancel)
     }
 
-    fn bind(&self, query: &sqlparser::ast::Query, scans: &Arc<ScanContext>) -> Result<Bound> {
+    /// What a statement's parameters and columns are, those of `types` that are not 0 given.
+    ///
+    /// # Errors
+    /// When it is wrong, changes something, or is not supported here.
+    pub fn prepare(&self, statement: &Statement, types: &[Oid]) -> Result<Prepared> {
+        let sought = Parameters::sought(types);
+        let columns = match statement {
+            Statement::Query(query) => {
+                let scans = Arc::new(self.scans(&Progress::default()));
+                columns(self.bind((query, &sought), &scans)?)
+            }
+            Statement::Explain { describe_alias: DescribeAlias::Explain, .. } => {
+                vec![Rows::line_column(PLAN)]
+            }
+            other => return refuse(other),
+        };
+        Ok(Prepared { types: sought.types()?, columns })
+    }
+
+    fn bind(
+        &self,
+        (query, parameters): (&Query, &Parameters),
+        scans: &Arc<ScanContext>,
+    ) -> Result<Bound> {
         let Self { databases, files, options: SessionOptions { memory, .. }, .. } = self;
         let tables = StatementTables { scans, databases, files, memory: *memory };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let start = i64::try_from(now.as_micros()).unwrap_or(i64::MAX) - EPOCH;
-        let mut bound = Binder::new(&self.catalog, &tables, start).statement(query)?;
+        let mut binder = Binder::new(&self.catalog, &tables, start, parameters);
+        let mut bound = binder.statement(query)?;
         // The shown columns, in their order, whatever lies beside them in the plan.
         let shown: Vec<Expr> = bound.columns.iter().map(|c| c.typed.expr.clone()).collect();
         bound.plan = LogicalPlanBuilder::from(bound.plan).project(shown)?.build()?;
@@ -282,34 +337,37 @@ impl Session {
     }
 
     /// How a statement runs, and what it runs in.
-    async fn plan(&self, bound: &Bound) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+    async fn plan(
+        &self,
+        bound: &Bound,
+        cancel: &Progress,
+    ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
         let mut state = self.context.state();
         if !gains_by_jobs(&bound.plan)? {
             state.config_mut().options_mut().execution.target_partitions = 1;
         }
         let plan = state.create_physical_plan(&bound.plan).await?;
-        Ok(with_runtime_filters(plan, &state)?)
+        let (plan, task) = with_runtime_filters(plan, &state)?;
+        Ok((interruptible(plan, cancel)?, task))
     }
 
-    async fn query(&self, query: &sqlparser::ast::Query, scans: ScanContext) -> Result<Rows> {
+    async fn query(&self, query: (&Query, &Parameters), scans: ScanContext) -> Result<Rows> {
         let scans = Arc::new(scans);
         let bound = self.bind(query, &scans)?;
-        let (plan, task) = self.plan(&bound).await?;
-        let columns = bound.columns.into_iter();
-        let columns = columns.map(|c| AnswerColumn { name: c.name, ty: c.typed.ty }).collect();
-        Rows::begin(columns, execute_stream(plan, task)?, scans).await
+        let (plan, task) = self.plan(&bound, &scans.progress).await?;
+        Rows::begin(columns(bound), execute_stream(plan, task)?, scans).await
     }
 
     /// The plan as lines of text; with ANALYZE, after it has run.
     async fn explain(
         &self,
-        query: &sqlparser::ast::Query,
+        query: (&Query, &Parameters),
         analyze: bool,
         cancel: &Progress,
     ) -> Result<Rows> {
         let scans = Arc::new(self.scans(cancel));
         let bound = self.bind(query, &scans)?;
-        let (plan, task) = self.plan(&bound).await?;
+        let (plan, task) = self.plan(&bound, &scans.progress).await?;
         if analyze {
             let mut stream = execute_stream(plan.clone(), task)?;
             while let Some(batch) = stream.next().await {
@@ -324,8 +382,13 @@ impl Session {
         };
         let met = if analyze { accounts(&*plan) } else { Vec::new() };
         let lines = shown.lines().chain(met.iter().map(String::as_str));
-        Rows::of_lines("QUERY PLAN", lines, scans)
+        Rows::of_lines(PLAN, lines, scans)
     }
+}
+
+fn columns(bound: Bound) -> Vec<AnswerColumn> {
+    let columns = bound.columns.into_iter();
+    columns.map(|column| AnswerColumn { name: column.name, ty: column.typed.ty }).collect()
 }
 
 /// Rules of the engine that change an answer, by the names that they give themselves.

@@ -29,8 +29,12 @@ pub(super) enum Delivered {
 impl Connection {
     /// A statement that has just begun; its time runs.
     pub(super) fn portal(&self, running: Running) -> Portal {
-        let deadline = self.settings.statement_timeout().map(|time| Instant::now() + time);
-        Portal { running, deadline }
+        Portal { running, deadline: self.deadline() }
+    }
+
+    /// When a statement that begins now has had its time.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.settings.statement_timeout().map(|time| Instant::now() + time)
     }
 
     /// What a portal gives next.

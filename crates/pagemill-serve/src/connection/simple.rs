@@ -3,7 +3,8 @@
 //! Source: `exec_simple_query` in `src/backend/tcop/postgres.c`, PostgreSQL 18.
 
 use pagemill_sql::catalog::Catalog;
-use pagemill_sql::session::AnswerColumn;
+use pagemill_sql::session::{Answer, AnswerColumn};
+use pagemill_sql::types::PgType;
 use pagemill_sql::{SqlState, StatementError};
 use sqlparser::ast::Statement;
 
@@ -12,7 +13,7 @@ use super::{Connection, report};
 use crate::command::{Command, commands};
 use crate::error::Result;
 use crate::protocol::{ColumnDescription, Severity, TransactionStatus};
-use crate::running::{Running, TextRows};
+use crate::running::{Formats, Running, Work};
 
 impl Connection {
     /// Answers a text. An error ends it.
@@ -34,21 +35,33 @@ impl Connection {
     }
 
     async fn command(&mut self, command: Command) -> Result<Result<(), StatementError>> {
-        let is_end = matches!(command, Command::Commit | Command::Rollback | Command::RollbackTo);
-        if self.status == TransactionStatus::Failed && !is_end {
-            let message =
-                "current transaction is aborted, commands ignored until end of transaction block";
-            return Ok(Err(StatementError::new(SqlState("25P02"), message)));
+        if let Err(error) = self.admit(&command) {
+            return Ok(Err(error));
         }
         match command {
             Command::Query(statement) => self.query(*statement).await,
             Command::Copy(_) => Ok(Err(StatementError::unsupported("COPY"))),
+            Command::Show(name) => Ok(self.setting_column(&name).and_then(|column| {
+                self.describe(&[column], &Formats::default());
+                self.control(Command::Show(name))
+            })),
             other => Ok(self.control(other)),
         }
     }
 
+    /// Refuses what has no place in a transaction that failed.
+    pub(super) fn admit(&self, command: &Command) -> Result<(), StatementError> {
+        let is_end = matches!(command, Command::Commit | Command::Rollback | Command::RollbackTo);
+        if self.status != TransactionStatus::Failed || is_end {
+            return Ok(());
+        }
+        let message =
+            "current transaction is aborted, commands ignored until end of transaction block";
+        Err(StatementError::new(SqlState("25P02"), message))
+    }
+
     /// What concerns the session only.
-    fn control(&mut self, command: Command) -> Result<(), StatementError> {
+    pub(super) fn control(&mut self, command: Command) -> Result<(), StatementError> {
         let tag = match command {
             Command::Begin(tag) => {
                 if self.status != TransactionStatus::Idle {
@@ -88,6 +101,7 @@ impl Connection {
             Command::DiscardAll => {
                 self.settings.reset_all();
                 self.tell_setting("application_name")?;
+                self.extended.forget_all();
                 "DISCARD ALL"
             }
             Command::Show(name) => {
@@ -95,10 +109,13 @@ impl Connection {
                 "SHOW"
             }
             Command::Deallocate(Some(name)) => {
-                let message = format!("prepared statement \"{name}\" does not exist");
-                return Err(StatementError::new(SqlState("26000"), message));
+                self.extended.forget(&name)?;
+                "DEALLOCATE"
             }
-            Command::Deallocate(None) => "DEALLOCATE ALL",
+            Command::Deallocate(None) => {
+                self.extended.forget_all();
+                "DEALLOCATE ALL"
+            }
             Command::Query(_) | Command::Copy(_) => unreachable!("they are answered elsewhere"),
         };
         self.out.complete(tag);
@@ -124,12 +141,15 @@ impl Connection {
         Ok(())
     }
 
+    /// The column that a setting is shown in.
+    pub(super) fn setting_column(&self, name: &str) -> Result<AnswerColumn, StatementError> {
+        let (name, _) = self.settings.show(name)?;
+        let ty = PgType::new(pagemill_types::builtin::oid::TEXT);
+        Ok(AnswerColumn { name: name.clone(), ty })
+    }
+
     fn show(&mut self, name: &str) -> Result<(), StatementError> {
-        let (name, value) = self.settings.show(name)?;
-        let ty = pagemill_sql::types::PgType::new(pagemill_types::builtin::oid::TEXT);
-        let column = AnswerColumn { name: name.clone(), ty };
-        let catalog = self.session.catalog();
-        self.out.row_description([described(catalog, &column)].into_iter());
+        let (_, value) = self.settings.show(name)?;
         self.out.row(1, |_, out| {
             out.extend_from_slice(value.as_bytes());
             Ok::<bool, StatementError>(true)
@@ -140,20 +160,19 @@ impl Connection {
     async fn query(&mut self, statement: Statement) -> Result<Result<(), StatementError>> {
         let (compute, session) = (self.server.compute.clone(), self.session.clone());
         let is_explain = matches!(statement, Statement::Explain { .. });
-        let mut portal = self.portal(Running::start(&compute, session, statement, TextRows));
+        let formats = Formats::default();
+        let work = Work { statement, values: Vec::new(), formats: formats.clone() };
+        let mut portal = self.portal(Running::start(&compute, session, work));
         loop {
             match self.next(&mut portal).await? {
                 Err(error) => return Ok(Err(error)),
-                Ok(Delivered::Columns(columns)) => self.describe(&columns),
+                Ok(Delivered::Columns(columns)) => self.describe(&columns, &formats),
                 Ok(Delivered::Rows(chunk)) => {
                     self.out.append(&chunk.bytes);
                     self.flush_much().await?;
                 }
                 Ok(Delivered::End(answer)) => {
-                    for loss in &answer.losses {
-                        let error = StatementError::new(SqlState::DATA_CORRUPTED, loss.clone());
-                        report(&mut self.out, Severity::Warning, &error);
-                    }
+                    self.tell_losses(&answer);
                     match is_explain {
                         true => self.out.complete("EXPLAIN"),
                         false => self.out.complete(&format!("SELECT {}", answer.rows)),
@@ -164,9 +183,22 @@ impl Connection {
         }
     }
 
-    fn describe(&mut self, columns: &[AnswerColumn]) {
+    /// Damage that was left out of an answer.
+    pub(super) fn tell_losses(&mut self, answer: &Answer) {
+        for loss in &answer.losses {
+            let error = StatementError::new(SqlState::DATA_CORRUPTED, loss.clone());
+            report(&mut self.out, Severity::Warning, &error);
+        }
+    }
+
+    /// `RowDescription`.
+    pub(super) fn describe(&mut self, columns: &[AnswerColumn], formats: &Formats) {
         let catalog = self.session.catalog().clone();
-        self.out.row_description(columns.iter().map(|column| described(&catalog, column)));
+        let columns = columns.iter().enumerate().map(|(number, column)| ColumnDescription {
+            is_binary: formats.is_binary(number),
+            ..described(&catalog, column)
+        });
+        self.out.row_description(columns);
     }
 }
 

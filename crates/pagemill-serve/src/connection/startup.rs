@@ -9,6 +9,7 @@ use pagemill_sql::session::Session;
 use pagemill_sql::{SqlState, StatementError};
 use tokio::io::{AsyncWriteExt as _, WriteHalf};
 
+use super::extended::Extended;
 use super::{Connection, Reader, report};
 use crate::endpoints::Stream;
 use crate::error::{Error, Result};
@@ -37,7 +38,18 @@ impl Entered {
     ) -> Connection {
         let Self { session, registration, settings, out } = self;
         let status = TransactionStatus::Idle;
-        Connection { server, session, registration, settings, status, reader, writer, out }
+        let extended = Extended::default();
+        Connection {
+            server,
+            session,
+            registration,
+            settings,
+            status,
+            reader,
+            writer,
+            out,
+            extended,
+        }
     }
 }
 

@@ -36,6 +36,11 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
         (self.taken == self.buffer.len()).then_some(self.from)
     }
 
+    /// True where all bytes that came were handed out.
+    pub fn is_empty(&self) -> bool {
+        self.taken == self.buffer.len()
+    }
+
     /// A first packet; `None` when the client left before one.
     ///
     /// # Errors

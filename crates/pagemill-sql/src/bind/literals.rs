@@ -26,9 +26,7 @@ impl Binder<'_> {
                 Ok(Typed::new(lit(*truth), PgType::new(oid::BOOL), DataType::Boolean))
             }
             Value::Null => Ok(Typed::unknown(None)),
-            Value::Placeholder(name) => {
-                fail(SqlState("42P02"), format!("there is no parameter {name}"))
-            }
+            Value::Placeholder(name) => self.parameters.get(&self.catalog, name),
             _ => unsupported(format!("the literal {value}")),
         }
     }

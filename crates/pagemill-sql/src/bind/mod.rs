@@ -43,6 +43,7 @@ use sqlparser::ast::Query;
 
 use crate::catalog::Catalog;
 use crate::error::Result;
+use crate::parameters::Parameters;
 use crate::typed::Typed;
 
 use scope::Level;
@@ -87,10 +88,16 @@ pub(crate) struct Binder<'b> {
     keeps_literals: bool,
     /// When the statement began, for `now()`: microseconds from 2000-01-01 UTC.
     start: i64,
+    parameters: &'b Parameters,
 }
 
 impl<'b> Binder<'b> {
-    pub(crate) fn new(catalog: &Arc<Catalog>, tables: &'b dyn Tables, start: i64) -> Self {
+    pub(crate) fn new(
+        catalog: &Arc<Catalog>,
+        tables: &'b dyn Tables,
+        start: i64,
+        parameters: &'b Parameters,
+    ) -> Self {
         let catalog = catalog.clone();
         Self {
             catalog,
@@ -100,6 +107,7 @@ impl<'b> Binder<'b> {
             names: 0,
             keeps_literals: false,
             start,
+            parameters,
         }
     }
 

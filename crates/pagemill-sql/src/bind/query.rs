@@ -164,6 +164,11 @@ impl Binder<'_> {
             return Ok(None);
         }
         let count = coerce(&self.catalog, typed, PgType::new(oid::INT8), CastContext::Assignment)?;
+        // No rows are limited while types are sought; a value of NULL limits nothing.
+        let is_null = matches!(&count.expr, Expr::Literal(value, _) if value.is_null());
+        if self.parameters.are_sought() || is_null {
+            return Ok(None);
+        }
         let number = match constant_number(&count.expr) {
             Some(number) => number,
             None => return unsupported(format!("{clause} that is no constant")),
@@ -303,6 +308,9 @@ pub(super) fn boolean(
 ) -> Result<Typed> {
     if typed.ty.oid == oid::BOOL {
         return Ok(typed);
+    }
+    if let Some(undecided) = &typed.parameter {
+        return undecided.decide(catalog, oid::BOOL);
     }
     if let Some(text) = &typed.literal {
         return match text {

@@ -201,6 +201,7 @@ impl Binder<'_> {
         for column in columns {
             let (expr, mut typed) = self.named(&column.typed, &column.name);
             typed.literal = column.typed.literal;
+            typed.parameter = column.typed.parameter;
             exprs.push(expr);
             outputs.push(BoundColumn { name: column.name, typed });
         }

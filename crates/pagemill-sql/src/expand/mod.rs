@@ -29,7 +29,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
 use crate::functions::sets::SetCall;
-use rows::ExpandRows;
+pub(crate) use rows::ExpandRows;
 
 /// What is made of each row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -23,7 +23,7 @@ use super::stream::expanded;
 
 /// For each row of the input those that functions give for it.
 #[derive(Debug)]
-pub(super) struct ExpandRows {
+pub(crate) struct ExpandRows {
     expansion: Arc<Expansion>,
     arguments: Vec<Arc<dyn PhysicalExpr>>,
     input: Arc<dyn ExecutionPlan>,

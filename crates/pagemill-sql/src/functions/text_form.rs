@@ -133,6 +133,16 @@ impl Printer {
         Ok(Self { catalog, ty, value_type, lookups, payload: Vec::new() })
     }
 
+    /// Whose catalogs it looks into.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The type of the values.
+    pub(crate) fn ty(&self) -> PgType {
+        self.ty
+    }
+
     /// Appends the text of a value that is not NULL.
     pub(crate) fn print(
         &mut self,

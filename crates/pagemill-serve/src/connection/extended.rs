@@ -1,0 +1,351 @@
+//! Statements that are prepared, bound to values and executed, by messages of their own.
+//!
+//! ```text
+//! Parse ──► Statement { types, columns } ── Bind ──► Bound { values, formats } ── Execute ──► rows, up to as many as are wanted
+//! ```
+//!
+//! Invariant: after an error, everything up to the next `Sync` is left out.
+//!
+//! Source: `exec_parse_message` and what follows it in `src/backend/tcop/postgres.c`, PostgreSQL 18.
+
+use std::collections::HashMap;
+
+use pagemill_engine::Progress;
+use pagemill_format::Oid;
+use pagemill_sql::parameters::ParameterValue;
+use pagemill_sql::session::Prepared;
+use pagemill_sql::{SqlState, StatementError};
+
+use super::Connection;
+use super::portal::{Delivered, Portal};
+use crate::command::{Command, commands};
+use crate::error::{Error, Result};
+use crate::protocol::{Bind, Described, Execute, FrontendMessage, Parse, TransactionStatus};
+use crate::running::{Chunk, Formats, Running, Work};
+
+/// What a client keeps between messages.
+#[derive(Default)]
+pub(super) struct Extended {
+    statements: HashMap<String, Statement>,
+    portals: HashMap<String, Bound>,
+    /// An error was told, and its run of messages is not over.
+    pub(super) is_skipping: bool,
+}
+
+/// A prepared statement.
+#[derive(Clone)]
+struct Statement {
+    /// `None` for a text in which nothing stands.
+    command: Option<Command>,
+    prepared: Prepared,
+}
+
+/// A statement with its values.
+struct Bound {
+    statement: Statement,
+    values: Vec<ParameterValue>,
+    formats: Formats,
+    state: State,
+}
+
+/// How far a portal is.
+enum State {
+    Ready,
+    Running(Box<Begun>),
+    Done,
+}
+
+/// A portal that has given rows, or will.
+struct Begun {
+    portal: Portal,
+    /// Rows that came and were not sent: so many of the chunk were.
+    left: Option<(Chunk, usize)>,
+}
+
+type Told<T> = Result<T, StatementError>;
+
+impl Extended {
+    /// Forgets a prepared statement.
+    pub(super) fn forget(&mut self, name: &str) -> Told<()> {
+        match self.statements.remove(name) {
+            Some(_) => Ok(()),
+            None => Err(unknown_statement(name)),
+        }
+    }
+
+    /// Forgets all.
+    pub(super) fn forget_all(&mut self) {
+        self.statements.clear();
+    }
+}
+
+fn unknown_statement(name: &str) -> StatementError {
+    let message = match name {
+        "" => "unnamed prepared statement does not exist".to_owned(),
+        name => format!("prepared statement \"{name}\" does not exist"),
+    };
+    StatementError::new(SqlState("26000"), message)
+}
+
+fn unknown_portal(name: &str) -> StatementError {
+    StatementError::new(SqlState("34000"), format!("portal \"{name}\" does not exist"))
+}
+
+impl Connection {
+    /// The end of a run of messages, and of its transaction where none was begun in words.
+    pub(super) fn synchronize(&mut self) {
+        self.extended.is_skipping = false;
+        if self.status == TransactionStatus::Idle {
+            self.extended.portals.clear();
+        }
+        self.out.ready(self.status);
+    }
+
+    /// One message of a run.
+    pub(super) async fn extended(&mut self, message: FrontendMessage) -> Result<()> {
+        if self.extended.is_skipping {
+            return Ok(());
+        }
+        let done = match message {
+            FrontendMessage::Parse(parse) => self.parse(parse).await?,
+            FrontendMessage::Bind(bind) => self.bind(bind),
+            FrontendMessage::Describe(described) => self.describe_named(&described),
+            FrontendMessage::Execute(execute) => self.execute(&execute).await?,
+            FrontendMessage::Close(described) => {
+                self.close(&described);
+                Ok(())
+            }
+            FrontendMessage::FunctionCall => {
+                Err(StatementError::unsupported("a call of a function by its OID"))
+            }
+            _ => return Err(Error::protocol("unexpected message")),
+        };
+        if let Err(error) = done {
+            self.fail(&error);
+            self.extended.is_skipping = true;
+        }
+        Ok(())
+    }
+
+    async fn parse(&mut self, Parse { name, text, types }: Parse) -> Result<Told<()>> {
+        let mut all = match commands(&text) {
+            Ok(all) => all,
+            Err(error) => return Ok(Err(error)),
+        };
+        if all.len() > 1 {
+            let message = "cannot insert multiple commands into a prepared statement";
+            return Ok(Err(StatementError::new(SqlState::SYNTAX_ERROR, message)));
+        }
+        if !name.is_empty() && self.extended.statements.contains_key(&name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Ok(Err(StatementError::new(SqlState("42P05"), message)));
+        }
+        let command = all.pop();
+        let types = types.into_iter().map(Oid).collect();
+        Ok(match self.prepared(command.as_ref(), types).await? {
+            Ok(prepared) => {
+                self.extended.statements.insert(name, Statement { command, prepared });
+                self.out.empty(b'1');
+                Ok(())
+            }
+            Err(error) => Err(error),
+        })
+    }
+
+    /// What is known of a command before it runs.
+    async fn prepared(
+        &mut self,
+        command: Option<&Command>,
+        types: Vec<Oid>,
+    ) -> Result<Told<Prepared>> {
+        if let Some(Err(error)) = command.map(|command| self.admit(command)) {
+            return Ok(Err(error));
+        }
+        let nothing = |columns| Ok(Prepared { types: Vec::new(), columns });
+        let statement = match command {
+            Some(Command::Query(statement)) => (**statement).clone(),
+            Some(Command::Copy(_)) => return Ok(Err(StatementError::unsupported("COPY"))),
+            Some(Command::Show(name)) => {
+                let column = self.setting_column(name);
+                return Ok(column.and_then(|column| nothing(vec![column])));
+            }
+            _ => return Ok(nothing(Vec::new())),
+        };
+        let session = self.session.clone();
+        // On a thread of its own: those that compute may all be busy with others' statements.
+        let preparing = self.server.compute.spawn_blocking(move || {
+            session.prepare(&statement, &types).map_err(|error| error.report())
+        });
+        let cancel = Progress::default();
+        self.registration.interrupt.begin(&cancel);
+        let deadline = self.deadline();
+        let prepared = self.unless_ended(preparing, &cancel, deadline).await;
+        self.registration.interrupt.end();
+        Ok(prepared?.and_then(|joined| {
+            joined.unwrap_or_else(|_| {
+                let message = "a statement ended in a defect of pagemill, please report it";
+                Err(StatementError::new(SqlState("XX000"), message))
+            })
+        }))
+    }
+
+    fn bind(&mut self, bind: Bind) -> Told<()> {
+        let Bind { portal, statement: name, formats, values, result_formats } = bind;
+        let statement = self.extended.statements.get(&name);
+        let statement = statement.ok_or_else(|| unknown_statement(&name))?.clone();
+        if let Some(command) = &statement.command {
+            self.admit(command)?;
+        }
+        let Prepared { types, columns } = &statement.prepared;
+        let violation =
+            |message| Err(StatementError::new(crate::error::PROTOCOL_VIOLATION, message));
+        if values.len() != types.len() {
+            return violation(format!(
+                "bind message supplies {} parameters, but prepared statement \"{name}\" requires {}",
+                values.len(),
+                types.len()
+            ));
+        }
+        let (given, wanted) = (Formats(formats), Formats(result_formats));
+        if !given.fit(values.len()) || !wanted.fit(columns.len()) {
+            return violation("bind message has formats for another number of values".to_owned());
+        }
+        if !portal.is_empty() && self.extended.portals.contains_key(&portal) {
+            let message = format!("cursor \"{portal}\" already exists");
+            return Err(StatementError::new(SqlState("42P03"), message));
+        }
+        let value = |(number, (value, type_oid))| ParameterValue {
+            type_oid,
+            is_binary: given.is_binary(number),
+            value,
+        };
+        let values = values.into_iter().zip(types.iter().copied()).enumerate().map(value).collect();
+        let bound = Bound { statement, values, formats: wanted, state: State::Ready };
+        self.extended.portals.insert(portal, bound);
+        self.out.empty(b'2');
+        Ok(())
+    }
+
+    fn describe_named(&mut self, described: &Described) -> Told<()> {
+        let (prepared, formats) = match described {
+            Described::Statement(name) => {
+                let statement = self.extended.statements.get(name);
+                let statement = statement.ok_or_else(|| unknown_statement(name))?;
+                let prepared = statement.prepared.clone();
+                self.out.parameter_description(prepared.types.iter().copied());
+                (prepared, Formats::default())
+            }
+            Described::Portal(name) => {
+                let portal = self.extended.portals.get(name);
+                let portal = portal.ok_or_else(|| unknown_portal(name))?;
+                (portal.statement.prepared.clone(), portal.formats.clone())
+            }
+        };
+        match prepared.columns.is_empty() && !self.gives_rows(described) {
+            true => self.out.empty(b'n'),
+            false => self.describe(&prepared.columns, &formats),
+        }
+        Ok(())
+    }
+
+    /// True for a query, also one without columns.
+    fn gives_rows(&self, described: &Described) -> bool {
+        let statement = match described {
+            Described::Statement(name) => self.extended.statements.get(name),
+            Described::Portal(name) => {
+                self.extended.portals.get(name).map(|bound| &bound.statement)
+            }
+        };
+        let command = statement.and_then(|statement| statement.command.as_ref());
+        matches!(command, Some(Command::Query(_)))
+    }
+
+    fn close(&mut self, described: &Described) {
+        match described {
+            Described::Statement(name) => drop(self.extended.statements.remove(name)),
+            Described::Portal(name) => drop(self.extended.portals.remove(name)),
+        }
+        self.out.empty(b'3');
+    }
+
+    async fn execute(&mut self, execute: &Execute) -> Result<Told<()>> {
+        let Some(mut bound) = self.extended.portals.remove(&execute.portal) else {
+            return Ok(Err(unknown_portal(&execute.portal)));
+        };
+        let done = match bound.statement.command.clone() {
+            None => {
+                self.out.empty(b'I');
+                Ok(())
+            }
+            Some(command) => match (self.admit(&command), command) {
+                (Err(error), _) => Err(error),
+                (Ok(()), Command::Query(statement)) => {
+                    self.rows(&mut bound, &statement, execute.most_rows).await?
+                }
+                (Ok(()), other) => self.control(other),
+            },
+        };
+        if done.is_ok() {
+            self.extended.portals.insert(execute.portal.clone(), bound);
+        }
+        Ok(done)
+    }
+
+    /// Rows of a portal, as many as are wanted.
+    async fn rows(
+        &mut self,
+        bound: &mut Bound,
+        statement: &sqlparser::ast::Statement,
+        most: u32,
+    ) -> Result<Told<()>> {
+        if let State::Ready = bound.state {
+            let (values, formats) = (bound.values.clone(), bound.formats.clone());
+            let work = Work { statement: statement.clone(), values, formats };
+            let running = Running::start(&self.server.compute, self.session.clone(), work);
+            bound.state =
+                State::Running(Box::new(Begun { portal: self.portal(running), left: None }));
+        }
+        let State::Running(begun) = &mut bound.state else {
+            self.out.complete("SELECT 0");
+            return Ok(Ok(()));
+        };
+        let mut sent = 0;
+        loop {
+            let wanted = if most == 0 { usize::MAX } else { most as usize - sent };
+            if let Some((chunk, from)) = begun.left.take() {
+                let until = chunk.ends.len().min(from.saturating_add(wanted));
+                self.append_rows(&chunk, from..until);
+                sent += until - from;
+                if until < chunk.ends.len() {
+                    begun.left = Some((chunk, until));
+                }
+                self.flush_much().await?;
+            }
+            if most > 0 && sent == most as usize {
+                self.out.empty(b's');
+                return Ok(Ok(()));
+            }
+            match self.next(&mut begun.portal).await? {
+                Err(error) => return Ok(Err(error)),
+                // They were told by what was prepared.
+                Ok(Delivered::Columns(_)) => {}
+                Ok(Delivered::Rows(chunk)) => begun.left = Some((chunk, 0)),
+                Ok(Delivered::End(answer)) => {
+                    self.tell_losses(&answer);
+                    let is_explain = matches!(statement, sqlparser::ast::Statement::Explain { .. });
+                    match is_explain {
+                        true => self.out.complete("EXPLAIN"),
+                        false => self.out.complete(&format!("SELECT {sent}")),
+                    }
+                    bound.state = State::Done;
+                    return Ok(Ok(()));
+                }
+            }
+        }
+    }
+
+    fn append_rows(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>) {
+        let end = |row: usize| if row == 0 { 0 } else { chunk.ends[row - 1] };
+        self.out.append(&chunk.bytes[end(rows.start)..end(rows.end)]);
+    }
+}

@@ -1,0 +1,285 @@
+//! A driver that prepares its statements, and takes values in binary form, gets from the files what it got from the server.
+//!
+//! Each question is asked of both by the same code, and all that the driver was told is compared: types, names, values, errors.
+
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::types::{FromSql, ToSql, Type};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+
+const TABLES: &str = "
+    create type mood as enum ('sad', 'ok');
+    create table kinds(id int primary key, small int2, big int8, name varchar(20), price numeric(8,2), wide numeric, at timestamptz,
+        day date, clock time, span interval, ok bool, doc jsonb, raw bytea, f float8, g float4, u uuid, m mood, c char(4));
+    insert into kinds select i, i, i * 10000000000, 'name '||i, i/3.0, i*1e20/7, '2024-01-01'::timestamptz + i * interval '1 hour',
+        date '1999-12-30' + i, '00:00'::time + i * interval '1 second', i * interval '1 month 2 days 3 seconds', i % 2 = 0,
+        jsonb_build_object('a', i), decode(md5(i::text), 'hex'), i/7.0, i/7.0, md5(i::text)::uuid, 'ok', i
+        from generate_series(1, 3000) i;
+    insert into kinds(id) values (3001);
+    checkpoint;
+";
+
+/// Statements with values as texts, of whatever types the parameters turn out to have.
+const ASKED: [(&str, &[Option<&str>]); 18] = [
+    ("select * from kinds where id = $1", &[Some("7")]),
+    (
+        "select * from kinds where id >= $1 order by id limit $2 offset $3",
+        &[Some("2990"), Some("5"), None],
+    ),
+    (
+        "select count(*), sum(wide), avg(price) from kinds where price < $1 and name like $2",
+        &[Some("99.5"), Some("%1")],
+    ),
+    (
+        "select id from kinds where at between $1 and $2 order by 1",
+        &[Some("2024-01-01 05:00+00"), Some("2024-01-02")],
+    ),
+    ("select $1, $2::int + 1", &[Some("a"), None]),
+    (
+        "select id from kinds where ok and m = $1 and u <> $2 order by id limit 3",
+        &[Some("ok"), Some("c4ca4238-a0b9-2382-0dcc-509a6f75849b")],
+    ),
+    (
+        "select coalesce(name, $1), case when $2 then 1 else 2 end from kinds where id > 2999",
+        &[Some("none"), Some("t")],
+    ),
+    ("select sum(id) from kinds where id in ($1, $2, $3)", &[Some("1"), Some("2"), Some("3")]),
+    ("select count(*) from kinds group by $1::text", &[Some("x")]),
+    ("select id / $1 from kinds where id = 10", &[Some("0")]),
+    ("select $1 is null", &[Some("x")]),
+    ("select $1 + $1 where $2 = length($3)", &[Some("2"), Some("3"), Some("abc")]),
+    ("select id from kinds where id = $1", &[Some("seven")]),
+    (
+        "select id from kinds where day = $1 and span > $2 and clock <= $3",
+        &[Some("2000-01-03"), Some("1 mon"), Some("01:00")],
+    ),
+    ("select id from kinds where id = $2", &[Some("x"), Some("7")]),
+    ("select nothing from kinds", &[]),
+    (
+        "select id, f, g, wide, span, c from kinds where raw = $1",
+        &[Some("\\xc4ca4238a0b923820dcc509a6f75849b")],
+    ),
+    (
+        "values ($1::numeric), (-0.000123), ('NaN'), ('-Infinity'), (120000)",
+        &[Some("1234567890123.4500")],
+    ),
+];
+
+/// A text for any parameter.
+#[derive(Debug)]
+struct AnyText<'t>(Option<&'t str>);
+
+impl ToSql for AnyText<'_> {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut tokio_postgres::types::private::BytesMut,
+    ) -> Result<tokio_postgres::types::IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self.0 {
+            None => Ok(tokio_postgres::types::IsNull::Yes),
+            Some(text) => {
+                out.extend_from_slice(text.as_bytes());
+                Ok(tokio_postgres::types::IsNull::No)
+            }
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    fn encode_format(&self, _: &Type) -> tokio_postgres::types::Format {
+        tokio_postgres::types::Format::Text
+    }
+
+    tokio_postgres::types::to_sql_checked!();
+}
+
+/// The bytes of any value.
+struct Bytes(Vec<u8>);
+
+impl<'b> FromSql<'b> for Bytes {
+    fn from_sql(_: &Type, raw: &'b [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self(raw.to_vec()))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+async fn connect(socket: &Path, port: u16, user: &str) -> Result<Client> {
+    let mut config = tokio_postgres::Config::new();
+    config.host_path(socket).port(port).user(user).dbname("postgres").options("-c timezone=UTC");
+    let (client, connection) = config.connect(NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// All that a driver is told of a statement, as a text.
+async fn asked(client: &Client, statement: &str, values: &[Option<&str>]) -> String {
+    let prepared = match client.prepare(statement).await {
+        Ok(prepared) => prepared,
+        Err(error) => return told(&error),
+    };
+    let columns =
+        prepared.columns().iter().map(|column| format!("{} {}", column.name(), column.type_()));
+    let columns: Vec<String> = columns.collect();
+    let values: Vec<AnyText<'_>> = values.iter().map(|value| AnyText(*value)).collect();
+    let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
+    let mut all = format!("{:?} {columns:?}\n", prepared.params());
+    match client.query(&prepared, &values).await {
+        Err(error) => all += &told(&error),
+        Ok(rows) => {
+            for row in rows {
+                let value = |at| row.get::<_, Option<Bytes>>(at).map(|bytes| bytes.0);
+                let values: Vec<Option<Vec<u8>>> = (0..row.len()).map(value).collect();
+                all += &format!("{values:?}\n");
+            }
+        }
+    }
+    all
+}
+
+fn told(error: &tokio_postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(error) => format!("{} {}\n", error.code().code(), error.message()),
+        None => format!("{error}\n"),
+    }
+}
+
+async fn all(client: &Client) -> Vec<String> {
+    let mut answers = Vec::new();
+    for (statement, values) in ASKED {
+        answers.push(asked(client, statement, values).await);
+    }
+    answers
+}
+
+/// A server of ours, ended when it goes.
+struct Served {
+    child: Child,
+    directory: tempfile::TempDir,
+}
+
+impl Served {
+    fn start(cluster: &TestCluster) -> Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-serve"));
+        command.args(["-q", "serve", "-p", "5432", "-N", "3", "-D"]).arg(cluster.data_dir());
+        let child = command.arg("-k").arg(directory.path()).spawn()?;
+        let served = Self { child, directory };
+        let socket = served.directory.path().join(".s.PGSQL.5432");
+        let start = Instant::now();
+        while !socket.exists() {
+            ensure!(start.elapsed() < Duration::from_secs(30), "no socket appeared");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(served)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Where the cluster's own server listens: what its psql is told.
+async fn server_client(cluster: &TestCluster) -> Result<Client> {
+    let command = cluster.psql_command("postgres");
+    let of = |wanted: &str| {
+        let mut all = command.get_envs().filter(|(name, _)| *name == wanted);
+        all.next().and_then(|(_, value)| value).map(Path::new).context("psql is told the place")
+    };
+    let port = of("PGPORT")?.to_string_lossy().parse()?;
+    connect(of("PGHOST")?, port, &of("PGUSER")?.to_string_lossy()).await
+}
+
+fn runtime() -> Result<Runtime> {
+    Ok(Builder::new_current_thread().enable_all().build()?)
+}
+
+fn stopped_cluster() -> Result<(TestCluster, Vec<String>)> {
+    let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
+    let mut cluster = TestCluster::create(&install, &ClusterOptions::default())?;
+    cluster.psql("postgres", TABLES)?;
+    let answers =
+        runtime()?.block_on(async { anyhow::Ok(all(&server_client(&cluster).await?).await) })?;
+    cluster.stop()?;
+    Ok((cluster, answers))
+}
+
+/// A statement that would run for a very long time, without a row.
+const LONG: &str = "select count(*) from kinds a, kinds b, kinds c where a.f * b.f * c.f < 0";
+
+#[test]
+fn a_driver_is_answered_as_by_the_server() -> Result<()> {
+    let (cluster, expected) = stopped_cluster()?;
+    let served = Served::start(&cluster)?;
+    runtime()?.block_on(async {
+        let user = user(&cluster)?;
+        let mut client = connect(served.directory.path(), 5432, &user).await?;
+        let answers = all(&client).await;
+        for (((statement, _), found), wanted) in ASKED.iter().zip(answers).zip(expected) {
+            assert_eq!(found, wanted, "{statement}");
+        }
+        in_portions(&mut client).await?;
+        ends_early(&client, &served, &user).await
+    })
+}
+
+fn user(cluster: &TestCluster) -> Result<String> {
+    let command = cluster.psql_command("postgres");
+    let found = command.get_envs().find(|(name, _)| *name == "PGUSER").and_then(|(_, value)| value);
+    Ok(found.context("psql is told the user")?.to_string_lossy().into_owned())
+}
+
+/// A portal gives as many rows as are asked for, and the rest later.
+async fn in_portions(client: &mut Client) -> Result<()> {
+    let transaction = client.transaction().await?;
+    let portal = transaction.bind("select id from kinds order by id", &[]).await?;
+    let mut seen = Vec::new();
+    loop {
+        let rows = transaction.query_portal(&portal, 700).await?;
+        if rows.is_empty() {
+            break;
+        }
+        ensure!(rows.len() == 700 || seen.len() + rows.len() == 3001, "{} rows", rows.len());
+        seen.extend(rows.iter().map(|row| row.get::<_, i32>(0)));
+    }
+    ensure!(seen == (1..=3001).collect::<Vec<i32>>());
+    transaction.rollback().await?;
+    Ok(())
+}
+
+/// Cancel requests and timeouts end a statement, and the session goes on; there is room for so many clients.
+async fn ends_early(client: &Client, served: &Served, user: &str) -> Result<()> {
+    let cancel = client.cancel_token();
+    let (failed, _) = tokio::join!(client.query(LONG, &[]), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        cancel.cancel_query(NoTls).await
+    });
+    let failed = failed.err().context("it was cancelled")?;
+    assert_eq!(told(&failed), "57014 canceling statement due to user request\n");
+    client.batch_execute("set statement_timeout = '200ms'").await?;
+    let failed = client.query(LONG, &[]).await.err().context("it took too long")?;
+    assert_eq!(told(&failed), "57014 canceling statement due to statement timeout\n");
+    let socket = served.directory.path();
+    let (_second, _third) =
+        (connect(socket, 5432, user).await?, connect(socket, 5432, user).await?);
+    let refused = connect(socket, 5432, user).await.err().context("there is no room")?;
+    ensure!(format!("{refused:#}").contains("too many clients"), "{refused:#}");
+    let stranger = connect(socket, 5432, "nobody").await;
+    ensure!(stranger.is_err());
+    let answer = client.simple_query("reset statement_timeout; select 41 + 1").await?;
+    let is_it = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("42"));
+    ensure!(answer.iter().any(is_it));
+    Ok(())
+}
