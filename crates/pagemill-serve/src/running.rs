@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use futures::FutureExt as _;
 use pagemill_engine::Progress;
-use pagemill_sql::output::ValuePrinter;
+use pagemill_sql::output::{CopyPrinter, CopyStyle, ValuePrinter};
 use pagemill_sql::parameters::ParameterValue;
 use pagemill_sql::rows::Rows;
 use pagemill_sql::session::{Answer, AnswerColumn, Session};
@@ -56,8 +56,63 @@ pub struct Work {
     pub statement: Statement,
     /// Values for its parameters.
     pub values: Vec<ParameterValue>,
-    /// Whether each column is wanted in binary form.
-    pub formats: Formats,
+    /// How rows are written.
+    pub form: RowForm,
+}
+
+/// How rows are written.
+#[derive(Debug, Clone)]
+pub enum RowForm {
+    /// As `DataRow`.
+    Data(Formats),
+    /// As `CopyData`.
+    Copy(CopyStyle),
+}
+
+/// Writes them.
+enum RowPrinter {
+    Data(ValuePrinter),
+    Copy(Box<CopyPrinter>),
+}
+
+impl RowPrinter {
+    fn new(form: &RowForm, session: &Session, rows: &Rows) -> pagemill_sql::Result<Self> {
+        let (catalog, columns) = (session.catalog(), rows.columns());
+        Ok(match form {
+            RowForm::Data(formats) => {
+                Self::Data(ValuePrinter::new(catalog, columns, |at| formats.is_binary(at))?)
+            }
+            RowForm::Copy(style) => {
+                Self::Copy(Box::new(CopyPrinter::new(catalog, columns, style.clone())?))
+            }
+        })
+    }
+
+    /// What stands before the rows.
+    fn header(&self, columns: &[AnswerColumn]) -> Chunk {
+        let (mut out, mut line) = (ResponseBuffer::default(), Vec::new());
+        match self {
+            Self::Copy(printer) if printer.header(columns, &mut line) => {
+                out.message(b'd', |out| out.extend(&line));
+            }
+            _ => {}
+        }
+        Chunk { bytes: out.take(), ends: Vec::new() }
+    }
+
+    fn row(
+        &mut self,
+        batch: &RecordBatch,
+        row: usize,
+        out: &mut ResponseBuffer,
+    ) -> pagemill_sql::Result<()> {
+        match self {
+            Self::Data(printer) => out.row(batch.num_columns(), |column, value| {
+                printer.print(batch, (row, column), value)
+            }),
+            Self::Copy(printer) => out.try_message(b'd', |out| printer.row(batch, row, out)),
+        }
+    }
 }
 
 /// Which of several are in binary form: none for no value, one for all, or one for each.
@@ -133,12 +188,10 @@ async fn produce(
 ) -> Result<Answer> {
     let told = |error: pagemill_sql::Error| error.report();
     let mut rows = session.start_with(&work.statement, &work.values, cancel).await.map_err(told)?;
-    let is_binary = |column| work.formats.is_binary(column);
-    let printer = ValuePrinter::new(session.catalog(), rows.columns(), is_binary);
-    let mut printer = printer.map_err(told)?;
+    let mut printer = RowPrinter::new(&work.form, session, &rows).map_err(told)?;
     let gone = || StatementError::new(SqlState::QUERY_CANCELED, "the client is gone");
     to.send(Event::Columns(rows.columns().to_vec())).await.map_err(|_| gone())?;
-    let mut chunk = Chunk::default();
+    let mut chunk = printer.header(rows.columns());
     while let Some(batch) = next(&mut rows).await? {
         let mut row = 0;
         while row < batch.num_rows() {
@@ -149,7 +202,7 @@ async fn produce(
             }
         }
     }
-    if !chunk.ends.is_empty() {
+    if !chunk.bytes.is_empty() {
         to.send(Event::Rows(chunk)).await.map_err(|_| gone())?;
     }
     Ok(rows.finish().await)
@@ -163,11 +216,11 @@ async fn next(rows: &mut Rows) -> Result<Option<RecordBatch>> {
 fn fill(
     chunk: &mut Chunk,
     (batch, mut row): (&RecordBatch, usize),
-    printer: &mut ValuePrinter,
+    printer: &mut RowPrinter,
 ) -> pagemill_sql::Result<usize> {
     let mut out = ResponseBuffer::from_bytes(std::mem::take(&mut chunk.bytes));
     while row < batch.num_rows() && out.len() < CHUNK_BYTES {
-        out.row(batch.num_columns(), |column, value| printer.print(batch, (row, column), value))?;
+        printer.row(batch, row, &mut out)?;
         chunk.ends.push(out.len());
         row += 1;
     }

@@ -18,7 +18,7 @@ const TABLES: &str = "
 ";
 
 /// What both are asked, each in a session of its own.
-const ASKED: [&str; 12] = [
+const ASKED: [&str; 17] = [
     "select * from kinds order by id limit 20",
     "select count(*), sum(price), max(at) from kinds; select 1 as a, null as b, '' as c;; select 2",
     "select id, tags from kinds order by id",
@@ -31,6 +31,11 @@ const ASKED: [&str; 12] = [
     "begin read only; insert into kinds(id) values (0)",
     " -- nothing",
     "select * from kinds where false",
+    "copy kinds to stdout",
+    "copy public.kinds (id, name, tags, doc, raw) to stdout with (format csv, header, delimiter ';')",
+    "\\copy (select id, chr(9) || 'a\\b' || chr(10) || chr(11), null from kinds order by 1 limit 3) to stdout",
+    "copy nope to stdout",
+    "begin read only; copy kinds from stdin",
 ];
 
 fn client(mut command: Command, statement: &str) -> Result<Output> {

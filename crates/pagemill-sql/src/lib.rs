@@ -5,6 +5,7 @@ mod binary_form;
 pub(crate) mod bind;
 pub mod catalog;
 pub(crate) mod coerce;
+pub mod copy;
 mod databases;
 pub mod error;
 pub(crate) mod expand;

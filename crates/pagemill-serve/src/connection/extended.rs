@@ -21,7 +21,7 @@ use super::portal::{Delivered, Portal};
 use crate::command::{Command, commands};
 use crate::error::{Error, Result};
 use crate::protocol::{Bind, Described, Execute, FrontendMessage, Parse, TransactionStatus};
-use crate::running::{Chunk, Formats, Running, Work};
+use crate::running::{Chunk, Formats, RowForm, Running, Work};
 
 /// What a client keeps between messages.
 #[derive(Default)]
@@ -164,7 +164,6 @@ impl Connection {
         let nothing = |columns| Ok(Prepared { types: Vec::new(), columns });
         let statement = match command {
             Some(Command::Query(statement)) => (**statement).clone(),
-            Some(Command::Copy(_)) => return Ok(Err(StatementError::unsupported("COPY"))),
             Some(Command::Show(name)) => {
                 let column = self.setting_column(name);
                 return Ok(column.and_then(|column| nothing(vec![column])));
@@ -282,6 +281,7 @@ impl Connection {
                 (Ok(()), Command::Query(statement)) => {
                     self.rows(&mut bound, &statement, execute.most_rows).await?
                 }
+                (Ok(()), Command::Copy(text)) => self.copy(&text).await?,
                 (Ok(()), other) => self.control(other),
             },
         };
@@ -300,7 +300,7 @@ impl Connection {
     ) -> Result<Told<()>> {
         if let State::Ready = bound.state {
             let (values, formats) = (bound.values.clone(), bound.formats.clone());
-            let work = Work { statement: statement.clone(), values, formats };
+            let work = Work { statement: statement.clone(), values, form: RowForm::Data(formats) };
             let running = Running::start(&self.server.compute, self.session.clone(), work);
             bound.state =
                 State::Running(Box::new(Begun { portal: self.portal(running), left: None }));

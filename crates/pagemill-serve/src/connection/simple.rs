@@ -3,6 +3,7 @@
 //! Source: `exec_simple_query` in `src/backend/tcop/postgres.c`, PostgreSQL 18.
 
 use pagemill_sql::catalog::Catalog;
+use pagemill_sql::copy::copy_to_client;
 use pagemill_sql::session::{Answer, AnswerColumn};
 use pagemill_sql::types::PgType;
 use pagemill_sql::{SqlState, StatementError};
@@ -13,7 +14,7 @@ use super::{Connection, report};
 use crate::command::{Command, commands};
 use crate::error::Result;
 use crate::protocol::{ColumnDescription, Severity, TransactionStatus};
-use crate::running::{Formats, Running, Work};
+use crate::running::{Formats, RowForm, Running, Work};
 
 impl Connection {
     /// Answers a text. An error ends it.
@@ -40,7 +41,7 @@ impl Connection {
         }
         match command {
             Command::Query(statement) => self.query(*statement).await,
-            Command::Copy(_) => Ok(Err(StatementError::unsupported("COPY"))),
+            Command::Copy(text) => self.copy(&text).await,
             Command::Show(name) => Ok(self.setting_column(&name).and_then(|column| {
                 self.describe(&[column], &Formats::default());
                 self.control(Command::Show(name))
@@ -161,7 +162,7 @@ impl Connection {
         let (compute, session) = (self.server.compute.clone(), self.session.clone());
         let is_explain = matches!(statement, Statement::Explain { .. });
         let formats = Formats::default();
-        let work = Work { statement, values: Vec::new(), formats: formats.clone() };
+        let work = Work { statement, values: Vec::new(), form: RowForm::Data(formats.clone()) };
         let mut portal = self.portal(Running::start(&compute, session, work));
         loop {
             match self.next(&mut portal).await? {
@@ -177,6 +178,34 @@ impl Connection {
                         true => self.out.complete("EXPLAIN"),
                         false => self.out.complete(&format!("SELECT {}", answer.rows)),
                     }
+                    return Ok(Ok(()));
+                }
+            }
+        }
+    }
+
+    /// `COPY … TO STDOUT`.
+    pub(super) async fn copy(&mut self, text: &str) -> Result<Result<(), StatementError>> {
+        let session = self.session.clone();
+        let (statement, style) = match copy_to_client(session.catalog(), text) {
+            Ok(copy) => copy,
+            Err(error) => return Ok(Err(error.report())),
+        };
+        let work = Work { statement, values: Vec::new(), form: RowForm::Copy(style) };
+        let compute = self.server.compute.clone();
+        let mut portal = self.portal(Running::start(&compute, session, work));
+        loop {
+            match self.next(&mut portal).await? {
+                Err(error) => return Ok(Err(error)),
+                Ok(Delivered::Columns(columns)) => self.out.copy_out(columns.len()),
+                Ok(Delivered::Rows(chunk)) => {
+                    self.out.append(&chunk.bytes);
+                    self.flush_much().await?;
+                }
+                Ok(Delivered::End(answer)) => {
+                    self.tell_losses(&answer);
+                    self.out.empty(b'c');
+                    self.out.complete(&format!("COPY {}", answer.rows));
                     return Ok(Ok(()));
                 }
             }

@@ -104,6 +104,24 @@ impl ResponseBuffer {
         set_length(&mut self.bytes, start, start);
     }
 
+    /// The same with a content that may fail; the buffer is then as it was.
+    ///
+    /// # Errors
+    /// What `write` returns.
+    pub fn try_message<E>(
+        &mut self,
+        kind: u8,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let before = self.bytes.len();
+        let mut written = Ok(());
+        self.message(kind, |out| written = write(out));
+        if written.is_err() {
+            self.bytes.truncate(before);
+        }
+        written
+    }
+
     /// A message that has a type only.
     pub fn empty(&mut self, kind: u8) {
         self.message(kind, |_| {});
@@ -213,6 +231,15 @@ impl ResponseBuffer {
         }
         set_length(bytes, before + 1, before + 1);
         Ok(())
+    }
+
+    /// `CopyOutResponse` for texts of so many columns.
+    pub fn copy_out(&mut self, columns: usize) {
+        self.message(b'H', |out| {
+            out.push(0);
+            out.extend((columns as i16).to_be_bytes());
+            out.extend(std::iter::repeat_n(0, columns * 2));
+        });
     }
 
     /// `ErrorResponse` or `NoticeResponse`: fields by their letters, those without a value left out.

@@ -23,7 +23,8 @@ use crate::session::{AnswerColumn, AnswerSink};
 use rows::RowPrinter;
 use separated::{Separated, is_number};
 
-pub(crate) use copied::{Copied, CopyStyle};
+pub(crate) use copied::Copied;
+pub use copied::{CopyPrinter, CopyStyle};
 pub use style::{Expanded, OutputStyle};
 pub(crate) use table::Table;
 pub use values::ValuePrinter;

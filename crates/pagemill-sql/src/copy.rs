@@ -1,0 +1,396 @@
+//! `COPY … TO`: what it copies, where, and how.
+//!
+//! ```text
+//! { TABLE [(COLUMN, …)] | (QUERY) } to { 'FILE' | stdout } [[with] (OPTION, …)]
+//! ```
+//!
+//! Source: `parse_slash_copy` in `src/bin/psql/copy.c`, `ProcessCopyOptions` and `BeginCopyTo` in `src/backend/commands`,
+//! PostgreSQL 15.
+
+use pagemill_arrow::FileFormat;
+use pagemill_cluster::{Generated, RelationKind};
+use sqlparser::ast::Statement;
+
+use crate::catalog::{Catalog, quote_identifier};
+use crate::error::{Result, SqlState, fail, unsupported};
+use crate::output::CopyStyle;
+use crate::session::Session;
+
+/// What is to be copied where.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Copy {
+    source: Source,
+    /// `None` for where answers go.
+    pub(crate) file: Option<String>,
+    pub(crate) form: Form,
+}
+
+/// What is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text(CopyStyle),
+    File(FileFormat),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Source {
+    Query(String),
+    /// A name as it was written, and the columns in their parentheses.
+    Table(String, Option<String>),
+}
+
+/// The words of a command: quoted ones as they are, parentheses with what is in them.
+struct Words<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Words<'t> {
+    fn next(&mut self) -> Result<Option<&'t str>> {
+        self.rest = self.rest.trim_start();
+        let Some(first) = self.rest.chars().next() else { return Ok(None) };
+        let end = match first {
+            '(' => closing(self.rest)?,
+            '\'' => quote_end(self.rest, '\'')?,
+            ',' | ')' => 1,
+            _ => {
+                let mut end = 0;
+                while let Some(c) = self.rest[end..].chars().next() {
+                    match c {
+                        '"' => end += quote_end(&self.rest[end..], '"')?,
+                        c if c.is_whitespace() || "(),'".contains(c) => break,
+                        c => end += c.len_utf8(),
+                    }
+                }
+                end
+            }
+        };
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        Ok(Some(word))
+    }
+
+    fn next_is(&mut self, wanted: &str) -> Result<bool> {
+        let before = self.rest;
+        let is_it = self.next()?.is_some_and(|word| word.eq_ignore_ascii_case(wanted));
+        if !is_it {
+            self.rest = before;
+        }
+        Ok(is_it)
+    }
+}
+
+fn syntax<T>(what: &str) -> Result<T> {
+    fail(SqlState::SYNTAX_ERROR, format!("COPY: parse error at {what}"))
+}
+
+/// Where a quote ends that begins here, behind its last character; a doubled one is none.
+fn quote_end(text: &str, quote: char) -> Result<usize> {
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        if c == quote && chars.next_if(|(_, next)| *next == quote).is_none() {
+            return Ok(at + 1);
+        }
+    }
+    syntax("the end: a quote is open")
+}
+
+/// Where parentheses that open here close.
+fn closing(text: &str) -> Result<usize> {
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(c) = text[at..].chars().next() {
+        match c {
+            '\'' | '"' => {
+                at += quote_end(&text[at..], c)?;
+                continue;
+            }
+            '(' => depth += 1,
+            ')' if depth == 1 => return Ok(at + 1),
+            ')' => depth -= 1,
+            _ => {}
+        }
+        at += c.len_utf8();
+    }
+    syntax("the end: a parenthesis is open")
+}
+
+fn unquoted(word: &str) -> String {
+    match word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')) {
+        Some(inner) => inner.replace("''", "'"),
+        None => word.to_owned(),
+    }
+}
+
+/// A command, by what follows its name.
+///
+/// # Errors
+/// Where it is none, or asks for what is not known here.
+pub(crate) fn parse(text: &str) -> Result<Copy> {
+    let mut words = Words { rest: text.trim().trim_end_matches(';') };
+    let Some(first) = words.next()? else { return syntax("the end: nothing to copy is named") };
+    let source = match first.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
+        Some(query) => Source::Query(query.to_owned()),
+        None => {
+            let columns = match words.rest.trim_start().starts_with('(') {
+                true => words.next()?.map(|list| list[1..list.len() - 1].to_owned()),
+                false => None,
+            };
+            Source::Table(first.to_owned(), columns)
+        }
+    };
+    if words.next_is("from")? {
+        return fail(SqlState::READ_ONLY, "cannot execute COPY FROM in a read-only transaction");
+    }
+    if !words.next_is("to")? {
+        return syntax(&format!("\"{}\"", words.rest.trim_start()));
+    }
+    let file = match words.next()? {
+        None => return syntax("the end: no file is named"),
+        Some(word) if word.eq_ignore_ascii_case("program") => {
+            return unsupported("COPY to a program");
+        }
+        Some(word) if word.eq_ignore_ascii_case("stdout") => None,
+        Some(word) => Some(unquoted(word)),
+    };
+    words.next_is("with")?;
+    let mut options = Vec::new();
+    if let Some(word) = words.next()? {
+        match word.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
+            Some(inner) => read_options(inner, &mut options)?,
+            None => read_old_options(word, &mut words, &mut options)?,
+        }
+    }
+    match words.next()? {
+        None => Ok(Copy { source, file, form: form(&options)? }),
+        Some(word) => syntax(&format!("\"{word}\"")),
+    }
+}
+
+/// `format csv, header true, …`
+fn read_options(list: &str, options: &mut Vec<(String, String)>) -> Result<()> {
+    let mut words = Words { rest: list };
+    while let Some(name) = words.next()? {
+        let mut value = String::new();
+        while let Some(word) = words.next()? {
+            if word == "," {
+                break;
+            }
+            value.push_str(&unquoted(word));
+        }
+        options.push((name.to_lowercase(), value));
+    }
+    Ok(())
+}
+
+/// `csv header delimiter as ';'`, as before options had parentheses.
+fn read_old_options(
+    first: &str,
+    words: &mut Words<'_>,
+    options: &mut Vec<(String, String)>,
+) -> Result<()> {
+    let mut next = Some(first);
+    while let Some(word) = next {
+        match word.to_lowercase().as_str() {
+            "csv" => options.push(("format".to_owned(), "csv".to_owned())),
+            "header" => options.push(("header".to_owned(), String::new())),
+            name @ ("delimiter" | "null" | "quote" | "escape" | "encoding") => {
+                words.next_is("as")?;
+                let Some(value) = words.next()? else {
+                    return syntax("the end: an option has no value");
+                };
+                options.push((name.to_owned(), unquoted(value)));
+            }
+            other => return unsupported(format!("the option {other} of COPY")),
+        }
+        next = words.next()?;
+    }
+    Ok(())
+}
+
+fn form(options: &[(String, String)]) -> Result<Form> {
+    let format = options.iter().find(|(name, _)| name == "format");
+    let format = match format.map(|(_, value)| value.to_lowercase()).as_deref() {
+        Some("parquet") => FileFormat::Parquet,
+        Some("arrow") => FileFormat::Arrow,
+        Some("arrow-stream") => FileFormat::ArrowStream,
+        _ => return Ok(Form::Text(style(options)?)),
+    };
+    match options.iter().find(|(name, _)| name != "format") {
+        Some((name, _)) => unsupported(format!("the option {name} of COPY to such a file")),
+        None => Ok(Form::File(format)),
+    }
+}
+
+fn style(options: &[(String, String)]) -> Result<CopyStyle> {
+    let of = |name: &str| options.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str());
+    let is_csv = match of("format").unwrap_or("text").to_lowercase().as_str() {
+        "csv" => true,
+        "text" => false,
+        other => return unsupported(format!("COPY with format {other}")),
+    };
+    let known = ["format", "header", "delimiter", "null", "quote", "escape", "encoding"];
+    if let Some((name, _)) = options.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        return unsupported(format!("the option {name} of COPY"));
+    }
+    if of("encoding")
+        .is_some_and(|e| !e.eq_ignore_ascii_case("utf8") && !e.eq_ignore_ascii_case("utf-8"))
+    {
+        return unsupported("COPY in another encoding than UTF8");
+    }
+    if !is_csv && (of("quote").is_some() || of("escape").is_some()) {
+        return fail(SqlState::FEATURE_NOT_SUPPORTED, "COPY quote available only in CSV mode");
+    }
+    let character = |name: &str, default: u8| -> Result<u8> {
+        let Some(text) = of(name) else { return Ok(default) };
+        match text.as_bytes() {
+            [byte] if *byte != b'\n' && *byte != b'\r' => Ok(*byte),
+            _ => fail(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!("COPY {name} must be a single one-byte character"),
+            ),
+        }
+    };
+    let header = match of("header").map(str::to_lowercase).as_deref() {
+        None | Some("false" | "off" | "0") => false,
+        Some("" | "true" | "on" | "1") => true,
+        Some(other) => return unsupported(format!("COPY with header {other}")),
+    };
+    let delimiter = character("delimiter", if is_csv { b',' } else { b'\t' })?;
+    if !is_csv && b"\\.abcdefghijklmnopqrstuvwxyz0123456789".contains(&delimiter) {
+        return fail(
+            SqlState::INVALID_PARAMETER,
+            format!("COPY delimiter cannot be \"{}\"", char::from(delimiter)),
+        );
+    }
+    let quote = character("quote", b'"')?;
+    let null = of("null").unwrap_or(if is_csv { "" } else { "\\N" }).to_owned();
+    Ok(CopyStyle { is_csv, header, delimiter, null, quote, escape: character("escape", quote)? })
+}
+
+/// The query that a table stands for: its columns but generated ones.
+fn query_of(catalog: &Catalog, name: &str, columns: Option<&str>) -> Result<String> {
+    if let Some(columns) = columns {
+        return Ok(format!("select {columns} from {name}"));
+    }
+    let mut parts = vec![String::new()];
+    let mut is_quoted = false;
+    for c in name.chars() {
+        let part = parts.last_mut().expect("one is there"); // infallible: starts with one
+        match c {
+            '"' => is_quoted = !is_quoted,
+            '.' if !is_quoted => parts.push(String::new()),
+            c if is_quoted => part.push(c),
+            c => part.extend(c.to_lowercase()),
+        }
+    }
+    let database = catalog.database();
+    let wanted = parts.pop().unwrap_or_default();
+    let schemas: Vec<_> = match parts.pop() {
+        Some(schema) => {
+            let all = database.namespaces()?;
+            all.iter().filter(|(_, n)| ***n == *schema.as_bytes()).map(|(oid, _)| *oid).collect()
+        }
+        None => catalog.search_path().to_vec(),
+    };
+    let find = |schema: &pagemill_format::Oid| {
+        let is_it = |class: &&pagemill_cluster::ClassRow| {
+            class.namespace == *schema && *class.name == *wanted.as_bytes()
+        };
+        database.classes().iter().find(is_it)
+    };
+    let Some(class) = schemas.iter().find_map(find) else {
+        return fail(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"));
+    };
+    if class.kind != RelationKind::Table {
+        let kind = class.kind.name();
+        let error = crate::StatementError::new(
+            SqlState("42809"),
+            format!("cannot copy from {kind} \"{wanted}\""),
+        );
+        return Err(error.with_hint("Try the COPY (SELECT ...) TO variant.").into());
+    }
+    let relation = database.relation(class)?;
+    let is_copied = |c: &&pagemill_cluster::Column| !c.dropped && c.generated == Generated::No;
+    let names = relation.columns.iter().filter(is_copied);
+    let names: Vec<String> =
+        names.map(|column| quote_identifier(&String::from_utf8_lossy(&column.name))).collect();
+    Ok(format!("select {} from {name}", names.join(", ")))
+}
+
+impl Copy {
+    /// The statement whose rows are copied.
+    ///
+    /// # Errors
+    /// When it is no query, or there is no such table.
+    pub(crate) fn statement(&self, catalog: &Catalog) -> Result<Statement> {
+        let query = match &self.source {
+            Source::Query(query) => query.clone(),
+            Source::Table(name, columns) => query_of(catalog, name, columns.as_deref())?,
+        };
+        let statements = Session::parse(&query)?;
+        let [statement] = <[_; 1]>::try_from(statements)
+            .or_else(|_| syntax("the query: one statement is expected"))?;
+        Ok(statement)
+    }
+}
+
+/// The statement and the style of `COPY … TO STDOUT`.
+///
+/// # Errors
+/// Where it is none, names a file, or asks for what is not known here.
+pub fn copy_to_client(catalog: &Catalog, text: &str) -> Result<(Statement, CopyStyle)> {
+    let text = text.trim_start();
+    let copy = parse(text.get(COPY.len()..).unwrap_or_default())?;
+    match (&copy.file, &copy.form) {
+        (None, Form::Text(style)) => Ok((copy.statement(catalog)?, style.clone())),
+        (Some(_), _) => unsupported("COPY to a file of the server"),
+        (None, Form::File(_)) => unsupported("COPY in this format"),
+    }
+}
+
+/// The command's name.
+const COPY: &str = "COPY";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_forms_of_psql_are_read() {
+        let copy = parse("(select ')', 'a''b' from t) to '/tmp/a b.csv' with (format csv, header, delimiter ';')").unwrap();
+        assert_eq!(copy.source, Source::Query("select ')', 'a''b' from t".to_owned()));
+        assert_eq!(copy.file.as_deref(), Some("/tmp/a b.csv"));
+        let Form::Text(style) = &copy.form else { panic!("a text") };
+        assert!(style.is_csv && style.header && style.delimiter == b';');
+        let copy = parse("public.\"T t\" (a, b) TO stdout csv header null as 'x'").unwrap();
+        assert_eq!(
+            copy.source,
+            Source::Table("public.\"T t\"".to_owned(), Some("a, b".to_owned()))
+        );
+        let Form::Text(style) = &copy.form else { panic!("a text") };
+        assert!(copy.file.is_none() && style.null == "x");
+        let copy = parse("t to f;").unwrap();
+        let Form::Text(style) = &copy.form else { panic!("a text") };
+        assert!(!style.is_csv && style.null == "\\N" && style.delimiter == b'\t');
+        let copy = parse("t to 'f' (format parquet)").unwrap();
+        assert_eq!(copy.form, Form::File(FileFormat::Parquet));
+    }
+
+    #[test]
+    fn what_is_no_copy_is_an_error() {
+        for text in [
+            "",
+            "t",
+            "t to",
+            "t from 'x'",
+            "(select 1 to x",
+            "t to 'x",
+            "t to x (format binary)",
+            "t to x (format parquet, header)",
+            "t to x (force_quote *)",
+            "t to program 'cat'",
+            "t to x (delimiter 'ab')",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}
