@@ -16,7 +16,7 @@ use super::rows::{Made, Outcome};
 use super::{Build, Implementation, KernelCall};
 use crate::coerce::carrier_of;
 use crate::error::{Error, Result, SqlState, StatementError, unsupported};
-use crate::system_rows::for_each_row;
+use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::typed::Typed;
 
 pub(crate) fn find(key: &str) -> Option<Implementation> {
@@ -25,12 +25,34 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
             let name = build.catalog.database().row().name.clone();
             crate::coerce::constant(build.catalog, build.result, &String::from_utf8_lossy(&name))
         }),
+        "pgsql_version" => Implementation::Build(version),
+        "current_schema" => Implementation::Build(current_schema),
         "pg_typeof" => Implementation::Build(type_of),
         "pg_get_userbyid" => Implementation::Kernel(owners),
         "pg_table_is_visible" => Implementation::Kernel(visible),
         "pg_size_pretty" => Implementation::Kernel(sizes),
         _ => return None,
     })
+}
+
+/// The major version, in the form that drivers read. Which minor version wrote the files is not in them.
+fn version(build: &Build<'_>) -> Result<Typed> {
+    let major = build.catalog.database().cluster().version().major();
+    let text = format!("PostgreSQL {major} (Pagemill {})", env!("CARGO_PKG_VERSION"));
+    crate::coerce::constant(build.catalog, build.result, &text)
+}
+
+/// The first schema of the search path that there is, but for the system's own.
+fn current_schema(build: &Build<'_>) -> Result<Typed> {
+    let first = build.catalog.search_path().iter().find(|oid| **oid != PG_CATALOG);
+    let names = build.catalog.database().namespaces()?;
+    match first.and_then(|oid| names.get(oid)) {
+        Some(name) => {
+            let name = String::from_utf8_lossy(name);
+            crate::coerce::constant(build.catalog, build.result, &name)
+        }
+        None => crate::coerce::null_of(build.catalog, build.result),
+    }
 }
 
 fn type_of(build: &Build<'_>) -> Result<Typed> {

@@ -297,6 +297,7 @@ select id, name from people where id > 3 order by name desc nulls first, id limi
 select o.id from orders o join people p on p.id = o.person where 100 / (p.id - 17) > 0 and o.id < 30 order by o.id limit 5;
 select p.id, o.id from people p join orders o on o.person = p.id join people q on q.id = o.id % 100 where q.name = 'name 42' and p.id < 60 order by 1, 2 limit 8;
 select current_database(), pg_typeof(1), pg_typeof(1.5), pg_typeof(id), pg_typeof(tags), pg_typeof(m), pg_typeof(null::date) from people where id=1;
+select current_schema(), pg_typeof(current_schema()), upper(current_schema()) from people where id=1;
 select pg_get_userbyid(10), pg_get_userbyid(99999), pg_get_userbyid(null);
 select pg_table_is_visible(99999999);
 select pg_size_pretty(n::bigint), pg_size_pretty((-n)::bigint) from (values (0),(10239),(10240),(10752),(20000000),(21474836480),(20970000),(20971519),(20971520),(9223372036854775807)) v(n) order by n;
