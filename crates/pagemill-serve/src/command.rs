@@ -10,7 +10,7 @@ use pagemill_sql::session::Session;
 use pagemill_sql::{SqlState, StatementError};
 use sqlparser::ast::Statement;
 use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 /// What is to be done.
 #[derive(Debug, Clone)]
@@ -44,6 +44,28 @@ pub enum Command {
     Deallocate(Option<String>),
     /// All that a session keeps is forgotten.
     DiscardAll,
+    /// A cursor for a query.
+    Declare {
+        /// Its name.
+        name: String,
+        /// Its query.
+        query: Box<Statement>,
+    },
+    /// Rows of a cursor.
+    Fetch(Fetch),
+    /// A cursor is no longer needed; `None` for all.
+    CloseCursor(Option<String>),
+}
+
+/// `FETCH` and `MOVE`, which go forward only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetch {
+    /// The cursor.
+    pub name: String,
+    /// How many rows at most, `None` for all.
+    pub most_rows: Option<u32>,
+    /// True where the rows are not wanted.
+    pub is_move: bool,
 }
 
 type Result<T, E = StatementError> = std::result::Result<T, E>;
@@ -62,8 +84,7 @@ pub fn commands(text: &str) -> Result<Vec<Command>> {
         };
     };
     let starts = line_starts(text);
-    let at = |token: &TokenWithSpan| {
-        let place = token.span.start;
+    let at = |place: Location| {
         let line = starts[usize::try_from(place.line).map_or(0, |line| line - 1)];
         let column = usize::try_from(place.column).map_or(0, |column| column - 1);
         let within = text[line..].char_indices().nth(column).map(|(at, _)| line + at);
@@ -73,12 +94,14 @@ pub fn commands(text: &str) -> Result<Vec<Command>> {
     let mut begin = 0;
     for part in tokens.split_inclusive(|token| token.token == Token::SemiColon) {
         let end = match part.last() {
-            Some(last) if last.token == Token::SemiColon => at(last),
+            Some(last) if last.token == Token::SemiColon => at(last.span.start),
             _ => text.len(),
         };
-        let words: Vec<&Token> = part.iter().map(|token| &token.token).filter(is_word).collect();
+        let given = || part.iter().filter(|token| is_word(&token.token));
+        let words: Vec<&Token> = given().map(|token| &token.token).collect();
         if !words.is_empty() {
-            let piece = Piece { text: &text[begin..end], words };
+            let ends = given().map(|token| at(token.span.end) - begin).collect();
+            let piece = Piece { text: &text[begin..end], words, ends };
             commands.push(piece.command().map_err(|mut error| {
                 if begin > 0 {
                     // A place in a later piece is none in the text.
@@ -92,7 +115,7 @@ pub fn commands(text: &str) -> Result<Vec<Command>> {
     Ok(commands)
 }
 
-fn is_word(token: &&Token) -> bool {
+fn is_word(token: &Token) -> bool {
     !matches!(token, Token::Whitespace(_) | Token::SemiColon | Token::EOF)
 }
 
@@ -104,6 +127,8 @@ fn line_starts(text: &str) -> Vec<usize> {
 struct Piece<'t> {
     text: &'t str,
     words: Vec<&'t Token>,
+    /// Where each word ends in the text.
+    ends: Vec<usize>,
 }
 
 impl Piece<'_> {
@@ -138,6 +163,10 @@ impl Piece<'_> {
             "SHOW" => Ok(Command::Show(self.name(1)?)),
             "DEALLOCATE" => self.deallocate(),
             "DISCARD" if self.is_whole(&["DISCARD", "ALL"]) => Ok(Command::DiscardAll),
+            "DECLARE" => self.declare(),
+            "FETCH" | "MOVE" => self.fetch(first == "MOVE"),
+            "CLOSE" if self.word(1) == "ALL" => Ok(Command::CloseCursor(None)),
+            "CLOSE" => Ok(Command::CloseCursor(Some(self.name(1)?))),
             "UNLISTEN" => Ok(Command::Nothing("UNLISTEN")),
             "COPY" => Ok(Command::Copy(self.text.trim().to_owned())),
             _ => self.query(),
@@ -145,11 +174,76 @@ impl Piece<'_> {
     }
 
     fn query(&self) -> Result<Command> {
-        let parsed = Session::parse(self.text).map_err(|error| error.report())?;
+        self.statement(self.text).map(|statement| Command::Query(Box::new(statement)))
+    }
+
+    fn statement(&self, text: &str) -> Result<Statement> {
+        let parsed = Session::parse(text).map_err(|error| error.report())?;
         match <[Statement; 1]>::try_from(parsed) {
-            Ok([statement]) => Ok(Command::Query(Box::new(statement))),
+            Ok([statement]) => Ok(statement),
             Err(_) => Err(self.syntax()),
         }
+    }
+
+    /// `DECLARE NAME [ASENSITIVE | INSENSITIVE] [NO SCROLL] CURSOR [WITHOUT HOLD] FOR QUERY`
+    fn declare(&self) -> Result<Command> {
+        let name = self.name(1)?;
+        let mut at = 2;
+        while matches!(self.word(at).as_str(), "ASENSITIVE" | "INSENSITIVE") {
+            at += 1;
+        }
+        match (self.word(at).as_str(), self.word(at + 1).as_str()) {
+            ("NO", "SCROLL") => at += 2,
+            ("SCROLL", _) => return Err(StatementError::unsupported("a cursor with SCROLL")),
+            ("BINARY", _) => return Err(StatementError::unsupported("a binary cursor")),
+            _ => {}
+        }
+        if self.word(at) != "CURSOR" {
+            return Err(self.syntax());
+        }
+        at += match (self.word(at + 1).as_str(), self.word(at + 2).as_str()) {
+            ("WITH", "HOLD") => return Err(StatementError::unsupported("a cursor WITH HOLD")),
+            ("WITHOUT", "HOLD") => 3,
+            _ => 1,
+        };
+        if self.word(at) != "FOR" {
+            return Err(self.syntax());
+        }
+        let query = Box::new(self.statement(&self.text[self.behind(at)..])?);
+        Ok(Command::Declare { name, query })
+    }
+
+    /// `FETCH [NEXT | FORWARD] [COUNT | ALL] [FROM | IN] NAME`
+    fn fetch(&self, is_move: bool) -> Result<Command> {
+        let mut at = 1;
+        let is_forward = matches!(self.word(at).as_str(), "NEXT" | "FORWARD");
+        at += usize::from(is_forward);
+        let is_all = self.word(at) == "ALL";
+        let backward = ["BACKWARD", "PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE"];
+        let most_rows = match self.words.get(at) {
+            _ if is_all => None,
+            Some(Token::Number(digits, _)) if digits != "0" => {
+                Some(digits.parse().map_err(|_| self.syntax())?)
+            }
+            Some(Token::Number(..) | Token::Minus) => {
+                return Err(StatementError::unsupported("FETCH but forward"));
+            }
+            _ if backward.contains(&self.word(at).as_str()) && self.words.len() > at + 1 => {
+                return Err(StatementError::unsupported("FETCH but forward"));
+            }
+            _ => Some(1),
+        };
+        at += usize::from(is_all || matches!(self.words.get(at), Some(Token::Number(..))));
+        at += usize::from(matches!(self.word(at).as_str(), "FROM" | "IN"));
+        if self.words.len() != at + 1 {
+            return Err(self.syntax());
+        }
+        Ok(Command::Fetch(Fetch { name: self.name(at)?, most_rows, is_move }))
+    }
+
+    /// Where the text goes on behind a word.
+    fn behind(&self, number: usize) -> usize {
+        self.ends[number]
     }
 
     /// Nobody writes: a lock that only keeps writers away is there already.
@@ -288,6 +382,28 @@ mod tests {
         assert!(matches!(one("show transaction isolation level"),
             Command::Show(name) if name == "transaction_isolation"));
         assert!(commands("set x").is_err() && commands("set role postgres").is_err());
+    }
+
+    #[test]
+    fn cursors_go_forward() {
+        let fetch = |text: &str| match one(text) {
+            Command::Fetch(Fetch { name, most_rows, is_move }) => (name, most_rows, is_move),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(fetch("fetch c"), ("c".to_owned(), Some(1), false));
+        assert_eq!(fetch("FETCH FORWARD 10 FROM \"C\""), ("C".to_owned(), Some(10), false));
+        assert_eq!(fetch("fetch next in c"), ("c".to_owned(), Some(1), false));
+        assert_eq!(fetch("move all from c"), ("c".to_owned(), None, true));
+        let declared =
+            one("declare \"x y\" no scroll cursor without hold for\nselect 'ä; for' from t");
+        let Command::Declare { name, query } = declared else { panic!("{declared:?}") };
+        assert_eq!((&*name, query.to_string()), ("x y", "SELECT 'ä; for' FROM t".to_owned()));
+        for wrong in
+            ["fetch backward 1 from c", "fetch -1 from c", "fetch 0 c", "fetch", "fetch 1 2 c"]
+        {
+            assert!(commands(wrong).is_err(), "{wrong}");
+        }
+        assert!(commands("declare c scroll cursor for select 1").is_err());
     }
 
     #[test]

@@ -18,7 +18,7 @@ const TABLES: &str = "
 ";
 
 /// What both are asked, each in a session of its own.
-const ASKED: [&str; 17] = [
+const ASKED: [&str; 21] = [
     "select * from kinds order by id limit 20",
     "select count(*), sum(price), max(at) from kinds; select 1 as a, null as b, '' as c;; select 2",
     "select id, tags from kinds order by id",
@@ -35,6 +35,10 @@ const ASKED: [&str; 17] = [
     "copy public.kinds (id, name, tags, doc, raw) to stdout with (format csv, header, delimiter ';')",
     "\\copy (select id, chr(9) || 'a\\b' || chr(10) || chr(11), null from kinds order by 1 limit 3) to stdout",
     "copy nope to stdout",
+    "begin; declare c cursor for select id, tags from kinds order by id; fetch c; fetch 2 from c; move 1000 in c; fetch forward all from c; fetch c; close c",
+    "begin; declare c cursor for select 1 as x; declare c cursor for select 2",
+    "begin; declare c cursor for select 1; commit; begin; fetch c",
+    "declare c cursor for select 1",
     "begin read only; copy kinds from stdin",
 ];
 

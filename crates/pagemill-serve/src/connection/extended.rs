@@ -18,7 +18,7 @@ use pagemill_sql::{SqlState, StatementError};
 
 use super::Connection;
 use super::portal::{Delivered, Portal};
-use crate::command::{Command, commands};
+use crate::command::{Command, Fetch, commands};
 use crate::error::{Error, Result};
 use crate::protocol::{Bind, Described, Execute, FrontendMessage, Parse, TransactionStatus};
 use crate::running::{Chunk, Formats, RowForm, Running, Work};
@@ -55,6 +55,13 @@ enum State {
     Done,
 }
 
+/// Rows that were sent.
+struct Sent {
+    rows: usize,
+    /// True where there are no more.
+    is_end: bool,
+}
+
 /// A portal that has given rows, or will.
 struct Begun {
     portal: Portal,
@@ -73,6 +80,11 @@ impl Extended {
         }
     }
 
+    /// The end of a transaction, and of all that was opened in it.
+    pub(super) fn close_portals(&mut self) {
+        self.portals.clear();
+    }
+
     /// Forgets all.
     pub(super) fn forget_all(&mut self) {
         self.statements.clear();
@@ -87,6 +99,10 @@ fn unknown_statement(name: &str) -> StatementError {
     StatementError::new(SqlState("26000"), message)
 }
 
+fn unknown_cursor(name: &str) -> StatementError {
+    StatementError::new(SqlState("34000"), format!("cursor \"{name}\" does not exist"))
+}
+
 fn unknown_portal(name: &str) -> StatementError {
     StatementError::new(SqlState("34000"), format!("portal \"{name}\" does not exist"))
 }
@@ -96,7 +112,7 @@ impl Connection {
     pub(super) fn synchronize(&mut self) {
         self.extended.is_skipping = false;
         if self.status == TransactionStatus::Idle {
-            self.extended.portals.clear();
+            self.extended.close_portals();
         }
         self.out.ready(self.status);
     }
@@ -167,6 +183,11 @@ impl Connection {
             Some(Command::Show(name)) => {
                 let column = self.setting_column(name);
                 return Ok(column.and_then(|column| nothing(vec![column])));
+            }
+            Some(Command::Fetch(fetch)) if !fetch.is_move => {
+                return Ok(self
+                    .cursor(&fetch.name)
+                    .and_then(|bound| nothing(bound.statement.prepared.columns.clone())));
             }
             _ => return Ok(nothing(Vec::new())),
         };
@@ -257,6 +278,88 @@ impl Connection {
         };
         let command = statement.and_then(|statement| statement.command.as_ref());
         matches!(command, Some(Command::Query(_)))
+            || matches!(command, Some(Command::Fetch(fetch)) if !fetch.is_move)
+    }
+
+    /// A cursor, which is a portal that was made in words.
+    fn cursor(&self, name: &str) -> Told<&Bound> {
+        self.extended.portals.get(name).ok_or_else(|| unknown_cursor(name))
+    }
+
+    /// `DECLARE`.
+    pub(super) async fn declare(
+        &mut self,
+        name: String,
+        query: Box<sqlparser::ast::Statement>,
+    ) -> Result<Told<()>> {
+        if self.status == TransactionStatus::Idle {
+            let message = "DECLARE CURSOR can only be used in transaction blocks";
+            return Ok(Err(StatementError::new(SqlState("25P01"), message)));
+        }
+        if self.extended.portals.contains_key(&name) {
+            let message = format!("cursor \"{name}\" already exists");
+            return Ok(Err(StatementError::new(SqlState("42P03"), message)));
+        }
+        let command = Command::Query(query);
+        let prepared = match self.prepared(Some(&command), Vec::new()).await? {
+            Ok(prepared) => prepared,
+            Err(error) => return Ok(Err(error)),
+        };
+        if !prepared.types.is_empty() {
+            return Ok(Err(StatementError::unsupported("a parameter in DECLARE")));
+        }
+        let statement = Statement { command: Some(command), prepared };
+        let (values, formats) = (Vec::new(), Formats::default());
+        let bound = Bound { statement, values, formats, state: State::Ready };
+        self.extended.portals.insert(name, bound);
+        self.out.complete("DECLARE CURSOR");
+        Ok(Ok(()))
+    }
+
+    /// `FETCH` and `MOVE`, whose columns were told already.
+    pub(super) async fn fetch(&mut self, fetch: &Fetch) -> Result<Told<()>> {
+        let Some(mut bound) = self.extended.portals.remove(&fetch.name) else {
+            return Ok(Err(unknown_cursor(&fetch.name)));
+        };
+        let Some(Command::Query(statement)) = bound.statement.command.clone() else {
+            return Ok(Err(StatementError::unsupported("FETCH from what is no query")));
+        };
+        let wanted = (fetch.most_rows, fetch.is_move);
+        Ok(match self.rows(&mut bound, &statement, wanted).await? {
+            Ok(sent) => {
+                let word = if fetch.is_move { "MOVE" } else { "FETCH" };
+                self.out.complete(&format!("{word} {}", sent.rows));
+                self.extended.portals.insert(fetch.name.clone(), bound);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        })
+    }
+
+    /// `FETCH` in a text: its columns come first.
+    pub(super) async fn fetch_described(&mut self, fetch: &Fetch) -> Result<Told<()>> {
+        let columns = match self.cursor(&fetch.name) {
+            Ok(bound) => bound.statement.prepared.columns.clone(),
+            Err(error) => return Ok(Err(error)),
+        };
+        if !fetch.is_move {
+            self.describe(&columns, &Formats::default());
+        }
+        self.fetch(fetch).await
+    }
+
+    /// `CLOSE`.
+    pub(super) fn close_cursor(&mut self, name: Option<&str>) -> Told<&'static str> {
+        match name {
+            None => {
+                self.extended.portals.clear();
+                Ok("CLOSE CURSOR ALL")
+            }
+            Some(name) => match self.extended.portals.remove(name) {
+                Some(_) => Ok("CLOSE CURSOR"),
+                None => Err(unknown_cursor(name)),
+            },
+        }
     }
 
     fn close(&mut self, described: &Described) {
@@ -279,9 +382,11 @@ impl Connection {
             Some(command) => match (self.admit(&command), command) {
                 (Err(error), _) => Err(error),
                 (Ok(()), Command::Query(statement)) => {
-                    self.rows(&mut bound, &statement, execute.most_rows).await?
+                    self.execute_query(&mut bound, &statement, execute.most_rows).await?
                 }
                 (Ok(()), Command::Copy(text)) => self.copy(&text).await?,
+                (Ok(()), Command::Declare { name, query }) => self.declare(name, query).await?,
+                (Ok(()), Command::Fetch(fetch)) => self.fetch(&fetch).await?,
                 (Ok(()), other) => self.control(other),
             },
         };
@@ -291,13 +396,34 @@ impl Connection {
         Ok(done)
     }
 
-    /// Rows of a portal, as many as are wanted.
-    async fn rows(
+    /// Rows of a portal, as many as are wanted, and how they ended.
+    async fn execute_query(
         &mut self,
         bound: &mut Bound,
         statement: &sqlparser::ast::Statement,
         most: u32,
     ) -> Result<Told<()>> {
+        let most_rows = (most > 0).then_some(most);
+        let sent = match self.rows(bound, statement, (most_rows, false)).await? {
+            Ok(sent) => sent,
+            Err(error) => return Ok(Err(error)),
+        };
+        let is_explain = matches!(statement, sqlparser::ast::Statement::Explain { .. });
+        match sent.is_end {
+            false => self.out.empty(b's'),
+            true if is_explain => self.out.complete("EXPLAIN"),
+            true => self.out.complete(&format!("SELECT {}", sent.rows)),
+        }
+        Ok(Ok(()))
+    }
+
+    /// Rows of a portal, as many as are wanted; or as many that are left out.
+    async fn rows(
+        &mut self,
+        bound: &mut Bound,
+        statement: &sqlparser::ast::Statement,
+        (most, is_move): (Option<u32>, bool),
+    ) -> Result<Told<Sent>> {
         if let State::Ready = bound.state {
             let (values, formats) = (bound.values.clone(), bound.formats.clone());
             let work = Work { statement: statement.clone(), values, form: RowForm::Data(formats) };
@@ -306,24 +432,25 @@ impl Connection {
                 State::Running(Box::new(Begun { portal: self.portal(running), left: None }));
         }
         let State::Running(begun) = &mut bound.state else {
-            self.out.complete("SELECT 0");
-            return Ok(Ok(()));
+            return Ok(Ok(Sent { rows: 0, is_end: true }));
         };
+        let most = most.map_or(usize::MAX, |most| most as usize);
         let mut sent = 0;
         loop {
-            let wanted = if most == 0 { usize::MAX } else { most as usize - sent };
+            let wanted = most - sent;
             if let Some((chunk, from)) = begun.left.take() {
                 let until = chunk.ends.len().min(from.saturating_add(wanted));
-                self.append_rows(&chunk, from..until);
+                if !is_move {
+                    self.append_rows(&chunk, from..until);
+                }
                 sent += until - from;
                 if until < chunk.ends.len() {
                     begun.left = Some((chunk, until));
                 }
                 self.flush_much().await?;
             }
-            if most > 0 && sent == most as usize {
-                self.out.empty(b's');
-                return Ok(Ok(()));
+            if sent == most {
+                return Ok(Ok(Sent { rows: sent, is_end: false }));
             }
             match self.next(&mut begun.portal).await? {
                 Err(error) => return Ok(Err(error)),
@@ -332,13 +459,8 @@ impl Connection {
                 Ok(Delivered::Rows(chunk)) => begun.left = Some((chunk, 0)),
                 Ok(Delivered::End(answer)) => {
                     self.tell_losses(&answer);
-                    let is_explain = matches!(statement, sqlparser::ast::Statement::Explain { .. });
-                    match is_explain {
-                        true => self.out.complete("EXPLAIN"),
-                        false => self.out.complete(&format!("SELECT {sent}")),
-                    }
                     bound.state = State::Done;
-                    return Ok(Ok(()));
+                    return Ok(Ok(Sent { rows: sent, is_end: true }));
                 }
             }
         }

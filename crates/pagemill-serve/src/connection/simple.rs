@@ -46,6 +46,8 @@ impl Connection {
                 self.describe(&[column], &Formats::default());
                 self.control(Command::Show(name))
             })),
+            Command::Declare { name, query } => self.declare(name, query).await,
+            Command::Fetch(fetch) => self.fetch_described(&fetch).await,
             other => Ok(self.control(other)),
         }
     }
@@ -117,7 +119,10 @@ impl Connection {
                 self.extended.forget_all();
                 "DEALLOCATE ALL"
             }
-            Command::Query(_) | Command::Copy(_) => unreachable!("they are answered elsewhere"),
+            Command::CloseCursor(name) => self.close_cursor(name.as_deref())?,
+            Command::Query(_) | Command::Copy(_) | Command::Declare { .. } | Command::Fetch(_) => {
+                unreachable!("they are answered elsewhere")
+            }
         };
         self.out.complete(tag);
         Ok(())
@@ -128,6 +133,7 @@ impl Connection {
         if self.status == TransactionStatus::Idle {
             self.warn("25P01", "there is no transaction in progress");
         }
+        self.extended.close_portals();
         std::mem::replace(&mut self.status, TransactionStatus::Idle)
     }
 

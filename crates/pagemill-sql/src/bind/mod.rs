@@ -47,6 +47,7 @@ use crate::parameters::Parameters;
 use crate::typed::Typed;
 
 use scope::Level;
+pub(crate) use type_names::type_of_text;
 
 /// A query that was bound.
 #[derive(Debug, Clone)]

@@ -8,9 +8,14 @@ use sqlparser::ast::{
     ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, ObjectName, TimezoneInfo,
 };
 
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
+
 use super::Binder;
 use super::scope::folded;
-use crate::error::{Result, SqlState, fail, unsupported};
+use crate::catalog::Catalog;
+use crate::error::{Error, Result, SqlState, StatementError, fail, unsupported};
 use crate::types::{PgType, numeric_modifier};
 
 /// Bytes before the length in a modifier.
@@ -18,6 +23,34 @@ const HEADER: i32 = 4;
 
 impl Binder<'_> {
     pub(super) fn type_named(&self, name: &DataType) -> Result<PgType> {
+        TypeNames { catalog: &self.catalog }.find(name)
+    }
+}
+
+/// The type of this name in a text; `None` where there is none.
+///
+/// # Errors
+/// When the text is no name of a type, or of one that is not known here.
+pub(crate) fn type_of_text(catalog: &Catalog, text: &str) -> Result<Option<PgType>> {
+    let syntax = |_| StatementError::unsupported(format!("the name of a type \"{text}\""));
+    let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text).map_err(syntax)?;
+    let name = parser.parse_data_type().map_err(syntax)?;
+    if parser.peek_token().token != Token::EOF {
+        return unsupported(format!("the name of a type \"{text}\""));
+    }
+    match (TypeNames { catalog }).find(&name) {
+        Err(Error::Statement(error)) if error.state == SqlState::UNDEFINED_OBJECT => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// Looks up names of types.
+struct TypeNames<'c> {
+    catalog: &'c Catalog,
+}
+
+impl TypeNames<'_> {
+    fn find(&self, name: &DataType) -> Result<PgType> {
         let plain = |oid| Ok(PgType::new(oid));
         match name {
             DataType::Boolean | DataType::Bool => plain(oid::BOOL),
@@ -63,7 +96,7 @@ impl Binder<'_> {
             DataType::JSONB => plain(oid::JSONB),
             DataType::Regclass => plain(Oid(2205)),
             DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
-                let element = self.type_named(element)?;
+                let element = self.find(element)?;
                 let row = self.catalog.type_row(element.oid).filter(|row| row.array.0 != 0);
                 match row {
                     Some(row) => Ok(PgType::new(row.array).with_modifier(element.modifier)),
@@ -101,7 +134,7 @@ impl Binder<'_> {
         let Some(found) = found.min_by_key(rank) else {
             let message = format!("type \"{wanted}\" does not exist");
             return Err(super::scope::at(
-                crate::error::StatementError::new(SqlState::UNDEFINED_OBJECT, message),
+                StatementError::new(SqlState::UNDEFINED_OBJECT, message),
                 last,
             ));
         };

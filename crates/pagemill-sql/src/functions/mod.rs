@@ -11,6 +11,7 @@ pub(crate) mod collations;
 pub(crate) mod comparison;
 pub(crate) mod datetime;
 pub(crate) mod floats;
+pub(crate) mod format_type;
 pub(crate) mod integers;
 pub(crate) mod keys;
 pub(crate) mod locale_order;
@@ -85,4 +86,5 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| logic::find(key))
         .or_else(|| arrays::find(key))
         .or_else(|| system::find(key))
+        .or_else(|| format_type::find(key))
 }

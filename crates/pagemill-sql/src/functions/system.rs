@@ -12,8 +12,10 @@ use datafusion::scalar::ScalarValue;
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
+use super::keys::strings;
 use super::rows::{Made, Outcome};
 use super::{Build, Implementation, KernelCall};
+use crate::bind::type_of_text;
 use crate::coerce::carrier_of;
 use crate::error::{Error, Result, SqlState, StatementError, unsupported};
 use crate::system_rows::{PG_CATALOG, for_each_row};
@@ -28,6 +30,9 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
         "pgsql_version" => Implementation::Build(version),
         "current_schema" => Implementation::Build(current_schema),
         "pg_typeof" => Implementation::Build(type_of),
+        // Of "char", which the catalogs are full of.
+        "char_text" => Implementation::Kernel(super::text_form::to_text),
+        "to_regtype" => Implementation::Kernel(types_named),
         "pg_get_userbyid" => Implementation::Kernel(owners),
         "pg_table_is_visible" => Implementation::Kernel(visible),
         "pg_size_pretty" => Implementation::Kernel(sizes),
@@ -86,6 +91,16 @@ fn owners(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     };
     let numbers = arguments[0].as_primitive::<UInt32Type>();
     Made::column(numbers.iter().map(|number| number.map(name)).collect::<Vec<Option<String>>>())
+}
+
+fn types_named(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let names = strings(&arguments[0]);
+    let numbers = names.iter().map(|name| match name {
+        None => Ok(None),
+        Some(name) => Ok(type_of_text(&call.catalog, name)?.map(|found| found.oid.0)),
+    });
+    let numbers = numbers.collect::<Result<arrow::array::UInt32Array>>();
+    Ok(std::sync::Arc::new(numbers.map_err(statement_error)?))
 }
 
 fn visible(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {

@@ -279,7 +279,10 @@ pub(crate) fn printer_of(catalog: &Arc<Catalog>, ty: PgType) -> Result<Printer, 
     })
 }
 
-fn to_text(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+pub(crate) fn to_text(
+    call: &KernelCall,
+    arguments: &[ArrayRef],
+) -> Result<ArrayRef, StatementError> {
     let array = &arguments[0];
     let mut printer = printer_of(&call.catalog, call.arguments[0])?;
     let mut texts = StringBuilder::with_capacity(array.len(), array.len() * 16);

@@ -298,6 +298,10 @@ select o.id from orders o join people p on p.id = o.person where 100 / (p.id - 1
 select p.id, o.id from people p join orders o on o.person = p.id join people q on q.id = o.id % 100 where q.name = 'name 42' and p.id < 60 order by 1, 2 limit 8;
 select current_database(), pg_typeof(1), pg_typeof(1.5), pg_typeof(id), pg_typeof(tags), pg_typeof(m), pg_typeof(null::date) from people where id=1;
 select current_schema(), pg_typeof(current_schema()), upper(current_schema()) from people where id=1;
+select a.attname, format_type(a.atttypid, a.atttypmod), format_type(a.atttypid, null), format_type(a.atttypid, -1) from pg_attribute a join pg_class c on c.oid = a.attrelid where c.relname = 'people' order by a.attnum;
+select format_type(0, 1), format_type(99999999, null), format_type(1042, -1), format_type(1042, 14), format_type(1186, 470351871), format_type(1186, 2147418115), format_type(1184, 3), format_type(1231, 131080), format_type(null, 1);
+select text(relkind), relkind::text || relkind = any(array['rr', 'pp']) from pg_class where relname='people';
+select to_regtype('int4')::oid, to_regtype('integer[]')::oid, to_regtype('pg_catalog.varchar')::oid, to_regtype('no_such_type')::oid, to_regtype('m') is null, to_regtype(null)::oid from people where id=1;
 select pg_get_userbyid(10), pg_get_userbyid(99999), pg_get_userbyid(null);
 select pg_table_is_visible(99999999);
 select pg_size_pretty(n::bigint), pg_size_pretty((-n)::bigint) from (values (0),(10239),(10240),(10752),(20000000),(21474836480),(20970000),(20971519),(20971520),(9223372036854775807)) v(n) order by n;

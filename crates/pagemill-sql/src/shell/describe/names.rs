@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use pagemill_cluster::RelationKind;
 use pagemill_format::Oid;
-use pagemill_types::builtin::oid;
 use pagemill_types::output::ValueWriter;
 
 use crate::catalog::{Catalog, quote_identifier};
 use crate::error::{Result, SqlState, StatementError};
+use crate::functions::format_type::formatted_type;
 use crate::system_rows::{PG_CATALOG, SystemRow, for_each_row};
 
 /// A row of `pg_class`, as far as lists show it.
@@ -128,69 +128,15 @@ impl<'c> Names<'c> {
 
     /// `format_type(type, modifier)`, where a modifier was given.
     pub(super) fn type_name(&self, type_oid: Oid, modifier: i32) -> String {
-        let row = self.catalog.type_row(type_oid);
-        if let Some(row) = row.filter(|row| row.is_array() && row.length == -1) {
-            return format!("{}[]", self.type_name(row.element, modifier));
-        }
-        let plain = self.catalog.type_name(type_oid);
-        match (type_oid, modifier) {
-            // Without a length these are not what the words of the standard would mean.
-            (oid::BPCHAR, ..=-1) => "bpchar".to_owned(),
-            (oid::BIT, ..=-1) => "\"bit\"".to_owned(),
-            (_, ..=-1) => plain,
-            (oid::BPCHAR | oid::VARCHAR, length) => format!("{plain}({})", length - 4),
-            (oid::BIT | oid::VARBIT, length) => format!("{plain}({length})"),
-            (oid::NUMERIC, packed) => {
-                let packed = packed - 4;
-                let scale = ((packed & 0x7ff) ^ 1024) - 1024;
-                format!("{plain}({},{scale})", (packed >> 16) & 0xffff)
-            }
-            (oid::INTERVAL, packed) => format!("{plain}{}", interval_modifier(packed)),
-            (oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ, digits) => {
-                match plain.split_once(' ') {
-                    Some((first, rest)) => format!("{first}({digits}) {rest}"),
-                    None => plain,
-                }
-            }
-            // What a type of an extension makes of its modifier, only its own function knows.
-            (_, other) => format!("{plain}(modifier {other})"),
-        }
+        let known = formatted_type(self.catalog, type_oid, modifier);
+        // What a type of an extension makes of its modifier, only its own function knows.
+        known
+            .unwrap_or_else(|| format!("{}(modifier {modifier})", self.catalog.type_name(type_oid)))
     }
 }
 
 /// `text[]`.
 const TEXT_ARRAY: Oid = Oid(1009);
-
-/// Source: `intervaltypmodout` in `src/backend/utils/adt/timestamp.c`, PostgreSQL 15.
-fn interval_modifier(packed: i32) -> String {
-    const YEAR: i32 = 1 << 2;
-    const MONTH: i32 = 1 << 1;
-    const DAY: i32 = 1 << 3;
-    const HOUR: i32 = 1 << 10;
-    const MINUTE: i32 = 1 << 11;
-    const SECOND: i32 = 1 << 12;
-    let fields = [
-        (YEAR, " year"),
-        (MONTH, " month"),
-        (DAY, " day"),
-        (HOUR, " hour"),
-        (MINUTE, " minute"),
-        (SECOND, " second"),
-        (YEAR | MONTH, " year to month"),
-        (DAY | HOUR, " day to hour"),
-        (DAY | HOUR | MINUTE, " day to minute"),
-        (DAY | HOUR | MINUTE | SECOND, " day to second"),
-        (HOUR | MINUTE, " hour to minute"),
-        (HOUR | MINUTE | SECOND, " hour to second"),
-        (MINUTE | SECOND, " minute to second"),
-    ];
-    let wanted = (packed >> 16) & 0x7fff;
-    let words = fields.iter().find(|(field, _)| *field == wanted).map_or("", |(_, words)| words);
-    match packed & 0xffff {
-        0xffff => words.to_owned(),
-        digits => format!("{words}({digits})"),
-    }
-}
 
 /// The texts of two columns of a catalog that is small, by OID.
 pub(super) fn oids_and_names(
