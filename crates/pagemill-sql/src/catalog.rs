@@ -13,6 +13,7 @@ use pagemill_format::{Oid, PgVersion};
 use pagemill_types::input::datetime::{DateOrder, DateTimeContext, IntervalStyle};
 use pagemill_types::time_zone::Zone;
 
+use crate::definitions::Dictionary;
 use crate::error::{Result, SqlState, StatementError};
 use crate::functions::locale_order::LocaleOrder;
 use crate::scan::{AllStatistics, TableIndexes, read_statistics};
@@ -194,6 +195,8 @@ pub struct Catalog {
     column_collations: HashMap<(Oid, Box<[u8]>), Oid>,
     /// By the table.
     search_indexes: Mutex<HashMap<Oid, Arc<TableIndexes>>>,
+    /// Read when a definition is first written.
+    dictionary: OnceLock<Arc<Dictionary>>,
 }
 
 impl std::fmt::Debug for Catalog {
@@ -225,6 +228,7 @@ impl Catalog {
             locales: Mutex::default(),
             column_collations: HashMap::new(),
             search_indexes: Mutex::default(),
+            dictionary: OnceLock::new(),
         };
         read.read_types()?;
         read.read_casts()?;
@@ -505,6 +509,20 @@ impl Catalog {
         };
         let inputs = inputs.with_date_time(session);
         Ok(self.inputs.get_or_init(|| inputs))
+    }
+
+    /// The names that definitions are written with.
+    ///
+    /// # Errors
+    /// When a catalog cannot be read.
+    pub(crate) fn dictionary(&self) -> Result<Arc<Dictionary>> {
+        match self.dictionary.get() {
+            Some(read) => Ok(read.clone()),
+            None => {
+                let read = Arc::new(Dictionary::read(self)?);
+                Ok(self.dictionary.get_or_init(|| read).clone())
+            }
+        }
     }
 
     /// What ANALYZE found out of columns; nothing, where that cannot be read, as no answer depends on it.

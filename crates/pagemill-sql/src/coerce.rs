@@ -206,6 +206,12 @@ pub(crate) fn call_chosen(
 
 /// An empty int2vector or oidvector has a dimension, as no array made otherwise has: functions of any array tell them apart.
 fn refuse_vectors(chosen: &Chosen<'_>, arguments: &[Typed]) -> Result<()> {
+    // It has no elements in either form.
+    const OF_ELEMENTS: [&str; 3] =
+        ["array_unnest", "generate_subscripts", "generate_subscripts_nodir"];
+    if OF_ELEMENTS.contains(&chosen.function.key.as_str()) {
+        return Ok(());
+    }
     let is_vector = |typed: &Typed| matches!(typed.ty.oid, oid::INT2VECTOR | oid::OIDVECTOR);
     let given = chosen.function.arguments.iter().zip(arguments);
     match given.into_iter().any(|(wanted, typed)| *wanted == oid::ANYARRAY && is_vector(typed)) {

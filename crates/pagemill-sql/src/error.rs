@@ -28,6 +28,18 @@ pub enum Error {
 
 impl Error {
     /// True where a stored numeric is one that no decimal is, NaN for one.
+    /// True for what PostgreSQL can do and this cannot.
+    pub(crate) fn is_unsupported(&self) -> bool {
+        let is_it = |error: &StatementError| error.state == SqlState::FEATURE_NOT_SUPPORTED;
+        matches!(self, Self::Statement(error) if is_it(error))
+    }
+
+    /// True where a query of one value that was made a join found several.
+    pub(crate) fn is_of_several_rows(&self) -> bool {
+        let is_it = |error: &StatementError| error.message.starts_with(SEVERAL_ROWS);
+        matches!(self, Self::Statement(error) if is_it(error))
+    }
+
     pub(crate) fn is_no_decimal(&self) -> bool {
         let is_it = |error: &pagemill_arrow::Error| match error {
             pagemill_arrow::Error::Unfit(unfit) => unfit.remedy == pagemill_arrow::Remedy::Numeric,
@@ -127,6 +139,10 @@ impl From<pagemill_cluster::Error> for Error {
         Self::Engine(error.into())
     }
 }
+
+/// Of a query of one value that was made a join.
+pub(crate) const SEVERAL_ROWS: &str =
+    "a query of one value that refers to the query around it and finds several rows";
 
 /// Results here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

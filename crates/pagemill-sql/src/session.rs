@@ -37,6 +37,7 @@ use crate::files::{Files, NamedFile};
 use crate::global_groups;
 use crate::interruption::interruptible;
 use crate::lexical;
+use crate::nested::Nested;
 use crate::parameters::{ParameterValue, Parameters};
 use crate::rows::Rows;
 use crate::scan::{
@@ -309,7 +310,13 @@ impl Session {
         let columns = match statement {
             Statement::Query(query) => {
                 let scans = Arc::new(self.scans(&Progress::default()));
-                columns(self.bind((query, &sought), &scans)?)
+                let bound = self.bind((query, &sought), &scans, false);
+                columns(match bound {
+                    Err(error) if error.is_unsupported() => {
+                        self.bind((query, &sought), &scans, true)?
+                    }
+                    bound => bound?,
+                })
             }
             Statement::Explain { describe_alias: DescribeAlias::Explain, .. } => {
                 vec![Rows::line_column(PLAN)]
@@ -323,12 +330,20 @@ impl Session {
         &self,
         (query, parameters): (&Query, &Parameters),
         scans: &Arc<ScanContext>,
+        nests: bool,
     ) -> Result<Bound> {
         let Self { databases, files, options: SessionOptions { memory, .. }, .. } = self;
-        let tables = StatementTables { scans, databases, files, memory: *memory };
+        let mut state = self.context.state();
+        // Such a query has few rows, or is run often.
+        state.config_mut().options_mut().execution.target_partitions = 1;
+        let nested = Arc::new(Nested { state, progress: scans.progress.clone() });
+        let tables = StatementTables { scans, databases, files, memory: *memory, nested };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let start = i64::try_from(now.as_micros()).unwrap_or(i64::MAX) - EPOCH;
         let mut binder = Binder::new(&self.catalog, &tables, start, parameters);
+        if nests {
+            binder = binder.nesting();
+        }
         let mut bound = binder.statement(query)?;
         // The shown columns, in their order, whatever lies beside them in the plan.
         let shown: Vec<Expr> = bound.columns.iter().map(|c| c.typed.expr.clone()).collect();
@@ -351,11 +366,47 @@ impl Session {
         Ok((interruptible(plan, cancel)?, task))
     }
 
+    /// Binds and plans: with joins for the queries in expressions, and where that cannot be, running them for each row.
+    async fn planned(
+        &self,
+        query: (&Query, &Parameters),
+        scans: &Arc<ScanContext>,
+    ) -> Result<(Bound, Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+        match self.planned_as(query, scans, false).await {
+            Err(error) if error.is_unsupported() => self.planned_as(query, scans, true).await,
+            planned => planned,
+        }
+    }
+
+    async fn planned_as(
+        &self,
+        query: (&Query, &Parameters),
+        scans: &Arc<ScanContext>,
+        nests: bool,
+    ) -> Result<(Bound, Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+        let bound = self.bind(query, scans, nests)?;
+        let (plan, task) = self.plan(&bound, &scans.progress).await?;
+        Ok((bound, plan, task))
+    }
+
     async fn query(&self, query: (&Query, &Parameters), scans: ScanContext) -> Result<Rows> {
         let scans = Arc::new(scans);
-        let bound = self.bind(query, &scans)?;
-        let (plan, task) = self.plan(&bound, &scans.progress).await?;
-        Rows::begin(columns(bound), execute_stream(plan, task)?, scans).await
+        let (bound, plan, task) = self.planned(query, &scans).await?;
+        let stream = execute_stream(plan, task)?;
+        match Rows::begin(columns(bound), stream, scans.clone()).await {
+            // Perhaps of a row that nobody asks for: run for each row, the query tells.
+            Err(error) if error.is_of_several_rows() => {
+                let again = self.scans(&scans.progress);
+                let again = match scans.has_wide_numerics {
+                    true => again.with_wide_numerics(),
+                    false => again,
+                };
+                let scans = Arc::new(again);
+                let (bound, plan, task) = self.planned_as(query, &scans, true).await?;
+                Rows::begin(columns(bound), execute_stream(plan, task)?, scans).await
+            }
+            rows => rows,
+        }
     }
 
     /// The plan as lines of text; with ANALYZE, after it has run.
@@ -366,8 +417,7 @@ impl Session {
         cancel: &Progress,
     ) -> Result<Rows> {
         let scans = Arc::new(self.scans(cancel));
-        let bound = self.bind(query, &scans)?;
-        let (plan, task) = self.plan(&bound, &scans.progress).await?;
+        let (_, plan, task) = self.planned(query, &scans).await?;
         if analyze {
             let mut stream = execute_stream(plan.clone(), task)?;
             while let Some(batch) = stream.next().await {

@@ -83,6 +83,7 @@ fn fed(command: &mut Command, lines: &str) -> Result<Output> {
 fn the_shell_does_as_psql_does() -> Result<()> {
     let both = Both::new()?;
     piped_statements_are_cut_and_printed_as_psql_does(&both).context("piped statements")?;
+    narrow_rows_are_as_wide_as_their_heading(&both).context("narrow rows")?;
     a_failed_statement_is_told_in_the_status_and_others_go_on(&both).context("failures")?;
     files_are_read_and_written(&both).context("files")?;
     lists_are_those_of_psql(&both).context("lists")?;
@@ -112,6 +113,22 @@ fn same_as_psql(both: &Both, scripts: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Expanded rows with values narrower than the line above them. psql 15.20 fills them up, 15.18 does not yet.
+fn narrow_rows_are_as_wide_as_their_heading(both: &Both) -> Result<()> {
+    let probe = both.of_psql("\\x\n\\pset border 2\nselect 1 as a;")?;
+    if String::from_utf8(probe.stdout)?.contains("| a | 1 |") {
+        eprintln!("skipped: this psql does not fill narrow expanded rows up");
+        return Ok(());
+    }
+    same_as_psql(
+        both,
+        &[
+            "\\x\n\\pset border 2\nselect 1 as a, E'x\\ny' as longer;\n\\pset border 0\nselect 1 as a, E'x\\ny' as longer;",
+            "\\x\nselect E'x\\ny' as a;\n\\pset border 2\nselect n, E'x\\ny' as bc from many where n < 12 order by n;\n\\pset border 0\nselect 1 as a;\n\\t\nselect 1 as a union all select 2 order by 1;",
+        ],
+    )
+}
+
 fn piped_statements_are_cut_and_printed_as_psql_does(both: &Both) -> Result<()> {
     same_as_psql(
         both,
@@ -119,9 +136,7 @@ fn piped_statements_are_cut_and_printed_as_psql_does(both: &Both) -> Result<()> 
             "select 1; select 2 as \"a;b\";\nselect ';' -- ; no\n, $$;\n$$ as d;",
             "select 1 \\g\n\\g\nselect 2 as two, null as n \\gx\nselect 3",
             "\\x\nselect 1 as a, E'x\\ny' as long_name, 'w' as w;\nselect 1 where false;\n\\x off\nselect 1 where false;",
-            "\\x\n\\pset border 2\nselect 1 as a, E'x\\ny' as longer;\n\\pset border 0\nselect 1 as a, E'x\\ny' as longer;",
             "\\pset border 2\nselect 1 as a, E'x\\ny' as longer, 'z' z;\n\\pset border 0\nselect 1 as a, E'x\\ny' as longer, 2 b;",
-            "\\x\nselect E'x\\ny' as a;\n\\pset border 2\nselect n, E'x\\ny' as bc from many where n < 12 order by n;\n\\pset border 0\nselect 1 as a;\n\\t\nselect 1 as a union all select 2 order by 1;",
             "\\pset null '(null)'\nselect null as n, '' as e;\n\\pset format unaligned\nselect 1 as a, null as b;\n\\t\nselect 1 as a, 2 as b;",
             "\\a\nselect 1 as a, 'x' as b;\n\\x\nselect 1 as a, 'x' as b;\n\\a\n\\t\nselect 1 as a, 'x' as b union all select 2, 'y' order by 1;",
             "\\echo one 'two  three' \"four\"\n\\qecho x\n\\pset fieldsep ,\n\\pset format unaligned\nselect 1, 2;\n\\p\nselect 1\n\\p\n\\r\n\\p",
@@ -158,7 +173,22 @@ fn lists_are_those_of_psql(both: &Both) -> Result<()> {
          orders_id_seq parent2 moods pair unl tt orders_state orders_lower customers_pkey parts_k_idx select other.thing noted \"select\" \
          ord*s";
     let plain = relations.split_whitespace().map(|name| format!("\\d {name}"));
-    let full = ["customers", "orders", "parts", "parent", "orders_state", "parts_k_idx", "moods"];
+    let full = [
+        "customers",
+        "orders",
+        "parts",
+        "parent",
+        "orders_state",
+        "parts_k_idx",
+        "moods",
+        "v",
+        "mv",
+        "audited",
+        "lists_a",
+        "parts_2024",
+        "parts_d",
+        "hashes_0",
+    ];
     let full = full.map(|name| format!("\\d+ {name}"));
     let scripts: Vec<String> =
         lists.split_whitespace().map(|l| l.replace('·', " ")).chain(plain).chain(full).collect();
@@ -168,12 +198,9 @@ fn lists_are_those_of_psql(both: &Both) -> Result<()> {
         &["\\pset format csv\n\\dt o*", "\\x\n\\d parent2", "\\t\n\\a\n\\d orders"],
     )?;
     // What is not written out says so.
-    let shown = both.piped("\\d audited\n\\d+ v")?;
+    let shown = both.piped("\\d ruled")?;
     let shown = String::from_utf8(shown.stdout)?;
-    ensure!(
-        shown.contains("guarded (expression)") && shown.contains("View definition: (expression)"),
-        "{shown}"
-    );
+    ensure!(shown.contains("    also (expression)"), "{shown}");
     let output = both.piped("\\dt nothing*\n\\dt a|b\n\\d nowhere")?;
     let said = String::from_utf8(output.stderr)?;
     for message in [

@@ -6,6 +6,7 @@ use datafusion::common::JoinType;
 use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, lit};
+use pagemill_cluster::RelationKind;
 use sqlparser::ast::{
     Ident, Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, TableAlias,
     TableFactor, TableWithJoins,
@@ -244,7 +245,10 @@ impl Binder<'_> {
             }
         }
         let found = self.find_table(&parts)?;
-        let bound = self.with_children(&found, &table)?;
+        let bound = match found.class.kind {
+            RelationKind::View => self.view(&found)?,
+            _ => self.with_children(&found, &table)?,
+        };
         let (plan, mut scope) = self.as_table(bound, alias, &table)?;
         found.put_path(&mut scope, alias);
         Ok((plan, scope))

@@ -15,6 +15,7 @@ mod aggregation;
 mod arrays;
 mod cases;
 mod columns;
+mod correlation;
 mod dependencies;
 mod expressions;
 mod from;
@@ -31,6 +32,7 @@ mod set_operation;
 mod subqueries;
 mod table_names;
 mod type_names;
+mod views;
 mod windows;
 
 use std::collections::HashMap;
@@ -43,6 +45,7 @@ use sqlparser::ast::Query;
 
 use crate::catalog::Catalog;
 use crate::error::Result;
+use crate::nested::Nested;
 use crate::parameters::Parameters;
 use crate::typed::Typed;
 
@@ -73,6 +76,9 @@ pub(crate) trait Tables {
 
     /// The catalogs of a database of a cluster; without a name, of the session's.
     fn database(&self, cluster: Option<&str>, name: &str) -> Result<Arc<Catalog>>;
+
+    /// What queries within others run in.
+    fn nested(&self) -> Arc<Nested>;
 }
 
 /// Binds one statement.
@@ -87,6 +93,10 @@ pub(crate) struct Binder<'b> {
     names: usize,
     /// True for the next SELECT if it is a part of UNION and the like, where literals keep waiting for a type.
     keeps_literals: bool,
+    /// True where a query that refers to the row around it is run for each, not made a join.
+    nests: bool,
+    /// How many views stand around the place that is being bound.
+    views: usize,
     /// When the statement began, for `now()`: microseconds from 2000-01-01 UTC.
     start: i64,
     parameters: &'b Parameters,
@@ -107,9 +117,17 @@ impl<'b> Binder<'b> {
             with: Vec::new(),
             names: 0,
             keeps_literals: false,
+            nests: false,
+            views: 0,
             start,
             parameters,
         }
+    }
+
+    /// Queries that refer to the row around them are run for each, which any of them can be.
+    pub(crate) fn nesting(mut self) -> Self {
+        self.nests = true;
+        self
     }
 
     /// Binds a query.

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::Field;
-use datafusion::logical_expr::Expr;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{Expr, when};
+use pagemill_cluster::RelationKind;
 use pagemill_format::Oid;
 use sqlparser::ast::Ident;
 
@@ -14,6 +16,7 @@ use super::set_calls::SelectSets;
 use super::{Binder, BoundColumn};
 use crate::catalog::Catalog;
 use crate::error::{Error, Result, SqlState, StatementError};
+use crate::system_rows::PG_CATALOG;
 use crate::typed::Typed;
 use crate::types::OF_ANOTHER_DATABASE;
 
@@ -153,6 +156,24 @@ impl ScopeTable {
     }
 }
 
+impl ScopeTable {
+    /// For `tableoid` of one of the system's own catalogs, which have no children, the column that is never NULL in a row.
+    fn table_number(&self, name: &str) -> Option<Typed> {
+        let (catalog, relation) = self.relation.as_ref().filter(|_| name == "tableoid")?;
+        let class = catalog.database().classes().iter().find(|class| class.oid == *relation)?;
+        let is_catalog = class.namespace == PG_CATALOG && class.kind == RelationKind::Table;
+        let column = self.columns.iter().find(|column| is_catalog && column.name == "oid")?;
+        Some(column.typed.clone())
+    }
+
+    /// The relation's OID where there is a row: on the other side of an outer join there may be none.
+    fn number_beside(&self, column: &Typed) -> Result<Typed> {
+        let (_, relation) = self.relation.as_ref().expect("it was found by its relation"); // infallible: by table_number
+        let number = Expr::Literal(ScalarValue::UInt32(Some(relation.0)), None);
+        Ok(column.with_expr(when(column.expr.clone().is_not_null(), number).end()?))
+    }
+}
+
 /// The name that an identifier stands for: folded unless it was quoted.
 pub(super) fn folded(ident: &Ident) -> String {
     match ident.quote_style {
@@ -179,19 +200,37 @@ impl Binder<'_> {
         let name = folded(ident);
         for (depth, level) in self.levels.iter().rev().enumerate() {
             if let Some(typed) = level.scope.bare_column(&name).map_err(|e| at(e, ident))? {
-                return seen_from(typed, depth).map_err(|e| at(e, ident));
+                return seen_from(typed, depth, self.nests).map_err(|e| at(e, ident));
             }
         }
         // Not a column: a row of a table, which for a function may be its value.
         for (depth, level) in self.levels.iter().rev().enumerate() {
             let Some(table) = level.scope.table(&name) else { continue };
             return match &table.columns[..] {
-                [column, ..] if table.is_value => seen_from(&column.typed, depth),
+                [column, ..] if table.is_value => seen_from(&column.typed, depth, self.nests),
                 _ => Err(StatementError::unsupported("a row of a table as a value").into()),
             }
             .map_err(|error| at(error, ident));
         }
-        Err(at(self.no_column(&name, None), ident))
+        match self.bare_table_number(&name) {
+            Some(number) => number.map_err(|error| at(error, ident)),
+            None => Err(at(self.no_column(&name, None), ident)),
+        }
+    }
+
+    /// `tableoid` of the only table of the innermost query that has one.
+    fn bare_table_number(&self, name: &str) -> Option<Result<Typed>> {
+        let (depth, level) = self
+            .levels
+            .iter()
+            .rev()
+            .enumerate()
+            .find(|(_, level)| !level.scope.tables.is_empty())?;
+        // Another table has one as well, or is one of which that is not known.
+        let [table] = &level.scope.tables[..] else { return None };
+        let column = table.table_number(name)?;
+        let seen = seen_from(&column, depth, self.nests);
+        Some(seen.and_then(|seen| table.number_beside(&seen)))
     }
 
     /// The column of a table's name, with what may stand before that, and a column's.
@@ -202,13 +241,17 @@ impl Binder<'_> {
             let Some(found) = found else { continue };
             let mut columns = found.columns.iter().filter(|column| column.name == name);
             let Some(column) = columns.next() else {
+                if let Some(number) = found.table_number(&name) {
+                    let seen = seen_from(&number, depth, self.nests).map_err(|e| at(e, ident))?;
+                    return found.number_beside(&seen);
+                }
                 return Err(at(self.no_column(&name, Some(found)), ident));
             };
             if columns.next().is_some() {
                 let message = format!("column reference \"{name}\" is ambiguous");
                 return Err(at(StatementError::new(SqlState::AMBIGUOUS_COLUMN, message), ident));
             }
-            return seen_from(&column.typed, depth).map_err(|e| at(e, ident));
+            return seen_from(&column.typed, depth, self.nests).map_err(|e| at(e, ident));
         }
         let shown = folded(table[table.len() - 1]);
         let message = format!("missing FROM-clause entry for table \"{shown}\"");
@@ -253,11 +296,12 @@ impl Binder<'_> {
 const FORMS: [&str; 6] = ["current_role", "current_schema", "nfc", "nfd", "nfkc", "nfkd"];
 
 /// A column as a query inside of its own sees it.
-fn seen_from(typed: &Typed, depth: usize) -> Result<Typed> {
+fn seen_from(typed: &Typed, depth: usize, nests: bool) -> Result<Typed> {
     refuse_unknown_type(typed)?;
     match (&typed.expr, depth) {
         (_, 0) => Ok(typed.clone()),
-        (Expr::Column(column), 1) => {
+        // A query that is run for each row gets the values of all rows around it.
+        (Expr::Column(column), depth) if depth == 1 || nests => {
             let field = Field::new(column.name(), typed.carrier.clone(), true);
             Ok(typed.with_expr(Expr::OuterReferenceColumn(field.into(), column.clone())))
         }

@@ -4,24 +4,27 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode as _};
-use datafusion::common::{ScalarValue, Spans};
+use datafusion::common::{Column, ScalarValue, Spans};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::{Case, Exists, InSubquery};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    Expr, Limit, LogicalPlan, LogicalPlanBuilder, Subquery, is_null, lit, not,
+    Expr, Limit, LogicalPlan, LogicalPlanBuilder, Subquery, is_null, is_true, lit, not, when,
 };
 use sqlparser::ast::{Expr as Syntax, Query};
 
+use super::correlation::{is_product, without_guards};
 use super::expressions::{has_no_common_key, truth_value};
 use super::row_order::RowOrder;
 use super::scope::Allowed;
 use super::{Binder, Bound};
 use crate::coerce::{brought, constant};
 use crate::error::{Result, SqlState, fail, unsupported};
-use crate::functions::aggregates::{AggregateCall, aggregate};
+use crate::functions::aggregates::{AggregateCall, aggregate, single};
 use crate::functions::keys;
+use crate::nested::NestedQuery;
 use crate::system_rows::PG_CATALOG;
 use crate::typed::Typed;
 use crate::types::PgType;
@@ -29,6 +32,9 @@ use crate::types::PgType;
 impl Binder<'_> {
     pub(super) fn exists(&mut self, query: &Query, negated: bool) -> Result<Typed> {
         let bound = self.query(query)?;
+        if self.is_nested(&bound.plan) {
+            return self.counted(bound.plan, negated);
+        }
         refuse_functions(&bound.plan)?;
         // The engine has EXISTS in conditions only; elsewhere, and where nothing refers outwards, rows are counted.
         if self.level().allowed != Allowed::PlainIn("WHERE") || !is_correlated(&bound.plan) {
@@ -45,8 +51,8 @@ impl Binder<'_> {
     }
 
     fn counted(&mut self, plan: LogicalPlan, negated: bool) -> Result<Typed> {
-        if is_correlated(&plan) {
-            return unsupported("EXISTS outside of WHERE that refers to the query around it");
+        if is_correlated(&plan) && !self.nests {
+            return self.counted_for_each(plan, negated);
         }
         let name = self.fresh("exists");
         let count = datafusion::functions_aggregate::expr_fn::count(lit(1));
@@ -54,9 +60,74 @@ impl Binder<'_> {
             .limit(0, Some(1))?
             .aggregate(Vec::<Expr>::new(), [count.alias(&name)])?
             .build()?;
-        let count = Expr::ScalarSubquery(subquery(plan));
+        let count = self.value_of(plan, &DataType::Int64);
         let none = lit(0_i64);
         Ok(truth_value(if negated { count.eq(none) } else { count.gt(none) }))
+    }
+
+    /// True for a query that is run for each row around it.
+    fn is_nested(&self, plan: &LogicalPlan) -> bool {
+        self.nests && is_correlated(plan)
+    }
+
+    /// The value of a query of one value.
+    fn value_of(&mut self, plan: LogicalPlan, carrier: &DataType) -> Expr {
+        match self.is_nested(&plan) {
+            true => self.nested(plan, carrier),
+            false => Expr::ScalarSubquery(subquery(plan)),
+        }
+    }
+
+    /// The value of a query that is run for each row around it.
+    fn nested(&mut self, plan: LogicalPlan, carrier: &DataType) -> Expr {
+        let mut outer: Vec<(Column, DataType)> = Vec::new();
+        for expr in plan.all_out_ref_exprs() {
+            if let Expr::OuterReferenceColumn(field, column) = expr
+                && outer.iter().all(|(known, _)| *known != column)
+            {
+                outer.push((column, field.data_type().clone()));
+            }
+        }
+        let around = self.levels.len().saturating_sub(1);
+        let is_further = |column: &Column| {
+            let tables = self.levels[..around].iter().flat_map(|level| &level.scope.tables);
+            let mut columns = tables.flat_map(|table| &table.columns);
+            columns.any(|known| known.typed.expr == Expr::Column(column.clone()))
+        };
+        let value = |(column, carrier): &(Column, DataType)| match is_further(column) {
+            true => {
+                let field = Field::new(column.name(), carrier.clone(), true);
+                Expr::OuterReferenceColumn(Arc::new(field), column.clone())
+            }
+            false => Expr::Column(column.clone()),
+        };
+        let values = outer.iter().map(value).collect();
+        let name = self.fresh("query");
+        let query = NestedQuery { name, plan, outer, carrier: carrier.clone() };
+        query.of(values, self.tables.nested())
+    }
+
+    /// Of a query that refers to the one around it, all rows are counted.
+    fn counted_for_each(&mut self, plan: LogicalPlan, negated: bool) -> Result<Typed> {
+        if count_nodes(&plan, is_of_whole) > 0 {
+            return unsupported(
+                "EXISTS over aggregates or LIMIT that refers to the query around it",
+            );
+        }
+        let (plan, guards) = without_guards(plan)?;
+        let name = self.fresh("exists");
+        let count = datafusion::functions_aggregate::expr_fn::count(lit(1));
+        let plan = LogicalPlanBuilder::from(plan)
+            .aggregate(Vec::<Expr>::new(), [count.alias(&name)])?
+            .build()?;
+        let count = Expr::ScalarSubquery(subquery(plan));
+        let count = match conjunction(guards) {
+            Some(guard) => when(guard, count).end()?,
+            None => count,
+        };
+        // Neither a row around that nothing is joined to nor one that its own condition excludes has a count.
+        let found = is_true(count.gt(lit(0_i64)));
+        Ok(truth_value(if negated { not(found) } else { found }))
     }
 
     pub(super) fn scalar_subquery(&mut self, query: &Query) -> Result<Typed> {
@@ -64,11 +135,31 @@ impl Binder<'_> {
         if columns.len() != 1 {
             return fail(SqlState::SYNTAX_ERROR, "subquery must return only one column");
         }
+        let typed = columns.remove(0).typed;
+        if self.is_nested(&plan) || is_correlated(&plan) && is_product(&plan) {
+            return Ok(typed.with_expr(self.nested(plan, &typed.carrier)));
+        }
         refuse_functions(&plan)?;
         refuse_nested_aggregates(&plan)?;
-        let typed = columns.remove(0).typed;
         let plan = self.or_null(plan, &typed)?;
-        Ok(typed.with_expr(Expr::ScalarSubquery(subquery(plan))))
+        if !is_correlated(&plan) || count_nodes(&plan, is_of_whole) > 0 {
+            return Ok(typed.with_expr(Expr::ScalarSubquery(subquery(plan))));
+        }
+        let (plan, guards) = without_guards(plan)?;
+        let plan = self.one_row(plan, &typed)?;
+        let value = Expr::ScalarSubquery(subquery(plan));
+        Ok(typed.with_expr(match conjunction(guards) {
+            Some(guard) => when(guard, value).end()?,
+            None => value,
+        }))
+    }
+
+    /// The engine joins a query to the rows around it, and must know that it has one row for each.
+    fn one_row(&mut self, plan: LogicalPlan, typed: &Typed) -> Result<LogicalPlan> {
+        let value = Expr::Column(plan.schema().columns().remove(0));
+        let name = self.fresh("value");
+        let value = single(value, &typed.carrier).alias(name);
+        Ok(LogicalPlanBuilder::from(plan).aggregate(Vec::<Expr>::new(), [value])?.build()?)
     }
 
     /// `ARRAY(SELECT …)`: an array of all values, in their order.
@@ -77,7 +168,9 @@ impl Binder<'_> {
         if columns.len() != 1 {
             return fail(SqlState::SYNTAX_ERROR, "subquery must return only one column");
         }
-        refuse_functions(&plan)?;
+        if !self.nests {
+            refuse_functions(&plan)?;
+        }
         let mut typed = columns.remove(0).typed;
         // What the rows are in the order of need not be among what is shown of them.
         if matches!(RowOrder::of(&plan), RowOrder::Hidden)
@@ -107,8 +200,10 @@ impl Binder<'_> {
         let plan = LogicalPlanBuilder::from(plan)
             .aggregate(Vec::<Expr>::new(), [array.expr.clone().alias(name)])?
             .build()?;
-        refuse_nested_aggregates(&plan)?;
-        let array = array.with_expr(Expr::ScalarSubquery(subquery(plan)));
+        if !self.nests {
+            refuse_nested_aggregates(&plan)?;
+        }
+        let array = array.with_expr(self.value_of(plan, &array.carrier));
         let empty = constant(&catalog, result, "{}")?;
         super::cases::coalesce(&catalog, vec![array, empty])
     }

@@ -41,7 +41,9 @@ fn format_types(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> 
 /// `format_type(type, modifier)`, where a modifier was given.
 pub(crate) fn formatted_type(catalog: &Catalog, type_oid: Oid, modifier: i32) -> Option<String> {
     let row = catalog.type_row(type_oid);
-    if let Some(row) = row.filter(|row| row.is_array() && row.length == -1) {
+    // Vectors of numbers have names of their own.
+    let is_vector = matches!(type_oid, oid::INT2VECTOR | oid::OIDVECTOR);
+    if let Some(row) = row.filter(|row| row.is_array() && !is_vector) {
         return Some(format!("{}[]", formatted_type(catalog, row.element, modifier)?));
     }
     let plain = catalog.type_name(type_oid);

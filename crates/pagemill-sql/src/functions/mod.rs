@@ -10,6 +10,7 @@ pub(crate) mod call;
 pub(crate) mod collations;
 pub(crate) mod comparison;
 pub(crate) mod datetime;
+mod definitions;
 pub(crate) mod floats;
 pub(crate) mod format_type;
 pub(crate) mod integers;
@@ -87,4 +88,5 @@ pub(crate) fn implementation(key: &str) -> Option<Implementation> {
         .or_else(|| arrays::find(key))
         .or_else(|| system::find(key))
         .or_else(|| format_type::find(key))
+        .or_else(|| definitions::find(key))
 }

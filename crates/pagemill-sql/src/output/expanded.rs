@@ -1,6 +1,7 @@
 //! A line for each column of a row, as psql's `\x` prints them.
 //!
-//! Source: `print_aligned_vertical` in `src/fe_utils/print.c`, PostgreSQL 15, for the appearance.
+//! Source: `print_aligned_vertical` in `src/fe_utils/print.c`, PostgreSQL 15.20, for the appearance; 15.18 did not yet fill rows
+//! up to the width of the line above them.
 
 use std::io::Write;
 

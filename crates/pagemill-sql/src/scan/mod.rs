@@ -40,6 +40,7 @@ use crate::catalog::Catalog;
 use crate::databases::{Databases, type_here};
 use crate::error::Result;
 use crate::files::Files;
+use crate::nested::Nested;
 
 /// What all scans of a statement share.
 #[derive(Debug)]
@@ -137,9 +138,14 @@ pub(crate) struct StatementTables<'c> {
     pub(crate) files: &'c Files,
     /// Bytes that a file may take.
     pub(crate) memory: Option<usize>,
+    pub(crate) nested: Arc<Nested>,
 }
 
 impl Tables for StatementTables<'_> {
+    fn nested(&self) -> Arc<Nested> {
+        self.nested.clone()
+    }
+
     fn scan(&self, of: &Arc<Catalog>, class: &ClassRow, alias: &str) -> Result<Bound> {
         let own = &self.scans.catalog;
         if Arc::ptr_eq(of, own) {

@@ -1,5 +1,4 @@
 -- Statements that the server answers and that are refused here, since their answer is not known to be the server's.
-select id, (select o.note from orders o where o.id=p.id) from people p where p.id<10 order by id;
 select cbrt(27);
 select money::money from people where id=1;
 select 1 as x union all select 2 order by x + 1;
@@ -13,12 +12,10 @@ select 1 isnull;
 select p.id, t from people p left join unnest(tags) t on t like 'b%' where id in (1,2,5000) order by 1,2;
 select p.id, o.id, g from people p, orders o right join generate_series(1,p.id) g on true where o.id=p.id and p.id<4 order by 1,2,3;
 select unnest(tags), count(*) from people group by 1;
-select count(*) from people p where exists (select 1 from unnest(p.tags) t where t='b5');
 select * from people tablesample system(10);
 select a, s.n from generate_series(1,3) a, lateral (select a+1 as n) s;
 select generate_series(1,generate_series(1,3));
 select distinct on (id) id, unnest(tags) from people where id<4 order by id;
-select (select max(g) from generate_series(1,3) g where g<p.id) from people p where id<5 order by id;
 select array_fill(1, array[2]);
 select j['i'] from people where id=1;
 select id, lag(id,null) over (order by id) from orders where id<6 order by id;
@@ -35,7 +32,6 @@ select to_json(p) from people p;
 with recursive r(n) as (select 1 union all select n+1 from (select * from r) x where n<3) select * from r;
 with recursive a as (select * from b), b as (select 1 as x) select * from a;
 select id from people p where 3 = (with recursive r(n) as (select p.id union all select n+1 from r where n<3) select max(n) from r);
-select id from places where exists (select 1 from towns t where t.id=places.id) order by 1;
 select string_agg(name, ',') from (select name from people where id < 9 order by id desc) s;
 select jsonb_path_query('1', '$');
 select make_interval(1, 2);

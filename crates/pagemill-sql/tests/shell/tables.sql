@@ -48,3 +48,4 @@ create table odd (n int, t text, b bytea, f float8);
 insert into odd values (1, E'a\tb\\\nc', '\x00ff', 'NaN'), (2, '', null, 1.5), (3, null, '', '-infinity'), (4, 'nil', null, 0), (5, 'x;y,"z''|', null, 1e100), (6, '\.', null, -0.0), (7, E'\r\b\f\v', null, 3);
 create table gen (a int, b int generated always as (a + 1) stored);
 insert into gen values (1), (2);
+create table ruled (a int); create rule also as on update to ruled do also notify told;

@@ -10,8 +10,11 @@ mod exact;
 mod extreme;
 mod floating;
 mod function;
+mod single;
 mod sums;
 mod whole;
+
+pub(crate) use single::single;
 
 #[cfg(test)]
 mod tests;

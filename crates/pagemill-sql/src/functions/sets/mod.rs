@@ -6,6 +6,7 @@
 //! Source: `src/include/catalog/pg_proc.dat`, PostgreSQL 14 to 18.
 
 mod arrays;
+mod catalogs;
 mod cells;
 mod numbers;
 mod texts;
@@ -230,6 +231,20 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
             Known::named(logic::each::elements, &[("value", oid::TEXT)])
         }
         "json_object_keys" | "jsonb_object_keys" => Known::one(logic::each::keys, result),
+        "pg_partition_ancestors" => Known::named(catalogs::ancestors, &[("relid", oid::REGCLASS)]),
+        "pg_partition_tree" => {
+            let columns = [
+                ("relid", oid::REGCLASS),
+                ("parentrelid", oid::REGCLASS),
+                ("isleaf", oid::BOOL),
+                ("level", oid::INT4),
+            ];
+            Known::named(catalogs::tree, &columns)
+        }
+        "pg_options_to_table" => {
+            let columns = [("option_name", oid::TEXT), ("option_value", oid::TEXT)];
+            Known::named(catalogs::options, &columns)
+        }
         // What was computed before, as one row.
         ONE_ROW => Known { takes_null: true, ..Known::one(cells::one_row, result) },
         _ => return None,

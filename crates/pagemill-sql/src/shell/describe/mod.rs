@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pg_class, pg_attribute … ──Names──► lists, relations ──► Table ──► the shell's style
-//!                          └─stored trees──expression──► defaults, CHECK, predicates as the server writes them
+//!                          └─stored trees──definitions──► defaults, CHECK, predicates as the server writes them
 //! ```
 //!
 //! Invariant: a stored expression is written as the server writes it, or `(expression)` stands in its place, with a footnote.

@@ -165,12 +165,6 @@ pub(super) fn text_of_value(
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// A text as a literal of SQL.
-pub(super) fn literal(text: &str) -> String {
-    let escape = if text.contains('\\') { "E" } else { "" };
-    format!("{escape}'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
-}
-
 /// What psql calls a relation of a kind in lists.
 pub(super) fn kind_name(kind: u8) -> &'static str {
     match kind {

@@ -1,15 +1,15 @@
-//! What else a table has: triggers and statistics objects written out, policies and rules by their names.
+//! What else a table has: policies, statistics objects, rules, publications, triggers.
 //!
-//! Source: `describeOneTableDetails` in `src/bin/psql/describe.c`, `pg_get_triggerdef_worker` and
-//! `pg_get_statisticsobj_worker` in `src/backend/utils/adt/ruleutils.c`, PostgreSQL 15.
+//! Source: `describeOneTableDetails` in `src/bin/psql/describe.c`, PostgreSQL 15.
 
 use std::collections::HashMap;
 
 use pagemill_format::Oid;
 
 use super::expression::{UNWRITTEN, Writer};
-use super::names::{Class, Names, literal, oids_and_names};
+use super::names::{Class, Names, oids_and_names};
 use crate::catalog::quote_identifier;
+use crate::definitions::{self, Rule, Style};
 use crate::error::Result;
 use crate::system_rows::for_each_row;
 
@@ -31,7 +31,7 @@ fn policies(names: &Names<'_>, class: &Class, footers: &mut Vec<String>) -> Resu
         }
         Ok(())
     })?;
-    let found = named(names, ("pg_policy", "polrelid", "polname"), class)?;
+    let found = policy_texts(names, class)?;
     let title = match (is_enabled, is_forced, found.is_empty()) {
         (false, _, true) => return Ok(()),
         (true, false, false) => "Policies:",
@@ -41,43 +41,75 @@ fn policies(names: &Names<'_>, class: &Class, footers: &mut Vec<String>) -> Resu
         (false, _, false) => "Policies (row security disabled):",
     };
     footers.push(title.to_owned());
-    footers.extend(found.iter().map(|name| format!("    POLICY \"{name}\" {UNWRITTEN}")));
+    footers.extend(found);
     Ok(())
 }
 
+/// Each policy with what it is for, by name.
+fn policy_texts(names: &Names<'_>, class: &Class) -> Result<Vec<String>> {
+    let roles = oids_and_names(names.catalog, ("pg_authid", "oid", "rolname"))?;
+    let writer = Writer::new(names, class.oid);
+    let columns =
+        ["polrelid", "polname", "polcmd", "polpermissive", "polroles", "polqual", "polwithcheck"];
+    let mut found = Vec::new();
+    for_each_row(names.catalog.values(), "pg_policy", &columns, |row| {
+        if row.oid(0) != class.oid {
+            return Ok(());
+        }
+        let mut text = format!("    POLICY \"{}\"", row.name(1));
+        text.push_str(if row.bool(3) { "" } else { " AS RESTRICTIVE" });
+        text.push_str(match row.byte(2) {
+            b'r' => " FOR SELECT",
+            b'a' => " FOR INSERT",
+            b'w' => " FOR UPDATE",
+            b'd' => " FOR DELETE",
+            _ => "",
+        });
+        let to = row.oids(4)?;
+        if to != [Oid(0)] {
+            let mut to: Vec<&str> = to.iter().filter_map(|o| Some(&**roles.get(o)?)).collect();
+            to.sort_unstable();
+            text.push_str(&format!("\n      TO {}", to.join(",")));
+        }
+        for (column, word) in [(5, "USING"), (6, "WITH CHECK")] {
+            if let Some(tree) = row.text(column)? {
+                let written = writer.text(&tree, Style::new(false));
+                let written = written.map_or(UNWRITTEN.to_owned(), |text| format!("({text})"));
+                text.push_str(&format!("\n      {word} {written}"));
+            }
+        }
+        found.push((row.name(1), text));
+        Ok(())
+    })?;
+    found.sort();
+    Ok(found.into_iter().map(|(_, text)| text).collect())
+}
+
 fn rules(names: &Names<'_>, class: &Class, footers: &mut Vec<String>) -> Result<()> {
-    let found = named(names, ("pg_rewrite", "ev_class", "rulename"), class)?;
-    let mut found = found.iter().filter(|name| *name != "_RETURN").peekable();
-    if found.peek().is_some() {
+    let all = definitions::rules(names.catalog)?;
+    let mut found: Vec<&Rule> =
+        all.values().filter(|rule| rule.is_of(class.oid) && !rule.is_of_view()).collect();
+    found.sort_by_key(|rule| rule.name());
+    if !found.is_empty() {
         footers.push("Rules:".to_owned());
-        footers.extend(found.map(|name| format!("    {} {UNWRITTEN}", quote_identifier(name))));
+    }
+    for rule in found {
+        let written = definitions::rule(names.catalog, rule, Style::new(true));
+        let cut = |text: String| {
+            let rest = text.split_once("RULE ")?.1;
+            Some(rest.trim_end_matches(';').to_owned())
+        };
+        let written = written.ok().and_then(cut);
+        let unwritten = || format!("{} {UNWRITTEN}", quote_identifier(rule.name()));
+        footers.push(format!("    {}", written.unwrap_or_else(unwritten)));
     }
     Ok(())
 }
 
-/// Names of what belongs to a table, in their order.
-fn named(
-    names: &Names<'_>,
-    (catalog, relation, name): (&str, &str, &str),
-    class: &Class,
-) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    for_each_row(names.catalog.values(), catalog, &[relation, name], |row| {
-        if row.oid(0) == class.oid {
-            found.push(row.name(1));
-        }
-        Ok(())
-    })?;
-    found.sort();
-    Ok(found)
-}
-
 fn statistics(names: &Names<'_>, class: &Class, footers: &mut Vec<String>) -> Result<()> {
     let schemas = oids_and_names(names.catalog, ("pg_namespace", "oid", "nspname"))?;
-    let columns = names.column_names(class.oid)?;
-    let writer = Writer::new(names, class.oid)?;
-    let wanted =
-        ["stxrelid", "stxname", "stxnamespace", "stxkind", "stxkeys", "stxexprs", "stxstattarget"];
+    let objects = definitions::statistics(names.catalog)?;
+    let wanted = ["stxrelid", "stxname", "stxnamespace", "stxkind", "oid", "stxstattarget"];
     let is_short = names.catalog.database().cluster().version().major() >= 17;
     let mut found = Vec::new();
     for_each_row(names.catalog.values(), "pg_statistic_ext", &wanted, |row| {
@@ -92,26 +124,18 @@ fn statistics(names: &Names<'_>, class: &Class, footers: &mut Vec<String>) -> Re
             .filter(|(letter, _)| kinds.contains(letter))
             .map(|(_, word)| *word)
             .collect();
-        let numbers = row.int2s(4)?;
-        let mut parts: Vec<String> = numbers
-            .iter()
-            .map(|number| columns.get(number).map_or("?".to_owned(), |name| quote_identifier(name)))
-            .collect();
-        if let Some(tree) = row.text(5)? {
-            parts.extend(writer.texts(&tree).into_iter().map(|written| match written {
-                Some(written) if written.is_call => written.text,
-                Some(written) => format!("({})", written.text),
-                None => UNWRITTEN.to_owned(),
-            }));
-        }
+        let parts = objects
+            .get(&row.oid(4))
+            .and_then(|of| definitions::statistics_columns(names.catalog, of).ok());
+        let parts = parts.unwrap_or_else(|| vec![UNWRITTEN.to_owned()]);
         let schema = schemas.get(&row.oid(2)).cloned().unwrap_or_default();
         let mut line = format!("    \"{schema}.{}\"", row.name(1));
         if !some.is_empty() && some.len() < all.len() {
             line.push_str(&format!(" ({})", some.join(", ")));
         }
         line.push_str(&format!(" ON {} FROM {}", parts.join(", "), names.relation(class.oid)));
-        let target = if is_short { i32::from(row.int2(6)) } else { row.int4(6) };
-        if target >= 0 && !row.is_null(6) {
+        let target = if is_short { i32::from(row.int2(5)) } else { row.int4(5) };
+        if target >= 0 && !row.is_null(5) {
             line.push_str(&format!("; STATISTICS {target}"));
         }
         found.push(line);
@@ -184,48 +208,14 @@ struct Trigger {
     text: Option<String>,
 }
 
-fn read_triggers(
-    names: &Names<'_>,
-    writer: &Writer<'_, '_>,
-    class: &Class,
-) -> Result<Vec<Trigger>> {
-    let wanted = [
-        "oid",
-        "tgrelid",
-        "tgparentid",
-        "tgname",
-        "tgenabled",
-        "tgisinternal",
-        "tgtype",
-        "tgfoid",
-        "tgconstraint",
-        "tgattr",
-        "tgargs",
-        "tgqual",
-        "tgoldtable",
-        "tgnewtable",
-    ];
-    let columns = names.column_names(class.oid)?;
+fn read_triggers(names: &Names<'_>, class: &Class) -> Result<Vec<Trigger>> {
+    let definitions = definitions::triggers(names.catalog)?;
+    let wanted = ["oid", "tgrelid", "tgparentid", "tgname", "tgenabled", "tgisinternal"];
     let mut found = Vec::new();
     for_each_row(names.catalog.values(), "pg_trigger", &wanted, |row| {
-        let is_odd = row.oid(8) != Oid(0) || [11, 12, 13].iter().any(|&at| !row.is_null(at));
-        let (kind, attributes) = (row.int2(6), row.int2s(9)?);
-        let arguments = row.payload(10)?.unwrap_or_default().to_vec();
-        let text = || {
-            let function = writer.function(row.oid(7))?;
-            let attributes: Option<Vec<String>> = attributes
-                .iter()
-                .map(|at| columns.get(at).map(|name| quote_identifier(name)))
-                .collect();
-            let (name, table) = (quote_identifier(&row.name(3)), names.relation(class.oid));
-            let call = format!("{function}({})", literals(&arguments));
-            Some(format!(
-                "{name} {} ON {table} {} EXECUTE FUNCTION {call}",
-                events(kind, &attributes?),
-                each(kind)
-            ))
-        };
-        let text = if is_odd || row.oid(1) != class.oid { None } else { text() };
+        let own = definitions.get(&row.oid(0)).filter(|_| row.oid(1) == class.oid);
+        let written =
+            own.and_then(|of| definitions::trigger(names.catalog, of, Style::new(true)).ok());
         found.push(Trigger {
             oid: row.oid(0),
             table: row.oid(1),
@@ -233,51 +223,15 @@ fn read_triggers(
             name: row.name(3),
             enabled: row.byte(4),
             is_internal: row.bool(5),
-            text,
+            text: written.and_then(|text| Some(text.split_once(" TRIGGER ")?.1.to_owned())),
         });
         Ok(())
     })?;
     Ok(found)
 }
 
-/// Source: `src/include/catalog/pg_trigger.h`, PostgreSQL 15, for the bits of `tgtype`.
-fn events(kind: i16, attributes: &[String]) -> String {
-    let when = match kind {
-        kind if kind & 64 != 0 => "INSTEAD OF",
-        kind if kind & 2 != 0 => "BEFORE",
-        _ => "AFTER",
-    };
-    let update = match attributes {
-        [] => "UPDATE".to_owned(),
-        some => format!("UPDATE OF {}", some.join(", ")),
-    };
-    let all = [
-        (4, "INSERT".to_owned()),
-        (8, "DELETE".to_owned()),
-        (16, update),
-        (32, "TRUNCATE".to_owned()),
-    ];
-    let events: Vec<String> =
-        all.into_iter().filter(|(bit, _)| kind & bit != 0).map(|(_, word)| word).collect();
-    format!("{when} {}", events.join(" OR "))
-}
-
-fn each(kind: i16) -> &'static str {
-    if kind & 1 != 0 { "FOR EACH ROW" } else { "FOR EACH STATEMENT" }
-}
-
-/// The arguments, each with a zero behind it.
-fn literals(arguments: &[u8]) -> String {
-    let texts = arguments.split_inclusive(|byte| *byte == 0);
-    let text = |bytes: &[u8]| {
-        literal(&String::from_utf8_lossy(bytes.strip_suffix(b"\0").unwrap_or(bytes)))
-    };
-    texts.map(text).collect::<Vec<_>>().join(", ")
-}
-
 fn triggers(names: &Names<'_>, class: &Class, footers: &mut Vec<String>) -> Result<()> {
-    let writer = Writer::new(names, class.oid)?;
-    let all = read_triggers(names, &writer, class)?;
+    let all = read_triggers(names, class)?;
     let by_oid: HashMap<Oid, &Trigger> = all.iter().map(|trigger| (trigger.oid, trigger)).collect();
     let mut own: Vec<&Trigger> = all.iter().filter(|trigger| trigger.table == class.oid).collect();
     own.sort_by(|a, b| a.name.cmp(&b.name));

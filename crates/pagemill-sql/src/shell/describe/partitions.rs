@@ -1,16 +1,15 @@
 //! What `\d NAME` says of a partition and of a partitioned table: whose it is, within which bounds, by which key.
 //!
-//! Source: `describeOneTableDetails` in `src/bin/psql/describe.c`, `pg_get_partkeydef` and `get_range_partbound_string` in
+//! Source: `describeOneTableDetails` in `src/bin/psql/describe.c`, `get_range_partbound_string` in
 //! `src/backend/utils/adt/ruleutils.c`, PostgreSQL 15.
 
 use pagemill_cluster::partition_bounds::{PartitionBound, RangeDatum};
-use pagemill_cluster::partitions::PartitionStrategy;
 use pagemill_format::Oid;
 use pagemill_format::node_tree::Const;
 
 use super::expression::{UNWRITTEN, Writer};
 use super::names::{Class, Names};
-use crate::catalog::quote_identifier;
+use crate::definitions::{self, IndexWriter, PartitionWriter, Style};
 use crate::error::Result;
 use crate::system_rows::for_each_row;
 
@@ -36,7 +35,6 @@ pub(super) fn partition_footers(
     is_verbose: bool,
 ) -> Result<Vec<String>> {
     let mut footers = Vec::new();
-    let database = names.catalog.database();
     if class.is_partition {
         let parents = inheritance(names)?;
         if let Some((_, parent)) = parents.iter().find(|(child, _)| *child == class.oid) {
@@ -47,62 +45,29 @@ pub(super) fn partition_footers(
             };
             footers.push(format!("Partition of: {} {bound}", names.relation(*parent)));
             if is_verbose && !matches!(class.kind, b'i' | b'I') {
-                footers.push(format!("Partition constraint: {UNWRITTEN}"));
+                let writer = PartitionWriter::new(names.catalog)?;
+                footers.push(match writer.condition(class.oid) {
+                    Ok(Some(condition)) => format!("Partition constraint: {condition}"),
+                    Ok(None) => "No partition constraint".to_owned(),
+                    Err(_) => format!("Partition constraint: {UNWRITTEN}"),
+                });
             }
         }
     }
     if class.kind == b'p' {
-        let key = database.partition_key(class.oid)?;
-        let strategy = match key.strategy {
-            PartitionStrategy::List => "LIST",
-            PartitionStrategy::Range => "RANGE",
-            PartitionStrategy::Hash => "HASH",
-        };
-        let columns = names.column_names(class.oid)?;
-        let expressions = partition_expressions(names, class.oid)?;
-        let mut next = expressions.iter();
-        let mut part = |column: &pagemill_cluster::partitions::PartitionKeyColumn| match column
-            .number
-        {
-            0 => next.next().cloned().unwrap_or_else(|| UNWRITTEN.to_owned()),
-            number => columns.get(&number).map_or_else(String::new, |name| quote_identifier(name)),
-        };
-        let parts: Vec<String> = key.columns.iter().map(&mut part).collect();
-        footers.push(format!("Partition key: {strategy} ({})", parts.join(", ")));
+        let keys = definitions::partition_keys(names.catalog)?;
+        let writer = IndexWriter::new(names.catalog, Style::new(true))?;
+        let written = keys.get(&class.oid).map(|(how, keys)| writer.partition_key(*how, keys));
+        let key = written.and_then(std::result::Result::ok);
+        let key = key.unwrap_or_else(|| UNWRITTEN.to_owned());
+        footers.push(format!("Partition key: {key}"));
     }
     Ok(footers)
 }
 
-fn partition_expressions(names: &Names<'_>, table: Oid) -> Result<Vec<String>> {
-    let writer = Writer::new(names, table)?;
-    let mut found = Vec::new();
-    for_each_row(
-        names.catalog.values(),
-        "pg_partitioned_table",
-        &["partrelid", "partexprs"],
-        |row| {
-            if row.oid(0) == table
-                && let Some(tree) = row.text(1)?
-            {
-                found = writer
-                    .texts(&tree)
-                    .into_iter()
-                    .map(|written| match written {
-                        Some(written) if written.is_call => written.text,
-                        Some(written) => format!("({})", written.text),
-                        None => UNWRITTEN.to_owned(),
-                    })
-                    .collect();
-            }
-            Ok(())
-        },
-    )?;
-    Ok(found)
-}
-
 fn bound_of(names: &Names<'_>, parent: Oid, partition: Oid) -> Result<String> {
     let partitions = names.catalog.database().partitions_of(parent)?;
-    let writer = Writer::new(names, partition)?;
+    let writer = Writer::new(names, partition);
     let bound = partitions.iter().find(|(oid, _)| *oid == partition).map(|(_, bound)| bound);
     Ok(bound.map_or(String::new(), |bound| bound_text(&writer, bound)))
 }

@@ -14,6 +14,7 @@ use super::names::{Class, Names, oids_and_names};
 use super::objects;
 use super::partitions::{bound_text, inheritance, partition_footers};
 use crate::catalog::quote_identifier;
+use crate::definitions::{self, ConstraintWriter, Style};
 use crate::error::{Result, unsupported};
 use crate::output::Table;
 use crate::system_rows::for_each_row;
@@ -46,7 +47,7 @@ pub(super) fn describe(names: &Names<'_>, class: &Class, is_verbose: bool) -> Re
         b'i' | b'I' => {
             let of = indexes::read(names, |_, index| index == class.oid)?;
             let of = of.first().cloned();
-            let definitions = Definitions::new(names, of.as_ref().map_or(Oid(0), |i| i.table))?;
+            let definitions = Definitions::new(names)?;
             footers.extend(
                 of.as_ref().map(|index| index_footer(names, &definitions, index)).transpose()?,
             );
@@ -64,7 +65,7 @@ pub(super) fn describe(names: &Names<'_>, class: &Class, is_verbose: bool) -> Re
                 footers.extend(table_footers(names, class, is_verbose)?);
             }
             if is_verbose && matches!(class.kind, b'v' | b'm') {
-                footers.insert(0, format!("View definition: {UNWRITTEN}"));
+                footers.splice(0..0, [String::from("View definition:"), view_query(names, class)?]);
             }
             columns(names, class, is_verbose)?
         }
@@ -159,14 +160,24 @@ fn storage(letter: u8) -> &'static str {
     }
 }
 
+/// The query of a view.
+fn view_query(names: &Names<'_>, class: &Class) -> Result<String> {
+    let rules = definitions::view_rules(names.catalog)?;
+    let written = rules.get(&class.oid).map(|rule| {
+        definitions::view(names.catalog, rule, Style::new(true)).map(|query| query + ";")
+    });
+    Ok(written.and_then(std::result::Result::ok).unwrap_or_else(|| format!("    {UNWRITTEN}")))
+}
+
 /// The texts of defaults, by number of the column.
 fn defaults(names: &Names<'_>, relation: Oid) -> Result<HashMap<i16, String>> {
-    let writer = Writer::new(names, relation)?;
+    let writer = Writer::new(names, relation);
+    let style = Style::new(true);
     let mut found = HashMap::new();
     for_each_row(names.catalog.values(), "pg_attrdef", &["adrelid", "adnum", "adbin"], |row| {
         if row.oid(0) == relation {
             let tree = row.text(2)?.unwrap_or_default();
-            let text = writer.text(&tree).unwrap_or_else(|| UNWRITTEN.to_owned());
+            let text = writer.text(&tree, style).unwrap_or_else(|| UNWRITTEN.to_owned());
             found.insert(row.int2(1), text);
         }
         Ok(())
@@ -267,7 +278,7 @@ fn index_columns(
     names: &Names<'_>,
     (class, is_verbose): (&Class, bool),
     index: Option<&Index>,
-    definitions: &Definitions<'_, '_>,
+    definitions: &Definitions,
 ) -> Result<Table> {
     let mut titles = vec!["Column", "Type", "Key?", "Definition"];
     if is_verbose {
@@ -292,11 +303,7 @@ fn index_columns(
     Ok(table)
 }
 
-fn index_footer(
-    names: &Names<'_>,
-    definitions: &Definitions<'_, '_>,
-    index: &Index,
-) -> Result<String> {
+fn index_footer(names: &Names<'_>, definitions: &Definitions, index: &Index) -> Result<String> {
     let mut text = match (index.is_primary, index.is_unique, index.nulls_are_equal) {
         (true, ..) => "primary key, ",
         (_, true, true) => "unique nulls not distinct, ",
@@ -307,12 +314,8 @@ fn index_footer(
     let schema = names.class(index.oid).map_or("", |class| &class.schema);
     let table = names.class(index.table).map_or("", |class| &class.name);
     text.push_str(&format!("{}, for table \"{schema}.{table}\"", definitions.method(index)));
-    if let Some(predicate) = &index.predicate {
-        let written = definitions.writer().text(predicate);
-        text.push_str(&match written {
-            Some(written) => format!(", predicate ({written})"),
-            None => format!(", predicate {UNWRITTEN}"),
-        });
+    if let Some(predicate) = definitions.predicate(index) {
+        text.push_str(&format!(", predicate {predicate}"));
     }
     let constraints = constraints::read(names)?;
     let own =
@@ -347,7 +350,7 @@ fn table_footers(names: &Names<'_>, class: &Class, is_verbose: bool) -> Result<V
     let constraints = constraints::read(names)?;
     let own: Vec<&Constraint> = constraints.iter().filter(|c| c.table == class.oid).collect();
     index_list(names, class, &own, &mut footers)?;
-    check_list(names, class, &own, &mut footers)?;
+    check_list(names, &own, &mut footers)?;
     key_lists(names, class, &constraints, &mut footers)?;
     objects::push(names, class, &mut footers)?;
     children(names, class, is_verbose, &mut footers)?;
@@ -378,7 +381,7 @@ fn index_list(
     }
     let name = |index: &Index| names.class(index.oid).map_or("", |class| &class.name).to_owned();
     found.sort_by_key(|index| (!index.is_primary, name(index)));
-    let definitions = Definitions::new(names, class.oid)?;
+    let definitions = Definitions::new(names)?;
     footers.push("Indexes:".to_owned());
     for index in &found {
         let of = |c: &&&Constraint| c.index == index.oid && matches!(c.kind, b'p' | b'u' | b'x');
@@ -387,7 +390,7 @@ fn index_list(
         if constraint.is_some_and(|c| c.kind == b'x') {
             let operators = constraint.map_or(&[][..], |c| &c.exclusion);
             let definition = definitions.exclusion(index, operators);
-            line.push_str(&format!(" EXCLUDE USING {definition}"));
+            line.push_str(&format!(" {definition}"));
             line.push_str(constraint.map_or("", |c| c.deferral()));
         } else {
             let is_unique_constraint = constraint.is_some_and(|c| c.kind == b'u');
@@ -419,19 +422,14 @@ fn index_list(
     Ok(())
 }
 
-fn check_list(
-    names: &Names<'_>,
-    class: &Class,
-    own: &[&Constraint],
-    footers: &mut Vec<String>,
-) -> Result<()> {
+fn check_list(names: &Names<'_>, own: &[&Constraint], footers: &mut Vec<String>) -> Result<()> {
     let checks: Vec<&&Constraint> = own.iter().filter(|c| c.kind == b'c').collect();
     if checks.is_empty() {
         return Ok(());
     }
-    let writer = Writer::new(names, class.oid)?;
+    let writer = ConstraintWriter::new(names.catalog, Style::new(true))?;
     footers.push("Check constraints:".to_owned());
-    footers.extend(checks.iter().map(|c| format!("    \"{}\" {}", c.name, c.check(&writer))));
+    footers.extend(checks.iter().map(|c| format!("    \"{}\" {}", c.name, c.definition(&writer))));
     Ok(())
 }
 
@@ -452,6 +450,7 @@ fn key_lists(
     {
         current = above;
     }
+    let writer = ConstraintWriter::new(names.catalog, Style::new(true))?;
     let is_key = |c: &&Constraint| c.kind == b'f' && c.parent == Oid(0);
     let mut keys: Vec<&Constraint> =
         all.iter().filter(is_key).filter(|c| line_up.contains(&c.table)).collect();
@@ -460,7 +459,7 @@ fn key_lists(
         footers.push("Foreign-key constraints:".to_owned());
     }
     for key in keys {
-        let definition = key.foreign_key(names)?;
+        let definition = key.definition(&writer);
         footers.push(match key.table == class.oid {
             true => format!("    \"{}\" {definition}", key.name),
             false => {
@@ -475,7 +474,7 @@ fn key_lists(
         footers.push("Referenced by:".to_owned());
     }
     for key in referring {
-        let (table, definition) = (names.relation(key.table), key.foreign_key(names)?);
+        let (table, definition) = (names.relation(key.table), key.definition(&writer));
         footers.push(format!("    TABLE \"{table}\" CONSTRAINT \"{}\" {definition}", key.name));
     }
     Ok(())
@@ -512,7 +511,7 @@ fn children(
         true => names.catalog.database().partitions_of(class.oid)?.into_iter().collect(),
         false => HashMap::new(),
     };
-    let writer = Writer::new(names, class.oid)?;
+    let writer = Writer::new(names, class.oid);
     // The default one is the last.
     below.sort_by_key(|oid| {
         (bounds.get(oid) == Some(&PartitionBound::Default), names.relation(*oid))

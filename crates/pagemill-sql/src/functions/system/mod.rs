@@ -1,7 +1,14 @@
-//! What a session asks of the database and its catalogs: names of types and owners, what is visible, sizes for people.
+//! What a session asks of the database and its catalogs: names of types and owners, what is visible, comments, sizes.
 //!
 //! Source: `src/backend/utils/adt/format_type.c`, `misc.c`, `dbsize.c`, `pg_get_userbyid` in `ruleutils.c`, `RelationIsVisible` in
 //! `src/backend/catalog/namespace.c`, PostgreSQL 14 to 18.
+
+mod catalogs;
+mod comments;
+mod file_sizes;
+mod privileges;
+mod sequences;
+mod visible;
 
 use std::collections::HashMap;
 
@@ -28,15 +35,23 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
             crate::coerce::constant(build.catalog, build.result, &String::from_utf8_lossy(&name))
         }),
         "pgsql_version" => Implementation::Build(version),
+        "show_config_by_name" => Implementation::Kernel(settings),
+        "text_regclass" => Implementation::Kernel(relations_named),
         "current_schema" => Implementation::Build(current_schema),
         "pg_typeof" => Implementation::Build(type_of),
         // Of "char", which the catalogs are full of.
         "char_text" => Implementation::Kernel(super::text_form::to_text),
         "to_regtype" => Implementation::Kernel(types_named),
         "pg_get_userbyid" => Implementation::Kernel(owners),
-        "pg_table_is_visible" => Implementation::Kernel(visible),
         "pg_size_pretty" => Implementation::Kernel(sizes),
-        _ => return None,
+        _ => {
+            return visible::find(key)
+                .or_else(|| comments::find(key))
+                .or_else(|| file_sizes::find(key))
+                .or_else(|| catalogs::find(key))
+                .or_else(|| privileges::find(key))
+                .or_else(|| sequences::find(key));
+        }
     })
 }
 
@@ -45,6 +60,41 @@ fn version(build: &Build<'_>) -> Result<Typed> {
     let major = build.catalog.database().cluster().version().major();
     let text = format!("PostgreSQL {major} (Pagemill {})", env!("CARGO_PKG_VERSION"));
     crate::coerce::constant(build.catalog, build.result, &text)
+}
+
+/// Settings that no session changes here.
+fn settings(_: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    const FIXED: [(&str, &str); 8] = [
+        ("block_size", "8192"),
+        ("default_table_access_method", "heap"),
+        ("integer_datetimes", "on"),
+        ("max_identifier_length", "63"),
+        ("max_index_keys", "32"),
+        ("server_encoding", "UTF8"),
+        ("standard_conforming_strings", "on"),
+        ("transaction_read_only", "on"),
+    ];
+    let one = |name: Option<&str>| {
+        let Some(name) = name else { return Ok(None) };
+        let known = FIXED.iter().find(|(fixed, _)| fixed.eq_ignore_ascii_case(name));
+        let refused = || StatementError::unsupported(format!("current_setting('{name}')"));
+        known.map(|(_, value)| Some((*value).to_owned())).ok_or_else(refused)
+    };
+    Made::column(strings(&arguments[0]).iter().map(one).collect::<Outcome<Vec<Option<String>>>>()?)
+}
+
+/// A relation by its name.
+fn relations_named(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let one = |name: Option<&str>| {
+        let Some(name) = name else { return Ok(None) };
+        match super::text_form::read(&call.catalog, call.result, &call.carrier, name) {
+            Ok(ScalarValue::UInt32(number)) => Ok(number),
+            Ok(_) => unreachable!("a regclass is carried as a number"),
+            Err(error) => Err(statement_error(error)),
+        }
+    };
+    let numbers = strings(&arguments[0]).iter().map(one);
+    Ok(std::sync::Arc::new(numbers.collect::<Outcome<arrow::array::UInt32Array>>()?))
 }
 
 /// The first schema of the search path that there is, but for the system's own.
@@ -71,7 +121,7 @@ fn type_of(build: &Build<'_>) -> Result<Typed> {
     Ok(build.done(Expr::Literal(number, None), carrier))
 }
 
-fn statement_error(error: Error) -> StatementError {
+pub(super) fn statement_error(error: Error) -> StatementError {
     match error {
         Error::Statement(error) => error,
         other => StatementError::new(SqlState::DATA_CORRUPTED, other.to_string()),
@@ -101,27 +151,6 @@ fn types_named(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     });
     let numbers = numbers.collect::<Result<arrow::array::UInt32Array>>();
     Ok(std::sync::Arc::new(numbers.map_err(statement_error)?))
-}
-
-fn visible(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    let classes = call.catalog.database().classes();
-    let path = call.catalog.search_path();
-    let place = |namespace: Oid| path.iter().position(|each| *each == namespace);
-    let mut first: HashMap<&[u8], usize> = HashMap::new();
-    let mut of_number = HashMap::new();
-    for class in classes {
-        of_number.insert(class.oid, (&*class.name, place(class.namespace)));
-        if let Some(place) = place(class.namespace) {
-            let known = first.entry(&class.name).or_insert(place);
-            *known = place.min(*known);
-        }
-    }
-    let one = |number: u32| {
-        let (name, place) = of_number.get(&Oid(number))?;
-        Some(place.is_some_and(|place| first.get(name) == Some(&place)))
-    };
-    let numbers = arguments[0].as_primitive::<UInt32Type>();
-    Made::column(numbers.iter().map(|number| number.and_then(one)).collect::<Vec<Option<bool>>>())
 }
 
 fn sizes(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {

@@ -1,0 +1,120 @@
+//! Conditions of a query on the row around it, brought to the forms that the engine makes joins of.
+//!
+//! ```text
+//! (SELECT v FROM t WHERE t.a = outer.a AND outer.b AND outer.a < t.c)
+//!   → CASE WHEN outer.b THEN (SELECT v FROM t WHERE t.a = outer.a AND t.a < t.c) END
+//! ```
+//!
+//! Invariant: what is moved depends on the row around alone, and what is put in its place is equal to it in every row that
+//! is left.
+
+use datafusion::common::Column;
+use datafusion::common::tree_node::{Transformed, TreeNode as _};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, LogicalPlanBuilder, Operator, lit};
+
+use crate::error::Result;
+
+/// The query without the conditions that are on the row around alone, and these, as conditions there.
+pub(super) fn without_guards(plan: LogicalPlan) -> Result<(LogicalPlan, Vec<Expr>)> {
+    match plan {
+        LogicalPlan::Projection(shown) => {
+            let (below, guards) = without_guards(std::sync::Arc::unwrap_or_clone(shown.input))?;
+            Ok((LogicalPlanBuilder::from(below).project(shown.expr)?.build()?, guards))
+        }
+        LogicalPlan::Filter(filter) => {
+            let parts = split_conjunction_owned(filter.predicate);
+            let (guards, rest): (Vec<Expr>, Vec<Expr>) = parts.into_iter().partition(is_guard);
+            let rest = with_equals(rest)?;
+            let below = std::sync::Arc::unwrap_or_clone(filter.input);
+            let condition = conjunction(rest).unwrap_or_else(|| lit(true));
+            let plan = LogicalPlanBuilder::from(below).filter(condition)?.build()?;
+            let guards = guards.into_iter().map(outside).collect::<Result<Vec<Expr>>>()?;
+            Ok((plan, guards))
+        }
+        other => Ok((other, Vec::new())),
+    }
+}
+
+/// True for a condition on the row around alone.
+fn is_guard(condition: &Expr) -> bool {
+    let has_subquery = condition.exists(|part| {
+        let is_subquery =
+            matches!(part, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_));
+        Ok(is_subquery)
+    });
+    condition.contains_outer()
+        && condition.column_refs().is_empty()
+        && !condition.is_volatile()
+        && matches!(has_subquery, Ok(false))
+}
+
+/// The same, seen from the query around.
+fn outside(condition: Expr) -> Result<Expr> {
+    let turned = condition.transform_up(|part| {
+        Ok(match part {
+            Expr::OuterReferenceColumn(_, column) => Transformed::yes(Expr::Column(column)),
+            other => Transformed::no(other),
+        })
+    });
+    Ok(turned?.data)
+}
+
+/// In conditions that are no equalities, what is of the row around becomes what equals it.
+fn with_equals(parts: Vec<Expr>) -> Result<Vec<Expr>> {
+    let equal: Vec<(Column, Expr)> = parts.iter().filter_map(equality).collect();
+    let one = |part: Expr| {
+        if equality(&part).is_some() {
+            return Ok(part);
+        }
+        let replaced = part.transform_up(|inner| {
+            let found = match &inner {
+                Expr::OuterReferenceColumn(_, column) => {
+                    equal.iter().find(|(outer, _)| outer == column).map(|(_, own)| own.clone())
+                }
+                _ => None,
+            };
+            Ok(found.map_or(Transformed::no(inner), Transformed::yes))
+        });
+        Ok(replaced?.data)
+    };
+    parts.into_iter().map(one).collect()
+}
+
+/// True where the tables of a query belong together only by the row around it: as a join it would pair all of their rows.
+pub(super) fn is_product(plan: &LogicalPlan) -> bool {
+    fn count(plan: &LogicalPlan, tables: &mut usize, links: &mut usize) {
+        match plan {
+            LogicalPlan::TableScan(_) => *tables += 1,
+            LogicalPlan::Join(join) => *links += usize::from(!join.on.is_empty()),
+            LogicalPlan::Filter(filter) => {
+                let parts = split_conjunction(&filter.predicate).into_iter();
+                *links += parts.filter(|part| is_link(part)).count();
+            }
+            _ => {}
+        }
+        plan.inputs().into_iter().for_each(|input| count(input, tables, links));
+    }
+    let (mut tables, mut links) = (0, 0);
+    count(plan, &mut tables, &mut links);
+    tables > links + 1
+}
+
+/// `own = own`.
+fn is_link(part: &Expr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return false };
+    let is_own = |side: &Expr| !side.column_refs().is_empty() && !side.contains_outer();
+    is_own(left) && is_own(right)
+}
+
+/// `own = outer`, both of them columns as they are.
+fn equality(part: &Expr) -> Option<(Column, Expr)> {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return None };
+    match (&**left, &**right) {
+        (own @ Expr::Column(_), Expr::OuterReferenceColumn(_, outer))
+        | (Expr::OuterReferenceColumn(_, outer), own @ Expr::Column(_)) => {
+            Some((outer.clone(), own.clone()))
+        }
+        _ => None,
+    }
+}

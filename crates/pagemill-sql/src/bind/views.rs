@@ -1,0 +1,76 @@
+//! Views in FROM: the stored query is written out as the server writes it, and bound as a query in parentheses.
+//!
+//! Invariant: the query sees nothing of the statement around it. An error in it is never the user's: the server bound it once.
+//!
+//! Source: `ApplyRetrieveRule` in `src/backend/rewrite/rewriteHandler.c`, PostgreSQL 18.
+
+use std::sync::Arc;
+
+use sqlparser::ast::Statement;
+
+use super::table_names::FoundTable;
+use super::{Binder, Bound};
+use crate::definitions::{Style, Unwritten, view, view_rules};
+use crate::error::{Error, Result, SqlState, StatementError, fail, unsupported};
+use crate::session::Session;
+
+/// How deep views may stand on each other; the server has no limit but its stack.
+const DEEPEST: usize = 64;
+
+impl Binder<'_> {
+    /// The query of a view.
+    pub(super) fn view(&mut self, found: &FoundTable) -> Result<Bound> {
+        let name = String::from_utf8_lossy(&found.class.name).into_owned();
+        if !Arc::ptr_eq(&found.catalog, &self.catalog) {
+            return unsupported(format!("the view \"{name}\" of another database"));
+        }
+        if self.views == DEEPEST {
+            return fail(SqlState("54001"), format!("views stand more than {DEEPEST} deep"));
+        }
+        let rules = view_rules(&self.catalog)?;
+        let missing = || {
+            let message = format!("the view \"{name}\" has no query in pg_rewrite");
+            StatementError::new(SqlState::DATA_CORRUPTED, message)
+        };
+        let rule = rules.get(&found.class.oid).ok_or_else(missing)?;
+        let text = view(&self.catalog, rule, Style::new(false));
+        let text = text.map_err(|unwritten: Unwritten| StatementError::from(unwritten))?;
+        let bound = Session::parse(&text).and_then(|statements| match &statements[..] {
+            [Statement::Query(query)] => self.apart(|binder| binder.query(query)),
+            _ => unsupported("what is no query"),
+        });
+        let mut bound = bound.map_err(|error| in_view(error, &name))?;
+        let dictionary = self.catalog.dictionary()?;
+        let columns = dictionary.column_names(found.class.oid);
+        if columns.len() != bound.columns.len() {
+            let message = format!("the view \"{name}\" has other columns than its query");
+            return fail(SqlState::DATA_CORRUPTED, message);
+        }
+        for (column, name) in bound.columns.iter_mut().zip(columns) {
+            column.name = name;
+        }
+        Ok(bound)
+    }
+
+    /// Binds without what is in sight here.
+    fn apart<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let (levels, with) = (std::mem::take(&mut self.levels), std::mem::take(&mut self.with));
+        let keeps_literals = std::mem::replace(&mut self.keeps_literals, false);
+        self.views += 1;
+        let bound = bind(self);
+        self.views -= 1;
+        (self.levels, self.with, self.keeps_literals) = (levels, with, keeps_literals);
+        bound
+    }
+}
+
+/// What the query of a view has that is not known here.
+fn in_view(error: Error, view: &str) -> Error {
+    match error {
+        Error::Statement(error) if error.state != SqlState::DATA_CORRUPTED => {
+            let what = error.message.trim_end_matches(" is not supported here");
+            StatementError::unsupported(format!("the view \"{view}\" ({what})")).into()
+        }
+        other => other,
+    }
+}

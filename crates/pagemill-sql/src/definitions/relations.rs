@@ -1,0 +1,349 @@
+//! What belongs to a table or view: queries of views, rules, triggers, statistics.
+//!
+//! Source: `make_viewdef`, `make_ruledef`, `pg_get_triggerdef_worker`, `pg_get_statisticsobj_worker` in
+//! `src/backend/utils/adt/ruleutils.c`, PostgreSQL 14 to 18.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pagemill_format::Oid;
+use pagemill_format::node_tree::Node;
+
+use super::Unwritten;
+use super::columns::Namespace;
+use super::dictionary::literal;
+use super::writer::{Style, Writer, Written};
+use crate::catalog::Catalog;
+use crate::error::Result;
+use crate::system_rows::for_each_row;
+
+/// The rule that a view's query is.
+const VIEW_RULE: &str = "_RETURN";
+
+/// A row of `pg_rewrite`.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
+    name: String,
+    relation: Oid,
+    event: u8,
+    is_instead: bool,
+    condition: String,
+    action: String,
+}
+
+impl Rule {
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// True for a rule of that relation.
+    pub(crate) fn is_of(&self, relation: Oid) -> bool {
+        self.relation == relation
+    }
+
+    /// True for the query of a view.
+    pub(crate) fn is_of_view(&self) -> bool {
+        self.name == VIEW_RULE
+    }
+}
+
+/// All rules, by OID.
+///
+/// # Errors
+/// When the catalog cannot be read.
+pub(crate) fn rules(catalog: &Catalog) -> Result<HashMap<Oid, Rule>> {
+    let columns = ["oid", "rulename", "ev_class", "ev_type", "is_instead", "ev_qual", "ev_action"];
+    let mut found = HashMap::new();
+    for_each_row(catalog.values(), "pg_rewrite", &columns, |row| {
+        let rule = Rule {
+            name: row.name(1),
+            relation: row.oid(2),
+            event: row.byte(3),
+            is_instead: row.bool(4),
+            condition: row.text(5)?.unwrap_or_default(),
+            action: row.text(6)?.unwrap_or_default(),
+        };
+        found.insert(row.oid(0), rule);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The rules that are queries of views, by the view.
+///
+/// # Errors
+/// When the catalog cannot be read.
+pub(crate) fn view_rules(catalog: &Catalog) -> Result<HashMap<Oid, Rule>> {
+    let rules = rules(catalog)?.into_values().filter(Rule::is_of_view);
+    Ok(rules.map(|rule| (rule.relation, rule)).collect())
+}
+
+/// The query of a view, without a semicolon.
+pub(crate) fn view(catalog: &Arc<Catalog>, rule: &Rule, style: Style) -> Written<String> {
+    let dictionary = dictionary(catalog)?;
+    let parsed = Node::parse(rule.action.as_bytes())?;
+    let query = parsed.as_list()?.first().and_then(Node::structure);
+    let query = query.ok_or_else(|| Unwritten::damaged("a view without a query"))?;
+    Writer::new(catalog, &dictionary, style).view(query, &dictionary.column_names(rule.relation))
+}
+
+fn dictionary(catalog: &Arc<Catalog>) -> Written<Arc<super::Dictionary>> {
+    catalog.dictionary().map_err(|error| Unwritten::damaged(error.to_string()))
+}
+
+/// The statement that makes a rule.
+pub(crate) fn rule(catalog: &Arc<Catalog>, rule: &Rule, style: Style) -> Written<String> {
+    let dictionary = dictionary(catalog)?;
+    if rule.condition != "<>" {
+        return Err(Unwritten::unknown("a rule with a condition"));
+    }
+    let event = match rule.event {
+        b'1' => "SELECT",
+        b'2' => "UPDATE",
+        b'3' => "INSERT",
+        b'4' => "DELETE",
+        other => return Err(Unwritten::unknown(format!("a rule on the event {other}"))),
+    };
+    let table = match style.is_pretty {
+        true => dictionary.relation_name(rule.relation)?,
+        false => dictionary.qualified_relation_name(rule.relation)?,
+    };
+    let head = format!(
+        "CREATE RULE {} AS\n    ON {event} TO {table} DO {}",
+        dictionary.quoted(&rule.name),
+        if rule.is_instead { "INSTEAD " } else { "" }
+    );
+    let parsed = Node::parse(rule.action.as_bytes())?;
+    // MERGE moved the number of doing nothing.
+    let nothing = if dictionary.major() >= 15 { 7 } else { 6 };
+    let action = match parsed.as_list()? {
+        [] => "NOTHING".to_owned(),
+        [Node::Struct(query)] if query.number::<u8>("commandType")? == nothing => {
+            "NOTHING".to_owned()
+        }
+        [_] => view(catalog, rule, style)?,
+        _ => return Err(Unwritten::unknown("a rule with several actions")),
+    };
+    Ok(format!("{head}{action};"))
+}
+
+/// A row of `pg_trigger`.
+#[derive(Debug, Clone)]
+pub(crate) struct Trigger {
+    name: String,
+    table: Oid,
+    function: Oid,
+    kind: i16,
+    constraint: Oid,
+    referenced: Oid,
+    is_deferrable: bool,
+    is_deferred: bool,
+    columns: Vec<i16>,
+    arguments: Vec<u8>,
+    condition: Option<String>,
+    old_table: Option<String>,
+    new_table: Option<String>,
+}
+
+/// All triggers, by OID.
+///
+/// # Errors
+/// When the catalog cannot be read.
+pub(crate) fn triggers(catalog: &Catalog) -> Result<HashMap<Oid, Trigger>> {
+    let columns = [
+        "oid",
+        "tgname",
+        "tgrelid",
+        "tgfoid",
+        "tgtype",
+        "tgconstraint",
+        "tgconstrrelid",
+        "tgdeferrable",
+        "tginitdeferred",
+        "tgattr",
+        "tgargs",
+        "tgqual",
+        "tgoldtable",
+        "tgnewtable",
+    ];
+    let mut found = HashMap::new();
+    for_each_row(catalog.values(), "pg_trigger", &columns, |row| {
+        let trigger = Trigger {
+            name: row.name(1),
+            table: row.oid(2),
+            function: row.oid(3),
+            kind: row.int2(4),
+            constraint: row.oid(5),
+            referenced: row.oid(6),
+            is_deferrable: row.bool(7),
+            is_deferred: row.bool(8),
+            columns: row.int2s(9)?,
+            arguments: row.payload(10)?.unwrap_or_default().to_vec(),
+            condition: row.text(11)?,
+            old_table: (!row.is_null(12)).then(|| row.name(12)),
+            new_table: (!row.is_null(13)).then(|| row.name(13)),
+        };
+        found.insert(row.oid(0), trigger);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The statement that makes a trigger.
+pub(crate) fn trigger(catalog: &Arc<Catalog>, of: &Trigger, style: Style) -> Written<String> {
+    let dictionary = dictionary(catalog)?;
+    let relation = |oid: Oid| match style.is_pretty {
+        true => dictionary.relation_name(oid),
+        false => dictionary.qualified_relation_name(oid),
+    };
+    let mut text = format!(
+        "CREATE {}TRIGGER {} {}{} ON {} ",
+        if of.constraint == Oid(0) { "" } else { "CONSTRAINT " },
+        dictionary.quoted(&of.name),
+        time(of.kind),
+        events(&dictionary, of)?,
+        relation(of.table)?
+    );
+    if of.constraint != Oid(0) {
+        if of.referenced != Oid(0) {
+            text += &format!("FROM {} ", relation(of.referenced)?);
+        }
+        text +=
+            if of.is_deferrable { "DEFERRABLE INITIALLY " } else { "NOT DEFERRABLE INITIALLY " };
+        text += if of.is_deferred { "DEFERRED " } else { "IMMEDIATE " };
+    }
+    if of.old_table.is_some() || of.new_table.is_some() {
+        text += "REFERENCING ";
+        for (word, table) in [("OLD", &of.old_table), ("NEW", &of.new_table)] {
+            if let Some(table) = table {
+                text += &format!("{word} TABLE AS {} ", dictionary.quoted(table));
+            }
+        }
+    }
+    text += if of.kind & ROW != 0 { "FOR EACH ROW " } else { "FOR EACH STATEMENT " };
+    if let Some(tree) = &of.condition {
+        let parsed = Node::parse(tree.as_bytes())?;
+        let missing = || Unwritten::damaged("a trigger without its condition");
+        let node = parsed.structure().ok_or_else(missing)?;
+        let mut over_rows = Writer::new(catalog, &dictionary, style);
+        over_rows.namespaces = vec![Namespace::of_rows(&dictionary, of.table)?];
+        over_rows.has_prefixes = true;
+        over_rows.expr(node, false)?;
+        text += &format!("WHEN ({}) ", over_rows.out);
+    }
+    let writer = Writer::new(catalog, &dictionary, style);
+    let function = writer.function_name(of.function, &[], false)?;
+    Ok(format!("{text}EXECUTE FUNCTION {function}({})", arguments(&of.arguments)))
+}
+
+/// Bits of `tgtype`.
+///
+/// Source: `src/include/catalog/pg_trigger.h`, PostgreSQL 18.
+const ROW: i16 = 1;
+const BEFORE: i16 = 2;
+const INSERT: i16 = 4;
+const DELETE: i16 = 8;
+const UPDATE: i16 = 16;
+const TRUNCATE: i16 = 32;
+const INSTEAD: i16 = 64;
+
+fn time(kind: i16) -> &'static str {
+    match (kind & BEFORE != 0, kind & INSTEAD != 0) {
+        (true, _) => "BEFORE",
+        (_, true) => "INSTEAD OF",
+        _ => "AFTER",
+    }
+}
+
+fn events(dictionary: &super::Dictionary, of: &Trigger) -> Written<String> {
+    let mut found = Vec::new();
+    let words =
+        [(INSERT, "INSERT"), (DELETE, "DELETE"), (UPDATE, "UPDATE"), (TRUNCATE, "TRUNCATE")];
+    for (bit, word) in words {
+        if of.kind & bit == 0 {
+            continue;
+        }
+        let name =
+            |number: &i16| Ok(dictionary.quoted(&dictionary.column(of.table, *number)?.name));
+        let columns = of.columns.iter().map(name).collect::<Written<Vec<String>>>()?;
+        found.push(match bit == UPDATE && !columns.is_empty() {
+            true => format!("{word} OF {}", columns.join(", ")),
+            false => word.to_owned(),
+        });
+    }
+    Ok(format!(" {}", found.join(" OR ")))
+}
+
+/// Each argument ends with a zero.
+fn arguments(bytes: &[u8]) -> String {
+    let parts = bytes.split_inclusive(|byte| *byte == 0);
+    let text =
+        |part: &[u8]| literal(&String::from_utf8_lossy(part.strip_suffix(&[0]).unwrap_or(part)));
+    parts.map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// A row of `pg_statistic_ext`.
+#[derive(Debug, Clone)]
+pub(crate) struct Statistics {
+    name: String,
+    namespace: Oid,
+    table: Oid,
+    columns: Vec<i16>,
+    kinds: Vec<u8>,
+    expressions: Option<String>,
+}
+
+/// All objects of extended statistics, by OID.
+///
+/// # Errors
+/// When the catalog cannot be read.
+pub(crate) fn statistics(catalog: &Catalog) -> Result<HashMap<Oid, Statistics>> {
+    let columns = ["oid", "stxname", "stxnamespace", "stxrelid", "stxkeys", "stxkind", "stxexprs"];
+    let mut found = HashMap::new();
+    for_each_row(catalog.values(), "pg_statistic_ext", &columns, |row| {
+        let of = Statistics {
+            name: row.name(1),
+            namespace: row.oid(2),
+            table: row.oid(3),
+            columns: row.int2s(4)?,
+            kinds: row.payload(5)?.and_then(|bytes| bytes.get(20..)).unwrap_or_default().to_vec(),
+            expressions: row.text(6)?,
+        };
+        found.insert(row.oid(0), of);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The columns and expressions of extended statistics.
+pub(crate) fn statistics_columns(catalog: &Arc<Catalog>, of: &Statistics) -> Written<Vec<String>> {
+    let dictionary = dictionary(catalog)?;
+    let name = |number: &i16| Ok(dictionary.quoted(&dictionary.column(of.table, *number)?.name));
+    let mut found = of.columns.iter().map(name).collect::<Written<Vec<String>>>()?;
+    let tree = of.expressions.as_deref().unwrap_or("<>");
+    let parsed = Node::parse(tree.as_bytes())?;
+    let style = Style { is_pretty: true, is_indented: false, wrap: 0 };
+    found.extend(Writer::new(catalog, &dictionary, style).keys(&parsed, of.table)?);
+    Ok(found)
+}
+
+/// The statement that makes an object of extended statistics.
+pub(crate) fn statistics_object(catalog: &Arc<Catalog>, of: &Statistics) -> Written<String> {
+    let dictionary = dictionary(catalog)?;
+    let columns = statistics_columns(catalog, of)?;
+    let all = [(b'd', "ndistinct"), (b'f', "dependencies"), (b'm', "mcv")];
+    let kinds: Vec<&str> =
+        all.iter().filter(|(kind, _)| of.kinds.contains(kind)).map(|(_, word)| *word).collect();
+    let kinds = match kinds.len() < all.len() && columns.len() > 1 {
+        true => format!(" ({})", kinds.join(", ")),
+        false => String::new(),
+    };
+    Ok(format!(
+        "CREATE STATISTICS {}.{}{kinds} ON {} FROM {}",
+        dictionary.schema(of.namespace)?,
+        dictionary.quoted(&of.name),
+        columns.join(", "),
+        dictionary.relation_name(of.table)?
+    ))
+}

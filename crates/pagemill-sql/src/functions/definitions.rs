@@ -1,0 +1,188 @@
+//! The functions that write definitions out: `pg_get_expr` and its kin.
+//!
+//! Invariant: what has no text is refused by name, never left out.
+//!
+//! Source: `src/backend/utils/adt/ruleutils.c`, PostgreSQL 14 to 18.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{Int32Type, UInt32Type};
+use pagemill_format::Oid;
+use pagemill_format::node_tree::Node;
+
+use super::keys::payloads;
+use super::rows::{Made, Outcome};
+use super::system::statement_error;
+use super::{Implementation, KernelCall};
+use crate::definitions::{
+    ConstraintWriter, FunctionWriter, IndexWriter, PartitionWriter, Style, Unwritten, Writer,
+    indexes, partition_keys, rule, rules, statistics, statistics_columns, statistics_object,
+    trigger, triggers, view, view_rules,
+};
+
+pub(super) fn find(key: &str) -> Option<Implementation> {
+    Some(Implementation::Kernel(match key {
+        "pg_get_expr" | "pg_get_expr_ext" => expressions,
+        "pg_get_constraintdef" | "pg_get_constraintdef_ext" => constraints,
+        "pg_get_indexdef" | "pg_get_indexdef_ext" => index_definitions,
+        "pg_get_partkeydef" => partitioned,
+        "pg_get_partition_constraintdef" => partition_conditions,
+        "pg_get_viewdef" | "pg_get_viewdef_ext" | "pg_get_viewdef_wrap" => views,
+        "pg_get_ruledef" | "pg_get_ruledef_ext" => all_rules,
+        "pg_get_triggerdef" | "pg_get_triggerdef_ext" => all_triggers,
+        "pg_get_statisticsobjdef" => all_statistics,
+        "pg_get_statisticsobjdef_columns" => columns_of_statistics,
+        "pg_get_function_arguments" => arguments_with_defaults,
+        "pg_get_function_identity_arguments" => identifying_arguments,
+        "pg_get_function_result" => results,
+        "pg_get_function_sqlbody" => bodies,
+        _ => return None,
+    }))
+}
+
+/// A text for each OID of the first argument.
+fn each(
+    arguments: &[ArrayRef],
+    write: impl Fn(Oid, usize) -> Result<Option<String>, Unwritten>,
+) -> Outcome<ArrayRef> {
+    let is_null = |row: usize| arguments.iter().any(|argument| argument.is_null(row));
+    let one = |(row, number): (usize, Option<u32>)| match number.filter(|_| !is_null(row)) {
+        None => Ok(None),
+        Some(number) => Ok(write(Oid(number), row)?),
+    };
+    let numbers = arguments[0].as_primitive::<UInt32Type>();
+    Made::column(numbers.iter().enumerate().map(one).collect::<Outcome<Vec<Option<String>>>>()?)
+}
+
+/// Whether the text is to be pretty, where an argument says so.
+fn style(arguments: &[ArrayRef], place: usize, row: usize) -> Style {
+    let asked = arguments.get(place).and_then(|argument| argument.as_boolean_opt());
+    Style::new(asked.is_some_and(|asked| asked.is_valid(row) && asked.value(row)))
+}
+
+/// A writer of either style, the pretty one last.
+fn styles<T>(make: impl Fn(Style) -> crate::Result<T>) -> Outcome<[T; 2]> {
+    let made = |is_pretty: bool| make(Style::new(is_pretty)).map_err(statement_error);
+    Ok([made(false)?, made(true)?])
+}
+
+fn expressions(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let dictionary = call.catalog.dictionary().map_err(statement_error)?;
+    let trees = payloads(&arguments[0]);
+    let relations = arguments[1].as_primitive::<UInt32Type>();
+    let one = |row: usize| -> Outcome<Option<String>> {
+        if arguments.iter().any(|argument| argument.is_null(row)) {
+            return Ok(None);
+        }
+        let relation = Oid(relations.value(row));
+        if relation != Oid(0) && !dictionary.has_relation(relation) {
+            return Ok(None);
+        }
+        let parsed = Node::parse(trees.value(row)).map_err(Unwritten::from)?;
+        let mut writer = Writer::new(&call.catalog, &dictionary, style(arguments, 2, row));
+        Ok(Some(writer.tree(&parsed, relation)?))
+    };
+    Made::column((0..trees.len()).map(one).collect::<Outcome<Vec<Option<String>>>>()?)
+}
+
+fn constraints(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let writers = styles(|style| ConstraintWriter::new(&call.catalog, style))?;
+    each(arguments, |oid, row| {
+        writers[usize::from(style(arguments, 1, row).is_pretty)].definition(oid)
+    })
+}
+
+fn index_definitions(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let indexes = indexes(&call.catalog).map_err(statement_error)?;
+    let writers = styles(|style| IndexWriter::new(&call.catalog, style))?;
+    each(arguments, |oid, row| {
+        let Some(index) = indexes.get(&oid) else { return Ok(None) };
+        let writer = &writers[usize::from(style(arguments, 2, row).is_pretty)];
+        let column = arguments.get(1).map_or(0, |c| c.as_primitive::<Int32Type>().value(row));
+        match column {
+            0 => writer.definition(index).map(Some),
+            // A number that no column has gives an empty text.
+            number => {
+                let place = number.checked_sub(1).and_then(|place| usize::try_from(place).ok());
+                let place = place.unwrap_or(usize::MAX);
+                writer.column(index, place).map(Some)
+            }
+        }
+    })
+}
+
+fn partitioned(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let keys = partition_keys(&call.catalog).map_err(statement_error)?;
+    let writer = IndexWriter::new(&call.catalog, Style::new(false)).map_err(statement_error)?;
+    each(arguments, |oid, _| {
+        let found = keys.get(&oid);
+        found.map(|(strategy, keys)| writer.partition_key(*strategy, keys)).transpose()
+    })
+}
+
+fn partition_conditions(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let writer = PartitionWriter::new(&call.catalog).map_err(statement_error)?;
+    each(arguments, |oid, _| writer.condition(oid))
+}
+
+fn views(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let rules = view_rules(&call.catalog).map_err(statement_error)?;
+    each(arguments, |oid, row| {
+        let style = match arguments.get(1).and_then(|wrap| wrap.as_primitive_opt::<Int32Type>()) {
+            Some(wrap) => Style { wrap: wrap.value(row), ..Style::new(true) },
+            None => style(arguments, 1, row),
+        };
+        let written = rules.get(&oid).map(|rule| view(&call.catalog, rule, style)).transpose()?;
+        Ok(written.map(|text| text + ";"))
+    })
+}
+
+fn all_rules(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let rules = rules(&call.catalog).map_err(statement_error)?;
+    each(arguments, |oid, row| {
+        let style = style(arguments, 1, row);
+        rules.get(&oid).map(|of| rule(&call.catalog, of, style)).transpose()
+    })
+}
+
+fn all_triggers(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let triggers = triggers(&call.catalog).map_err(statement_error)?;
+    each(arguments, |oid, row| {
+        let style = style(arguments, 1, row);
+        triggers.get(&oid).map(|of| trigger(&call.catalog, of, style)).transpose()
+    })
+}
+
+fn all_statistics(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let objects = statistics(&call.catalog).map_err(statement_error)?;
+    each(arguments, |oid, _| {
+        objects.get(&oid).map(|of| statistics_object(&call.catalog, of)).transpose()
+    })
+}
+
+fn columns_of_statistics(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let objects = statistics(&call.catalog).map_err(statement_error)?;
+    each(arguments, |oid, _| {
+        let columns = objects.get(&oid).map(|of| statistics_columns(&call.catalog, of));
+        Ok(columns.transpose()?.map(|columns| columns.join(", ")))
+    })
+}
+
+fn arguments_with_defaults(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let writer = FunctionWriter::new(&call.catalog).map_err(statement_error)?;
+    each(arguments, |oid, _| writer.arguments(oid, true))
+}
+
+fn identifying_arguments(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let writer = FunctionWriter::new(&call.catalog).map_err(statement_error)?;
+    each(arguments, |oid, _| writer.arguments(oid, false))
+}
+
+fn results(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let writer = FunctionWriter::new(&call.catalog).map_err(statement_error)?;
+    each(arguments, |oid, _| writer.result(oid))
+}
+
+fn bodies(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let writer = FunctionWriter::new(&call.catalog).map_err(statement_error)?;
+    each(arguments, |oid, _| writer.body(oid))
+}

@@ -1,0 +1,208 @@
+//! Queries in expressions that are run anew for each row around them, as the server runs what it can make no join of.
+//!
+//! ```text
+//! row around ──its columns──► the query with constants in their place ──plan, run──► one value
+//! ```
+//!
+//! A batch of rows is computed on a thread of its own, for running a plan waits, and who computes must not. Equal rows of a
+//! batch share one run.
+//!
+//! Invariant: a query of no rows gives NULL, one of several rows the server's error.
+//!
+//! Source: `ExecScanSubPlan` in `src/backend/executor/nodeSubplan.c`, PostgreSQL 18.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, new_null_array};
+use arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TreeNode as _};
+use datafusion::common::{Column, Result as QueryResult};
+use datafusion::error::DataFusionError;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use datafusion::physical_plan::execute_stream;
+use datafusion::scalar::ScalarValue;
+use futures::StreamExt as _;
+use pagemill_engine::Progress;
+
+use crate::error::{Error, SqlState, StatementError};
+use crate::interruption::interruptible;
+use crate::scan::with_runtime_filters;
+
+/// Of the thread that plans and runs: the engine's planner recurses.
+const STACK: usize = 16 << 20;
+
+/// What a query within another runs in.
+pub(crate) struct Nested {
+    pub(crate) state: SessionState,
+    pub(crate) progress: Progress,
+}
+
+/// A query of one value that refers to columns of the queries around it.
+pub(crate) struct NestedQuery {
+    /// Unique in the statement.
+    pub(crate) name: String,
+    pub(crate) plan: LogicalPlan,
+    /// What it refers to, as it is called there, and the types of that.
+    pub(crate) outer: Vec<(Column, DataType)>,
+    /// What carries the value.
+    pub(crate) carrier: DataType,
+}
+
+impl NestedQuery {
+    /// Its value, for the values of what it refers to.
+    pub(crate) fn of(self, values: Vec<Expr>, nested: Arc<Nested>) -> Expr {
+        assert_eq!(values.len(), self.outer.len(), "a value stands for each column");
+        // Not the same for equal values: nothing of the optimizer's is to run it.
+        let signature = Signature::any(values.len(), Volatility::Volatile);
+        let function = ScalarUDF::new_from_impl(Apply { query: Arc::new(self), nested, signature });
+        Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), values))
+    }
+
+    fn with_values(&self, values: &[ScalarValue]) -> QueryResult<LogicalPlan> {
+        let value_of = |column: &Column| {
+            let at = self.outer.iter().position(|(outer, _)| outer == column)?;
+            Some(Expr::Literal(values[at].clone(), None))
+        };
+        let replaced = self.plan.clone().transform_up_with_subqueries(|node| {
+            // What a column is called is part of its plan.
+            let names = NamePreserver::new(&node);
+            node.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let expr = expr.transform_up(|inner| {
+                    let value = match &inner {
+                        Expr::OuterReferenceColumn(_, column) => value_of(column),
+                        _ => None,
+                    };
+                    Ok(value.map_or(Transformed::no(inner), Transformed::yes))
+                })?;
+                Ok(expr.update_data(|expr| name.restore(expr)))
+            })
+        });
+        Ok(replaced?.data)
+    }
+
+    async fn run(&self, values: &[ScalarValue], nested: &Nested) -> QueryResult<ScalarValue> {
+        if nested.progress.is_cancelled() {
+            return Err(Error::from(pagemill_engine::Error::Cancelled).into());
+        }
+        let plan = nested.state.create_physical_plan(&self.with_values(values)?).await?;
+        let (plan, task) = with_runtime_filters(plan, &nested.state)?;
+        let mut rows = execute_stream(interruptible(plan, &nested.progress)?, task)?;
+        let mut found = None;
+        while let Some(batch) = rows.next().await.transpose()? {
+            if batch.num_rows() > 1 || batch.num_rows() == 1 && found.is_some() {
+                let message = "more than one row returned by a subquery used as an expression";
+                return Err(StatementError::new(SqlState::CARDINALITY_VIOLATION, message).into());
+            }
+            if batch.num_rows() == 1 {
+                found = Some(ScalarValue::try_from_array(batch.column(0), 0)?);
+            }
+        }
+        found.map_or_else(|| ScalarValue::try_from(&self.carrier), Ok)
+    }
+}
+
+struct Apply {
+    query: Arc<NestedQuery>,
+    nested: Arc<Nested>,
+    signature: Signature,
+}
+
+impl std::fmt::Debug for Apply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.query.name)
+    }
+}
+
+impl PartialEq for Apply {
+    fn eq(&self, other: &Self) -> bool {
+        self.query.name == other.query.name
+    }
+}
+
+impl Eq for Apply {}
+
+impl Hash for Apply {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.query.name.hash(state);
+    }
+}
+
+impl Apply {
+    async fn rows(&self, columns: &[ArrayRef], rows: usize) -> QueryResult<Vec<ScalarValue>> {
+        let mut known: HashMap<Vec<ScalarValue>, ScalarValue> = HashMap::new();
+        let mut found = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let values = columns.iter().map(|column| ScalarValue::try_from_array(column, row));
+            found.push(match known.entry(values.collect::<QueryResult<_>>()?) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(new) => {
+                    let value = self.query.run(new.key(), &self.nested).await?;
+                    new.insert(value).clone()
+                }
+            });
+        }
+        Ok(found)
+    }
+
+    /// On a thread and a runtime of its own.
+    fn compute(&self, columns: &[ArrayRef], rows: usize) -> QueryResult<Vec<ScalarValue>> {
+        let run = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+            runtime.block_on(self.rows(columns, rows))
+        };
+        std::thread::scope(|scope| {
+            let named = std::thread::Builder::new().name("nested query".to_owned());
+            let thread = named.stack_size(STACK).spawn_scoped(scope, run)?;
+            match thread.join() {
+                Ok(found) => found,
+                // A defect there is one here.
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+}
+
+impl ScalarUDFImpl for Apply {
+    fn name(&self) -> &str {
+        &self.query.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> QueryResult<DataType> {
+        Ok(self.query.carrier.clone())
+    }
+
+    fn invoke_with_args(&self, given: ScalarFunctionArgs) -> QueryResult<ColumnarValue> {
+        let rows = given.number_rows;
+        let column = |(arg, (_, takes)): (ColumnarValue, &(Column, DataType))| match arg.data_type()
+        {
+            DataType::Null => Ok(new_null_array(takes, rows)),
+            _ => arg.into_array(rows),
+        };
+        let columns = given.args.into_iter().zip(&self.query.outer).map(column);
+        let columns = columns.collect::<QueryResult<Vec<ArrayRef>>>()?;
+        let found = self.compute(&columns, rows)?;
+        let made = match found.is_empty() {
+            true => new_null_array(&self.query.carrier, 0),
+            false => ScalarValue::iter_to_array(found)?,
+        };
+        if *made.data_type() != self.query.carrier {
+            let what = format!("a nested query gave {}", made.data_type());
+            return Err(DataFusionError::Internal(what));
+        }
+        Ok(ColumnarValue::Array(made))
+    }
+}
