@@ -219,6 +219,9 @@ fn stopped_cluster() -> Result<(TestCluster, Vec<String>)> {
 /// A statement that would run for a very long time, without a row.
 const LONG: &str = "select count(*) from kinds a, kinds b, kinds c where a.f * b.f * c.f < 0";
 
+/// One whose inner query is run for each row.
+const NESTED: &str = "select sum((select b.id from kinds b where b.f * b.id > a.f * a.id order by b.f, b.id limit 1)) from kinds a";
+
 #[test]
 fn a_driver_is_answered_as_by_the_server() -> Result<()> {
     let (cluster, expected) = stopped_cluster()?;
@@ -269,8 +272,10 @@ async fn ends_early(client: &Client, served: &Served, user: &str) -> Result<()> 
     let failed = failed.err().context("it was cancelled")?;
     assert_eq!(told(&failed), "57014 canceling statement due to user request\n");
     client.batch_execute("set statement_timeout = '200ms'").await?;
-    let failed = client.query(LONG, &[]).await.err().context("it took too long")?;
-    assert_eq!(told(&failed), "57014 canceling statement due to statement timeout\n");
+    for statement in [LONG, NESTED] {
+        let failed = client.query(statement, &[]).await.err().context("it took too long")?;
+        assert_eq!(told(&failed), "57014 canceling statement due to statement timeout\n");
+    }
     let socket = served.directory.path();
     let (_second, _third) =
         (connect(socket, 5432, user).await?, connect(socket, 5432, user).await?);
