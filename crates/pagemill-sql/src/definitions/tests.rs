@@ -67,7 +67,7 @@ fn trees(catalog: &Catalog) -> crate::Result<Vec<(Oid, String)>> {
 fn written(catalog: &Arc<Catalog>, relation: Oid, tree: &str) -> Result<String, Unwritten> {
     let dictionary = catalog.dictionary().expect("the catalogs are whole");
     let parsed = Node::parse(tree.as_bytes())?;
-    let mut writer = Writer::new(catalog, &dictionary, Style::new(tree.len() % 2 == 0));
+    let mut writer = Writer::new(catalog, &dictionary, Style::new(tree.len().is_multiple_of(2)));
     match &parsed {
         Node::List(members) => match members.first().and_then(Node::structure) {
             Some(query) if query.name == b"QUERY" => {
