@@ -81,6 +81,24 @@ impl Cluster {
 }
 
 impl Database {
+    /// The setting `search_path` of a new session of the first superuser, as it is written.
+    ///
+    /// # Errors
+    /// When the settings cannot be read.
+    pub fn search_path_setting(&self) -> Result<String> {
+        let written = self.session_settings()?.get("search_path");
+        Ok(written.map_or("\"$user\", public".into(), String::from_utf8_lossy).into_owned())
+    }
+
+    /// True where `search_path` names `pg_catalog` and does not leave it to the server to look there first.
+    ///
+    /// # Errors
+    /// When the settings cannot be read.
+    pub fn names_pg_catalog(&self) -> Result<bool> {
+        let names = DatabaseSettings::read(self)?.names;
+        Ok(names.search_path.iter().any(|name| **name == *b"pg_catalog"))
+    }
+
     /// Where a new session of the first superuser looks up names without a schema.
     ///
     /// # Errors

@@ -64,6 +64,8 @@ pub struct DatabaseRow {
 #[derive(Debug, Clone)]
 pub struct Database {
     catalogs: Arc<Catalogs>,
+    /// What `SET search_path` gave instead of the settings.
+    search_path: Option<Arc<[Box<[u8]>]>>,
 }
 
 impl Cluster {
@@ -193,7 +195,19 @@ impl Database {
         for oid in catalog::ALL {
             catalogs.check_column_count(oid, catalogs.catalog_columns(oid, &[])?.len())?;
         }
-        Ok(Self { catalogs: Arc::new(catalogs) })
+        Ok(Self { catalogs: Arc::new(catalogs), search_path: None })
+    }
+
+    /// The same database for a session that set its search path: names without a schema are looked up in these, and printed
+    /// without one when they are found there. The entries are those of [`parse_search_path`](crate::settings::parse_search_path).
+    #[must_use]
+    pub fn with_search_path(&self, entries: Vec<Box<[u8]>>) -> Self {
+        Self { catalogs: self.catalogs.clone(), search_path: Some(entries.into()) }
+    }
+
+    /// The search path that a session set.
+    pub(crate) fn own_search_path(&self) -> Option<&[Box<[u8]>]> {
+        self.search_path.as_deref()
     }
 
     /// The cluster it is in.

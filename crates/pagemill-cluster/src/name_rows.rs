@@ -181,8 +181,10 @@ impl DatabaseSettings {
         if let Some(user) = superuser_name(database)? {
             names.user = user;
         }
-        if let Some(path) = settings.get("search_path").and_then(parse_search_path) {
-            names.search_path = path;
+        let configured = || settings.get("search_path").and_then(parse_search_path);
+        match database.own_search_path() {
+            Some(path) => names.search_path = path.to_vec(),
+            None => names.search_path = configured().unwrap_or(names.search_path),
         }
         let lc_monetary =
             settings.get("lc_monetary").map(|value| String::from_utf8_lossy(value).into_owned());

@@ -6,6 +6,8 @@
 //!
 //! Invariant: a text is understood whole before any of it is done.
 
+use pagemill_cluster::names::quote_identifier;
+use pagemill_format::PgVersion;
 use pagemill_sql::session::Session;
 use pagemill_sql::{SqlState, StatementError};
 use sqlparser::ast::Statement;
@@ -29,17 +31,35 @@ pub enum Command {
     RollbackTo,
     /// What has nothing to do where nothing is changed, by its tag.
     Nothing(&'static str),
-    /// A setting gets a value; `None` for its default.
-    Set {
-        /// Its name.
-        name: String,
-        /// What it is to be.
-        value: Option<String>,
+    /// A setting gets a value.
+    Set(SetSetting),
+    /// `SELECT set_config(…)`, which sets and gives a row.
+    SetConfig {
+        /// What is set.
+        set: SetSetting,
+        /// True where no row is given of a setting that there is not.
+        if_known: bool,
     },
     /// All settings get their defaults; the tag.
     ResetAll(&'static str),
     /// A setting is shown.
     Show(String),
+    /// A statement is prepared in words.
+    Prepare {
+        /// Its name.
+        name: String,
+        /// The names of its parameters' types.
+        types: Vec<String>,
+        /// What is prepared.
+        query: Box<Statement>,
+    },
+    /// A prepared statement runs with these values.
+    Execute {
+        /// Its name.
+        name: String,
+        /// The values as texts.
+        values: Vec<Option<String>>,
+    },
     /// A prepared statement is forgotten; `None` for all.
     Deallocate(Option<String>),
     /// All that a session keeps is forgotten.
@@ -55,6 +75,17 @@ pub enum Command {
     Fetch(Fetch),
     /// A cursor is no longer needed; `None` for all.
     CloseCursor(Option<String>),
+}
+
+/// A value for a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetSetting {
+    /// Its name.
+    pub name: String,
+    /// What it is to be; `None` for its default.
+    pub value: Option<String>,
+    /// True for the transaction only.
+    pub is_local: bool,
 }
 
 /// `FETCH` and `MOVE`, which go forward only.
@@ -159,8 +190,16 @@ impl Piece<'_> {
             "LOCK" => self.lock(),
             "SET" => self.set(),
             "RESET" if self.is_whole(&["RESET", "ALL"]) => Ok(Command::ResetAll("RESET")),
-            "RESET" => Ok(Command::Set { name: self.name(1)?, value: None }),
+            "RESET" => {
+                Ok(Command::Set(SetSetting { name: self.name(1)?, value: None, is_local: false }))
+            }
             "SHOW" => Ok(Command::Show(self.name(1)?)),
+            "SELECT" => match self.set_config() {
+                Some(set) => Ok(set),
+                None => self.query(),
+            },
+            "PREPARE" if self.word(1) != "TRANSACTION" => self.prepare(),
+            "EXECUTE" => self.execute(),
             "DEALLOCATE" => self.deallocate(),
             "DISCARD" if self.is_whole(&["DISCARD", "ALL"]) => Ok(Command::DiscardAll),
             "DECLARE" => self.declare(),
@@ -265,6 +304,97 @@ impl Piece<'_> {
         }
     }
 
+    /// `PREPARE NAME [(TYPE, …)] AS QUERY`
+    fn prepare(&self) -> Result<Command> {
+        let name = self.name(1)?;
+        let (mut at, mut types) = (2, Vec::new());
+        if self.words.get(at) == Some(&&Token::LParen) {
+            let (mut depth, mut begin) = (1, self.behind(at));
+            while depth > 0 {
+                at += 1;
+                match self.words.get(at) {
+                    Some(Token::LParen) => depth += 1,
+                    Some(Token::RParen) => depth -= 1,
+                    None => return Err(self.syntax()),
+                    _ => {}
+                }
+                if depth == 0 || depth == 1 && self.words[at] == &Token::Comma {
+                    // A comma and a parenthesis have one byte each.
+                    types.push(self.text[begin..self.behind(at) - 1].trim().to_owned());
+                    begin = self.behind(at);
+                }
+            }
+            at += 1;
+        }
+        if self.word(at) != "AS" {
+            return Err(self.syntax());
+        }
+        let query = Box::new(self.statement(&self.text[self.behind(at)..])?);
+        Ok(Command::Prepare { name, types, query })
+    }
+
+    /// `EXECUTE NAME [(VALUE, …)]`, of which values are constants.
+    fn execute(&self) -> Result<Command> {
+        let name = self.name(1)?;
+        let given = match (self.words.get(2), self.words.last()) {
+            (None, _) => &[],
+            (Some(Token::LParen), Some(Token::RParen)) => &self.words[3..self.words.len() - 1],
+            _ => return Err(self.syntax()),
+        };
+        let values = match given {
+            [] => Vec::new(),
+            given => {
+                given.split(|token| **token == Token::Comma).map(constant).collect::<Result<_>>()?
+            }
+        };
+        Ok(Command::Execute { name, values })
+    }
+
+    /// `SELECT set_config('NAME', 'VALUE', BOOLEAN)`: the one function that changes something, if only for its session. Also with
+    /// `name` for the name, `FROM pg_settings WHERE name = 'NAME'`, which sets it where there is such a setting.
+    fn set_config(&self) -> Option<Command> {
+        let [
+            Token::Word(function),
+            Token::LParen,
+            name,
+            Token::Comma,
+            value,
+            Token::Comma,
+            local,
+            Token::RParen,
+            rest @ ..,
+        ] = without_schema(&self.words[1..])
+        else {
+            return None;
+        };
+        let Token::SingleQuotedString(value) = value else { return None };
+        let is_word = |token: &Token, wanted: &str| matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case(wanted));
+        let is_local = is_word(local, "true");
+        if !is_word(&Token::Word(function.clone()), "set_config")
+            || !is_local && !is_word(local, "false")
+        {
+            return None;
+        }
+        let (name, if_known) = match (name, rest) {
+            (Token::SingleQuotedString(name), []) => (name, false),
+            (name, [from, rest @ ..]) if is_word(name, "name") && is_word(from, "from") => {
+                let [settings, of, column, Token::Eq, Token::SingleQuotedString(name)] =
+                    without_schema(rest)
+                else {
+                    return None;
+                };
+                let words = [(settings, "pg_settings"), (of, "where"), (column, "name")];
+                if !words.iter().all(|(token, wanted)| is_word(token, wanted)) {
+                    return None;
+                }
+                (name, true)
+            }
+            _ => return None,
+        };
+        let set = SetSetting { name: name.clone(), value: Some(value.clone()), is_local };
+        Some(Command::SetConfig { set, if_known })
+    }
+
     /// `SET [SESSION | LOCAL] NAME { TO | = } VALUE, …`, and what has words of its own.
     fn set(&self) -> Result<Command> {
         let at = match self.word(1).as_str() {
@@ -272,15 +402,17 @@ impl Piece<'_> {
             "SESSION" | "LOCAL" if self.word(2) != "TO" => 2,
             _ => 1,
         };
+        let is_local = self.word(1) == "LOCAL" && at == 2;
+        let set = |name: &str, value| {
+            Ok(Command::Set(SetSetting { name: name.to_owned(), value, is_local }))
+        };
         match self.word(at).as_str() {
             "TRANSACTION" | "CONSTRAINTS" => return Ok(Command::Nothing("SET")),
             "TIME" if self.word(at + 1) == "ZONE" => {
-                let value = self.value(at + 2)?;
-                return Ok(Command::Set { name: "timezone".to_owned(), value });
+                return set("timezone", self.value(at + 2)?);
             }
             "NAMES" => {
-                let value = self.value(at + 1)?;
-                return Ok(Command::Set { name: "client_encoding".to_owned(), value });
+                return set("client_encoding", self.value(at + 1)?);
             }
             "ROLE" | "SESSION" | "XML" => {
                 return Err(StatementError::unsupported(format!("SET {}", self.word(at))));
@@ -291,7 +423,8 @@ impl Piece<'_> {
         let behind = at + 1 + 2 * name.matches('.').count();
         let is_assigned = self.word(behind) == "TO" || self.words.get(behind) == Some(&&Token::Eq);
         match is_assigned {
-            true => Ok(Command::Set { name, value: self.value(behind + 1)? }),
+            true if name == "search_path" => set(&name, self.names(behind + 1)?),
+            true => set(&name, self.value(behind + 1)?),
             false => Err(self.syntax()),
         }
     }
@@ -338,10 +471,66 @@ impl Piece<'_> {
         Ok(Some(value))
     }
 
+    /// The names from here on as one text, each quoted where it must be; `None` for DEFAULT.
+    fn names(&self, at: usize) -> Result<Option<String>> {
+        if self.words.len() == at + 1 && self.word(at) == "DEFAULT" {
+            return Ok(None);
+        }
+        let parts: Vec<_> = self.words.get(at..).unwrap_or_default().iter().collect();
+        let name = |part: &[&&Token]| match part {
+            [Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text)] => {
+                Ok(quoted(text))
+            }
+            [Token::Word(word)] if word.quote_style.is_some() => Ok(quoted(&word.value)),
+            [Token::Word(word)] => Ok(quoted(&word.value.to_lowercase())),
+            _ => Err(self.syntax()),
+        };
+        let names = parts.split(|token| ***token == Token::Comma).map(name);
+        Ok(Some(names.collect::<Result<Vec<_>>>()?.join(", ")))
+    }
+
     fn syntax(&self) -> StatementError {
         let near = self.words.last().map_or_else(String::new, |token| token.to_string());
         let message = format!("syntax error at or near \"{near}\"");
         StatementError::new(SqlState::SYNTAX_ERROR, message)
+    }
+}
+
+/// What follows `pg_catalog.`, or all.
+fn without_schema<'w, 't>(words: &'w [&'t Token]) -> &'w [&'t Token] {
+    match words {
+        [Token::Word(schema), Token::Period, rest @ ..]
+            if schema.value.eq_ignore_ascii_case("pg_catalog") =>
+        {
+            rest
+        }
+        all => all,
+    }
+}
+
+/// A name in quotes, unless it reads the same without.
+fn quoted(name: &str) -> String {
+    let mut out = Vec::new();
+    quote_identifier(name.as_bytes(), PgVersion::V18, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// A value in words, as a text.
+fn constant(words: &[&Token]) -> Result<Option<String>> {
+    match words {
+        [Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text)] => {
+            Ok(Some(text.clone()))
+        }
+        [Token::Number(digits, _)] => Ok(Some(digits.clone())),
+        [Token::Minus, Token::Number(digits, _)] => Ok(Some(format!("-{digits}"))),
+        [Token::Word(word)] if word.quote_style.is_none() => {
+            match word.value.to_uppercase().as_str() {
+                "NULL" => Ok(None),
+                value @ ("TRUE" | "FALSE") => Ok(Some(value.to_owned())),
+                _ => Err(StatementError::unsupported("EXECUTE with a value that is no constant")),
+            }
+        }
+        _ => Err(StatementError::unsupported("EXECUTE with a value that is no constant")),
     }
 }
 
@@ -370,7 +559,7 @@ mod tests {
     #[test]
     fn settings_have_names_and_values() {
         let set = |text: &str| match one(text) {
-            Command::Set { name, value } => (name, value),
+            Command::Set(SetSetting { name, value, .. }) => (name, value),
             other => panic!("{other:?}"),
         };
         let of = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
@@ -379,6 +568,21 @@ mod tests {
         assert_eq!(set("set local my.own to -1"), of("my.own", "-1"));
         assert_eq!(set("set time zone 'UTC'"), of("timezone", "UTC"));
         assert_eq!(set("set search_path = default"), ("search_path".to_owned(), None));
+        let path = |text: &str| set(text).1.unwrap_or_default();
+        assert_eq!(
+            path("set search_path to A, \"B c\", '$user', ''"),
+            "a, \"B c\", \"$user\", \"\""
+        );
+        assert!(matches!(one("set local search_path = x"), Command::Set(set) if set.is_local));
+        let given = one("SELECT pg_catalog.set_config('search_path', '', false);");
+        let Command::SetConfig { set: given, if_known: false } = given else { panic!("{given:?}") };
+        assert_eq!((&*given.name, given.value.as_deref()), ("search_path", Some("")));
+        let sought = one("SELECT set_config(name, 'v', true) FROM pg_settings WHERE name = 'n'");
+        let Command::SetConfig { set: sought, if_known: true } = sought else {
+            panic!("{sought:?}")
+        };
+        assert_eq!((&*sought.name, sought.is_local), ("n", true));
+        assert!(matches!(one("select set_config('x', 'y', false), 1"), Command::Query(_)));
         assert!(matches!(one("show transaction isolation level"),
             Command::Show(name) if name == "transaction_isolation"));
         assert!(commands("set x").is_err() && commands("set role postgres").is_err());
@@ -404,6 +608,21 @@ mod tests {
             assert!(commands(wrong).is_err(), "{wrong}");
         }
         assert!(commands("declare c scroll cursor for select 1").is_err());
+    }
+
+    #[test]
+    fn statements_are_prepared_in_words() {
+        let prepared = one("prepare p(pg_catalog.oid, numeric(5,2)) as select $1, $2");
+        let Command::Prepare { name, types, query } = prepared else { panic!("{prepared:?}") };
+        assert_eq!((&*name, query.to_string()), ("p", "SELECT $1, $2".to_owned()));
+        assert_eq!(types, ["pg_catalog.oid", "numeric(5,2)"]);
+        let executed = one("execute p('1', -2, null, true)");
+        let Command::Execute { name, values } = executed else { panic!("{executed:?}") };
+        let wanted = [Some("1"), Some("-2"), None, Some("TRUE")];
+        assert_eq!((&*name, values), ("p", wanted.map(|text| text.map(str::to_owned)).to_vec()));
+        for wrong in ["prepare p", "prepare p(int as select 1", "execute p(1", "execute p(1 + 1)"] {
+            assert!(commands(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

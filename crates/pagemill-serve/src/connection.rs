@@ -9,6 +9,9 @@
 //! what still computes then is left behind.
 
 mod extended;
+mod functions;
+mod large_object;
+mod path;
 mod portal;
 mod simple;
 mod startup;
@@ -16,7 +19,6 @@ mod startup;
 use std::future::Future;
 use std::sync::Arc;
 
-use pagemill_sql::session::Session;
 use pagemill_sql::{SqlState, StatementError};
 use tokio::io::{AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::time::Instant;
@@ -30,6 +32,8 @@ use crate::registry::Registration;
 use crate::server::Server;
 use crate::settings::Settings;
 use extended::Extended;
+use functions::OpenObjects;
+use path::PathSession;
 
 /// Bytes that are gathered before they are sent.
 const SEND_BYTES: usize = 64 << 10;
@@ -39,7 +43,7 @@ type Reader = MessageReader<ReadHalf<Box<dyn Stream>>>;
 /// A client that was let in.
 struct Connection {
     server: Arc<Server>,
-    session: Arc<Session>,
+    path_session: PathSession,
     registration: Registration,
     settings: Settings,
     status: TransactionStatus,
@@ -47,6 +51,7 @@ struct Connection {
     writer: WriteHalf<Box<dyn Stream>>,
     out: ResponseBuffer,
     extended: Extended,
+    objects: OpenObjects,
 }
 
 /// Answers a client until it leaves. Whatever ends it concerns nobody else.
@@ -121,6 +126,9 @@ impl Connection {
             FrontendMessage::CopyIn => Ok(()),
             FrontendMessage::Password(_) => Err(Error::protocol("unexpected password message")),
             FrontendMessage::Flush => self.flush().await,
+            FrontendMessage::FunctionCall(call) if !self.extended.is_skipping => {
+                self.function_call(&call).await
+            }
             other => self.extended(other).await,
         }
     }
@@ -168,6 +176,18 @@ impl Connection {
             done = work => Ok(Ok(done)),
         }
     }
+}
+
+/// What a statement is told behind an error in its transaction.
+fn aborted() -> StatementError {
+    let message = "current transaction is aborted, commands ignored until end of transaction block";
+    StatementError::new(SqlState("25P02"), message)
+}
+
+/// What a client is told when its statement panicked.
+fn defect() -> StatementError {
+    let message = "a statement ended in a defect of pagemill, please report it";
+    StatementError::new(SqlState("XX000"), message)
 }
 
 /// What clients are told when the server ends.

@@ -88,7 +88,12 @@ impl Server {
 
     /// The major version as clients are told it. Which minor version wrote the files is not in them.
     pub(crate) fn version(&self) -> String {
-        format!("{} (Pagemill {})", self.cluster.version().major(), env!("CARGO_PKG_VERSION"))
+        format!("{} (Pagemill {})", self.major(), env!("CARGO_PKG_VERSION"))
+    }
+
+    /// The major version of the files.
+    pub(crate) fn major(&self) -> u32 {
+        self.cluster.version().major()
     }
 
     /// A database by its name.

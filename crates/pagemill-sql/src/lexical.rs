@@ -75,6 +75,15 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         if starts_with(&["exclude", "no", "others"]) {
             left_out.extend(&seen[number..number + 3]);
         }
+        // The parser knows plain operators only before ANY and ALL.
+        let is_plain = is_word(next(0), "operator")
+            && is_word(next(2), "pg_catalog")
+            && next(3) == Some(&Token::Period)
+            && next(5) == Some(&Token::RParen);
+        if is_plain && ["any", "all", "some"].iter().any(|word| is_word(next(6), word)) {
+            let around = (number..number + 6).filter(|place| *place != number + 4);
+            left_out.extend(around.map(|place| seen[place]));
+        }
         let before = number.checked_sub(1).map(|before| &tokens[seen[before]].token);
         let starts_query = matches!(before, None | Some(Token::SemiColon | Token::LParen))
             || ["union", "all", "distinct", "except", "intersect"]

@@ -19,6 +19,7 @@ use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use futures::StreamExt as _;
 use object_store::memory::InMemory;
+use pagemill_cluster::settings::parse_search_path;
 use pagemill_cluster::{Cluster, Database};
 use pagemill_engine::{OnDamage, Progress, ScanOptions};
 use pagemill_format::Oid;
@@ -28,7 +29,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Tokenizer;
 
-use crate::bind::{Binder, Bound};
+use crate::bind::{Binder, Bound, type_of_text};
 use crate::catalog::Catalog;
 use crate::databases::Databases;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
@@ -175,6 +176,30 @@ impl Session {
     #[must_use]
     pub fn with_files(self, named: Arc<[NamedFile]>) -> Self {
         Self { files: Files::new(named), ..self }
+    }
+
+    /// The same for a client that set its search path. It shares the memory that statements may take.
+    ///
+    /// # Errors
+    /// When the setting is no list of names, or the catalogs cannot be read.
+    pub fn with_search_path(&self, setting: &str) -> Result<Self> {
+        let Some(entries) = parse_search_path(setting.as_bytes()) else {
+            let message = format!("invalid value for parameter \"search_path\": \"{setting}\"");
+            return fail(SqlState::INVALID_PARAMETER, message);
+        };
+        let catalog = Arc::new(Catalog::read(&self.catalog.database().with_search_path(entries))?);
+        let databases = Databases::new(&catalog, self.clusters().clone());
+        let (files, options, context) =
+            (Files::new(self.files().clone()), self.options, self.context.clone());
+        Ok(Self { catalog, databases, files, options, context })
+    }
+
+    /// The type that a name means, as in a cast; `None` when there is none.
+    ///
+    /// # Errors
+    /// When the text is no name of a type.
+    pub fn type_named(&self, name: &str) -> Result<Option<Oid>> {
+        Ok(type_of_text(&self.catalog, name)?.map(|found| found.oid))
     }
 
     /// The files that are tables.

@@ -131,9 +131,6 @@ impl Connection {
                 self.close(&described);
                 Ok(())
             }
-            FrontendMessage::FunctionCall => {
-                Err(StatementError::unsupported("a call of a function by its OID"))
-            }
             _ => return Err(Error::protocol("unexpected message")),
         };
         if let Err(error) = done {
@@ -152,20 +149,73 @@ impl Connection {
             let message = "cannot insert multiple commands into a prepared statement";
             return Ok(Err(StatementError::new(SqlState::SYNTAX_ERROR, message)));
         }
+        let types = types.into_iter().map(Oid).collect();
+        let kept = self.keep(name, all.pop(), types).await?;
+        Ok(kept.map(|()| self.out.empty(b'1')))
+    }
+
+    /// Prepares a statement and keeps it.
+    async fn keep(
+        &mut self,
+        name: String,
+        command: Option<Command>,
+        types: Vec<Oid>,
+    ) -> Result<Told<()>> {
         if !name.is_empty() && self.extended.statements.contains_key(&name) {
             let message = format!("prepared statement \"{name}\" already exists");
             return Ok(Err(StatementError::new(SqlState("42P05"), message)));
         }
-        let command = all.pop();
-        let types = types.into_iter().map(Oid).collect();
-        Ok(match self.prepared(command.as_ref(), types).await? {
-            Ok(prepared) => {
-                self.extended.statements.insert(name, Statement { command, prepared });
-                self.out.empty(b'1');
-                Ok(())
-            }
-            Err(error) => Err(error),
+        Ok(self.prepared(command.as_ref(), types).await?.map(|prepared| {
+            self.extended.statements.insert(name, Statement { command, prepared });
+        }))
+    }
+
+    /// `PREPARE`.
+    pub(super) async fn prepare(
+        &mut self,
+        name: String,
+        types: &[String],
+        query: Box<sqlparser::ast::Statement>,
+    ) -> Result<Told<()>> {
+        let types = types.iter().map(|name| self.type_named(name));
+        let types = match types.collect::<Told<Vec<Oid>>>() {
+            Ok(types) => types,
+            Err(error) => return Ok(Err(error)),
+        };
+        let kept = self.keep(name, Some(Command::Query(query)), types).await?;
+        Ok(kept.map(|()| self.out.complete("PREPARE")))
+    }
+
+    fn type_named(&self, name: &str) -> Told<Oid> {
+        let found = self.session().type_named(name).map_err(|error| error.report())?;
+        found.ok_or_else(|| {
+            let message = format!("type \"{name}\" does not exist");
+            StatementError::new(SqlState::UNDEFINED_OBJECT, message)
         })
+    }
+
+    /// What `EXECUTE` runs, and with which values.
+    pub(super) fn executed(
+        &self,
+        name: &str,
+        values: Vec<Option<String>>,
+    ) -> Told<(sqlparser::ast::Statement, Vec<ParameterValue>)> {
+        let statement = self.extended.statements.get(name);
+        let statement = statement.ok_or_else(|| unknown_statement(name))?;
+        let Some(Command::Query(query)) = &statement.command else {
+            return Err(StatementError::unsupported("EXECUTE of what is no query"));
+        };
+        let types = &statement.prepared.types;
+        if types.len() != values.len() {
+            let message = format!("wrong number of parameters for prepared statement \"{name}\"");
+            return Err(StatementError::new(SqlState::SYNTAX_ERROR, message));
+        }
+        let value = |(value, type_oid): (Option<String>, &Oid)| ParameterValue {
+            type_oid: *type_oid,
+            is_binary: false,
+            value: value.map(String::into_bytes),
+        };
+        Ok(((**query).clone(), values.into_iter().zip(types).map(value).collect()))
     }
 
     /// What is known of a command before it runs.
@@ -180,9 +230,14 @@ impl Connection {
         let nothing = |columns| Ok(Prepared { types: Vec::new(), columns });
         let statement = match command {
             Some(Command::Query(statement)) => (**statement).clone(),
-            Some(Command::Show(name)) => {
-                let column = self.setting_column(name);
+            Some(command @ (Command::Show(_) | Command::SetConfig { .. })) => {
+                let column = self.setting_column(command);
                 return Ok(column.and_then(|column| nothing(vec![column])));
+            }
+            Some(Command::Execute { name, .. }) => {
+                let columns = self.extended.statements.get(name);
+                let columns = columns.map(|named| named.prepared.columns.clone());
+                return Ok(columns.ok_or_else(|| unknown_statement(name)).and_then(nothing));
             }
             Some(Command::Fetch(fetch)) if !fetch.is_move => {
                 return Ok(self
@@ -191,7 +246,10 @@ impl Connection {
             }
             _ => return Ok(nothing(Vec::new())),
         };
-        let session = self.session.clone();
+        if let Err(error) = self.follow_search_path().await {
+            return Ok(Err(error));
+        }
+        let session = self.session().clone();
         // On a thread of its own: those that compute may all be busy with others' statements.
         let preparing = self.server.compute.spawn_blocking(move || {
             session.prepare(&statement, &types).map_err(|error| error.report())
@@ -201,12 +259,7 @@ impl Connection {
         let deadline = self.deadline();
         let prepared = self.unless_ended(preparing, &cancel, deadline).await;
         self.registration.interrupt.end();
-        Ok(prepared?.and_then(|joined| {
-            joined.unwrap_or_else(|_| {
-                let message = "a statement ended in a defect of pagemill, please report it";
-                Err(StatementError::new(SqlState("XX000"), message))
-            })
-        }))
+        Ok(prepared?.and_then(|joined| joined.unwrap_or_else(|_| Err(super::defect()))))
     }
 
     fn bind(&mut self, bind: Bind) -> Told<()> {
@@ -277,7 +330,7 @@ impl Connection {
             }
         };
         let command = statement.and_then(|statement| statement.command.as_ref());
-        matches!(command, Some(Command::Query(_)))
+        matches!(command, Some(Command::Query(_) | Command::Execute { .. }))
             || matches!(command, Some(Command::Fetch(fetch)) if !fetch.is_move)
     }
 
@@ -374,6 +427,9 @@ impl Connection {
         let Some(mut bound) = self.extended.portals.remove(&execute.portal) else {
             return Ok(Err(unknown_portal(&execute.portal)));
         };
+        if let Err(error) = self.follow_search_path().await {
+            return Ok(Err(error));
+        }
         let done = match bound.statement.command.clone() {
             None => {
                 self.out.empty(b'I');
@@ -383,6 +439,16 @@ impl Connection {
                 (Err(error), _) => Err(error),
                 (Ok(()), Command::Query(statement)) => {
                     self.execute_query(&mut bound, &statement, execute.most_rows).await?
+                }
+                (Ok(()), Command::Execute { name, values }) => match self.executed(&name, values) {
+                    Ok((statement, values)) => {
+                        bound.values = values;
+                        self.execute_query(&mut bound, &statement, execute.most_rows).await?
+                    }
+                    Err(error) => Err(error),
+                },
+                (Ok(()), Command::Prepare { name, types, query }) => {
+                    self.prepare(name, &types, query).await?
                 }
                 (Ok(()), Command::Copy(text)) => self.copy(&text).await?,
                 (Ok(()), Command::Declare { name, query }) => self.declare(name, query).await?,
@@ -427,7 +493,7 @@ impl Connection {
         if let State::Ready = bound.state {
             let (values, formats) = (bound.values.clone(), bound.formats.clone());
             let work = Work { statement: statement.clone(), values, form: RowForm::Data(formats) };
-            let running = Running::start(&self.server.compute, self.session.clone(), work);
+            let running = Running::start(&self.server.compute, self.session().clone(), work);
             bound.state =
                 State::Running(Box::new(Begun { portal: self.portal(running), left: None }));
         }

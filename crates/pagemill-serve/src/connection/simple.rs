@@ -4,6 +4,7 @@
 
 use pagemill_sql::catalog::Catalog;
 use pagemill_sql::copy::copy_to_client;
+use pagemill_sql::parameters::ParameterValue;
 use pagemill_sql::session::{Answer, AnswerColumn};
 use pagemill_sql::types::PgType;
 use pagemill_sql::{SqlState, StatementError};
@@ -11,10 +12,11 @@ use sqlparser::ast::Statement;
 
 use super::portal::Delivered;
 use super::{Connection, report};
-use crate::command::{Command, commands};
+use crate::command::{Command, SetSetting, commands};
 use crate::error::Result;
 use crate::protocol::{ColumnDescription, Severity, TransactionStatus};
 use crate::running::{Formats, RowForm, Running, Work};
+use crate::settings::Settings;
 
 impl Connection {
     /// Answers a text. An error ends it.
@@ -39,13 +41,23 @@ impl Connection {
         if let Err(error) = self.admit(&command) {
             return Ok(Err(error));
         }
+        if let Err(error) = self.follow_search_path().await {
+            return Ok(Err(error));
+        }
         match command {
-            Command::Query(statement) => self.query(*statement).await,
+            Command::Query(statement) => self.query(*statement, Vec::new()).await,
             Command::Copy(text) => self.copy(&text).await,
-            Command::Show(name) => Ok(self.setting_column(&name).and_then(|column| {
-                self.describe(&[column], &Formats::default());
-                self.control(Command::Show(name))
-            })),
+            Command::Show(_) | Command::SetConfig { .. } => {
+                Ok(self.setting_column(&command).and_then(|column| {
+                    self.describe(&[column], &Formats::default());
+                    self.control(command)
+                }))
+            }
+            Command::Prepare { name, types, query } => self.prepare(name, &types, query).await,
+            Command::Execute { name, values } => match self.executed(&name, values) {
+                Ok((statement, values)) => self.query(statement, values).await,
+                Err(error) => Ok(Err(error)),
+            },
             Command::Declare { name, query } => self.declare(name, query).await,
             Command::Fetch(fetch) => self.fetch_described(&fetch).await,
             other => Ok(self.control(other)),
@@ -58,9 +70,7 @@ impl Connection {
         if self.status != TransactionStatus::Failed || is_end {
             return Ok(());
         }
-        let message =
-            "current transaction is aborted, commands ignored until end of transaction block";
-        Err(StatementError::new(SqlState("25P02"), message))
+        Err(super::aborted())
     }
 
     /// What concerns the session only.
@@ -70,15 +80,18 @@ impl Connection {
                 if self.status != TransactionStatus::Idle {
                     self.warn("25001", "there is already a transaction in progress");
                 }
+                if self.status == TransactionStatus::Idle {
+                    self.settings.begin();
+                }
                 self.status = TransactionStatus::InTransaction;
                 tag
             }
-            Command::Commit => match self.end_transaction() {
+            Command::Commit => match self.end_transaction(true)? {
                 TransactionStatus::Failed => "ROLLBACK",
                 _ => "COMMIT",
             },
             Command::Rollback => {
-                self.end_transaction();
+                self.end_transaction(false)?;
                 "ROLLBACK"
             }
             Command::RollbackTo if self.status == TransactionStatus::Idle => {
@@ -90,20 +103,30 @@ impl Connection {
                 "ROLLBACK"
             }
             Command::Nothing(tag) => tag,
-            Command::Set { name, value } => {
-                if self.settings.set(&name, value.as_deref())? {
-                    self.tell_setting(&name)?;
-                }
-                if value.is_some() { "SET" } else { "RESET" }
+            Command::Set(set) => {
+                self.set(&set)?;
+                if set.value.is_some() { "SET" } else { "RESET" }
+            }
+            Command::SetConfig { set, if_known } if if_known && !self.settings.has(&set.name) => {
+                "SELECT 0"
+            }
+            Command::SetConfig { set, .. } => {
+                self.set(&set)?;
+                self.show(&set.name)?;
+                "SELECT 1"
             }
             Command::ResetAll(tag) => {
-                self.settings.reset_all();
-                self.tell_setting("application_name")?;
+                self.change_settings(|settings| {
+                    settings.reset_all();
+                    Ok(())
+                })?;
                 tag
             }
             Command::DiscardAll => {
-                self.settings.reset_all();
-                self.tell_setting("application_name")?;
+                self.change_settings(|settings| {
+                    settings.reset_all();
+                    Ok(())
+                })?;
                 self.extended.forget_all();
                 "DISCARD ALL"
             }
@@ -120,21 +143,50 @@ impl Connection {
                 "DEALLOCATE ALL"
             }
             Command::CloseCursor(name) => self.close_cursor(name.as_deref())?,
-            Command::Query(_) | Command::Copy(_) | Command::Declare { .. } | Command::Fetch(_) => {
-                unreachable!("they are answered elsewhere")
-            }
+            Command::Query(_)
+            | Command::Copy(_)
+            | Command::Declare { .. }
+            | Command::Fetch(_)
+            | Command::Prepare { .. }
+            | Command::Execute { .. } => unreachable!("they are answered elsewhere"),
         };
         self.out.complete(tag);
         Ok(())
     }
 
-    /// Where the transaction stood that ends.
-    fn end_transaction(&mut self) -> TransactionStatus {
+    /// Where the transaction stood that ends. One that failed is rolled back whatever ends it.
+    fn end_transaction(&mut self, is_commit: bool) -> Result<TransactionStatus, StatementError> {
         if self.status == TransactionStatus::Idle {
             self.warn("25P01", "there is no transaction in progress");
         }
         self.extended.close_portals();
-        std::mem::replace(&mut self.status, TransactionStatus::Idle)
+        self.objects.close_all();
+        let stood = std::mem::replace(&mut self.status, TransactionStatus::Idle);
+        self.change_settings(|settings| {
+            settings.end(is_commit && stood == TransactionStatus::InTransaction);
+            Ok(())
+        })?;
+        Ok(stood)
+    }
+
+    fn set(&mut self, set: &SetSetting) -> Result<(), StatementError> {
+        if set.is_local && self.status == TransactionStatus::Idle {
+            self.warn("25P01", "SET LOCAL can only be used in transaction blocks");
+        }
+        self.change_settings(|settings| settings.set(set))
+    }
+
+    /// Changes settings, and tells the client of those that it is to know.
+    fn change_settings(
+        &mut self,
+        change: impl FnOnce(&mut Settings) -> Result<(), StatementError>,
+    ) -> Result<(), StatementError> {
+        let before: Vec<_> = self.settings.reported().cloned().collect();
+        change(&mut self.settings)?;
+        for (name, value) in self.settings.reported().filter(|now| !before.contains(now)) {
+            self.out.parameter(name, value);
+        }
+        Ok(())
     }
 
     fn warn(&mut self, state: &'static str, message: &str) {
@@ -142,17 +194,14 @@ impl Connection {
         report(&mut self.out, Severity::Warning, &warning);
     }
 
-    fn tell_setting(&mut self, name: &str) -> Result<(), StatementError> {
-        let (name, value) = self.settings.show(name)?;
-        self.out.parameter(name, value);
-        Ok(())
-    }
-
     /// The column that a setting is shown in.
-    pub(super) fn setting_column(&self, name: &str) -> Result<AnswerColumn, StatementError> {
-        let (name, _) = self.settings.show(name)?;
+    pub(super) fn setting_column(&self, command: &Command) -> Result<AnswerColumn, StatementError> {
+        let name = match command {
+            Command::Show(name) => &self.settings.show(name)?.0,
+            _ => "set_config",
+        };
         let ty = PgType::new(pagemill_types::builtin::oid::TEXT);
-        Ok(AnswerColumn { name: name.clone(), ty })
+        Ok(AnswerColumn { name: name.to_owned(), ty })
     }
 
     fn show(&mut self, name: &str) -> Result<(), StatementError> {
@@ -164,11 +213,15 @@ impl Connection {
     }
 
     /// A statement whose rows go out as they come.
-    async fn query(&mut self, statement: Statement) -> Result<Result<(), StatementError>> {
-        let (compute, session) = (self.server.compute.clone(), self.session.clone());
+    async fn query(
+        &mut self,
+        statement: Statement,
+        values: Vec<ParameterValue>,
+    ) -> Result<Result<(), StatementError>> {
+        let (compute, session) = (self.server.compute.clone(), self.session().clone());
         let is_explain = matches!(statement, Statement::Explain { .. });
         let formats = Formats::default();
-        let work = Work { statement, values: Vec::new(), form: RowForm::Data(formats.clone()) };
+        let work = Work { statement, values, form: RowForm::Data(formats.clone()) };
         let mut portal = self.portal(Running::start(&compute, session, work));
         loop {
             match self.next(&mut portal).await? {
@@ -192,7 +245,7 @@ impl Connection {
 
     /// `COPY … TO STDOUT`.
     pub(super) async fn copy(&mut self, text: &str) -> Result<Result<(), StatementError>> {
-        let session = self.session.clone();
+        let session = self.session().clone();
         let (statement, style) = match copy_to_client(session.catalog(), text) {
             Ok(copy) => copy,
             Err(error) => return Ok(Err(error.report())),
@@ -228,7 +281,7 @@ impl Connection {
 
     /// `RowDescription`.
     pub(super) fn describe(&mut self, columns: &[AnswerColumn], formats: &Formats) {
-        let catalog = self.session.catalog().clone();
+        let catalog = self.session().catalog().clone();
         let columns = columns.iter().enumerate().map(|(number, column)| ColumnDescription {
             is_binary: formats.is_binary(number),
             ..described(&catalog, column)

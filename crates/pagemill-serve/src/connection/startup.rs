@@ -5,25 +5,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pagemill_sql::session::Session;
 use pagemill_sql::{SqlState, StatementError};
 use tokio::io::{AsyncWriteExt as _, WriteHalf};
 
 use super::extended::Extended;
+use super::functions::OpenObjects;
+use super::path::PathSession;
 use super::{Connection, Reader, report};
+use crate::command::SetSetting;
 use crate::endpoints::Stream;
 use crate::error::{Error, Result};
 use crate::protocol::{ResponseBuffer, Severity, Startup, StartupRequest, TransactionStatus};
 use crate::registry::Registration;
 use crate::server::{Server, role};
-use crate::settings::Settings;
+use crate::settings::{Origin, Settings};
 
 /// How long a client may take to say who it is; `authentication_timeout`.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A client that may ask statements.
 pub(super) struct Entered {
-    session: Arc<Session>,
+    path_session: PathSession,
     registration: Registration,
     settings: Settings,
     out: ResponseBuffer,
@@ -36,12 +38,12 @@ impl Entered {
         reader: Reader,
         writer: WriteHalf<Box<dyn Stream>>,
     ) -> Connection {
-        let Self { session, registration, settings, out } = self;
+        let Self { path_session, registration, settings, out } = self;
         let status = TransactionStatus::Idle;
-        let extended = Extended::default();
+        let (extended, objects) = (Extended::default(), OpenObjects::default());
         Connection {
             server,
-            session,
+            path_session,
             registration,
             settings,
             status,
@@ -49,6 +51,7 @@ impl Entered {
             writer,
             out,
             extended,
+            objects,
         }
     }
 }
@@ -102,14 +105,23 @@ async fn begin(server: &Arc<Server>, startup: &Startup) -> Result<Entered> {
         out.negotiate(startup.spoken_minor(), &startup.protocol_options);
     }
     out.authentication(0, &[]);
-    let mut settings = Settings::new(&server.version(), user);
+    let configured_path = session.catalog().database().search_path_setting();
+    let configured_path =
+        configured_path.map_err(|error| pagemill_sql::Error::from(error).report())?;
+    let mut settings = Settings::new(Origin {
+        version: &server.version(),
+        major: server.major(),
+        user,
+        search_path: &configured_path,
+    });
     apply(&mut settings, startup, &mut out)?;
     for (name, value) in settings.reported() {
         out.parameter(name, value);
     }
     out.key(registration.process, &registration.key);
     out.ready(TransactionStatus::Idle);
-    Ok(Entered { session, registration, settings, out })
+    let path_session = PathSession::new(session, configured_path);
+    Ok(Entered { path_session, registration, settings, out })
 }
 
 /// Settings that a client asks for as it connects.
@@ -120,8 +132,9 @@ fn apply(settings: &mut Settings, startup: &Startup, out: &mut ResponseBuffer) -
         if matches!(name.as_str(), "user" | "database" | "options" | "replication") {
             continue;
         }
-        match settings.set(&name, Some(&value)) {
-            Ok(_) => settings.keep_as_default(&name),
+        let set = SetSetting { name: name.clone(), value: Some(value.clone()), is_local: false };
+        match settings.set(&set) {
+            Ok(()) => settings.keep_as_default(&name),
             // Drivers send their machine's time zone without being asked: that must not keep them away.
             Err(mut error) if name.eq_ignore_ascii_case("timezone") => {
                 error.message = format!("times are shown in UTC, not in \"{value}\"");

@@ -28,7 +28,7 @@ pub enum FrontendMessage {
     /// The end of the connection.
     Terminate,
     /// A function by its OID, from before there were prepared statements.
-    FunctionCall,
+    FunctionCall(FunctionCall),
     /// Rows for `COPY … FROM STDIN`, which there is none of here: to be ignored, as it is after an error.
     CopyIn,
 }
@@ -77,6 +77,17 @@ pub struct Execute {
     pub most_rows: u32,
 }
 
+/// `FunctionCall`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionCall {
+    /// The function's OID.
+    pub function: u32,
+    /// The arguments, `None` for NULL.
+    pub arguments: Vec<Option<Vec<u8>>>,
+    /// True where all of them are in binary form, and the result is wanted so.
+    pub is_binary: bool,
+}
+
 impl FrontendMessage {
     /// A message by its type and what follows its length.
     ///
@@ -95,12 +106,12 @@ impl FrontendMessage {
                 Self::Execute(Execute { portal, most_rows: u32::try_from(most).unwrap_or(0) })
             }
             b'C' => Self::Close(fields.described("CLOSE")?),
+            b'F' => Self::FunctionCall(fields.function_call()?),
             b'S' => Self::Sync,
             b'H' => Self::Flush,
             b'X' => Self::Terminate,
             // What these hold is for others to understand.
             b'p' => return Ok(Self::Password(body.to_vec())),
-            b'F' => return Ok(Self::FunctionCall),
             b'd' | b'c' | b'f' => return Ok(Self::CopyIn),
             _ => return Err(Error::protocol(format!("invalid frontend message type {kind}"))),
         };
@@ -173,9 +184,7 @@ impl<'m> Fields<'m> {
         (0..count).map(format).collect()
     }
 
-    fn bind(&mut self) -> Result<Bind> {
-        let (portal, statement) = (self.string()?, self.string()?);
-        let formats = self.formats()?;
+    fn values(&mut self) -> Result<Vec<Option<Vec<u8>>>> {
         let count = self.count()?;
         let value = |_| match self.i32()? {
             -1 => Ok(None),
@@ -185,7 +194,34 @@ impl<'m> Fields<'m> {
                 Ok(Some(self.take(length)?.to_vec()))
             }
         };
-        let values = (0..count).map(value).collect::<Result<Vec<_>>>()?;
+        (0..count).map(value).collect()
+    }
+
+    fn function_call(&mut self) -> Result<FunctionCall> {
+        let function = self.i32()?.cast_unsigned();
+        let formats = self.formats()?;
+        let arguments = self.values()?;
+        let wants_binary = match self.i16()? {
+            0 => false,
+            1 => true,
+            other => return Err(Error::protocol(format!("unsupported format code: {other}"))),
+        };
+        if formats.len() > 1 && formats.len() != arguments.len() {
+            let (formats, given) = (formats.len(), arguments.len());
+            let message = format!(
+                "function call message contains {formats} argument formats but {given} arguments"
+            );
+            return Err(Error::protocol(message));
+        }
+        let is_given_binary = !formats.is_empty() && formats.iter().all(|is_binary| *is_binary);
+        let is_binary = wants_binary && (is_given_binary || arguments.is_empty());
+        Ok(FunctionCall { function, arguments, is_binary })
+    }
+
+    fn bind(&mut self) -> Result<Bind> {
+        let (portal, statement) = (self.string()?, self.string()?);
+        let formats = self.formats()?;
+        let values = self.values()?;
         let result_formats = self.formats()?;
         if formats.len() > 1 && formats.len() != values.len() {
             let (formats, values) = (formats.len(), values.len());
@@ -225,13 +261,18 @@ mod tests {
         let execute = FrontendMessage::parse(b'E', b"p\0\0\0\0\x05").unwrap();
         let wanted = Execute { portal: "p".into(), most_rows: 5 };
         assert_eq!(execute, FrontendMessage::Execute(wanted));
+        let bytes = b"\0\0\x03\xba\0\x01\0\x01\0\x02\0\0\0\x01a\xff\xff\xff\xff\0\x01";
+        let arguments = vec![Some(b"a".to_vec()), None];
+        let wanted = FunctionCall { function: 954, arguments, is_binary: true };
+        let call = FrontendMessage::parse(b'F', bytes).unwrap();
+        assert_eq!(call, FrontendMessage::FunctionCall(wanted));
         let close = FrontendMessage::parse(b'C', b"Ss1\0").unwrap();
         assert_eq!(close, FrontendMessage::Close(Described::Statement("s1".into())));
     }
 
     #[test]
     fn what_is_no_message_is_an_error_of_the_protocol() {
-        let wrong: [(u8, &[u8]); 9] = [
+        let wrong: [(u8, &[u8]); 11] = [
             (b'Q', b"select 1"),
             (b'Q', b"select 1\0more\0"),
             (b'Q', b"\xff\0"),
@@ -240,6 +281,8 @@ mod tests {
             (b'B', b"\0\0\0\0\0\x01\xff\xff\xff\xfe\0\0"),
             (b'B', b"\0\0\0\x01\0\x02\0\0\0\0"),
             (b'D', b"Xs\0"),
+            (b'F', b"\0\0\0\x01\0\0\0\0\0\x02"),
+            (b'F', b"\0\0\0\x01\0\x02\0\0\0\0\0\0\0\0"),
             (b'y', b""),
         ];
         for (kind, body) in wrong {

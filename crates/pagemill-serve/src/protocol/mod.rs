@@ -13,7 +13,7 @@ mod reading;
 mod response;
 mod startup;
 
-pub use frontend::{Bind, Described, Execute, FrontendMessage, Parse};
+pub use frontend::{Bind, Described, Execute, FrontendMessage, FunctionCall, Parse};
 pub use reading::MessageReader;
 pub use response::{ColumnDescription, ResponseBuffer, Severity, TransactionStatus};
 pub use startup::{Startup, StartupRequest};

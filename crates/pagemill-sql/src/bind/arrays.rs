@@ -129,6 +129,10 @@ impl Binder<'_> {
     fn subscripted(&mut self, typed: Typed, parts: &[&Subscript]) -> Result<Typed> {
         let Some(row) = self.array_row(typed.ty.oid) else {
             let name = self.catalog.type_name(typed.ty.oid);
+            if let (oid::NAME, [Subscript::Index { index }]) = (typed.ty.oid, parts) {
+                let place = self.subscript(index)?;
+                return Ok(subscripts::byte_of_name(&self.catalog, &[typed, place]));
+            }
             if typed.ty.oid == oid::JSONB {
                 return unsupported("a subscript of jsonb");
             }

@@ -80,7 +80,7 @@ fn primary_key<'t>(
         Ok(())
     })?;
     let database = catalog.database();
-    let Some(class) = database.classes().iter().find(|class| class.oid == relation) else {
+    let Some(class) = database.class(relation) else {
         return Ok(Vec::new());
     };
     let columns = &database.relation(class)?.columns;

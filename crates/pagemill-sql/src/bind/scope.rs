@@ -160,7 +160,7 @@ impl ScopeTable {
     /// For `tableoid` of one of the system's own catalogs, which have no children, the column that is never NULL in a row.
     fn table_number(&self, name: &str) -> Option<Typed> {
         let (catalog, relation) = self.relation.as_ref().filter(|_| name == "tableoid")?;
-        let class = catalog.database().classes().iter().find(|class| class.oid == *relation)?;
+        let class = catalog.database().class(*relation)?;
         let is_catalog = class.namespace == PG_CATALOG && class.kind == RelationKind::Table;
         let column = self.columns.iter().find(|column| is_catalog && column.name == "oid")?;
         Some(column.typed.clone())

@@ -4,6 +4,8 @@
 //!
 //! Source: `src/backend/utils/adt/ruleutils.c`, PostgreSQL 14 to 18.
 
+use std::cell::OnceCell;
+
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{Int32Type, UInt32Type};
 use pagemill_format::Oid;
@@ -18,6 +20,7 @@ use crate::definitions::{
     indexes, partition_keys, rule, rules, statistics, statistics_columns, statistics_object,
     trigger, triggers, view, view_rules,
 };
+use crate::error::StatementError;
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
@@ -40,14 +43,14 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
 }
 
 /// A text for each OID of the first argument.
-fn each(
+fn each<E: Into<StatementError>>(
     arguments: &[ArrayRef],
-    write: impl Fn(Oid, usize) -> Result<Option<String>, Unwritten>,
+    write: impl Fn(Oid, usize) -> Result<Option<String>, E>,
 ) -> Outcome<ArrayRef> {
     let is_null = |row: usize| arguments.iter().any(|argument| argument.is_null(row));
     let one = |(row, number): (usize, Option<u32>)| match number.filter(|_| !is_null(row)) {
         None => Ok(None),
-        Some(number) => Ok(write(Oid(number), row)?),
+        Some(number) => write(Oid(number), row).map_err(Into::into),
     };
     let numbers = arguments[0].as_primitive::<UInt32Type>();
     Made::column(numbers.iter().enumerate().map(one).collect::<Outcome<Vec<Option<String>>>>()?)
@@ -59,10 +62,27 @@ fn style(arguments: &[ArrayRef], place: usize, row: usize) -> Style {
     Style::new(asked.is_some_and(|asked| asked.is_valid(row) && asked.value(row)))
 }
 
-/// A writer of either style, the pretty one last.
-fn styles<T>(make: impl Fn(Style) -> crate::Result<T>) -> Outcome<[T; 2]> {
-    let made = |is_pretty: bool| make(Style::new(is_pretty)).map_err(statement_error);
-    Ok([made(false)?, made(true)?])
+/// A writer of each style, made when a row first asks for it: that reads catalogs.
+struct Writers<T, F> {
+    made: [OnceCell<T>; 2],
+    make: F,
+}
+
+impl<T, F: Fn(Style) -> crate::Result<T>> Writers<T, F> {
+    fn new(make: F) -> Self {
+        Self { made: [OnceCell::new(), OnceCell::new()], make }
+    }
+
+    fn of(&self, style: Style) -> Outcome<&T> {
+        let cell = &self.made[usize::from(style.is_pretty)];
+        match cell.get() {
+            Some(writer) => Ok(writer),
+            None => {
+                let made = (self.make)(style).map_err(statement_error)?;
+                Ok(cell.get_or_init(|| made))
+            }
+        }
+    }
 }
 
 fn expressions(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
@@ -85,26 +105,26 @@ fn expressions(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
 }
 
 fn constraints(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    let writers = styles(|style| ConstraintWriter::new(&call.catalog, style))?;
-    each(arguments, |oid, row| {
-        writers[usize::from(style(arguments, 1, row).is_pretty)].definition(oid)
+    let writers = Writers::new(|style| ConstraintWriter::new(&call.catalog, style));
+    each(arguments, |oid, row| -> Outcome<Option<String>> {
+        Ok(writers.of(style(arguments, 1, row))?.definition(oid)?)
     })
 }
 
 fn index_definitions(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let indexes = indexes(&call.catalog).map_err(statement_error)?;
-    let writers = styles(|style| IndexWriter::new(&call.catalog, style))?;
-    each(arguments, |oid, row| {
+    let writers = Writers::new(|style| IndexWriter::new(&call.catalog, style));
+    each(arguments, |oid, row| -> Outcome<Option<String>> {
         let Some(index) = indexes.get(&oid) else { return Ok(None) };
-        let writer = &writers[usize::from(style(arguments, 2, row).is_pretty)];
+        let writer = writers.of(style(arguments, 2, row))?;
         let column = arguments.get(1).map_or(0, |c| c.as_primitive::<Int32Type>().value(row));
         match column {
-            0 => writer.definition(index).map(Some),
+            0 => Ok(Some(writer.definition(index)?)),
             // A number that no column has gives an empty text.
             number => {
                 let place = number.checked_sub(1).and_then(|place| usize::try_from(place).ok());
                 let place = place.unwrap_or(usize::MAX);
-                writer.column(index, place).map(Some)
+                Ok(Some(writer.column(index, place)?))
             }
         }
     })
@@ -132,7 +152,7 @@ fn views(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
             None => style(arguments, 1, row),
         };
         let written = rules.get(&oid).map(|rule| view(&call.catalog, rule, style)).transpose()?;
-        Ok(written.map(|text| text + ";"))
+        Ok::<_, Unwritten>(written.map(|text| text + ";"))
     })
 }
 
@@ -163,7 +183,7 @@ fn columns_of_statistics(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<A
     let objects = statistics(&call.catalog).map_err(statement_error)?;
     each(arguments, |oid, _| {
         let columns = objects.get(&oid).map(|of| statistics_columns(&call.catalog, of));
-        Ok(columns.transpose()?.map(|columns| columns.join(", ")))
+        Ok::<_, Unwritten>(columns.transpose()?.map(|columns| columns.join(", ")))
     })
 }
 

@@ -112,6 +112,10 @@ pub(crate) fn equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr
             let (argument, key) = (std::slice::from_ref(typed), ("jsonb_key", document_key as _));
             Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Utf8).expr)
         }
+        // Bytes without padding: two roles, and bits.
+        Class::Unknown if catalog.base_type(typed.ty.oid, -1).0 == oid::ACLITEM => {
+            Ok(typed.expr.clone())
+        }
         Class::Unknown => {
             let name = catalog.type_name(typed.ty.oid);
             unsupported(format!("equality of type {name}"))

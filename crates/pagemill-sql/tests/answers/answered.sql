@@ -477,3 +477,8 @@ select tableoid, oid, amname, tableoid::regclass from pg_am order by 2;
 select p.id, (select o.id from orders o where o.person=p.id) from people p where p.id < 3 order by 1;
 select c.oid, (select a.attname from pg_attribute a where a.attrelid=c.oid) from pg_class c where c.oid=0;
 select r.oid, (select a.attnum from pg_attribute a where a.attrelid=r.oid and a.attnum>0) from pg_class r where r.oid in (select indexrelid from pg_index where indnatts=1) order by 1 limit 5;
+select relname, relname[0], relname[63], relname[64] is null, relname[-1] is null from pg_class where relkind operator(pg_catalog.=) any (array['r', 'v']) and relname operator(pg_catalog.~) '^pg_(class|user)$' order by 1;
+select acldefault(k, 10), acldefault(k, 10) = acldefault('c', 10) as none from unnest(array['c','r','s','d','f','l','L','n','t','F','S','T']::"char"[]) k;
+select current_schemas(true), current_schemas(false);
+select tokid, alias, description from ts_token_type('3722'::oid) order by tokid;
+select count(*) from pg_proc p left join pg_init_privs i on p.oid = i.objoid and i.classoid = 'pg_proc'::regclass where p.proacl is distinct from i.initprivs;

@@ -6,11 +6,15 @@ use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef};
 use arrow::datatypes::Int32Type;
+use datafusion::scalar::ScalarValue;
+use pagemill_types::builtin::oid;
 
 use super::super::integers::numbers;
+use super::super::keys::strings;
 use super::super::rows::{Made, Outcome};
+use super::super::text_form::scalar_of_payload;
 use super::super::{KernelCall, call_kernel};
-use super::value::{ArrayParts, Bound};
+use super::value::{ArrayParts, Bound, unexpected};
 use super::{array_at, elements_of};
 use crate::catalog::Catalog;
 use crate::coerce::carrier_of;
@@ -21,6 +25,34 @@ use crate::types::PgType;
 pub(crate) fn element(catalog: &Arc<Catalog>, arguments: &[Typed], result: PgType) -> Typed {
     let carrier = carrier_of(catalog, result);
     call_kernel(catalog, ("array subscript", element_at), arguments, result, carrier)
+}
+
+/// The byte of a `name` at a subscript, counted from 0; names are filled up with zeros.
+pub(crate) fn byte_of_name(catalog: &Arc<Catalog>, arguments: &[Typed]) -> Typed {
+    let result = PgType::new(oid::CHAR);
+    let carrier = carrier_of(catalog, result);
+    call_kernel(catalog, ("name subscript", byte_at), arguments, result, carrier)
+}
+
+fn byte_at(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    const NAME_BYTES: usize = 64;
+    let (names, places) = (strings(&arguments[0]), numbers::<Int32Type>(&arguments[1]));
+    let one = |row: usize| {
+        let place = (!places.is_null(row)).then(|| usize::try_from(places.value(row)).ok());
+        let place = place.flatten().filter(|place| *place < NAME_BYTES && !names.is_null(row));
+        match place {
+            None => ScalarValue::try_from(&call.carrier).map_err(unexpected),
+            Some(place) => {
+                let byte = names.value(row).as_bytes().get(place).copied().unwrap_or(0);
+                scalar_of_payload(&call.catalog, call.result, &call.carrier, &[byte])
+            }
+        }
+    };
+    let values = (0..names.len()).map(one).collect::<Outcome<Vec<_>>>()?;
+    match values.is_empty() {
+        true => Ok(arrow::array::new_empty_array(&call.carrier)),
+        false => ScalarValue::iter_to_array(values).map_err(unexpected),
+    }
 }
 
 /// The slice between pairs of subscripts. `given` has for each a `1` where it was written and a `0` where it is the array's own.

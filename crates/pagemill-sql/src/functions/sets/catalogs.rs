@@ -42,7 +42,7 @@ fn family(catalog: &Catalog) -> Outcome<Family> {
 
 /// The relation's kind, if it is a partition or has some.
 fn partitioned(catalog: &Catalog, relation: Oid) -> Option<RelationKind> {
-    let class = catalog.database().classes().iter().find(|class| class.oid == relation)?;
+    let class = catalog.database().class(relation)?;
     let has_partitions =
         matches!(class.kind, RelationKind::PartitionedTable | RelationKind::PartitionedIndex);
     (has_partitions || class.is_partition).then_some(class.kind)

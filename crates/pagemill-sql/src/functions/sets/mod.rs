@@ -10,6 +10,7 @@ mod catalogs;
 mod cells;
 mod numbers;
 mod texts;
+mod token_types;
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -244,6 +245,10 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
         "pg_options_to_table" => {
             let columns = [("option_name", oid::TEXT), ("option_value", oid::TEXT)];
             Known::named(catalogs::options, &columns)
+        }
+        "ts_token_type_byid" => {
+            let columns = [("tokid", oid::INT4), ("alias", oid::TEXT), ("description", oid::TEXT)];
+            Known::named(token_types::begin, &columns)
         }
         // What was computed before, as one row.
         ONE_ROW => Known { takes_null: true, ..Known::one(cells::one_row, result) },

@@ -3,6 +3,7 @@
 //! Source: `src/backend/utils/adt/format_type.c`, `misc.c`, `dbsize.c`, `pg_get_userbyid` in `ruleutils.c`, `RelationIsVisible` in
 //! `src/backend/catalog/namespace.c`, PostgreSQL 14 to 18.
 
+mod acl;
 mod catalogs;
 mod comments;
 mod file_sizes;
@@ -12,13 +13,14 @@ mod visible;
 
 use std::collections::HashMap;
 
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{ArrayRef, AsArray, BinaryArray};
 use arrow::datatypes::{Int64Type, UInt32Type};
 use datafusion::logical_expr::Expr;
 use datafusion::scalar::ScalarValue;
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 
+use super::arrays::value::{ArrayParts, ElementType};
 use super::keys::strings;
 use super::rows::{Made, Outcome};
 use super::{Build, Implementation, KernelCall};
@@ -27,6 +29,9 @@ use crate::coerce::carrier_of;
 use crate::error::{Error, Result, SqlState, StatementError, unsupported};
 use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::typed::Typed;
+
+/// Bytes of a `name`.
+const NAME_BYTES: usize = 64;
 
 pub(crate) fn find(key: &str) -> Option<Implementation> {
     Some(match key {
@@ -38,6 +43,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
         "show_config_by_name" => Implementation::Kernel(settings),
         "text_regclass" => Implementation::Kernel(relations_named),
         "current_schema" => Implementation::Build(current_schema),
+        "current_schemas" => Implementation::Kernel(current_schemas),
         "pg_typeof" => Implementation::Build(type_of),
         // Of "char", which the catalogs are full of.
         "char_text" => Implementation::Kernel(super::text_form::to_text),
@@ -45,7 +51,8 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
         "pg_get_userbyid" => Implementation::Kernel(owners),
         "pg_size_pretty" => Implementation::Kernel(sizes),
         _ => {
-            return visible::find(key)
+            return acl::find(key)
+                .or_else(|| visible::find(key))
                 .or_else(|| comments::find(key))
                 .or_else(|| file_sizes::find(key))
                 .or_else(|| catalogs::find(key))
@@ -108,6 +115,29 @@ fn current_schema(build: &Build<'_>) -> Result<Typed> {
         }
         None => crate::coerce::null_of(build.catalog, build.result),
     }
+}
+
+/// The schemas of the search path; with those that nobody named where they are wanted.
+fn current_schemas(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let catalog = &call.catalog;
+    let damaged = |error: pagemill_cluster::Error| statement_error(error.into());
+    let names = catalog.database().namespaces().map_err(damaged)?;
+    let is_named = catalog.database().names_pg_catalog().map_err(damaged)?;
+    let elements = ElementType::of_array(catalog, call.result)?;
+    let payload = |with_implicit: bool| {
+        let listed = |oid: &&Oid| with_implicit || is_named || **oid != PG_CATALOG;
+        let listed = catalog.search_path().iter().filter(listed).filter_map(|oid| names.get(oid));
+        let name = |name: &Box<[u8]>| {
+            let mut padded = name.to_vec();
+            padded.resize(NAME_BYTES, 0);
+            Some(padded)
+        };
+        ArrayParts::of(listed.map(name).collect()).payload(&elements)
+    };
+    let asked = arguments[0].as_boolean();
+    let payloads = asked.iter().map(|asked| asked.map(payload).transpose());
+    let payloads = payloads.collect::<Outcome<Vec<Option<Vec<u8>>>>>()?;
+    Ok(std::sync::Arc::new(payloads.iter().map(Option::as_deref).collect::<BinaryArray>()))
 }
 
 fn type_of(build: &Build<'_>) -> Result<Typed> {

@@ -1,0 +1,61 @@
+//! pg_dump: what it writes of the files is what it wrote of the server, byte for byte, so that it restores as that does.
+
+use std::process::{Command, Output};
+
+use anyhow::{Context as _, Result, ensure};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+
+const OBJECTS: &str = include_str!("dump/objects.sql");
+
+/// pg_dump writes a dump's key into it, and PostgreSQL's version, of which files have the major one only.
+fn dump(output: Output) -> Result<String> {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{errors}");
+    let text = String::from_utf8(output.stdout)?;
+    let is_own = |line: &&str| {
+        !["-- Dumped from database version", "\\restrict", "\\unrestrict"]
+            .iter()
+            .any(|own| line.starts_with(own))
+    };
+    Ok(text.lines().filter(is_own).map(|line| format!("{line}\n")).collect())
+}
+
+fn compare(cluster: &TestCluster, expected: &[(Vec<&str>, String)]) -> Result<()> {
+    let program = cluster.install().psql().with_file_name("pg_dump");
+    for (arguments, expected) in expected {
+        let mut served = Command::new(env!("CARGO_BIN_EXE_pagemill-serve"));
+        served.args(["serve", "-D"]).arg(cluster.data_dir()).arg("--exec").arg(&program);
+        let found = dump(served.args(arguments).arg("postgres").output()?)
+            .with_context(|| format!("pg_dump {arguments:?}"))?;
+        for (number, (found, expected)) in found.lines().zip(expected.lines()).enumerate() {
+            ensure!(found == expected, "{arguments:?}, line {}\n{found}\n{expected}", number + 1);
+        }
+        ensure!(found.len() == expected.len(), "{arguments:?}: as much");
+    }
+    Ok(())
+}
+
+#[test]
+fn pg_dump_writes_what_it_wrote_of_the_server() -> Result<()> {
+    let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
+    let mut cluster = TestCluster::create(&install, &ClusterOptions::default())?;
+    cluster.psql("postgres", OBJECTS)?;
+    let program = cluster.install().psql().with_file_name("pg_dump");
+    let ways = [vec![], vec!["-s", "-n", "app"], vec!["-a", "--inserts", "-t", "app.customers"]];
+    let mut expected = Vec::new();
+    for arguments in ways {
+        let psql = cluster.psql_command("postgres");
+        let mut of_server = cluster.account().command(&program);
+        of_server.args(&arguments).arg("postgres");
+        for (name, value) in psql.get_envs() {
+            if let Some(value) = value {
+                of_server.env(name, value);
+            }
+        }
+        let written = dump(of_server.output()?)?;
+        expected.push((arguments, written));
+    }
+    ensure!(expected[0].1.lines().count() > 400, "there is much to compare");
+    cluster.stop()?;
+    compare(&cluster, &expected)
+}
