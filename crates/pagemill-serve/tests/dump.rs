@@ -1,4 +1,6 @@
 //! pg_dump: what it writes of the files is what it wrote of the server, byte for byte, so that it restores as that does.
+//!
+//! Whole databases, one schema without data, and one table as statements, large objects among them.
 
 use std::process::{Command, Output};
 
