@@ -90,6 +90,14 @@ impl Database {
         Ok(written.map_or("\"$user\", public".into(), String::from_utf8_lossy).into_owned())
     }
 
+    /// Who asks: the session's user, or the first superuser.
+    ///
+    /// # Errors
+    /// When `pg_authid` cannot be read.
+    pub fn session_user(&self) -> Result<Box<[u8]>> {
+        Ok(DatabaseSettings::read(self)?.names.user)
+    }
+
     /// True where `search_path` names `pg_catalog` and does not leave it to the server to look there first.
     ///
     /// # Errors

@@ -64,8 +64,18 @@ pub struct DatabaseRow {
 #[derive(Debug, Clone)]
 pub struct Database {
     catalogs: Arc<Catalogs>,
-    /// What `SET search_path` gave instead of the settings.
-    search_path: Option<Arc<[Box<[u8]>]>>,
+    /// What a session has other than the first superuser's by default.
+    session: Arc<SessionNames>,
+}
+
+/// What names depend on that differs between sessions.
+#[derive(Debug, Default)]
+pub struct SessionNames {
+    /// Who asks; `None` for the first superuser.
+    pub user: Option<Box<[u8]>>,
+    /// What `SET search_path` gave instead of the settings, as entries of
+    /// [`parse_search_path`](crate::settings::parse_search_path).
+    pub search_path: Option<Vec<Box<[u8]>>>,
 }
 
 impl Cluster {
@@ -195,19 +205,19 @@ impl Database {
         for oid in catalog::ALL {
             catalogs.check_column_count(oid, catalogs.catalog_columns(oid, &[])?.len())?;
         }
-        Ok(Self { catalogs: Arc::new(catalogs), search_path: None })
+        Ok(Self { catalogs: Arc::new(catalogs), session: Arc::default() })
     }
 
-    /// The same database for a session that set its search path: names without a schema are looked up in these, and printed
-    /// without one when they are found there. The entries are those of [`parse_search_path`](crate::settings::parse_search_path).
+    /// The same database for another session: names without a schema are looked up along its path, and printed without one when
+    /// they are found there.
     #[must_use]
-    pub fn with_search_path(&self, entries: Vec<Box<[u8]>>) -> Self {
-        Self { catalogs: self.catalogs.clone(), search_path: Some(entries.into()) }
+    pub fn for_session(&self, session: SessionNames) -> Self {
+        Self { catalogs: self.catalogs.clone(), session: Arc::new(session) }
     }
 
-    /// The search path that a session set.
-    pub(crate) fn own_search_path(&self) -> Option<&[Box<[u8]>]> {
-        self.search_path.as_deref()
+    /// What the session set.
+    pub(crate) fn session(&self) -> &SessionNames {
+        &self.session
     }
 
     /// The cluster it is in.

@@ -178,12 +178,12 @@ impl DatabaseSettings {
     pub(crate) fn read(database: &Database) -> Result<Self> {
         let (cluster, settings) = (database.cluster(), database.session_settings()?);
         let mut names = NameSettings::new(cluster.version(), database.row().encoding);
-        if let Some(user) = superuser_name(database)? {
+        if let Some(user) = user_name(database)? {
             names.user = user;
         }
         let configured = || settings.get("search_path").and_then(parse_search_path);
-        match database.own_search_path() {
-            Some(path) => names.search_path = path.to_vec(),
+        match &database.session().search_path {
+            Some(path) => names.search_path.clone_from(path),
             None => names.search_path = configured().unwrap_or(names.search_path),
         }
         let lc_monetary =
@@ -210,7 +210,11 @@ pub(crate) fn read_session_settings(database: &Database) -> Result<Settings> {
     Ok(settings)
 }
 
-fn superuser_name(database: &Database) -> Result<Option<Box<[u8]>>> {
+/// Who asks: the session's user, or the first superuser.
+pub(crate) fn user_name(database: &Database) -> Result<Option<Box<[u8]>>> {
+    if let Some(user) = &database.session().user {
+        return Ok(Some(user.clone()));
+    }
     let mut found = None;
     database.scan(catalog::PG_AUTHID, &["oid", "rolname"], |row| {
         if row.oid(0)? == BOOTSTRAP_SUPERUSER {

@@ -26,11 +26,14 @@ pub struct ServerOptions {
     pub most_connections: usize,
 }
 
+/// A database, and a user where it is not the first superuser.
+type SessionKey = (String, Option<String>);
+
 /// A server.
 pub struct Server {
     cluster: Cluster,
     options: SessionOptions,
-    databases: Mutex<HashMap<String, Arc<OnceCell<Arc<Session>>>>>,
+    databases: Mutex<HashMap<SessionKey, Arc<OnceCell<Arc<Session>>>>>,
     pub(crate) registry: Arc<Registry>,
     /// Statements run here, and never on the threads that speak with clients: a cancel request would wait for a sort.
     pub(crate) compute: Handle,
@@ -101,20 +104,48 @@ impl Server {
     /// # Errors
     /// When there is none, or it cannot be read.
     pub(crate) async fn database(&self, name: &str) -> Result<Arc<Session>, StatementError> {
+        let (cluster, options, wanted) = (self.cluster.clone(), self.options, name.to_owned());
+        self.opened((name.to_owned(), None), move || open(&cluster, &wanted, options)).await
+    }
+
+    /// A database as a user sees it who may connect.
+    ///
+    /// # Errors
+    /// When its catalogs cannot be read.
+    pub(crate) async fn database_of(
+        &self,
+        database: Arc<Session>,
+        user: &str,
+    ) -> Result<Arc<Session>, StatementError> {
+        let told = |error: pagemill_sql::Error| error.report();
+        let shared = database.catalog().database();
+        let first = shared.session_user().map_err(|error| told(error.into()))?;
+        if *first == *user.as_bytes() {
+            return Ok(database);
+        }
+        let name = String::from_utf8_lossy(&shared.row().name).into_owned();
+        let (key, user) = ((name, Some(user.to_owned())), user.to_owned());
+        self.opened(key, move || database.for_client(&user, None).map_err(told)).await
+    }
+
+    /// What `open` gives, for all who ask by the same key.
+    async fn opened(
+        &self,
+        key: SessionKey,
+        open: impl FnOnce() -> Result<Session, StatementError> + Send + 'static,
+    ) -> Result<Arc<Session>, StatementError> {
         let cell = {
             let mut databases = self.databases.lock().unwrap_or_else(PoisonError::into_inner);
-            databases.entry(name.to_owned()).or_default().clone()
+            databases.entry(key.clone()).or_default().clone()
         };
         let opened = cell.get_or_try_init(|| async {
-            let (cluster, options, wanted) = (self.cluster.clone(), self.options, name.to_owned());
-            let opening = self.compute.spawn_blocking(move || open(&cluster, &wanted, options));
             let failed = |_| StatementError::new(SqlState("XX000"), "a database was not opened");
-            opening.await.map_err(failed)?.map(Arc::new)
+            self.compute.spawn_blocking(open).await.map_err(failed)?.map(Arc::new)
         });
         let opened = opened.await.cloned();
         if opened.is_err() {
             // Names that there are no databases of are not kept.
-            self.databases.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+            self.databases.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
         }
         opened
     }

@@ -19,6 +19,7 @@ use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use futures::StreamExt as _;
 use object_store::memory::InMemory;
+use pagemill_cluster::database::SessionNames;
 use pagemill_cluster::settings::parse_search_path;
 use pagemill_cluster::{Cluster, Database};
 use pagemill_engine::{OnDamage, Progress, ScanOptions};
@@ -178,19 +179,22 @@ impl Session {
         Self { files: Files::new(named), ..self }
     }
 
-    /// The same for a client that set its search path. It shares the memory that statements may take.
+    /// The same for a client of this name, by this search path where it set one. It shares the memory that statements may take.
     ///
     /// # Errors
-    /// When the setting is no list of names, or the catalogs cannot be read.
-    pub fn with_search_path(&self, setting: &str) -> Result<Self> {
-        let Some(entries) = parse_search_path(setting.as_bytes()) else {
-            let message = format!("invalid value for parameter \"search_path\": \"{setting}\"");
-            return fail(SqlState::INVALID_PARAMETER, message);
+    /// When the path is no list of names, or the catalogs cannot be read.
+    pub fn for_client(&self, user: &str, search_path: Option<&str>) -> Result<Self> {
+        let invalid = |path: &str| {
+            let message = format!("invalid value for parameter \"search_path\": \"{path}\"");
+            StatementError::new(SqlState::INVALID_PARAMETER, message)
         };
-        let catalog = Arc::new(Catalog::read(&self.catalog.database().with_search_path(entries))?);
+        let parsed = |path| parse_search_path(str::as_bytes(path)).ok_or_else(|| invalid(path));
+        let search_path = search_path.map(parsed).transpose()?;
+        let names = SessionNames { user: Some(user.as_bytes().into()), search_path };
+        let catalog = Arc::new(Catalog::read(&self.catalog.database().for_session(names))?);
         let databases = Databases::new(&catalog, self.clusters().clone());
-        let (files, options, context) =
-            (Files::new(self.files().clone()), self.options, self.context.clone());
+        let files = Files::new(self.files().clone());
+        let (options, context) = (self.options, self.context.clone());
         Ok(Self { catalog, databases, files, options, context })
     }
 

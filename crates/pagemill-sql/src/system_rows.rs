@@ -9,6 +9,7 @@ use pagemill_engine::{
     DamageLog, OnDamage, Progress, ScanOptions, ScanRequest, Table, TableScan, TupleRow,
 };
 use pagemill_format::Oid;
+use pagemill_types::array::text_elements;
 use pagemill_types::decode::payload;
 
 use crate::error::{Error, Result, SqlState, StatementError};
@@ -70,6 +71,13 @@ impl SystemRow<'_> {
 
     pub(crate) fn text(&mut self, column: usize) -> Result<Option<String>> {
         Ok(self.payload(column)?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+    }
+
+    /// The elements of an array of texts; none for NULL.
+    pub(crate) fn texts(&mut self, column: usize) -> Result<Vec<String>> {
+        let Some(payload) = self.payload(column)? else { return Ok(Vec::new()) };
+        let found = text_elements(payload).map_err(|error| damaged(&error))?;
+        Ok(found.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect())
     }
 
     pub(crate) fn is_null(&self, column: usize) -> bool {

@@ -11,16 +11,17 @@ use super::Connection;
 
 /// The database by the search path that was asked for last.
 pub(super) struct PathSession {
-    /// By the configured path; all clients share it.
+    /// By the configured path; all clients of the user share it.
     configured: Arc<Session>,
     configured_path: String,
+    user: String,
     /// By another path, and that path.
     other: Option<(String, Arc<Session>)>,
 }
 
 impl PathSession {
-    pub(super) fn new(configured: Arc<Session>, configured_path: String) -> Self {
-        Self { configured, configured_path, other: None }
+    pub(super) fn new(configured: Arc<Session>, (user, configured_path): (String, String)) -> Self {
+        Self { configured, configured_path, user, other: None }
     }
 
     /// The database by the path that was asked for last.
@@ -48,8 +49,10 @@ impl Connection {
             return Ok(());
         }
         let (path, configured) = (wanted.to_owned(), self.path_session.configured.clone());
+        let user = self.path_session.user.clone();
         let opening = self.server.compute.spawn_blocking(move || {
-            let session = configured.with_search_path(&path).map_err(|error| error.report())?;
+            let session = configured.for_client(&user, Some(&path));
+            let session = session.map_err(|error| error.report())?;
             Ok::<_, StatementError>((path, Arc::new(session)))
         });
         let opened = opening.await.unwrap_or_else(|_| Err(super::defect()));

@@ -100,6 +100,7 @@ async fn begin(server: &Arc<Server>, startup: &Startup) -> Result<Entered> {
     let name = startup.parameter("database").filter(|name| !name.is_empty()).unwrap_or(user);
     let session = server.database(name).await?;
     role(&session, user)?;
+    let session = server.database_of(session, user).await?;
     let mut out = ResponseBuffer::default();
     if startup.asks_too_much() {
         out.negotiate(startup.spoken_minor(), &startup.protocol_options);
@@ -120,7 +121,7 @@ async fn begin(server: &Arc<Server>, startup: &Startup) -> Result<Entered> {
     }
     out.key(registration.process, &registration.key);
     out.ready(TransactionStatus::Idle);
-    let path_session = PathSession::new(session, configured_path);
+    let path_session = PathSession::new(session, (user.to_owned(), configured_path));
     Ok(Entered { path_session, registration, settings, out })
 }
 

@@ -27,6 +27,14 @@ impl Binder<'_> {
     pub(super) fn expr(&mut self, syntax: &Syntax) -> Result<Typed> {
         match syntax {
             Syntax::Nested(inner) => self.expr(inner),
+            // The parser takes them for columns.
+            Syntax::Identifier(ident)
+                if ident.quote_style.is_none()
+                    && ["current_role", "current_schema"]
+                        .contains(&ident.value.to_ascii_lowercase().as_str()) =>
+            {
+                self.keyword(&ident.value.to_ascii_lowercase())
+            }
             Syntax::Identifier(ident) => self.bare_column(ident),
             Syntax::CompoundIdentifier(parts) => match &parts[..] {
                 [table @ .., column] if (1..=4).contains(&table.len()) => {

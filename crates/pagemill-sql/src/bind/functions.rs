@@ -359,7 +359,7 @@ impl Binder<'_> {
     }
 
     /// Words that are values: CURRENT_DATE and its kin.
-    fn keyword(&mut self, name: &str) -> Result<Typed> {
+    pub(super) fn keyword(&mut self, name: &str) -> Result<Typed> {
         let now = Typed::new(lit(self.start), PgType::new(oid::TIMESTAMPTZ), DataType::Int64);
         let cast = |binder: &Self, typed: Typed, to: Oid| {
             let context = crate::catalog::CastContext::Explicit;
@@ -373,6 +373,11 @@ impl Binder<'_> {
                 let name = self.catalog.database().row().name.clone();
                 let ty = PgType::new(oid::NAME);
                 constant(&self.catalog, ty, &String::from_utf8_lossy(&name))
+            }
+            "current_schema" => self.call("current_schema", Vec::new()),
+            "current_user" | "session_user" | "user" | "current_role" => {
+                let name = self.catalog.database().session_user()?;
+                constant(&self.catalog, PgType::new(oid::NAME), &String::from_utf8_lossy(&name))
             }
             _ => unsupported(name.to_uppercase()),
         }

@@ -292,8 +292,8 @@ impl Binder<'_> {
     }
 }
 
-/// Words that are values, and those of `normalize`.
-const FORMS: [&str; 6] = ["current_role", "current_schema", "nfc", "nfd", "nfkc", "nfkd"];
+/// The words of `normalize`.
+const FORMS: [&str; 4] = ["nfc", "nfd", "nfkc", "nfkd"];
 
 /// A column as a query inside of its own sees it.
 fn seen_from(typed: &Typed, depth: usize, nests: bool) -> Result<Typed> {

@@ -17,6 +17,7 @@ mod dictionary;
 mod expression;
 mod fields;
 mod from;
+mod function_statements;
 mod functions;
 mod indexes;
 mod partition_constraints;
@@ -37,6 +38,7 @@ use crate::error::{SqlState, StatementError};
 
 pub(crate) use constraints::ConstraintWriter;
 pub(crate) use dictionary::Dictionary;
+pub(crate) use function_statements::FunctionStatements;
 pub(crate) use functions::FunctionWriter;
 pub(crate) use indexes::{IndexRow, IndexWriter, indexes, partition_keys};
 pub(crate) use partition_constraints::PartitionWriter;

@@ -16,11 +16,11 @@ use super::rows::{Made, Outcome};
 use super::system::statement_error;
 use super::{Implementation, KernelCall};
 use crate::definitions::{
-    ConstraintWriter, FunctionWriter, IndexWriter, PartitionWriter, Style, Unwritten, Writer,
-    indexes, partition_keys, rule, rules, statistics, statistics_columns, statistics_object,
-    trigger, triggers, view, view_rules,
+    ConstraintWriter, FunctionStatements, FunctionWriter, IndexWriter, PartitionWriter, Style,
+    Unwritten, Writer, indexes, partition_keys, rule, rules, statistics, statistics_columns,
+    statistics_object, trigger, triggers, view, view_rules,
 };
-use crate::error::StatementError;
+use crate::error::{SqlState, StatementError};
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
@@ -38,6 +38,7 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         "pg_get_function_identity_arguments" => identifying_arguments,
         "pg_get_function_result" => results,
         "pg_get_function_sqlbody" => bodies,
+        "pg_get_functiondef" => whole_functions,
         _ => return None,
     }))
 }
@@ -205,4 +206,18 @@ fn results(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
 fn bodies(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let writer = FunctionWriter::new(&call.catalog).map_err(statement_error)?;
     each(arguments, |oid, _| writer.body(oid))
+}
+
+fn whole_functions(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let wanted = arguments[0].as_primitive::<UInt32Type>().iter().flatten().map(Oid).collect();
+    let writer = FunctionStatements::new(&call.catalog, &wanted).map_err(statement_error)?;
+    each(arguments, |oid, _| -> Outcome<Option<String>> {
+        match writer.aggregate(oid) {
+            Some(name) => {
+                let message = format!("\"{name}\" is an aggregate function");
+                Err(StatementError::new(SqlState("42809"), message))
+            }
+            None => Ok(writer.statement(oid)?),
+        }
+    })
 }

@@ -482,3 +482,9 @@ select acldefault(k, 10), acldefault(k, 10) = acldefault('c', 10) as none from u
 select current_schemas(true), current_schemas(false);
 select tokid, alias, description from ts_token_type('3722'::oid) order by tokid;
 select count(*) from pg_proc p left join pg_init_privs i on p.oid = i.objoid and i.classoid = 'pg_proc'::regclass where p.proacl is distinct from i.initprivs;
+select current_user, session_user, user, current_role, current_user = session_user, pg_typeof(current_user), current_catalog;
+select current_schema, current_role = user as is_user;
+select count(*), bool_and(umuser is null) from pg_user_mappings;
+select usename, usesuper from pg_user where usename = current_user;
+select oid, pg_has_role(oid, 'USAGE'), pg_has_role(oid, 'member with admin option, usage'), pg_has_role(4294967295::oid, 'MEMBER') from pg_authid order by oid limit 3;
+select pg_has_role(10, 'nothing');

@@ -36,7 +36,6 @@ select string_agg(name, ',') from (select name from people where id < 9 order by
 select jsonb_path_query('1', '$');
 select make_interval(1, 2);
 select p from people p;
-select current_schema;
 select 0b101;
 select 1 in (select 2;
 select 2<>/**/3;

@@ -82,3 +82,7 @@ create operator class d.reversed_ops default for type d.reversed using btree as 
 create table d.backward(a d.reversed, b text); create view d.v33 as select a from d.backward order by a, b using ~<~; create view d.v34 as select a from d.backward order by a desc, b desc nulls last;
 insert into d.t1(id, x, yy, arr, c) select i, i, chr(96 + i), array[i, 2], 'c' || i % 3 from generate_series(1, 2) i;
 insert into d.t2(id, x, w) select i, i % 4, 'w' || i from generate_series(1, 6) i; insert into d.t3(idd, x, v) select i, i % 3, 'v' || i from generate_series(1, 6) i;
+create function d.costly(a int default 3, variadic b text[] default '{}') returns setof text language sql stable strict security definer leakproof parallel restricted cost 0.25 rows 12345678 set search_path = d, "A b", '' set work_mem = '8MB' set application_name = 'it''s' as $f$ select $function$x$function$ $f$;
+create function d.supported(int4) returns int4 language internal immutable parallel safe support generate_series_int4_support as 'int4abs';
+create procedure d.proceed(inout a int) language plpgsql as 'begin end';
+create function d.native(text) returns text language c as '$libdir/plpgsql', 'plpgsql_call_handler'; create function d.windowed() returns int8 language internal window as 'window_row_number';

@@ -43,6 +43,10 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
         "show_config_by_name" => Implementation::Kernel(settings),
         "text_regclass" => Implementation::Kernel(relations_named),
         "current_schema" => Implementation::Build(current_schema),
+        // All sessions see the same: the files.
+        "pg_export_snapshot" => Implementation::Build(|build| {
+            crate::coerce::constant(build.catalog, build.result, "00000000-00000001-1")
+        }),
         "current_schemas" => Implementation::Kernel(current_schemas),
         "pg_typeof" => Implementation::Build(type_of),
         // Of "char", which the catalogs are full of.

@@ -47,6 +47,7 @@ fn kind(key: &str, major: u32) -> Option<(&'static str, &'static [&'static str])
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     match (key, kind(key, NEWEST)) {
+        ("pg_has_role_id", _) => Some(Implementation::Kernel(of_roles)),
         ("row_security_active", _) => Some(Implementation::Kernel(is_row_security_active)),
         ("has_column_privilege_id_attnum", _) => Some(Implementation::Kernel(of_columns)),
         (_, Some(_)) => Some(Implementation::Kernel(of_objects)),
@@ -67,11 +68,15 @@ fn check(words: &str, known: &[&str]) -> Outcome<()> {
             return Err(StatementError::unsupported("the privilege RULE"));
         }
         if !known.contains(&plain) {
-            let message = format!("unrecognized privilege type: \"{word}\"");
-            return Err(StatementError::new(SqlState::INVALID_PARAMETER, message));
+            return Err(unknown(word));
         }
     }
     Ok(())
+}
+
+fn unknown(word: &str) -> StatementError {
+    let message = format!("unrecognized privilege type: \"{word}\"");
+    StatementError::new(SqlState::INVALID_PARAMETER, message)
 }
 
 fn objects(catalog: &Catalog, table: &str) -> Result<HashSet<Oid>> {
@@ -124,6 +129,27 @@ fn of_columns(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
         Ok(columns.contains(&(Oid(table), number)).then_some(true))
     };
     let rows = tables.iter().zip(numbers.iter()).zip(words.iter()).map(one);
+    Made::column(rows.collect::<Outcome<Vec<Option<bool>>>>()?)
+}
+
+/// A superuser is a member of all roles, of those that there are not, too.
+fn of_roles(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let major = call.catalog.database().cluster().version().major();
+    let known: &[&str] =
+        if major >= 16 { &["USAGE", "MEMBER", "SET"] } else { &["USAGE", "MEMBER"] };
+    let one = |(number, words): (Option<u32>, Option<&str>)| {
+        let (Some(_), Some(words)) = (number, words) else { return Ok(None) };
+        for word in words.split(',').map(str::trim) {
+            let plain = word.to_ascii_uppercase();
+            let plain = ["GRANT", "ADMIN"].iter().fold(plain.as_str(), |plain, option| {
+                plain.strip_suffix(&format!(" WITH {option} OPTION")).unwrap_or(plain)
+            });
+            known.contains(&plain).then_some(()).ok_or_else(|| unknown(word))?;
+        }
+        Ok(Some(true))
+    };
+    let numbers = arguments[0].as_primitive::<UInt32Type>();
+    let rows = numbers.iter().zip(strings(&arguments[1]).iter()).map(one);
     Made::column(rows.collect::<Outcome<Vec<Option<bool>>>>()?)
 }
 
