@@ -287,7 +287,8 @@ impl Piece<'_> {
 
     /// Nobody writes: a lock that only keeps writers away is there already.
     fn lock(&self) -> Result<Command> {
-        let last: Vec<String> = (0..self.words.len()).map(|number| self.word(number)).collect();
+        let mut last: Vec<String> = (0..self.words.len()).map(|number| self.word(number)).collect();
+        last.pop_if(|word| word == "NOWAIT");
         let is_share = last.ends_with(&["ACCESS", "SHARE", "MODE"].map(str::to_owned));
         if is_share {
             return Ok(Command::Nothing("LOCK TABLE"));
@@ -628,6 +629,7 @@ mod tests {
     #[test]
     fn locks_that_keep_readers_away_are_refused() {
         assert!(matches!(one("lock table only t in access share mode"), Command::Nothing(_)));
+        assert!(matches!(one("lock t in access share mode nowait"), Command::Nothing(_)));
         assert!(commands("lock table t").is_err());
     }
 }
