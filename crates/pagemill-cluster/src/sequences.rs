@@ -91,6 +91,11 @@ fn place_of_row(page: &BlockBytes) -> Option<usize> {
 }
 
 impl Sequence {
+    /// `last_value` and `is_called`, as they are stored.
+    pub fn stored(&self) -> (i64, bool) {
+        (self.last_value, self.is_called)
+    }
+
     /// The next value.
     ///
     /// # Errors

@@ -2,9 +2,11 @@
 //!
 //! Whole databases, one schema without data, and one table as statements, large objects among them.
 
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
+use pagemill_testkit::versions::each_of;
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 
 const OBJECTS: &str = include_str!("dump/objects.sql");
@@ -23,7 +25,7 @@ fn dump(output: Output) -> Result<String> {
 }
 
 fn compare(cluster: &TestCluster, expected: &[(Vec<&str>, String)]) -> Result<()> {
-    let program = cluster.install().psql().with_file_name("pg_dump");
+    let program = dumper(cluster.install());
     for (arguments, expected) in expected {
         let mut served = Command::new(env!("CARGO_BIN_EXE_pagemill-serve"));
         served.args(["serve", "-D"]).arg(cluster.data_dir()).arg("--exec").arg(&program);
@@ -37,17 +39,31 @@ fn compare(cluster: &TestCluster, expected: &[(Vec<&str>, String)]) -> Result<()
     Ok(())
 }
 
-#[test]
-fn pg_dump_writes_what_it_wrote_of_the_server() -> Result<()> {
-    let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
-    let mut cluster = TestCluster::create(&install, &ClusterOptions::default())?;
+/// The major version of the pg_dump that is installed: it reads servers up to its own.
+fn dumper_version(install: &PgInstall) -> Result<u32> {
+    let output = Command::new(dumper(install)).arg("--version").output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let version = text.split_whitespace().nth(2).and_then(|version| version.split('.').next());
+    version.and_then(|major| major.parse().ok()).with_context(|| format!("{text}: no version"))
+}
+
+fn dumper(install: &PgInstall) -> PathBuf {
+    install.psql().with_file_name("pg_dump")
+}
+
+fn check(install: &PgInstall) -> Result<()> {
+    let dumper_major = dumper_version(install)?;
+    if dumper_major < install.major {
+        eprintln!("skipped: pg_dump {dumper_major} does not read PostgreSQL {}", install.major);
+        return Ok(());
+    }
+    let mut cluster = TestCluster::create(install, &ClusterOptions::default())?;
     cluster.psql("postgres", OBJECTS)?;
-    let program = cluster.install().psql().with_file_name("pg_dump");
     let ways = [vec![], vec!["-s", "-n", "app"], vec!["-a", "--inserts", "-t", "app.customers"]];
     let mut expected = Vec::new();
     for arguments in ways {
         let psql = cluster.psql_command("postgres");
-        let mut of_server = cluster.account().command(&program);
+        let mut of_server = cluster.account().command(&dumper(install));
         of_server.args(&arguments).arg("postgres");
         for (name, value) in psql.get_envs() {
             if let Some(value) = value {
@@ -60,4 +76,9 @@ fn pg_dump_writes_what_it_wrote_of_the_server() -> Result<()> {
     ensure!(expected[0].1.lines().count() > 400, "there is much to compare");
     cluster.stop()?;
     compare(&cluster, &expected)
+}
+
+#[test]
+fn pg_dump_writes_what_it_wrote_of_the_server() {
+    each_of(&PgInstall::spread(), check);
 }

@@ -15,7 +15,7 @@ use super::functions::CallArguments;
 use super::query::rename;
 use super::scope::{Allowed, Level, Scope, folded};
 use super::{Binder, BoundColumn};
-use crate::catalog::CastContext;
+use crate::catalog::{CastContext, FunctionRow};
 use crate::coerce::{brought, coerce, result_collation, signature};
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::expand::Expansion;
@@ -114,13 +114,14 @@ impl Binder<'_> {
 
     fn call_in_from(&mut self, call: &Function) -> Result<BoundCall> {
         let (schema, name) = self.function_name(call)?;
-        let gives_rows = self.catalog.functions_named(&name).any(|row| row.returns_set);
-        if gives_rows {
+        // One row of several columns is as good as several rows.
+        let gives_columns = |row: &FunctionRow| row.returns_set || row.result == oid::RECORD;
+        if self.catalog.functions_named(&name).any(gives_columns) {
             let arguments = self.call_arguments(call)?;
             let given: Vec<_> = arguments.typed.iter().map(|typed| typed.ty.oid).collect();
             let catalog = self.catalog.clone();
             let chosen = resolve::function(&catalog, schema, &name, &given)?;
-            if chosen.function.returns_set {
+            if gives_columns(chosen.function) {
                 return self.bound_call(name, &chosen, arguments);
             }
         }

@@ -488,3 +488,4 @@ select count(*), bool_and(umuser is null) from pg_user_mappings;
 select usename, usesuper from pg_user where usename = current_user;
 select oid, pg_has_role(oid, 'USAGE'), pg_has_role(oid, 'member with admin option, usage'), pg_has_role(4294967295::oid, 'MEMBER') from pg_authid order by oid limit 3;
 select pg_has_role(10, 'nothing');
+select schemaname, sequencename, start_value, last_value from pg_sequences order by 1, 2;

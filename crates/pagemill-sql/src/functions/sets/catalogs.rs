@@ -1,4 +1,4 @@
-//! Rows about partitions, and options taken apart.
+//! Rows about partitions and sequences, and options taken apart.
 //!
 //! Source: `src/backend/utils/adt/partitionfuncs.c`, `pg_options_to_table` in `src/backend/foreign/foreign.c`, PostgreSQL 14
 //! to 18.
@@ -15,6 +15,7 @@ use pagemill_types::builtin::oid;
 
 use super::super::keys::payloads;
 use super::super::rows::Outcome;
+use super::super::system::sequences::stored;
 use super::{Cells, Series, SetCall, made};
 use crate::catalog::Catalog;
 use crate::error::{SqlState, StatementError};
@@ -118,6 +119,23 @@ fn add_children(call: &SetCall, family: &Family, found: &mut Vec<Member>) {
         }
         at += 1;
     }
+}
+
+/// One row with what a sequence holds, or with nothing.
+pub(super) fn sequence(
+    call: &SetCall,
+    arguments: &[ArrayRef],
+    row: usize,
+) -> Outcome<Box<dyn Series>> {
+    let number = arguments[0].as_primitive::<UInt32Type>().value(row);
+    let stored = stored(&call.catalog, Oid(number))?;
+    Ok(made(vec![stored], |stored, out| match stored {
+        Some((last, is_called)) => {
+            out[0].int8(last);
+            out[1].scalar(ScalarValue::Boolean(Some(is_called)))
+        }
+        None => out[..2].iter_mut().try_for_each(Cells::null),
+    }))
 }
 
 /// `{host=h,port=1}` as names and values.

@@ -242,6 +242,10 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
             ];
             Known::named(catalogs::tree, &columns)
         }
+        "pg_get_sequence_data" => {
+            let columns = [("last_value", oid::INT8), ("is_called", oid::BOOL)];
+            Known::named(catalogs::sequence, &columns)
+        }
         "pg_options_to_table" => {
             let columns = [("option_name", oid::TEXT), ("option_value", oid::TEXT)];
             Known::named(catalogs::options, &columns)

@@ -8,7 +8,7 @@ mod catalogs;
 mod comments;
 mod file_sizes;
 mod privileges;
-mod sequences;
+pub(super) mod sequences;
 mod visible;
 
 use std::collections::HashMap;

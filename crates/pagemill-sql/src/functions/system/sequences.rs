@@ -1,11 +1,12 @@
-//! The sequence that a column owns: `pg_get_serial_sequence`.
+//! The sequence that a column owns, `pg_get_serial_sequence`, and where a sequence stands.
 //!
-//! Source: `pg_get_serial_sequence` in `src/backend/utils/adt/ruleutils.c`, PostgreSQL 14 to 18.
+//! Source: `pg_get_serial_sequence` in `src/backend/utils/adt/ruleutils.c`, `pg_sequence_last_value` and `pg_get_sequence_data` in
+//! `src/backend/commands/sequence.c`, PostgreSQL 14 to 18.
 
 use std::collections::HashMap;
 
-use arrow::array::{Array as _, ArrayRef};
-use arrow::datatypes::DataType;
+use arrow::array::{Array as _, ArrayRef, AsArray as _};
+use arrow::datatypes::{DataType, UInt32Type};
 use datafusion::scalar::ScalarValue;
 use pagemill_cluster::RelationKind;
 use pagemill_format::Oid;
@@ -25,7 +26,35 @@ use crate::types::PgType;
 const PG_CLASS: Oid = Oid(1259);
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
-    (key == "pg_get_serial_sequence").then_some(Implementation::Kernel(owned))
+    Some(Implementation::Kernel(match key {
+        "pg_get_serial_sequence" => owned,
+        "pg_sequence_last_value" => last_values,
+        _ => return None,
+    }))
+}
+
+/// What a sequence holds: its last value, and whether that was given out. `None` for what is no sequence.
+pub(in super::super) fn stored(catalog: &Catalog, sequence: Oid) -> Outcome<Option<(i64, bool)>> {
+    let class = catalog.database().class(sequence);
+    if class.is_none_or(|class| class.kind != RelationKind::Sequence) {
+        return Ok(None);
+    }
+    let found = catalog.database().sequence(sequence);
+    Ok(Some(found.map_err(|error| statement_error(error.into()))?.stored()))
+}
+
+/// The value that was given out last; NULL before the first.
+fn last_values(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let one = |number: Option<u32>| -> Outcome<Option<i64>> {
+        let Some(number) = number else { return Ok(None) };
+        let stored = stored(&call.catalog, Oid(number))?;
+        let (last, is_called) = stored.ok_or_else(|| {
+            StatementError::new(SqlState("42809"), format!("{number} is not a sequence"))
+        })?;
+        Ok(is_called.then_some(last))
+    };
+    let numbers = arguments[0].as_primitive::<UInt32Type>();
+    Made::column(numbers.iter().map(one).collect::<Outcome<Vec<Option<i64>>>>()?)
 }
 
 /// Sequences by the table and the number of the column that owns them.
