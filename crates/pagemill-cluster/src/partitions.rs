@@ -193,8 +193,11 @@ impl Database {
         tables
     }
 
-    /// Sorts the partitions of one table; false when the order of its key is not known.
-    fn sort_partitions(
+    /// Sorts the partitions of one table as a server scans them; false when the order of its key is not known.
+    ///
+    /// # Errors
+    /// When the catalogs cannot be read, or a bound has a value that cannot be.
+    pub fn sort_partitions(
         &self,
         key: &PartitionKey,
         partitions: &mut [(Oid, PartitionBound)],

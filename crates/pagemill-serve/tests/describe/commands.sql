@@ -59,3 +59,6 @@
 \sv app.totals
 \sv+ app.totals
 \encoding
+\sf app.add
+\sf+ app.trg
+\d+ app.log_def

@@ -31,3 +31,4 @@ create operator app.=== (leftarg=int,rightarg=int,function=int4eq);
 create foreign data wrapper w; create server srv foreign data wrapper w options (host 'h'); create foreign table app.ft(a int) server srv;
 create cast (app.pair as text) with inout;
 create collation app.coll (locale='C');
+create table app.log_2099 partition of app.log for values from ('2099-01-01') to ('2100-01-01');

@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pagemill_cluster::partition_bounds::{PartitionBound, RangeDatum};
+use pagemill_cluster::partitions::PartitionKey;
 use pagemill_format::Oid;
 use pagemill_format::node_tree::{Const, NodeStruct};
 
@@ -55,6 +56,23 @@ pub(crate) struct PartitionWriter {
     /// Family and input type of operator classes.
     classes: HashMap<Oid, (Oid, Oid)>,
 }
+
+/// Types that stand for others, which are compared without being cast: `record`, `anyarray`, `anyelement`, `anynonarray`, `anyenum`,
+/// `anyrange`, `anymultirange`, and those of `anycompatible`.
+const TAKING_ANY: [Oid; 12] = [
+    Oid(2249),
+    Oid(2277),
+    Oid(2283),
+    Oid(2776),
+    Oid(3500),
+    Oid(3831),
+    Oid(4537),
+    Oid(4538),
+    Oid(5077),
+    Oid(5078),
+    Oid(5079),
+    Oid(5080),
+];
 
 /// One column of a key.
 struct KeyColumn {
@@ -129,18 +147,57 @@ impl PartitionWriter {
         if own.1 != PartitionBound::Default {
             return self.parts_of(parent, &columns, &own.1, false);
         }
-        let mut others = bounds.iter().filter(|(oid, _)| *oid != partition);
-        match (others.next(), others.next()) {
-            (None, _) => Ok(Vec::new()),
-            (Some((_, other)), None) => {
-                let mut parts = self.parts_of(parent, &columns, other, true)?;
-                if *strategy == b'r' {
-                    parts.splice(0..0, not_null(&columns));
-                }
-                Ok(vec![format!("(NOT {})", joined(parts, " AND "))])
-            }
-            _ => Err(Unwritten::unknown("a default partition beside several others")),
+        let mut others: Vec<(Oid, PartitionBound)> =
+            bounds.iter().filter(|(oid, _)| *oid != partition).cloned().collect();
+        if others.is_empty() {
+            return Ok(Vec::new());
         }
+        let key = self.catalog.database().partition_key(parent).map_err(damaged)?;
+        let parts = match strategy {
+            b'r' => {
+                if !self.catalog.database().sort_partitions(&key, &mut others).map_err(damaged)? {
+                    return Err(no_order());
+                }
+                let arms = others.iter().map(|(_, other)| {
+                    Ok(joined(self.parts_of(parent, &columns, other, true)?, " AND "))
+                });
+                let arms = joined(arms.collect::<Written<Vec<String>>>()?, " OR ");
+                not_null(&columns).into_iter().chain([arms]).collect()
+            }
+            _ => {
+                let values = self.listed(&key, &others)?;
+                if values.is_empty() {
+                    return Ok(Vec::new());
+                }
+                self.list(&columns[0], &values)?
+            }
+        };
+        Ok(vec![format!("(NOT {})", joined(parts, " AND "))])
+    }
+
+    /// All values of these partitions, in the order of the key; NULL, which has no place in it, last.
+    fn listed(&self, key: &PartitionKey, of: &[(Oid, PartitionBound)]) -> Written<Vec<Const>> {
+        let damaged = |error: pagemill_cluster::Error| Unwritten::damaged(error.to_string());
+        let (mut nulls, mut values) = (Vec::new(), Vec::new());
+        for (_, bound) in of {
+            let PartitionBound::List(listed) = bound else {
+                return Err(Unwritten::damaged("a partition of a list without one"));
+            };
+            for value in listed {
+                match value.payload()? {
+                    Some(payload) => values.push((payload.into_owned(), value.clone())),
+                    None => nulls.push(value.clone()),
+                }
+            }
+        }
+        if let [(_, first), _, ..] = &values[..] {
+            let missing = || Unwritten::damaged("a partition key without columns");
+            let column = key.columns.first().ok_or_else(missing)?;
+            let order = self.catalog.database().partition_key_order(column, first.type_oid);
+            let order = order.map_err(damaged)?.ok_or_else(no_order)?;
+            values.sort_by(|(a, _), (b, _)| order.compare(a, b));
+        }
+        Ok(values.into_iter().map(|(_, value)| value).chain(nulls).collect())
     }
 
     fn parts_of(
@@ -173,7 +230,8 @@ impl PartitionWriter {
         let missing = || Unwritten::missing("operator class", class);
         let (family, operand) = *self.classes.get(&class).ok_or_else(missing)?;
         let has_own = self.operators.contains_key(&(family, type_oid, Strategy::Equal as i16));
-        let is_other = !has_own || keys.collation_of(place) != own;
+        let takes_as_is = has_own || TAKING_ANY.contains(&operand);
+        let is_other = !takes_as_is || keys.collation_of(place) != own;
         let compared = match is_other {
             true => format!("({text})::{}", type_name(&self.catalog, operand, -1)?),
             false => text.clone(),
@@ -333,6 +391,10 @@ fn not_null(columns: &[KeyColumn]) -> Vec<String> {
 }
 
 /// Several conditions as one.
+fn no_order() -> Unwritten {
+    Unwritten::unknown("a default partition beside others whose order is not known")
+}
+
 fn joined(mut parts: Vec<String>, between: &str) -> String {
     match parts.len() {
         1 => parts.remove(0),
