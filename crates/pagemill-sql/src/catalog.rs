@@ -48,6 +48,8 @@ pub struct TypeRow {
     pub array: Oid,
     /// `typlen`.
     pub length: i16,
+    /// `typcollation`, 0 for none.
+    pub collation: Oid,
 }
 
 impl TypeRow {
@@ -266,6 +268,7 @@ impl Catalog {
             "typelem",
             "typarray",
             "typlen",
+            "typcollation",
         ];
         let (types, names) = (&mut self.types, &mut self.type_names);
         for_each_row(&self.values, "pg_type", &columns, |row| {
@@ -281,6 +284,7 @@ impl Catalog {
                 element: row.oid(8),
                 array: row.oid(9),
                 length: row.int2(10),
+                collation: row.oid(11),
             };
             names.entry(found.name.clone()).or_default().push(found.oid);
             types.insert(found.oid, found);

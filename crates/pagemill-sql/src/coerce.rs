@@ -80,15 +80,20 @@ fn convert(
     if typed.ty.oid == target.oid {
         return Ok(typed);
     }
+    let row = catalog.type_row(target.oid).filter(|row| row.kind == b'd');
+    if let Some(row) = row {
+        // A value of the type under it, of its length, that the domain accepts.
+        let (base, modifier) = catalog.base_type(target.oid, -1);
+        let wanted = PgType::new(base).with_modifier(modifier);
+        let typed = coerce(catalog, with_base_type(catalog, typed), wanted, context)?;
+        let ty = PgType { collation: row.collation, ..PgType::new(target.oid) };
+        return text_form::accepted(catalog, typed, ty);
+    }
     let Some(way) = pathway(catalog, typed.ty.oid, target.oid, context) else {
         let (from, to) = (catalog.type_name(typed.ty.oid), catalog.type_name(target.oid));
         let message = format!("cannot cast type {from} to {to}");
         return Err(StatementError::new(SqlState::CANNOT_COERCE, message).into());
     };
-    let is_domain = catalog.type_row(target.oid).is_some_and(|row| row.kind == b'd');
-    if is_domain && catalog.base_type(typed.ty.oid, -1).0 != target.oid {
-        return unsupported(format!("a cast to the domain {}", catalog.type_name(target.oid)));
-    }
     let plain = PgType::new(target.oid);
     match way {
         Pathway::Relabel => relabel(catalog, typed, plain),

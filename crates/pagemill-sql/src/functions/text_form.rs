@@ -12,7 +12,7 @@ use datafusion::scalar::ScalarValue;
 use pagemill_cluster::ValueLookups;
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
-use pagemill_types::input::tree::ValueReader;
+use pagemill_types::input::tree::{TypeInput, ValueReader};
 use pagemill_types::output::{TypeOutput, ValueType, ValueWriter};
 
 use super::keys::{payloads, strings};
@@ -59,12 +59,42 @@ pub(crate) fn check_null(catalog: &Catalog, ty: PgType) -> Result<()> {
     Ok(reader.read_null(&wanted.input).map_err(|error| invalid(error.message))?)
 }
 
+/// A value of the type under a domain as one of the domain, which refuses what is none.
+pub(crate) fn accepted(catalog: &Arc<Catalog>, value: Typed, domain: PgType) -> Result<Typed> {
+    let input = catalog.inputs()?.value_type(domain.oid)?;
+    match &input.input {
+        TypeInput::Domain(known) if known.not_null || !known.checks.is_empty() => {
+            let carrier = value.carrier.clone();
+            let kernel = ("domain", accept as _);
+            Ok(call_kernel(catalog, kernel, std::slice::from_ref(&value), domain, carrier))
+        }
+        _ => Ok(Typed { ty: domain, ..value }),
+    }
+}
+
+fn accept(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    let inputs = call.catalog.inputs().map_err(|error| invalid(error.to_string()))?;
+    let input = inputs.value_type(call.result.oid).map_err(|error| invalid(error.to_string()))?;
+    let TypeInput::Domain(domain) = &input.input else { unreachable!("it was asked for one") };
+    let values = &arguments[0];
+    for row in 0..values.len() {
+        let payload = match values.is_null(row) {
+            true => None,
+            false => Some(payload_of(&call.catalog, call.arguments[0], values, row)?),
+        };
+        domain.accept(payload.as_deref()).map_err(|error| invalid(error.message))?;
+    }
+    Ok(values.clone())
+}
+
 /// The SQLSTATE follows from PostgreSQL's words.
 #[cold]
 fn invalid(message: String) -> StatementError {
     let state = match () {
         () if message.contains("out of range") => SqlState::NUMERIC_OUT_OF_RANGE,
         () if message.contains("too long") => SqlState::STRING_TOO_LONG,
+        () if message.contains("violates check constraint") => SqlState("23514"),
+        () if message.contains("does not allow null values") => SqlState("23502"),
         () => SqlState::INVALID_TEXT,
     };
     StatementError::new(state, message)

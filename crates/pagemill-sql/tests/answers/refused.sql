@@ -55,3 +55,6 @@ select mode(id) from people;
 select percentile_disc(0.5, id) from people;
 select rank(3) within group (order by id) from people;
 select size::numeric(6,1) from measures;
+select table_name, column_name from information_schema.columns;
+select table_name from information_schema.views;
+select table_name from information_schema.tables;

@@ -159,7 +159,18 @@ pub struct DomainInput {
 }
 
 impl DomainInput {
-    /// Checks that the value of this payload, or null, is one of the domain.
+    /// Checks that a value of the type under it, or null, is one of the domain.
+    ///
+    /// # Errors
+    /// When a domain says NOT NULL, or a check does not hold.
+    pub fn accept(&self, value: Option<&[u8]>) -> Result<(), InputError> {
+        if self.not_null && value.is_none() {
+            let message = format!("domain {} does not allow null values", self.name);
+            return Err(InputError::new(message));
+        }
+        self.check(value)
+    }
+
     fn check(&self, value: Option<&[u8]>) -> Result<(), InputError> {
         for check in &self.checks {
             if !check.expression.is_satisfied(&value)? {
@@ -250,10 +261,7 @@ impl<'a> ValueReader<'a> {
     #[inline]
     pub fn read_null(&mut self, input: &TypeInput) -> Result<(), InputError> {
         match input {
-            TypeInput::Domain(domain) if domain.not_null => {
-                Err(InputError::new(format!("domain {} does not allow null values", domain.name)))
-            }
-            TypeInput::Domain(domain) => domain.check(None),
+            TypeInput::Domain(domain) => domain.accept(None),
             _ => Ok(()),
         }
     }

@@ -48,6 +48,11 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
             crate::coerce::constant(build.catalog, build.result, "00000000-00000001-1")
         }),
         "current_schemas" => Implementation::Kernel(current_schemas),
+        // No session makes temporary tables here.
+        "pg_my_temp_schema" => {
+            Implementation::Build(|build| crate::coerce::constant(build.catalog, build.result, "0"))
+        }
+        "nameconcatoid" => Implementation::Kernel(names_with_numbers),
         "pg_typeof" => Implementation::Build(type_of),
         // Of "char", which the catalogs are full of.
         "char_text" => Implementation::Kernel(super::text_form::to_text),
@@ -142,6 +147,21 @@ fn current_schemas(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRe
     let payloads = asked.iter().map(|asked| asked.map(payload).transpose());
     let payloads = payloads.collect::<Outcome<Vec<Option<Vec<u8>>>>>()?;
     Ok(std::sync::Arc::new(payloads.iter().map(Option::as_deref).collect::<BinaryArray>()))
+}
+
+/// `name_number`, of which the name is cut where both are longer than a name may be.
+fn names_with_numbers(_: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let one = |(name, number): (Option<&str>, Option<u32>)| {
+        let (name, tail) = (name?, format!("_{}", number?));
+        let mut end = name.len().min(NAME_BYTES - 1 - tail.len());
+        while !name.is_char_boundary(end) {
+            end -= 1;
+        }
+        Some(name[..end].to_owned() + &tail)
+    };
+    let numbers = arguments[1].as_primitive::<UInt32Type>();
+    let names = strings(&arguments[0]);
+    Made::column(names.iter().zip(numbers.iter()).map(one).collect::<Vec<Option<String>>>())
 }
 
 fn type_of(build: &Build<'_>) -> Result<Typed> {

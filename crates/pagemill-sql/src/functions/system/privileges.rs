@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{Int16Type, UInt32Type};
+use pagemill_cluster::RelationKind;
 use pagemill_format::Oid;
 
 use super::super::keys::strings;
@@ -32,6 +33,7 @@ fn kind(key: &str, major: u32) -> Option<(&'static str, &'static [&'static str])
     Some(match key {
         "has_table_privilege_id" => ("pg_class", table),
         "has_any_column_privilege_id" => ("pg_class", COLUMN),
+        "has_sequence_privilege_id" => ("pg_class", &["USAGE", "SELECT", "UPDATE"]),
         "has_schema_privilege_id" => ("pg_namespace", &["CREATE", "USAGE"]),
         "has_database_privilege_id" => ("pg_database", &["CREATE", "TEMPORARY", "TEMP", "CONNECT"]),
         "has_function_privilege_id" => ("pg_proc", &["EXECUTE"]),
@@ -97,14 +99,29 @@ fn kind_of(call: &KernelCall) -> (&'static str, &'static [&'static str]) {
 fn of_objects(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let (table, known) = kind_of(call);
     let objects = objects(&call.catalog, table).map_err(statement_error)?;
+    let of_sequences = &*call.key == "has_sequence_privilege_id";
     let numbers = arguments[0].as_primitive::<UInt32Type>();
     let one = |(number, words): (Option<u32>, Option<&str>)| {
         let (Some(number), Some(words)) = (number, words) else { return Ok(None) };
         check(words, known)?;
+        if of_sequences {
+            check_sequence(&call.catalog, Oid(number))?;
+        }
         Ok(objects.contains(&Oid(number)).then_some(true))
     };
     let rows = numbers.iter().zip(strings(&arguments[1]).iter()).map(one);
     Made::column(rows.collect::<Outcome<Vec<Option<bool>>>>()?)
+}
+
+/// Refuses a relation of another kind.
+fn check_sequence(catalog: &Catalog, oid: Oid) -> Outcome<()> {
+    match catalog.database().class(oid).filter(|class| class.kind != RelationKind::Sequence) {
+        None => Ok(()),
+        Some(class) => {
+            let name = String::from_utf8_lossy(&class.name);
+            Err(StatementError::new(SqlState("42809"), format!("\"{name}\" is not a sequence")))
+        }
+    }
 }
 
 fn of_columns(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {

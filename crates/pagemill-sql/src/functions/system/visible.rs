@@ -83,8 +83,22 @@ fn kind(key: &str) -> Option<Kind> {
 }
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
-    let is_known = kind(key).is_some() || key == "pg_collation_is_visible";
-    is_known.then_some(Implementation::Kernel(visible))
+    match key {
+        "pg_is_other_temp_schema" => Some(Implementation::Kernel(of_other_sessions)),
+        "pg_collation_is_visible" => Some(Implementation::Kernel(visible)),
+        _ => kind(key).map(|_| Implementation::Kernel(visible)),
+    }
+}
+
+/// Whose temporary tables a schema has: never this session's, which makes none.
+fn of_other_sessions(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let names = call.catalog.database().namespaces();
+    let names = names.map_err(|error| statement_error(error.into()))?;
+    let is_temporary =
+        |name: &[u8]| name.starts_with(b"pg_temp_") || name.starts_with(b"pg_toast_temp_");
+    let one = |number: u32| names.get(&Oid(number)).is_some_and(|name| is_temporary(name));
+    let numbers = arguments[0].as_primitive::<UInt32Type>();
+    Made::column(numbers.iter().map(|number| number.map(one)).collect::<Vec<Option<bool>>>())
 }
 
 /// What an object is found by: its name, and what else tells it apart.
