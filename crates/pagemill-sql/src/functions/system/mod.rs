@@ -136,12 +136,12 @@ fn current_schemas(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRe
     let payload = |with_implicit: bool| {
         let listed = |oid: &&Oid| with_implicit || is_named || **oid != PG_CATALOG;
         let listed = catalog.search_path().iter().filter(listed).filter_map(|oid| names.get(oid));
-        let name = |name: &Box<[u8]>| {
+        let name = |name: &[u8]| {
             let mut padded = name.to_vec();
             padded.resize(NAME_BYTES, 0);
             Some(padded)
         };
-        ArrayParts::of(listed.map(name).collect()).payload(&elements)
+        ArrayParts::of(listed.map(|listed| name(listed)).collect()).payload(&elements)
     };
     let asked = arguments[0].as_boolean();
     let payloads = asked.iter().map(|asked| asked.map(payload).transpose());
