@@ -3,7 +3,8 @@
 //! Answers are printed in one way, that of TimeZone UTC and DateStyle ISO. A setting that would change what is printed can be
 //! set to what it is, and to nothing else; one that changes how fast or how long a statement runs can be set to anything.
 //!
-//! Values that are set in a transaction go with it when it is rolled back, and those that are `LOCAL` to it at its end in any case.
+//! Values that are set in a transaction go with it when it is rolled back, and those that are `LOCAL` to it at its end in any case. One
+//! difference to the server's: `ROLLBACK TO SAVEPOINT` leaves them.
 //!
 //! Source: `src/backend/utils/misc/guc_tables.c`, PostgreSQL 18, for names, defaults and units.
 
