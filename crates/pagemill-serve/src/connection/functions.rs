@@ -15,7 +15,7 @@ use pagemill_sql::{SqlState, StatementError};
 
 use super::Connection;
 use super::large_object::{LargeObject, PAGES_AT_ONCE, Page};
-use crate::error::Result;
+use crate::error::{PROTOCOL_VIOLATION, Result};
 use crate::protocol::{FunctionCall, TransactionStatus};
 
 /// `INV_WRITE`, PostgreSQL's `src/include/libpq/libpq-fs.h`.
@@ -60,13 +60,19 @@ struct Arguments<'m>(&'m [Option<Vec<u8>>]);
 
 impl Arguments<'_> {
     fn bytes<const N: usize>(&self, place: usize) -> Told<[u8; N]> {
-        let value = self.0.get(place).and_then(Option::as_deref);
-        let wrong = || {
-            let message =
-                format!("incorrect binary data format in function argument {}", place + 1);
-            StatementError::new(SqlState("22P03"), message)
-        };
-        value.and_then(|bytes| bytes.try_into().ok()).ok_or_else(wrong)
+        let bytes = self.0.get(place).and_then(Option::as_deref).unwrap_or_default();
+        bytes.try_into().map_err(|_| {
+            let (state, message) = match bytes.len() < N {
+                true => (PROTOCOL_VIOLATION, "insufficient data left in message".to_owned()),
+                false => {
+                    let place = place + 1;
+                    let message =
+                        format!("incorrect binary data format in function argument {place}");
+                    (SqlState("22P03"), message)
+                }
+            };
+            StatementError::new(state, message)
+        })
     }
 
     fn int4(&self, place: usize) -> Told<i32> {
