@@ -14,11 +14,13 @@ const TABLES: &str = "
     insert into kinds select i, 'name '||i, i/3.0, '2024-01-01'::timestamptz + i * interval '1 hour', i % 2 = 0,
         jsonb_build_object('a', i), array['x', 'y '||i], 'c'||i%9, decode(md5(i::text), 'hex'), i/7.0, null
         from generate_series(1, 30000) i;
+    create schema other;
+    create table other.kinds as select 7 as only;
     checkpoint;
 ";
 
 /// What both are asked, each in a session of its own.
-const ASKED: [&str; 21] = [
+const ASKED: [&str; 31] = [
     "select * from kinds order by id limit 20",
     "select count(*), sum(price), max(at) from kinds; select 1 as a, null as b, '' as c;; select 2",
     "select id, tags from kinds order by id",
@@ -40,6 +42,16 @@ const ASKED: [&str; 21] = [
     "begin; declare c cursor for select 1; commit; begin; fetch c",
     "declare c cursor for select 1",
     "begin read only; copy kinds from stdin",
+    "set search_path to other, \"No Such\", '$user'; show search_path; select * from kinds; select 'kinds'::regclass, 'public.kinds'::regclass",
+    "begin; set search_path = other; select count(*) from kinds; rollback; show search_path; select count(*) from kinds",
+    "begin; set local search_path = other; select * from kinds; commit; show search_path; select current_schemas(true)",
+    "begin; set search_path = other; commit; select * from kinds; select current_schema(), current_schemas(false)",
+    "select set_config('search_path', 'other', false); select * from kinds; reset search_path; select count(*) from kinds",
+    "set search_path = 'a b, c', D; show search_path",
+    "set local search_path = other",
+    "prepare p(int, text) as select id + $1, name || $2 from kinds where id = $1; execute p(3, '!'); execute p('4', null); deallocate p; execute p(1, 'x')",
+    "prepare p as select 1; prepare p as select 2",
+    "prepare p as select $1::int + 1; execute p(-1)",
 ];
 
 fn client(mut command: Command, statement: &str) -> Result<Output> {
