@@ -23,7 +23,7 @@ const ASKED: [&str; 16] = [
     "select partrelid, pg_get_partkeydef(partrelid) from pg_partitioned_table order by 1",
     "select oid, pg_get_function_arguments(oid) || '.', pg_get_function_identity_arguments(oid) || '.', pg_get_function_result(oid)
         from pg_proc order by 1",
-    "select oid, pg_get_functiondef(oid) from pg_proc where prokind <> 'a' and prosqlbody is null order by 1",
+    "select oid, pg_get_function_sqlbody(oid), pg_get_functiondef(oid) from pg_proc where prokind <> 'a' order by 1",
     "select oid, pg_get_triggerdef(oid), pg_get_triggerdef(oid, true) from pg_trigger order by 1",
     "select oid, pg_get_statisticsobjdef(oid), pg_get_statisticsobjdef_columns(oid) from pg_statistic_ext order by 1",
     "select oid, pg_get_ruledef(oid), pg_get_ruledef(oid, true) from pg_rewrite where rulename = '_RETURN' order by 1",

@@ -17,6 +17,7 @@ impl<'t> Writer<'t> {
     /// An expression; conversions that nobody wrote are shown where `shows_implicit`.
     pub(super) fn expr(&mut self, node: &'t NodeStruct<'t>, shows_implicit: bool) -> Written {
         match node.name {
+            b"PARAM" => self.parameter(node),
             b"VAR" => self.variable(node, 0, false).map(drop),
             b"CONST" => self.constant(&Const::of(node)?, Label::WhereNeeded),
             b"OPEXPR" => self.operation(node),
@@ -382,6 +383,24 @@ impl<'t> Writer<'t> {
         self.part(node.node("arg")?, false, node)?;
         self.put(&format!(" IS {}", test.ok_or_else(|| Unwritten::node(node))?));
         self.close();
+        Ok(())
+    }
+
+    /// An argument of the function whose body this is; with its name where tables might have such a column.
+    fn parameter(&mut self, node: &'t NodeStruct<'t>) -> Written {
+        const OF_CALLER: i32 = 0;
+        let (number, kind): (usize, i32) = (node.number("paramid")?, node.number("paramkind")?);
+        let names = self.function.as_ref().filter(|_| kind == OF_CALLER);
+        let name = number.checked_sub(1).and_then(|at| names?.arguments.get(at));
+        let (Some(names), Some(name)) = (names, name) else {
+            self.put(&format!("${number}"));
+            return Ok(());
+        };
+        let mut text = self.dictionary.quoted(name);
+        if self.namespaces.iter().any(|namespace| !namespace.items.is_empty()) {
+            text = format!("{}.{text}", self.dictionary.quoted(&names.name));
+        }
+        self.put(&text);
         Ok(())
     }
 

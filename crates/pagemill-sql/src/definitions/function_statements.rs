@@ -1,6 +1,6 @@
 //! `CREATE FUNCTION` and `CREATE PROCEDURE` as `pg_get_functiondef` writes them.
 //!
-//! Invariant: a body of parsed statements is refused, as is an aggregate, which the server has no text for either.
+//! Invariant: an aggregate is refused, which the server has no text for either.
 //!
 //! Source: `pg_get_functiondef` in `src/backend/utils/adt/ruleutils.c`, PostgreSQL 14 to 18; the settings that are lists from
 //! `GUC_LIST_QUOTE` in `src/backend/utils/misc/guc_tables.c`.
@@ -158,9 +158,9 @@ impl FunctionStatements {
         for setting in &row.settings {
             text.push_str(&self.setting(setting, |name| dictionary.quoted(name))?);
         }
-        // Refused where it is of parsed statements.
-        self.arguments.body(of)?;
-        text.push_str(&body(row));
+        let parsed = self.arguments.body(of)?;
+        text.push_str(&parsed.unwrap_or_else(|| body(row)));
+        text.push('\n');
         Ok(Some(text))
     }
 
@@ -218,7 +218,7 @@ fn body(row: &Row) -> String {
     }
     word.push('$');
     let library = row.library.as_deref().map(|name| literal(&String::from_utf8_lossy(name)) + ", ");
-    format!("AS {}{word}{}{word}\n", library.unwrap_or_default(), row.source)
+    format!("AS {}{word}{}{word}", library.unwrap_or_default(), row.source)
 }
 
 /// A number by six digits at most, as `%g` of printf writes it.

@@ -1,6 +1,6 @@
-//! Arguments and results of functions.
+//! Arguments, results and parsed bodies of functions.
 //!
-//! Source: `print_function_arguments`, `print_function_rettype` in `src/backend/utils/adt/ruleutils.c`, PostgreSQL 14 to 18.
+//! Source: `print_function_arguments`, `print_function_rettype`, `print_function_sqlbody` in `src/backend/utils/adt/ruleutils.c`, PostgreSQL 14 to 18.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use pagemill_types::builtin::oid;
 
 use super::Unwritten;
 use super::dictionary::Dictionary;
-use super::writer::{Style, Writer, Written};
+use super::writer::{FunctionNames, Style, Writer, Written};
 use crate::catalog::Catalog;
 use crate::error::Result;
 use crate::system_rows::for_each_row;
@@ -23,6 +23,7 @@ const STYLE: Style = Style { is_pretty: false, is_indented: false, wrap: 0 };
 /// A row of `pg_proc`, as far as its arguments go.
 #[derive(Debug, Clone)]
 struct Function {
+    name: String,
     kind: u8,
     returns_set: bool,
     result: Oid,
@@ -32,7 +33,7 @@ struct Function {
     names: Option<Vec<u8>>,
     defaults: Option<String>,
     /// The body is statements of SQL that were parsed when it was made.
-    has_tree: bool,
+    tree: Option<String>,
 }
 
 /// Writes arguments of functions.
@@ -61,6 +62,7 @@ impl FunctionWriter {
             "proargnames",
             "proargdefaults",
             "prosqlbody",
+            "proname",
         ];
         let mut functions = HashMap::new();
         for_each_row(catalog.values(), "pg_proc", &columns, |row| {
@@ -73,7 +75,8 @@ impl FunctionWriter {
                 modes: row.payload(6)?.and_then(|bytes| bytes.get(20..)).map(<[u8]>::to_vec),
                 names: row.payload(7)?.map(<[u8]>::to_vec),
                 defaults: row.text(8)?,
-                has_tree: !row.is_null(9),
+                name: row.name(10),
+                tree: row.text(9)?,
             };
             functions.insert(row.oid(0), found);
             Ok(())
@@ -115,10 +118,19 @@ impl FunctionWriter {
 
     /// The body of statements that were parsed; `None` for a body of text.
     pub(crate) fn body(&self, of: Oid) -> Written<Option<String>> {
-        match self.functions.get(&of).is_some_and(|function| function.has_tree) {
-            true => Err(Unwritten::unknown("the stored statements of a function")),
-            false => Ok(None),
-        }
+        let Some(function) = self.functions.get(&of) else { return Ok(None) };
+        let Some(tree) = &function.tree else { return Ok(None) };
+        let parsed = Node::parse(tree.as_bytes())?;
+        let style = match parsed {
+            Node::Struct(_) => STYLE,
+            _ => Style::new(false),
+        };
+        let name =
+            |name: Option<Vec<u8>>| String::from_utf8_lossy(&name.unwrap_or_default()).into_owned();
+        let arguments = self.names(function)?.into_iter().map(name).collect();
+        let names = FunctionNames { name: function.name.clone(), arguments };
+        let mut writer = Writer::new(&self.catalog, &self.dictionary, style);
+        writer.body(&parsed, names).map(Some)
     }
 
     fn names(&self, function: &Function) -> Written<Vec<Option<Vec<u8>>>> {

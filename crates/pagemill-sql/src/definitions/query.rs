@@ -2,13 +2,13 @@
 //!
 //! Source: `get_query_def`, `get_select_query_def`, `get_setop_query`, `get_rule_sortgroupclause` in `src/backend/utils/adt/ruleutils.c`, PostgreSQL 14 to 18.
 
-use pagemill_format::node_tree::{Const, NodeStruct};
+use pagemill_format::node_tree::{Const, Node, NodeStruct};
 
 use super::Unwritten;
 use super::columns::{Kind, Namespace};
 use super::constants::Label;
 use super::tree::{flag, is_const, is_var, numbers, optional, text, texts};
-use super::writer::{STEP, VAR_STEP, Writer, Written};
+use super::writer::{FunctionNames, STEP, VAR_STEP, Writer, Written};
 
 /// What the columns of a query are called outside of it.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +33,32 @@ impl<'t> Writer<'t> {
         Ok(std::mem::take(&mut self.out))
     }
 
+    /// The body of a function: one expression that it returns, or statements.
+    ///
+    /// # Errors
+    /// What has no text here.
+    pub(crate) fn body(
+        &mut self,
+        tree: &'t Node<'t>,
+        function: FunctionNames,
+    ) -> Result<String, Unwritten> {
+        self.function = Some(function);
+        if let Node::Struct(query) = tree {
+            self.inner_query(query, false)?;
+            return Ok(std::mem::take(&mut self.out));
+        }
+        let missing = || Unwritten::damaged("a body without statements");
+        let statements = tree.as_list()?.first().ok_or_else(missing)?.as_list()?;
+        self.put("BEGIN ATOMIC\n");
+        for statement in statements {
+            self.indentation = 1;
+            self.inner_query(statement.structure().ok_or_else(missing)?, false)?;
+            self.put(";\n");
+        }
+        self.put("END");
+        Ok(std::mem::take(&mut self.out))
+    }
+
     pub(super) fn inner_query(&mut self, query: &'t NodeStruct<'t>, are_seen: bool) -> Written {
         self.query(query, Outside { names: None, are_seen })
     }
@@ -43,7 +69,8 @@ impl<'t> Writer<'t> {
         }
         let namespace = Namespace::of_query(&self.dictionary, query, &self.namespaces)?;
         let tables = namespace.items.iter().filter(|item| item.kind != Kind::Group).count();
-        let has_prefixes = !self.namespaces.is_empty() || tables != 1;
+        // The arguments of a function are names, too.
+        let has_prefixes = !self.namespaces.is_empty() || tables != 1 || self.function.is_some();
         let before = (self.has_prefixes, self.indentation, self.windows.take());
         self.has_prefixes = has_prefixes;
         self.namespaces.push(namespace);

@@ -45,6 +45,14 @@ impl Style {
     }
 }
 
+/// The function whose body is written.
+#[derive(Debug, Clone)]
+pub(crate) struct FunctionNames {
+    pub(super) name: String,
+    /// Of all arguments; none where none has a name.
+    pub(super) arguments: Vec<String>,
+}
+
 /// Writes stored trees.
 pub(crate) struct Writer<'t> {
     pub(super) catalog: Arc<Catalog>,
@@ -52,6 +60,7 @@ pub(crate) struct Writer<'t> {
     pub(super) style: Style,
     pub(super) out: String,
     pub(super) indentation: i32,
+    pub(super) function: Option<FunctionNames>,
     /// From the outermost query inward.
     pub(super) namespaces: Vec<Namespace<'t>>,
     /// Columns are written with their tables.
@@ -70,6 +79,7 @@ impl<'t> Writer<'t> {
             style,
             out: String::new(),
             indentation: 0,
+            function: None,
             namespaces: Vec::new(),
             has_prefixes: false,
             depth: 0,
