@@ -266,11 +266,8 @@ fn style(options: &[(String, String)]) -> Result<CopyStyle> {
     Ok(CopyStyle { is_csv, header, delimiter, null, quote, escape: character("escape", quote)? })
 }
 
-/// The query that a table stands for: its columns but generated ones.
-fn query_of(catalog: &Catalog, name: &str, columns: Option<&str>) -> Result<String> {
-    if let Some(columns) = columns {
-        return Ok(format!("select {columns} from {name}"));
-    }
+/// The query that a table stands for: its columns but generated ones, and no rows of tables that inherit from it.
+fn query_of(catalog: &Catalog, name: &str, columns: Option<&str>, form: &Form) -> Result<String> {
     let mut parts = vec![String::new()];
     let mut is_quoted = false;
     for c in name.chars() {
@@ -308,12 +305,26 @@ fn query_of(catalog: &Catalog, name: &str, columns: Option<&str>) -> Result<Stri
         );
         return Err(error.with_hint("Try the COPY (SELECT ...) TO variant.").into());
     }
+    if let Some(columns) = columns {
+        return Ok(format!("select {columns} from only {name}"));
+    }
     let relation = database.relation(class)?;
     let is_copied = |c: &&pagemill_cluster::Column| !c.dropped && c.generated == Generated::No;
     let names = relation.columns.iter().filter(is_copied);
     let names: Vec<String> =
         names.map(|column| quote_identifier(&String::from_utf8_lossy(&column.name))).collect();
-    Ok(format!("select {} from {name}", names.join(", ")))
+    let list = match (names.is_empty(), form) {
+        (false, _) => names.join(", "),
+        // A row without columns is an empty line: as a text is that is empty, and NULL in CSV.
+        (true, Form::Text(style)) if style.is_csv && style.null.is_empty() => {
+            "null::text".to_owned()
+        }
+        (true, Form::Text(style)) if !style.is_csv && !style.null.is_empty() => {
+            "''::text".to_owned()
+        }
+        (true, _) => return unsupported("a table without columns in this form"),
+    };
+    Ok(format!("select {list} from only {name}"))
 }
 
 impl Copy {
@@ -324,7 +335,9 @@ impl Copy {
     pub(crate) fn statement(&self, catalog: &Catalog) -> Result<Statement> {
         let query = match &self.source {
             Source::Query(query) => query.clone(),
-            Source::Table(name, columns) => query_of(catalog, name, columns.as_deref())?,
+            Source::Table(name, columns) => {
+                query_of(catalog, name, columns.as_deref(), &self.form)?
+            }
         };
         let statements = Session::parse(&query)?;
         let [statement] = <[_; 1]>::try_from(statements)

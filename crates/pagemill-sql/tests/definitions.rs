@@ -26,7 +26,7 @@ const ASKED: [&str; 16] = [
     "select oid, pg_get_function_sqlbody(oid), pg_get_functiondef(oid) from pg_proc where prokind <> 'a' order by 1",
     "select oid, pg_get_triggerdef(oid), pg_get_triggerdef(oid, true) from pg_trigger order by 1",
     "select oid, pg_get_statisticsobjdef(oid), pg_get_statisticsobjdef_columns(oid) from pg_statistic_ext order by 1",
-    "select oid, pg_get_ruledef(oid), pg_get_ruledef(oid, true) from pg_rewrite where rulename = '_RETURN' order by 1",
+    "select oid, pg_get_ruledef(oid), pg_get_ruledef(oid, true) from pg_rewrite where rulename in ('_RETURN', 'both_rows', 'shows') order by 1",
     "select * from d.v01 order by id",
     "select * from d.v03",
     "select * from d.v05 order by 1, 2",

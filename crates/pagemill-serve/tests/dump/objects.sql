@@ -43,3 +43,5 @@ select lo_from_bytea(12347, convert_to(repeat('many pages of it ', 100000), 'UTF
 create foreign data wrapper fw options (a 'b'); create server srv foreign data wrapper fw options (host 'x'); create user mapping for postgres server srv options (user 'u', password 'it''s');
 create foreign table app.ft (a int options (c 'd')) server srv options (t 'y');
 create function app.atomic(id int) returns bigint language sql stable begin atomic select count(*) from app.customers c where c.id > atomic.id; end; create function app.plus(int) returns int language sql return $1 + 1;
+create table app.bare (); insert into app.bare default values; insert into app.bare default values;
+insert into app.child (name, extra) values ('one of the children', 1);

@@ -20,16 +20,16 @@ pub(super) struct Outside<'o> {
 }
 
 impl<'t> Writer<'t> {
-    /// The query of a view or rule, with the names of the view's columns.
+    /// The query of a view, with the names of its columns, or of another rule.
     ///
     /// # Errors
     /// What has no text here.
     pub(crate) fn view(
         &mut self,
         query: &'t NodeStruct<'t>,
-        columns: &[String],
+        columns: Option<&[String]>,
     ) -> Result<String, Unwritten> {
-        self.query(query, Outside { names: Some(columns), are_seen: true })?;
+        self.query(query, Outside { names: columns, are_seen: true })?;
         Ok(std::mem::take(&mut self.out))
     }
 

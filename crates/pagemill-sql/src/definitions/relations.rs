@@ -85,7 +85,8 @@ pub(crate) fn view(catalog: &Arc<Catalog>, rule: &Rule, style: Style) -> Written
     let parsed = Node::parse(rule.action.as_bytes())?;
     let query = parsed.as_list()?.first().and_then(Node::structure);
     let query = query.ok_or_else(|| Unwritten::damaged("a view without a query"))?;
-    Writer::new(catalog, &dictionary, style).view(query, &dictionary.column_names(rule.relation))
+    let names = (rule.event == b'1').then(|| dictionary.column_names(rule.relation));
+    Writer::new(catalog, &dictionary, style).view(query, names.as_deref())
 }
 
 fn dictionary(catalog: &Arc<Catalog>) -> Written<Arc<super::Dictionary>> {

@@ -71,7 +71,7 @@ fn written(catalog: &Arc<Catalog>, relation: Oid, tree: &str) -> Result<String, 
     match &parsed {
         Node::List(members) => match members.first().and_then(Node::structure) {
             Some(query) if query.name == b"QUERY" => {
-                writer.view(query, &dictionary.column_names(relation))
+                writer.view(query, Some(&dictionary.column_names(relation)))
             }
             _ => writer.tree(&parsed, relation),
         },
