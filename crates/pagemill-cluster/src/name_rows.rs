@@ -211,7 +211,7 @@ pub(crate) fn read_session_settings(database: &Database) -> Result<Settings> {
 }
 
 /// Who asks: the session's user, or the first superuser.
-pub(crate) fn user_name(database: &Database) -> Result<Option<Box<[u8]>>> {
+fn user_name(database: &Database) -> Result<Option<Box<[u8]>>> {
     if let Some(user) = &database.session().user {
         return Ok(Some(user.clone()));
     }

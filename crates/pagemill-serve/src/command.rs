@@ -355,7 +355,7 @@ impl Piece<'_> {
     /// `name` for the name, `FROM pg_settings WHERE name = 'NAME'`, which sets it where there is such a setting.
     fn set_config(&self) -> Option<Command> {
         let [
-            Token::Word(function),
+            function,
             Token::LParen,
             name,
             Token::Comma,
@@ -371,9 +371,7 @@ impl Piece<'_> {
         let Token::SingleQuotedString(value) = value else { return None };
         let is_word = |token: &Token, wanted: &str| matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case(wanted));
         let is_local = is_word(local, "true");
-        if !is_word(&Token::Word(function.clone()), "set_config")
-            || !is_local && !is_word(local, "false")
-        {
+        if !is_word(function, "set_config") || !is_local && !is_word(local, "false") {
             return None;
         }
         let (name, if_known) = match (name, rest) {
@@ -509,7 +507,7 @@ fn without_schema<'w, 't>(words: &'w [&'t Token]) -> &'w [&'t Token] {
     }
 }
 
-/// A name in quotes, unless it reads the same without.
+/// A name in quotes, unless it reads the same without: to the newest server, whose key words include those of older ones.
 fn quoted(name: &str) -> String {
     let mut out = Vec::new();
     quote_identifier(name.as_bytes(), PgVersion::V18, &mut out);

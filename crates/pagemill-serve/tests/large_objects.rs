@@ -130,7 +130,8 @@ fn answer(stream: &mut UnixStream) -> Result<Vec<String>> {
     }
 }
 
-fn answers(socket: &Path) -> Result<Vec<Vec<String>>> {
+/// A client that was let in.
+fn enter(socket: &Path) -> Result<UnixStream> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
     let body = [&(3_i32 << 16).to_be_bytes()[..], b"user\0postgres\0database\0postgres\0\0"];
@@ -138,6 +139,11 @@ fn answers(socket: &Path) -> Result<Vec<Vec<String>>> {
     stream.write_all(&(body.len() as i32 + 4).to_be_bytes())?;
     stream.write_all(&body)?;
     answer(&mut stream)?;
+    Ok(stream)
+}
+
+fn answers(socket: &Path) -> Result<Vec<Vec<String>>> {
+    let mut stream = enter(socket)?;
     let mut answers = Vec::new();
     for message in conversation() {
         stream.write_all(&message)?;
@@ -166,12 +172,7 @@ fn served(cluster: &TestCluster) -> Result<(Vec<Vec<String>>, Vec<String>)> {
 
 /// What the server would do, and nobody does here.
 fn refused(socket: &Path) -> Result<Vec<String>> {
-    let mut stream = UnixStream::connect(socket)?;
-    let body = [&(3_i32 << 16).to_be_bytes()[..], b"user\0postgres\0database\0postgres\0\0"];
-    let body = body.concat();
-    stream.write_all(&(body.len() as i32 + 4).to_be_bytes())?;
-    stream.write_all(&body)?;
-    answer(&mut stream)?;
+    let mut stream = enter(socket)?;
     stream.write_all(&ints(CREATE, &[77]))?;
     answer(&mut stream)
 }

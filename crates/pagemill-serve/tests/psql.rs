@@ -14,13 +14,18 @@ const TABLES: &str = "
     insert into kinds select i, 'name '||i, i/3.0, '2024-01-01'::timestamptz + i * interval '1 hour', i % 2 = 0,
         jsonb_build_object('a', i), array['x', 'y '||i], 'c'||i%9, decode(md5(i::text), 'hex'), i/7.0, null
         from generate_series(1, 30000) i;
+    create table heirs (more int) inherits (kinds);
+    insert into heirs (id, more) values (-1, 1);
+    create view seen as select id from kinds;
+    create table bare ();
+    insert into bare default values;
     create schema other;
     create table other.kinds as select 7 as only;
     checkpoint;
 ";
 
 /// What both are asked, each in a session of its own.
-const ASKED: [&str; 31] = [
+const ASKED: [&str; 37] = [
     "select * from kinds order by id limit 20",
     "select count(*), sum(price), max(at) from kinds; select 1 as a, null as b, '' as c;; select 2",
     "select id, tags from kinds order by id",
@@ -42,6 +47,12 @@ const ASKED: [&str; 31] = [
     "begin; declare c cursor for select 1; commit; begin; fetch c",
     "declare c cursor for select 1",
     "begin read only; copy kinds from stdin",
+    "copy heirs (id, more) to stdout",
+    "copy kinds (id) to stdout with (format csv)",
+    "copy seen (id) to stdout",
+    "copy bare to stdout; copy bare to stdout with (format csv)",
+    "select set_config('search_path', 'other', true)",
+    "begin; select set_config('search_path', 'other', true); select * from kinds; commit; show search_path",
     "set search_path to other, \"No Such\", '$user'; show search_path; select * from kinds; select 'kinds'::regclass, 'public.kinds'::regclass",
     "begin; set search_path = other; select count(*) from kinds; rollback; show search_path; select count(*) from kinds",
     "begin; set local search_path = other; select * from kinds; commit; show search_path; select current_schemas(true)",

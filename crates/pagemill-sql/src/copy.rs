@@ -315,6 +315,10 @@ fn query_of(catalog: &Catalog, name: &str, columns: Option<&str>, form: &Form) -
         names.map(|column| quote_identifier(&String::from_utf8_lossy(&column.name))).collect();
     let list = match (names.is_empty(), form) {
         (false, _) => names.join(", "),
+        // It has no names of columns to begin with.
+        (true, Form::Text(style)) if style.header => {
+            return unsupported("a table without columns with HEADER");
+        }
         // A row without columns is an empty line: as a text is that is empty, and NULL in CSV.
         (true, Form::Text(style)) if style.is_csv && style.null.is_empty() => {
             "null::text".to_owned()

@@ -77,11 +77,9 @@ impl Connection {
     pub(super) fn control(&mut self, command: Command) -> Result<(), StatementError> {
         let tag = match command {
             Command::Begin(tag) => {
-                if self.status != TransactionStatus::Idle {
-                    self.warn("25001", "there is already a transaction in progress");
-                }
-                if self.status == TransactionStatus::Idle {
-                    self.settings.begin();
+                match self.status {
+                    TransactionStatus::Idle => self.settings.begin(),
+                    _ => self.warn("25001", "there is already a transaction in progress"),
                 }
                 self.status = TransactionStatus::InTransaction;
                 tag
@@ -111,8 +109,12 @@ impl Connection {
                 "SELECT 0"
             }
             Command::SetConfig { set, .. } => {
-                self.set(&set)?;
-                self.show(&set.name)?;
+                // It is a statement, and so a transaction of its own where there is none: to that, a local value is one.
+                self.change_settings(|settings| settings.set(&set))?;
+                match set.value.filter(|_| set.is_local) {
+                    Some(value) => self.show_value(&value)?,
+                    None => self.show(&set.name)?,
+                }
                 "SELECT 1"
             }
             Command::ResetAll(tag) => {
@@ -205,7 +207,12 @@ impl Connection {
     }
 
     fn show(&mut self, name: &str) -> Result<(), StatementError> {
-        let (_, value) = self.settings.show(name)?;
+        let value = self.settings.show(name)?.1.clone();
+        self.show_value(&value)
+    }
+
+    /// A row with this text.
+    fn show_value(&mut self, value: &str) -> Result<(), StatementError> {
         self.out.row(1, |_, out| {
             out.extend_from_slice(value.as_bytes());
             Ok::<bool, StatementError>(true)
