@@ -10,12 +10,12 @@ use std::collections::{HashMap, HashSet};
 use pagemill_format::{Oid, PgVersion};
 use pagemill_types::array::element_payloads;
 use pagemill_types::builtin::oid;
-use pagemill_types::output::ValueWriter;
 
 use super::Unwritten;
 use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError};
 use crate::functions::format_type::formatted_type;
+use crate::functions::text_form::text_of_payload;
 use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::types::UNKNOWN;
 
@@ -395,12 +395,7 @@ pub(super) fn text_of_value(
     if type_oid == UNKNOWN {
         return Ok(String::from_utf8_lossy(payload).into_owned());
     }
-    let value_type = catalog.values().value_type(type_oid).map_err(|error| refused(&error))?;
-    let (mut lookups, mut out) = (catalog.values().lookups(), Vec::new());
-    let written =
-        ValueWriter::new(&mut lookups).write_payload(&value_type.output, payload, &mut out);
-    written.map_err(|error| refused(&error))?;
-    Ok(String::from_utf8_lossy(&out).into_owned())
+    text_of_payload(catalog, type_oid, payload).map_err(|error| refused(&error))
 }
 
 /// A text between quotes, without any escapes: strings conform to the standard.

@@ -60,6 +60,23 @@ impl<'t> Writer<'t> {
         Ok(())
     }
 
+    /// One end of a frame: words, or an offset.
+    fn edge(
+        &mut self,
+        words: Option<&str>,
+        (window, offset): (&'t NodeStruct<'t>, &str),
+        is_before: bool,
+    ) -> Written {
+        match words {
+            Some(words) => self.put(words),
+            None => {
+                self.expr(window.node(offset)?, false)?;
+                self.put(if is_before { " PRECEDING " } else { " FOLLOWING " });
+            }
+        }
+        Ok(())
+    }
+
     fn frame(&mut self, window: &'t NodeStruct<'t>, options: u32) -> Written {
         let has = |bits: u32| options & bits != 0;
         self.put(match () {
@@ -70,26 +87,20 @@ impl<'t> Writer<'t> {
         if has(frame::BETWEEN) {
             self.put("BETWEEN ");
         }
-        if has(frame::START_UNBOUNDED_PRECEDING) {
-            self.put("UNBOUNDED PRECEDING ");
-        } else if has(frame::START_CURRENT_ROW) {
-            self.put("CURRENT ROW ");
-        } else {
-            self.expr(window.node("startOffset")?, false)?;
-            let is_before = has(frame::START_OFFSET_PRECEDING);
-            self.put(if is_before { " PRECEDING " } else { " FOLLOWING " });
-        }
+        let start = match () {
+            () if has(frame::START_UNBOUNDED_PRECEDING) => Some("UNBOUNDED PRECEDING "),
+            () if has(frame::START_CURRENT_ROW) => Some("CURRENT ROW "),
+            () => None,
+        };
+        self.edge(start, (window, "startOffset"), has(frame::START_OFFSET_PRECEDING))?;
         if has(frame::BETWEEN) {
             self.put("AND ");
-            if has(frame::END_UNBOUNDED_FOLLOWING) {
-                self.put("UNBOUNDED FOLLOWING ");
-            } else if has(frame::END_CURRENT_ROW) {
-                self.put("CURRENT ROW ");
-            } else {
-                self.expr(window.node("endOffset")?, false)?;
-                let is_before = has(frame::END_OFFSET_PRECEDING);
-                self.put(if is_before { " PRECEDING " } else { " FOLLOWING " });
-            }
+            let end = match () {
+                () if has(frame::END_UNBOUNDED_FOLLOWING) => Some("UNBOUNDED FOLLOWING "),
+                () if has(frame::END_CURRENT_ROW) => Some("CURRENT ROW "),
+                () => None,
+            };
+            self.edge(end, (window, "endOffset"), has(frame::END_OFFSET_PRECEDING))?;
         }
         if has(frame::EXCLUDE_CURRENT_ROW) {
             self.put("EXCLUDE CURRENT ROW ");

@@ -23,7 +23,7 @@ pub(crate) mod rows;
 #[cfg(test)]
 mod server_results_tests;
 pub(crate) mod sets;
-mod system;
+pub(crate) mod system;
 pub(crate) mod text;
 pub(crate) mod text_form;
 

@@ -59,6 +59,19 @@ pub(crate) fn check_null(catalog: &Catalog, ty: PgType) -> Result<()> {
     Ok(reader.read_null(&wanted.input).map_err(|error| invalid(error.message))?)
 }
 
+/// A value as its type's output function writes it.
+///
+/// # Errors
+/// When values of the type cannot be written, or this is none.
+pub(crate) fn text_of_payload(catalog: &Catalog, type_oid: Oid, payload: &[u8]) -> Result<String> {
+    let value_type = catalog.values().value_type(type_oid)?;
+    let (mut lookups, mut out) = (catalog.values().lookups(), Vec::new());
+    ValueWriter::new(&mut lookups)
+        .write_payload(&value_type.output, payload, &mut out)
+        .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;
+    Ok(String::from_utf8_lossy(&out).into_owned())
+}
+
 /// A value of the type under a domain as one of the domain, which refuses what is none.
 pub(crate) fn accepted(catalog: &Arc<Catalog>, value: Typed, domain: PgType) -> Result<Typed> {
     let input = catalog.inputs()?.value_type(domain.oid)?;

@@ -27,14 +27,14 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
 }
 
 /// The OID of one of the system's catalogs.
-fn class(catalog: &Catalog, name: &str) -> Option<Oid> {
+pub(crate) fn class(catalog: &Catalog, name: &str) -> Option<Oid> {
     let is_it =
         |c: &&pagemill_cluster::ClassRow| c.namespace == PG_CATALOG && *c.name == *name.as_bytes();
     catalog.database().classes().iter().find(is_it).map(|class| class.oid)
 }
 
 /// Comments by object, class and column.
-fn comments(catalog: &Catalog) -> Result<HashMap<(Oid, Oid, i32), String>> {
+pub(crate) fn comments(catalog: &Catalog) -> Result<HashMap<(Oid, Oid, i32), String>> {
     let mut found = HashMap::new();
     let columns = ["objoid", "classoid", "objsubid", "description"];
     for_each_row(catalog.values(), "pg_description", &columns, |row| {

@@ -5,7 +5,7 @@
 
 mod acl;
 mod catalogs;
-mod comments;
+pub(crate) mod comments;
 mod file_sizes;
 mod privileges;
 pub(super) mod sequences;

@@ -9,11 +9,12 @@ use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use pagemill_types::encoding::encoding_name;
 
-use super::names::{Class, Names, is_system, kind_name, oids_and_names, text_of_value};
+use super::names::{Class, Names, is_system, kind_name, oids_and_names};
 use super::pattern::Pattern;
 use super::{Described, none_found};
 use crate::catalog::Catalog;
 use crate::error::Result;
+use crate::functions::text_form::text_of_payload;
 use crate::output::Table;
 use crate::system_rows::for_each_row;
 
@@ -31,7 +32,7 @@ fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
 /// An access list, an item a line.
 fn acl(catalog: &Arc<Catalog>, payload: Option<Vec<u8>>) -> Result<Option<String>> {
     let Some(payload) = payload else { return Ok(None) };
-    let items = text_of_value(catalog, ACL_ARRAY, &payload)?;
+    let items = text_of_payload(catalog, ACL_ARRAY, &payload)?;
     let inner = items.trim_start_matches('{').trim_end_matches('}');
     // Items have neither commas nor quotes in them, unless a role's name has.
     Ok(Some(inner.replace(',', "\n")))
@@ -217,7 +218,7 @@ pub(super) fn roles(catalog: &Arc<Catalog>, pattern: &Pattern) -> Result<Describ
             limit => lines.push(format!("{limit} connections")),
         }
         if !row.is_null(10) {
-            let until = text_of_value(catalog, oid::TIMESTAMPTZ, &row.int8(10).to_le_bytes())?;
+            let until = text_of_payload(catalog, oid::TIMESTAMPTZ, &row.int8(10).to_le_bytes())?;
             lines.push(format!("Password valid until {until}"));
         }
         let groups = members.remove(&row.oid(0)).unwrap_or_default();

@@ -24,8 +24,8 @@ use pagemill_format::Oid;
 
 use crate::catalog::Catalog;
 use crate::error::Result;
+use crate::functions::system::comments;
 use crate::output::Table;
-use crate::system_rows::for_each_row;
 use names::{Class, Names};
 use pattern::Pattern;
 
@@ -118,16 +118,7 @@ fn none_found(what: &str, pattern: &Pattern) -> String {
 
 /// Comments on objects of one catalog, by object and column.
 fn comments(catalog: &Arc<Catalog>, of: &str) -> Result<HashMap<(Oid, i32), String>> {
-    let class = catalog.database().classes().iter().find(|c| *c.name == *of.as_bytes());
-    let class = class.map_or(Oid(0), |class| class.oid);
-    let mut found = HashMap::new();
-    let columns = ["objoid", "classoid", "objsubid", "description"];
-    for_each_row(catalog.values(), "pg_description", &columns, |row| {
-        if row.oid(1) == class {
-            let (key, text) = ((row.oid(0), row.int4(2)), row.text(3)?);
-            found.insert(key, text.unwrap_or_default());
-        }
-        Ok(())
-    })?;
-    Ok(found)
+    let class = comments::class(catalog, of).unwrap_or(Oid(0));
+    let all = comments::comments(catalog)?.into_iter();
+    Ok(all.filter(|((_, of, _), _)| *of == class).map(|((o, _, c), text)| ((o, c), text)).collect())
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use pagemill_cluster::RelationKind;
 use pagemill_format::Oid;
-use pagemill_types::output::ValueWriter;
 
 use crate::catalog::{Catalog, quote_identifier};
-use crate::error::{Result, SqlState, StatementError};
+use crate::error::Result;
 use crate::functions::format_type::formatted_type;
+use crate::functions::text_form::text_of_payload;
 use crate::system_rows::{PG_CATALOG, SystemRow, for_each_row};
 
 /// A row of `pg_class`, as far as lists show it.
@@ -60,7 +60,7 @@ impl<'c> Names<'c> {
         let mut classes = Vec::new();
         for_each_row(catalog.values(), "pg_class", &columns, |row| {
             let options = match row.payload(10)?.map(<[u8]>::to_vec) {
-                Some(payload) => Some(text_of_value(catalog, TEXT_ARRAY, &payload)?),
+                Some(payload) => Some(text_of_payload(catalog, TEXT_ARRAY, &payload)?),
                 None => None,
             };
             classes.push(Class {
@@ -149,20 +149,6 @@ pub(super) fn oids_and_names(
         Ok(())
     })?;
     Ok(found)
-}
-
-/// A value as its type's output function writes it.
-pub(super) fn text_of_value(
-    catalog: &Arc<Catalog>,
-    type_oid: Oid,
-    payload: &[u8],
-) -> Result<String> {
-    let value_type = catalog.values().value_type(type_oid)?;
-    let (mut lookups, mut out) = (catalog.values().lookups(), Vec::new());
-    ValueWriter::new(&mut lookups)
-        .write_payload(&value_type.output, payload, &mut out)
-        .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;
-    Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
 /// What psql calls a relation of a kind in lists.
