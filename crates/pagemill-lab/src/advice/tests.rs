@@ -513,7 +513,7 @@ fn every_form_names_every_setting_of_each_version() {
 
 #[test]
 fn the_outputs_say_the_same() {
-    let machine = Machine { quick: true, turns: 6, ..machines::nvme() };
+    let machine = Machine { quick: true, turns: 6, bandwidth: 6.4e9, ..machines::nvme() };
     let advice = advised(&machine.results(), "18");
     assert!(conf(&advice).contains("\neffective_io_concurrency = 64  # default 16, reload\n"));
     assert!(conf(&advice).contains(
