@@ -12,6 +12,9 @@ const RULE: &str = "words";
 /// Excuses a call that may panic, when a reason follows it.
 const EXCUSE: &str = "// infallible:";
 
+/// Says what a default stands for, on the paths that write.
+const MEANING: &str = "// default:";
+
 /// Where a word is looked for.
 #[derive(PartialEq, Eq)]
 enum Scope {
@@ -21,6 +24,8 @@ enum Scope {
     Shipped,
     /// Comments.
     Comment,
+    /// Code outside tests of the rooms that write, unless it is said what the default stands for.
+    Writing,
     /// Code outside tests, in crates that must go through `pagemill-io`.
     AboveFiles,
 }
@@ -31,7 +36,7 @@ struct Ban {
     instead: &'static str,
 }
 
-const BANS: [Ban; 23] = [
+const BANS: [Ban; 24] = [
     ban("todo!", Scope::Code, "write the code"),
     ban("unimplemented!", Scope::Code, "write the code, or return an `unsupported` error"),
     ban("dbg!", Scope::Code, "take it out"),
@@ -41,6 +46,7 @@ const BANS: [Ban; 23] = [
     ban(".unwrap()", Scope::Shipped, PANIC),
     ban(".expect(", Scope::Shipped, PANIC),
     ban("panic!", Scope::Shipped, PANIC),
+    ban(".unwrap_or_default()", Scope::Writing, DEFAULTS),
     ban("std::fs", Scope::AboveFiles, FILES),
     ban("File::open", Scope::AboveFiles, FILES),
     ban("File::create", Scope::AboveFiles, FILES),
@@ -58,6 +64,8 @@ const BANS: [Ban; 23] = [
 ];
 
 const PANIC: &str = "return an error, or end the line with `// infallible: why`";
+const DEFAULTS: &str = "where it cannot happen, stop before a byte is written: `.expect(…) // infallible: why`; else end \
+                        the line with `// default: what it stands for`";
 const FILES: &str = "go through pagemill-io, where reads are counted and faults are injected";
 
 const PATHS: &str = "ask `Storage` of the cluster's files, and `HostFiles` of the user's own";
@@ -80,6 +88,14 @@ const FILE_CRATES: [&str; 9] = [
     "xtask/",
 ];
 
+/// The rooms that write into data directories.
+const WRITING: [&str; 4] = [
+    "crates/pagemill-cluster/src/change/",
+    "crates/pagemill-engine/src/load/",
+    "crates/pagemill-engine/src/clone/",
+    "crates/pagemill-engine/src/generate/",
+];
+
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     tree.sources.iter().flat_map(check_source).collect()
 }
@@ -88,9 +104,15 @@ fn check_source(source: &Source) -> Vec<Finding> {
     let is_example = source.path.contains("/examples/");
     let opens_files =
         is_example || FILE_CRATES.iter().any(|prefix| source.path.starts_with(prefix));
+    let writes = WRITING.iter().any(|room| source.path.starts_with(room));
     let mut findings = Vec::new();
     for (number, line) in source.numbered() {
-        for ban in BANS.iter().filter(|ban| is_broken(ban, line, opens_files)) {
+        let is_broken = |ban: &&Ban| match ban.scope {
+            Scope::AboveFiles if opens_files => false,
+            Scope::Writing if !writes => false,
+            _ => is_broken(ban, line),
+        };
+        for ban in BANS.iter().filter(is_broken) {
             let message = format!("`{}`; {}", ban.word, ban.instead);
             findings.push(Finding::new(&source.path, number, RULE, message));
         }
@@ -98,17 +120,20 @@ fn check_source(source: &Source) -> Vec<Finding> {
     findings
 }
 
-fn is_broken(ban: &Ban, line: &Line, opens_files: bool) -> bool {
+fn is_broken(ban: &Ban, line: &Line) -> bool {
+    let in_code = has_word(&line.code, ban.word);
     match ban.scope {
-        Scope::Code => has_word(&line.code, ban.word),
+        Scope::Code => in_code,
         Scope::Comment => has_word(&line.comment, ban.word),
-        Scope::Shipped => !line.in_test && has_word(&line.code, ban.word) && !is_excused(line),
-        Scope::AboveFiles => !opens_files && !line.in_test && has_word(&line.code, ban.word),
+        Scope::Shipped => !line.in_test && in_code && !says_why(line, EXCUSE),
+        Scope::Writing => !line.in_test && in_code && !says_why(line, MEANING),
+        Scope::AboveFiles => !line.in_test && in_code,
     }
 }
 
-fn is_excused(line: &Line) -> bool {
-    line.comment.split_once(EXCUSE).is_some_and(|(_, why)| !why.trim().is_empty())
+/// True where a reason follows the mark at the end of the line.
+fn says_why(line: &Line, mark: &str) -> bool {
+    line.comment.split_once(mark).is_some_and(|(_, why)| !why.trim().is_empty())
 }
 
 /// Whether the word stands there by itself: `core_panic!` holds no `panic!`, `File::opened` no `File::open`.
@@ -146,6 +171,16 @@ mod tests {
         let path = "crates/pagemill-io/src/a.rs";
         assert!(found(path, "b.expect(\"x\") // infallible: checked above\n").is_empty());
         assert_eq!(found(path, "b.expect(\"x\") // infallible:\n").len(), 1);
+    }
+
+    #[test]
+    fn a_default_on_a_path_that_writes_has_to_say_what_it_stands_for() {
+        let path = "crates/pagemill-engine/src/load/a.rs";
+        let bare = "let a = b.unwrap_or_default();\n";
+        assert_eq!(found(path, bare), [(1, format!("`.unwrap_or_default()`; {DEFAULTS}"))]);
+        let said = "let a = b.unwrap_or_default(); // default: no rows yet\n";
+        assert!(found(path, said).is_empty());
+        assert!(found("crates/pagemill-engine/src/count.rs", bare).is_empty());
     }
 
     #[test]

@@ -78,6 +78,15 @@ impl CatalogTable {
         self.columns.iter().position(|column| *column.name == *name.as_bytes())
     }
 
+    /// The position of a column that every version has.
+    ///
+    /// # Errors
+    /// When the catalog has no such column.
+    pub(super) fn required(&self, name: &str) -> Result<usize> {
+        let missing = || self.damage(format!("the catalog in this file has no column {name}"));
+        self.position(name).ok_or_else(missing)
+    }
+
     /// The values of these columns in a tuple.
     ///
     /// # Errors
@@ -87,8 +96,7 @@ impl CatalogTable {
         let data = tuple.data();
         self.layout.spans(&data, self.columns.len(), &mut spans)?;
         let value = |name: &&str| {
-            let missing = || self.damage(format!("the catalog in this file has no column {name}"));
-            let at = self.position(name).ok_or_else(missing)?;
+            let at = self.required(name)?;
             let value = spans.get(at).and_then(|span| span.of(data.data));
             let is_name = self.columns.get(at).is_some_and(|c| c.type_oid == oid::NAME);
             Ok(value.map(|value| if is_name { unpadded(value) } else { value }.into()))
@@ -228,8 +236,9 @@ fn column_layout(column: &Column) -> Result<ColumnLayout> {
     })
 }
 
-fn unpadded(name: &[u8]) -> &[u8] {
-    name.split(|&byte| byte == 0).next().unwrap_or_default()
+/// A name without the zeros that it is padded with.
+pub(super) fn unpadded(name: &[u8]) -> &[u8] {
+    name.split(|&byte| byte == 0).next().expect("a split has a first part") // infallible: even of nothing
 }
 
 /// The files a relation has now.

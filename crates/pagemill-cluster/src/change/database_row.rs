@@ -14,7 +14,7 @@
 use pagemill_format::Oid;
 use pagemill_sys::libc_version;
 
-use super::catalog_table::{CatalogTable, Payloads};
+use super::catalog_table::{CatalogTable, Payloads, unpadded};
 use crate::error::{Error, Result};
 use crate::refusal::{DatabaseCause, NewDatabaseCause, Refusal};
 
@@ -41,7 +41,7 @@ pub struct NewDatabase {
 /// The row's values, made of those of its template.
 ///
 /// # Errors
-/// When the template has a collation version that is not the system's.
+/// When the catalog lacks a column, or the template has a collation version that is not the system's.
 pub(super) fn new_row(
     databases: &CatalogTable,
     mut row: Payloads,
@@ -60,14 +60,14 @@ pub(super) fn new_row(
         ("datistemplate", Some(vec![u8::from(new.is_template)])),
         ("datallowconn", Some(vec![u8::from(new.allow_connections)])),
         ("datconnlimit", Some(new.connection_limit.to_le_bytes().to_vec())),
-        ("datcollversion", version),
         ("datacl", None),
     ];
     for (column, value) in changes {
-        // Not every version has every column.
-        if let Some(at) = databases.position(column) {
-            row[at] = value;
-        }
+        row[databases.required(column)?] = value;
+    }
+    // 14 has no such column.
+    if let Some(at) = databases.position("datcollversion") {
+        row[at] = version;
     }
     Ok(row)
 }
@@ -77,15 +77,16 @@ pub(super) fn new_row(
 fn collation_version(databases: &CatalogTable, row: &Payloads) -> Result<Option<Vec<u8>>> {
     let value = |column| databases.position(column).and_then(|at| row.get(at)?.as_deref());
     let provider = value("datlocprovider").and_then(|byte| byte.first().copied());
-    let collate = value("datcollate").unwrap_or_default();
+    // Never null (BKI_FORCE_NOT_NULL), so where it is, the row is not what a server wrote.
+    let collate = row[databases.required("datcollate")?].as_deref();
+    let collate = collate.ok_or_else(|| databases.damage("datcollate is null".to_owned()))?;
     let actual = actual_version(provider, collate, libc_version());
     match (value("datcollversion"), actual) {
         (Some(known), Some(actual)) if known != actual.as_bytes() => {
-            // Padded with zeros, as all names are.
-            let name = value("datname").unwrap_or_default().split(|byte| *byte == 0).next();
+            let name = unpadded(value("datname").unwrap_or(b"?"));
             let known = String::from_utf8_lossy(known).into_owned();
             let cause = DatabaseCause::CollationVersion { known, actual };
-            Err(Error::refused(Refusal::database(name.unwrap_or_default(), cause)))
+            Err(Error::refused(Refusal::database(name, cause)))
         }
         (Some(known), _) => Ok(Some(known.to_vec())),
         (None, None) if has_version(provider, collate) && libc_version().is_none() => {

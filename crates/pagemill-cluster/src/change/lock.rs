@@ -153,7 +153,7 @@ fn remove_if_stale(storage: &Storage, directory: &Path, file: &Path) -> Result<(
 /// How many processes are attached to a shared memory segment, as far as the system tells.
 fn attached(storage: &Storage, segment: u32) -> u64 {
     let listed = storage.host().read_system_file(Path::new(SHARED_MEMORY), LIST_BYTES);
-    let listed = listed.unwrap_or_default();
+    let listed = listed.unwrap_or_default(); // default: without the list nobody is known to be attached
     let listed = String::from_utf8_lossy(&listed);
     let mut lines = listed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let Some(header) = lines.next() else { return 0 };

@@ -470,7 +470,7 @@ fn seconds_since_1970() -> i64 {
 
 /// Microseconds since 2000, PostgreSQL's time.
 fn now_since_2000() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(); // default: a clock before 1970
     let since = now.saturating_sub(std::time::Duration::from_secs(EPOCH_SECONDS));
     i64::try_from(since.as_micros()).unwrap_or(0)
 }

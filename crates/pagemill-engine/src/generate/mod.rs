@@ -276,7 +276,7 @@ impl HeapFile {
             let first = BlockNumber(self.next);
             self.next = end_of(self.next, pages).ok_or_else(too_large)?;
             let blocks = buffer.as_chunks_mut::<BLOCK_SIZE>().0;
-            let blocks = blocks.get_mut(..pages).unwrap_or_default();
+            let blocks = blocks.get_mut(..pages).expect("a piece holds its pages"); // infallible: they were built in it
             assign_blocks(blocks, first);
             self.categories.extend(blocks.iter().map(room_category));
             self.stream.write_run(first, buffer, pages).map_err(Error::Output)?;

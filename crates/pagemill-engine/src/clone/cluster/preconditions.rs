@@ -85,9 +85,8 @@ pub(super) fn directory_above(path: &Path) -> &Path {
 /// True when a path, of which only the last part may be missing, lies in a directory or is the directory.
 fn is_within(storage: &Storage, path: &Path, directory: &Path) -> bool {
     let above = storage.resolve(directory_above(path));
-    let real = storage
-        .resolve(path)
-        .or(above.map(|above| above.join(path.file_name().unwrap_or_default())));
+    let name = path.file_name().unwrap_or_default(); // default: `..` and `/` are there, and were resolved
+    let real = storage.resolve(path).or(above.map(|above| above.join(name)));
     let within = |directory: PathBuf| real.is_ok_and(|real| real.starts_with(directory));
     storage.resolve(directory).or_else(|_| std::path::absolute(directory)).is_ok_and(within)
 }

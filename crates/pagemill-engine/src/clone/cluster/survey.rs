@@ -130,7 +130,8 @@ impl Walk<'_> {
     }
 
     fn root(&self) -> PathBuf {
-        self.survey.parts.last().map(|part| part.from.clone()).unwrap_or_default()
+        let part = self.survey.parts.last();
+        part.expect("a part was begun").from.clone() // infallible: walked are the directories of one
     }
 
     fn is_data_directory(&self) -> bool {
@@ -183,7 +184,7 @@ impl Walk<'_> {
     fn relations(&mut self, directory: &Path, here: &Path, names: &[OsString]) -> Result<()> {
         let unlogged = UnloggedRelations::among(names);
         for name in names {
-            let text = name.to_str().unwrap_or_default();
+            let text = name.to_str().unwrap_or_default(); // default: what is no UTF-8 is no relation's, and copied
             if left_out::is_temporary(text) || unlogged.is_reset(text) {
                 continue;
             }

@@ -72,8 +72,7 @@ fn mapped(storage: &Storage, old: &Path, mappings: &[TablespaceMapping]) -> Opti
 }
 
 fn not_mapped(cluster: &Cluster, oid: Oid, old: &Path) -> Error {
-    // Without names the message still has the number.
-    let names = cluster.tablespaces().unwrap_or_default();
+    let names = cluster.tablespaces().unwrap_or_default(); // default: the message still has the number
     let name = names.get(&oid).map(|name| String::from_utf8_lossy(name).into_owned());
     CopyRefusal::NotMapped { name, oid, directory: old.to_owned() }.into()
 }

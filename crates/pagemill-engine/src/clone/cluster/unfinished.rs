@@ -124,7 +124,9 @@ pub(super) fn mark(
     made.mark(storage, destination, (NAME, TEMPORARY), &own.text())?;
     let held = storage.try_lock(&destination.join(NAME))?;
     for (space, part) in spaces.iter().zip(survey.parts.iter().skip(1)) {
-        let version = part.to.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        // What is listed here is removed by the next run, so it has to be the version's directory and nothing above.
+        let version = part.to.file_name().and_then(|name| name.to_str());
+        let version = version.expect("a part is a version's directory"); // infallible: its last part is such a name
         let entries = vec![version.to_owned()];
         let mark = Mark { id: id.clone(), roots: Vec::new(), entries };
         made.mark(storage, &space.new, (NAME, TEMPORARY), &mark.text())?;
