@@ -1,18 +1,20 @@
 //! `cargo xtask bench`: pagemill measured against PostgreSQL, against the device, and against itself.
 //!
-//! Eight benchmarks share what stands here. `bench tables`, the default, asks what whole commands cost on twin
+//! Nine benchmarks share what stands here. `bench tables`, the default, asks what whole commands cost on twin
 //! directories. `bench read` asks the same of every way to read, on one and the same directory, in a stated state of
 //! the page cache, on devices that it makes slow, mirrored or short of memory itself. `bench extend` asks how files
 //! grow: how fast, how durable, and in how many pieces. `bench load` asks how fast rows get into a table, against COPY.
 //! `bench clone` asks how fast databases are made from others, against CREATE DATABASE. `bench wal` asks how fast killed clusters are read,
 //! against servers that recover them. `bench sql` asks how fast statements are answered, against a server and DuckDB. `bench
-//! device` asks whether the lab's own figures are those of fio and pg_test_fsync.
+//! device` asks whether the lab's own figures are those of fio and pg_test_fsync, and `bench builds` whether a build is slower
+//! than an earlier one.
 //!
 //! What makes a figure of any of them worth keeping: answers are checked before and while anything is timed, contestants
 //! run in turns so that a drift of the machine hits all of them, and the result is written down with its
 //! environment, its raw numbers, and the rows that were lost.
 
 mod artifact;
+mod builds;
 mod clone;
 mod device;
 pub(crate) mod environment;
@@ -70,6 +72,7 @@ enum Benchmark {
     Device(device::Options),
     Wal(wal::Options),
     Sql(sql::Options),
+    Builds(builds::Options),
 }
 
 /// Runs the benchmark that was asked for; false when something in it failed.
@@ -83,6 +86,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<bool> {
         Benchmark::Device(options) => device::run(&options),
         Benchmark::Wal(options) => wal::run(options),
         Benchmark::Sql(options) => sql::run(options),
+        Benchmark::Builds(options) => builds::run(&options),
     }
 }
 

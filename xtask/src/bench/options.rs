@@ -81,7 +81,7 @@ mod tests {
     use clap::{CommandFactory as _, Parser};
 
     use super::*;
-    use crate::bench::{clone, device, extend, load, read, sql, tables, wal};
+    use crate::bench::{builds, clone, device, extend, load, read, sql, tables, wal};
 
     #[derive(Parser)]
     #[command(args_override_self = true)]
@@ -118,6 +118,11 @@ mod tests {
         assert_eq!((device.mib, device.seconds, device.run.repetitions), (64, 1, 1));
         let wal = parse::<wal::Options>(quick).unwrap();
         assert_eq!((wal.wal_mib, wal.rows, wal.run.repetitions), (96, 200_000, 3));
+        let builds = parse::<builds::Options>("--quick --before old").unwrap();
+        assert_eq!(
+            (builds.rows, builds.bigtable_rows, builds.run.repetitions),
+            (20_000, 15_000, 3)
+        );
         let sql = parse::<sql::Options>(quick).unwrap();
         assert_eq!((sql.scale, sql.run.repetitions), (0.05, 3));
         for line in ["--rows 7_000 --quick count", "count --quick --rows 1 --rows 7000"] {
@@ -183,6 +188,7 @@ mod tests {
             "count",
         ]);
         assert_refused::<wal::Options>(&["--wal-mib 0", "--rows x"]);
+        assert_refused::<builds::Options>(&["", "--before old --rows 0"]);
         assert_refused::<sql::Options>(&["--scale 0", "--scale -1", "--scale x"]);
         assert_refused::<device::Options>(&["--seconds", "--seconds 0", "--size-mib 0", "count"]);
     }

@@ -19,7 +19,7 @@ pub(crate) struct Options {
     #[arg(long = "size-mib", value_name = "N", value_parser = number::<u64>)]
     #[arg(default_value = "1024", default_value_if("quick", "true", "64"))]
     pub(in crate::bench) mib: u64,
-    /// How many seconds a turn lasts that does not end with the file
+    /// How many seconds a turn lasts
     #[arg(long, value_name = "N", value_parser = number::<u64>)]
     #[arg(default_value = "2", default_value_if("quick", "true", "1"))]
     pub(in crate::bench) seconds: u64,

@@ -40,8 +40,8 @@ pub(super) fn markdown(options: &Options, environment: &Entries, outcomes: &[Row
     let _ = writeln!(
         page,
         "One file of {} MiB, written in full; {} rounds, who begins changes with each; everything written back and free \
-         memory filled before each turn. Turns past the page cache last {} s, those through it end with the file and begin \
-         with none of it cached. Figures are medians; the ratio is ours over the other's, of the pairs of turns.\n",
+         memory filled before each turn. Turns last {} s; those through the page cache begin with none of the file \
+         cached, and where that time is not over at its end, ours begin with it again, so, and the other's end there. Figures are medians; the ratio is ours over the other's, of the pairs of turns.\n",
         options.mib, options.run.repetitions, options.seconds
     );
     page += "| cell | ours | other | | ratio [interval] | |\n";

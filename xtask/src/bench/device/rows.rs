@@ -146,10 +146,8 @@ impl BenchFiles {
 
     fn ours(&self, row: &Row, round: usize) -> Result<f64> {
         let file = self.directory.join(if row.is_sync() { "segment" } else { "file" });
-        let whole_file = row.ours.ends_with("once");
-        let seconds = if whole_file { 600 } else { self.seconds };
         let mut command = Command::new(&self.program);
-        command.arg(file).args([(seconds * 1000).to_string(), round.to_string()]);
+        command.arg(file).args([(self.seconds * 1000).to_string(), round.to_string()]);
         let printed = output_of(command.args(row.ours.split(' ')))?;
         let number = |name: &str| -> Result<f64> {
             let mut words = printed.split_whitespace();
