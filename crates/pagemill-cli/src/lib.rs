@@ -5,6 +5,7 @@ pub mod advise_arguments;
 pub mod cluster_arguments;
 pub mod failure;
 pub mod lab_arguments;
+pub mod ls_arguments;
 pub mod output_paths;
 pub mod progress;
 pub mod read_arguments;

@@ -7,6 +7,7 @@ pub mod catalog;
 pub(crate) mod coerce;
 pub mod copy;
 mod databases;
+pub mod ddl;
 mod definitions;
 pub mod error;
 pub(crate) mod expand;

@@ -1,4 +1,4 @@
-//! `pagemill-sql`: the program that `pagemill sql` starts, with the words of that command line.
+//! `pagemill-sql`: the program that `pagemill sql` and `pagemill ls --ddl` start, with the words of that command line.
 //!
 //! Answers go to standard output, everything else to standard error, as with all of pagemill.
 #![forbid(unsafe_code)]
@@ -11,11 +11,15 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use pagemill_arrow::FileFormat;
 use pagemill_cli::cluster_arguments::{CommonArguments, DamageChoice, RecoveryArguments};
 use pagemill_cli::failure::{self, Completion};
+use pagemill_cli::ls_arguments::LsArguments;
 use pagemill_cli::remedies::Remedies;
 use pagemill_cli::session::Session as Opened;
+use pagemill_cli::session::stats::Work;
 use pagemill_cli::sql_arguments::{FormatChoice, NamedPath, SqlArguments};
-use pagemill_cluster::Cluster;
-use pagemill_engine::{Error as EngineError, OnDamage, ScanOrder};
+use pagemill_cluster::{Cluster, Database};
+use pagemill_engine::list::{is_listed, relations};
+use pagemill_engine::{Error as EngineError, OnDamage, PatternTexts, Patterns, ScanOrder};
+use pagemill_format::Oid;
 use pagemill_io::HostFiles;
 use pagemill_sql::files::NamedFile;
 use pagemill_sql::output::OutputFormat;
@@ -40,6 +44,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Sql(Box<SqlArguments>),
+    Ls(LsArguments),
 }
 
 fn format_of(choice: FormatChoice) -> OutputFormat {
@@ -75,8 +80,47 @@ fn main() -> ExitCode {
     };
     failure::set_quiet(quiet);
     failure::set_wording(|error, message| Remedies::READING.apply(error, message));
-    let Command::Sql(arguments) = command;
-    failure::exit_code(run(&arguments))
+    failure::exit_code(match &command {
+        Command::Sql(arguments) => run(arguments),
+        Command::Ls(arguments) => definitions(arguments),
+    })
+}
+
+/// `ls --ddl`: the definitions of tables, all of them where no pattern chooses.
+fn definitions(arguments: &LsArguments) -> Result<Completion> {
+    ensure!(arguments.ddl, "without --ddl, `pagemill ls` is done by the program pagemill");
+    let opened = Opened::new(&arguments.common)?.recovered(&arguments.recovery);
+    let name = arguments.dbname.as_deref().context("of which database? name it with -d")?;
+    let database = opened.database(name)?;
+    let chosen = chosen(&database, arguments)?;
+    let jobs = usize::from(arguments.common.jobs);
+    let scan = opened.scan_options(ScanOrder::default());
+    let on_damage = on_damage(arguments.common.on_damage);
+    let options = SessionOptions { jobs, memory: None, scan, on_damage };
+    let session = Session::open(&database, options).map_err(told)?;
+    let runtime = Builder::new_multi_thread().worker_threads(jobs).build()?;
+    let mut text = Vec::new();
+    pagemill_sql::ddl::write(&session, runtime.handle(), &chosen, &mut text).map_err(told)?;
+    opened.print(&String::from_utf8(text)?)?;
+    opened.finish(&Work::default());
+    Ok(Completion::Done)
+}
+
+fn chosen(database: &Database, arguments: &LsArguments) -> Result<Vec<Oid>> {
+    if arguments.tables.is_empty() {
+        let found = relations(database, arguments.system)?;
+        return Ok(found.iter().map(|entry| entry.relation.class.oid).collect());
+    }
+    let texts = PatternTexts { tables: &arguments.tables, ..PatternTexts::default() };
+    let found = Patterns::parse(texts)?.select_among(database, is_listed)?;
+    Ok(found.iter().map(|relation| relation.class.oid).collect())
+}
+
+fn on_damage(choice: DamageChoice) -> OnDamage {
+    match choice {
+        DamageChoice::Stop => OnDamage::Stop,
+        DamageChoice::Skip => OnDamage::Skip,
+    }
 }
 
 fn run(arguments: &SqlArguments) -> Result<Completion> {
@@ -91,10 +135,7 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
         jobs,
         memory: arguments.memory,
         scan: opened.scan_options(ScanOrder::default()),
-        on_damage: match arguments.common.on_damage {
-            DamageChoice::Stop => OnDamage::Stop,
-            DamageChoice::Skip => OnDamage::Skip,
-        },
+        on_damage: on_damage(arguments.common.on_damage),
     };
     refuse_same_names("--cluster", arguments.clusters.iter().map(|named| &named.name))?;
     refuse_same_names("--table", arguments.tables.iter().map(|named| &named.name))?;

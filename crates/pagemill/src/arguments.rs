@@ -13,6 +13,7 @@ use clap_complete::Shell;
 use pagemill_cli::advise_arguments::AdviseArguments;
 use pagemill_cli::cluster_arguments::{CommonArguments, DatabaseArgument, RecoveryArguments};
 use pagemill_cli::lab_arguments::LabArguments;
+use pagemill_cli::ls_arguments::LsArguments;
 use pagemill_cli::read_arguments::ReadArguments;
 use pagemill_cli::remedies::Remedies;
 use pagemill_cli::serve_arguments::ServeArguments;
@@ -136,36 +137,6 @@ impl OrderArguments {
     pub(crate) fn scan_order(&self) -> ScanOrder {
         ScanOrder { backward: self.backward, start: self.start_block.map(BlockNumber) }
     }
-}
-
-/// List databases, or with -d the tables of one
-///
-/// Databases are listed with OID, encoding, tablespace and size. Tables are listed with their
-/// kind, blocks, estimated rows (as of the last VACUUM or ANALYZE), the size of all their forks,
-/// and that of their TOAST table. Only catalogs are read, so this is fast. Files, segments and directories that
-/// are missing are shown beside what they belong to, and give exit status 1.
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  pagemill ls -D /var/lib/postgresql/15/main
-  pagemill ls -D /var/lib/postgresql/15/main -d shop -t 'sales.*'")]
-pub(crate) struct LsArguments {
-    #[command(flatten)]
-    pub(crate) common: CommonArguments,
-    #[command(flatten)]
-    pub(crate) recovery: RecoveryArguments,
-    /// List the tables of this database
-    #[arg(short, long, value_name = "DBNAME")]
-    pub(crate) dbname: Option<String>,
-    /// Only tables of this name or pattern; repeatable
-    #[arg(short, long = "table", value_name = "PATTERN", requires = "dbname")]
-    pub(crate) tables: Vec<String>,
-    /// Include the tables of the system
-    #[arg(short = 'S', long, requires = "dbname")]
-    pub(crate) system: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// Count the rows of tables

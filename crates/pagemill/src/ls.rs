@@ -1,15 +1,16 @@
 //! `pagemill ls`: the databases of a cluster, or the tables of a database.
 //!
 //! As text for people, sizes rounded; as JSON for programs, sizes in bytes. What of the files is lost, as far as their
-//! names and sizes tell, stands beside them, and gives exit status 1.
+//! names and sizes tell, stands beside them, and gives exit status 1. Definitions are written by the program that knows SQL.
 
 use anyhow::Result;
+use pagemill_cli::ls_arguments::LsArguments;
 use pagemill_engine::list::{DatabaseEntry, RelationEntry, databases, is_listed, relations, sizes};
 use pagemill_engine::{PatternTexts, Patterns};
 use serde_json::{Value, json};
 
-use crate::arguments::LsArguments;
 use crate::failure::Completion;
+use crate::other_program;
 use crate::session::Session;
 use crate::session::stats::Work;
 use crate::text_table::{Align, pretty_size, printable, table};
@@ -18,6 +19,9 @@ use crate::text_table::{Align, pretty_size, printable, table};
 const NONE: &str = "-";
 
 pub(crate) fn run(arguments: &LsArguments) -> Result<Completion> {
+    if arguments.ddl {
+        return other_program::run(other_program::SQL, "ls --ddl");
+    }
     let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
     let (text, is_whole) = match &arguments.dbname {
         None => {
