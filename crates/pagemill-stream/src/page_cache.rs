@@ -5,7 +5,10 @@
 //! algorithm, as for PostgreSQL's shared buffers (`src/backend/storage/buffer/freelist.c`,
 //! PostgreSQL 15): a page used since the hand last passed gets one more round.
 //!
-//! Invariants: `frames[f].key` is `Some(k)` exactly when `places[k]` is `f`; the page of such a
+//! Memory is taken page by page, as pages are first used: a cache is made for each scan of a catalog, and most of them see one
+//! page of the log. One piece for all would not do, as an allocator that had such a piece before clears it anew.
+//!
+//! Invariants: frames are used in their order until each has a page; `frames[f].key` is `Some(k)` exactly when `places[k]` is `f`; the page of such a
 //! frame is what its load made of it, whole; a frame whose load failed is empty.
 
 use std::collections::HashMap;
@@ -17,7 +20,8 @@ use pagemill_sys::AlignedBuffer;
 /// A fixed number of pages, keyed by file and block.
 #[derive(Debug)]
 pub struct PageCache {
-    pages: AlignedBuffer,
+    /// Of the first frames, each a block.
+    pages: Vec<AlignedBuffer>,
     frames: Vec<Frame>,
     places: HashMap<Key, usize>,
     /// The frame looked at next when one must give way.
@@ -44,7 +48,7 @@ impl PageCache {
     /// A cache of `capacity` pages. Their memory is taken when they are first used.
     pub fn new(capacity: NonZeroUsize) -> Self {
         Self {
-            pages: AlignedBuffer::zeroed(capacity.get().saturating_mul(BLOCK_SIZE)),
+            pages: Vec::new(),
             frames: vec![Frame::default(); capacity.get()],
             places: HashMap::new(),
             hand: 0,
@@ -78,7 +82,7 @@ impl PageCache {
         };
         self.frames[frame].used = true;
         self.last = frame;
-        Ok(&self.pages.as_chunks().0[frame])
+        Ok(&self.pages[frame].as_chunks().0[0])
     }
 
     /// True when the page is here now. Neither a hit nor a miss, and no use of the page.
@@ -113,7 +117,10 @@ impl PageCache {
         if let Some(old) = self.frames[frame].key.take() {
             self.places.remove(&old);
         }
-        load(&mut self.pages.as_chunks_mut().0[frame])?;
+        if frame == self.pages.len() {
+            self.pages.push(AlignedBuffer::zeroed(BLOCK_SIZE));
+        }
+        load(&mut self.pages[frame].as_chunks_mut().0[0])?;
         self.frames[frame].key = Some(key);
         self.places.insert(key, frame);
         Ok(frame)
@@ -196,6 +203,16 @@ mod tests {
             get(&mut cache, 1, 0);
         }
         assert!(cache.hits() >= 90, "{} hits", cache.hits());
+    }
+
+    /// Each scan of a catalog has a cache of 128 pages, which cost a command a third of its time before it read a row.
+    #[test]
+    fn a_cache_takes_no_memory_for_pages_that_nobody_asks_for() {
+        let mut cache = cache(128);
+        assert!(cache.pages.is_empty());
+        get(&mut cache, 1, 7);
+        get(&mut cache, 1, 7);
+        assert_eq!(cache.pages.len(), 1);
     }
 
     proptest! {
