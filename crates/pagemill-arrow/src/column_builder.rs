@@ -245,7 +245,7 @@ impl ColumnBuilder {
                 writer.write(&value_type.output, value_type.layout.len, raw, out)
             })?,
             Values::Json(pieces) => push_written(pieces, context, |writer, out| {
-                writer.write_json((value_type, JsonForm::of(value_type)), raw, out)
+                writer.write_json(value_type, JsonForm::of(value_type), raw, out)
             })?,
             Values::Bytes(pieces) => {
                 let Context { lookups, buffer, .. } = context;

@@ -54,7 +54,8 @@ pub(crate) type Cell<'v> = Option<&'v [u8]>;
 pub(crate) fn beyond<T>(
     what: &str,
     choice: InfinityChoice,
-    (is_late, clamped): (bool, (T, T)),
+    is_late: bool,
+    clamped: (T, T),
 ) -> Result<Option<T>, Fault> {
     match choice {
         InfinityChoice::Error => unfit(what, Remedy::Infinity),
@@ -66,7 +67,7 @@ pub(crate) fn beyond<T>(
 pub(crate) fn date(date: Date, choice: InfinityChoice) -> Result<Option<i32>, Fault> {
     match date.unix_days().and_then(|days| i32::try_from(days).ok()) {
         Some(days) => Ok(Some(days)),
-        None => beyond("an infinite date", choice, (date > Date(0), CLAMPED_DAYS)),
+        None => beyond("an infinite date", choice, date > Date(0), CLAMPED_DAYS),
     }
 }
 
@@ -80,14 +81,14 @@ pub(crate) fn timestamp(at: Timestamp, choice: InfinityChoice) -> Result<Option<
     };
     let (first, last) = CLAMPED_DAYS;
     let clamped = (i64::from(first) * MICROS_PER_DAY, (i64::from(last) + 1) * MICROS_PER_DAY - 1);
-    beyond(what, choice, (at > Timestamp(0), clamped))
+    beyond(what, choice, at > Timestamp(0), clamped)
 }
 
 pub(crate) fn time(micros: i64, choice: InfinityChoice) -> Result<Option<i64>, Fault> {
     match micros {
         MICROS_PER_DAY => {
             let what = "24:00:00, where Arrow's times end before";
-            beyond(what, choice, (true, (0, MICROS_PER_DAY - 1)))
+            beyond(what, choice, true, (0, MICROS_PER_DAY - 1))
         }
         0..MICROS_PER_DAY => Ok(Some(micros)),
         other => {

@@ -76,7 +76,7 @@ fn of_archives(
             return Ok(files.add(storage, &path, at)?);
         }
         let file = unpacked_archive(storage, &path, tell)?;
-        Ok(files.add_file(storage, (&path, file), at)?)
+        Ok(files.add_file(storage, &path, file, at)?)
     };
     add(BASE_ARCHIVE, Path::new(""))?;
     let tablespaces: BTreeSet<Oid> = names.iter().filter_map(tablespace_of).collect();

@@ -31,12 +31,54 @@ pub struct OrderedTid {
     pub begins_key: bool,
 }
 
+/// What is looked for in an index, and from which end.
+#[derive(Debug, Clone, Copy)]
+pub struct KeySearch<'s> {
+    /// The order of the index.
+    pub order: &'s KeyOrder,
+    /// The entries that are wanted.
+    pub range: &'s KeyRange,
+    /// The way along them.
+    pub direction: Direction,
+}
+
+impl KeySearch<'_> {
+    #[inline]
+    fn place(&self, tuple: &IndexTuple<'_>) -> Place {
+        self.order.place(tuple, self.range)
+    }
+}
+
+/// Tells along a walk where the values of the leading key columns change.
+#[derive(Debug)]
+pub struct KeyChanges {
+    columns: usize,
+    /// The entry that began the key; empty before the first.
+    last: Vec<u8>,
+}
+
+impl KeyChanges {
+    /// Of so many leading key columns, before the first entry.
+    pub fn new(columns: usize) -> Self {
+        Self { columns, last: Vec::new() }
+    }
+
+    /// True for an entry whose leading columns are others than those of the entry before.
+    fn begins_key(&mut self, order: &KeyOrder, tuple: &IndexTuple<'_>) -> bool {
+        let begins_key = self.last.is_empty()
+            || !order.are_leading_equal(&self.last, tuple.bytes(), self.columns);
+        if begins_key {
+            self.last.clear();
+            self.last.extend_from_slice(tuple.bytes());
+        }
+        begins_key
+    }
+}
+
 /// A range of one index on its way from one end to the other.
 #[derive(Debug)]
 pub struct RangeWalk<'s> {
-    order: &'s KeyOrder,
-    range: &'s KeyRange,
-    direction: Direction,
+    search: KeySearch<'s>,
     /// `None` once there can be no more entries.
     leaves: Option<LeafWalk>,
 }
@@ -47,15 +89,10 @@ impl<'s> RangeWalk<'s> {
     ///
     /// # Errors
     /// When a page on the way is damaged or cannot be read.
-    pub fn start(
-        pages: &mut impl TreePages,
-        (order, range): (&'s KeyOrder, &'s KeyRange),
-        direction: Direction,
-        strict: bool,
-    ) -> Result<Self> {
-        let leaf = descend(pages, (order, range), direction)?;
-        let leaves = leaf.map(|leaf| LeafWalk::from_leaf(pages, leaf, direction, strict));
-        Ok(Self { order, range, direction, leaves })
+    pub fn start(pages: &mut impl TreePages, search: KeySearch<'s>, strict: bool) -> Result<Self> {
+        let leaf = descend(pages, search)?;
+        let leaves = leaf.map(|leaf| LeafWalk::from_leaf(pages, leaf, search.direction, strict));
+        Ok(Self { search, leaves })
     }
 
     /// Appends the heap TIDs of the range's entries on the next leaf, in the order of the walk; false when there are no
@@ -67,25 +104,19 @@ impl<'s> RangeWalk<'s> {
         self.visit_leaf(pages, |tuple| tids.extend(tuple.heap_tids()))
     }
 
-    /// The same, with where the values of the leading key columns change; `last` is the last entry before this leaf, empty at
-    /// first, and becomes the last of it.
+    /// The same, with where the values of the leading key columns change; `changes` is that of the whole walk.
     ///
     /// # Errors
     /// When a page is damaged or cannot be read.
     pub fn next_leaf_by_keys(
         &mut self,
         pages: &mut impl TreePages,
-        (columns, last): (usize, &mut Vec<u8>),
+        changes: &mut KeyChanges,
         tids: &mut Vec<OrderedTid>,
     ) -> Result<bool> {
-        let order = self.order;
+        let order = self.search.order;
         self.visit_leaf(pages, |tuple| {
-            let mut begins_key =
-                last.is_empty() || !order.are_leading_equal(last, tuple.bytes(), columns);
-            if begins_key {
-                last.clear();
-                last.extend_from_slice(tuple.bytes());
-            }
+            let mut begins_key = changes.begins_key(order, tuple);
             for tid in tuple.heap_tids() {
                 tids.push(OrderedTid { tid, begins_key });
                 begins_key = false;
@@ -103,7 +134,7 @@ impl<'s> RangeWalk<'s> {
             self.leaves = None;
             return Ok(false);
         };
-        match entries_of(&page, (self.order, self.range), self.direction, visit) {
+        match entries_of(&page, self.search, visit) {
             Ok(true) => Ok(true),
             Ok(false) => {
                 self.leaves = None;
@@ -117,18 +148,17 @@ impl<'s> RangeWalk<'s> {
 /// Visits what a leaf has of the range; false when the leaves after it have nothing.
 fn entries_of(
     page: &BtreePage<'_>,
-    (order, range): (&KeyOrder, &KeyRange),
-    direction: Direction,
+    search: KeySearch<'_>,
     mut visit: impl FnMut(&IndexTuple<'_>),
 ) -> Result<bool, FormatError> {
-    let beyond = match direction {
+    let beyond = match search.direction {
         Direction::Forward => Place::Behind,
         Direction::Backward => Place::Before,
     };
     let (first, last) = (page.first_data_item(), page.item_count());
-    let begin = first_not_before(page, (order, range), direction)?;
+    let begin = first_not_before(page, search)?;
     for step in 0..page.data_item_count().saturating_sub(begin) {
-        let number = match direction {
+        let number = match search.direction {
             Direction::Forward => first + begin + step,
             Direction::Backward => last - begin - step,
         };
@@ -137,7 +167,7 @@ fn entries_of(
             let what = format!("item {number} of a leaf is a pivot tuple, which has no heap TID");
             return Err(FormatError::corrupt("B-tree page", 0, what));
         }
-        let place = order.place(&tuple, range);
+        let place = search.place(&tuple);
         if place == beyond {
             return Ok(false);
         }
@@ -146,23 +176,19 @@ fn entries_of(
         }
     }
     let high = page.high_key()?;
-    Ok(direction == Direction::Backward
-        || high.is_none_or(|high| order.place(&high, range) != Place::Behind))
+    Ok(search.direction == Direction::Backward
+        || high.is_none_or(|high| search.place(&high) != Place::Behind))
 }
 
 /// How many entries of a leaf come before the range in this direction.
-fn first_not_before(
-    page: &BtreePage<'_>,
-    (order, range): (&KeyOrder, &KeyRange),
-    direction: Direction,
-) -> Result<u16, FormatError> {
+fn first_not_before(page: &BtreePage<'_>, search: KeySearch<'_>) -> Result<u16, FormatError> {
     let (first, last) = (page.first_data_item(), page.item_count());
     let (mut low, mut high) = (0, page.data_item_count());
     while low < high {
         let middle = low + (high - low) / 2;
-        let is_earlier = match direction {
-            Direction::Forward => order.place(&page.item(first + middle)?, range) == Place::Before,
-            Direction::Backward => order.place(&page.item(last - middle)?, range) == Place::Behind,
+        let is_earlier = match search.direction {
+            Direction::Forward => search.place(&page.item(first + middle)?) == Place::Before,
+            Direction::Backward => search.place(&page.item(last - middle)?) == Place::Behind,
         };
         match is_earlier {
             true => low = middle + 1,
@@ -173,17 +199,13 @@ fn first_not_before(
 }
 
 /// The leaf to begin with; `None` in an index that never had an entry.
-fn descend(
-    pages: &mut impl TreePages,
-    search: (&KeyOrder, &KeyRange),
-    direction: Direction,
-) -> Result<Option<BlockNumber>> {
+fn descend(pages: &mut impl TreePages, search: KeySearch<'_>) -> Result<Option<BlockNumber>> {
     let Some((mut block, top)) = root(pages)? else { return Ok(None) };
     for level in (0..=top).rev() {
-        block = move_right(pages, block, level, search, direction)?;
+        block = move_right(pages, block, level, search)?;
         if level > 0 {
             let page = tree_page(pages, block)?;
-            let child = chosen(&page, search, direction);
+            let child = chosen(&page, search);
             let child = child.map_err(|error| pages.damage(block, error.to_string()))?;
             block = page_downlink(pages, block, child)?;
         }
@@ -222,11 +244,7 @@ fn page_downlink(
 }
 
 /// The number of the item of an internal page below which the search goes on.
-fn chosen(
-    page: &BtreePage<'_>,
-    (order, range): (&KeyOrder, &KeyRange),
-    direction: Direction,
-) -> Result<Option<u16>, FormatError> {
+fn chosen(page: &BtreePage<'_>, search: KeySearch<'_>) -> Result<Option<u16>, FormatError> {
     if page.data_item_count() == 0 {
         return Ok(None);
     }
@@ -234,8 +252,8 @@ fn chosen(
     let (mut low, mut high) = (page.first_data_item(), page.item_count() + 1);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        let place = order.place(&page.item(middle)?, range);
-        let goes_on = match direction {
+        let place = search.place(&page.item(middle)?);
+        let goes_on = match search.direction {
             Direction::Forward => place == Place::Before,
             Direction::Backward => place != Place::Behind,
         };
@@ -252,8 +270,7 @@ fn move_right(
     pages: &mut impl TreePages,
     from: BlockNumber,
     level: u32,
-    (order, range): (&KeyOrder, &KeyRange),
-    direction: Direction,
+    search: KeySearch<'_>,
 ) -> Result<BlockNumber> {
     let mut block = from;
     for _ in 0..=pages.blocks() {
@@ -274,10 +291,10 @@ fn move_right(
             return Err(pages.damage(block, what));
         }
         let high = match page.high_key() {
-            Ok(high) => high.map(|high| order.place(&high, range)),
+            Ok(high) => high.map(|high| search.place(&high)),
             Err(error) => return Err(pages.damage(block, error.to_string())),
         };
-        let is_further = match direction {
+        let is_further = match search.direction {
             Direction::Forward => high == Some(Place::Before),
             Direction::Backward => high.is_some_and(|place| place != Place::Behind),
         };
@@ -293,14 +310,14 @@ fn move_right(
 ///
 /// # Errors
 /// When the root is damaged or cannot be read.
-pub fn least_share(pages: &mut impl TreePages, search: (&KeyOrder, &KeyRange)) -> Result<f64> {
+pub fn least_share(pages: &mut impl TreePages, order: &KeyOrder, range: &KeyRange) -> Result<f64> {
     let Some((block, level)) = root(pages)? else { return Ok(0.0) };
     let page = tree_page(pages, block)?;
     if level == 0 || page.flags().is_ignored() || page.has_high_key() {
         return Ok(0.0);
     }
-    let ends = chosen(&page, search, Direction::Forward)
-        .and_then(|first| Ok(first.zip(chosen(&page, search, Direction::Backward)?)));
+    let end = |direction| chosen(&page, KeySearch { order, range, direction });
+    let ends = end(Direction::Forward).and_then(|first| Ok(first.zip(end(Direction::Backward)?)));
     let count = f64::from(page.data_item_count());
     let ends = ends.map_err(|error| pages.damage(block, error.to_string()))?;
     Ok(ends.map_or(0.0, |(first, last)| f64::from(last.saturating_sub(first + 1)) / count))

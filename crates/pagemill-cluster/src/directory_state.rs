@@ -63,7 +63,7 @@ impl DirectoryState {
         if let Some(lock) = lock.as_ref().filter(|lock| lock.is_of(storage, path)) {
             return Err(Error::Running { path: path.join(LockFile::NAME), pid: lock.pid });
         }
-        Self::with(storage, path, (version, names), lock)
+        Ok(Self { server_elsewhere: lock, ..Self::with(storage, path, version, names)? })
     }
 
     /// As [`read`](Self::read), whether a server runs there or not.
@@ -71,8 +71,8 @@ impl DirectoryState {
     /// # Errors
     /// As [`read`](Self::read), but for the server.
     pub fn read_live(storage: &Storage, path: &Path) -> Result<Self> {
-        let found = version_and_names(storage, path)?;
-        Ok(Self { live: true, ..Self::with(storage, path, found, None)? })
+        let (version, names) = version_and_names(storage, path)?;
+        Ok(Self { live: true, ..Self::with(storage, path, version, names)? })
     }
 
     /// As [`read`](Self::read), of the directory that this process has the right to change.
@@ -80,15 +80,15 @@ impl DirectoryState {
     /// # Errors
     /// As [`read`](Self::read); the lock keeps servers away.
     pub fn read_locked(storage: &Storage, lock: &ClusterLock) -> Result<Self> {
-        let found = version_and_names(storage, lock.directory())?;
-        Self::with(storage, lock.directory(), found, None)
+        let (version, names) = version_and_names(storage, lock.directory())?;
+        Self::with(storage, lock.directory(), version, names)
     }
 
     fn with(
         storage: &Storage,
         path: &Path,
-        (version, names): (PgVersion, HashSet<OsString>),
-        server_elsewhere: Option<LockFile>,
+        version: PgVersion,
+        names: HashSet<OsString>,
     ) -> Result<Self> {
         let control = read_control(storage, path, Some(version))?;
         let (storage, path) = (storage.clone(), path.to_owned());
@@ -98,7 +98,7 @@ impl DirectoryState {
             version,
             control,
             names,
-            server_elsewhere,
+            server_elsewhere: None,
             live: false,
             tablespaces: Vec::new(),
             warnings: Vec::new(),

@@ -54,19 +54,15 @@ pub fn visible_member<'p>(
         let count = page.line_pointer_count();
         return Err(fault(root, format!("an index entry leads here, past the last of {count}")));
     };
-    match lp.state() {
-        LinePointerState::Normal => {}
+    let first = match lp.state() {
+        LinePointerState::Normal => first_member(page, root, lp)?,
         LinePointerState::Dead => return Ok(None),
         LinePointerState::Unused => {
             return Err(fault(root, "an index entry leads to this line pointer, which is unused"));
         }
-        LinePointerState::Redirect => return follow_redirect(page, block, root, lp, status),
-    }
-    let tuple = tuple_at(page, root, lp)?;
-    if tuple.infomask2() & HEAP_ONLY != 0 {
-        return Err(fault(root, "an index entry leads to this tuple, which is heap only"));
-    }
-    follow(page, block, root, tuple, status)
+        LinePointerState::Redirect => redirected(page, root, lp)?,
+    };
+    follow(page, block, first, status)
 }
 
 /// The same as a query finds it: the server takes an entry that leads to no chain for one without a row.
@@ -102,16 +98,29 @@ fn begins_chain(page: Page<'_>, root: u16) -> bool {
     }
 }
 
-fn follow_redirect<'p>(
+/// The tuple at the root of a chain that was not pruned.
+#[inline]
+fn first_member<'p>(
     page: Page<'p>,
-    block: BlockNumber,
+    root: u16,
+    lp: LinePointer,
+) -> Result<Member<'p>, (u16, TupleFault)> {
+    let tuple = tuple_at(page, root, lp)?;
+    if tuple.infomask2() & HEAP_ONLY != 0 {
+        return Err(fault(root, "an index entry leads to this tuple, which is heap only"));
+    }
+    Ok((root, tuple))
+}
+
+/// The first tuple that is left of a pruned chain.
+fn redirected<'p>(
+    page: Page<'p>,
     root: u16,
     redirect: LinePointer,
-    status: &mut impl TransactionLog,
-) -> Result<Option<Member<'p>>, (u16, TupleFault)> {
+) -> Result<Member<'p>, (u16, TupleFault)> {
     let target = redirect.offset() as u16;
     match page.line_pointer(target).filter(|lp| lp.state() == LinePointerState::Normal) {
-        Some(lp) => follow(page, block, target, tuple_at(page, target, lp)?, status),
+        Some(lp) => Ok((target, tuple_at(page, target, lp)?)),
         None => {
             Err(fault(root, format!("redirected to line pointer {target}, which has no tuple")))
         }
@@ -123,11 +132,10 @@ fn follow_redirect<'p>(
 fn follow<'p>(
     page: Page<'p>,
     block: BlockNumber,
-    first: u16,
-    tuple: HeapTuple<'p>,
+    first: Member<'p>,
     status: &mut impl TransactionLog,
 ) -> Result<Option<Member<'p>>, (u16, TupleFault)> {
-    let (mut number, mut tuple) = (first, tuple);
+    let (mut number, mut tuple) = first;
     let all_visible = page.is_all_visible();
     for _ in 0..MAX_HEAP_TUPLES_PER_PAGE {
         let unknown = |error| (number, TupleFault::Status(error));
@@ -152,7 +160,7 @@ fn follow<'p>(
             return Ok(None);
         }
     }
-    Err(fault(first, "the chain that starts here runs in a circle"))
+    Err(fault(first.0, "the chain that starts here runs in a circle"))
 }
 
 fn tuple_at<'p>(

@@ -106,7 +106,7 @@ impl Database {
         let mut found = Vec::new();
         for row in &rows {
             let Some(class) = self.class(row.oid) else { continue };
-            found.push((class.name.clone(), self.search_index(table, (row, class), &classes)?));
+            found.push((class.name.clone(), self.search_index(table, row, class, &classes)?));
         }
         Ok(found)
     }
@@ -114,7 +114,8 @@ impl Database {
     fn search_index(
         &self,
         table: &Relation,
-        (row, class): (&BuildRow, &ClassRow),
+        row: &BuildRow,
+        class: &ClassRow,
         classes: &HashMap<Oid, OperatorClass>,
     ) -> Result<Result<SearchIndex, NotSearched>> {
         match () {

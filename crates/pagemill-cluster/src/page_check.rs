@@ -80,49 +80,59 @@ pub fn check_page(
     block: BlockNumber,
     bytes: &BlockBytes,
 ) -> Result<()> {
-    check_before(cluster, files, block, bytes, None)
+    PageCheck { cluster, files }.check_before(block, bytes, None)
 }
 
-/// Checks a page; if that takes its checksum, `next` is asked for from memory beside it.
-#[inline]
-fn check_before(
-    cluster: &Cluster,
-    files: &ForkFiles,
-    block: BlockNumber,
-    bytes: &BlockBytes,
-    next: Option<&BlockBytes>,
-) -> Result<()> {
-    match find_fault_before(cluster.verify_checksums(), block, bytes, next) {
-        None => cluster.page_limit().check(files, block, bytes),
-        Some(what) => {
-            Err(Damage::in_block(files.locate(block).0, files.fork(), block, what).into())
+/// A fork whose pages are checked, by the rules of its cluster.
+#[derive(Debug, Clone, Copy)]
+pub struct PageCheck<'c> {
+    /// Says whether there are checksums, and whether a server is running.
+    pub cluster: &'c Cluster,
+    /// Where the pages were read.
+    pub files: &'c ForkFiles,
+}
+
+impl PageCheck<'_> {
+    /// Checks a page; if that takes its checksum, `next` is asked for from memory beside it.
+    #[inline]
+    fn check_before(
+        self,
+        block: BlockNumber,
+        bytes: &BlockBytes,
+        next: Option<&BlockBytes>,
+    ) -> Result<()> {
+        let Self { cluster, files } = self;
+        match find_fault_before(cluster.verify_checksums(), block, bytes, next) {
+            None => cluster.page_limit().check(files, block, bytes),
+            Some(what) => {
+                Err(Damage::in_block(files.locate(block).0, files.fork(), block, what).into())
+            }
         }
     }
-}
 
-/// Checks a page just read; under a running server one that fails is read again, into `again`,
-/// before it counts as damaged. Returns the page that passed. `next` is the page that will be checked next, if it may
-/// have to come from memory: it is asked for beside this one's checksum.
-///
-/// # Errors
-/// As [`check_page`]; or when it cannot be read again. `again` then holds what was read last.
-#[inline]
-pub fn check_or_read_again<'b>(
-    cluster: &Cluster,
-    files: &ForkFiles,
-    block: BlockNumber,
-    bytes: &'b BlockBytes,
-    next: Option<&BlockBytes>,
-    again: &'b mut Option<Box<BlockBytes>>,
-) -> Result<&'b BlockBytes> {
-    match check_before(cluster, files, block, bytes, next) {
-        Ok(()) => Ok(bytes),
-        Err(_) if cluster.is_live() => {
-            let copy = again.insert(Box::new(*bytes));
-            read_again(cluster, files, block, copy)?;
-            Ok(copy)
+    /// Checks a page just read; under a running server one that fails is read again, into `again`,
+    /// before it counts as damaged. Returns the page that passed. `next` is the page that will be checked next, if it may
+    /// have to come from memory: it is asked for beside this one's checksum.
+    ///
+    /// # Errors
+    /// As [`check_page`]; or when it cannot be read again. `again` then holds what was read last.
+    #[inline]
+    pub fn check_or_read_again<'b>(
+        self,
+        block: BlockNumber,
+        bytes: &'b BlockBytes,
+        next: Option<&BlockBytes>,
+        again: &'b mut Option<Box<BlockBytes>>,
+    ) -> Result<&'b BlockBytes> {
+        match self.check_before(block, bytes, next) {
+            Ok(()) => Ok(bytes),
+            Err(_) if self.cluster.is_live() => {
+                let copy = again.insert(Box::new(*bytes));
+                read_again(self.cluster, self.files, block, copy)?;
+                Ok(copy)
+            }
+            Err(error) => Err(error),
         }
-        Err(error) => Err(error),
     }
 }
 
@@ -273,13 +283,12 @@ mod tests {
         made.write(RELATION, &page(0));
         let cluster = made.open();
         let files = cluster.fork(&made.path(RELATION), Fork::Main).unwrap().unwrap();
+        let check = PageCheck { cluster: &cluster, files: &files };
         let (sound, torn, mut again) = (page(0), page(7), None);
-        let passed =
-            check_or_read_again(&cluster, &files, BlockNumber(0), &sound, None, &mut again);
+        let passed = check.check_or_read_again(BlockNumber(0), &sound, None, &mut again);
         assert!(std::ptr::eq(passed.unwrap(), &sound));
         assert!(again.is_none());
-        check_or_read_again(&cluster, &files, BlockNumber(0), &torn, Some(&sound), &mut again)
-            .unwrap_err();
+        check.check_or_read_again(BlockNumber(0), &torn, Some(&sound), &mut again).unwrap_err();
         assert!(again.is_none());
     }
 

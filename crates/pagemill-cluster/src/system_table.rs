@@ -17,7 +17,7 @@ use crate::data_directory::Cluster;
 use crate::error::{Damage, Result};
 use crate::heap::{TupleFault, visit_tuples};
 use crate::lost_tail::witness_in_maps;
-use crate::page_check::check_or_read_again;
+use crate::page_check::PageCheck;
 use crate::transaction_log::ClusterLog;
 
 /// However many blocks there are.
@@ -124,31 +124,29 @@ impl SystemTable {
         wanted: &[&str],
         visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
     ) -> Result<()> {
-        self.scan_where(log, ALL_BLOCKS, wanted, |_, _| true, visit)
+        let all = RowChoice { blocks: ALL_BLOCKS, passes: |_, _| true };
+        self.scan_where(log, all, wanted, visit)
     }
 
-    /// As [`SystemTable::scan`], for those rows of some blocks only whose first column, an OID that is never null,
-    /// passes with its block: what the others hold is not worked out.
+    /// As [`SystemTable::scan`], of some rows only: what the others hold is not worked out.
     ///
     /// # Errors
     /// As [`SystemTable::scan`].
     pub(crate) fn scan_where(
         &self,
         log: &mut ClusterLog,
-        blocks: Range<u32>,
+        choice: RowChoice<impl FnMut(BlockNumber, Oid) -> bool>,
         wanted: &[&str],
-        mut passes: impl FnMut(BlockNumber, Oid) -> bool,
         mut visit: impl FnMut(&Row<'_>) -> Result<(), FormatError>,
     ) -> Result<()> {
         debug_assert!(wanted.len() <= MAX_WANTED);
-        let positions = self.positions(wanted)?;
-        let depth = positions.iter().max().map_or(0, |last| last + 1);
-        let mut spans: Vec<Span> = Vec::new();
+        let RowChoice { blocks, mut passes } = choice;
+        let mut cut = RowCut::new(&self.layout, self.positions(wanted)?);
         scan_pages(&self.cluster, &self.base, blocks, |files, block, bytes| {
             visit_tuples(Page::new(bytes), log, |number, tuple| {
                 let result = match tuple {
                     Ok(tuple) if !leading_oid(tuple).is_none_or(|oid| passes(block, oid)) => Ok(()),
-                    Ok(tuple) => self.row(tuple, depth, &positions, &mut spans, &mut visit),
+                    Ok(tuple) => cut.row(tuple).and_then(|row| visit(&row)),
                     Err(TupleFault::Bytes(error)) => Err(error),
                     Err(TupleFault::Status(error)) => return Err(error),
                 };
@@ -161,22 +159,39 @@ impl SystemTable {
             })
         })
     }
+}
 
-    fn row(
-        &self,
-        tuple: HeapTuple<'_>,
-        depth: usize,
-        positions: &[usize],
-        spans: &mut Vec<Span>,
-        visit: &mut impl FnMut(&Row<'_>) -> Result<(), FormatError>,
-    ) -> Result<(), FormatError> {
+/// Rows of a catalog that are looked at.
+pub(crate) struct RowChoice<P> {
+    /// The blocks they are on.
+    pub(crate) blocks: Range<u32>,
+    /// Told the block and the first column of a row, an OID that is never null.
+    pub(crate) passes: P,
+}
+
+/// Cuts the rows of a catalog down to some columns.
+struct RowCut<'l> {
+    layout: &'l TupleLayout,
+    positions: Vec<usize>,
+    /// Columns up to the last of them.
+    depth: usize,
+    spans: Vec<Span>,
+}
+
+impl<'l> RowCut<'l> {
+    fn new(layout: &'l TupleLayout, positions: Vec<usize>) -> Self {
+        let depth = positions.iter().max().map_or(0, |last| last + 1);
+        Self { layout, positions, depth, spans: Vec::new() }
+    }
+
+    fn row<'t>(&mut self, tuple: HeapTuple<'t>) -> Result<Row<'t>, FormatError> {
         let data = tuple.data();
-        self.layout.spans(&data, depth, spans)?;
+        self.layout.spans(&data, self.depth, &mut self.spans)?;
         let mut values = [None; MAX_WANTED];
-        for (value, &position) in values.iter_mut().zip(positions) {
-            *value = spans[position].of(data.data);
+        for (value, &position) in values.iter_mut().zip(&self.positions) {
+            *value = self.spans[position].of(data.data);
         }
-        visit(&Row { values })
+        Ok(Row { values })
     }
 }
 
@@ -199,16 +214,13 @@ fn scan_pages(
     if let Some(found) = witness_in_maps(cluster, base, files.blocks())? {
         return Err(Damage::in_file(base, found.loss(files.blocks())).into());
     }
+    let check = PageCheck { cluster, files: &files };
     let blocks = (blocks.start..blocks.end.min(files.blocks())).map(BlockNumber);
     let mut stream = ReadStream::new(&files, blocks, ReadStreamOptions::default());
     while let Some(next) = stream.next() {
         let (block, bytes) = next?;
         let mut again = None;
-        visit(
-            &files,
-            block,
-            check_or_read_again(cluster, &files, block, bytes, None, &mut again)?,
-        )?;
+        visit(&files, block, check.check_or_read_again(block, bytes, None, &mut again)?)?;
     }
     Ok(())
 }

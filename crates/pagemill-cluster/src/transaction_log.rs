@@ -54,6 +54,20 @@ impl Log {
     }
 }
 
+/// A page of a log.
+#[derive(Debug, Clone, Copy)]
+struct LogPage {
+    log: Log,
+    position: SlruPosition,
+}
+
+impl LogPage {
+    /// The file it lies in.
+    fn path(self, cluster: &Cluster) -> PathBuf {
+        cluster.path().join(self.log.directory()).join(self.position.segment_name())
+    }
+}
+
 /// The logs of one cluster, for one thread.
 #[derive(Debug)]
 pub struct ClusterLog {
@@ -77,22 +91,21 @@ impl ClusterLog {
     /// When the log does not reach to it, or cannot be read.
     pub fn status(&mut self, xid: TransactionId) -> Result<TransactionStatus> {
         self.refuse_future(xid)?;
-        let position = slru::clog_position(xid);
-        self.refuse_truncated(xid, position)?;
-        let page =
-            self.page(Log::Commit, position, &|| format!("the status of transaction {xid}"))?;
+        let place = LogPage { log: Log::Commit, position: slru::clog_position(xid) };
+        self.refuse_truncated(xid, place)?;
+        let page = self.page(place, &|| format!("the status of transaction {xid}"))?;
         Ok(slru::status_in_page(page, xid))
     }
 
     /// Where the log was truncated, nothing tells what became of a transaction. A page that is
     /// still there tells as well as ever, so only what is missing is refused. Reading zeros there,
     /// as for what was never written, would hide rows that were committed long ago.
-    fn refuse_truncated(&self, xid: TransactionId, position: SlruPosition) -> Result<()> {
+    fn refuse_truncated(&self, xid: TransactionId, place: LogPage) -> Result<()> {
         let oldest = self.cluster.counters().oldest_xid;
         if !xid.precedes(oldest) {
             return Ok(());
         }
-        let path = log_path(&self.cluster, Log::Commit, position);
+        let path = place.path(&self.cluster);
         if self.cluster.storage().exists(&path)? {
             return Ok(());
         }
@@ -116,13 +129,12 @@ impl ClusterLog {
 
     fn page(
         &mut self,
-        log: Log,
-        position: SlruPosition,
+        place: LogPage,
         wanted: &dyn Fn() -> String,
     ) -> Result<&pagemill_format::BlockBytes> {
         let cluster = &self.cluster;
-        self.pages.get(log as u64, BlockNumber(position.page), |page| {
-            read_page(cluster, log, position, page, wanted)
+        self.pages.get(place.log as u64, BlockNumber(place.position.page), |page| {
+            read_page(cluster, place, page, wanted)
         })
     }
 
@@ -142,14 +154,11 @@ impl ClusterLog {
         let mut offset = first;
         while offset != end {
             let position = slru::multixact_member_position(offset);
-            let page = self.page(Log::MultiXactMembers, position, &|| {
-                format!("the members of multixact {multi}")
-            })?;
+            let place = LogPage { log: Log::MultiXactMembers, position };
+            let page = self.page(place, &|| format!("the members of multixact {multi}"))?;
             let found = updater_in_page(page, position.page, &mut offset, end);
-            let updater = found.map_err(|error| {
-                let path = log_path(&self.cluster, Log::MultiXactMembers, position);
-                Error::file_damage(path, &error)
-            })?;
+            let updater =
+                found.map_err(|error| Error::file_damage(place.path(&self.cluster), &error))?;
             if updater.is_some() {
                 return Ok(updater);
             }
@@ -159,9 +168,8 @@ impl ClusterLog {
 
     fn member_offset(&mut self, multi: MultiXactId) -> Result<u32> {
         let position = slru::multixact_offset_position(multi);
-        let page = self.page(Log::MultiXactOffsets, position, &|| {
-            format!("the first member of multixact {multi}")
-        })?;
+        let place = LogPage { log: Log::MultiXactOffsets, position };
+        let page = self.page(place, &|| format!("the first member of multixact {multi}"))?;
         Ok(slru::multixact_offset_in_page(page, multi))
     }
 
@@ -225,20 +233,15 @@ fn updater_in_page(
     Ok(None)
 }
 
-fn log_path(cluster: &Cluster, log: Log, position: SlruPosition) -> PathBuf {
-    cluster.path().join(log.directory()).join(position.segment_name())
-}
-
 /// Reads one page of a log. Where the cluster was not shut down, what was never written reads as
 /// zeros: nothing committed.
 fn read_page(
     cluster: &Cluster,
-    log: Log,
-    position: SlruPosition,
+    place: LogPage,
     page: &mut pagemill_format::BlockBytes,
     wanted: &dyn Fn() -> String,
 ) -> Result<()> {
-    let path = log_path(cluster, log, position);
+    let (path, position) = (place.path(cluster), place.position);
     let missing = |what: &str| -> Error {
         let block = BlockNumber(position.page % slru::PAGES_PER_SEGMENT);
         let what = format!("{what}, which holds {}", wanted());

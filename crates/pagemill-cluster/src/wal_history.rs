@@ -110,7 +110,8 @@ impl WalHistory {
     /// What the operating system reports.
     pub fn page_in_file(
         &self,
-        (path, offset): (&Path, u64),
+        path: &Path,
+        offset: u64,
         block: BlockNumber,
     ) -> Result<Option<Box<BlockBytes>>> {
         let file = match self.storage.open(path) {

@@ -187,13 +187,12 @@ impl<'a> Export<'a> {
                     Job::new(self, plan, progress).run_shares(ranges, policy, channel)
                 };
                 threads.push(Builder::new().spawn_scoped(scope, job).map_err(Error::Threads)?);
-                receivers.push((receiver, spare_sender));
+                receivers.push(JobOutput { receiver, spare: spare_sender });
             }
             let mut summary = ExportSummary::default();
             let mut turns = (0..shares.count()).zip(receivers.iter().cycle());
-            let written = turns.try_for_each(|(_, (receiver, spare))| {
-                write_share(receiver, spare, output, damage, &mut summary)
-            });
+            let written =
+                turns.try_for_each(|(_, job)| job.write_share(output, damage, &mut summary));
             // Jobs that still have something to send end when nobody receives it.
             drop(receivers);
             let ended = join(threads);
@@ -256,30 +255,38 @@ impl Channel {
     }
 }
 
-/// Writes what one share of the table yields.
-fn write_share(
-    receiver: &Receiver<Message>,
-    spare: &SyncSender<Vec<u8>>,
-    output: &mut dyn ByteSink,
-    damage: &mut DamageLog,
-    summary: &mut ExportSummary,
-) -> Result<()> {
-    loop {
-        match receiver.recv() {
-            Ok(Message::Bytes(mut buffer, unwritten)) => {
-                output.write_all(&buffer).map_err(Error::Output)?;
-                recycle(&mut buffer);
-                drop(unwritten);
-                // The job may be done and gone; then the buffer is of no more use.
-                let _ = spare.try_send(buffer);
+/// The writer's end of a job's [`Channel`].
+struct JobOutput {
+    receiver: Receiver<Message>,
+    /// Where written buffers go back.
+    spare: SyncSender<Vec<u8>>,
+}
+
+impl JobOutput {
+    /// Writes what one share of the table yields.
+    fn write_share(
+        &self,
+        output: &mut dyn ByteSink,
+        damage: &mut DamageLog,
+        summary: &mut ExportSummary,
+    ) -> Result<()> {
+        loop {
+            match self.receiver.recv() {
+                Ok(Message::Bytes(mut buffer, unwritten)) => {
+                    output.write_all(&buffer).map_err(Error::Output)?;
+                    recycle(&mut buffer);
+                    drop(unwritten);
+                    // The job may be done and gone; then the buffer is of no more use.
+                    let _ = self.spare.try_send(buffer);
+                }
+                Ok(Message::ShareDone(found, did)) => {
+                    damage.append(&found)?;
+                    summary.add(did);
+                    return Ok(());
+                }
+                Ok(Message::Failed(error)) => return Err(error),
+                Err(_) => return Err(Error::Worker),
             }
-            Ok(Message::ShareDone(found, did)) => {
-                damage.append(&found)?;
-                summary.add(did);
-                return Ok(());
-            }
-            Ok(Message::Failed(error)) => return Err(error),
-            Err(_) => return Err(Error::Worker),
         }
     }
 }

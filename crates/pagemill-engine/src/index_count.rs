@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 
 use pagemill_cluster::hot_chain::{ChainVisibility, PageVisibility, visible_member};
-use pagemill_cluster::page_check::{check_or_read_again, check_page};
+use pagemill_cluster::page_check::{PageCheck, check_page};
 use pagemill_cluster::{Cluster, ClusterLog};
 use pagemill_format::page::Page;
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Tid};
@@ -81,10 +81,10 @@ impl<'a> HeapSights<'a> {
     fn read_wanted(&mut self, scan: &mut IndexScan) {
         let Self { cluster, files, log, slots, sights, reading, progress, .. } = self;
         let before = slots.counts().1;
+        let check = PageCheck { cluster, files };
         let worth = |block| scan.is_worth_reading(block);
         slots.read_wanted(files, *reading, worth, |slot, block, bytes| {
-            sights[slot] = match check_or_read_again(cluster, files, block, bytes, None, &mut None)
-            {
+            sights[slot] = match check.check_or_read_again(block, bytes, None, &mut None) {
                 Ok(bytes) => PageVisibility::of(Page::new(bytes), block, log),
                 Err(_) => PageVisibility::LOST,
             };

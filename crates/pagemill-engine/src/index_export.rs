@@ -189,5 +189,5 @@ fn write_key(
         Err(fault) => fault,
     };
     let found = value_damage(error);
-    Err(found.map(|found| entry_damage(scan.files(), key.place, found.to_string())))
+    Err(found.map(|found| entry_damage(scan.files(), key.leaf, key.item, found.to_string())))
 }

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use pagemill_cluster::btree_scan::{Direction, TreePages};
-use pagemill_cluster::btree_search::{OrderedTid, RangeWalk, least_share};
+use pagemill_cluster::btree_search::{KeyChanges, KeySearch, OrderedTid, RangeWalk, least_share};
 use pagemill_cluster::{Cluster, Damage, Database, Error as ClusterError, SearchIndex};
 use pagemill_format::{BlockBytes, BlockNumber, Tid};
 use pagemill_types::index_key_range::KeyRange;
@@ -99,11 +99,12 @@ impl IndexLookup {
         let mut blocks = BlockSet::new(*heap_blocks);
         let mut tids = Vec::new();
         for range in ranges {
-            let search = (&index.order, range);
-            if limits.share < 1.0 && least_share(pages, search)? > limits.share {
+            let order = &index.order;
+            if limits.share < 1.0 && least_share(pages, order, range)? > limits.share {
                 return Ok(Lookup::TooMany);
             }
-            let mut walk = RangeWalk::start(pages, search, Direction::Forward, !cluster.is_live())?;
+            let search = KeySearch { order, range, direction: Direction::Forward };
+            let mut walk = RangeWalk::start(pages, search, !cluster.is_live())?;
             loop {
                 progress.check()?;
                 let before = tids.len();
@@ -133,17 +134,19 @@ impl IndexLookup {
     /// When the index is damaged or cannot be read, or the work was cancelled.
     pub fn in_order(
         &mut self,
-        (range, direction, columns): (&KeyRange, Direction, usize),
+        range: &KeyRange,
+        direction: Direction,
+        columns: usize,
         mut visit: impl FnMut(&[OrderedTid]) -> ControlFlow<()>,
     ) -> Result<()> {
         let Self { cluster, index, pages, heap_blocks, progress } = self;
-        let search = (&index.order, range);
-        let mut walk = RangeWalk::start(pages, search, direction, !cluster.is_live())?;
-        let (mut last, mut entries) = (Vec::new(), Vec::new());
+        let search = KeySearch { order: &index.order, range, direction };
+        let mut walk = RangeWalk::start(pages, search, !cluster.is_live())?;
+        let (mut changes, mut entries) = (KeyChanges::new(columns), Vec::new());
         loop {
             progress.check()?;
             entries.clear();
-            let goes_on = walk.next_leaf_by_keys(pages, (columns, &mut last), &mut entries)?;
+            let goes_on = walk.next_leaf_by_keys(pages, &mut changes, &mut entries)?;
             if let Some(past) = entries.iter().find(|entry| entry.tid.block.0 >= *heap_blocks) {
                 return Err(pages.past_end(past.tid, *heap_blocks).into());
             }

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use pagemill_cluster::btree_scan::Direction;
 use pagemill_cluster::names::nearest;
 use pagemill_cluster::{
-    AllVisible, ClassRow, Damage, Database, Error as ClusterError, IndexRow, Relation,
-    RelationKind, ValueCatalog,
+    AllVisible, ClassRow, Damage, Database, Error as ClusterError, IndexRow, Relation, RelationKind,
 };
 use pagemill_format::BLOCK_SIZE;
 use pagemill_io::{ByteSink, ForkFiles};
@@ -19,15 +18,15 @@ use pagemill_stream::ReadStreamOptions;
 use crate::damage::DamageLog;
 use crate::encoding::readable_name;
 use crate::error::{Error, Result};
-use crate::export::{Export, ExportOptions};
+use crate::export::Export;
 use crate::fork_pages::{ForkPages, ForkReading, IndexPages};
 use crate::index_count::HeapSights;
 use crate::index_export::{IndexExport, index_columns};
-use crate::index_scan::{IndexOnly, IndexScan};
+use crate::index_scan::{IndexOnly, IndexScan, KnownHeap};
 use crate::pattern::Pattern;
 use crate::progress::Progress;
 use crate::refusal::{Misuse, OrderCause, OrderChoices, OrderRefusal};
-use crate::row_source::RowSource;
+use crate::row_source::{RowExport, RowSource};
 use crate::scan_plan::ScanOptions;
 use crate::table::{Table, device_settings, fork_with_rows};
 
@@ -266,11 +265,12 @@ impl RowSource<'_> {
         let reading = order.reading(self.database, options);
         let tree = ForkReading { cluster, files: &files, options: reading, progress };
         let tree = IndexPages::new(tree, tree_pages);
-        let index_only = match order.options.index_only {
+        let (index_only, all_visible) = match order.options.index_only {
             true => (IndexOnly::Count, AllVisible::open(cluster, &table.relation.base)?),
             false => (IndexOnly::Never, AllVisible::nothing(cluster)),
         };
-        let scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
+        let known = KnownHeap { blocks: heap.blocks(), index_only, all_visible };
+        let scan = IndexScan::new(tree, order.direction(), known);
         let mut scan = scan.reading_around(table.reads_around());
         scan.start(cluster, damage)?;
         let heap = ForkReading { cluster, files: &heap, options: table.reading(options), progress };
@@ -278,23 +278,25 @@ impl RowSource<'_> {
         let rows = sights.count(&mut scan, damage)?;
         Ok(summary(rows, [scan.counts(), sights.counts()]))
     }
+}
 
+impl RowExport<'_> {
     /// Writes the header line, where one is asked for, and the rows in the order of an index.
     ///
     /// # Errors
     /// As [`Export`]; what can be refused is refused before anything is written.
-    pub fn export_in_order(
+    pub fn write_in_order(
         &self,
         order: &IndexOrder,
-        catalog: &ValueCatalog,
-        options: &ExportOptions,
         output: &mut dyn ByteSink,
-        (progress, damage): (&Progress, &mut DamageLog),
+        progress: &Progress,
+        damage: &mut DamageLog,
     ) -> Result<OrderSummary> {
-        let table = Arc::new(Table::open(self.database, self.named.clone(), damage)?);
+        let Self { source, catalog, options } = *self;
+        let table = Arc::new(Table::open(source.database, source.named.clone(), damage)?);
         let export = Export::prepare(catalog, &table, options)?;
         export.write_header(output)?;
-        export.write_rows_in_order(order, output, (progress, damage))
+        export.write_rows_in_order(order, output, progress, damage)
     }
 }
 
@@ -303,7 +305,8 @@ impl Export<'_> {
         &self,
         order: &IndexOrder,
         output: &mut dyn ByteSink,
-        (progress, damage): (&Progress, &mut DamageLog),
+        progress: &Progress,
+        damage: &mut DamageLog,
     ) -> Result<OrderSummary> {
         let Some(heap) = self.table.shared_files() else {
             return Ok(OrderSummary::default());
@@ -316,13 +319,14 @@ impl Export<'_> {
         let table = &self.table.relation;
         let columns = index_columns(&self.columns, table, &order.row, &order.relation)
             .filter(|_| order.options.index_only);
-        let index_only = match columns {
+        let (index_only, all_visible) = match columns {
             Some(_) => (IndexOnly::Keep, AllVisible::open(cluster, &table.base)?),
             None => (IndexOnly::Never, AllVisible::nothing(cluster)),
         };
         let tree = ForkReading { cluster, files: &files, options: reading, progress };
         let tree = IndexPages::new(tree, tree_pages);
-        let scan = IndexScan::new(tree, heap.blocks(), order.direction(), index_only);
+        let known = KnownHeap { blocks: heap.blocks(), index_only, all_visible };
+        let scan = IndexScan::new(tree, order.direction(), known);
         let mut scan = scan.reading_around(self.table.reads_around());
         scan.start(cluster, damage)?;
         let options = self.table.reading(self.scan);

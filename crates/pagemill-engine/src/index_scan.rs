@@ -76,8 +76,9 @@ struct Key {
 
 /// What an index tuple has to say, and where it lies.
 pub(crate) struct KeyTuple<'b> {
-    /// The leaf and the item on it.
-    pub(crate) place: (BlockNumber, u16),
+    pub(crate) leaf: BlockNumber,
+    /// Its number on the leaf.
+    pub(crate) item: u16,
     /// Its columns.
     pub(crate) data: TupleData<'b>,
 }
@@ -94,7 +95,7 @@ impl Batch {
         let nulls = key.nulls.as_ref().map(<[u8; 4]>::as_slice);
         let data = self.bytes.get(key.start..key.end)?;
         let data = TupleData { attributes: columns, nulls, data };
-        Some(KeyTuple { place: (key.leaf, key.item), data })
+        Some(KeyTuple { leaf: key.leaf, item: key.item, data })
     }
 
     fn clear(&mut self) {
@@ -114,15 +115,29 @@ impl Batch {
     }
 }
 
+/// What a scan of an index knows of its heap.
+pub(crate) struct KnownHeap {
+    pub(crate) blocks: u32,
+    pub(crate) index_only: IndexOnly,
+    /// Asked where entries are not all looked up.
+    pub(crate) all_visible: AllVisible,
+}
+
+impl KnownHeap {
+    /// True for a block whose entries the index alone answers for.
+    #[inline]
+    fn is_answered(&mut self, block: BlockNumber) -> bool {
+        self.index_only != IndexOnly::Never && self.all_visible.contains(block)
+    }
+}
+
 /// A scan of an index, from one end to the other.
 pub(crate) struct IndexScan {
     tree: IndexPages,
-    heap_blocks: u32,
+    heap: KnownHeap,
     /// `None` once the last leaf was come to.
     walk: Option<LeafWalk>,
     direction: Direction,
-    index_only: IndexOnly,
-    all_visible: AllVisible,
     /// Neighbours of a heap block that is wanted are worth reading with it.
     reads_around: bool,
     batch: Batch,
@@ -136,20 +151,13 @@ pub(crate) struct IndexScan {
 type EntryFault = (BlockNumber, u16, String);
 
 impl IndexScan {
-    /// A scan over the pages of an index, whose entries lead to a heap of so many blocks.
-    pub(crate) fn new(
-        tree: IndexPages,
-        heap_blocks: u32,
-        direction: Direction,
-        (index_only, all_visible): (IndexOnly, AllVisible),
-    ) -> Self {
+    /// A scan over the pages of an index, whose entries lead to a heap.
+    pub(crate) fn new(tree: IndexPages, direction: Direction, heap: KnownHeap) -> Self {
         Self {
             tree,
-            heap_blocks,
+            heap,
             walk: None,
             direction,
-            index_only,
-            all_visible,
             reads_around: true,
             batch: Batch::default(),
             leaves: 1,
@@ -188,14 +196,13 @@ impl IndexScan {
     /// map that were read.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let (hits, read) = self.tree.counts();
-        (hits, read + self.all_visible.pages_read())
+        (hits, read + self.heap.all_visible.pages_read())
     }
 
     /// True when a look at this heap block may become necessary, and it is worth reading before that is
     /// certain.
     pub(crate) fn is_worth_reading(&mut self, block: BlockNumber) -> bool {
-        self.reads_around
-            && (self.index_only == IndexOnly::Never || !self.all_visible.contains(block))
+        self.reads_around && !self.heap.is_answered(block)
     }
 
     /// Goes on to the next entries, whose heap blocks were all taken by `want`; false at the end.
@@ -237,13 +244,8 @@ impl IndexScan {
             let Some(walk) = &mut self.walk else { break };
             match walk.next(&mut self.tree) {
                 Ok(Some((leaf, page))) => {
-                    let mut sorter = EntrySorter {
-                        heap_blocks: self.heap_blocks,
-                        index_only: self.index_only,
-                        all_visible: &mut self.all_visible,
-                        batch: &mut self.batch,
-                        rows: 0,
-                    };
+                    let mut sorter =
+                        EntrySorter { heap: &mut self.heap, batch: &mut self.batch, rows: 0 };
                     let Ok(()) = leaf_entries(&page, self.direction, |item, tuple| {
                         let sorted = tuple
                             .map_err(|error| error.to_string())
@@ -267,7 +269,7 @@ impl IndexScan {
 
     fn report(&self, faults: &mut Vec<EntryFault>, damage: &mut DamageLog) -> Result<()> {
         for (leaf, item, what) in faults.drain(..) {
-            damage.report(entry_damage(self.tree.files(), (leaf, item), what))?;
+            damage.report(entry_damage(self.tree.files(), leaf, item, what))?;
         }
         Ok(())
     }
@@ -276,7 +278,8 @@ impl IndexScan {
 /// Damage to an entry of an index.
 pub(crate) fn entry_damage(
     index: &ForkFiles,
-    (leaf, item): (BlockNumber, u16),
+    leaf: BlockNumber,
+    item: u16,
     what: impl Into<String>,
 ) -> Damage {
     let (path, _) = index.locate(leaf);
@@ -295,9 +298,7 @@ fn report_end(error: pagemill_cluster::Error, damage: &mut DamageLog) -> Result<
 
 /// Sorts the entries of a leaf: those the index alone answers for, and those to be looked up.
 struct EntrySorter<'s> {
-    heap_blocks: u32,
-    index_only: IndexOnly,
-    all_visible: &'s mut AllVisible,
+    heap: &'s mut KnownHeap,
     batch: &'s mut Batch,
     rows: u64,
 }
@@ -308,13 +309,12 @@ impl EntrySorter<'_> {
         let mut key = None;
         let mut past_end = None;
         for tid in tuple.heap_tids() {
-            if tid.block.0 >= self.heap_blocks {
+            if tid.block.0 >= self.heap.blocks {
                 past_end = Some(tid);
                 continue;
             }
-            let answered =
-                self.index_only != IndexOnly::Never && self.all_visible.contains(tid.block);
-            if answered && self.index_only == IndexOnly::Count {
+            let answered = self.heap.is_answered(tid.block);
+            if answered && self.heap.index_only == IndexOnly::Count {
                 self.rows += 1;
                 continue;
             }
@@ -328,7 +328,7 @@ impl EntrySorter<'_> {
             None => Ok(()),
             Some(tid) => Err(format!(
                 "the entry leads to {tid} of the table, which has {} blocks",
-                self.heap_blocks
+                self.heap.blocks
             )),
         }
     }

@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 
 use pagemill_cluster::directory_state::{read_control, read_version};
-use pagemill_cluster::page_check::check_or_read_again;
+use pagemill_cluster::page_check::PageCheck;
 use pagemill_cluster::recovery::PageHistory;
 use pagemill_cluster::visibility::{deleter_committed, inserter_committed};
 use pagemill_cluster::{
@@ -295,7 +295,7 @@ fn retry_torn_page(
     bytes: &mut Box<BlockBytes>,
 ) -> Result<()> {
     let mut again = None;
-    match check_or_read_again(cluster, files, block, bytes, None, &mut again) {
+    match (PageCheck { cluster, files }).check_or_read_again(block, bytes, None, &mut again) {
         Ok(_) | Err(ClusterError::Damage(_)) => {}
         Err(error) => return Err(error.into()),
     }

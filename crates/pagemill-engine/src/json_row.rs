@@ -17,7 +17,8 @@ use pagemill_types::output::{TypeOutput, ValueWriter};
 use crate::row_writer::{PrintedColumn, ValueFault};
 
 /// Rows of these columns as objects.
-pub(crate) struct JsonRow {
+pub(crate) struct JsonRow<'a> {
+    columns: &'a [PrintedColumn],
     fields: Vec<Field>,
 }
 
@@ -51,29 +52,29 @@ impl Way {
     }
 }
 
-impl JsonRow {
-    pub(crate) fn new(columns: &[PrintedColumn]) -> Self {
+impl<'a> JsonRow<'a> {
+    pub(crate) fn new(columns: &'a [PrintedColumn]) -> Self {
         let field = |(number, column): (usize, &PrintedColumn)| {
             let mut opening = vec![if number == 0 { b'{' } else { b',' }];
             write_json_string(&column.name, &mut opening);
             opening.push(b':');
             Field { opening: opening.into(), way: Way::of(column) }
         };
-        Self { fields: columns.iter().enumerate().map(field).collect() }
+        Self { columns, fields: columns.iter().enumerate().map(field).collect() }
     }
 
     /// Appends a row, whose attributes lie at these places.
     pub(crate) fn write(
         &self,
-        columns: &[PrintedColumn],
-        (data, spans): (TupleData<'_>, &[Span]),
+        data: TupleData<'_>,
+        spans: &[Span],
         lookups: &mut ValueLookups,
         out: &mut Vec<u8>,
     ) -> Result<(), ValueFault> {
         if self.fields.is_empty() {
             out.push(b'{');
         }
-        for (index, (field, column)) in self.fields.iter().zip(columns).enumerate() {
+        for (index, (field, column)) in self.fields.iter().zip(self.columns).enumerate() {
             out.extend_from_slice(&field.opening);
             match column.raw(data, spans) {
                 None => out.extend_from_slice(b"null"),
@@ -107,6 +108,6 @@ impl Field {
             },
             Way::Other(form) => form,
         };
-        ValueWriter::new(lookups).write_json((&column.value_type, form), raw, out)
+        ValueWriter::new(lookups).write_json(&column.value_type, form, raw, out)
     }
 }

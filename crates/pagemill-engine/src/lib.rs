@@ -53,7 +53,7 @@ pub use pagemill_types::encoding;
 pub use progress::{Progress, ScanCounts};
 pub use refusal::Refusal;
 pub use row_fetch::{OrderedScan, RowFetch};
-pub use row_source::RowSource;
+pub use row_source::{RowExport, RowSource};
 pub use row_writer::column_positions;
 pub use run_scan::{RunScan, StepColumns};
 pub use scan_plan::{ScanOptions, ScanRequest};

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pagemill_cluster::heap::TupleFault;
-use pagemill_cluster::page_check::check_or_read_again;
+use pagemill_cluster::page_check::PageCheck;
 use pagemill_cluster::{Cluster, Damage};
 use pagemill_format::page::{LINE_POINTER_BYTES, PAGE_HEADER_BYTES, Page};
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber};
@@ -205,7 +205,7 @@ impl PageScan {
             prefetch(&soon[..front_bytes(bytes)]);
         }
         let Self { cluster, table, files, again, end, .. } = self;
-        match check_or_read_again(cluster, files, block, bytes, next, again) {
+        match (PageCheck { cluster, files }).check_or_read_again(block, bytes, next, again) {
             Ok(_) => Ok(true),
             Err(_) if end.is_before(block, cluster, table) => Ok(false),
             Err(error) => damage.report(damage_of(error)?).map(|()| false),

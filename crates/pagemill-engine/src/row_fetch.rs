@@ -26,7 +26,7 @@ use crate::damage::{DamageLog, damage_of};
 use crate::error::Result;
 use crate::fork_pages::{ForkPages, ForkReading, IndexPages, heap_pages};
 use crate::index_order::IndexOrder;
-use crate::index_scan::{IndexOnly, IndexScan};
+use crate::index_scan::{IndexOnly, IndexScan, KnownHeap};
 use crate::page_scan::BlockLocation;
 use crate::progress::Progress;
 use crate::scan_plan::ScanRequest;
@@ -142,7 +142,8 @@ impl RowFetch {
     fn row(&self, tid: Tid) -> Option<TupleRow<'_>> {
         let bytes = self.heap.as_ref()?.held(tid.block)?;
         let tuple = tuple_at(Page::new(bytes), tid.line_pointer)?;
-        Some(TupleRow::new(tid, tuple.data().data, &self.table, (&self.columns, &self.spans)))
+        let Self { table, columns, spans, .. } = self;
+        Some(TupleRow { tid, data: tuple.data().data, table, columns, spans })
     }
 }
 
@@ -181,8 +182,12 @@ impl IndexOrder {
         let options = self.reading(database, options);
         let reading = ForkReading { cluster, files: &files, options, progress };
         let tree = IndexPages::new(reading, tree_pages);
-        let never = (IndexOnly::Never, AllVisible::nothing(cluster));
-        let index = IndexScan::new(tree, table.blocks(), self.direction(), never);
+        let known = KnownHeap {
+            blocks: table.blocks(),
+            index_only: IndexOnly::Never,
+            all_visible: AllVisible::nothing(cluster),
+        };
+        let index = IndexScan::new(tree, self.direction(), known);
         let mut index = index.reading_around(table.reads_around());
         index.start(cluster, damage)?;
         let rows = RowFetch::new(request, columns, heap_bytes);

@@ -185,26 +185,44 @@ impl<'a> RowSource<'a> {
         Ok(rows)
     }
 
+    /// The rows to be exported as these options say.
+    pub fn export<'e>(
+        &'e self,
+        catalog: &'e ValueCatalog,
+        options: &'e ExportOptions,
+    ) -> RowExport<'e> {
+        RowExport { source: self, catalog, options }
+    }
+}
+
+/// The rows of one named table on their way out; nothing is looked at before they are written.
+#[derive(Clone, Copy)]
+pub struct RowExport<'e> {
+    pub(crate) source: &'e RowSource<'e>,
+    pub(crate) catalog: &'e ValueCatalog,
+    pub(crate) options: &'e ExportOptions,
+}
+
+impl RowExport<'_> {
     /// Writes the header line, where one is asked for, and the rows.
     ///
     /// # Errors
     /// As [`Export`]; what can be refused is refused before anything is written.
-    pub fn export(
+    pub fn write(
         &self,
-        catalog: &ValueCatalog,
-        options: &ExportOptions,
         output: &mut dyn ByteSink,
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
-        self.refuse(options.scan)?;
-        let named = match self.partitions {
-            None => Table::open(self.database, self.named.clone(), damage)?,
-            Some(_) => Table::without_rows(self.named.clone()),
+        let Self { source, catalog, options } = *self;
+        source.refuse(options.scan)?;
+        let named = match source.partitions {
+            None => Table::open(source.database, source.named.clone(), damage)?,
+            Some(_) => Table::without_rows(source.named.clone()),
         };
         let named = Arc::new(named);
         let export = Export::prepare(catalog, &named, options)?;
-        let partitions = self.partitions.as_deref().unwrap_or_default();
+        let partitions = source.partitions.as_deref().unwrap_or_default();
         let columns = Some(export.column_names());
         let options = ExportOptions { columns, ..options.clone() };
         for partition in partitions {
@@ -213,7 +231,7 @@ impl<'a> RowSource<'a> {
         export.write_header(output)?;
         let mut summary = export.write_rows(output, progress, damage)?;
         for partition in partitions {
-            let (table, scan) = self.open_part(partition, options.scan, damage)?;
+            let (table, scan) = source.open_part(partition, options.scan, damage)?;
             let options = ExportOptions { scan, ..options.clone() };
             let export = Export::prepare(catalog, &table, &options)?;
             summary.add(export.write_rows(output, progress, damage)?);

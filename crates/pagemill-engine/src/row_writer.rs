@@ -218,7 +218,7 @@ pub(crate) struct RowWriter<'a> {
     integers: Option<IntegerRow>,
     copy: &'a CopyFormat,
     /// Rows are objects instead of lines of COPY.
-    json: Option<JsonRow>,
+    json: Option<JsonRow<'a>>,
     transcoder: Option<&'a Transcoder>,
     lookups: ValueLookups,
     depth: usize,
@@ -297,7 +297,7 @@ impl<'a> RowWriter<'a> {
             .map_err(|error| ValueFault { column: None, error })?;
         let columns = self.columns;
         if let Some(json) = &self.json {
-            return json.write(columns, (data, &self.spans), &mut self.lookups, out);
+            return json.write(data, &self.spans, &mut self.lookups, out);
         }
         for (index, column) in columns.iter().enumerate() {
             let Some(raw) = column.raw(data, &self.spans) else {

@@ -216,7 +216,8 @@ impl RunScan {
             };
             let tid = Tid { block, line_pointer: place.number };
             let data = &page.bytes()[usize::from(place.start)..usize::from(place.end)];
-            TupleRow::new(tid, data, &self.table, (columns, &spans[at * width..(at + 1) * width]))
+            let spans = &spans[at * width..(at + 1) * width];
+            TupleRow { tid, data, table: &self.table, columns, spans }
         })
     }
 

@@ -154,7 +154,7 @@ impl TableScan {
     pub fn batch(&self) -> Option<TupleBatch<'_>> {
         let SoundPage { location, page, .. } = self.pages.as_ref()?.current()?;
         let Self { table, columns, numbers, spans, .. } = self;
-        Some(TupleBatch::new((location.block, page), (numbers, spans), table, columns))
+        Some(TupleBatch { block: location.block, page, table, columns, numbers, spans })
     }
 }
 
@@ -173,25 +173,17 @@ pub(crate) fn common_blocks(present: &[Range<u32>], wanted: &[Range<u32>]) -> Ve
 /// The visible tuples of one page.
 #[derive(Clone, Copy)]
 pub struct TupleBatch<'s> {
-    block: BlockNumber,
-    page: Page<'s>,
-    table: &'s Table,
-    columns: &'s WantedColumns,
-    numbers: &'s [u16],
-    spans: &'s [Span],
+    pub(crate) block: BlockNumber,
+    pub(crate) page: Page<'s>,
+    pub(crate) table: &'s Table,
+    pub(crate) columns: &'s WantedColumns,
+    /// The line pointers, at least one.
+    pub(crate) numbers: &'s [u16],
+    /// Where the columns are in each tuple.
+    pub(crate) spans: &'s [Span],
 }
 
 impl<'s> TupleBatch<'s> {
-    /// The tuples of a page at these line pointers, at least one, with the spans of the columns.
-    pub(crate) fn new(
-        (block, page): (BlockNumber, Page<'s>),
-        (numbers, spans): (&'s [u16], &'s [Span]),
-        table: &'s Table,
-        columns: &'s WantedColumns,
-    ) -> Self {
-        Self { block, page, table, columns, numbers, spans }
-    }
-
     /// The block they are on.
     pub fn block(&self) -> BlockNumber {
         self.block
@@ -224,7 +216,8 @@ impl<'s> TupleBatch<'s> {
             unreachable!("a tuple of a batch was parsed when the batch was made")
         };
         let tid = Tid { block: self.block, line_pointer: number };
-        TupleRow::new(tid, tuple.data().data, self.table, (self.columns, spans))
+        let data = tuple.data().data;
+        TupleRow { tid, data, table: self.table, columns: self.columns, spans }
     }
 }
 
@@ -276,26 +269,16 @@ impl WantedColumns {
 /// One visible tuple.
 #[derive(Clone, Copy)]
 pub struct TupleRow<'s> {
-    tid: Tid,
+    pub(crate) tid: Tid,
     /// Its attributes.
-    data: &'s [u8],
-    table: &'s Table,
-    columns: &'s WantedColumns,
-    spans: &'s [Span],
+    pub(crate) data: &'s [u8],
+    pub(crate) table: &'s Table,
+    pub(crate) columns: &'s WantedColumns,
+    /// Where the columns are in the attributes.
+    pub(crate) spans: &'s [Span],
 }
 
 impl<'s> TupleRow<'s> {
-    /// The tuple with these attributes, where the columns were found at these spans.
-    #[inline]
-    pub(crate) fn new(
-        tid: Tid,
-        data: &'s [u8],
-        table: &'s Table,
-        (columns, spans): (&'s WantedColumns, &'s [Span]),
-    ) -> Self {
-        Self { tid, data, table, columns, spans }
-    }
-
     /// Its `ctid`.
     pub fn tid(&self) -> Tid {
         self.tid

@@ -129,8 +129,9 @@ impl TidScan {
 
     fn batch<'s>(&'s self, columns: &'s WantedColumns) -> Option<TupleBatch<'s>> {
         let page = Page::new(self.heap.as_ref()?.held(self.block)?);
-        let (place, rows) = ((self.block, page), (&self.numbers[..], &self.spans[..]));
-        (!self.numbers.is_empty()).then(|| TupleBatch::new(place, rows, &self.table, columns))
+        let Self { block, table, numbers, spans, .. } = self;
+        let batch = TupleBatch { block: *block, page, table, columns, numbers, spans };
+        (!numbers.is_empty()).then_some(batch)
     }
 
     /// Reads the next blocks together.

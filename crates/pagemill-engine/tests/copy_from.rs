@@ -10,7 +10,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use pagemill_engine::copy::from::{
-    CopyFromOptions, CopyRules, CopyTarget, ForcedColumns, Header, Input, InputSource, Rows, run,
+    CopyFromOptions, CopyRules, CopyTarget, ForcedColumns, Header, Input, InputSource, Rows,
+    Workers, run,
 };
 use pagemill_engine::{Error, Format};
 use pagemill_io::Storage;
@@ -412,16 +413,10 @@ fn own_answer(case: &Case, file: &Path, server_major: u32) -> String {
     let input = Input { storage: &storage, rules: &rules, sources };
     let mut told = String::from("ok ");
     let work = |_: &mut (), rows: &mut Rows<'_>| told_rows(rows, table);
-    let result = run(
-        input,
-        1,
-        || (),
-        work,
-        |rows| {
-            told.push_str(&rows);
-            Ok(())
-        },
-    );
+    let result = run(input, Workers::new(1, || (), work), |rows| {
+        told.push_str(&rows);
+        Ok(())
+    });
     match result {
         Ok(()) => told,
         Err(Error::Copy(error)) => {

@@ -39,8 +39,8 @@ fn exported(database: &Database, name: &str, scan: ScanOptions) -> Result<Vec<u8
     let mut out = Vec::new();
     let mut sink = WriterSink::new(&mut out, "memory");
     let mut damage = DamageLog::new(OnDamage::Stop);
-    let done =
-        sources[0].export(&catalog, &options, &mut sink, &Progress::default(), &mut damage)?;
+    let export = sources[0].export(&catalog, &options);
+    let done = export.write(&mut sink, &Progress::default(), &mut damage)?;
     let lines = out.iter().filter(|byte| **byte == b'\n').count();
     assert_eq!(lines as u64, done.rows, "a row is a line");
     Ok(out)

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::ids::{BLOCK_SIZE, BlockBytes, BlockNumber, Tid};
 use crate::page::{LinePointerState, Page};
 use crate::page_builder::{PageBuilder, max_align};
-use crate::tuple_builder::{CTID, TupleForm, TupleSize, TupleStamp, block_halves, tid_bytes};
+use crate::tuple_builder::{CTID, TupleForm, TupleSize, TupleStamp, block_halves, set_ctid};
 use crate::tuple_data_builder::Row;
 
 /// What a heap is filled to, in percent, unless its `fillfactor` says otherwise.
@@ -75,7 +75,8 @@ impl<B: AsMut<[u8]>> HeapBuilder<B> {
         let reserved = page.reserve(size.bytes());
         let (line_pointer, room) = reserved.expect("a page with room for a tuple takes it"); // infallible: room was asked for
         let tid = Tid { block, line_pointer };
-        form.write(row, size, stamp, tid, room);
+        form.write(row, size, stamp, room);
+        set_ctid(room, tid);
         Ok(Some(tid))
     }
 
@@ -93,7 +94,7 @@ impl<B: AsMut<[u8]>> HeapBuilder<B> {
         let (line_pointer, room) = reserved.expect("a page with room for a tuple takes it"); // infallible: room was asked for
         room.copy_from_slice(tuple);
         let tid = Tid { block, line_pointer };
-        room[CTID..CTID + 6].copy_from_slice(&tid_bytes(tid));
+        set_ctid(room, tid);
         Some(tid)
     }
 

@@ -98,7 +98,7 @@ impl IndexForm {
         if size.bytes > COMPRESSION_TARGET {
             return self.form_compressed(row, tid, out);
         }
-        form(&self.data, row, size, tid, out)
+        self.data.form_entry(row, size, tid, out)
     }
 
     #[cold]
@@ -111,7 +111,7 @@ impl IndexForm {
         self.compress(row);
         let start = out.len();
         let row = CompressedRow { row, compressed: &self.compressed, scratch: &self.scratch };
-        form(&self.data, &row, self.data.measure(&row)?, tid, out)?;
+        self.data.form_entry(&row, self.data.measure(&row)?, tid, out)?;
         let length = out.len() - start;
         if length > MAX_ENTRY_BYTES {
             out.truncate(start);
@@ -162,35 +162,38 @@ impl<R: Row + ?Sized> Row for CompressedRow<'_, R> {
     }
 }
 
-#[inline]
-fn form<R: Row + ?Sized>(
-    data: &DataForm,
-    row: &R,
-    size: DataSize,
-    tid: Tid,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    let header = if size.has_nulls { HEADER_BYTES_WITH_NULLS } else { HEADER_BYTES };
-    let length = max_align(header + size.bytes);
-    let Some(info) = u16::try_from(length).ok().filter(|length| *length <= SIZE_MASK) else {
-        let message = format!("index row requires {length} bytes, maximum size is {SIZE_MASK}");
-        return Err(Error::limit(message));
-    };
-    let start = out.len();
-    out.resize(start + length, 0);
-    let (head, values) = out[start..].split_at_mut(header);
-    let (head, bitmap) = head.split_at_mut(HEADER_BYTES);
-    let mask = data.write(row, size.has_nulls.then_some(bitmap), values);
-    let mut info = info;
-    if mask & infomask::HASVARWIDTH != 0 {
-        info |= HAS_VARIABLE_WIDTHS;
+impl DataForm {
+    /// Appends an entry with what was measured of the row.
+    #[inline]
+    fn form_entry<R: Row + ?Sized>(
+        &self,
+        row: &R,
+        size: DataSize,
+        tid: Tid,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let header = if size.has_nulls { HEADER_BYTES_WITH_NULLS } else { HEADER_BYTES };
+        let length = max_align(header + size.bytes);
+        let Some(info) = u16::try_from(length).ok().filter(|length| *length <= SIZE_MASK) else {
+            let message = format!("index row requires {length} bytes, maximum size is {SIZE_MASK}");
+            return Err(Error::limit(message));
+        };
+        let start = out.len();
+        out.resize(start + length, 0);
+        let (head, values) = out[start..].split_at_mut(header);
+        let (head, bitmap) = head.split_at_mut(HEADER_BYTES);
+        let mask = self.write(row, size.has_nulls.then_some(bitmap), values);
+        let mut info = info;
+        if mask & infomask::HASVARWIDTH != 0 {
+            info |= HAS_VARIABLE_WIDTHS;
+        }
+        if size.has_nulls {
+            info |= HAS_NULLS;
+        }
+        head[..TID_BYTES].copy_from_slice(&tid_bytes(tid));
+        head[INFO..].copy_from_slice(&info.to_le_bytes());
+        Ok(())
     }
-    if size.has_nulls {
-        info |= HAS_NULLS;
-    }
-    head[..TID_BYTES].copy_from_slice(&tid_bytes(tid));
-    head[INFO..].copy_from_slice(&info.to_le_bytes());
-    Ok(())
 }
 
 /// Appends an entry with the key of `entry` (of any kind but a pivot) for one heap tuple to `out`: how the

@@ -119,7 +119,8 @@ impl TupleForm {
         Ok(TupleSize { header: self.header_bytes[usize::from(data.has_nulls)], data })
     }
 
-    /// Writes the row as a tuple to the start of `out`: zeros before, and at least as long as measured.
+    /// Writes the row as a tuple to the start of `out`: zeros before, and at least as long as measured. Its `ctid` stays
+    /// zero, for [`set_ctid`].
     ///
     /// # Panics
     /// When `out` is shorter.
@@ -129,7 +130,6 @@ impl TupleForm {
         row: &R,
         size: TupleSize,
         stamp: TupleStamp,
-        ctid: Tid,
         out: &mut [u8],
     ) {
         assert!(out.len() >= size.bytes(), "a tuple has the room that was measured for it");
@@ -142,11 +142,19 @@ impl TupleForm {
         }
         fixed[0..4].copy_from_slice(&stamp.xmin.0.to_le_bytes());
         fixed[8..12].copy_from_slice(&stamp.cmin.to_le_bytes());
-        fixed[CTID..CTID + 6].copy_from_slice(&tid_bytes(ctid));
         fixed[18..20].copy_from_slice(&(self.data.column_count() as u16).to_le_bytes());
         fixed[20..22].copy_from_slice(&mask.to_le_bytes());
         fixed[22] = size.header as u8;
     }
+}
+
+/// Writes where a tuple lies, or its next version.
+///
+/// # Panics
+/// When it is shorter than a header.
+#[inline]
+pub fn set_ctid(tuple: &mut [u8], ctid: Tid) {
+    tuple[CTID..CTID + 6].copy_from_slice(&tid_bytes(ctid));
 }
 
 /// A TID as it lies in tuples: the block as two halves, the upper one first.

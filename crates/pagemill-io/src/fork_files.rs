@@ -26,7 +26,7 @@ use crate::mapped_blocks::MappedBlocks;
 use crate::read_settings::IoMethod;
 use crate::seam::{Advice, Caching, File, Residency};
 use crate::segment_listing::{ListedSegment, SegmentListing};
-use crate::storage::Storage;
+use crate::storage::{ReadCalls, Storage};
 
 /// The files of one fork, open for reading by any number of threads.
 #[derive(Debug)]
@@ -238,7 +238,7 @@ impl ForkFiles {
         let (_, offset) = position(first);
         let file = self.file(first)?;
         let bytes = pages.as_flattened_mut();
-        let how = (method, self.caching);
+        let how = ReadCalls { method, caching: self.caching };
         let (done, stopped) = self.storage.read_until_stopped(file.as_ref(), bytes, offset, how);
         if done >= bytes.len() { Ok(()) } else { Err(self.stopped(first, done, stopped)) }
     }
@@ -290,7 +290,7 @@ impl ForkFiles {
         if count == 0 || self.contiguous(first, count) < count {
             return Err(self.lost(first));
         }
-        let (segment, offset) = position(first);
+        let segment = position(first).0;
         let file = self.file(first)?;
         let len = self.segment_len(segment).unwrap_or(0).min(SEGMENT_BYTES);
         let whole = len - len % BLOCK_SIZE as u64;
@@ -302,7 +302,7 @@ impl ForkFiles {
             self.advise_mapping(&mapping);
             Ok(mapping)
         })?;
-        Ok(MappedBlocks::new(mapping, file, first, offset, count))
+        Ok(MappedBlocks::new(mapping, file, first, count))
     }
 
     /// Tells the kernel of a new mapping what the settings say, if it concerns the whole.

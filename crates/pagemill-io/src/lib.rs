@@ -69,7 +69,7 @@ pub use pagemill_sys::{
     watch_interrupts,
 };
 pub use probe::device;
-pub use queued_reads::{QueuedReads, ReadHints, Ticket};
+pub use queued_reads::{BlockRead, QueuedReads, ReadHints, Ticket};
 pub use queued_writes::{FinishedWrite, QueuedWrites};
 pub use read_settings::{
     DEFAULT_EFFECTIVE_IO_CONCURRENCY, DEFAULT_READAHEAD_DISTANCE, IoMethod,

@@ -16,7 +16,7 @@ use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber};
 use pagemill_sys::{MapAdvice, Mapping};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::fork_files::ForkFiles;
+use crate::fork_files::{ForkFiles, position};
 use crate::seam::{File, Residency};
 
 /// What one page fault maps, if the page cache holds it (`fault_around_bytes` of Linux, `mm/memory.c`, by default).
@@ -35,14 +35,14 @@ pub struct MappedBlocks {
 }
 
 impl MappedBlocks {
+    /// So many blocks, from `first` on, of the segment that is mapped from its beginning.
     pub(crate) fn new(
         mapping: Arc<Mapping>,
         file: Arc<dyn File>,
         first: BlockNumber,
-        start: u64,
         count: u32,
     ) -> Self {
-        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        let start = usize::try_from(position(first).1).unwrap_or(usize::MAX);
         Self { mapping, file, first, start, count }
     }
 

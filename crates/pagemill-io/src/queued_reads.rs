@@ -42,6 +42,17 @@ pub struct ReadHints {
     pub lane: Option<Lane>,
 }
 
+/// Blocks of one segment to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockRead {
+    /// The first of them.
+    pub first: BlockNumber,
+    /// How many.
+    pub count: u32,
+    /// How they are best read.
+    pub hints: ReadHints,
+}
+
 /// Stands for a read that was started.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(u64);
@@ -94,18 +105,17 @@ impl QueuedReads {
         self.len() == 0
     }
 
-    /// Begins to read `count` blocks of one segment into the start of a buffer.
+    /// Begins to read blocks into the start of a buffer.
     ///
     /// # Errors
     /// When the file cannot be opened; the buffer comes back.
     pub fn start(
         &mut self,
         files: &ForkFiles,
-        first: BlockNumber,
-        count: u32,
+        read: BlockRead,
         buffer: AlignedBuffer,
-        hints: ReadHints,
     ) -> std::result::Result<Ticket, (AlignedBuffer, Error)> {
+        let BlockRead { first, count, hints } = read;
         let file = match files.file(first) {
             Ok(file) => file,
             Err(error) => return Err((buffer, error)),

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use pagemill_sys::{Ring, RingFile, RingFull};
+use pagemill_sys::{Ring, RingFile, RingFull, Submission};
 
 use crate::refusal::Refusal;
 use crate::seam::{Direction, FinishedIo, IoQueue, QueuedIo};
@@ -64,13 +64,11 @@ impl RingQueue {
         };
         let ring_file: RingFile = Arc::clone(descriptor) as RingFile;
         let part = range.clone();
+        let submission =
+            Submission { id, file: ring_file, buffer, range: part, offset, force_async };
         let refused = match direction {
-            Direction::Read => {
-                self.ring.submit_read(id, ring_file, buffer, part, offset, force_async)
-            }
-            Direction::Write => {
-                self.ring.submit_write(id, ring_file, buffer, part, offset, force_async)
-            }
+            Direction::Read => self.ring.submit_read(submission),
+            Direction::Write => self.ring.submit_write(submission),
         };
         let Err(RingFull(buffer)) = refused else { return None };
         Some(QueuedIo { id, file, direction, buffer, range, offset, force_async, lane })

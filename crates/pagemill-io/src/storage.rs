@@ -63,6 +63,15 @@ struct IdleQueue {
     queue: Box<dyn IoQueue>,
 }
 
+/// By which calls a file is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadCalls {
+    /// Those of this method; one that has no calls of its own gets `pread`.
+    pub(crate) method: IoMethod,
+    /// How the file was opened.
+    pub(crate) caching: Caching,
+}
+
 /// Idle queues kept at most.
 const MOST_IDLE_QUEUES: usize = 16;
 
@@ -79,15 +88,16 @@ impl Storage {
 
     /// Storage on any file system, its blocks read as `settings` say.
     pub fn with_settings(file_system: Arc<dyn FileSystem>, settings: ReadSettings) -> Self {
-        Self::counted(file_system, settings, (Arc::default(), Arc::default()))
+        Self::counted(file_system, settings, Arc::default(), Arc::default())
     }
 
     /// Storage on a file system that `lay` makes from the one of this storage: read by the same settings and counted by the
     /// same counters, while open files, queues and the modes of what is made are its own. What the file system below does on its behalf is not counted.
     #[must_use]
     pub fn over(&self, lay: impl FnOnce(Arc<dyn FileSystem>) -> Arc<dyn FileSystem>) -> Self {
-        let counted = (self.shared.counters.clone(), self.shared.kept_above.clone());
-        let over = Self::counted(lay(self.file_system().clone()), self.shared.settings, counted);
+        let Shared { settings, counters, kept_above, .. } = &*self.shared;
+        let file_system = lay(self.file_system().clone());
+        let over = Self::counted(file_system, *settings, counters.clone(), kept_above.clone());
         Self { timed: self.timed, ..over }
     }
 
@@ -103,7 +113,8 @@ impl Storage {
     fn counted(
         file_system: Arc<dyn FileSystem>,
         settings: ReadSettings,
-        (counters, kept_above): (Arc<Counters>, KeptAbove),
+        counters: Arc<Counters>,
+        kept_above: KeptAbove,
     ) -> Self {
         let shared = Shared {
             file_system,
@@ -271,20 +282,20 @@ impl Storage {
     /// # Errors
     /// The system's error. The caller knows which file it was, and names it.
     pub fn read_fully_at(&self, file: &dyn File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let how = (IoMethod::Pread, self.settings().caching);
+        let how = ReadCalls { method: IoMethod::Pread, caching: self.settings().caching };
         let (done, stopped) = self.read_until_stopped(file, buf, offset, how);
         stopped.map_or(Ok(done), Err)
     }
 
-    /// As [`read_fully_at`](Self::read_fully_at) with the calls of a method, on a file opened with this caching, and tells
-    /// how many bytes came before an error. A method that has no calls of its own gets `pread`.
+    /// As [`read_fully_at`](Self::read_fully_at) with calls of a kind, and tells how many bytes came before an error.
     pub(crate) fn read_until_stopped(
         &self,
         file: &dyn File,
         buf: &mut [u8],
         offset: u64,
-        (method, caching): (IoMethod, Caching),
+        how: ReadCalls,
     ) -> (usize, Option<io::Error>) {
+        let ReadCalls { method, caching } = how;
         let mut done = 0;
         while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
             match self.read_once(file, rest, offset.saturating_add(done as u64), method) {

@@ -65,7 +65,7 @@ impl TarFiles {
     /// [`ErrorKind::Tar`](crate::ErrorKind::Tar): the archive is damaged or cut short. When it cannot be read.
     pub fn add(&mut self, storage: &Storage, archive: &Path, at: &Path) -> Result<()> {
         let file: Arc<dyn File> = storage.open(archive)?.into();
-        self.add_file(storage, (archive, file), at)
+        self.add_file(storage, archive, file, at)
     }
 
     /// The same of an archive that is open; its path is for messages, and hidden in the root.
@@ -75,13 +75,15 @@ impl TarFiles {
     pub fn add_file(
         &mut self,
         storage: &Storage,
-        (archive, file): (&Path, Arc<dyn File>),
+        archive: &Path,
+        file: Arc<dyn File>,
         at: &Path,
     ) -> Result<()> {
         if archive.parent() == Some(&self.roots[0]) {
             self.archives.extend(archive.file_name().map(OsString::from));
         }
-        listing::add_members(storage, (archive, file), (&mut self.tree, &Path::new(TOP).join(at)))
+        let archive = listing::Archive { path: archive, file };
+        listing::add_members(storage, archive, &mut self.tree, &Path::new(TOP).join(at))
     }
 
     /// True when an archive has a file of this name, a path below the root.

@@ -66,7 +66,8 @@ impl Postmaster {
     /// Starts one, and waits until it accepts connections. What it says is appended to `log`.
     pub(crate) fn start(
         mut server: Command,
-        (data, log): (&Path, &Path),
+        data: &Path,
+        log: &Path,
         is_canceled: IsCanceled<'_>,
     ) -> Result<Self> {
         let said = File::options().append(true).create(true).open(log).map_err(Error::file(log))?;

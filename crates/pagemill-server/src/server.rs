@@ -145,7 +145,7 @@ impl Server {
         self.account.own(&log)?;
         postgres.arg("-D").arg(&data).arg("-k").arg(self.sockets.path()).args(["-p", PORT]);
         postgres.args(settings.iter().flat_map(|setting| ["-c", setting]));
-        Postmaster::start(postgres, (&data, &log), is_canceled)
+        Postmaster::start(postgres, &data, &log, is_canceled)
     }
 
     /// The server that runs here, whoever started it.

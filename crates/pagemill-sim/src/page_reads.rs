@@ -13,6 +13,7 @@
 //! is in the plan of exactly one task or in an I/O.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::contents::MAP_PAGES;
 use crate::machine::{Machine, Target};
@@ -65,9 +66,9 @@ fn pages(at: u64, end: u64) -> (u32, u32) {
 }
 
 impl ReadTask {
-    pub(crate) fn new(file: usize, open: usize, at: u64, end: u64, thread: usize) -> Self {
+    pub(crate) fn new(file: usize, open: usize, bytes: Range<u64>, thread: usize) -> Self {
         let (plan, direct) = (VecDeque::new(), Vec::new());
-        Self { file, open, at, end, thread, plan, direct }
+        Self { file, open, at: bytes.start, end: bytes.end, thread, plan, direct }
     }
 
     fn key(&self, page: u32) -> PageKey {

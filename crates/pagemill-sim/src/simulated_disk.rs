@@ -316,7 +316,7 @@ impl Machine {
         bytes: usize,
         thread: usize,
     ) -> ReadTask {
-        let task = ReadTask::new(open.file, open.number, at, at + bytes as u64, thread);
+        let task = ReadTask::new(open.file, open.number, at..at + bytes as u64, thread);
         if open.direct { self.direct_task(task) } else { task }
     }
 
@@ -356,7 +356,7 @@ impl Machine {
             Advice::Random => readahead.most = 0,
             Advice::Normal => readahead.most = most,
             Advice::WillNeed => {
-                let task = ReadTask::new(open.file, open.number, range.start, range.end, 0);
+                let task = ReadTask::new(open.file, open.number, range, 0);
                 let mut task = self.announcement(task);
                 return self.run(&mut task);
             }

@@ -21,7 +21,7 @@ use pagemill_io::{
     Caching, Create, FileExtendMethod, FileExtension, OpenForWrite, Storage, WritableFork,
     WriteMethod,
 };
-use pagemill_stream::{WriteStream, WriteStreamOptions, open_fork};
+use pagemill_stream::{WriteStream, WriteStreamOptions, create_fork};
 use pagemill_sys::AlignedBuffer;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -88,10 +88,10 @@ impl Trial {
 
     /// The new file; one that is filled by `auto` is opened as `auto` would.
     fn open(&self, storage: &Storage, file: &Path) -> Result<WritableFork, Failure> {
-        let how = OpenForWrite { create: Create::New, caching: self.caching };
         if self.what == "fill" && self.io_method.is_none() {
-            return Ok(open_fork(storage, file, Fork::Main, how, self.size)?);
+            return Ok(create_fork(storage, file, Fork::Main, self.size)?);
         }
+        let how = OpenForWrite { create: Create::New, caching: self.caching };
         Ok(WritableFork::open(storage, file, Fork::Main, how)?)
     }
 

@@ -24,7 +24,7 @@ pub use read_stream::{
     DEFAULT_IO_COMBINE_LIMIT, MAX_IO_COMBINE_LIMIT, ReadStream, ReadStreamOptions, Run,
 };
 pub use scan_order::ScanOrder;
-pub use write_method_choice::open_fork;
+pub use write_method_choice::create_fork;
 pub use write_stream::{
     DEFAULT_WRITE_COMBINE_LIMIT, DEFAULT_WRITES_IN_FLIGHT, WalFlush, WriteStream,
     WriteStreamOptions,

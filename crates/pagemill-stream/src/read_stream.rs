@@ -54,8 +54,8 @@ use std::time::Duration;
 
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, SEGMENT_BLOCKS};
 use pagemill_io::{
-    Advice, Caching, Error, ForkFiles, IoMethod, MappedBlocks, QueuedReads, ReadHints, Readahead,
-    Ticket,
+    Advice, BlockRead, Caching, Error, ForkFiles, IoMethod, MappedBlocks, QueuedReads, ReadHints,
+    Readahead, Ticket,
 };
 use pagemill_sys::AlignedBuffer;
 
@@ -517,7 +517,8 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
         let direct = source.caching() == Caching::Direct;
         let force = !direct && (run.len >= LARGE_READ || reads.len() > MANY_IN_FLIGHT);
         let hints = ReadHints { force_async: force, lane: self.choice.lane(run.first) };
-        match reads.start(source, run.first, run.len, buffer, hints) {
+        let read = BlockRead { first: run.first, count: run.len, hints };
+        match reads.start(source, read, buffer) {
             Ok(ticket) => Fetch::InFlight(method, ticket),
             Err((buffer, error)) => {
                 self.spare.push(buffer);

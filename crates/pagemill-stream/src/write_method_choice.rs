@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use pagemill_format::Fork;
 use pagemill_io::{
-    Caching, ErrorKind, MappedWrites, OpenForWrite, QueuedWrites, Result, Storage, WritableFork,
-    WriteMethod,
+    Caching, Create, ErrorKind, MappedWrites, OpenForWrite, QueuedWrites, Result, Storage,
+    WritableFork, WriteMethod,
 };
 
 use crate::write_stream::WriteBackend;
@@ -23,19 +23,19 @@ use crate::write_stream::WriteBackend;
 /// Fewer blocks than this are written through the page cache (32 MiB).
 const SMALL: u32 = 4096;
 
-/// Opens a fork to write about so many blocks to, past the page cache where `auto` is for that; what `how` says
-/// of caching is not asked. Goes with `io_method` `auto` or one of the queues.
+/// Makes a fork to write about so many blocks to, past the page cache where `auto` is for that. Goes with `io_method`
+/// `auto` or one of the queues.
 ///
 /// # Errors
 /// As [`WritableFork::open`].
-pub fn open_fork(
+pub fn create_fork(
     storage: &Storage,
     base: &Path,
     fork: Fork,
-    how: OpenForWrite,
     blocks: u32,
 ) -> Result<WritableFork> {
-    let open = |caching| WritableFork::open(storage, base, fork, OpenForWrite { caching, ..how });
+    let new = |caching| OpenForWrite { create: Create::New, caching };
+    let open = |caching| WritableFork::open(storage, base, fork, new(caching));
     if blocks < SMALL || storage.place_of(base).copies_on_write {
         return open(Caching::Buffered);
     }

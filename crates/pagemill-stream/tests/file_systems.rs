@@ -10,7 +10,7 @@ use pagemill_io::{
     Caching, Create, ErrorKind, FileExtendMethod, FileExtension, OpenForWrite, Result, Storage,
     WritableFork, WriteMethod,
 };
-use pagemill_stream::{WriteStream, WriteStreamOptions, open_fork};
+use pagemill_stream::{WriteStream, WriteStreamOptions, create_fork};
 use pagemill_testkit::devices::or_skip;
 use pagemill_testkit::{FileSystem, Volume};
 
@@ -135,8 +135,7 @@ fn compression_is_not_turned_off_by_what_is_chosen() {
     let (method, reason) = FileExtension::new(fork, 0, None).method();
     assert_eq!(method, FileExtendMethod::WriteZeros, "{reason}");
     assert!(reason.contains("compress"), "{reason}");
-    let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
     let path = volume.path().join("16385");
-    let large = open_fork(&Storage::real(), &path, Fork::Main, how, 1 << 20).unwrap();
+    let large = create_fork(&Storage::real(), &path, Fork::Main, 1 << 20).unwrap();
     assert_eq!(large.how().caching, Caching::Buffered);
 }

@@ -42,7 +42,7 @@ pub use posix_fallocate::posix_fallocate;
 pub use prefetch::prefetch;
 pub use readahead::readahead;
 pub use resource_usage::{ResourceUsage, UsageOf, resource_usage};
-pub use ring::{Completed, Ring, RingFile, RingFull};
+pub use ring::{Completed, Ring, RingFile, RingFull, Submission};
 pub use ring_poll::RingPoll;
 pub use ring_trial::{RingOffer, try_ring};
 pub use select::{DescriptorSet, select_readable};

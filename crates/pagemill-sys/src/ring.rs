@@ -63,6 +63,23 @@ pub struct Completed {
     pub result: io::Result<usize>,
 }
 
+/// A read or write to be queued.
+pub struct Submission {
+    /// What the completion will carry; the ring does not mind equal ones.
+    pub id: u64,
+    /// What is read or written.
+    pub file: RingFile,
+    /// Given up until the completion.
+    pub buffer: AlignedBuffer,
+    /// The bytes of the buffer that are filled or written.
+    pub range: Range<usize>,
+    /// Where in the file they lie.
+    pub offset: u64,
+    /// A worker thread of the kernel does it; without, the kernel first tries at once, and copies what is cached during
+    /// the call itself.
+    pub force_async: bool,
+}
+
 /// As many reads are in flight as the ring has places for; the buffer comes back unread. Take
 /// completions with [`Ring::wait`] or [`Ring::try_completed`], then submit again.
 #[derive(Debug)]
@@ -116,48 +133,29 @@ impl Ring {
         self.enter_calls
     }
 
-    /// Queues a read of the file's bytes from `offset` into the buffer's bytes `range`. No call is
-    /// made: the kernel hears of it at the next [`Ring::flush`] or [`Ring::wait`].
-    ///
-    /// With `force_async` a worker thread of the kernel reads; without, the kernel first tries at
-    /// once, and copies what is cached during the call itself. The completion will carry `id`; the
-    /// ring does not mind equal ones. The kernel reads at most 2 GiB less a page at a time.
+    /// Queues a read of the file's bytes into the buffer's. No call is made: the kernel hears of it at the next
+    /// [`Ring::flush`] or [`Ring::wait`]. The kernel reads at most 2 GiB less a page at a time.
     ///
     /// # Errors
     /// When [`Ring::capacity`] reads are in flight.
     ///
     /// # Panics
     /// When the range is not within the buffer, as slicing does, or the offset exceeds `i64::MAX`.
-    pub fn submit_read(
-        &mut self,
-        id: u64,
-        file: RingFile,
-        mut buffer: AlignedBuffer,
-        range: Range<usize>,
-        offset: u64,
-        force_async: bool,
-    ) -> Result<(), RingFull> {
+    pub fn submit_read(&mut self, submission: Submission) -> Result<(), RingFull> {
+        let Submission { id, file, mut buffer, range, offset, force_async } = submission;
         let entry = read_entry(&*file, &mut buffer[range], offset, force_async);
         self.submit(id, file, buffer, entry)
     }
 
-    /// Queues a write of the buffer's bytes `range` to the file from `offset` on. Otherwise as
-    /// [`Ring::submit_read`].
+    /// Queues a write of the buffer's bytes to the file. Otherwise as [`Ring::submit_read`].
     ///
     /// # Errors
     /// When [`Ring::capacity`] reads and writes are in flight.
     ///
     /// # Panics
     /// As [`Ring::submit_read`].
-    pub fn submit_write(
-        &mut self,
-        id: u64,
-        file: RingFile,
-        buffer: AlignedBuffer,
-        range: Range<usize>,
-        offset: u64,
-        force_async: bool,
-    ) -> Result<(), RingFull> {
+    pub fn submit_write(&mut self, submission: Submission) -> Result<(), RingFull> {
+        let Submission { id, file, buffer, range, offset, force_async } = submission;
         let entry = write_entry(&*file, &buffer[range], offset, force_async);
         self.submit(id, file, buffer, entry)
     }

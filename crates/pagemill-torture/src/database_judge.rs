@@ -9,7 +9,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use pagemill_cluster::change::{NewDatabase, drop_database};
 use pagemill_cluster::{Cluster, OpenOptions};
-use pagemill_engine::clone::database::{CloneOptions, ClonePlan, CloneStrategy, clone_database};
+use pagemill_engine::clone::database::{
+    CloneOptions, ClonePlan, CloneRequest, CloneStrategy, clone_database,
+};
 use pagemill_format::wal::ImageCompression;
 use pagemill_io::Storage;
 use pagemill_sim::WriteFault;
@@ -266,7 +268,8 @@ fn make(
         jobs: 1,
         progress: Default::default(),
     };
-    clone_database(lock, &template, new, &plan, &options).map(|_| ())
+    let request = CloneRequest { new, plan: &plan, options: &options };
+    clone_database(lock, &template, request).map(|_| ())
 }
 
 fn remove(storage: &Storage, data: &Path, name: &str) -> pagemill_engine::Result<()> {

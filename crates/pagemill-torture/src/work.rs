@@ -114,7 +114,7 @@ impl Reader {
         let mut output = Output::stream(&Storage::real(), printed.as_file(), "rows")?;
         let mut damage = DamageLog::new(OnDamage::Stop);
         let options = ExportOptions::default();
-        source.export(&catalog, &options, &mut output, &Progress::default(), &mut damage)?;
+        source.export(&catalog, &options).write(&mut output, &Progress::default(), &mut damage)?;
         output.finish()?;
         Ok(fs::read(printed.path())?)
     }

@@ -265,7 +265,8 @@ fn write_items(
     let dimensions = &header.dimensions[..header.ndim];
     let mut at = 0;
     for item in 0..header.items {
-        open_or_separate(dimensions, item, (element.delimiter, b'{'), out);
+        separate(item, element.delimiter, out);
+        open(dimensions, item, b'{', out);
         if header.is_null(item) {
             out.extend_from_slice(b"NULL");
         } else {
@@ -282,17 +283,15 @@ fn write_items(
     Ok(())
 }
 
-/// Before item `item`: a delimiter if it is not the first, then a bracket for every dimension
-/// that begins with it.
-fn open_or_separate(
-    dimensions: &[Dimension],
-    item: usize,
-    (delimiter, bracket): (u8, u8),
-    out: &mut Vec<u8>,
-) {
+/// Before an item: a delimiter if it is not the first.
+fn separate(item: usize, delimiter: u8, out: &mut Vec<u8>) {
     if item > 0 {
         out.push(delimiter);
     }
+}
+
+/// Before an item, behind the delimiter: a bracket for every dimension that begins with it.
+fn open(dimensions: &[Dimension], item: usize, bracket: u8, out: &mut Vec<u8>) {
     for depth in 0..dimensions.len() {
         let below: usize = dimensions[depth..].iter().map(|d| d.len).product();
         if item.is_multiple_of(below) {
@@ -344,14 +343,15 @@ fn write_json_items(
     let dimensions = &header.dimensions[..header.ndim];
     let (form, mut at) = (JsonForm::of(element), 0);
     for item in 0..header.items {
-        open_or_separate(dimensions, item, (b',', b'['), out);
+        separate(item, b',', out);
+        open(dimensions, item, b'[', out);
         if header.is_null(item) {
             out.extend_from_slice(b"null");
         } else {
             let (start, end) =
                 element.layout.locate_at(header.data, element.layout.align_up(at))?;
             at = end;
-            writer.write_json((element, form), &header.data[start..end], out)?;
+            writer.write_json(element, form, &header.data[start..end], out)?;
         }
         close(dimensions, item, b']', out);
     }

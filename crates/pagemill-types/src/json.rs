@@ -94,7 +94,8 @@ impl ValueWriter<'_> {
     /// When the value is damaged; `out` may then hold part of its text.
     pub fn write_json(
         &mut self,
-        (value_type, form): (&ValueType, JsonForm),
+        value_type: &ValueType,
+        form: JsonForm,
         raw: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<()> {
@@ -208,7 +209,7 @@ fn write_row(
         write_json_string(&attribute.name, out);
         out.push(b':');
         match (*span != Span::MISSING).then(|| span.of(tuple.data)).flatten() {
-            Some(raw) => writer.write_json((value_type, JsonForm::of(value_type)), raw, out)?,
+            Some(raw) => writer.write_json(value_type, JsonForm::of(value_type), raw, out)?,
             None => out.extend_from_slice(b"null"),
         }
     }
@@ -312,7 +313,7 @@ mod tests {
         }
         raw.extend_from_slice(payload);
         let form = JsonForm::of(&value_type);
-        ValueWriter::new(&mut Types).write_json((&value_type, form), &raw, &mut out)?;
+        ValueWriter::new(&mut Types).write_json(&value_type, form, &raw, &mut out)?;
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
 

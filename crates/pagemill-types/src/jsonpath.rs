@@ -95,6 +95,9 @@ enum Task {
 struct Head {
     at: usize,
     number: u8,
+    position: Position,
+    /// The path goes on behind it.
+    has_next: bool,
     brackets: bool,
 }
 
@@ -135,20 +138,14 @@ impl Printer<'_> {
             let at = self.linked(at, next)?;
             self.tasks.push(Task::Item { at, position: Position::Behind, brackets: true });
         }
-        self.body(Head { at, number, brackets }, kind, position, next > 0, &mut reader)?;
+        let head = Head { at, number, position, has_next: next > 0, brackets };
+        self.body(head, kind, &mut reader)?;
         self.floor = reader.pos();
         Ok(())
     }
 
-    fn body(
-        &mut self,
-        head: Head,
-        kind: Kind,
-        position: Position,
-        has_next: bool,
-        reader: &mut Reader<'_>,
-    ) -> Result<()> {
-        let dot = if position == Position::Behind { "." } else { "" };
+    fn body(&mut self, head: Head, kind: Kind, reader: &mut Reader<'_>) -> Result<()> {
+        let dot = if head.position == Position::Behind { "." } else { "" };
         match kind {
             Kind::Word(text) => self.text(text),
             Kind::AnyKey => {
@@ -158,7 +155,7 @@ impl Printer<'_> {
             Kind::String => self.string("", reader)?,
             Kind::Key => self.string(dot, reader)?,
             Kind::Variable => self.string("$", reader)?,
-            Kind::Numeric => self.numeric(has_next, reader)?,
+            Kind::Numeric => self.numeric(head.has_next, reader)?,
             Kind::Bool => {
                 let text = if reader.u8()? != 0 { "true" } else { "false" };
                 self.text(text);

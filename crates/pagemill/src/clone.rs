@@ -12,7 +12,9 @@ use pagemill_cli::sizes::default_jobs;
 use pagemill_cluster::change::NewDatabase;
 use pagemill_cluster::{ClusterLock, Database, OpenOptions};
 use pagemill_engine::Progress;
-use pagemill_engine::clone::database::{CloneOptions, ClonePlan, CloneSummary, clone_database};
+use pagemill_engine::clone::database::{
+    CloneOptions, ClonePlan, CloneRequest, CloneSummary, clone_database,
+};
 use pagemill_engine::encoding::{encoding_name, stored_text};
 use pagemill_format::BLOCK_SIZE;
 use pagemill_io::{Storage, check_interrupt};
@@ -113,7 +115,8 @@ fn clone_one(
         jobs: arguments.jobs.map_or_else(default_jobs, usize::from),
         progress,
     };
-    let made = clone_database(lock.clone(), &template, new, &plan, &options);
+    let request = CloneRequest { new, plan: &plan, options: &options };
+    let made = clone_database(lock.clone(), &template, request);
     let nothing = || format!("\"{target}\" was not made");
     let summary = made.map_err(|error| undone(error.into(), &cluster, &nothing()))?;
     if arguments.verbose {

@@ -74,10 +74,10 @@ pub(crate) struct Job<'a> {
 impl Job<'_> {
     fn export(&self, source: &RowSource<'_>, watch: &mut Watch<'_>) -> Result<()> {
         let mut output = self.output(source, watch)?;
-        let Self { catalog, options, .. } = self;
+        let export = source.export(&self.catalog, &self.options);
         let done = match &self.order {
-            None => source.export(catalog, options, &mut output, watch.progress, watch.damage)?,
-            Some(order) => order.export(source, (catalog, options), &mut output, watch)?,
+            None => export.write(&mut output, watch.progress, watch.damage)?,
+            Some(order) => order.write(source, &export, &mut output, watch)?,
         };
         finish(output, done, watch)
     }

@@ -77,13 +77,13 @@ impl HistoryReport {
                 text += "\nAn earlier row at the same place\n";
             }
             for (index, version) in (1..).zip(row) {
-                text += &self.version_text(version, (index, row.len()));
+                text += &self.version_text(version, index, row.len());
             }
         }
         text
     }
 
-    fn version_text(&self, version: &RowVersion, (index, count): (usize, usize)) -> String {
+    fn version_text(&self, version: &RowVersion, index: usize, count: usize) -> String {
         let state = match &version.state {
             VersionState::Visible => "visible",
             VersionState::Invisible => "still there, not visible",

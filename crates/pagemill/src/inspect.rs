@@ -11,9 +11,10 @@ use serde_json::{Map, Value};
 
 use crate::arguments::{ForkChoice, InspectArguments};
 use crate::failure::Completion;
+use crate::inspect_block::{json_view, text_view};
+use crate::inspect_relation;
 use crate::session::Session;
 use crate::session::stats::Work;
-use crate::{inspect_block, inspect_relation};
 
 pub(crate) fn run(arguments: &InspectArguments) -> Result<Completion> {
     let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
@@ -56,8 +57,8 @@ fn table_view(session: &Session<'_>, table: &str, arguments: &InspectArguments) 
     match arguments.block {
         None => inspect_relation::view(&database, &relation, arguments.json),
         Some(number) => {
-            let place = (fork_of(arguments.fork), BlockNumber(number));
-            inspect_block::view(&database, &relation, place, arguments.json)
+            let view = if arguments.json { json_view } else { text_view };
+            view(&database, &relation, fork_of(arguments.fork), BlockNumber(number))
         }
     }
 }

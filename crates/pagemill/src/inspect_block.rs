@@ -14,17 +14,25 @@ use crate::inspect::View;
 use crate::page_history;
 use crate::text_table::fields;
 
-pub(crate) fn view(
+/// A block as JSON.
+pub(crate) fn json_view(
     database: &Database,
     relation: &Relation,
-    (fork, number): (Fork, BlockNumber),
-    json: bool,
+    fork: Fork,
+    number: BlockNumber,
 ) -> Result<View> {
     let report = block(database, relation, fork, number)?;
-    let is_damaged = report.is_damaged();
-    if json {
-        return Ok(View::json(&block_json(relation, fork, number, &report), is_damaged));
-    }
+    Ok(View::json(&block_json(relation, fork, number, &report), report.is_damaged()))
+}
+
+/// A block as text.
+pub(crate) fn text_view(
+    database: &Database,
+    relation: &Relation,
+    fork: Fork,
+    number: BlockNumber,
+) -> Result<View> {
+    let report = block(database, relation, fork, number)?;
     let title = ("Block", format!("{number} of fork {fork} of {}", relation.display_name()));
     let mut text = fields(&[vec![title], header_fields(&report)].concat());
     if !report.line_pointers.is_empty() || report.history.is_some() {
@@ -32,7 +40,7 @@ pub(crate) fn view(
     }
     text += &report.history.as_ref().map_or_else(String::new, page_history::text);
     report.line_pointers.iter().for_each(|lp| text += &line_pointer_text(lp));
-    Ok(View { text, is_damaged })
+    Ok(View { text, is_damaged: report.is_damaged() })
 }
 
 fn header_fields(report: &BlockReport) -> Vec<(&'static str, String)> {

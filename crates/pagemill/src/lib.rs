@@ -49,7 +49,9 @@
 
 mod library;
 
-pub use library::{Cluster, Column, Database, LockedCluster, RecoveryOptions, Row, Rows, Table};
+pub use library::{
+    Cluster, Column, CopyFrom, Database, LockedCluster, RecoveryOptions, Row, Rows, Table,
+};
 pub use pagemill_cluster::recovery::plan::{TargetPlace, TimelineChoice};
 pub use pagemill_cluster::{OpenOptions, RedoneWal};
 pub use pagemill_engine::clone::database::CloneSummary;

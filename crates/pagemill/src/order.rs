@@ -5,9 +5,8 @@
 
 use anyhow::Result;
 use pagemill_cli::cluster_arguments::CommonArguments;
-use pagemill_cluster::ValueCatalog;
 use pagemill_engine::{
-    ExportOptions, ExportSummary, IndexOrder, OrderOptions, OrderSummary, RowSource, ScanOptions,
+    ExportSummary, IndexOrder, OrderOptions, OrderSummary, RowExport, RowSource, ScanOptions,
 };
 use pagemill_format::BLOCK_SIZE;
 use pagemill_io::ByteSink;
@@ -73,16 +72,16 @@ impl Order {
     }
 
     /// Writes the rows of a table.
-    pub(crate) fn export(
+    pub(crate) fn write(
         &self,
         source: &RowSource<'_>,
-        (catalog, options): (&ValueCatalog, &ExportOptions),
+        export: &RowExport<'_>,
         output: &mut dyn ByteSink,
         watch: &mut Watch<'_>,
     ) -> Result<ExportSummary> {
         let order = IndexOrder::find(source, &self.options)?;
-        let watched = (watch.progress, &mut *watch.damage);
-        Ok(work_of(source.export_in_order(&order, catalog, options, output, watched)?))
+        let done = export.write_in_order(&order, output, watch.progress, watch.damage)?;
+        Ok(work_of(done))
     }
 }
 

@@ -125,7 +125,8 @@ impl Shown<'_> {
             return Ok(());
         }
         self.text.clear();
-        wal_text::push(record, found.lsn, version, self.arguments.bkp_details, &mut self.text);
+        wal_text::push(record, found.lsn, version, &mut self.text);
+        wal_text::push_blocks(record, self.arguments.bkp_details, &mut self.text);
         if let Some(block) = &self.block {
             block.push(found, record, version, &mut self.text);
         }

@@ -7,16 +7,14 @@ use pagemill_format::wal::{BlockImage, BlockReference, ImageCompression, Record}
 use pagemill_format::{BLOCK_SIZE, Fork, Lsn, PgVersion};
 use pagemill_wal::record_description;
 
-/// Appends the line.
-pub(crate) fn push(
-    record: &Record<'_>,
-    lsn: Lsn,
-    version: PgVersion,
-    details: bool,
-    text: &mut String,
-) {
+/// Appends the beginning of the line, which [`push_blocks`] ends.
+pub(crate) fn push(record: &Record<'_>, lsn: Lsn, version: PgVersion, text: &mut String) {
     // Writing to memory cannot fail.
     let _ = write_line(record, lsn, version, text);
+}
+
+/// Appends the block references, in detail on lines of their own.
+pub(crate) fn push_blocks(record: &Record<'_>, details: bool, text: &mut String) {
     for block in &record.blocks {
         let _ = match details {
             true => write_details(block, text),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
 use anyhow::{Context, ensure};
-use pagemill::{CopyFromOptions, Format, LoadOptions, LockedCluster, ReadBack, Value};
+use pagemill::{CopyFrom, CopyFromOptions, Format, LoadOptions, LockedCluster, ReadBack, Value};
 use pagemill_testkit::each_of;
 use pagemill_testkit::install::PgInstall;
 use pagemill_testkit::prepared::empty_cluster;
@@ -145,9 +145,10 @@ fn a_reader_that_fails_leaves_the_table_as_it_was_and_names_itself() {
         cluster.stop()?;
         let change = || {
             let locked = LockedCluster::open(cluster.data_dir())?;
-            let copy = CopyFromOptions { format: Format::Csv, ..CopyFromOptions::default() };
-            let failing = Failing(&b"1,one,1\n2,two,2\n"[..]);
-            let failed = locked.load("postgres", "goods", failing, &copy, LoadOptions::default());
+            let options = CopyFromOptions { format: Format::Csv, ..CopyFromOptions::default() };
+            let input = Failing(&b"1,one,1\n2,two,2\n"[..]);
+            let failing = CopyFrom { input, options };
+            let failed = locked.load("postgres", "goods", failing, LoadOptions::default());
             let message = failed.err().context("loaded")?.to_string();
             ensure!(message.contains("the network is gone"), "{message}");
             let twice = rows(1, 10).chain(rows(10, 1));

@@ -8,6 +8,7 @@ mod files;
 mod layers;
 mod machines;
 mod manifests;
+mod parameters;
 mod readmes;
 mod source;
 mod unsafety;
@@ -69,7 +70,7 @@ pub(crate) fn run() -> Result<bool> {
 }
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 7] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 8] = [
         layers::check,
         files::check,
         unsafety::check,
@@ -77,6 +78,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         readmes::check,
         machines::check,
         manifests::check,
+        parameters::check,
     ];
     let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(tree)).collect();
     findings.sort();

@@ -146,22 +146,18 @@ fn belongs(row: &Row, range: &KeyRange) -> bool {
             .is_none_or(|bounds| at > 1 || within(values[at].as_deref(), bounds, &types[at]))
 }
 
-fn found(pages: &mut BuiltTree, search: (&KeyOrder, &KeyRange), direction: Direction) -> Vec<Tid> {
-    let mut walk = RangeWalk::start(pages, search, direction, true).unwrap();
+fn found(pages: &mut BuiltTree, search: KeySearch<'_>) -> Vec<Tid> {
+    let mut walk = RangeWalk::start(pages, search, true).unwrap();
     let mut tids = Vec::new();
     while walk.next_leaf(pages, &mut tids).unwrap() {}
     tids
 }
 
 /// Where the first number changes on the way.
-fn by_keys(
-    pages: &mut BuiltTree,
-    search: (&KeyOrder, &KeyRange),
-    direction: Direction,
-) -> Vec<OrderedTid> {
-    let mut walk = RangeWalk::start(pages, search, direction, true).unwrap();
-    let (mut last, mut entries) = (Vec::new(), Vec::new());
-    while walk.next_leaf_by_keys(pages, (1, &mut last), &mut entries).unwrap() {}
+fn by_keys(pages: &mut BuiltTree, search: KeySearch<'_>) -> Vec<OrderedTid> {
+    let mut walk = RangeWalk::start(pages, search, true).unwrap();
+    let (mut changes, mut entries) = (KeyChanges::new(1), Vec::new());
+    while walk.next_leaf_by_keys(pages, &mut changes, &mut entries).unwrap() {}
     entries
 }
 
@@ -222,9 +218,10 @@ proptest! {
         for range in &ranges {
             let expected = entries.iter().map(|e| entry_tid(e)).filter(|t| belongs(row_of(t), range));
             let mut expected: Vec<Tid> = expected.collect();
-            let forward = found(&mut pages, (&order, range), Direction::Forward);
+            let search = |direction| KeySearch { order: &order, range, direction };
+            let forward = found(&mut pages, search(Direction::Forward));
             prop_assert_eq!(&forward, &expected, "{:?}", range);
-            let mut backward = found(&mut pages, (&order, range), Direction::Backward);
+            let mut backward = found(&mut pages, search(Direction::Backward));
             let keys: Vec<&Row> = backward.iter().map(row_of).collect();
             let mirrored: Vec<&Row> = expected.iter().rev().map(row_of).collect();
             prop_assert_eq!(keys, mirrored);
@@ -232,16 +229,16 @@ proptest! {
             expected.sort_unstable();
             prop_assert_eq!(backward, expected);
             for direction in [Direction::Forward, Direction::Backward] {
-                let tids = found(&mut pages, (&order, range), direction);
+                let tids = found(&mut pages, search(direction));
                 let mut before = None;
                 let told = tids.iter().map(|tid| {
                     let begins_key = before.replace(row_of(tid).0) != Some(row_of(tid).0);
                     OrderedTid { tid: *tid, begins_key }
                 });
                 let told: Vec<OrderedTid> = told.collect();
-                prop_assert_eq!(by_keys(&mut pages, (&order, range), direction), told);
+                prop_assert_eq!(by_keys(&mut pages, search(direction)), told);
             }
-            let share = least_share(&mut pages, (&order, range)).unwrap();
+            let share = least_share(&mut pages, &order, range).unwrap();
             prop_assert!((0.0..=1.0).contains(&share));
         }
     }
@@ -253,7 +250,8 @@ fn a_root_at_an_impossible_level_is_damage() {
     let mut pages = BuiltTree(built(&order, &entries(&order, &[(Some(1), None)]), false));
     pages.0[0][36..40].copy_from_slice(&99_u32.to_le_bytes());
     let range = KeyRange::default();
-    let error = RangeWalk::start(&mut pages, (&order, &range), Direction::Forward, true);
+    let search = KeySearch { order: &order, range: &range, direction: Direction::Forward };
+    let error = RangeWalk::start(&mut pages, search, true);
     assert!(error.unwrap_err().to_string().contains("level 99"));
 }
 
@@ -269,8 +267,8 @@ fn pages_that_run_in_a_circle_end_a_search() {
     let leaf = leaf.unwrap();
     pages.0[leaf][8180..8184].copy_from_slice(&(leaf as u32).to_le_bytes());
     let range = KeyRange::default();
-    let mut walk =
-        RangeWalk::start(&mut pages, (&order, &range), Direction::Forward, true).unwrap();
+    let search = KeySearch { order: &order, range: &range, direction: Direction::Forward };
+    let mut walk = RangeWalk::start(&mut pages, search, true).unwrap();
     let mut tids = Vec::new();
     let failed = (0..pages.blocks() + 2).find_map(|_| walk.next_leaf(&mut pages, &mut tids).err());
     assert!(failed.is_some());

@@ -33,70 +33,76 @@ pub(super) struct CatalogIndex {
     is_unique: bool,
 }
 
-/// The columns of `pg_class` that its indexes have, which their positions count.
-pub(super) const CLASS_KEYS: [&str; 5] =
-    ["oid", "relname", "relnamespace", "reltablespace", "relfilenode"];
+/// All indexes of a catalog.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CatalogIndexes {
+    /// The columns that they have, which their positions count.
+    pub(super) keys: &'static [&'static str],
+    pub(super) all: &'static [CatalogIndex],
+}
 
 /// `pg_class_oid_index`, `pg_class_relname_nsp_index`, `pg_class_tblspc_relfilenode_index`.
-pub(super) const OF_CLASS: [CatalogIndex; 3] = [
-    CatalogIndex {
-        oid: Oid(2662),
-        catalog: "pg_class",
-        columns: &[(0, oid::OID)],
-        is_unique: true,
-    },
-    CatalogIndex {
-        oid: Oid(2663),
-        catalog: "pg_class",
-        columns: &[(1, oid::NAME), (2, oid::OID)],
-        is_unique: true,
-    },
-    CatalogIndex {
-        oid: Oid(3455),
-        catalog: "pg_class",
-        columns: &[(3, oid::OID), (4, oid::OID)],
-        is_unique: false,
-    },
-];
-
-/// The columns of `pg_database` that its indexes have.
-pub(super) const DATABASE_KEYS: [&str; 2] = ["oid", "datname"];
+pub(super) const OF_CLASS: CatalogIndexes = CatalogIndexes {
+    keys: &["oid", "relname", "relnamespace", "reltablespace", "relfilenode"],
+    all: &[
+        CatalogIndex {
+            oid: Oid(2662),
+            catalog: "pg_class",
+            columns: &[(0, oid::OID)],
+            is_unique: true,
+        },
+        CatalogIndex {
+            oid: Oid(2663),
+            catalog: "pg_class",
+            columns: &[(1, oid::NAME), (2, oid::OID)],
+            is_unique: true,
+        },
+        CatalogIndex {
+            oid: Oid(3455),
+            catalog: "pg_class",
+            columns: &[(3, oid::OID), (4, oid::OID)],
+            is_unique: false,
+        },
+    ],
+};
 
 /// `pg_database_datname_index`, `pg_database_oid_index`.
-pub(super) const OF_DATABASE: [CatalogIndex; 2] = [
-    CatalogIndex {
-        oid: Oid(2671),
-        catalog: "pg_database",
-        columns: &[(1, oid::NAME)],
-        is_unique: true,
-    },
-    CatalogIndex {
-        oid: Oid(2672),
-        catalog: "pg_database",
-        columns: &[(0, oid::OID)],
-        is_unique: true,
-    },
-];
-
-/// The columns of `pg_shdepend` that its indexes have.
-pub(super) const DEPENDENCY_KEYS: [&str; 6] =
-    ["dbid", "classid", "objid", "objsubid", "refclassid", "refobjid"];
+pub(super) const OF_DATABASE: CatalogIndexes = CatalogIndexes {
+    keys: &["oid", "datname"],
+    all: &[
+        CatalogIndex {
+            oid: Oid(2671),
+            catalog: "pg_database",
+            columns: &[(1, oid::NAME)],
+            is_unique: true,
+        },
+        CatalogIndex {
+            oid: Oid(2672),
+            catalog: "pg_database",
+            columns: &[(0, oid::OID)],
+            is_unique: true,
+        },
+    ],
+};
 
 /// `pg_shdepend_depender_index`, `pg_shdepend_reference_index`.
-pub(super) const OF_DEPENDENCIES: [CatalogIndex; 2] = [
-    CatalogIndex {
-        oid: Oid(1232),
-        catalog: "pg_shdepend",
-        columns: &[(0, oid::OID), (1, oid::OID), (2, oid::OID), (3, oid::INT4)],
-        is_unique: false,
-    },
-    CatalogIndex {
-        oid: Oid(1233),
-        catalog: "pg_shdepend",
-        columns: &[(4, oid::OID), (5, oid::OID)],
-        is_unique: false,
-    },
-];
+pub(super) const OF_DEPENDENCIES: CatalogIndexes = CatalogIndexes {
+    keys: &["dbid", "classid", "objid", "objsubid", "refclassid", "refobjid"],
+    all: &[
+        CatalogIndex {
+            oid: Oid(1232),
+            catalog: "pg_shdepend",
+            columns: &[(0, oid::OID), (1, oid::OID), (2, oid::OID), (3, oid::INT4)],
+            is_unique: false,
+        },
+        CatalogIndex {
+            oid: Oid(1233),
+            catalog: "pg_shdepend",
+            columns: &[(4, oid::OID), (5, oid::OID)],
+            is_unique: false,
+        },
+    ],
+};
 
 /// True when an index that changes from page to page, as it is replayed, would lead its readers astray: one of a meta
 /// page and a single leaf never does.

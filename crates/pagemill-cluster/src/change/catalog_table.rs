@@ -125,7 +125,7 @@ impl CatalogTable {
             .collect()
     }
 
-    /// A tuple of these payloads, inserted by a transaction.
+    /// A tuple of these payloads, inserted by a transaction, which lies nowhere yet.
     ///
     /// # Errors
     /// When they are too long for a page.
@@ -135,8 +135,7 @@ impl CatalogTable {
         let row: Vec<Option<&[u8]>> = payloads.iter().map(Option::as_deref).collect();
         let size = form.measure(&row[..])?;
         let mut tuple = vec![0; size.on_page()?];
-        let nowhere = Tid { block: BlockNumber(0), line_pointer: 0 };
-        form.write(&row[..], size, TupleStamp::inserted(xid, 0), nowhere, &mut tuple);
+        form.write(&row[..], size, TupleStamp::inserted(xid, 0), &mut tuple);
         Ok(tuple)
     }
 

@@ -15,7 +15,7 @@ use pagemill_format::page::Page;
 use pagemill_format::tuple::HeapTuple;
 use pagemill_format::{BLOCK_SIZE, BlockBytes, BlockNumber, Fork, Oid, Tid, TransactionId};
 
-use super::catalog_indexes::CLASS_KEYS;
+use super::catalog_indexes::OF_CLASS;
 use super::catalog_pages::CatalogPages;
 use super::catalog_table::{CatalogEntry, CatalogTable, ChangedPage};
 use crate::error::{Damage, Error, Result};
@@ -63,9 +63,10 @@ pub(super) fn change_rows(
     changes: &HashMap<Oid, ClassChange>,
 ) -> Result<Vec<ChangedPage>> {
     let mut log = ClusterLog::new(classes.database.cluster().clone());
+    let overwriting = Overwriting { classes, changes };
     let (mut pages, mut found) = (Vec::new(), 0);
     classes.for_each_page(|block, bytes| {
-        let places = places_on(classes, block, bytes, changes, &mut log)?;
+        let places = overwriting.places_on(block, bytes, &mut log)?;
         if places.is_empty() {
             return Ok(());
         }
@@ -86,28 +87,36 @@ pub(super) fn change_rows(
 
 const MISSING_ROW: &str = "pg_class has no row for a relation that was read from it before";
 
-/// Where on a page each change goes: the relation, the offset in the page, the bytes.
-fn places_on(
-    classes: &CatalogTable,
-    block: BlockNumber,
-    bytes: &BlockBytes,
-    changes: &HashMap<Oid, ClassChange>,
-    log: &mut ClusterLog,
-) -> Result<Vec<(Oid, usize, [u8; 4])>> {
-    let mut places = Vec::new();
-    visit_tuples(Page::new(bytes), log, |number, tuple| -> Result<()> {
-        let tuple = tuple.map_err(|fault| classes.fault(block, number, fault))?;
-        let Some((oid, change)) = oid_of(tuple).and_then(|oid| changes.get_key_value(&oid)) else {
-            return Ok(());
-        };
-        for (name, value) in change.fields() {
-            let Some(at) = offset_of(classes, name) else { continue };
-            let tid = Tid { block, line_pointer: number };
-            places.push((*oid, place_in_page(classes, bytes, tuple, at, tid)?, value));
-        }
-        Ok(())
-    })?;
-    Ok(places)
+/// Rows that are overwritten where they lie, and with what.
+struct Overwriting<'a> {
+    classes: &'a CatalogTable,
+    changes: &'a HashMap<Oid, ClassChange>,
+}
+
+impl Overwriting<'_> {
+    /// Where on a page each change goes: the relation, the offset in the page, the bytes.
+    fn places_on(
+        &self,
+        block: BlockNumber,
+        bytes: &BlockBytes,
+        log: &mut ClusterLog,
+    ) -> Result<Vec<(Oid, usize, [u8; 4])>> {
+        let Self { classes, changes } = *self;
+        let mut places = Vec::new();
+        visit_tuples(Page::new(bytes), log, |number, tuple| -> Result<()> {
+            let tuple = tuple.map_err(|fault| classes.fault(block, number, fault))?;
+            let changed = oid_of(tuple).and_then(|oid| changes.get_key_value(&oid));
+            let Some((oid, change)) = changed else { return Ok(()) };
+            for (name, value) in change.fields() {
+                let Some(at) = offset_of(classes, name) else { continue };
+                let place = place_in_page(bytes, number, tuple, at);
+                let ends_early = || row_ends_early(classes, Tid { block, line_pointer: number });
+                places.push((*oid, place.ok_or_else(ends_early)?, value));
+            }
+            Ok(())
+        })?;
+        Ok(places)
+    }
 }
 
 /// The first column.
@@ -121,23 +130,24 @@ fn offset_of(classes: &CatalogTable, name: &str) -> Option<usize> {
     classes.layout.fixed_span(position).map(|span| span.start)
 }
 
-/// The offset in the page of byte `at` of a tuple's data.
+/// The offset in the page of byte `at` of the data of the tuple at a line pointer, where four bytes have room.
 fn place_in_page(
-    classes: &CatalogTable,
     page: &BlockBytes,
+    line_pointer: u16,
     tuple: HeapTuple<'_>,
     at: usize,
-    tid: Tid,
-) -> Result<usize> {
-    let lp = Page::new(page).line_pointer(tid.line_pointer);
+) -> Option<usize> {
+    let lp = Page::new(page).line_pointer(line_pointer);
     let place =
         lp.map(|lp| lp.offset() + tuple.hoff() + at).filter(|_| at + 4 <= tuple.data().data.len());
-    place.filter(|place| place + 4 <= BLOCK_SIZE).ok_or_else(|| {
-        let what = "a row of pg_class that ends before its columns do";
-        Damage::in_block(classes.files.locate(tid.block).0, Fork::Main, tid.block, what)
-            .at_line_pointer(tid.line_pointer)
-            .into()
-    })
+    place.filter(|place| place + 4 <= BLOCK_SIZE)
+}
+
+fn row_ends_early(classes: &CatalogTable, tid: Tid) -> Error {
+    let what = "a row of pg_class that ends before its columns do";
+    Damage::in_block(classes.files.locate(tid.block).0, Fork::Main, tid.block, what)
+        .at_line_pointer(tid.line_pointer)
+        .into()
 }
 
 /// The pages with old and new versions, and what the indexes have to say of the new ones.
@@ -170,7 +180,7 @@ pub(super) fn write_versions(
             field.copy_from_slice(&value);
         }
         let tid = pages.update(old, &tuple)?;
-        let values = classes.values(HeapTuple::parse(&tuple)?, &CLASS_KEYS)?;
+        let values = classes.values(HeapTuple::parse(&tuple)?, OF_CLASS.keys)?;
         entries.push(CatalogEntry { tid, values });
     }
     Ok(ClassVersions { pages: pages.pages, entries })

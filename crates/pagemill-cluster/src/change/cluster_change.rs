@@ -16,7 +16,7 @@ use pagemill_format::wal::{Commit, ImageCompression, Invalidation, RelFileLocato
 use pagemill_format::{BlockBytes, BlockNumber, Fork, Lsn, Oid, TransactionId};
 use pagemill_wal::WalWriter;
 
-use super::catalog_indexes::{CLASS_KEYS, OF_CLASS, needs_lock};
+use super::catalog_indexes::{OF_CLASS, needs_lock};
 use super::catalog_table::{CatalogTable, files_of};
 use super::class_rows::{ClassChange, change_rows, write_versions};
 use super::lock::ClusterLock;
@@ -233,7 +233,7 @@ impl ClusterChange {
         if moved.is_empty() {
             return Ok(());
         }
-        let mut entries = classes.entries(&CLASS_KEYS)?;
+        let mut entries = classes.entries(OF_CLASS.keys)?;
         let changed = |block| self.transaction.changed_page((file, Fork::Main, block));
         let versions = write_versions(&classes, self.xid(), &moved, changed)?;
         entries.extend(versions.entries);
@@ -241,7 +241,7 @@ impl ClusterChange {
         for (block, page) in versions.pages {
             self.set_page(file, Fork::Main, block, page);
         }
-        for index in OF_CLASS {
+        for index in OF_CLASS.all {
             let file = self.files_of(index.oid)?;
             let pages = index.rebuilt(&self.database, &entries)?;
             if needs_lock(&pages) {

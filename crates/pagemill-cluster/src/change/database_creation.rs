@@ -24,9 +24,9 @@ use pagemill_format::wal::{
 use pagemill_format::{BlockBytes, BlockNumber, Fork, Lsn, Oid, PgVersion};
 use pagemill_wal::WalWriter;
 
-use super::catalog_indexes::{DATABASE_KEYS, DEPENDENCY_KEYS, OF_DATABASE, OF_DEPENDENCIES};
+use super::catalog_indexes::{OF_DATABASE, OF_DEPENDENCIES};
 use super::catalog_table::{CatalogTable, Payloads};
-use super::database_row::{NewDatabase, new_row};
+use super::database_row::NewDatabase;
 use super::lock::ClusterLock;
 use super::pending::{self, Unfinished};
 use super::shared_rows;
@@ -212,13 +212,8 @@ impl DatabaseCreation {
         let databases = CatalogTable::open(&self.template, catalog::PG_DATABASE)?;
         let row = template_row(&databases, &self.template)?;
         let tablespace = self.directories.first().map_or(Oid::INVALID, |own| own.target);
-        let row = new_row(&databases, row, self.oid, &self.new, tablespace)?;
-        shared_rows::insert(
-            &mut self.transaction,
-            &databases,
-            &[row],
-            (&DATABASE_KEYS, &OF_DATABASE),
-        )
+        let row = self.new.row(&databases, row, self.oid, tablespace)?;
+        shared_rows::insert(&mut self.transaction, &databases, &[row], &OF_DATABASE)
     }
 
     /// What in the new database depends on roles and tablespaces, as in the template; and its owner.
@@ -238,12 +233,7 @@ impl DatabaseCreation {
         if self.new.owner >= FIRST_UNPINNED {
             rows.push(owner_dependency(self.oid, self.new.owner));
         }
-        shared_rows::insert(
-            &mut self.transaction,
-            &dependencies,
-            &rows,
-            (&DEPENDENCY_KEYS, &OF_DEPENDENCIES),
-        )
+        shared_rows::insert(&mut self.transaction, &dependencies, &rows, &OF_DEPENDENCIES)
     }
 }
 
@@ -282,7 +272,7 @@ pub fn check_new_database(template: &Database, new: &NewDatabase) -> Result<()> 
     }
     let databases = CatalogTable::open(template, catalog::PG_DATABASE)?;
     let row = template_row(&databases, template)?;
-    new_row(&databases, row, Oid::INVALID, new, Oid::INVALID)?;
+    new.row(&databases, row, Oid::INVALID, Oid::INVALID)?;
     Ok(())
 }
 

@@ -38,38 +38,40 @@ pub struct NewDatabase {
     pub connection_limit: i32,
 }
 
-/// The row's values, made of those of its template.
-///
-/// # Errors
-/// When the catalog lacks a column, or the template has a collation version that is not the system's.
-pub(super) fn new_row(
-    databases: &CatalogTable,
-    mut row: Payloads,
-    oid: Oid,
-    new: &NewDatabase,
-    tablespace: Oid,
-) -> Result<Payloads> {
-    let mut name = new.name.to_vec();
-    name.resize(NAME_BYTES, 0);
-    let version = collation_version(databases, &row)?;
-    let changes = [
-        ("oid", Some(oid.0.to_le_bytes().to_vec())),
-        ("datname", Some(name)),
-        ("datdba", Some(new.owner.0.to_le_bytes().to_vec())),
-        ("dattablespace", Some(tablespace.0.to_le_bytes().to_vec())),
-        ("datistemplate", Some(vec![u8::from(new.is_template)])),
-        ("datallowconn", Some(vec![u8::from(new.allow_connections)])),
-        ("datconnlimit", Some(new.connection_limit.to_le_bytes().to_vec())),
-        ("datacl", None),
-    ];
-    for (column, value) in changes {
-        row[databases.required(column)?] = value;
+impl NewDatabase {
+    /// The values of its row, made of those of its template.
+    ///
+    /// # Errors
+    /// When the catalog lacks a column, or the template has a collation version that is not the system's.
+    pub(super) fn row(
+        &self,
+        databases: &CatalogTable,
+        mut row: Payloads,
+        oid: Oid,
+        tablespace: Oid,
+    ) -> Result<Payloads> {
+        let mut name = self.name.to_vec();
+        name.resize(NAME_BYTES, 0);
+        let version = collation_version(databases, &row)?;
+        let changes = [
+            ("oid", Some(oid.0.to_le_bytes().to_vec())),
+            ("datname", Some(name)),
+            ("datdba", Some(self.owner.0.to_le_bytes().to_vec())),
+            ("dattablespace", Some(tablespace.0.to_le_bytes().to_vec())),
+            ("datistemplate", Some(vec![u8::from(self.is_template)])),
+            ("datallowconn", Some(vec![u8::from(self.allow_connections)])),
+            ("datconnlimit", Some(self.connection_limit.to_le_bytes().to_vec())),
+            ("datacl", None),
+        ];
+        for (column, value) in changes {
+            row[databases.required(column)?] = value;
+        }
+        // 14 has no such column.
+        if let Some(at) = databases.position("datcollversion") {
+            row[at] = version;
+        }
+        Ok(row)
     }
-    // 14 has no such column.
-    if let Some(at) = databases.position("datcollversion") {
-        row[at] = version;
-    }
-    Ok(row)
 }
 
 /// The version that the new database's collation has: the template's, which has to be that of the system; for one that

@@ -10,6 +10,7 @@
 //! PostgreSQL 14 to 18.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use pagemill_format::page_builder::{set_checksum, set_lsn};
 use pagemill_format::wal::RelFileLocator;
@@ -27,18 +28,17 @@ const MOST_BLOCKS: usize = 128;
 /// A fork of a relation.
 type ForkKey = (RelFileLocator, Fork);
 
-/// Writes the images of all records from `begin` up to `end`, but for those of relations that `is_skipped`.
+/// Writes the images of all records that begin in a part of the WAL, but for those of relations that `is_skipped`.
 pub(super) fn replay_images(
     cluster: &Cluster,
     wal: &WalDirectory,
-    begin: Lsn,
-    end: Lsn,
+    part: Range<Lsn>,
     is_skipped: &dyn Fn(RelFileLocator) -> bool,
 ) -> Result<()> {
-    let mut reader = WalReader::at(cluster.storage(), wal, begin);
+    let mut reader = WalReader::at(cluster.storage(), wal, part.start);
     let mut run = Run::new(cluster);
     let (mut page, mut scratch) = (Box::new([0; BLOCK_SIZE]), Vec::new());
-    while reader.position() < end {
+    while reader.position() < part.end {
         let Some(record) = reader.next_record()? else { break };
         let lsn = record.end;
         for block in record.parse()?.blocks {

@@ -6,7 +6,7 @@
 use pagemill_format::tuple::HeapTuple;
 use pagemill_format::{BlockBytes, BlockNumber, Fork, Oid, Tid};
 
-use super::catalog_indexes::{CatalogIndex, needs_lock};
+use super::catalog_indexes::{CatalogIndexes, needs_lock};
 use super::catalog_pages::CatalogPages;
 use super::catalog_table::{CatalogEntry, CatalogTable, Payloads};
 use super::transaction::Transaction;
@@ -20,26 +20,26 @@ pub(super) fn insert(
     transaction: &mut Transaction,
     catalog: &CatalogTable,
     rows: &[Payloads],
-    (keys, indexes): (&[&str], &[CatalogIndex]),
+    indexes: &CatalogIndexes,
 ) -> Result<Vec<(Oid, Oid)>> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }
     let xid = transaction.xid();
-    let mut entries = catalog.entries(keys)?;
+    let mut entries = catalog.entries(indexes.keys)?;
     let mut pages = CatalogPages::new(&catalog.files, xid, |block| {
         transaction.changed_page((catalog.file, Fork::Main, block))
     });
     for row in rows {
         let tuple = catalog.form(row, xid)?;
         let tid = pages.insert(&tuple)?;
-        let values = catalog.values(HeapTuple::parse(&tuple)?, keys)?;
+        let values = catalog.values(HeapTuple::parse(&tuple)?, indexes.keys)?;
         entries.push(CatalogEntry { tid, values });
     }
     let pages = pages.pages;
     store(transaction, catalog, pages)?;
     let mut locked = Vec::new();
-    for index in indexes {
+    for index in indexes.all {
         let file = super::catalog_table::files_of(&catalog.database, index.oid)?;
         let pages = index.rebuilt(&catalog.database, &entries)?;
         if needs_lock(&pages) {

@@ -367,7 +367,7 @@ impl Transaction {
         let (begin, end) = (self.wal.start_lsn(), self.wal.position());
         // Pages first: a commit that is marked while its pages are missing would show rows that are not there.
         if let Some(from) = self.live_from {
-            replay_images(&cluster, &self.wal_directory, from, end, ending.is_new)?;
+            replay_images(&cluster, &self.wal_directory, from..end, ending.is_new)?;
             tracing::debug!(%from, %end, "commit: images are in the live files");
         }
         commit_log::mark_committed(&cluster, self.xid())?;

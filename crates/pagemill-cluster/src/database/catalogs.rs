@@ -21,7 +21,7 @@ use crate::data_directory::{Cluster, GLOBAL_TABLESPACE};
 use crate::error::{Damage, Error, Result};
 use crate::relation::ClassRow;
 use crate::settings::Settings;
-use crate::system_table::{ALL_BLOCKS, SystemTable};
+use crate::system_table::{ALL_BLOCKS, RowChoice, SystemTable};
 use crate::tablespace_settings::AllTablespaces;
 use crate::transaction_log::ClusterLog;
 use crate::value_types::TypeTable;
@@ -219,7 +219,8 @@ impl Catalogs {
             columns: shape.iter().map(|c| c.name.as_bytes().into()).collect(),
         };
         let mut found: HashMap<Oid, Vec<(i16, Column)>> = HashMap::new();
-        table.scan_where(log, blocks, &Column::SOURCE, wanted, |row| {
+        let choice = RowChoice { blocks, passes: wanted };
+        table.scan_where(log, choice, &Column::SOURCE, |row| {
             let (relation, number, column) = Column::read(row)?;
             found.entry(relation).or_default().push((number, column));
             Ok(())

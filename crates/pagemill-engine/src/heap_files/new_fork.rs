@@ -12,7 +12,7 @@ use pagemill_format::Fork;
 use pagemill_io::{
     Caching, Create, FileExtension, OpenForWrite, Result, Storage, WritableFork, WriteSettings,
 };
-use pagemill_stream::{WriteStream, WriteStreamOptions, open_fork};
+use pagemill_stream::{WriteStream, WriteStreamOptions, create_fork};
 
 /// How the files of a relation are made.
 #[derive(Debug, Clone, Copy)]
@@ -44,14 +44,14 @@ impl NewFork {
         base: &Path,
         io_combine_limit: u32,
     ) -> Result<WriteStream> {
-        let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
         let files = match self.writing {
             WriteSettings { io_method: None, direct: false, .. } => {
-                open_fork(storage, base, self.fork, how, self.expected)?
+                create_fork(storage, base, self.fork, self.expected)?
             }
             WriteSettings { direct, .. } => {
                 let caching = if direct { Caching::Direct } else { Caching::Buffered };
-                WritableFork::open(storage, base, self.fork, OpenForWrite { caching, ..how })?
+                let how = OpenForWrite { create: Create::New, caching };
+                WritableFork::open(storage, base, self.fork, how)?
             }
         };
         let extend_method = self.writing.extend_method;

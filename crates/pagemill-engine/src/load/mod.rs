@@ -53,7 +53,7 @@ use crate::encoding::readable_name;
 use crate::error::{Error, Result};
 use crate::heap_files::page_run::PIECE_BLOCKS;
 use fork_writer::ForkWriter;
-use plan::LoadPlan;
+use plan::{LoadPlan, LoadPlanner};
 use relation_files::{new_files, writing};
 use row_former::{FormedRows, FormerState, RowFormer, Shared};
 use targets::Targets;
@@ -112,7 +112,8 @@ pub fn load(
     let LoadRequest { relation, sources, copy, options, compression, rejects } = request;
     let mut change = ClusterChange::begin(lock.into(), database.clone(), compression)?;
     let catalog = InputCatalog::new(database)?;
-    let mut plan = LoadPlan::new(database, relation, &catalog, options, change.xid())?;
+    let planner = LoadPlanner { database, options, xid: change.xid() };
+    let mut plan = planner.plan(relation, &catalog)?;
     plan.expected_blocks = expected_blocks(database.cluster().storage(), &sources);
     tracing::info!(
         table = %plan.relation.display_name(),
@@ -183,13 +184,12 @@ struct RowTaking<'t, 'p> {
 impl RowTaking<'_, '_> {
     /// Has the threads read all rows, and takes them in their order.
     fn run(&mut self, shared: &Shared<'_>, input: Input<'_>) -> Result<()> {
-        copy::from::run(
-            input,
+        let workers = copy::from::Workers::new(
             shared.plan.reading_jobs(),
             || FormerState::new(shared),
             |state, rows| form_rows(shared, state, rows),
-            |formed| self.take(shared, formed),
-        )
+        );
+        copy::from::run(input, workers, |formed| self.take(shared, formed))
     }
 
     fn take(&mut self, shared: &Shared<'_>, formed: FormedRows) -> Result<()> {

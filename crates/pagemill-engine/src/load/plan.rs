@@ -92,22 +92,26 @@ pub(super) struct LoadPlan {
     pub(super) expected_blocks: u32,
 }
 
-impl LoadPlan {
-    pub(super) fn new(
-        database: &Database,
-        relation: Relation,
-        catalog: &InputCatalog,
-        options: LoadOptions,
-        xid: TransactionId,
-    ) -> Result<Self> {
-        let (tables, routing) = tables_of(database, &relation, &options, xid)?;
+/// Plans a load by its options, for a transaction.
+pub(super) struct LoadPlanner<'a> {
+    pub(super) database: &'a Database,
+    pub(super) options: LoadOptions,
+    pub(super) xid: TransactionId,
+}
+
+impl LoadPlanner<'_> {
+    /// # Errors
+    /// When the target, its columns or the options stand in the way.
+    pub(super) fn plan(self, relation: Relation, catalog: &InputCatalog) -> Result<LoadPlan> {
+        let (tables, routing) = self.tables(&relation)?;
+        let Self { database, options, .. } = self;
         let check = PartitionCheck::new(database, &relation)?;
         let fields = fields_of(&relation, database.row().encoding, options.columns.as_deref())?;
         let defaults = ColumnDefaults::new(database, &relation, &fields, catalog)?;
         let given: Vec<&[u8]> =
             fields.iter().map(|&field| &*relation.columns[field].name).collect();
         let inputs = catalog.columns(relation.class.oid, |name| given.contains(&name))?;
-        Ok(Self {
+        Ok(LoadPlan {
             columns: inputs.into_iter().map(column_of).collect(),
             fields,
             defaults,
@@ -120,30 +124,27 @@ impl LoadPlan {
         })
     }
 
+    /// The tables that rows of a target go to, and how they are found.
+    fn tables(&self, relation: &Relation) -> Result<(Vec<TablePlan>, Option<Routing>)> {
+        let Self { database, options, .. } = self;
+        if relation.class.kind != RelationKind::PartitionedTable {
+            return Ok((vec![self.table(relation.clone(), None)?], None));
+        }
+        database.check_partitioned(relation, options.truncate, false)?;
+        let mut planner = RoutingPlanner::new(database, relation, options.truncate);
+        let routing = planner.plan(relation.clone())?;
+        let leaves: Vec<_> = planner.leaves.iter().collect();
+        let leaves = database.relations(&leaves)?.into_iter();
+        let plan = |leaf| self.table(leaf, Some(relation));
+        Ok((leaves.map(plan).collect::<Result<_>>()?, Some(routing)))
+    }
+}
+
+impl LoadPlan {
     /// Threads that read rows: one, where what a row gets depends on how many came before it.
     pub(super) fn reading_jobs(&self) -> usize {
         if self.defaults.depend_on_order() { 1 } else { self.options.jobs }
     }
-}
-
-/// The tables that rows of a target go to, and how they are found.
-fn tables_of(
-    database: &Database,
-    relation: &Relation,
-    options: &LoadOptions,
-    xid: TransactionId,
-) -> Result<(Vec<TablePlan>, Option<Routing>)> {
-    if relation.class.kind != RelationKind::PartitionedTable {
-        let plan = TablePlan::new(database, relation.clone(), None, options, xid)?;
-        return Ok((vec![plan], None));
-    }
-    database.check_partitioned(relation, options.truncate, false)?;
-    let mut planner = RoutingPlanner::new(database, relation, options.truncate);
-    let routing = planner.plan(relation.clone())?;
-    let leaves: Vec<_> = planner.leaves.iter().collect();
-    let leaves = database.relations(&leaves)?.into_iter();
-    let plan = |leaf| TablePlan::new(database, leaf, Some(relation), options, xid);
-    Ok((leaves.map(plan).collect::<Result<_>>()?, Some(routing)))
 }
 
 fn column_of(input: InputColumn) -> LoadColumn {

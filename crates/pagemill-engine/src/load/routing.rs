@@ -143,9 +143,7 @@ impl<'a> RoutingPlanner<'a> {
             let of = of.ok_or_else(|| refused(PartitionKeyCause::NotInTable))?;
             let same = |c: &&pagemill_cluster::Column| !c.dropped && c.name == of.name;
             let position = self.top.columns.iter().position(|c| same(&c));
-            let types = (column.operator_class_type, of.type_oid);
-            let order =
-                order_of(self.database, &column.operator_class, types, column.collation.as_ref())?;
+            let order = order_of(self.database, column, of.type_oid)?;
             let hash = ValueHash::of_type(column.operator_class_type);
             let class = || column.operator_class.clone();
             match key.is_hash {
@@ -165,20 +163,20 @@ impl<'a> RoutingPlanner<'a> {
     }
 }
 
-/// The order of an operator class for a type, on a column of another that is the same bytes; `None` for one that is not
+/// The order of a key column's operator class, on a column of a type that is the same bytes; `None` for one that is not
 /// known here.
 fn order_of(
     database: &Database,
-    operator_class: &str,
-    (class_type, column_type): (Oid, Oid),
-    collation: Option<&Collation>,
+    column: &RoutingColumn,
+    column_type: Oid,
 ) -> Result<Option<ValueOrder>> {
-    if class_type == ANYENUM {
+    let RoutingColumn { operator_class, operator_class_type, .. } = column;
+    if *operator_class_type == ANYENUM {
         let labels = database.enum_labels_in_order(column_type)?;
         return Ok(Some(ValueOrder::Enum(Arc::new(EnumOrder::new(labels)))));
     }
     // The operator classes for LIKE compare bytes, whatever the collation.
-    let collation = collation.filter(|_| !operator_class.ends_with("_pattern_ops"));
+    let collation = column.collation.as_ref().filter(|_| !operator_class.ends_with("_pattern_ops"));
     let collation = text_collation(collation).map_err(|error| {
         let locale = match collation {
             Some(Collation::Libc(locale)) => locale,
@@ -186,7 +184,7 @@ fn order_of(
         };
         Error::refused(LoadRefusal::PartitionLocale { locale: locale.to_owned(), error })
     })?;
-    Ok(ValueOrder::of_type(class_type, &collation))
+    Ok(ValueOrder::of_type(*operator_class_type, &collation))
 }
 
 fn bad_bound(table: &Relation, error: FormatError) -> Error {

@@ -10,7 +10,7 @@ use pagemill_format::varlena::Compression;
 use pagemill_format::{Oid, TransactionId};
 
 use super::index::IndexPlan;
-use super::plan::{LoadOptions, LoadPlan};
+use super::plan::{LoadOptions, LoadPlan, LoadPlanner};
 use crate::error::{Error, Result};
 use crate::refusal::LoadRefusal;
 use crate::table::first_loss;
@@ -45,18 +45,13 @@ pub(super) struct TablePlan {
     pub(super) columns_from: Option<Vec<Option<usize>>>,
 }
 
-impl TablePlan {
+impl LoadPlanner<'_> {
     /// The plan of a table that gets its rows itself, or by the partitioned table above (`top`).
     ///
     /// # Errors
     /// When the table stands in the way.
-    pub(super) fn new(
-        database: &Database,
-        relation: Relation,
-        top: Option<&Relation>,
-        options: &LoadOptions,
-        xid: TransactionId,
-    ) -> Result<Self> {
+    pub(super) fn table(&self, relation: Relation, top: Option<&Relation>) -> Result<TablePlan> {
+        let Self { database, options, .. } = self;
         let rules = database.insert_rules(&relation, options.truncate, top.is_some())?;
         let files = database.cluster().main_fork(&relation.base)?;
         let blocks = files.blocks();
@@ -79,7 +74,7 @@ impl TablePlan {
         let is_unlogged = relation.class.persistence == Persistence::Unlogged;
         let has_new_files = is_fresh || is_unlogged || !options.wal;
         let columns = (0..).zip(&relation.columns);
-        Ok(Self {
+        Ok(TablePlan {
             not_null: columns
                 .filter(|(_, column)| column.not_null && !column.dropped)
                 .map(|(at, _)| at)
@@ -89,7 +84,7 @@ impl TablePlan {
             is_fresh,
             has_new_files,
             is_unlogged,
-            stamp: stamp(options, has_new_files, xid),
+            stamp: stamp(options, has_new_files, self.xid),
             columns_from: top.and_then(|top| columns_from(&relation, top)),
             toast_index: toast_index.transpose()?,
             indexes,
@@ -97,7 +92,9 @@ impl TablePlan {
             rules,
         })
     }
+}
 
+impl TablePlan {
     /// The TOAST table's OID, where the table has one.
     pub(super) fn toast(&self) -> Option<Oid> {
         self.rules.toast.as_ref().map(|(table, _)| table.oid)

@@ -302,7 +302,7 @@ impl<'a> RowHistories<'a> {
             let mut versions = BlockVersions::new(block);
             if let Ok((wal, records)) = &self.wal {
                 let (path, offset) = self.files.locate(block);
-                let base = wal.page_in_file((&path, offset), block)?;
+                let base = wal.page_in_file(&path, offset, block)?;
                 let key = BlockKey { fork: self.key, block };
                 wal.follow(key, &records.of(block), base.as_deref(), |step| {
                     versions.step(step, wal.version());

@@ -19,7 +19,8 @@ fn built<R: Row + ?Sized>(columns: &[ColumnLayout], row: &R) -> Vec<u8> {
     let size = form.measure(row).unwrap();
     let mut out = vec![0; size.bytes()];
     let ctid = Tid { block: BlockNumber(0x1_0002), line_pointer: 7 };
-    form.write(row, size, TupleStamp::inserted(TransactionId(9), 3), ctid, &mut out);
+    form.write(row, size, TupleStamp::inserted(TransactionId(9), 3), &mut out);
+    set_ctid(&mut out, ctid);
     out
 }
 
@@ -150,5 +151,5 @@ fn a_tuple_that_has_too_little_room_is_a_mistake() {
     let row: [Option<&[u8]>; 0] = [];
     let size = form.measure(&row[..]).unwrap();
     let stamp = TupleStamp::frozen(TransactionId(9), 3);
-    form.write(&row[..], size, stamp, Tid::default(), &mut vec![0; size.bytes() - 1]);
+    form.write(&row[..], size, stamp, &mut vec![0; size.bytes() - 1]);
 }

@@ -158,7 +158,7 @@ impl<'a> Record<'a> {
             count += 1;
         })?;
         let blocks = first.into_iter().flatten().chain(more);
-        parts.take_data(&mut r, header, (blocks, count))
+        parts.take_data(&mut r, header, blocks, count)
     }
 
     /// What a record whose CRC was checked does to blocks: the beginnings of its references alone are read, and nothing
@@ -274,7 +274,8 @@ impl Parts {
         self,
         r: &mut Reader<'a>,
         header: RecordHeader,
-        (headers, count): (impl Iterator<Item = BlockHeader>, usize),
+        headers: impl Iterator<Item = BlockHeader>,
+        count: usize,
     ) -> Result<Record<'a>> {
         let mut blocks = Vec::with_capacity(count);
         for block in headers {

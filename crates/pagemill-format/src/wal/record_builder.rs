@@ -61,17 +61,16 @@ impl<'a> RecordBuilder<'a> {
         self
     }
 
-    /// Adds a block with data for it. With `will_init`, replay makes the page anew.
+    /// Adds a block with data for it; replay makes the page anew (`REGBUF_WILL_INIT`).
     #[must_use]
-    pub fn block(
+    pub fn new_block(
         mut self,
         locator: RelFileLocator,
         fork: Fork,
         block: BlockNumber,
-        will_init: bool,
         data: &'a [u8],
     ) -> Self {
-        self.blocks.push(Block { locator, fork, block, will_init, image: None, data });
+        self.blocks.push(Block { locator, fork, block, will_init: true, image: None, data });
         self
     }
 

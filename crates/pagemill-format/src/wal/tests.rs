@@ -90,7 +90,7 @@ fn thirty_three_blocks_fit_into_a_record_and_the_relation_is_told_once() {
     let record = |blocks: u32| {
         let empty = RecordBuilder::new(ResourceManager::XLOG, 0xB0, TransactionId(7));
         (0..blocks).fold(empty, |record, block| {
-            record.block(LOCATOR, Fork::Main, BlockNumber(block), true, b"data")
+            record.new_block(LOCATOR, Fork::Main, BlockNumber(block), b"data")
         })
     };
     let bytes = record(33).encode(Lsn(64), PgVersion::V15).unwrap().to_vec();

@@ -72,12 +72,21 @@ pub enum TarFault {
     },
 }
 
+/// An archive that is open.
+pub(super) struct Archive<'a> {
+    /// What messages call it.
+    pub(super) path: &'a Path,
+    pub(super) file: Arc<dyn File>,
+}
+
 /// Adds all members of an archive to a tree, in the directory `at`.
 pub(super) fn add_members(
     storage: &Storage,
-    (path, file): (&Path, Arc<dyn File>),
-    (tree, at): (&mut FileTree<Member>, &Path),
+    archive: Archive<'_>,
+    tree: &mut FileTree<Member>,
+    at: &Path,
 ) -> Result<()> {
+    let Archive { path, file } = archive;
     // An archive of a tablespace stands where another may have a link to it.
     tree.insert(at, TreeEntry::Directory);
     let mut headers = Headers::of(storage, path, file.as_ref())?;

@@ -22,7 +22,7 @@ use pagemill_io::{
     RealFileSystem, Storage, WritableFile,
 };
 use pagemill_stream::{
-    ReadStream, ReadStreamOptions, Run, WriteStream, WriteStreamOptions, open_fork,
+    ReadStream, ReadStreamOptions, Run, WriteStream, WriteStreamOptions, create_fork,
 };
 
 use crate::cancel::Cancel;
@@ -244,8 +244,7 @@ impl Copying<'_> {
     fn by_both_streams(&mut self, number: u32, from: &Path, to: &Path) -> Result<Written> {
         let len = std::fs::metadata(from).map_err(Error::file(from))?.len();
         let blocks = u32::try_from(len / BLOCK_SIZE as u64).unwrap_or(u32::MAX);
-        let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
-        let fork = Arc::new(open_fork(self.storage, to, Fork::Main, how, blocks)?);
+        let fork = Arc::new(create_fork(self.storage, to, Fork::Main, blocks)?);
         let space = Arc::new(FileExtension::new(fork, 0, None));
         space.expect_blocks(blocks);
         let mut stream = WriteStream::new(space.clone(), WriteStreamOptions::default(), None)?;

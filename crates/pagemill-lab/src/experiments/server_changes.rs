@@ -19,7 +19,9 @@ use std::time::{Duration, Instant};
 
 use pagemill_cluster::change::{NewDatabase, make_ready};
 use pagemill_cluster::{Cluster, ClusterLock, OpenOptions};
-use pagemill_engine::clone::database::{CloneOptions, ClonePlan, CloneStrategy, clone_database};
+use pagemill_engine::clone::database::{
+    CloneOptions, ClonePlan, CloneRequest, CloneStrategy, clone_database,
+};
 use pagemill_engine::copy::from::{CopyFromOptions, InputSource};
 use pagemill_engine::{LoadOptions, LoadRequest, load, select};
 use pagemill_io::Storage;
@@ -240,7 +242,8 @@ impl<'a> Changes<'a> {
         };
         let plan = ClonePlan::new(&template, None, Some(strategy))?;
         let options = CloneOptions { jobs: self.jobs, ..CloneOptions::for_template(&template)? };
-        clone_database(Arc::new(lock), &template, new, &plan, &options)?;
+        let request = CloneRequest { new, plan: &plan, options: &options };
+        clone_database(Arc::new(lock), &template, request)?;
         Ok(ended(begin, 1, &storage))
     }
 

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use pagemill_engine::copy::from::{
-    CopyFromOptions, CopyRules, CopyTarget, Input, InputSource, Rows, run,
+    CopyFromOptions, CopyRules, CopyTarget, Input, InputSource, Rows, Workers, run,
 };
 use pagemill_io::{InputStream, Storage};
 
@@ -90,17 +90,11 @@ impl TextFile {
         let mut found = 0;
         let values = |_: &mut (), rows: &mut Rows<'_>| values(rows);
         let mut interrupted = Ok(());
-        run(
-            input,
-            1,
-            || (),
-            values,
-            |count| {
-                found += count;
-                interrupted = cancel.check();
-                Ok(())
-            },
-        )?;
+        run(input, Workers::new(1, || (), values), |count| {
+            found += count;
+            interrupted = cancel.check();
+            Ok(())
+        })?;
         interrupted?;
         if found != 3 * self.rows {
             let what = format!("{found} values found, {} expected", 3 * self.rows);

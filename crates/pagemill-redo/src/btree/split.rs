@@ -79,7 +79,7 @@ fn left(bytes: &mut BlockBytes, change: Change<'_>, split: &Split, is_left: bool
     let replacements = replacements(&page.items, change, split, is_left)?;
     let mut new = page.emptied(&mut room)?;
     let first = page.first_data_item()?;
-    fill_left(&page.items, &mut new.items, split, first, &replacements)?;
+    replacements.fill_left(&page.items, &mut new.items, split, first)?;
     new.change_flags(|_| Flags::INCOMPLETE_SPLIT | split.leaf_flag())?;
     new.set_next(change.needed(RIGHT)?)?;
     new.set_cycle(0)?;
@@ -113,38 +113,40 @@ fn replacements(
     Ok(found)
 }
 
-/// Adds the high key, and the old items from `first` on that stay, with the new entry among them.
-fn fill_left(
-    old: &PageItems<'_>,
-    new: &mut PageItems<'_>,
-    split: &Split,
-    first: u16,
-    replacements: &Replacements,
-) -> Result<()> {
-    let mut next = 1;
-    let mut add = |tuple: &[u8]| {
-        new.add(tuple, next, Numbering::Shift)?;
-        next += 1;
-        Ok(())
-    };
-    add(&replacements.high_key)?;
-    for number in first..split.first_right {
-        // The list lies right before the new entry, which therefore is another item.
-        if let Some(list) = &replacements.list
-            && number + 1 == split.new_item
-        {
-            add(list)?;
-            continue;
+impl Replacements {
+    /// Adds the high key, and the old items from `first` on that stay, with the new entry among them.
+    fn fill_left(
+        &self,
+        old: &PageItems<'_>,
+        new: &mut PageItems<'_>,
+        split: &Split,
+        first: u16,
+    ) -> Result<()> {
+        let mut next = 1;
+        let mut add = |tuple: &[u8]| {
+            new.add(tuple, next, Numbering::Shift)?;
+            next += 1;
+            Ok(())
+        };
+        add(&self.high_key)?;
+        for number in first..split.first_right {
+            // The list lies right before the new entry, which therefore is another item.
+            if let Some(list) = &self.list
+                && number + 1 == split.new_item
+            {
+                add(list)?;
+                continue;
+            }
+            if let Some(entry) = &self.entry
+                && number == split.new_item
+            {
+                add(entry)?;
+            }
+            add(old.item(number)?)?;
         }
-        if let Some(entry) = &replacements.entry
-            && number == split.new_item
-        {
-            add(entry)?;
+        match &self.entry {
+            Some(entry) if split.first_right.max(first) == split.new_item => add(entry),
+            _ => Ok(()),
         }
-        add(old.item(number)?)?;
-    }
-    match &replacements.entry {
-        Some(entry) if split.first_right.max(first) == split.new_item => add(entry),
-        _ => Ok(()),
     }
 }

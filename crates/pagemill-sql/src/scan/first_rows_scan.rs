@@ -164,8 +164,8 @@ impl<'w> Walk<'w> {
             for range in ranges {
                 self.together = 0;
                 let mut met = Ok(Taken::More);
-                let way = (range, search.direction, search.columns);
-                let walked = lookup.in_order(way, |entries| {
+                let (direction, columns) = (search.direction, search.columns);
+                let walked = lookup.in_order(range, direction, columns, |entries| {
                     met = self.take(entries, search.is_whole, search.rows);
                     match met {
                         Ok(Taken::More) => ControlFlow::Continue(()),

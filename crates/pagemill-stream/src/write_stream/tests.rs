@@ -357,7 +357,7 @@ fn what_is_chosen_suits_the_cache_and_says_why() {
 fn a_large_new_fork_goes_past_the_page_cache_where_that_is_possible_and_a_small_one_does_not() {
     let (dir, storage) = (tempfile::tempdir().unwrap(), Storage::real());
     let open = |name: &str, blocks| {
-        crate::open_fork(&storage, &dir.path().join(name), Fork::Main, NEW, blocks).unwrap()
+        crate::create_fork(&storage, &dir.path().join(name), Fork::Main, blocks).unwrap()
     };
     assert_eq!(open("small", 100).how().caching, Caching::Buffered);
     let large = Arc::new(open("large", 100_000));

@@ -31,9 +31,21 @@ fn file_of(len: usize) -> (Arc<OwnedFd>, Vec<u8>) {
     (Arc::new(OwnedFd::from(file)), content)
 }
 
+fn submission(
+    id: u64,
+    file: RingFile,
+    buffer: AlignedBuffer,
+    range: Range<usize>,
+    offset: u64,
+    force_async: bool,
+) -> Submission {
+    Submission { id, file, buffer, range, offset, force_async }
+}
+
 fn read_block(ring: &mut Ring, file: &Arc<OwnedFd>, block: usize, force_async: bool) -> bool {
     let (buffer, offset) = (AlignedBuffer::zeroed(BLOCK), (block * BLOCK) as u64);
-    ring.submit_read(block as u64, file.clone(), buffer, 0..BLOCK, offset, force_async).is_ok()
+    ring.submit_read(submission(block as u64, file.clone(), buffer, 0..BLOCK, offset, force_async))
+        .is_ok()
 }
 
 #[test]
@@ -46,7 +58,8 @@ fn what_is_written_through_the_ring_is_in_the_file() {
         let offset = usize::from(block) * BLOCK;
         let (id, range) = (u64::from(block), BLOCK..2 * BLOCK);
         let forced = block % 2 == 0;
-        ring.submit_write(id, file.clone(), buffer, range, offset as u64, forced).unwrap();
+        ring.submit_write(submission(id, file.clone(), buffer, range, offset as u64, forced))
+            .unwrap();
     }
     while ring.in_flight() > 0 {
         let Completed { id, buffer, result } = ring.wait().unwrap();
@@ -62,7 +75,8 @@ fn what_is_written_through_the_ring_is_in_the_file() {
 fn a_write_that_the_kernel_refuses_gives_its_buffer_back() {
     let Some(mut ring) = ring_of(4) else { return };
     let file = Arc::new(OwnedFd::from(File::open("/dev/null").unwrap()));
-    ring.submit_write(9, file, AlignedBuffer::zeroed(BLOCK), 0..BLOCK, 0, false).unwrap();
+    ring.submit_write(submission(9, file, AlignedBuffer::zeroed(BLOCK), 0..BLOCK, 0, false))
+        .unwrap();
     let Completed { id, buffer, result } = ring.wait().unwrap();
     assert_eq!((id, buffer.len()), (9, BLOCK));
     assert_eq!(result.unwrap_err().raw_os_error(), Some(libc::EBADF));
@@ -113,7 +127,7 @@ fn only_the_range_of_the_buffer_is_written() {
     let Some(mut ring) = ring_of(1) else { return };
     let (file, content) = file_of(BLOCK);
     let buffer = AlignedBuffer::zeroed(3 * BLOCK);
-    ring.submit_read(1, file, buffer, BLOCK..BLOCK + 100, 50, false).unwrap();
+    ring.submit_read(submission(1, file, buffer, BLOCK..BLOCK + 100, 50, false)).unwrap();
     let Completed { buffer, result, .. } = ring.wait().unwrap();
     assert_eq!(result.unwrap(), 100);
     assert_eq!(buffer[BLOCK..BLOCK + 100], content[50..150]);
@@ -136,8 +150,10 @@ fn a_failed_read_gives_its_errno_and_the_buffer_back() {
     let directory = Arc::new(File::open("/").unwrap());
     let dev_null = File::options().write(true).open("/dev/null").unwrap();
     let write_only: Arc<OwnedFd> = Arc::new(dev_null.into());
-    ring.submit_read(1, directory, AlignedBuffer::zeroed(BLOCK), 0..BLOCK, 0, false).unwrap();
-    ring.submit_read(2, write_only, AlignedBuffer::zeroed(BLOCK), 0..BLOCK, 0, false).unwrap();
+    ring.submit_read(submission(1, directory, AlignedBuffer::zeroed(BLOCK), 0..BLOCK, 0, false))
+        .unwrap();
+    ring.submit_read(submission(2, write_only, AlignedBuffer::zeroed(BLOCK), 0..BLOCK, 0, false))
+        .unwrap();
     let mut errors = [ring.wait().unwrap(), ring.wait().unwrap()].map(|completed| {
         assert_eq!(completed.buffer.len(), BLOCK);
         (completed.id, completed.result.unwrap_err().raw_os_error())
@@ -154,13 +170,13 @@ fn a_full_ring_gives_the_buffer_back_and_takes_it_later() {
     assert!(read_block(&mut ring, &file, 0, false) && read_block(&mut ring, &file, 1, false));
     let mut buffer = AlignedBuffer::zeroed(BLOCK);
     buffer[0] = 77;
-    let refused = ring.submit_read(2, file.clone(), buffer, 0..BLOCK, 0, false);
+    let refused = ring.submit_read(submission(2, file.clone(), buffer, 0..BLOCK, 0, false));
     let RingFull(buffer) = refused.unwrap_err();
     assert_eq!(buffer[0], 77);
     ring.flush().unwrap();
     assert!(!read_block(&mut ring, &file, 2, false), "completed reads hold their places");
     ring.wait().unwrap();
-    ring.submit_read(3, file, buffer, 0..BLOCK, 3 * BLOCK as u64, false).unwrap();
+    ring.submit_read(submission(3, file, buffer, 0..BLOCK, 3 * BLOCK as u64, false)).unwrap();
     let last = [ring.wait().unwrap(), ring.wait().unwrap()];
     let last = last.into_iter().find(|completed| completed.id == 3).unwrap();
     assert_eq!(last.buffer[..], content[3 * BLOCK..]);
@@ -173,7 +189,8 @@ fn dropping_a_ring_waits_for_its_reads_and_lets_go_of_their_files() {
         let Some(mut ring) = ring_of(64) else { return };
         for read in 0..64_u64 {
             let buffer = AlignedBuffer::zeroed(1 << 20);
-            ring.submit_read(read, file.clone(), buffer, 0..1 << 20, read << 20, true).unwrap();
+            ring.submit_read(submission(read, file.clone(), buffer, 0..1 << 20, read << 20, true))
+                .unwrap();
             if read + 1 == flushed {
                 ring.flush().unwrap();
             }
@@ -207,7 +224,7 @@ fn a_range_outside_the_buffer_takes_no_place() {
     let (file, _) = file_of(BLOCK);
     let outside = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let buffer = AlignedBuffer::zeroed(BLOCK);
-        ring.submit_read(1, file.clone(), buffer, 1..BLOCK + 1, 0, false).is_ok()
+        ring.submit_read(submission(1, file.clone(), buffer, 1..BLOCK + 1, 0, false)).is_ok()
     }));
     assert!(outside.is_err());
     assert_eq!(ring.in_flight(), 0);
@@ -248,7 +265,7 @@ fn an_interrupted_wait_waits_on() {
         to.write_all(b"x").unwrap();
     });
     let buffer = AlignedBuffer::zeroed(BLOCK);
-    ring.submit_read(1, Arc::new(from), buffer, 0..1, 0, false).unwrap();
+    ring.submit_read(submission(1, Arc::new(from), buffer, 0..1, 0, false)).unwrap();
     assert_eq!(ring.wait().unwrap().result.unwrap(), 1);
     assert!(ring.enter_calls() > 1, "the signals came too early or too late");
     interrupter.join().unwrap();

@@ -16,22 +16,25 @@ use super::tree::{InputType, ValueReader};
 const FIXED_HEADER_BYTES: usize = 16;
 const LENGTH_WORD: usize = 4;
 
-/// Appends the payload of an array.
-pub(super) fn read_array(
-    reader: &mut ValueReader<'_>,
-    element: &InputType,
-    typmod: i32,
-    text: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<(), InputError> {
-    let before_17 = reader.context().version < PgVersion::V17;
-    let mut text = ArrayText::new(text, element.delimiter, before_17)?;
-    reader.with_buffer(|reader, data| {
-        let mut elements = Elements { nulls: Vec::new(), count: 0, any_null: false };
-        text.items(&mut |item| elements.push(reader, element, typmod, item, data))?;
-        elements.write(element, &text.shape, data, out);
-        if before_17 { check_bounds(&text.shape) } else { Ok(()) }
-    })
+impl ValueReader<'_> {
+    /// Appends the payload of an array.
+    pub(super) fn read_array(
+        &mut self,
+        element: &InputType,
+        typmod: i32,
+        text: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), InputError> {
+        let before_17 = self.context().version < PgVersion::V17;
+        let mut text = ArrayText::new(text, element.delimiter, before_17)?;
+        self.with_buffer(|reader, data| {
+            let nulls = Vec::new();
+            let mut elements = Elements { element, typmod, nulls, count: 0, any_null: false };
+            text.items(&mut |item| elements.push(reader, item, data))?;
+            elements.write(&text.shape, data, out);
+            if before_17 { check_bounds(&text.shape) } else { Ok(()) }
+        })
+    }
 }
 
 /// Before 17, the bound one past the last has to be an integer too.
@@ -45,23 +48,24 @@ fn check_bounds(shape: &Shape) -> Result<(), InputError> {
 }
 
 /// The elements read so far, of which the bytes are elsewhere.
-struct Elements {
+struct Elements<'a> {
+    element: &'a InputType,
+    typmod: i32,
     /// A bit for each, set where there is a value.
     nulls: Vec<u8>,
     count: usize,
     any_null: bool,
 }
 
-impl Elements {
+impl Elements<'_> {
     /// Reads one element, `None` being NULL, and appends it to `data`.
     fn push(
         &mut self,
         reader: &mut ValueReader<'_>,
-        element: &InputType,
-        typmod: i32,
         item: Option<&[u8]>,
         data: &mut Vec<u8>,
     ) -> Result<(), InputError> {
+        let (element, typmod) = (self.element, self.typmod);
         let bit = self.count % 8;
         if bit == 0 {
             self.nulls.push(0);
@@ -83,14 +87,14 @@ impl Elements {
     }
 
     /// Appends the array, given its elements' bytes. One without elements has no dimensions either.
-    fn write(&self, element: &InputType, shape: &Shape, data: &[u8], out: &mut Vec<u8>) {
+    fn write(&self, shape: &Shape, data: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
         let ndim = if self.count == 0 { 0 } else { shape.ndim };
         let bitmap = if self.any_null { self.nulls.as_slice() } else { &[] };
         let data_offset = (FIXED_HEADER_BYTES + 8 * ndim + bitmap.len()).next_multiple_of(8);
         push(ndim as u32, out);
         push(if self.any_null { data_offset as u32 } else { 0 }, out);
-        push(element.oid.0, out);
+        push(self.element.oid.0, out);
         shape.dimensions().take(ndim).for_each(|(_, length)| push(length as u32, out));
         shape.dimensions().take(ndim).for_each(|(lower, _)| push(lower as u32, out));
         if ndim > 0 {

@@ -114,7 +114,7 @@ fn plain(text: &[u8], typmod: Option<Typmod>, out: &mut Vec<u8>) -> Option<()> {
             return None;
         }
     }
-    push_plain(negative, value, scale, display_scale, out);
+    PlainNumber { negative, value, scale, display_scale }.push(out);
     Some(())
 }
 
@@ -124,34 +124,46 @@ fn digit_count(value: u64) -> i32 {
     value.ilog10() as i32 + 1
 }
 
-/// Appends `value / 10^scale`; the value has 17 digits at most.
-#[inline]
-fn push_plain(negative: bool, value: u64, scale: usize, display_scale: usize, out: &mut Vec<u8>) {
-    let padding = (4 - scale % 4) % 4;
-    let fraction_digits = (scale + padding) / 4;
-    let mut rest = value * POWERS.get(padding).copied().unwrap_or(1);
-    let mut digits = [[0u8; 2]; 5];
-    let (mut first, mut last) = (digits.len(), digits.len());
-    while rest > 0 && first > 0 {
-        first -= 1;
-        let digit = (rest % 10_000) as u16;
-        rest /= 10_000;
-        if let Some(place) = digits.get_mut(first) {
-            *place = digit.to_le_bytes();
+/// `value / 10^scale`, negative or not; the value has 17 digits at most.
+struct PlainNumber {
+    negative: bool,
+    value: u64,
+    scale: usize,
+    /// How many digits are shown behind the point.
+    display_scale: usize,
+}
+
+impl PlainNumber {
+    /// Appends the number.
+    #[inline]
+    fn push(self, out: &mut Vec<u8>) {
+        let Self { negative, value, scale, display_scale } = self;
+        let padding = (4 - scale % 4) % 4;
+        let fraction_digits = (scale + padding) / 4;
+        let mut rest = value * POWERS.get(padding).copied().unwrap_or(1);
+        let mut digits = [[0u8; 2]; 5];
+        let (mut first, mut last) = (digits.len(), digits.len());
+        while rest > 0 && first > 0 {
+            first -= 1;
+            let digit = (rest % 10_000) as u16;
+            rest /= 10_000;
+            if let Some(place) = digits.get_mut(first) {
+                *place = digit.to_le_bytes();
+            }
+            // A zero with nothing but zeros behind it is not stored.
+            last = if digit == 0 && last == first + 1 { first } else { last };
         }
-        // A zero with nothing but zeros behind it is not stored.
-        last = if digit == 0 && last == first + 1 { first } else { last };
+        let stored = digits.get(first..last).unwrap_or_default();
+        let weight = match stored {
+            [] => 0,
+            _ => (digits.len() - first) as i32 - 1 - fraction_digits as i32,
+        };
+        match header(negative && !stored.is_empty(), display_scale, weight) {
+            ([a, b, ..], 2) => out.extend_from_slice(&[a, b]),
+            (long, _) => out.extend_from_slice(&long),
+        }
+        out.extend_from_slice(stored.as_flattened());
     }
-    let stored = digits.get(first..last).unwrap_or_default();
-    let weight = match stored {
-        [] => 0,
-        _ => (digits.len() - first) as i32 - 1 - fraction_digits as i32,
-    };
-    match header(negative && !stored.is_empty(), display_scale, weight) {
-        ([a, b, ..], 2) => out.extend_from_slice(&[a, b]),
-        (long, _) => out.extend_from_slice(&long),
-    }
-    out.extend_from_slice(stored.as_flattened());
 }
 
 /// Follows the server step by step.

@@ -21,7 +21,7 @@ use pagemill_format::tuple::AttributeLayout;
 
 use super::datetime::{DateTimeContext, DateTimeReader};
 use super::identifier::read_u32;
-use super::{InputError, ScalarReader, acl, array, composite, money, multirange, range};
+use super::{InputError, ScalarReader, acl, composite, money, multirange, range};
 use crate::expression::Check;
 use crate::money::MoneyFormat;
 use crate::order::ValueOrder;
@@ -285,7 +285,7 @@ impl<'a> ValueReader<'a> {
             TypeInput::Money(format) => money::read_money(text, format, out),
             TypeInput::Name(kind) => self.read_name(*kind, text, out),
             TypeInput::AclItem => acl::read_aclitem(text, self.context, self.lookups, out),
-            TypeInput::Array(element) => array::read_array(self, element, typmod, text, out),
+            TypeInput::Array(element) => self.read_array(element, typmod, text, out),
             TypeInput::Composite(row) => composite::read_composite(self, row, text, out),
             TypeInput::Range(range) => range::read_range(self, range, text, out),
             TypeInput::Multirange(ranges) => multirange::read_multirange(self, ranges, text, out),

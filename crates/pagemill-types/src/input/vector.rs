@@ -19,7 +19,7 @@ const LIMIT_14: u32 = 100;
 /// # Errors
 /// When a number is none, or out of range.
 pub fn read_int2vector(text: &[u8], _typmod: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
-    push(&INT2VECTOR, u32::MAX, text, out, |text, out| {
+    push(&INT2VECTOR, text, out, |text, out| {
         let behind = push_int2(text, "smallint", out)?;
         match behind.first() {
             None | Some(b' ') => Ok(behind),
@@ -33,7 +33,7 @@ pub fn read_int2vector(text: &[u8], _typmod: i32, out: &mut Vec<u8>) -> Result<(
 /// # Errors
 /// When a number is none, or out of range, or there are more than 100.
 pub fn read_int2vector_14(text: &[u8], _: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
-    push(&INT2VECTOR, LIMIT_14, text, out, |text, out| {
+    push(&INT2VECTOR_14, text, out, |text, out| {
         let behind = push_int2(text, "integer", out)?;
         match behind.iter().find(|&&b| b == b' ' || !is_blank(b)) {
             None | Some(b' ') => Ok(behind),
@@ -47,7 +47,7 @@ pub fn read_int2vector_14(text: &[u8], _: i32, out: &mut Vec<u8>) -> Result<(), 
 /// # Errors
 /// When a number is none, or out of range.
 pub fn read_oidvector(text: &[u8], _typmod: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
-    push(&OIDVECTOR, u32::MAX, text, out, |text, out| push_oid(text, 0, out))
+    push(&OIDVECTOR, text, out, |text, out| push_oid(text, 0, out))
 }
 
 /// `oidvector`, as PostgreSQL 15 reads it.
@@ -55,7 +55,7 @@ pub fn read_oidvector(text: &[u8], _typmod: i32, out: &mut Vec<u8>) -> Result<()
 /// # Errors
 /// When a number is none, or out of range.
 pub fn read_oidvector_15(text: &[u8], _: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
-    push(&OIDVECTOR, u32::MAX, text, out, |text, out| push_oid(text, 10, out))
+    push(&OIDVECTOR, text, out, |text, out| push_oid(text, 10, out))
 }
 
 /// `oidvector`, as PostgreSQL 14 reads it.
@@ -63,23 +63,26 @@ pub fn read_oidvector_15(text: &[u8], _: i32, out: &mut Vec<u8>) -> Result<(), I
 /// # Errors
 /// When a number is none, or out of range, or there are more than 100.
 pub fn read_oidvector_14(text: &[u8], _: i32, out: &mut Vec<u8>) -> Result<(), InputError> {
-    push(&OIDVECTOR, LIMIT_14, text, out, |text, out| push_oid(text, 10, out))
+    push(&OIDVECTOR_14, text, out, |text, out| push_oid(text, 10, out))
 }
 
-/// What tells the two types apart.
+/// What tells the two types apart, and one version's from another's.
 struct Kind {
     name: &'static str,
     element: u32,
+    /// The most elements that are taken.
+    limit: u32,
 }
 
-const INT2VECTOR: Kind = Kind { name: "int2vector", element: 21 };
-const OIDVECTOR: Kind = Kind { name: "oidvector", element: 26 };
+const INT2VECTOR: Kind = Kind { name: "int2vector", element: 21, limit: u32::MAX };
+const INT2VECTOR_14: Kind = Kind { limit: LIMIT_14, ..INT2VECTOR };
+const OIDVECTOR: Kind = Kind { name: "oidvector", element: 26, limit: u32::MAX };
+const OIDVECTOR_14: Kind = Kind { limit: LIMIT_14, ..OIDVECTOR };
 
 /// Appends an array of one dimension without nulls, whose lower bound is 0. `next` appends the
 /// number that a text starts with, and returns what is behind it.
 fn push(
     kind: &Kind,
-    limit: u32,
     text: &[u8],
     out: &mut Vec<u8>,
     next: impl for<'t> Fn(&'t [u8], &mut Vec<u8>) -> Result<&'t [u8], InputError>,
@@ -91,7 +94,7 @@ fn push(
     let mut count = 0u32;
     let mut rest = skip_blanks(text);
     while !rest.is_empty() {
-        if count == limit {
+        if count == kind.limit {
             return Err(InputError::new(format!("{} has too many elements", kind.name)));
         }
         rest = skip_blanks(next(rest, out)?);

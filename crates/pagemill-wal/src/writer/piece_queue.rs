@@ -41,7 +41,8 @@ impl PieceQueue {
         &mut self,
         file: &WritableFile,
         offset: u64,
-        (buffer, len): (AlignedBuffer, usize),
+        buffer: AlignedBuffer,
+        len: usize,
     ) -> Result<()> {
         let started = self.queue.start_at(file.clone(), offset, buffer, len);
         Ok(started.map(|_| ()).map_err(|error| file.error(error).with_offset(offset))?)

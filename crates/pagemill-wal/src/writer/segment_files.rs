@@ -76,7 +76,7 @@ impl SegmentFiles {
         };
         let len = piece.len();
         let buffer = piece.exchange(queue.blank()?);
-        queue.start(&file, self.directory.offset_of(at), (buffer, len))
+        queue.start(&file, self.directory.offset_of(at), buffer, len)
     }
 
     /// Makes the segments from that of `begin` to that of `end` where they are missing. Those that are there keep their

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use pagemill_cluster::change::{ClusterLock, NewDatabase, drop_database, make_ready};
 use pagemill_cluster::{Cluster as OpenCluster, OpenOptions, Relation};
-use pagemill_engine::clone::database::{CloneOptions, ClonePlan, CloneSummary, clone_database};
+use pagemill_engine::clone::database::{
+    CloneOptions, ClonePlan, CloneRequest, CloneSummary, clone_database,
+};
 use pagemill_engine::copy::from::{CopyFromOptions, InputSource};
 use pagemill_engine::select::find_one;
 use pagemill_engine::{Format, LoadOptions, LoadRequest, LoadSummary, Result, load};
@@ -21,17 +23,26 @@ use super::copy_text::CopyText;
 /// `datconnlimit` of a database that any number of sessions may connect to.
 const NO_LIMIT: i32 = -1;
 
+/// What `COPY … FROM` reads: a text, and how its rows are written.
+#[derive(Debug, Clone, Default)]
+pub struct CopyFrom<R> {
+    /// Where the text comes from.
+    pub input: R,
+    /// Its format.
+    pub options: CopyFromOptions,
+}
+
 /// A data directory of a stopped server, and the right to change it.
 ///
 /// ```no_run
 /// # fn main() -> pagemill::Result<()> {
-/// use pagemill::{CopyFromOptions, LoadOptions, LockedCluster};
+/// use pagemill::{CopyFrom, CopyFromOptions, LoadOptions, LockedCluster};
 ///
 /// let cluster = LockedCluster::open("/var/lib/postgresql/15/main")?;
 /// cluster.clone_database("shop", "shop_before")?;
 /// let input = &b"1\tpaid\n2\topen\n"[..];
-/// let (copy, options) = (CopyFromOptions::default(), LoadOptions::default());
-/// let loaded = cluster.load("shop", "public.orders", input, &copy, options)?;
+/// let text = CopyFrom { input, options: CopyFromOptions::default() };
+/// let loaded = cluster.load("shop", "public.orders", text, LoadOptions::default())?;
 /// println!("{} rows", loaded.rows);
 /// # Ok(())
 /// # }
@@ -82,23 +93,22 @@ impl LockedCluster {
     /// there are, and what was written.
     ///
     /// # Errors
-    /// When the table cannot be loaded without a server, a row is wrong, or `input` or the system fails: nothing has changed
+    /// When the table cannot be loaded without a server, a row is wrong, or the input or the system fails: nothing has changed
     /// then. `pagemill_cluster`'s errors `Unfinished` and `Undecided` alone say otherwise.
     pub fn load(
         &self,
         database: &str,
         table: &str,
-        input: impl Read + Send + 'static,
-        copy: &CopyFromOptions,
+        text: CopyFrom<impl Read + Send + 'static>,
         options: LoadOptions,
     ) -> Result<LoadSummary> {
         let database = self.as_it_is()?.database(database)?;
         let relation: Relation = database.relation(&find_one(&database, table)?.class)?;
-        let input = InputStream::reader(&self.storage, input, "the reader");
+        let input = InputStream::reader(&self.storage, text.input, "the reader");
         let request = LoadRequest {
             relation,
             sources: vec![InputSource::Stream(input)],
-            copy,
+            copy: &text.options,
             options,
             compression: database.wal_compression()?,
             rejects: None,
@@ -125,8 +135,9 @@ impl LockedCluster {
         F: AsRef<str>,
     {
         let encoding = Some("UTF8".to_owned());
-        let copy = CopyFromOptions { format: Format::Text, encoding, ..CopyFromOptions::default() };
-        self.load(database, table, CopyText::new(rows.into_iter()), &copy, options)
+        let format = CopyFromOptions { format: Format::Text, encoding, ..Default::default() };
+        let text = CopyFrom { input: CopyText::new(rows.into_iter()), options: format };
+        self.load(database, table, text, options)
     }
 
     /// Makes a database as a copy of another one, owned by the first superuser, in the way that writes the least.
@@ -146,7 +157,8 @@ impl LockedCluster {
         };
         let plan = ClonePlan::new(&template, None, None)?;
         let options = CloneOptions::for_template(&template)?;
-        clone_database(self.lock.clone(), &template, new, &plan, &options)
+        let request = CloneRequest { new, plan: &plan, options: &options };
+        clone_database(self.lock.clone(), &template, request)
     }
 
     /// Removes a database and its files.

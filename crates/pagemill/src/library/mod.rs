@@ -20,7 +20,7 @@ use pagemill_engine::{PatternTexts, Patterns, Result, Selected};
 use pagemill_format::PgVersion;
 use pagemill_io::Storage;
 
-pub use locked::LockedCluster;
+pub use locked::{CopyFrom, LockedCluster};
 pub use recovery::RecoveryOptions;
 pub use rows::{Row, Rows};
 pub use table::{Column, Table};

@@ -43,11 +43,14 @@ enum Scan {
 
 impl Rows {
     pub(super) fn new(
-        catalog: &ValueCatalog,
-        (named, parts): (&Relation, Vec<Relation>),
+        table: &super::Table,
         names: Vec<String>,
-        (options, progress): (ScanOptions, Progress),
+        options: ScanOptions,
+        progress: Progress,
     ) -> Result<Self> {
+        let (catalog, named) = (&table.database.catalog, &table.named);
+        let parts: Vec<_> =
+            table.sources()?.iter().flat_map(|source| source.parts().to_vec()).collect();
         let positions = positions(named, &names)?;
         let value_type = |position: &usize| catalog.value_type(named.columns[*position].type_oid);
         Ok(Self {

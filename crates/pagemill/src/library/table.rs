@@ -16,9 +16,9 @@ use super::{Database, Rows};
 /// A table.
 #[derive(Debug, Clone)]
 pub struct Table {
-    database: Database,
+    pub(super) database: Database,
     selected: Selected,
-    named: Relation,
+    pub(super) named: Relation,
     columns: Vec<Column>,
 }
 
@@ -89,8 +89,7 @@ impl Table {
             [] => self.columns.iter().map(|column| column.name.clone()).collect(),
             some => some.iter().map(|name| (*name).to_owned()).collect(),
         };
-        let parts = self.sources()?.iter().flat_map(|source| source.parts().to_vec()).collect();
-        Rows::new(&self.database.catalog, (&self.named, parts), named, (options, progress.clone()))
+        Rows::new(self, named, options, progress.clone())
     }
 
     /// Its rows in the order of a B-tree index of it, `[SCHEMA.]INDEX`, as an index scan of PostgreSQL gives them; from the
@@ -117,15 +116,14 @@ impl Table {
         let mut sink = WriterSink::new(writer, "the writer");
         let mut rows = 0;
         for source in self.sources()? {
-            let catalog = &self.database.catalog;
-            let progress = Progress::default();
-            rows += source.export(catalog, options, &mut sink, &progress, &mut damage)?.rows;
+            let export = source.export(&self.database.catalog, options);
+            rows += export.write(&mut sink, &Progress::default(), &mut damage)?.rows;
         }
         sink.finish().map_err(Error::Output)?;
         Ok(rows)
     }
 
-    fn sources(&self) -> Result<Vec<RowSource<'_>>> {
+    pub(super) fn sources(&self) -> Result<Vec<RowSource<'_>>> {
         RowSource::all(&self.database.inner, std::slice::from_ref(&self.selected))
     }
 }

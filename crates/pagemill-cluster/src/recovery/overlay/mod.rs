@@ -252,7 +252,8 @@ impl OverlayFileSystem {
     fn open_segment(
         &self,
         path: &Path,
-        (key, segment): (ForkKey, u32),
+        key: ForkKey,
+        segment: u32,
         caching: Caching,
     ) -> io::Result<Box<dyn File>> {
         let redo = self.redo.clone();
@@ -390,7 +391,7 @@ impl FileSystem for OverlayFileSystem {
     fn open(&self, path: &Path, caching: Caching) -> io::Result<Box<dyn File>> {
         let named = self.layout.named(path);
         match named {
-            Named::Segment(key, segment) => self.open_segment(path, (key, segment), caching),
+            Named::Segment(key, segment) => self.open_segment(path, key, segment, caching),
             Named::LogSegment(log, segment) => self.open_log(path, log, segment),
             Named::Map(_) | Named::VersionFile(_) => match self.small_file(path, named)? {
                 Some(bytes) => Ok(Box::new(FileInMemory(bytes))),

@@ -2,7 +2,7 @@
 //!
 //! They are small but for the manifest, and all of them can be missing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pagemill_format::backup::{BackupLabel, BackupManifest, TablespaceMap};
 use pagemill_io::Storage;
@@ -35,22 +35,17 @@ impl CopyFiles {
     /// # Errors
     /// A file that cannot be read, or is none of its kind.
     pub fn read(storage: &Storage, directory: &Path) -> Result<Self> {
-        let label =
-            parsed(storage, directory, "backup_label", MAX_SMALL_BYTES, BackupLabel::parse)?;
+        let label = directory.join("backup_label");
+        let label = parsed(storage, label, MAX_SMALL_BYTES, BackupLabel::parse)?;
         let tablespace_map = match label {
             Some(_) => read_tablespace_map(storage, directory)?,
             None => None,
         };
+        let manifest = directory.join("backup_manifest");
         Ok(Self {
             label,
             tablespace_map,
-            manifest: parsed(
-                storage,
-                directory,
-                "backup_manifest",
-                MAX_MANIFEST_BYTES,
-                BackupManifest::parse,
-            )?,
+            manifest: parsed(storage, manifest, MAX_MANIFEST_BYTES, BackupManifest::parse)?,
             has_signal: storage.exists(&directory.join("recovery.signal"))?
                 || storage.exists(&directory.join("standby.signal"))?,
             lacks_files_of_servers: lacks_files_of_servers(storage, directory)?,
@@ -83,17 +78,15 @@ pub(crate) fn read_tablespace_map(
     storage: &Storage,
     directory: &Path,
 ) -> Result<Option<TablespaceMap>> {
-    parsed(storage, directory, "tablespace_map", MAX_SMALL_BYTES, TablespaceMap::parse)
+    parsed(storage, directory.join("tablespace_map"), MAX_SMALL_BYTES, TablespaceMap::parse)
 }
 
 fn parsed<T>(
     storage: &Storage,
-    directory: &Path,
-    name: &str,
+    path: PathBuf,
     limit: u64,
     parse: impl Fn(&[u8]) -> pagemill_format::Result<T>,
 ) -> Result<Option<T>> {
-    let path = directory.join(name);
     let bytes = match storage.read_file(&path, limit) {
         Ok(bytes) => bytes,
         Err(error) if error.is_not_found() => return Ok(None),

@@ -161,7 +161,7 @@ impl RecoveryPlan {
         let mut warnings = Vec::new();
         let case = RecoveryCase::of(control, &files, is_requested, &mut warnings);
         case.check(directory, control)?;
-        let history = history(storage, &wal, control, options, is_requested)?;
+        let history = history(state, &wal, options, is_requested)?;
         let source = WalSource::along(&wal, options.archives.clone(), history);
         let source = source.within(options.memory);
         let found = CheckpointRecord::of(storage, &source, control, &case)?;
@@ -239,24 +239,22 @@ fn check_archives(storage: &Storage, archives: &[PathBuf]) -> Result<()> {
 /// # Errors
 /// As [`RecoveryPlan::new`], for WAL and its histories.
 pub(crate) fn wal_source(state: &DirectoryState, options: &PlanOptions) -> Result<WalSource> {
-    let (storage, control) = (state.storage(), state.control());
-    check_archives(storage, &options.archives)?;
-    let wal = WalDirectory::of_cluster(state.path(), control)?;
+    check_archives(state.storage(), &options.archives)?;
+    let wal = WalDirectory::of_cluster(state.path(), state.control())?;
     let is_requested = !options.archives.is_empty();
-    let history = history(storage, &wal, control, options, is_requested)?;
+    let history = history(state, &wal, options, is_requested)?;
     Ok(WalSource::along(&wal, options.archives.clone(), history).within(options.memory))
 }
 
 /// The way that is followed: to the timeline asked for, or to that which a server would choose.
 fn history(
-    storage: &Storage,
+    state: &DirectoryState,
     wal: &WalDirectory,
-    control: &ControlFile,
     options: &PlanOptions,
     is_requested: bool,
 ) -> Result<TimelineHistory> {
-    let archives = &options.archives;
-    let own = own_timeline(control);
+    let (storage, archives) = (state.storage(), &options.archives);
+    let own = own_timeline(state.control());
     let timeline = match options.timeline {
         TimelineChoice::Number(timeline) => timeline,
         TimelineChoice::Automatic if !is_requested => own,

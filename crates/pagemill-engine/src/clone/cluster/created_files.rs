@@ -37,7 +37,8 @@ impl CreatedFiles {
     pub(super) fn root(
         &mut self,
         storage: &Storage,
-        (path, like): (&Path, &Path),
+        path: &Path,
+        like: &Path,
         found: DirectoryState,
     ) -> Result<()> {
         if found == DirectoryState::Missing {
@@ -53,15 +54,14 @@ impl CreatedFiles {
         Ok(())
     }
 
-    /// Says in a directory that the copy is not finished.
+    /// Makes a file that says that the copy is not finished; it is `temporary` until it is written.
     pub(super) fn mark(
         &mut self,
         storage: &Storage,
-        directory: &Path,
-        (name, temporary): (&str, &str),
+        path: PathBuf,
+        temporary: PathBuf,
         contents: &str,
     ) -> Result<()> {
-        let (path, temporary) = (directory.join(name), directory.join(temporary));
         // Noted first: either may be there when this fails, also after the mark itself was made.
         self.marks.extend([path.clone(), temporary.clone()]);
         Ok(storage.create_file(&path, &temporary, contents.as_bytes())?)

@@ -136,7 +136,8 @@ impl ClusterCopy {
         others.push(destination);
         let found = (own, preconditions::check_tablespaces(storage, &spaces, &others)?);
         let survey = survey::survey(&cluster, destination, &spaces)?;
-        let methods = methods(storage, &survey, (&cluster.path().join(CONTROL), options.strategy))?;
+        let sample = source.join(CONTROL);
+        let methods = methods(storage, &survey, &sample, options.strategy)?;
         let copied = |part: &Part| {
             let mut parts = survey.parts.iter().zip(&methods);
             parts.any(|(other, method)| other.to == part.to && *method != CopyMethod::Reflink)
@@ -216,11 +217,11 @@ impl ClusterCopy {
         made: &mut CreatedFiles,
     ) -> pagemill_cluster::Result<Option<HeldLock>> {
         let (storage, destination) = (self.cluster.storage(), self.options.destination.as_path());
-        made.root(storage, (destination, self.cluster.path()), self.found.0)?;
+        made.root(storage, destination, self.cluster.path(), self.found.0)?;
         for (space, found) in self.spaces.iter().zip(&self.found.1) {
-            made.root(storage, (&space.new, &space.old), *found)?;
+            made.root(storage, &space.new, &space.old, *found)?;
         }
-        let held = unfinished::mark(storage, destination, (&self.spaces, &self.survey), made)?;
+        let held = self.make_marks(made)?;
         for (part, path) in &self.survey.directories {
             let Some(root) = self.survey.parts.get(*part) else { continue };
             let own = path.as_os_str().is_empty() && root.tablespace.is_none();
@@ -265,7 +266,8 @@ impl ClusterCopy {
 fn methods(
     storage: &Storage,
     survey: &Survey,
-    (sample, strategy): (&Path, CopyStrategy),
+    sample: &Path,
+    strategy: CopyStrategy,
 ) -> CopyResult<Vec<CopyMethod>> {
     if strategy == CopyStrategy::FileCopy {
         return Ok(vec![CopyMethod::ReadWrite; survey.parts.len()]);

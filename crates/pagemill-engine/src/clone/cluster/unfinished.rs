@@ -20,10 +20,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use pagemill_cluster::Result;
 use pagemill_io::{HeldLock, Node, Storage};
 
+use super::ClusterCopy;
 use super::created_files::CreatedFiles;
 use super::error::CopyResult;
-use super::survey::Survey;
-use super::tablespaces::Tablespace;
 use crate::refusal::CopyRefusal;
 
 pub(super) const NAME: &str = "pagemill.copy";
@@ -62,6 +61,10 @@ impl Mark {
             .for_each(|root| text += &format!("root {root}\n"));
         self.entries.iter().for_each(|entry| text += &format!("entry {entry}\n"));
         text
+    }
+
+    fn make(&self, storage: &Storage, directory: &Path, made: &mut CreatedFiles) -> Result<()> {
+        made.mark(storage, directory.join(NAME), directory.join(TEMPORARY), &self.text())
     }
 
     /// Nothing where it is no mark.
@@ -108,30 +111,28 @@ fn is_one_name(entry: &str) -> bool {
     matches!(parts.next(), Some(Component::Normal(_))) && parts.next().is_none()
 }
 
-/// Marks the directories of a copy, which are there and empty. What is returned keeps others from taking the copy for
-/// one that was cut short.
-pub(super) fn mark(
-    storage: &Storage,
-    destination: &Path,
-    (spaces, survey): (&[Tablespace], &Survey),
-    made: &mut CreatedFiles,
-) -> Result<Option<HeldLock>> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
-    let id = format!("{now}.{}", std::process::id());
-    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let roots = spaces.iter().map(|space| absolute(&space.new)).collect();
-    let own = Mark { id: id.clone(), roots, entries: survey.top_entries() };
-    made.mark(storage, destination, (NAME, TEMPORARY), &own.text())?;
-    let held = storage.try_lock(&destination.join(NAME))?;
-    for (space, part) in spaces.iter().zip(survey.parts.iter().skip(1)) {
-        // What is listed here is removed by the next run, so it has to be the version's directory and nothing above.
-        let version = part.to.file_name().and_then(|name| name.to_str());
-        let version = version.expect("a part is a version's directory"); // infallible: its last part is such a name
-        let entries = vec![version.to_owned()];
-        let mark = Mark { id: id.clone(), roots: Vec::new(), entries };
-        made.mark(storage, &space.new, (NAME, TEMPORARY), &mark.text())?;
+impl ClusterCopy {
+    /// Marks the directories of the copy, which are there and empty. What is returned keeps others from taking the copy for
+    /// one that was cut short.
+    pub(super) fn make_marks(&self, made: &mut CreatedFiles) -> Result<Option<HeldLock>> {
+        let (storage, destination) = (self.cluster.storage(), self.options.destination.as_path());
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
+        let id = format!("{now}.{}", std::process::id());
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let roots = self.spaces.iter().map(|space| absolute(&space.new)).collect();
+        let own = Mark { id: id.clone(), roots, entries: self.survey.top_entries() };
+        own.make(storage, destination, made)?;
+        let held = storage.try_lock(&destination.join(NAME))?;
+        for (space, part) in self.spaces.iter().zip(self.survey.parts.iter().skip(1)) {
+            // What is listed here is removed by the next run, so it has to be the version's directory and nothing above.
+            let version = part.to.file_name().and_then(|name| name.to_str());
+            let version = version.expect("a part is a version's directory"); // infallible: its last part is such a name
+            let entries = vec![version.to_owned()];
+            let mark = Mark { id: id.clone(), roots: Vec::new(), entries };
+            mark.make(storage, &space.new, made)?;
+        }
+        Ok(held)
     }
-    Ok(held)
 }
 
 impl UnfinishedCopy {

@@ -95,10 +95,10 @@ impl Copying<'_> {
         let base = template.base_path(class)?;
         let file = self.creation.file_of(class)?;
         let main = template.cluster().main_fork(&base)?;
-        self.fork(&main, file, is_logged(class, Fork::Main))?;
+        self.fork(ForkCopy { source: &main, file, is_logged: is_logged(class, Fork::Main) })?;
         for fork in Fork::ALL.into_iter().filter(|&fork| fork != Fork::Main) {
             let Some(source) = template.cluster().fork(&base, fork)? else { continue };
-            self.fork(&source, file, is_logged(class, fork))?;
+            self.fork(ForkCopy { source: &source, file, is_logged: is_logged(class, fork) })?;
         }
         self.summary.relations += 1;
         Ok(())
@@ -121,25 +121,26 @@ impl Copying<'_> {
         Ok(())
     }
 
-    fn fork(&mut self, source: &ForkFiles, file: RelFileLocator, is_logged: bool) -> Result<()> {
+    fn fork(&mut self, copy: ForkCopy<'_>) -> Result<()> {
+        let ForkCopy { source, file, is_logged } = copy;
         self.guard.check_files(source)?;
         let fork = source.fork();
         if is_logged {
             self.creation.log_file(file, fork)?;
         }
         if source.blocks() <= SMALL_FORK {
-            self.small(source, file, is_logged)?;
+            self.small(copy)?;
         } else {
-            self.large(source, file, is_logged)?;
+            self.large(copy)?;
         }
         self.summary.files += 1;
         self.summary.blocks += u64::from(source.blocks());
         Ok(())
     }
 
-    fn small(&mut self, source: &ForkFiles, file: RelFileLocator, is_logged: bool) -> Result<()> {
+    fn small(&mut self, copy: ForkCopy<'_>) -> Result<()> {
         let how = OpenForWrite { create: Create::New, ..OpenForWrite::default() };
-        let (storage, base) = self.place_of(file);
+        let (source, (storage, base)) = (copy.source, self.place_of(copy.file));
         let target = WritableFork::open(&storage, &base, source.fork(), how);
         let target = target.map_err(cluster_error)?;
         let blocks = (0..source.blocks()).map(BlockNumber);
@@ -152,7 +153,7 @@ impl Copying<'_> {
             let room = &mut self.buffer[filled..end];
             room.copy_from_slice(pages.as_flattened());
             let room = room.as_chunks_mut().0;
-            take(self.creation, &self.guard, (source, file), first, room, is_logged)?;
+            copy.take(self.creation, &self.guard, first, room)?;
             filled = end;
         }
         if filled > 0 {
@@ -165,8 +166,8 @@ impl Copying<'_> {
         if self.unsynced.len() < UNSYNCED { Ok(()) } else { self.sync() }
     }
 
-    fn large(&mut self, source: &ForkFiles, file: RelFileLocator, is_logged: bool) -> Result<()> {
-        let (storage, base) = self.place_of(file);
+    fn large(&mut self, copy: ForkCopy<'_>) -> Result<()> {
+        let (source, (storage, base)) = (copy.source, self.place_of(copy.file));
         let new = NewFork {
             fork: source.fork(),
             writing: self.options.writing,
@@ -190,11 +191,11 @@ impl Copying<'_> {
                 pages = &pages[taken..];
                 block.0 += taken as u32;
                 if piece.is_full() {
-                    self.write(&mut target, &mut piece, (source, file), is_logged)?;
+                    self.write(&mut target, &mut piece, copy)?;
                 }
             }
         }
-        self.write(&mut target, &mut piece, (source, file), is_logged)?;
+        self.write(&mut target, &mut piece, copy)?;
         self.summary.write_method = Some(target.method().0);
         target.finish().map_err(cluster_error)
     }
@@ -203,14 +204,13 @@ impl Copying<'_> {
         &mut self,
         target: &mut WriteStream,
         piece: &mut Piece,
-        place: (&ForkFiles, RelFileLocator),
-        is_logged: bool,
+        copy: ForkCopy<'_>,
     ) -> Result<()> {
         if piece.pages == 0 {
             return Ok(());
         }
         let (first, count) = (piece.first, piece.pages);
-        take(self.creation, &self.guard, place, first, piece.filled(), is_logged)?;
+        copy.take(self.creation, &self.guard, first, piece.filled())?;
         let full = std::mem::replace(piece, Piece::new(target)?);
         target.write_run(first, full.buffer, count).map_err(cluster_error)?;
         self.options.progress.add_pages(count as u64);
@@ -229,34 +229,45 @@ impl Copying<'_> {
     }
 }
 
-/// Checks pages on their way, and logs them, after which they name their record.
-fn take(
-    creation: &mut DatabaseCreation,
-    guard: &PageGuard,
-    (source, file): (&ForkFiles, RelFileLocator),
-    first: BlockNumber,
-    pages: &mut [BlockBytes],
+/// A fork that is copied.
+#[derive(Clone, Copy)]
+struct ForkCopy<'a> {
+    source: &'a ForkFiles,
+    /// The relation file in the new database.
+    file: RelFileLocator,
     is_logged: bool,
-) -> Result<()> {
-    check_interrupt(creation.template().cluster().path()).map_err(cluster_error)?;
-    for (block, page) in (first.0..).map(BlockNumber).zip(&*pages) {
-        guard.check(source, block, page)?;
-    }
-    if !is_logged {
-        return Ok(());
-    }
-    for (record, pages) in (0..).zip(pages.chunks_mut(IMAGES_PER_RECORD)) {
-        let block = first.0 + record * IMAGES_PER_RECORD as u32;
-        let images: Vec<_> = (block..).map(BlockNumber).zip(&*pages).collect();
-        let lsn = creation.log_images(file, source.fork(), &images)?;
-        for (block, page) in (block..).map(BlockNumber).zip(pages) {
-            // A page of zeros is one that nobody wrote yet.
-            if !checksum::is_new(page) {
-                guard.change(block, page, |page| set_lsn(page, lsn));
+}
+
+impl ForkCopy<'_> {
+    /// Checks pages on their way, and logs them, after which they name their record.
+    fn take(
+        self,
+        creation: &mut DatabaseCreation,
+        guard: &PageGuard,
+        first: BlockNumber,
+        pages: &mut [BlockBytes],
+    ) -> Result<()> {
+        let Self { source, file, is_logged } = self;
+        check_interrupt(creation.template().cluster().path()).map_err(cluster_error)?;
+        for (block, page) in (first.0..).map(BlockNumber).zip(&*pages) {
+            guard.check(source, block, page)?;
+        }
+        if !is_logged {
+            return Ok(());
+        }
+        for (record, pages) in (0..).zip(pages.chunks_mut(IMAGES_PER_RECORD)) {
+            let block = first.0 + record * IMAGES_PER_RECORD as u32;
+            let images: Vec<_> = (block..).map(BlockNumber).zip(&*pages).collect();
+            let lsn = creation.log_images(file, source.fork(), &images)?;
+            for (block, page) in (block..).map(BlockNumber).zip(pages) {
+                // A page of zeros is one that nobody wrote yet.
+                if !checksum::is_new(page) {
+                    guard.change(block, page, |page| set_lsn(page, lsn));
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Neighbouring pages on their way into a stream.

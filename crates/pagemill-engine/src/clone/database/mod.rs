@@ -78,6 +78,17 @@ pub struct CloneSummary {
     pub write_method: Option<WriteMethod>,
 }
 
+/// What a database is made by.
+#[derive(Debug)]
+pub struct CloneRequest<'a> {
+    /// What it is to be.
+    pub new: NewDatabase,
+    /// In which way.
+    pub plan: &'a ClonePlan,
+    /// How that is done.
+    pub options: &'a CloneOptions,
+}
+
 /// Makes a database as `template`, which was opened under `lock`, in the way that was planned.
 ///
 /// # Errors
@@ -86,10 +97,9 @@ pub struct CloneSummary {
 pub fn clone_database(
     lock: Arc<ClusterLock>,
     template: &Database,
-    new: NewDatabase,
-    plan: &ClonePlan,
-    options: &CloneOptions,
+    request: CloneRequest<'_>,
 ) -> Result<CloneSummary> {
+    let CloneRequest { new, plan, options } = request;
     let compression = options.compression;
     let mut creation = DatabaseCreation::begin(lock, template.clone(), new, compression)?;
     let mut summary = match plan.strategy {

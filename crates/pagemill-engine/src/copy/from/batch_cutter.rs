@@ -14,6 +14,7 @@ use pagemill_io::Storage;
 
 use super::byte_feed::{BatchBytes, ByteFeed, InputSource};
 use super::error::{CopyError, ErrorContext};
+use super::input_encoding::ValidText;
 use super::options::{CopyRules, Header};
 use super::row_ends::{last_row_end, line_count};
 use super::row_fields::RowFields;
@@ -117,6 +118,11 @@ impl<'a> BatchCutter<'a> {
         (sequence, self.opened.saturating_sub(usize::from(is_open)))
     }
 
+    /// How rows are read.
+    pub(super) fn rules(&self) -> &'a CopyRules {
+        self.rules
+    }
+
     /// Leaves out what comes behind the end-of-copy marker of an input.
     pub(super) fn skip_input(&mut self, number: usize) {
         if self.opened == number + 1 {
@@ -211,7 +217,7 @@ fn first_cut(rules: &CopyRules, bytes: &[u8], is_end: bool) -> Option<Cut> {
     // An error must be met in the batch as it was met here, so what it depends on must be in it whole.
     let seen = if is_end { bytes.len() } else { bytes.len().saturating_sub(LONGEST_CHARACTER) };
     let head = bytes.get(..seen).unwrap_or(bytes);
-    let mut reader = RowReader::new(rules, (head, None), 0, None);
+    let mut reader = RowReader::new(rules, ValidText { bytes: head, behind: None }, 0, None);
     let mut fields = RowFields::default();
     loop {
         let read = reader.next(&mut fields);

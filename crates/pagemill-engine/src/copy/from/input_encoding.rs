@@ -16,6 +16,14 @@ use crate::encoding::{
 /// Bytes of a character that an error shows at most.
 const MOST_BYTES_SHOWN: usize = 8;
 
+/// The valid beginning of a text, in the database's encoding.
+#[derive(Debug)]
+pub(super) struct ValidText<'a> {
+    pub(super) bytes: &'a [u8],
+    /// The error that is due behind it.
+    pub(super) behind: Option<String>,
+}
+
 /// The encodings of an input and of the database it is for.
 #[derive(Clone, Debug)]
 pub(super) struct InputEncoding {
@@ -68,19 +76,20 @@ impl InputEncoding {
         &self,
         bytes: &'a [u8],
         converted: &'a mut Vec<u8>,
-    ) -> (&'a [u8], Option<String>) {
+    ) -> ValidText<'a> {
         match &self.transcoder {
             None => {
                 let valid = self.check.valid_prefix(bytes);
-                let (text, rest) = bytes.split_at_checked(valid).unwrap_or((bytes, &[]));
-                (text, (!rest.is_empty()).then(|| invalid(self.name, self.check, rest)))
+                let (bytes, rest) = bytes.split_at_checked(valid).unwrap_or((bytes, &[]));
+                let behind = (!rest.is_empty()).then(|| invalid(self.name, self.check, rest));
+                ValidText { bytes, behind }
             }
             Some(transcoder) => {
                 converted.clear();
                 let failed = transcoder.convert(bytes, converted).is_err();
                 let error =
                     failed.then(|| converted_prefix(transcoder, self.check, bytes, converted));
-                (converted, error.flatten())
+                ValidText { bytes: converted, behind: error.flatten() }
             }
         }
     }
@@ -173,8 +182,8 @@ mod tests {
     fn prepared(file: Option<&str>, server: i32, bytes: &[u8]) -> (Vec<u8>, Option<String>) {
         let encoding = InputEncoding::new(file, server).unwrap();
         let mut converted = Vec::new();
-        let (text, error) = encoding.prepared(bytes, &mut converted);
-        (text.to_vec(), error)
+        let text = encoding.prepared(bytes, &mut converted);
+        (text.bytes.to_vec(), text.behind)
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub use batch_cutter::Batch;
 pub use byte_feed::InputSource;
 pub use error::{CopyError, ErrorContext};
 pub use options::{CopyFromOptions, CopyRules, CopyTarget, Header};
-pub use parallel_rows::{Input, run};
+pub use parallel_rows::{Input, Workers, run};
 pub use reject_log::{RejectLog, RejectSettings};
 pub use rows::{Row, RowParser, Rows};
 

@@ -41,32 +41,45 @@ pub struct Input<'a> {
     pub sources: Vec<InputSource>,
 }
 
-/// Has `jobs` threads work on the rows of the input, a batch at a time, and hands the results to
-/// `consume`, in order, in the calling thread. Each thread makes a state by `new_state` first.
+/// The threads that work on batches.
+pub struct Workers<N, W> {
+    jobs: usize,
+    new_state: N,
+    work: W,
+}
+
+impl<N, W> Workers<N, W> {
+    /// So many threads. Each makes a state by `new_state` first, and does `work` on the rows of a batch at a time.
+    pub fn new<S, R>(jobs: usize, new_state: N, work: W) -> Self
+    where
+        N: Fn() -> S + Sync,
+        W: Fn(&mut S, &mut Rows<'_>) -> Result<R> + Sync,
+    {
+        Self { jobs, new_state, work }
+    }
+}
+
+/// Has the workers work on the rows of the input, and hands the results to `consume`, in order, in the
+/// calling thread.
 ///
 /// # Errors
 /// Of what fails the one that comes first in the input: reading, working or consuming. Nothing is
 /// consumed after it. [`Error::Worker`] if a worker panicked.
 pub fn run<S, R: Send>(
     input: Input<'_>,
-    jobs: usize,
-    new_state: impl Fn() -> S + Sync,
-    work: impl Fn(&mut S, &mut Rows<'_>) -> Result<R> + Sync,
+    workers: Workers<impl Fn() -> S + Sync, impl Fn(&mut S, &mut Rows<'_>) -> Result<R> + Sync>,
     consume: impl FnMut(R) -> Result<()>,
 ) -> Result<()> {
-    let cutter = BatchCutter::new(input.storage, input.rules, input.sources);
-    run_cutter(cutter, input.rules, jobs, new_state, work, consume)
+    run_cutter(BatchCutter::new(input.storage, input.rules, input.sources), workers, consume)
 }
 
 pub(super) fn run_cutter<S, R: Send>(
     cutter: BatchCutter<'_>,
-    rules: &CopyRules,
-    jobs: usize,
-    new_state: impl Fn() -> S + Sync,
-    work: impl Fn(&mut S, &mut Rows<'_>) -> Result<R> + Sync,
+    workers: Workers<impl Fn() -> S + Sync, impl Fn(&mut S, &mut Rows<'_>) -> Result<R> + Sync>,
     consume: impl FnMut(R) -> Result<()>,
 ) -> Result<()> {
-    let jobs = jobs.max(1);
+    let Workers { jobs, new_state, work } = workers;
+    let (jobs, rules) = (jobs.max(1), cutter.rules());
     let shared = Shared::new(cutter, jobs);
     let job = || {
         let _leaving = Leaving(&shared);

@@ -16,6 +16,7 @@ use std::ops::Range;
 
 use super::byte_marks::MarkScan;
 use super::error::RowFault;
+use super::input_encoding::ValidText;
 use super::options::CopyRules;
 use super::row_fields::RowFields;
 use crate::copy::Format;
@@ -64,14 +65,15 @@ pub(super) struct RowReader<'a> {
 }
 
 impl<'a> RowReader<'a> {
-    /// Reads `bytes`, which follow the given line of an input whose lines end so; nothing for its
+    /// Reads a text, which follows the given line of an input whose lines end so; nothing for its
     /// beginning.
     pub(super) fn new(
         rules: &'a CopyRules,
-        (bytes, behind): (&'a [u8], Option<String>),
+        text: ValidText<'a>,
         line: u64,
         newline: Option<Newline>,
     ) -> Self {
+        let ValidText { bytes, behind } = text;
         Self {
             rules,
             bytes,

@@ -54,17 +54,10 @@ fn read_to_end(
     let columns = rules.column_count();
     let mut all = Vec::new();
     let work = |_: &mut (), rows: &mut Rows<'_>| Ok(collect(rows, columns));
-    let result = run_cutter(
-        cutter,
-        rules,
-        jobs,
-        || (),
-        work,
-        |(rows, end)| {
-            all.extend(rows);
-            end
-        },
-    );
+    let result = run_cutter(cutter, Workers::new(jobs, || (), work), |(rows, end)| {
+        all.extend(rows);
+        end
+    });
     (all, result)
 }
 
@@ -278,7 +271,7 @@ fn failure(rules: &CopyRules, path: &std::path::Path) -> String {
         while rows.next_row()?.is_some() {}
         Ok(())
     };
-    run(input, 2, || (), work, |()| Ok(())).unwrap_err().to_string()
+    run(input, Workers::new(2, || (), work), |()| Ok(())).unwrap_err().to_string()
 }
 
 #[test]
@@ -315,7 +308,7 @@ fn a_file_that_is_cut_while_it_is_read_is_an_error() {
         while rows.next_row()?.is_some() {}
         Ok(())
     };
-    let error = run(input, 2, || (), work, |()| Ok(())).unwrap_err().to_string();
+    let error = run(input, Workers::new(2, || (), work), |()| Ok(())).unwrap_err().to_string();
     assert!(error.contains("short read, 5242880 of 9437184 bytes: the file was cut"), "{error}");
 }
 
@@ -341,17 +334,10 @@ fn the_earliest_error_is_told_whichever_thread_is_first() {
         }
         Ok(count)
     };
-    let result = run_cutter(
-        cutter,
-        &rules,
-        3,
-        || (),
-        work,
-        |count: usize| {
-            consumed.fetch_add(count, Ordering::Relaxed);
-            Ok(())
-        },
-    );
+    let result = run_cutter(cutter, Workers::new(3, || (), work), |count: usize| {
+        consumed.fetch_add(count, Ordering::Relaxed);
+        Ok(())
+    });
     let error = result.unwrap_err().to_string();
     assert!(error.ends_with(": no\nCONTEXT:  COPY t, line 300, column a: \"300\""), "{error}");
     assert!(consumed.into_inner() < 300);
@@ -367,10 +353,10 @@ fn a_consumer_that_fails_and_a_worker_that_panics_end_the_work() {
         while rows.next_row()?.is_some() {}
         Ok(())
     };
-    let failed = run_cutter(cutter(), &rules, 2, || (), work, |()| Err(Error::Cancelled));
+    let failed = run_cutter(cutter(), Workers::new(2, || (), work), |()| Err(Error::Cancelled));
     assert_eq!(failed.unwrap_err().to_string(), "cancelled");
     let panics = |_: &mut (), _: &mut Rows<'_>| -> Result<()> { panic!("on purpose") };
-    let failed = run_cutter(cutter(), &rules, 2, || (), panics, |()| Ok(()));
+    let failed = run_cutter(cutter(), Workers::new(2, || (), panics), |()| Ok(()));
     assert!(matches!(failed, Err(Error::Worker)));
 }
 
@@ -400,7 +386,7 @@ fn an_error_shows_the_row_or_the_value_cut_after_a_hundred_bytes() {
             let value = || Error::Copy(Box::new(row.value_error(1, "bad")));
             Err(if is_value { value() } else { row.error("bad").into() })
         };
-        match run(input, 1, || (), work, |()| Ok(())) {
+        match run(input, Workers::new(1, || (), work), |()| Ok(())) {
             Err(Error::Copy(error)) => error.context(),
             other => panic!("{other:?}"),
         }

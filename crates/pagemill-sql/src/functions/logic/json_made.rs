@@ -92,7 +92,7 @@ impl<'c> JsonWriter<'c> {
         }
         let form = JsonForm::of(&self.value_type);
         let mut writer = ValueWriter::new(&mut self.lookups);
-        writer.write_json((&self.value_type, form), &raw, out).map_err(damaged)
+        writer.write_json(&self.value_type, form, &raw, out).map_err(damaged)
     }
 
     /// A name, always a string.
