@@ -13,5 +13,6 @@ pub mod running;
 pub mod scram;
 pub mod server;
 pub mod settings;
+pub mod tls;
 
 pub use error::{Error, Result};
