@@ -20,7 +20,7 @@ static JOBS: LazyLock<String> = LazyLock::new(|| default_jobs().to_string());
 ///
 /// psql and other clients connect to a Unix socket, and with --listen over TCP, as to a server of PostgreSQL, and ask statements as
 /// `pagemill sql` answers them. To the socket only this user can connect; over TCP a client proves its password, of which the cluster
-/// keeps a verifier. Either way it is a superuser of the cluster. Nothing is changed, no file outside of the cluster is read, and a
+/// keeps a verifier. A role reads what it may read on the server. Nothing is changed, no file outside of the cluster is read, and a
 /// statement that is not known to give the server's answer is refused. The session's TimeZone is UTC, its DateStyle ISO. SIGINT and
 /// SIGTERM end the server.
 #[derive(Debug, Args)]

@@ -119,6 +119,7 @@ mod tests {
             can_login: true,
             password: Some(KEPT.into()),
             valid_until: None,
+            connection_limit: -1,
         };
         change(&mut role);
         let access = Access { roles: HashMap::from([(role.name.clone(), role)]), secret: [1; 32] };

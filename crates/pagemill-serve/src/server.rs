@@ -226,19 +226,15 @@ fn open(cluster: &Cluster, name: &str, options: SessionOptions) -> Result<Sessio
 /// The role that a client connects as.
 ///
 /// # Errors
-/// When there is none, it may not log in, or it has not all rights: rights on single tables are not looked at yet.
+/// When there is none, or it may not log in.
 pub(crate) fn role(session: &Session, name: &str) -> Result<Role, StatementError> {
     let denied = |message: String| StatementError::new(SqlState("28000"), message);
     let roles = session.catalog().roles().map_err(|error| error.report())?;
     let Some(role) = roles.into_iter().find(|role| role.name == name) else {
         return Err(denied(format!("role \"{name}\" does not exist")));
     };
-    if !role.can_login {
-        return Err(denied(format!("role \"{name}\" is not permitted to log in")));
-    }
-    match role.is_superuser {
+    match role.can_login {
         true => Ok(role),
-        false => Err(denied(format!("role \"{name}\" is no superuser"))
-            .with_hint("Connect as a superuser of the cluster: rights on single tables are not told apart here.")),
+        false => Err(denied(format!("role \"{name}\" is not permitted to log in"))),
     }
 }

@@ -23,6 +23,8 @@ pub struct Role {
     pub password: Option<String>,
     /// Until when its password is valid, in microseconds since 2000; `None` for ever.
     pub valid_until: Option<i64>,
+    /// How many connections it may have at a time; negative for any number.
+    pub connection_limit: i32,
 }
 
 /// The role that initdb made.
@@ -36,7 +38,15 @@ impl Catalog {
     /// # Errors
     /// When the catalog is damaged.
     pub fn roles(&self) -> Result<Vec<Role>> {
-        let columns = ["oid", "rolname", "rolsuper", "rolcanlogin", "rolpassword", "rolvaliduntil"];
+        let columns = [
+            "oid",
+            "rolname",
+            "rolsuper",
+            "rolcanlogin",
+            "rolpassword",
+            "rolvaliduntil",
+            "rolconnlimit",
+        ];
         let mut roles = Vec::new();
         for_each_row(self.values(), "pg_authid", &columns, |row| {
             roles.push(Role {
@@ -46,6 +56,7 @@ impl Catalog {
                 can_login: row.bool(3),
                 password: row.text(4)?,
                 valid_until: (!row.is_null(5)).then(|| row.int8(5)),
+                connection_limit: row.int4(6),
             });
             Ok(())
         })?;

@@ -76,8 +76,10 @@ pub(super) async fn enter(
     if channel.address.is_some() {
         check_connections(&session)?;
     }
-    role(&session, user)?;
+    let role = role(&session, user)?;
     let session = server.database_of(session, user).await?;
+    session.check_connect().map_err(|error| error.report())?;
+    registration.settle(&role, session.catalog().database().row())?;
     out.authentication(0, &[]);
     let (settings, path_session) = settle(server, session, (startup, user), &mut out)?;
     out.key(registration.process, &registration.key);
@@ -99,6 +101,7 @@ fn settle(
         version: &server.version(),
         major: server.major(),
         user,
+        is_superuser: session.is_superuser(),
         search_path: &configured_path,
     });
     apply(&mut settings, startup, out)?;
