@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::real_files::RealFileSystem;
-use crate::seam::{DirEntry, FileSystem, Identity, Node};
+use crate::seam::{Access, DirEntry, FileSystem, Identity, Node};
 use crate::storage::Storage;
 
 /// The files of this machine. Clones share their counters.
@@ -97,6 +97,14 @@ impl HostFiles {
     /// Names the file; also when the path leads nowhere.
     pub fn resolve(&self, path: &Path) -> Result<PathBuf> {
         self.storage.resolve(path)
+    }
+
+    /// Who may do what with what a path leads to.
+    ///
+    /// # Errors
+    /// Names the file; also when the path leads nowhere.
+    pub fn access(&self, path: &Path) -> Result<Access> {
+        self.storage.access(path)
     }
 
     /// What tells the file or directory that a path leads to from all others.

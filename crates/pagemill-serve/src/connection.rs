@@ -1,13 +1,16 @@
 //! One client: let in, then answered until it leaves.
 //!
 //! ```text
-//!   startup.rs ── Connection ──► messages: simple.rs (Query)         ─┬► portal.rs: rows at the client's pace
+//!   channel.rs (TLS) ── startup.rs ─ authentication.rs
+//!                          Connection ──► messages: simple.rs (Query)         ─┬► portal.rs: rows at the client's pace
 //!                                         extended.rs (Parse … Sync) ─┘
 //! ```
 //!
 //! Invariant: whatever a statement does, the connection answers a cancel request, its timeout and the server's end at once;
 //! what still computes then is left behind.
 
+mod authentication;
+mod channel;
 mod extended;
 mod functions;
 mod large_object;
@@ -31,9 +34,11 @@ use crate::protocol::{
 use crate::registry::Registration;
 use crate::server::Server;
 use crate::settings::Settings;
+use channel::Channel;
 use extended::Extended;
 use functions::OpenObjects;
 use path::PathSession;
+use startup::Entered;
 
 /// Bytes that are gathered before they are sent.
 const SEND_BYTES: usize = 64 << 10;
@@ -56,29 +61,33 @@ struct Connection {
 
 /// Answers a client until it leaves. Whatever ends it concerns nobody else.
 pub(crate) async fn serve(server: Arc<Server>, arrival: Arrival) {
+    // Clients of TCP that are not let in are kept from taking all descriptors.
+    let place = match arrival {
+        Arrival::Socket(_) => None,
+        Arrival::Tcp(..) => match server.arriving.clone().try_acquire_owned() {
+            Ok(place) => Some(place),
+            Err(_) => return,
+        },
+    };
     let ended = server.clone();
-    let (reader, mut writer) = tokio::io::split(arrival.stream);
-    let mut reader = MessageReader::new(reader);
     let entered = tokio::select! {
         () = ended.ended() => return,
-        entered = startup::enter(&server, &mut reader, &mut writer) => entered,
+        entered = enter(&server, arrival) => entered,
     };
-    let fatal = match entered {
-        Ok(None) => return,
-        Ok(Some(entered)) => {
-            let mut connection = entered.connection(server, reader, writer);
-            let Err(error) = connection.answer().await else { return };
-            writer = connection.writer;
-            error
-        }
-        Err(error) => error,
-    };
-    if let Error::Fatal(error) = fatal {
-        let mut out = ResponseBuffer::default();
-        report(&mut out, Severity::Fatal, &error);
-        // It may be gone already.
-        let _ = writer.write_all(&out.take()).await;
-        let _ = writer.shutdown().await;
+    drop(place);
+    let Some((channel, entered)) = entered else { return };
+    let mut connection = entered.connection(server, channel);
+    if let Err(error) = connection.answer().await {
+        channel::tell_fatal(&mut connection.writer, &error).await;
+    }
+}
+
+/// Lets a client in; `None` for one that wanted something else, was refused, or left.
+async fn enter(server: &Arc<Server>, arrival: Arrival) -> Option<(Channel, Entered)> {
+    let (mut channel, startup) = channel::first(server, arrival).await?;
+    match startup::enter(server, &mut channel, &startup).await {
+        Ok(entered) => Some((channel, entered)),
+        Err(error) => channel.refuse(error).await,
     }
 }
 
@@ -137,6 +146,8 @@ impl Connection {
     async fn flush(&mut self) -> Result<()> {
         if !self.out.is_empty() {
             self.writer.write_all(&self.out.take()).await?;
+            // Within TLS, bytes that the system did not take would wait for more of them.
+            self.writer.flush().await?;
         }
         Ok(())
     }

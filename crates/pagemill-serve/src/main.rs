@@ -9,18 +9,21 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use pagemill_cli::cluster_arguments::DamageChoice;
-use pagemill_cli::failure::{self, Completion};
+use pagemill_cli::failure::{self, Completion, UsageError};
 use pagemill_cli::remedies::Remedies;
 use pagemill_cli::serve_arguments::ServeArguments;
 use pagemill_cli::session::Session as Opened;
 use pagemill_cluster::Cluster;
 use pagemill_engine::{OnDamage, ScanOrder};
-use pagemill_serve::endpoints::Endpoints;
-use pagemill_serve::server::{Server, ServerOptions};
+use pagemill_serve::access::Access;
+use pagemill_serve::endpoints::{Endpoints, Host};
+use pagemill_serve::server::{Network, Server, ServerOptions};
+use pagemill_serve::tls::Tls;
 use pagemill_sql::roles::BOOTSTRAP_ROLE;
 use pagemill_sql::session::{Session, SessionOptions};
 use pagemill_sql::shell::told;
@@ -91,13 +94,19 @@ fn run(arguments: &ServeArguments) -> Result<Option<ExitStatus>> {
             DamageChoice::Skip => OnDamage::Skip,
         },
     };
-    let most_connections = usize::try_from(arguments.max_connections)?;
+    let hosts = hosts(arguments)?;
+    let options = ServerOptions {
+        session,
+        most_connections: usize::try_from(arguments.max_connections)?,
+        authentication_timeout: Duration::from_secs(arguments.authentication_timeout.into()),
+        network: network(&cluster, arguments)?,
+        is_verbose: arguments.common.verbose,
+    };
     let compute = Builder::new_multi_thread().worker_threads(jobs).enable_time().build()?;
-    let options = ServerOptions { session, most_connections };
     let server = Server::new(cluster.clone(), options, compute.handle().clone());
     let speaking = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let ended = match arguments.exec.is_empty() {
-        true => until_signal(&speaking, server, arguments).map(|()| None),
+        true => until_signal(&speaking, server, (arguments, &hosts)).map(|()| None),
         false => {
             let user = superuser(&cluster, session)?;
             with_command(&speaking, server, (&arguments.exec, &user)).map(Some)
@@ -109,16 +118,48 @@ fn run(arguments: &ServeArguments) -> Result<Option<ExitStatus>> {
     ended
 }
 
+/// Where to listen on TCP.
+fn hosts(arguments: &ServeArguments) -> Result<Vec<Host>> {
+    let resolve = |name: &String| Host::resolve(name.trim(), arguments.port);
+    let hosts: Vec<Host> = arguments.listen.iter().map(resolve).collect::<Result<_, _>>()?;
+    match hosts.iter().find(|host| !host.is_loopback()) {
+        Some(host) if arguments.tls_cert.is_none() => {
+            let name = host.name();
+            let message = format!(
+                "--listen {name}: answers would go over the network in the clear: give a certificate by --tls-cert and \
+                 its key by --tls-key, or listen at localhost only"
+            );
+            Err(UsageError(message).into())
+        }
+        _ => Ok(hosts),
+    }
+}
+
+/// How clients of TCP are let in, where there are any.
+fn network(cluster: &Cluster, arguments: &ServeArguments) -> Result<Option<Network>> {
+    if arguments.listen.is_empty() {
+        return Ok(None);
+    }
+    let tls = arguments.tls_cert.as_ref().zip(arguments.tls_key.as_ref());
+    let tls = tls.map(|(certificate, key)| Tls::load(certificate, key)).transpose()?;
+    let access = Access::read(cluster).map_err(told)?;
+    Ok(Some(match tls {
+        Some(tls) => Network::with_tls(access, tls, arguments.allow_plaintext),
+        None => Network::within_machine(access),
+    }))
+}
+
 /// Answers clients until SIGINT or SIGTERM comes.
 fn until_signal(
     speaking: &Runtime,
     server: std::sync::Arc<Server>,
-    arguments: &ServeArguments,
+    (arguments, hosts): (&ServeArguments, &[Host]),
 ) -> Result<()> {
     speaking.block_on(async {
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        let endpoints = Endpoints::on_socket(&arguments.socket_dir, arguments.port)?;
+        let mut endpoints = Endpoints::on_socket(&arguments.socket_dir, arguments.port)?;
+        hosts.iter().try_for_each(|host| endpoints.listen(host))?;
         for place in endpoints.places() {
             failure::say(format!("clients are answered at {place}"));
         }

@@ -5,13 +5,20 @@
 //!   a cancel request ── (process, key) ──► the Interrupt of that connection
 //! ```
 //!
+//! A role and a database may have limits of their own, which superusers do not keep to: `InitializeSessionUserId` and `CheckMyDatabase` in
+//! `src/backend/utils/init`, PostgreSQL 14 to 18.
+//!
 //! Invariant: a statement is ended by its secret key only; a key that is wrong is answered with nothing, as it is by PostgreSQL.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pagemill_cluster::DatabaseRow;
 use pagemill_engine::Progress;
+use pagemill_format::Oid;
+use pagemill_sql::roles::Role;
+use pagemill_sql::{SqlState, StatementError};
 use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::sync::Notify;
@@ -66,6 +73,8 @@ pub struct Registry {
 struct Known {
     key: Vec<u8>,
     interrupt: Arc<Interrupt>,
+    /// Its role and its database, once they are known.
+    of: Option<(Oid, Oid)>,
 }
 
 /// A connection's place among them.
@@ -100,7 +109,7 @@ impl Registry {
             return Ok(None);
         }
         let process = self.free_number(&known);
-        known.insert(process, Known { key: key.clone(), interrupt: interrupt.clone() });
+        known.insert(process, Known { key: key.clone(), interrupt: interrupt.clone(), of: None });
         Ok(Some(Registration { registry: self.clone(), process, key, interrupt }))
     }
 
@@ -132,6 +141,36 @@ impl Registry {
     /// How many connections there are.
     pub fn count(&self) -> usize {
         lock(&self.known).len()
+    }
+}
+
+impl Registration {
+    /// Counts it among the connections of a role and of a database.
+    ///
+    /// # Errors
+    /// When the role is no superuser's, and one of both has as many as it may have.
+    pub fn settle(&self, role: &Role, database: &DatabaseRow) -> Result<(), StatementError> {
+        let mut known = lock(&self.registry.known);
+        let of = |known: &Known| known.of;
+        let roles = known.values().filter_map(of).filter(|(of, _)| *of == role.oid).count();
+        let databases = known.values().filter_map(of).filter(|(_, of)| *of == database.oid).count();
+        let is_full = |limit: i32, count: usize| {
+            !role.is_superuser && usize::try_from(limit).is_ok_and(|limit| count >= limit)
+        };
+        let full = |what: &str, name: &str| {
+            let message = format!("too many connections for {what} \"{name}\"");
+            Err(StatementError::new(SqlState("53300"), message))
+        };
+        if is_full(database.connection_limit, databases) {
+            return full("database", &String::from_utf8_lossy(&database.name));
+        }
+        if is_full(role.connection_limit, roles) {
+            return full("role", &role.name);
+        }
+        if let Some(known) = known.get_mut(&self.process) {
+            known.of = Some((role.oid, database.oid));
+        }
+        Ok(())
     }
 }
 

@@ -5,25 +5,70 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use pagemill_cli::failure::say;
 use pagemill_cluster::Cluster;
 use pagemill_sql::roles::Role;
 use pagemill_sql::session::{Session, SessionOptions};
 use pagemill_sql::{SqlState, StatementError};
 use tokio::runtime::Handle;
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::{OnceCell, Semaphore, watch};
 
+use crate::access::Access;
 use crate::connection;
 use crate::endpoints::Endpoints;
 use crate::registry::Registry;
+use crate::tls::Tls;
+
+/// Clients of TCP that have yet to prove who they are, for each that may be there at a time; as of `MaxLivePostmasterChildren`.
+const ARRIVING: usize = 2;
 
 /// How a server answers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct ServerOptions {
     /// How statements run.
     pub session: SessionOptions,
     /// How many clients there may be at a time.
     pub most_connections: usize,
+    /// How long a client may take to say and prove who it is; `authentication_timeout`.
+    pub authentication_timeout: Duration,
+    /// How clients of TCP are let in; `None` where nothing listens there.
+    pub network: Option<Network>,
+    /// Whether it is told who comes in, and why others do not.
+    pub is_verbose: bool,
+}
+
+/// How clients of TCP are let in.
+#[derive(Debug)]
+pub struct Network {
+    access: Access,
+    tls: Option<Tls>,
+    allows_plaintext: bool,
+}
+
+impl Network {
+    /// By these roles, in the clear: where only this machine can connect.
+    pub fn within_machine(access: Access) -> Self {
+        Self { access, tls: None, allows_plaintext: true }
+    }
+
+    /// By these roles, within TLS, and in the clear too only where that is allowed.
+    pub fn with_tls(access: Access, tls: Tls, allows_plaintext: bool) -> Self {
+        Self { access, tls: Some(tls), allows_plaintext }
+    }
+
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
+    }
+
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
+    }
+
+    pub(crate) fn allows_plaintext(&self) -> bool {
+        self.allows_plaintext
+    }
 }
 
 /// A database, and a user where it is not the first superuser.
@@ -35,6 +80,11 @@ pub struct Server {
     options: SessionOptions,
     databases: Mutex<HashMap<SessionKey, Arc<OnceCell<Arc<Session>>>>>,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) network: Option<Network>,
+    pub(crate) authentication_timeout: Duration,
+    /// Places for clients of TCP that are not let in yet.
+    pub(crate) arriving: Arc<Semaphore>,
+    is_verbose: bool,
     /// Statements run here, and never on the threads that speak with clients: a cancel request would wait for a sort.
     pub(crate) compute: Handle,
     ending: watch::Sender<bool>,
@@ -48,6 +98,10 @@ impl Server {
             options: options.session,
             databases: Mutex::default(),
             registry: Registry::new(options.most_connections),
+            network: options.network,
+            authentication_timeout: options.authentication_timeout,
+            arriving: Arc::new(Semaphore::new(options.most_connections * ARRIVING)),
+            is_verbose: options.is_verbose,
             compute,
             ending: watch::Sender::new(false),
         })
@@ -67,7 +121,7 @@ impl Server {
                     tokio::spawn(connection::serve(server, arrival));
                 }
                 // No descriptors are left, or the client is gone already: others can still be answered.
-                Err(_) => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             }
         }
         drop(endpoints);
@@ -76,10 +130,10 @@ impl Server {
         // Clients are told within a moment; those that read nothing are left.
         let told = async {
             while self.registry.count() > 0 {
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let _ = tokio::time::timeout(std::time::Duration::from_millis(500), told).await;
+        let _ = tokio::time::timeout(Duration::from_millis(500), told).await;
     }
 
     /// Waits until the server ends.
@@ -87,6 +141,13 @@ impl Server {
         let mut ending = self.ending.subscribe();
         // The sender lives as long as the server.
         let _ = ending.wait_for(|is_ending| *is_ending).await;
+    }
+
+    /// Says something on standard error, where that is asked for. No client sees it.
+    pub(crate) fn tell(&self, message: impl FnOnce() -> String) {
+        if self.is_verbose {
+            say(message());
+        }
     }
 
     /// The major version as clients are told it. Which minor version wrote the files is not in them.
@@ -165,19 +226,15 @@ fn open(cluster: &Cluster, name: &str, options: SessionOptions) -> Result<Sessio
 /// The role that a client connects as.
 ///
 /// # Errors
-/// When there is none, it may not log in, or it has not all rights: rights on single tables are not looked at yet.
+/// When there is none, or it may not log in.
 pub(crate) fn role(session: &Session, name: &str) -> Result<Role, StatementError> {
     let denied = |message: String| StatementError::new(SqlState("28000"), message);
     let roles = session.catalog().roles().map_err(|error| error.report())?;
     let Some(role) = roles.into_iter().find(|role| role.name == name) else {
         return Err(denied(format!("role \"{name}\" does not exist")));
     };
-    if !role.can_login {
-        return Err(denied(format!("role \"{name}\" is not permitted to log in")));
-    }
-    match role.is_superuser {
+    match role.can_login {
         true => Ok(role),
-        false => Err(denied(format!("role \"{name}\" is no superuser"))
-            .with_hint("Connect as a superuser of the cluster: rights on single tables are not told apart here.")),
+        false => Err(denied(format!("role \"{name}\" is not permitted to log in"))),
     }
 }

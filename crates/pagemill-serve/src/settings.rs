@@ -107,6 +107,8 @@ pub struct Origin<'a> {
     pub major: u32,
     /// Who connects.
     pub user: &'a str,
+    /// Whether nothing is kept from it.
+    pub is_superuser: bool,
     /// The configured search path.
     pub search_path: &'a str,
 }
@@ -115,6 +117,8 @@ impl Settings {
     /// Those of a new session.
     pub fn new(origin: Origin<'_>) -> Self {
         let own = [
+            // Over what stands in REPORTED.
+            ("is_superuser", if origin.is_superuser { "on" } else { "off" }),
             ("server_version", origin.version),
             ("server_encoding", "UTF8"),
             ("session_authorization", origin.user),
@@ -315,7 +319,9 @@ mod tests {
 
     fn settings() -> Settings {
         let search_path = "public";
-        Settings::new(Origin { version: "15", major: 15, user: "ada", search_path })
+        let origin =
+            Origin { version: "15", major: 15, user: "ada", is_superuser: true, search_path };
+        Settings::new(origin)
     }
 
     fn set(settings: &mut Settings, name: &str, value: &str) -> Result<()> {

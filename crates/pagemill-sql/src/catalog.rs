@@ -16,6 +16,7 @@ use pagemill_types::time_zone::Zone;
 use crate::definitions::Dictionary;
 use crate::error::{Result, SqlState, StatementError};
 use crate::functions::locale_order::LocaleOrder;
+use crate::rights::Rights;
 use crate::scan::{AllStatistics, TableIndexes, read_statistics};
 use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::types::DEFAULT_COLLATION;
@@ -199,6 +200,8 @@ pub struct Catalog {
     search_indexes: Mutex<HashMap<Oid, Arc<TableIndexes>>>,
     /// Read when a definition is first written.
     dictionary: OnceLock<Arc<Dictionary>>,
+    /// What the session may read; `None` for all.
+    rights: Option<Rights>,
 }
 
 impl std::fmt::Debug for Catalog {
@@ -231,6 +234,7 @@ impl Catalog {
             column_collations: HashMap::new(),
             search_indexes: Mutex::default(),
             dictionary: OnceLock::new(),
+            rights: None,
         };
         read.read_types()?;
         read.read_casts()?;
@@ -484,6 +488,20 @@ impl Catalog {
         })?;
         self.collations.extend(found.map(|row| (DEFAULT_COLLATION, row)));
         Ok(())
+    }
+
+    /// The same for a session that has these rights only: schemas that it may not use are not searched, and functions that would tell of
+    /// rights are not known.
+    pub(crate) fn restrict(&mut self, rights: Rights) {
+        self.search_path.retain(|schema| rights.uses(*schema));
+        let concerned = self.functions.values_mut().filter(|function| Rights::concerns(function));
+        concerned.for_each(|function| function.key.clear());
+        self.rights = Some(rights);
+    }
+
+    /// What the session may read; `None` for all.
+    pub(crate) fn rights(&self) -> Option<&Rights> {
+        self.rights.as_ref()
     }
 
     /// The database.

@@ -179,6 +179,7 @@ impl SqlState {
     pub const UNDEFINED_FUNCTION: Self = Self("42883");
     pub const UNDEFINED_TABLE: Self = Self("42P01");
     pub const INVALID_COLUMN_REFERENCE: Self = Self("42P10");
+    pub const DENIED: Self = Self("42501");
     pub const INDETERMINATE_COLLATION: Self = Self("42P22");
     pub const WINDOWING_ERROR: Self = Self("42P20");
     pub const CANNOT_COERCE: Self = Self("42846");

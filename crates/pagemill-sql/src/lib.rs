@@ -21,6 +21,7 @@ pub mod output;
 pub mod parameters;
 pub(crate) mod precedence;
 pub(crate) mod resolve;
+mod rights;
 pub mod roles;
 pub mod rows;
 pub(crate) mod scan;

@@ -21,6 +21,10 @@ pub struct Role {
     pub can_login: bool,
     /// Its password, or what is kept to verify it; `None` where it has none.
     pub password: Option<String>,
+    /// Until when its password is valid, in microseconds since 2000; `None` for ever.
+    pub valid_until: Option<i64>,
+    /// How many connections it may have at a time; negative for any number.
+    pub connection_limit: i32,
 }
 
 /// The role that initdb made.
@@ -34,7 +38,15 @@ impl Catalog {
     /// # Errors
     /// When the catalog is damaged.
     pub fn roles(&self) -> Result<Vec<Role>> {
-        let columns = ["oid", "rolname", "rolsuper", "rolcanlogin", "rolpassword"];
+        let columns = [
+            "oid",
+            "rolname",
+            "rolsuper",
+            "rolcanlogin",
+            "rolpassword",
+            "rolvaliduntil",
+            "rolconnlimit",
+        ];
         let mut roles = Vec::new();
         for_each_row(self.values(), "pg_authid", &columns, |row| {
             roles.push(Role {
@@ -43,6 +55,8 @@ impl Catalog {
                 is_superuser: row.bool(2),
                 can_login: row.bool(3),
                 password: row.text(4)?,
+                valid_until: (!row.is_null(5)).then(|| row.int8(5)),
+                connection_limit: row.int4(6),
             });
             Ok(())
         })?;

@@ -41,6 +41,7 @@ use crate::interruption::interruptible;
 use crate::lexical;
 use crate::nested::Nested;
 use crate::parameters::{ParameterValue, Parameters};
+use crate::rights::Rights;
 use crate::rows::Rows;
 use crate::scan::{
     GuardedConditions, ScanContext, StatementTables, accounts, with_runtime_filters,
@@ -179,10 +180,11 @@ impl Session {
         Self { files: Files::new(named), ..self }
     }
 
-    /// The same for a client of this name, by this search path where it set one. It shares the memory that statements may take.
+    /// The same for a client of this name, by this search path where it set one, with the rights that the role has. It shares the memory
+    /// that statements may take.
     ///
     /// # Errors
-    /// When the path is no list of names, or the catalogs cannot be read.
+    /// When there is no such role, the path is no list of names, or the catalogs cannot be read.
     pub fn for_client(&self, user: &str, search_path: Option<&str>) -> Result<Self> {
         let invalid = |path: &str| {
             let message = format!("invalid value for parameter \"search_path\": \"{path}\"");
@@ -191,11 +193,32 @@ impl Session {
         let parsed = |path| parse_search_path(str::as_bytes(path)).ok_or_else(|| invalid(path));
         let search_path = search_path.map(parsed).transpose()?;
         let names = SessionNames { user: Some(user.as_bytes().into()), search_path };
-        let catalog = Arc::new(Catalog::read(&self.catalog.database().for_session(names))?);
+        let mut catalog = Catalog::read(&self.catalog.database().for_session(names))?;
+        if let Some(rights) = Rights::read(&catalog, user.as_bytes())? {
+            catalog.restrict(rights);
+        }
+        let catalog = Arc::new(catalog);
         let databases = Databases::new(&catalog, self.clusters().clone());
         let files = Files::new(self.files().clone());
         let (options, context) = (self.options, self.context.clone());
         Ok(Self { catalog, databases, files, options, context })
+    }
+
+    /// Whether nothing is kept from its user.
+    pub fn is_superuser(&self) -> bool {
+        self.catalog.rights().is_none()
+    }
+
+    /// Refuses a user who may not connect to the database.
+    ///
+    /// # Errors
+    /// When it is one.
+    pub fn check_connect(&self) -> Result<()> {
+        if self.catalog.rights().is_none_or(Rights::may_connect) {
+            return Ok(());
+        }
+        let name = String::from_utf8_lossy(&self.catalog.database().row().name);
+        fail(SqlState::DENIED, format!("permission denied for database \"{name}\""))
     }
 
     /// The type that a name means, as in a cast; `None` when there is none.

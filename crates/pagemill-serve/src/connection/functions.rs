@@ -109,6 +109,10 @@ impl Connection {
         if !call.is_binary {
             return Ok(Err(StatementError::unsupported("a call of a function with texts")));
         }
+        if !self.session().is_superuser() {
+            let what = "a call of a function by its OID, for a role that is no superuser,";
+            return Ok(Err(StatementError::unsupported(what)));
+        }
         let arguments = Arguments(&call.arguments);
         let int4 = |value: i32| value.to_be_bytes().to_vec();
         Ok(match call.function {

@@ -1,27 +1,24 @@
-//! The way in: encryption, who it is, which database, and what it is told first.
+//! The way in: who it is, which database, and what it is told first.
 //!
 //! Source: `ProcessStartupPacket`, `InitPostgres` and `BeginReportingGUCOptions`, PostgreSQL 18.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use pagemill_sql::session::Session;
 use pagemill_sql::{SqlState, StatementError};
-use tokio::io::{AsyncWriteExt as _, WriteHalf};
 
+use super::authentication::authenticate;
+use super::channel::Channel;
 use super::extended::Extended;
 use super::functions::OpenObjects;
 use super::path::PathSession;
-use super::{Connection, Reader, report};
+use super::{Connection, report};
 use crate::command::SetSetting;
-use crate::endpoints::Stream;
 use crate::error::{Error, Result};
-use crate::protocol::{ResponseBuffer, Severity, Startup, StartupRequest, TransactionStatus};
+use crate::protocol::{ResponseBuffer, Severity, Startup, TransactionStatus};
 use crate::registry::Registration;
 use crate::server::{Server, role};
 use crate::settings::{Origin, Settings};
-
-/// How long a client may take to say who it is; `authentication_timeout`.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A client that may ask statements.
 pub(super) struct Entered {
@@ -32,13 +29,9 @@ pub(super) struct Entered {
 }
 
 impl Entered {
-    pub(super) fn connection(
-        self,
-        server: Arc<Server>,
-        reader: Reader,
-        writer: WriteHalf<Box<dyn Stream>>,
-    ) -> Connection {
+    pub(super) fn connection(self, server: Arc<Server>, channel: Channel) -> Connection {
         let Self { path_session, registration, settings, out } = self;
+        let Channel { reader, writer, .. } = channel;
         let status = TransactionStatus::Idle;
         let (extended, objects) = (Extended::default(), OpenObjects::default());
         Connection {
@@ -56,36 +49,12 @@ impl Entered {
     }
 }
 
-/// Lets a client in; `None` for one that wanted something else, or left.
+/// Lets a client in that asks for a session.
 pub(super) async fn enter(
     server: &Arc<Server>,
-    reader: &mut Reader,
-    writer: &mut WriteHalf<Box<dyn Stream>>,
-) -> Result<Option<Entered>> {
-    let first = async {
-        loop {
-            match reader.startup().await? {
-                None => return Ok(None),
-                Some(StartupRequest::Session(startup)) => return Ok(Some(startup)),
-                Some(StartupRequest::Cancel { process, key }) => {
-                    server.registry.cancel(process, &key);
-                    return Ok(None);
-                }
-                // Nobody listens on a socket that only this user can open.
-                Some(StartupRequest::Tls | StartupRequest::Gss) => writer.write_all(b"N").await?,
-            }
-        }
-    };
-    // Who is late is told nothing, as by PostgreSQL.
-    let Ok(first) = tokio::time::timeout(TIMEOUT, first).await else { return Ok(None) };
-    let first: Result<Option<Startup>> = first;
-    match first? {
-        Some(startup) => Ok(Some(begin(server, &startup).await?)),
-        None => Ok(None),
-    }
-}
-
-async fn begin(server: &Arc<Server>, startup: &Startup) -> Result<Entered> {
+    channel: &mut Channel,
+    startup: &Startup,
+) -> Result<Entered> {
     let Some(user) = startup.parameter("user").filter(|user| !user.is_empty()) else {
         let message = "no PostgreSQL user name specified in startup packet";
         return Err(StatementError::new(SqlState("28000"), message).into());
@@ -93,19 +62,38 @@ async fn begin(server: &Arc<Server>, startup: &Startup) -> Result<Entered> {
     if startup.parameter("replication").is_some_and(|value| value != "false" && value != "0") {
         return Err(StatementError::unsupported("replication").into());
     }
+    let mut out = ResponseBuffer::default();
+    if startup.asks_too_much() {
+        out.negotiate(startup.spoken_minor(), &startup.protocol_options);
+    }
+    authenticate(server, channel, user, &mut out).await?;
     let Some(registration) = server.registry.register(startup.key_bytes())? else {
         let message = "sorry, too many clients already";
         return Err(StatementError::new(SqlState("53300"), message).into());
     };
     let name = startup.parameter("database").filter(|name| !name.is_empty()).unwrap_or(user);
     let session = server.database(name).await?;
-    role(&session, user)?;
-    let session = server.database_of(session, user).await?;
-    let mut out = ResponseBuffer::default();
-    if startup.asks_too_much() {
-        out.negotiate(startup.spoken_minor(), &startup.protocol_options);
+    if channel.address.is_some() {
+        check_connections(&session)?;
     }
+    let role = role(&session, user)?;
+    let session = server.database_of(session, user).await?;
+    session.check_connect().map_err(|error| error.report())?;
+    registration.settle(&role, session.catalog().database().row())?;
     out.authentication(0, &[]);
+    let (settings, path_session) = settle(server, session, (startup, user), &mut out)?;
+    out.key(registration.process, &registration.key);
+    out.ready(TransactionStatus::Idle);
+    Ok(Entered { path_session, registration, settings, out })
+}
+
+/// The settings that a session begins with, of which its client is told.
+fn settle(
+    server: &Server,
+    session: Arc<Session>,
+    (startup, user): (&Startup, &str),
+    out: &mut ResponseBuffer,
+) -> Result<(Settings, PathSession)> {
     let configured_path = session.catalog().database().search_path_setting();
     let configured_path =
         configured_path.map_err(|error| pagemill_sql::Error::from(error).report())?;
@@ -113,16 +101,25 @@ async fn begin(server: &Arc<Server>, startup: &Startup) -> Result<Entered> {
         version: &server.version(),
         major: server.major(),
         user,
+        is_superuser: session.is_superuser(),
         search_path: &configured_path,
     });
-    apply(&mut settings, startup, &mut out)?;
+    apply(&mut settings, startup, out)?;
     for (name, value) in settings.reported() {
         out.parameter(name, value);
     }
-    out.key(registration.process, &registration.key);
-    out.ready(TransactionStatus::Idle);
-    let path_session = PathSession::new(session, (user.to_owned(), configured_path));
-    Ok(Entered { path_session, registration, settings, out })
+    Ok((settings, PathSession::new(session, (user.to_owned(), configured_path))))
+}
+
+/// Refuses a database that its server would let nobody into.
+fn check_connections(session: &Session) -> Result<()> {
+    let row = session.catalog().database().row();
+    if row.allows_connections {
+        return Ok(());
+    }
+    let name = String::from_utf8_lossy(&row.name);
+    let message = format!("database \"{name}\" is not currently accepting connections");
+    Err(StatementError::new(SqlState("55000"), message).into())
 }
 
 /// Settings that a client asks for as it connects.

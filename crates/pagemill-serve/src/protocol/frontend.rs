@@ -88,6 +88,30 @@ pub struct FunctionCall {
     pub is_binary: bool,
 }
 
+/// `SASLInitialResponse`: a way to authenticate, chosen, and its first message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SaslInitialResponse<'m> {
+    /// The mechanism's name.
+    pub mechanism: String,
+    /// The message.
+    pub data: &'m [u8],
+}
+
+impl<'m> SaslInitialResponse<'m> {
+    /// What a password message holds where SASL was asked for.
+    ///
+    /// # Errors
+    /// When it is none. One without data, which asks for the mechanism to begin by the server, fits none of those that are offered.
+    pub fn parse(body: &'m [u8]) -> Result<Self> {
+        let mut fields = Fields { left: body };
+        let (mechanism, length) = (fields.string()?, fields.i32()?);
+        match usize::try_from(length) == Ok(fields.left.len()) {
+            true => Ok(Self { mechanism, data: fields.left }),
+            false => Err(Error::protocol("invalid message format")),
+        }
+    }
+}
+
 impl FrontendMessage {
     /// A message by its type and what follows its length.
     ///
@@ -268,6 +292,15 @@ mod tests {
         assert_eq!(call, FrontendMessage::FunctionCall(wanted));
         let close = FrontendMessage::parse(b'C', b"Ss1\0").unwrap();
         assert_eq!(close, FrontendMessage::Close(Described::Statement("s1".into())));
+    }
+
+    #[test]
+    fn a_first_response_has_a_mechanism_and_data() {
+        let response = SaslInitialResponse::parse(b"SCRAM-SHA-256\0\0\0\0\x03abc").unwrap();
+        assert_eq!((&response.mechanism[..], response.data), ("SCRAM-SHA-256", &b"abc"[..]));
+        for wrong in [&b"X\0\0\0\0\x03ab"[..], b"X\0\xff\xff\xff\xff", b"X\0\0", b"X", b""] {
+            assert!(SaslInitialResponse::parse(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

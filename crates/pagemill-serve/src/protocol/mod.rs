@@ -13,7 +13,9 @@ mod reading;
 mod response;
 mod startup;
 
-pub use frontend::{Bind, Described, Execute, FrontendMessage, FunctionCall, Parse};
+pub use frontend::{
+    Bind, Described, Execute, FrontendMessage, FunctionCall, Parse, SaslInitialResponse,
+};
 pub use reading::MessageReader;
 pub use response::{ColumnDescription, ResponseBuffer, Severity, TransactionStatus};
 pub use startup::{Startup, StartupRequest};

@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 const MOST_STARTUP_BYTES: usize = 10_000;
 /// Bytes of a message that holds no text or values; `PQ_SMALL_MESSAGE_LIMIT` in `libpq.h`.
 const MOST_SMALL_BYTES: usize = 10_000;
+/// Bytes of a message from a client that has yet to prove who it is; `PG_MAX_SASL_MESSAGE_LENGTH` in `auth-sasl.h`.
+const MOST_SASL_BYTES: usize = 1024;
 /// Bytes of any other. PostgreSQL takes a GiB; there is nothing to load here.
 const MOST_BYTES: usize = 64 << 20;
 /// Bytes that are asked of the system at a time.
@@ -67,12 +69,35 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
     /// # Errors
     /// When it is none, or cannot be read.
     pub async fn message(&mut self) -> Result<Option<FrontendMessage>> {
+        match self.body(most_bytes).await? {
+            Some((kind, body)) => FrontendMessage::parse(kind, body).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// What a message holds that answers a request to authenticate; `None` when the client left.
+    ///
+    /// # Errors
+    /// When it is another one, or a long one, or cannot be read.
+    pub async fn password(&mut self) -> Result<Option<Vec<u8>>> {
+        match self.body(|_| MOST_SASL_BYTES).await? {
+            Some((b'p', body)) => Ok(Some(body.to_vec())),
+            Some((kind, _)) => {
+                let message = format!("expected SASL response, got message type {kind}");
+                Err(Error::protocol(message))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The next message's type, and what follows its length, which may have so many bytes for a type.
+    async fn body(&mut self, most: impl Fn(u8) -> usize) -> Result<Option<(u8, &[u8])>> {
         if !self.fill(5).await? {
             return Ok(None);
         }
         let kind = self.buffer[self.taken];
         let length = self.length_at(self.taken + 1);
-        let Some(length) = length.filter(|length| (4..=most_bytes(kind)).contains(length)) else {
+        let Some(length) = length.filter(|length| (4..=most(kind)).contains(length)) else {
             return Err(Error::protocol("invalid message length"));
         };
         if !self.fill(1 + length).await? {
@@ -80,7 +105,7 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
         }
         let start = self.taken + 5;
         self.taken += 1 + length;
-        FrontendMessage::parse(kind, &self.buffer[start..self.taken]).map(Some)
+        Ok(Some((kind, &self.buffer[start..self.taken])))
     }
 
     /// Waits until the client is gone, and says how. What it sends meanwhile is kept, as much as one message may have.
@@ -160,6 +185,15 @@ mod tests {
             let mut reader = MessageReader::new(bytes);
             assert!(reader.startup().await.is_err(), "{bytes:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn who_is_not_known_sends_short_passwords_only() {
+        let mut reader = MessageReader::new(&b"p\0\0\0\x07abcp\0\0\x04\x01"[..]);
+        assert_eq!(reader.password().await.unwrap(), Some(b"abc".to_vec()));
+        assert!(reader.password().await.is_err());
+        assert!(MessageReader::new(&b"Q\0\0\0\x05\0"[..]).password().await.is_err());
+        assert_eq!(MessageReader::new(&b""[..]).password().await.unwrap(), None);
     }
 
     #[tokio::test]

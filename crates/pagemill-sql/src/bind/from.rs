@@ -245,6 +245,7 @@ impl Binder<'_> {
             }
         }
         let found = self.find_table(&parts)?;
+        self.check_rights(&found)?;
         let bound = match found.class.kind {
             RelationKind::View => self.view(&found)?,
             _ => self.with_children(&found, &table)?,

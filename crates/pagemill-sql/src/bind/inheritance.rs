@@ -63,6 +63,7 @@ impl Binder<'_> {
         };
         let last = parts.last().map_or_else(String::new, |last| folded(last));
         let found = self.find_table(&parts)?;
+        self.check_rights(&found)?;
         let name = self.fresh(&last);
         let mut bound = self.tables.scan(&found.catalog, &found.class, &name)?;
         if found.class.kind == RelationKind::PartitionedTable {

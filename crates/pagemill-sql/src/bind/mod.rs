@@ -41,6 +41,7 @@ use std::sync::Arc;
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use pagemill_cluster::ClassRow;
+use pagemill_format::Oid;
 use sqlparser::ast::Query;
 
 use crate::catalog::Catalog;
@@ -97,6 +98,8 @@ pub(crate) struct Binder<'b> {
     nests: bool,
     /// How many views stand around the place that is being bound.
     views: usize,
+    /// Whose rights count in the view that is being bound; `None` for the session's.
+    reader: Option<Oid>,
     /// When the statement began, for `now()`: microseconds from 2000-01-01 UTC.
     start: i64,
     parameters: &'b Parameters,
@@ -119,6 +122,7 @@ impl<'b> Binder<'b> {
             keeps_literals: false,
             nests: false,
             views: 0,
+            reader: None,
             start,
             parameters,
         }

@@ -79,6 +79,20 @@ impl Binder<'_> {
         let path = path.chain(schema.map(|name| name.into_owned())).collect();
         Ok(FoundTable { catalog, class, path })
     }
+
+    /// Refuses a relation that may not be read here. What a view names was found when it was made, in whatever schema.
+    pub(super) fn check_rights(&self, found: &FoundTable) -> Result<()> {
+        let Some(rights) = self.catalog.rights() else { return Ok(()) };
+        let ClassRow { oid, namespace, kind, .. } = &found.class;
+        if self.views == 0 && !rights.uses(*namespace) {
+            let schemas = self.catalog.database().namespaces()?;
+            let name =
+                schemas.get(namespace).map(|name| String::from_utf8_lossy(name).into_owned());
+            let message = format!("permission denied for schema {}", name.unwrap_or_default());
+            return fail(SqlState::DENIED, message);
+        }
+        rights.check(self.reader.unwrap_or(rights.role()), *oid, *kind)
+    }
 }
 
 fn class<'c>(catalog: &'c Catalog, namespace: Oid, name: &str) -> Option<&'c ClassRow> {

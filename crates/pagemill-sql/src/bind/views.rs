@@ -1,6 +1,7 @@
 //! Views in FROM: the stored query is written out as the server writes it, and bound as a query in parentheses.
 //!
-//! Invariant: the query sees nothing of the statement around it. An error in it is never the user's: the server bound it once.
+//! Invariant: the query sees nothing of the statement around it, and reads with the rights of the view's owner. An error in it is never
+//! the user's, as the server bound it once, but for a right that the owner has lost.
 //!
 //! Source: `ApplyRetrieveRule` in `src/backend/rewrite/rewriteHandler.c`, PostgreSQL 18.
 
@@ -36,7 +37,7 @@ impl Binder<'_> {
         let text = view(&self.catalog, rule, Style::new(false));
         let text = text.map_err(|unwritten: Unwritten| StatementError::from(unwritten))?;
         let bound = Session::parse(&text).and_then(|statements| match &statements[..] {
-            [Statement::Query(query)] => self.apart(|binder| binder.query(query)),
+            [Statement::Query(query)] => self.apart(found, |binder| binder.query(query)),
             _ => unsupported("what is no query"),
         });
         let mut bound = bound.map_err(|error| in_view(error, &name))?;
@@ -52,14 +53,23 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    /// Binds without what is in sight here.
-    fn apart<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    /// Binds without what is in sight here, with the rights that count in a view.
+    fn apart<T>(
+        &mut self,
+        view: &FoundTable,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let rights = self.catalog.rights();
+        let reader = rights
+            .map(|rights| rights.reader_of(view.class.oid, self.reader.unwrap_or(rights.role())));
+        let reader = std::mem::replace(&mut self.reader, reader);
         let (levels, with) = (std::mem::take(&mut self.levels), std::mem::take(&mut self.with));
         let keeps_literals = std::mem::replace(&mut self.keeps_literals, false);
         self.views += 1;
         let bound = bind(self);
         self.views -= 1;
         (self.levels, self.with, self.keeps_literals) = (levels, with, keeps_literals);
+        self.reader = reader;
         bound
     }
 }
@@ -67,7 +77,9 @@ impl Binder<'_> {
 /// What the query of a view has that is not known here.
 fn in_view(error: Error, view: &str) -> Error {
     match error {
-        Error::Statement(error) if error.state != SqlState::DATA_CORRUPTED => {
+        Error::Statement(error)
+            if error.state != SqlState::DATA_CORRUPTED && error.state != SqlState::DENIED =>
+        {
             let what = error.message.trim_end_matches(" is not supported here");
             StatementError::unsupported(format!("the view \"{view}\" ({what})")).into()
         }

@@ -1,0 +1,13 @@
+create role ada superuser login password 'right';
+create role lasting superuser login password 'right' valid until 'infinity';
+create role expired superuser login password 'right' valid until '2020-01-01';
+create role barred superuser nologin password 'right';
+create role bare superuser login;
+create role reader login password 'right';
+grant pg_read_all_data to reader;
+set password_encryption = md5;
+create role aged superuser login password 'right';
+create database closed;
+alter database closed allow_connections false;
+create table t as select i, repeat('x', 1000) v from generate_series(1, 20000) i;
+checkpoint;

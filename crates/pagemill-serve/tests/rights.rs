@@ -1,0 +1,209 @@
+//! What roles may read that are no superusers: the files answer where the server answered, and refuse where it refused, in its words.
+//!
+//! Where more is refused than by the server, it is on a list here. psql is the client, one session for each statement.
+
+use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use pagemill_testkit::versions::each_of;
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+
+const OBJECTS: &str = include_str!("rights/objects.sql");
+
+const ROLES: [&str; 8] =
+    ["member", "apart", "reader", "outsider", "maker", "passing", "granted", "postgres"];
+
+const ASKED: [&str; 44] = [
+    "select * from open.free",
+    "select * from open.kept",
+    "select * from only open.kept",
+    "select 1 from open.kept where false",
+    "select (select count(*) from open.kept)",
+    "select 1 where exists (select 1 from open.kept)",
+    "with k as (select * from open.kept) select 1 from k",
+    "select * from open.free f join open.kept k on f.i = k.i",
+    "select i from open.free union all select i from open.kept order by 1",
+    "explain select * from open.kept",
+    "copy open.kept to stdout",
+    "copy (select * from open.kept) to stdout",
+    "prepare p as select * from open.kept; execute p",
+    "begin; declare c cursor for select * from open.kept",
+    "select * from open.ours",
+    "select * from open.written",
+    "select * from shut.t",
+    "set search_path = shut; select * from t",
+    "set search_path = shut, open; select current_schemas(false), count(*) from free",
+    "select * from open.over",
+    "select * from open.over_twice",
+    "select * from open.kept_view",
+    "select * from open.of_kept",
+    "select a from open.cols",
+    "select b from open.cols",
+    "select * from open.guarded",
+    "select * from open.guarded_view",
+    "select * from open.invoked",
+    "select * from open.barrier",
+    "select * from open.stored",
+    "select last_value from open.numbers",
+    "select * from open.parent",
+    "select * from open.child",
+    "select * from open.parts",
+    "select * from open.part",
+    "select * from open.made",
+    "select * from open.weak",
+    "select * from open.own",
+    "select * from open.made_guarded",
+    "select * from open.made_forced",
+    "select count(*) > 0 from pg_authid",
+    "select count(*) > 0 from pg_roles; select count(*) from pg_largeobject; select count(*) > 0 from pg_statistic",
+    "select count(*) > 0 from pg_shadow",
+    "select current_user, session_user; show is_superuser",
+];
+
+/// What is refused here and not by the server, for whom.
+const REFUSED: [(&str, &[&str]); 7] = [
+    ("select b from open.cols", &["member", "apart", "outsider", "maker", "passing", "granted"]),
+    ("select a from open.cols", &["member", "apart", "outsider", "maker", "passing", "granted"]),
+    ("select * from open.guarded", &["member", "apart", "reader", "outsider", "maker", "granted"]),
+    ("select * from open.barrier", &["member", "apart", "outsider", "maker", "passing", "granted"]),
+    ("select * from open.made_forced", &["reader", "maker"]),
+    ("select * from open.made_guarded", &["reader"]),
+    ("select has_table_privilege('open.kept', 'select')", &["reader", "outsider"]),
+];
+
+struct Served {
+    child: Child,
+    directory: tempfile::TempDir,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Served {
+    fn start(cluster: &TestCluster) -> Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-serve"));
+        command.args(["-q", "serve", "-D"]).arg(cluster.data_dir());
+        let child = command.arg("-k").arg(directory.path()).spawn()?;
+        let served = Self { child, directory };
+        let start = Instant::now();
+        while !served.directory.path().join(".s.PGSQL.5432").exists() {
+            ensure!(start.elapsed() < Duration::from_secs(30), "no socket appeared");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(served)
+    }
+
+    fn psql(&self, cluster: &TestCluster) -> Command {
+        let mut command = Command::new(cluster.install().psql());
+        command.env("PGHOST", self.directory.path()).env("PGPORT", "5432");
+        command
+    }
+}
+
+fn asked(mut psql: Command, (role, database): (&str, &str), statement: &str) -> Result<Output> {
+    psql.args(["-X", "-q", "-A", "-w", "-U", role, "-d", database, "-v", "ON_ERROR_STOP=1"]);
+    Ok(psql.args(["-c", statement]).env("PGTZ", "UTC").output()?)
+}
+
+/// What both print, without places in the statement and names that are near.
+fn text(output: &Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let is_told = |line: &&str| {
+        !line.starts_with("LINE ") && !line.starts_with("HINT: ") && line.trim() != "^"
+    };
+    let errors: Vec<&str> = errors.lines().filter(is_told).collect();
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), errors.join("\n"))
+}
+
+fn is_refused_here(output: &Output) -> bool {
+    !output.status.success() && text(output).contains("not supported here")
+}
+
+fn check(install: &PgInstall) -> Result<()> {
+    let mut cluster = TestCluster::create(install, &ClusterOptions::default())?;
+    // Views run as who asks from 15 on.
+    let objects = match install.major {
+        14 => OBJECTS.replace("with (security_invoker = true)", ""),
+        _ => OBJECTS.to_owned(),
+    };
+    let script = cluster.root().join("objects.sql");
+    std::fs::write(&script, objects)?;
+    cluster.psql_file("postgres", &script, &[])?;
+    let cases = || {
+        let listed = REFUSED
+            .iter()
+            .flat_map(|(statement, roles)| roles.iter().map(|role| (*role, *statement)));
+        ROLES.iter().flat_map(|role| ASKED.iter().map(|asked| (*role, *asked))).chain(listed)
+    };
+    let mut expected = Vec::new();
+    for (role, statement) in cases() {
+        expected.push(asked(cluster.psql_command("postgres"), (role, "postgres"), statement)?);
+    }
+    cluster.stop()?;
+    let served = Served::start(&cluster)?;
+    let (mut answered, mut wrong) = (0, Vec::new());
+    for ((role, statement), expected) in cases().zip(&expected) {
+        let found = asked(served.psql(&cluster), (role, "postgres"), statement)?;
+        answered += usize::from(found.status.success());
+        let is_listed = REFUSED.iter().any(|(of, roles)| *of == statement && roles.contains(&role));
+        // Estimates are the server's own.
+        let is_plan = statement.starts_with("explain") && expected.status.success();
+        let is_right = match is_listed {
+            true => is_refused_here(&found),
+            false if is_plan => found.status.success(),
+            // A superuser could read the table itself, so who owns the view is not asked.
+            false if role == "postgres" && statement.ends_with("open.weak") => {
+                found.status.success()
+            }
+            false => text(&found) == text(expected),
+        };
+        if !is_right {
+            wrong.push(format!("{role}: {statement}\n{}\n{}", text(&found), text(expected)));
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    ensure!(answered > 100, "{answered} were answered");
+    databases(&cluster, &served)
+}
+
+/// Who may connect, and to what.
+fn databases(cluster: &TestCluster, served: &Served) -> Result<()> {
+    for (role, database, words) in [
+        ("member", "private", None),
+        ("granted", "private", None),
+        ("postgres", "private", None),
+        ("outsider", "private", Some("permission denied for database \"private\"")),
+        ("apart", "private", Some("permission denied for database \"private\"")),
+        ("reader", "private", Some("permission denied for database \"private\"")),
+        ("limited", "postgres", Some("too many connections for role \"limited\"")),
+        ("holders", "postgres", Some("role \"holders\" is not permitted to log in")),
+    ] {
+        let found = asked(served.psql(cluster), (role, database), "select 1")?;
+        match words {
+            None => ensure!(found.status.success(), "{role} {database}: {}", text(&found)),
+            Some(words) => {
+                ensure!(text(&found).contains(words), "{role} {database}: {}", text(&found))
+            }
+        }
+    }
+    // Other databases of the cluster by their names, which servers have nothing of, and what functions are called by libpq.
+    for statement in ["select * from private.pg_catalog.pg_class", "\\lo_export 1 /dev/null"] {
+        let found = asked(served.psql(cluster), ("reader", "postgres"), statement)?;
+        ensure!(is_refused_here(&found), "{statement}: {}", text(&found));
+    }
+    Ok(())
+}
+
+#[test]
+fn roles_read_what_they_may_read_on_the_server() -> Result<()> {
+    let installs = PgInstall::spread();
+    PgInstall::find(15).context("PostgreSQL 15 is installed")?;
+    each_of(&installs, check);
+    Ok(())
+}
