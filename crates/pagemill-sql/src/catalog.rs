@@ -17,11 +17,17 @@ use crate::definitions::Dictionary;
 use crate::error::{Result, SqlState, StatementError};
 use crate::functions::locale_order::LocaleOrder;
 use crate::scan::{AllStatistics, TableIndexes, read_statistics};
+use crate::sql_functions::{SqlFunction, SqlFunctions, sql_functions};
 use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::types::DEFAULT_COLLATION;
 
 /// `internal`, the language of the server's own functions, whose source is the name of a C function.
 const INTERNAL: Oid = Oid(12);
+
+/// `sql`, whose functions are statements.
+///
+/// Source: `src/include/catalog/pg_language.dat`, PostgreSQL 18.
+pub(crate) const SQL_LANGUAGE: Oid = Oid(14);
 
 /// A row of `pg_type`.
 #[derive(Debug, Clone)]
@@ -119,6 +125,8 @@ pub struct FunctionRow {
     pub result: Oid,
     /// `proargtypes`.
     pub arguments: Vec<Oid>,
+    /// `prolang`.
+    pub language: Oid,
     /// By what our own code is found: the name of the server's C function; of all others, name and types of arguments.
     pub key: String,
 }
@@ -199,6 +207,8 @@ pub struct Catalog {
     search_indexes: Mutex<HashMap<Oid, Arc<TableIndexes>>>,
     /// Read when a definition is first written.
     dictionary: OnceLock<Arc<Dictionary>>,
+    /// Read when one is first called.
+    sql_functions: OnceLock<SqlFunctions>,
 }
 
 impl std::fmt::Debug for Catalog {
@@ -231,6 +241,7 @@ impl Catalog {
             column_collations: HashMap::new(),
             search_indexes: Mutex::default(),
             dictionary: OnceLock::new(),
+            sql_functions: OnceLock::new(),
         };
         read.read_types()?;
         read.read_casts()?;
@@ -347,6 +358,7 @@ impl Catalog {
                 variadic: row.oid(6),
                 defaults: usize::try_from(row.int2(7)).unwrap_or(0),
                 result: row.oid(8),
+                language: row.oid(10),
                 name,
                 arguments,
                 key,
@@ -527,6 +539,25 @@ impl Catalog {
                 Ok(self.dictionary.get_or_init(|| read).clone())
             }
         }
+    }
+
+    /// A function that is written in SQL.
+    ///
+    /// # Errors
+    /// When the catalog cannot be read, or has no such function.
+    pub(crate) fn sql_function(&self, oid: Oid) -> Result<Arc<SqlFunction>> {
+        let read = match self.sql_functions.get() {
+            Some(read) => read,
+            None => {
+                let read = sql_functions(self)?;
+                self.sql_functions.get_or_init(|| read)
+            }
+        };
+        let missing = || {
+            let message = format!("the function {} has no body", oid.0);
+            StatementError::new(SqlState::DATA_CORRUPTED, message).into()
+        };
+        read.get(&oid).cloned().ok_or_else(missing)
     }
 
     /// What ANALYZE found out of columns; nothing, where that cannot be read, as no answer depends on it.

@@ -21,14 +21,18 @@ mod expressions;
 mod from;
 mod functions;
 mod inheritance;
+mod inlined_sets;
+mod inlining;
 mod literals;
 mod query;
 mod recursion;
 mod row_order;
+mod row_values;
 mod scope;
 mod select;
 mod set_calls;
 mod set_operation;
+mod settings;
 mod subqueries;
 mod table_names;
 mod type_names;
@@ -36,11 +40,13 @@ mod views;
 mod windows;
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use pagemill_cluster::ClassRow;
+use pagemill_format::Oid;
 use sqlparser::ast::Query;
 
 use crate::catalog::Catalog;
@@ -49,6 +55,7 @@ use crate::nested::Nested;
 use crate::parameters::Parameters;
 use crate::typed::Typed;
 
+use inlining::BodyArguments;
 use scope::Level;
 pub(crate) use type_names::type_of_text;
 
@@ -97,6 +104,14 @@ pub(crate) struct Binder<'b> {
     nests: bool,
     /// How many views stand around the place that is being bound.
     views: usize,
+    /// The arguments of the function in SQL whose body is being bound.
+    body: Option<Rc<BodyArguments>>,
+    /// The functions in SQL around that place, outermost first.
+    inlined: Vec<Oid>,
+    /// How many queries around are out of sight: those around a function see its arguments, and it nothing of them.
+    hidden: usize,
+    /// The settings that the SELECT of `pg_settings` around is about.
+    settings: Option<settings::Settings>,
     /// When the statement began, for `now()`: microseconds from 2000-01-01 UTC.
     start: i64,
     parameters: &'b Parameters,
@@ -119,6 +134,10 @@ impl<'b> Binder<'b> {
             keeps_literals: false,
             nests: false,
             views: 0,
+            body: None,
+            inlined: Vec::new(),
+            hidden: 0,
+            settings: None,
             start,
             parameters,
         }

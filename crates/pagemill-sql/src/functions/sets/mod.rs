@@ -8,7 +8,10 @@
 mod arrays;
 mod catalogs;
 mod cells;
+mod grants;
+mod key_words;
 mod numbers;
+mod settings;
 mod texts;
 mod token_types;
 
@@ -245,6 +248,48 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
         "pg_get_sequence_data" => {
             let columns = [("last_value", oid::INT8), ("is_called", oid::BOOL)];
             Known::named(catalogs::sequence, &columns)
+        }
+        "pg_get_keywords" => {
+            let columns = [
+                ("word", oid::TEXT),
+                ("catcode", oid::CHAR),
+                ("barelabel", oid::BOOL),
+                ("catdesc", oid::TEXT),
+                ("baredesc", oid::TEXT),
+            ];
+            Known::named(key_words::begin, &columns)
+        }
+        "show_all_settings" => {
+            let text = |name| (name, oid::TEXT);
+            let columns = [
+                text("name"),
+                text("setting"),
+                text("unit"),
+                text("category"),
+                text("short_desc"),
+                text("extra_desc"),
+                text("context"),
+                text("vartype"),
+                text("source"),
+                text("min_val"),
+                text("max_val"),
+                ("enumvals", asked.catalog.type_row(oid::TEXT)?.array),
+                text("boot_val"),
+                text("reset_val"),
+                text("sourcefile"),
+                ("sourceline", oid::INT4),
+                ("pending_restart", oid::BOOL),
+            ];
+            Known::named(settings::begin, &columns)
+        }
+        "aclexplode" => {
+            let columns = [
+                ("grantor", oid::OID),
+                ("grantee", oid::OID),
+                ("privilege_type", oid::TEXT),
+                ("is_grantable", oid::BOOL),
+            ];
+            Known::named(grants::begin, &columns)
         }
         "pg_options_to_table" => {
             let columns = [("option_name", oid::TEXT), ("option_value", oid::TEXT)];
