@@ -6,6 +6,7 @@
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
+use pagemill_testkit::versions::each_of;
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 
 const TABLES: &str = include_str!("answers/tables.sql");
@@ -25,9 +26,12 @@ struct Both {
 
 impl Both {
     fn new() -> Result<Self> {
-        let install = PgInstall::find(15).context("no PostgreSQL 15")?;
+        Self::of(&PgInstall::find(15).context("no PostgreSQL 15")?)
+    }
+
+    fn of(install: &PgInstall) -> Result<Self> {
         let options = ClusterOptions { locale: "C".to_owned(), ..ClusterOptions::default() };
-        let mut server = TestCluster::create(&install, &options)?;
+        let mut server = TestCluster::create(install, &options)?;
         for made in [TABLES, OBJECTS, FUNCTIONS] {
             server.psql("postgres", made)?;
         }
@@ -88,16 +92,18 @@ fn what_is_answered_is_what_the_server_answers() -> Result<()> {
 }
 
 #[test]
-fn every_view_of_information_schema_has_the_rows_of_the_server() -> Result<()> {
-    let both = Both::new()?;
-    let names = both.server.psql(
-        "postgres",
-        "select relname from pg_class where relnamespace = 'information_schema'::regnamespace and relkind = 'v' order by 1",
-    )?;
-    ensure!(names.lines().count() > 60, "they are listed: {names}");
-    let asked: Vec<String> =
-        names.lines().map(|name| format!("select * from information_schema.{name}")).collect();
-    compare(&both, asked.iter().map(String::as_str))
+fn every_view_of_information_schema_has_the_rows_of_the_server() {
+    each_of(&PgInstall::spread(), |install| {
+        let both = Both::of(install)?;
+        let names = both.server.psql(
+            "postgres",
+            "select relname from pg_class where relnamespace = 'information_schema'::regnamespace and relkind = 'v' order by 1",
+        )?;
+        ensure!(names.lines().count() > 60, "they are listed: {names}");
+        let asked: Vec<String> =
+            names.lines().map(|name| format!("select * from information_schema.{name}")).collect();
+        compare(&both, asked.iter().map(String::as_str))
+    });
 }
 
 /// Both say the same of each statement.

@@ -176,7 +176,7 @@ impl Binder<'_> {
         let (Some(inner), 1) = (expansion.calls.first().cloned(), expansion.calls.len()) else {
             return refused();
         };
-        if expansion.ordinality.is_some() || inner.takes_null || arguments.is_empty() {
+        if inner.takes_null || arguments.is_empty() {
             return refused();
         }
         if call.is_strict
@@ -190,7 +190,9 @@ impl Binder<'_> {
         let bound = BoundCall::new(call.function.name.clone(), inner, arguments);
         self.refuse_rows_of_rows(&bound)?;
         let own: Vec<Typed> = scope.bare.iter().map(|column| column.typed.clone()).collect();
-        let columns = self.level().sets.put_inlined(bound, own.clone())?;
+        let mut made = own.clone();
+        let number = if expansion.ordinality.is_some() { made.pop() } else { None };
+        let columns = self.level().sets.put_inlined(bound, made, number)?;
         let places = scope.tables.iter_mut().flat_map(|table| &mut table.columns);
         for column in places.chain(&mut scope.bare) {
             let place = own.iter().position(|typed| typed.expr == column.typed.expr);
@@ -214,13 +216,20 @@ impl Binder<'_> {
         let allowed = std::mem::replace(&mut self.level().allowed, Allowed::Plain);
         let may_stand = std::mem::replace(&mut self.level().sets.may_stand, false);
         let values = self.within_body(call.oid, body, around.saturating_sub(1), |binder| {
-            let value = |item: &&SelectItem| match item {
-                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
-                    binder.expr(expr)
+            let mut values = Vec::new();
+            for item in items {
+                match item {
+                    SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                        values.push(binder.expr(expr)?);
+                    }
+                    SelectItem::Wildcard(_) => {
+                        let columns = binder.level().scope.bare.iter();
+                        values.extend(columns.map(|column| column.typed.clone()));
+                    }
+                    _ => return unsupported("a body that selects columns of an item"),
                 }
-                _ => unsupported("a body that selects all columns"),
-            };
-            items.iter().map(value).collect::<Result<Vec<Typed>>>()
+            }
+            Ok(values)
         });
         let level = self.level();
         (level.scope, level.allowed, level.sets.may_stand) = (before, allowed, may_stand);

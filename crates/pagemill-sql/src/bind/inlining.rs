@@ -22,7 +22,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field};
-use datafusion::common::tree_node::{Transformed, TreeNode as _};
+use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, is_null, lit, when};
 use pagemill_format::Oid;
@@ -43,6 +43,9 @@ use crate::types::{PgType, RECORD};
 
 /// How deep functions may stand in each other; the server has no limit but its stack.
 const DEEPEST: usize = 32;
+
+/// How large an expression may grow by functions that name an argument many times, and stand in each other.
+const LARGEST: usize = 50_000;
 
 /// What a function in SQL is called with.
 #[derive(Debug)]
@@ -129,6 +132,7 @@ impl Binder<'_> {
             Some(syntax) if !self.is_of_rows(syntax) => self.value_of_body(&call, syntax),
             _ => self.value_of_query(&call),
         };
+        let value = value.and_then(|value| refuse_large(&value.expr).map(|()| value));
         let value = value.map_err(|error| in_function(error, &call.shown))?;
         match call.is_strict {
             true => self.unless_null(&call, value),
@@ -374,6 +378,18 @@ impl Binder<'_> {
     }
 }
 
+fn refuse_large(expr: &Expr) -> Result<()> {
+    let mut count = 0;
+    expr.apply(|_| {
+        count += 1;
+        Ok(if count > LARGEST { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    match count > LARGEST {
+        true => unsupported("an expression of so many parts"),
+        false => Ok(()),
+    }
+}
+
 fn has_correlated_query(expr: &Expr) -> bool {
     let subquery = match expr {
         Expr::ScalarSubquery(subquery) => subquery,
@@ -392,8 +408,9 @@ fn with_constants(catalog: &Arc<Catalog>, value: Typed, arguments: &[Typed]) -> 
     };
     let constants: Vec<Typed> = arguments.iter().filter(is_computed).cloned().collect();
     let Some(looked_at) = any_null(catalog, &constants)? else { return Ok(value) };
-    // Both ways lead to the same.
-    let expr = when(looked_at.expr, value.expr.clone()).otherwise(value.expr.clone())?;
+    // It is true or false, so that this comes to be looked at and never is.
+    let null = Expr::Literal(ScalarValue::try_from(&value.carrier)?, None);
+    let expr = when(is_null(looked_at.expr), null).otherwise(value.expr.clone())?;
     Ok(value.with_expr(expr))
 }
 

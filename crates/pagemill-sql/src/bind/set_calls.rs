@@ -68,6 +68,8 @@ pub(super) struct SelectSets {
     calls: Vec<(BoundCall, Vec<Typed>)>,
     /// True where one of them stands for a function in SQL, whose rows end with its own.
     has_inlined: bool,
+    /// The number of a row among those of the calls, where a function in SQL numbers them.
+    number: Option<Typed>,
     /// True while an expression is bound in which such a function may stand.
     pub(super) may_stand: bool,
 }
@@ -78,7 +80,8 @@ impl SelectSets {
     }
 
     pub(super) fn has_stand_in(&self, expr: &Expr) -> bool {
-        self.calls.iter().any(|(_, columns)| columns.iter().any(|column| column.expr == *expr))
+        let columns = self.calls.iter().flat_map(|(_, columns)| columns);
+        columns.chain(&self.number).any(|column| column.expr == *expr)
     }
 
     /// The columns of a call, which is added unless the same one is there.
@@ -91,7 +94,7 @@ impl SelectSets {
         columns
     }
 
-    /// The same for what a function in SQL is made of.
+    /// The same for what a function in SQL is made of; the number of the row last, where it is asked for.
     ///
     /// # Errors
     /// Beside another function: which of them ends first is not followed.
@@ -99,10 +102,14 @@ impl SelectSets {
         &mut self,
         call: BoundCall,
         columns: Vec<Typed>,
+        number: Option<Typed>,
     ) -> Result<Vec<Typed>> {
         self.has_inlined = true;
-        let columns = self.put(call, columns);
+        let mut columns = self.put(call, columns);
         self.check()?;
+        if let Some(number) = number {
+            columns.push(self.number.get_or_insert(number).clone());
+        }
         Ok(columns)
     }
 
@@ -378,12 +385,17 @@ impl Binder<'_> {
         }
         let columns = sets.calls.iter().flat_map(|(_, columns)| columns);
         let names = columns.map(|column| plain_name(&column.expr)).collect();
-        let number =
-            self.made_column("number", PgType::new(oid::INT8), arrow::datatypes::DataType::Int64);
-        let ordinality = Some(column_name(&number));
+        let number = match sets.number {
+            Some(number) => number,
+            None => {
+                let ty = PgType::new(oid::INT8);
+                self.made_column("number", ty, arrow::datatypes::DataType::Int64).typed
+            }
+        };
+        let ordinality = Some(plain_name(&number.expr));
         let (calls, arguments) = apart(sets.calls.into_iter().map(|(call, _)| call).collect());
         let expansion = Expansion { calls, names, ordinality, keeps_all: false };
-        Ok((self.expanded(plan, expansion, arguments)?, Some(number.typed)))
+        Ok((self.expanded(plan, expansion, arguments)?, Some(number)))
     }
 }
 

@@ -77,3 +77,4 @@ select (x).id from (select q as x from shop.customers q where id < 3 union all s
 select (x).nope from (select q as x from shop.customers q) y;
 select id, case when id > 1 then unnest(array[1,2]) end from shop.customers where id < 3;
 select f_row(null), f_rowstrict(null);
+select f_grow25(1);

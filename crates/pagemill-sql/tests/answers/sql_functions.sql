@@ -71,3 +71,7 @@ select f_num(money, free) from people where id in (3, 5001) order by 1;
 select p.id, f_max(p.id + o.id::int) from people p join orders o on o.person = p.id where p.id < 3 and o.id < 900 order by 1, 2;
 select f_set(2), f_set(2);
 select id, name from people where (id, name) in (select 1, 'name 1');
+select id, f_numbered(array[id, 7]) from shop.customers where id < 3 order by 1, 2;
+select (x).a, (x).n from (select f_pairs(array['a','b']) as x) t order by 2;
+select f_grow8(1);
+select f_look(id), count(*) from shop.customers where id < 3 group by id order by 1;

@@ -235,6 +235,15 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
             Known::named(logic::each::elements, &[("value", oid::TEXT)])
         }
         "json_object_keys" | "jsonb_object_keys" => Known::one(logic::each::keys, result),
+        // What was computed before, as one row.
+        ONE_ROW => Known { takes_null: true, ..Known::one(cells::one_row, result) },
+        _ => return of_system(asked),
+    })
+}
+
+/// What is told of the catalogs and of the server.
+fn of_system(asked: &Asked<'_>) -> Option<Known> {
+    Some(match asked.key {
         "pg_partition_ancestors" => Known::named(catalogs::ancestors, &[("relid", oid::REGCLASS)]),
         "pg_partition_tree" => {
             let columns = [
@@ -260,26 +269,13 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
             Known::named(key_words::begin, &columns)
         }
         "show_all_settings" => {
-            let text = |name| (name, oid::TEXT);
-            let columns = [
-                text("name"),
-                text("setting"),
-                text("unit"),
-                text("category"),
-                text("short_desc"),
-                text("extra_desc"),
-                text("context"),
-                text("vartype"),
-                text("source"),
-                text("min_val"),
-                text("max_val"),
-                ("enumvals", asked.catalog.type_row(oid::TEXT)?.array),
-                text("boot_val"),
-                text("reset_val"),
-                text("sourcefile"),
-                ("sourceline", oid::INT4),
-                ("pending_restart", oid::BOOL),
-            ];
+            let array = asked.catalog.type_row(oid::TEXT)?.array;
+            let columns = settings::COLUMNS.map(|name| match name {
+                "enumvals" => (name, array),
+                "sourceline" => (name, oid::INT4),
+                "pending_restart" => (name, oid::BOOL),
+                _ => (name, oid::TEXT),
+            });
             Known::named(settings::begin, &columns)
         }
         "aclexplode" => {
@@ -299,8 +295,6 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
             let columns = [("tokid", oid::INT4), ("alias", oid::TEXT), ("description", oid::TEXT)];
             Known::named(token_types::begin, &columns)
         }
-        // What was computed before, as one row.
-        ONE_ROW => Known { takes_null: true, ..Known::one(cells::one_row, result) },
         _ => return None,
     })
 }

@@ -13,6 +13,27 @@ use super::super::rows::Outcome;
 use super::{Cells, Series, SetCall, made};
 use crate::error::StatementError;
 
+/// What a row has.
+pub(super) const COLUMNS: [&str; 17] = [
+    "name",
+    "setting",
+    "unit",
+    "category",
+    "short_desc",
+    "extra_desc",
+    "context",
+    "vartype",
+    "source",
+    "min_val",
+    "max_val",
+    "enumvals",
+    "boot_val",
+    "reset_val",
+    "sourcefile",
+    "sourceline",
+    "pending_restart",
+];
+
 /// A setting that nobody changes.
 struct Preset {
     name: &'static str,
@@ -71,8 +92,7 @@ pub(super) fn begin(_: &SetCall, arguments: &[ArrayRef], row: usize) -> Outcome<
     Ok(made(found, put))
 }
 
-/// name, setting, unit, category, short_desc, extra_desc, context, vartype, source, min_val, max_val, enumvals, boot_val,
-/// reset_val, sourcefile, sourceline, pending_restart.
+/// By the places of [`COLUMNS`].
 fn put(preset: &'static Preset, out: &mut [Cells]) -> Outcome<()> {
     let bound = preset.is_number.then_some(preset.value);
     let texts = [
