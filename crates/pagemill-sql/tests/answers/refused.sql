@@ -69,12 +69,11 @@ select id from shop.customers where (id, id) not in (select id, 1 from shop.cust
 select q from shop.customers q limit 1;
 select row_to_json(q) from shop.customers q limit 1;
 select q is null from shop.customers q limit 1;
-select coalesce(c, c) from shop.customers c limit 1;
+select coalesce(q, q) from shop.customers q limit 1;
 select array_agg(q) from shop.customers q;
 select count(q) from shop.customers q;
 select x from (select q as x from shop.customers q) y order by x;
 select (x).id from (select q as x from shop.customers q where id < 3 union all select q from shop.customers q) y;
-select (x).nope from (select q as x from shop.customers q) y;
 select id, case when id > 1 then unnest(array[1,2]) end from shop.customers where id < 3;
 select f_row(null), f_rowstrict(null);
 select f_grow25(1);

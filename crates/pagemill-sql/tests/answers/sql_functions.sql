@@ -75,3 +75,4 @@ select id, f_numbered(array[id, 7]) from shop.customers where id < 3 order by 1,
 select (x).a, (x).n from (select f_pairs(array['a','b']) as x) t order by 2;
 select f_grow8(1);
 select f_look(id), count(*) from shop.customers where id < 3 group by id order by 1;
+select (x).nope from (select q as x from shop.customers q) y;
