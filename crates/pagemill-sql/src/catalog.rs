@@ -18,11 +18,17 @@ use crate::error::{Result, SqlState, StatementError};
 use crate::functions::locale_order::LocaleOrder;
 use crate::rights::Rights;
 use crate::scan::{AllStatistics, TableIndexes, read_statistics};
+use crate::sql_functions::{SqlFunction, SqlFunctions, sql_functions};
 use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::types::DEFAULT_COLLATION;
 
 /// `internal`, the language of the server's own functions, whose source is the name of a C function.
 const INTERNAL: Oid = Oid(12);
+
+/// `sql`, whose functions are statements.
+///
+/// Source: `src/include/catalog/pg_language.dat`, PostgreSQL 18.
+pub(crate) const SQL_LANGUAGE: Oid = Oid(14);
 
 /// A row of `pg_type`.
 #[derive(Debug, Clone)]
@@ -120,6 +126,8 @@ pub struct FunctionRow {
     pub result: Oid,
     /// `proargtypes`.
     pub arguments: Vec<Oid>,
+    /// `prolang`.
+    pub language: Oid,
     /// By what our own code is found: the name of the server's C function; of all others, name and types of arguments.
     pub key: String,
 }
@@ -202,6 +210,8 @@ pub struct Catalog {
     dictionary: OnceLock<Arc<Dictionary>>,
     /// What the session may read; `None` for all.
     rights: Option<Rights>,
+    /// Read when one is first called.
+    sql_functions: OnceLock<SqlFunctions>,
 }
 
 impl std::fmt::Debug for Catalog {
@@ -235,6 +245,7 @@ impl Catalog {
             search_indexes: Mutex::default(),
             dictionary: OnceLock::new(),
             rights: None,
+            sql_functions: OnceLock::new(),
         };
         read.read_types()?;
         read.read_casts()?;
@@ -351,6 +362,7 @@ impl Catalog {
                 variadic: row.oid(6),
                 defaults: usize::try_from(row.int2(7)).unwrap_or(0),
                 result: row.oid(8),
+                language: row.oid(10),
                 name,
                 arguments,
                 key,
@@ -545,6 +557,25 @@ impl Catalog {
                 Ok(self.dictionary.get_or_init(|| read).clone())
             }
         }
+    }
+
+    /// A function that is written in SQL.
+    ///
+    /// # Errors
+    /// When the catalog cannot be read, or has no such function.
+    pub(crate) fn sql_function(&self, oid: Oid) -> Result<Arc<SqlFunction>> {
+        let read = match self.sql_functions.get() {
+            Some(read) => read,
+            None => {
+                let read = sql_functions(self)?;
+                self.sql_functions.get_or_init(|| read)
+            }
+        };
+        let missing = || {
+            let message = format!("the function {} has no body", oid.0);
+            StatementError::new(SqlState::DATA_CORRUPTED, message).into()
+        };
+        read.get(&oid).cloned().ok_or_else(missing)
     }
 
     /// What ANALYZE found out of columns; nothing, where that cannot be read, as no answer depends on it.

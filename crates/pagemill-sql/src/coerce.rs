@@ -52,6 +52,9 @@ pub(crate) fn coerce(
     target: PgType,
     context: CastContext,
 ) -> Result<Typed> {
+    if typed.is_row() && typed.ty.oid != target.oid {
+        return unsupported("a cast of a row");
+    }
     if let Some(undecided) = &typed.parameter {
         let decided = undecided.decide(catalog, target.oid)?;
         return fit(catalog, decided, target, context);
@@ -211,9 +214,14 @@ pub(crate) fn call_chosen(
 
 /// An empty int2vector or oidvector has a dimension, as no array made otherwise has: functions of any array tell them apart.
 fn refuse_vectors(chosen: &Chosen<'_>, arguments: &[Typed]) -> Result<()> {
-    // It has no elements in either form.
-    const OF_ELEMENTS: [&str; 3] =
-        ["array_unnest", "generate_subscripts", "generate_subscripts_nodir"];
+    // It has no elements in either form; bounds are told of the dimension that there is.
+    const OF_ELEMENTS: [&str; 5] = [
+        "array_unnest",
+        "generate_subscripts",
+        "generate_subscripts_nodir",
+        "array_lower",
+        "array_upper",
+    ];
     if OF_ELEMENTS.contains(&chosen.function.key.as_str()) {
         return Ok(());
     }
@@ -232,6 +240,18 @@ pub(crate) fn brought(
     arguments: Vec<Typed>,
 ) -> Result<Vec<Typed>> {
     refuse_vectors(chosen, &arguments)?;
+    if arguments.iter().any(|argument| argument.is_row()) {
+        return unsupported(format!("a row as an argument of {}", chosen.function.name));
+    }
+    brought_with_rows(catalog, chosen, arguments)
+}
+
+/// The same for a function in SQL, which takes rows as they are.
+pub(crate) fn brought_with_rows(
+    catalog: &Arc<Catalog>,
+    chosen: &Chosen<'_>,
+    arguments: Vec<Typed>,
+) -> Result<Vec<Typed>> {
     let bring = |(typed, wanted): (Typed, &Oid)| {
         if *wanted == UNKNOWN {
             return coerce(catalog, typed, PgType::new(oid::TEXT), CastContext::Implicit);

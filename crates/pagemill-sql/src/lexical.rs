@@ -104,6 +104,7 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             left_out.push(seen[number + 1]);
         }
     }
+    let commas = words_of_substrings(&tokens, &seen);
     let (mut opened, mut closed) = bare_sets(&tokens, &seen);
     let (own, own_opened, own_closed) = bare_tables(&tokens, &seen);
     opened.extend(own_opened);
@@ -124,6 +125,9 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         if own.contains(&at) {
             token.token = Token::make_word(ONLY, Some('"'));
         }
+        if commas.contains(&at) {
+            token.token = Token::Comma;
+        }
         let like = |paren: Token| TokenWithSpan { token: paren, ..token.clone() };
         let (before, behind) = (like(Token::LParen), like(Token::RParen));
         spelled.extend(opened.contains(&at).then_some(before));
@@ -131,6 +135,37 @@ pub(crate) fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         spelled.extend(closed.contains(&at).then_some(behind));
     }
     spelled
+}
+
+/// SIMILAR and ESCAPE in `SUBSTRING(text SIMILAR pattern ESCAPE letter)`, which stand for commas: it is a call with three arguments.
+fn words_of_substrings(tokens: &[TokenWithSpan], seen: &[usize]) -> Vec<usize> {
+    let token = |number: usize| seen.get(number).map(|at| &tokens[*at].token);
+    let mut found = Vec::new();
+    for number in 0..seen.len() {
+        if !is_word(token(number), "substring") || token(number + 1) != Some(&Token::LParen) {
+            continue;
+        }
+        let (mut depth, mut words) = (0usize, Vec::new());
+        for (at, place) in seen.iter().enumerate().skip(number + 2) {
+            match token(at) {
+                Some(Token::LParen) => depth += 1,
+                Some(Token::RParen) if depth == 0 => break,
+                Some(Token::RParen) => depth -= 1,
+                word if depth == 0 => {
+                    let wanted = if words.is_empty() { "similar" } else { "escape" };
+                    let is_operator = is_word(token(at + 1), "to");
+                    if is_word(word, wanted) && !is_operator {
+                        words.push(*place);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if words.len() == 2 {
+            found.extend(words);
+        }
+    }
+    found
 }
 
 /// Where ONLY stands before an item of FROM, and where its table begins and ends that has no parentheses around it.

@@ -27,6 +27,7 @@ pub mod rows;
 pub(crate) mod scan;
 pub mod session;
 pub mod shell;
+pub(crate) mod sql_functions;
 mod statement_memory;
 pub(crate) mod system_rows;
 pub(crate) mod typed;

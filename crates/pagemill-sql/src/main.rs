@@ -44,7 +44,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Sql(Box<SqlArguments>),
-    Ls(LsArguments),
+    Ls(Box<LsArguments>),
 }
 
 fn format_of(choice: FormatChoice) -> OutputFormat {

@@ -49,6 +49,36 @@ mod polymorphic {
     }
 }
 
+/// True for the pseudo-types that stand for ranges.
+pub(crate) fn is_polymorphic_range(oid: Oid) -> bool {
+    polymorphic::is_range(oid)
+}
+
+/// What a polymorphic type of a function's result is, given its arguments as declared and as they are; other types are
+/// themselves.
+///
+/// # Errors
+/// Where that cannot be told.
+pub(crate) fn settled_type(
+    catalog: &Catalog,
+    wanted: Oid,
+    declared: &[Oid],
+    given: &[Oid],
+) -> Result<Oid> {
+    if !polymorphic::is_any(wanted) {
+        return Ok(wanted);
+    }
+    let element = polymorphic_element(catalog, declared, given)?;
+    let found = match polymorphic::is_array(wanted) {
+        true => element.and_then(|oid| catalog.type_row(oid)).map(|row| row.array),
+        false => element.filter(|_| polymorphic::is_simple(wanted)),
+    };
+    match found.filter(|oid| *oid != Oid(0)) {
+        Some(found) => Ok(found),
+        None => unsupported(format!("a result of the type {}", catalog.type_name(wanted))),
+    }
+}
+
 /// How a value of one type becomes one of another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Pathway {

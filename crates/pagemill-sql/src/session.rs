@@ -397,6 +397,9 @@ impl Session {
             binder = binder.nesting();
         }
         let mut bound = binder.statement(query)?;
+        if let Some(row) = bound.columns.iter().find(|column| column.typed.is_row()) {
+            return unsupported(format!("the row \"{}\" as a value that is shown", row.name));
+        }
         // The shown columns, in their order, whatever lies beside them in the plan.
         let shown: Vec<Expr> = bound.columns.iter().map(|c| c.typed.expr.clone()).collect();
         bound.plan = LogicalPlanBuilder::from(bound.plan).project(shown)?.build()?;

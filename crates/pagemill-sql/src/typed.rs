@@ -2,12 +2,25 @@
 //!
 //! Invariant: the carrier is the Arrow type that the expression has when it runs.
 
+use std::sync::Arc;
+
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
 use datafusion::scalar::ScalarValue;
 
 use crate::parameters::Undecided;
 use crate::types::{PgType, UNKNOWN};
+
+/// A field of a row that is a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RowField {
+    pub(crate) name: String,
+    pub(crate) ty: PgType,
+    /// The Arrow type of its values.
+    pub(crate) carrier: DataType,
+    /// True where it is NULL only if there is no row.
+    pub(crate) is_never_null: bool,
+}
 
 /// An expression.
 #[derive(Debug, Clone)]
@@ -20,22 +33,30 @@ pub(crate) struct Typed {
     pub(crate) literal: Option<Option<String>>,
     /// Where a type is still sought, of a parameter: such a one passes for a literal.
     pub(crate) parameter: Option<Undecided>,
+    /// The fields of a row.
+    pub(crate) row: Option<Arc<[RowField]>>,
 }
 
 impl Typed {
     pub(crate) fn new(expr: Expr, ty: PgType, carrier: DataType) -> Self {
-        Self { expr, ty, carrier, literal: None, parameter: None }
+        Self { expr, ty, carrier, literal: None, parameter: None, row: None }
     }
 
     /// A literal without a type.
     pub(crate) fn unknown(text: Option<String>) -> Self {
         let expr = Expr::Literal(ScalarValue::Utf8(text.clone()), None);
         let ty = PgType { oid: UNKNOWN, modifier: -1, collation: pagemill_format::Oid(0) };
-        Self { expr, ty, carrier: DataType::Utf8, literal: Some(text), parameter: None }
+        let carrier = DataType::Utf8;
+        Self { expr, ty, carrier, literal: Some(text), parameter: None, row: None }
+    }
+
+    /// True for a row that is carried as its fields.
+    pub(crate) fn is_row(&self) -> bool {
+        self.row.is_some() || matches!(self.carrier, DataType::Struct(_))
     }
 
     /// The same with another expression of the same type.
     pub(crate) fn with_expr(&self, expr: Expr) -> Self {
-        Self::new(expr, self.ty, self.carrier.clone())
+        Self { row: self.row.clone(), ..Self::new(expr, self.ty, self.carrier.clone()) }
     }
 }

@@ -1,16 +1,20 @@
 //! The program beside a server: the same statements asked of both, on the same tables.
 //!
-//! `answered.sql` and `rows_of_functions.sql` have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
+//! `answered.sql`, `rows_of_functions.sql` and `sql_functions.sql` (which calls what `functions.sql` makes) have what must come out alike to the character, as psql prints it, errors included; `refused.sql` what must be
 //! refused and not answered. A statement that comes to be supported moves from the one to the other.
 
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
+use pagemill_testkit::versions::each_of;
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 
 const TABLES: &str = include_str!("answers/tables.sql");
+const FUNCTIONS: &str = include_str!("answers/functions.sql");
+const OBJECTS: &str = include_str!("information_schema/objects.sql");
 const ANSWERED: &str = include_str!("answers/answered.sql");
 const ROWS_OF_FUNCTIONS: &str = include_str!("answers/rows_of_functions.sql");
+const SQL_FUNCTIONS: &str = include_str!("answers/sql_functions.sql");
 const REFUSED: &str = include_str!("answers/refused.sql");
 
 /// A running server, and a stopped one with the same files.
@@ -22,10 +26,15 @@ struct Both {
 
 impl Both {
     fn new() -> Result<Self> {
-        let install = PgInstall::find(15).context("no PostgreSQL 15")?;
+        Self::of(&PgInstall::find(15).context("no PostgreSQL 15")?)
+    }
+
+    fn of(install: &PgInstall) -> Result<Self> {
         let options = ClusterOptions { locale: "C".to_owned(), ..ClusterOptions::default() };
-        let mut server = TestCluster::create(&install, &options)?;
-        server.psql("postgres", TABLES)?;
+        let mut server = TestCluster::create(install, &options)?;
+        for made in [TABLES, OBJECTS, FUNCTIONS] {
+            server.psql("postgres", made)?;
+        }
         server.stop()?;
         let scratch = tempfile::tempdir()?;
         let stopped = server.copy_to(&scratch.path().join("copy"))?;
@@ -78,8 +87,29 @@ fn comparable(statement: &str, output: &Output) -> String {
 #[test]
 fn what_is_answered_is_what_the_server_answers() -> Result<()> {
     let both = Both::new()?;
+    let texts = [ANSWERED, ROWS_OF_FUNCTIONS, SQL_FUNCTIONS];
+    compare(&both, texts.into_iter().flat_map(statements))
+}
+
+#[test]
+fn every_view_of_information_schema_has_the_rows_of_the_server() {
+    each_of(&PgInstall::spread(), |install| {
+        let both = Both::of(install)?;
+        let names = both.server.psql(
+            "postgres",
+            "select relname from pg_class where relnamespace = 'information_schema'::regnamespace and relkind = 'v' order by 1",
+        )?;
+        ensure!(names.lines().count() > 60, "they are listed: {names}");
+        let asked: Vec<String> =
+            names.lines().map(|name| format!("select * from information_schema.{name}")).collect();
+        compare(&both, asked.iter().map(String::as_str))
+    });
+}
+
+/// Both say the same of each statement.
+fn compare<'s>(both: &Both, statements: impl Iterator<Item = &'s str>) -> Result<()> {
     let mut wrong = Vec::new();
-    for statement in statements(ANSWERED).chain(statements(ROWS_OF_FUNCTIONS)) {
+    for statement in statements {
         let (server, ours) = (both.asked(statement)?, both.answered(statement)?);
         let same = server.status.success() == ours.status.success()
             && message(&server) == message(&ours)

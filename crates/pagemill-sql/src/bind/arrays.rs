@@ -104,7 +104,13 @@ impl Binder<'_> {
         let mut names: Vec<Ident> = match (root, dots) {
             (_, 0) => Vec::new(),
             (Syntax::Identifier(name), _) => vec![name.clone()],
-            _ => return unsupported("a field of a row"),
+            _ => {
+                let typed = self.fields_of(root, &chain[..dots])?;
+                return match &chain[dots..] {
+                    [] => Ok(typed),
+                    behind => self.at_subscripts(typed, behind),
+                };
+            }
         };
         for part in &chain[..dots] {
             match part {
@@ -116,8 +122,12 @@ impl Binder<'_> {
             true => self.expr(root)?,
             false => self.expr(&Syntax::CompoundIdentifier(names))?,
         };
-        let mut parts = Vec::with_capacity(chain.len() - dots);
-        for part in &chain[dots..] {
+        self.at_subscripts(typed, &chain[dots..])
+    }
+
+    fn at_subscripts(&mut self, typed: Typed, chain: &[AccessExpr]) -> Result<Typed> {
+        let mut parts = Vec::with_capacity(chain.len());
+        for part in chain {
             match part {
                 AccessExpr::Subscript(subscript) => parts.push(subscript),
                 AccessExpr::Dot(_) => return unsupported("a field of a row"),

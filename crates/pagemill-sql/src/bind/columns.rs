@@ -8,7 +8,6 @@ use sqlparser::ast::{
 };
 
 use super::scope::{folded, refuse_unknown_type};
-use super::set_calls::is_unconditional;
 use super::{Binder, BoundColumn};
 use crate::error::{Result, SqlState, fail};
 use crate::typed::Typed;
@@ -55,7 +54,7 @@ impl Binder<'_> {
 
     /// An expression of the select list, in which functions may give rows.
     fn selected(&mut self, syntax: &Syntax) -> Result<Typed> {
-        self.level().sets.may_stand = is_unconditional(syntax);
+        self.level().sets.may_stand = self.is_unconditional(syntax);
         let typed = self.expr(syntax);
         self.level().sets.may_stand = false;
         typed

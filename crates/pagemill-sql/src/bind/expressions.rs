@@ -127,7 +127,7 @@ impl Binder<'_> {
         let typed = self.expr(syntax)?;
         let base = self.catalog.base_type(typed.ty.oid, -1).0;
         // A row is null when all of its fields are.
-        if self.catalog.type_row(base).is_some_and(|row| row.kind == b'c') {
+        if typed.is_row() || self.catalog.type_row(base).is_some_and(|row| row.kind == b'c') {
             return unsupported("IS NULL of a row");
         }
         Ok(truth_value(test(typed.expr)))

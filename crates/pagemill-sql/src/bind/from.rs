@@ -141,6 +141,10 @@ impl Binder<'_> {
             return Ok((Right::Table(plan), scope));
         }
         if is_function(factor) {
+            let before = left.clone().beside(earlier.scope.clone());
+            if let Some((plan, scope)) = self.inlined_item(factor, &before)? {
+                return Ok((Right::Table(plan), scope));
+            }
             return self.functions(factor, left, earlier);
         }
         let (plan, scope) = match factor {

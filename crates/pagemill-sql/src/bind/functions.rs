@@ -13,6 +13,7 @@ use sqlparser::ast::{
 };
 
 use super::Binder;
+use super::inlining::is_inlined;
 use super::query::{boolean, sort};
 use super::scope::{Allowed, at, folded};
 use crate::coerce::{brought, call_chosen, constant};
@@ -30,6 +31,12 @@ pub(super) struct CallArguments<'q> {
     pub(super) is_star: bool,
     pub(super) distinct: bool,
     pub(super) order_by: &'q [OrderByExpr],
+}
+
+impl CallArguments<'_> {
+    pub(super) fn plain(typed: Vec<Typed>) -> Self {
+        Self { typed, is_star: false, distinct: false, order_by: &[] }
+    }
 }
 
 impl Binder<'_> {
@@ -96,6 +103,10 @@ impl Binder<'_> {
             Err(_) if schema.is_none() && is_form(&name) => {
                 return unsupported(name.to_uppercase());
             }
+            // Records take rows of any type.
+            Err(_) if arguments.typed.iter().any(Typed::is_row) => {
+                return unsupported(format!("a row as an argument of {name}"));
+            }
             Err(error) => return self.cast_call(&name, arguments.typed).unwrap_or(Err(error)),
         };
         match chosen.function.kind {
@@ -111,6 +122,7 @@ impl Binder<'_> {
                 fail(SqlState("42809"), message)
             }
             _ if chosen.function.returns_set => self.set_call(name, &chosen, arguments),
+            _ if is_inlined(chosen.function) => self.inlined(&chosen, arguments),
             _ if matches!(&*chosen.function.key, "now" | "statement_timestamp") => {
                 Ok(Typed::new(lit(self.start), PgType::new(oid::TIMESTAMPTZ), DataType::Int64))
             }
@@ -166,8 +178,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn call_arguments<'q>(&mut self, call: &'q Function) -> Result<CallArguments<'q>> {
-        let mut found =
-            CallArguments { typed: Vec::new(), is_star: false, distinct: false, order_by: &[] };
+        let mut found = CallArguments::plain(Vec::new());
         let FunctionArguments::List(list) = &call.args else {
             return match &call.args {
                 FunctionArguments::Subquery(query) => {
@@ -185,6 +196,9 @@ impl Binder<'_> {
                     found.typed.push(self.expr(syntax)?);
                 }
                 FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => found.is_star = true,
+                FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) => {
+                    found.typed.push(self.row_by_star(table)?);
+                }
                 _ => return unsupported("arguments by name"),
             }
         }
@@ -352,10 +366,14 @@ impl Binder<'_> {
     }
 
     /// A function of `pg_catalog` by its name.
-    pub(super) fn call(&self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
+    pub(super) fn call(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
         let given: Vec<Oid> = arguments.iter().map(|typed| typed.ty.oid).collect();
-        let chosen = resolve::function(&self.catalog, Some(PG_CATALOG), name, &given)?;
-        call_chosen(&self.catalog, &chosen, arguments)
+        let catalog = self.catalog.clone();
+        let chosen = resolve::function(&catalog, Some(PG_CATALOG), name, &given)?;
+        if is_inlined(chosen.function) {
+            return self.inlined(&chosen, CallArguments::plain(arguments));
+        }
+        call_chosen(&catalog, &chosen, arguments)
     }
 
     /// Words that are values: CURRENT_DATE and its kin.

@@ -26,7 +26,10 @@ impl Binder<'_> {
                 Ok(Typed::new(lit(*truth), PgType::new(oid::BOOL), DataType::Boolean))
             }
             Value::Null => Ok(Typed::unknown(None)),
-            Value::Placeholder(name) => self.parameters.get(&self.catalog, name),
+            Value::Placeholder(name) => match &self.body {
+                Some(_) => self.numbered_argument(name),
+                None => self.parameters.get(&self.catalog, name),
+            },
             _ => unsupported(format!("the literal {value}")),
         }
     }

@@ -21,14 +21,18 @@ mod expressions;
 mod from;
 mod functions;
 mod inheritance;
+mod inlined_sets;
+mod inlining;
 mod literals;
 mod query;
 mod recursion;
 mod row_order;
+mod row_values;
 mod scope;
 mod select;
 mod set_calls;
 mod set_operation;
+mod settings;
 mod subqueries;
 mod table_names;
 mod type_names;
@@ -36,6 +40,7 @@ mod views;
 mod windows;
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use datafusion::common::Column;
@@ -50,6 +55,7 @@ use crate::nested::Nested;
 use crate::parameters::Parameters;
 use crate::typed::Typed;
 
+use inlining::BodyArguments;
 use scope::Level;
 pub(crate) use type_names::type_of_text;
 
@@ -100,6 +106,14 @@ pub(crate) struct Binder<'b> {
     views: usize,
     /// Whose rights count in the view that is being bound; `None` for the session's.
     reader: Option<Oid>,
+    /// The arguments of the function in SQL whose body is being bound.
+    body: Option<Rc<BodyArguments>>,
+    /// The functions in SQL around that place, outermost first.
+    inlined: Vec<Oid>,
+    /// How many queries around are out of sight: those around a function see its arguments, and it nothing of them.
+    hidden: usize,
+    /// The settings that the SELECT of `pg_settings` around is about.
+    settings: Option<settings::Settings>,
     /// When the statement began, for `now()`: microseconds from 2000-01-01 UTC.
     start: i64,
     parameters: &'b Parameters,
@@ -123,6 +137,10 @@ impl<'b> Binder<'b> {
             nests: false,
             views: 0,
             reader: None,
+            body: None,
+            inlined: Vec::new(),
+            hidden: 0,
+            settings: None,
             start,
             parameters,
         }

@@ -195,22 +195,30 @@ impl Binder<'_> {
         self.levels.last_mut().expect("an expression stands in a query") // infallible: queries push theirs
     }
 
+    /// The queries around a place whose columns it sees, innermost first.
+    pub(super) fn in_sight(&self) -> impl Iterator<Item = &Level> {
+        self.levels[self.hidden.min(self.levels.len())..].iter().rev()
+    }
+
     /// The column of a bare name.
     pub(super) fn bare_column(&self, ident: &Ident) -> Result<Typed> {
         let name = folded(ident);
-        for (depth, level) in self.levels.iter().rev().enumerate() {
+        for (depth, level) in self.in_sight().enumerate() {
             if let Some(typed) = level.scope.bare_column(&name).map_err(|e| at(e, ident))? {
                 return seen_from(typed, depth, self.nests).map_err(|e| at(e, ident));
             }
         }
         // Not a column: a row of a table, which for a function may be its value.
-        for (depth, level) in self.levels.iter().rev().enumerate() {
+        for (depth, level) in self.in_sight().enumerate() {
             let Some(table) = level.scope.table(&name) else { continue };
             return match &table.columns[..] {
                 [column, ..] if table.is_value => seen_from(&column.typed, depth, self.nests),
-                _ => Err(StatementError::unsupported("a row of a table as a value").into()),
+                _ => self.row_of_table(table, depth),
             }
             .map_err(|error| at(error, ident));
+        }
+        if let Some(argument) = self.named_argument(&[&name]) {
+            return argument.map_err(|error| at(error, ident));
         }
         match self.bare_table_number(&name) {
             Some(number) => number.map_err(|error| at(error, ident)),
@@ -220,12 +228,8 @@ impl Binder<'_> {
 
     /// `tableoid` of the only table of the innermost query that has one.
     fn bare_table_number(&self, name: &str) -> Option<Result<Typed>> {
-        let (depth, level) = self
-            .levels
-            .iter()
-            .rev()
-            .enumerate()
-            .find(|(_, level)| !level.scope.tables.is_empty())?;
+        let (depth, level) =
+            self.in_sight().enumerate().find(|(_, level)| !level.scope.tables.is_empty())?;
         // Another table has one as well, or is one of which that is not known.
         let [table] = &level.scope.tables[..] else { return None };
         let column = table.table_number(name)?;
@@ -236,7 +240,7 @@ impl Binder<'_> {
     /// The column of a table's name, with what may stand before that, and a column's.
     pub(super) fn qualified_column(&self, table: &[&Ident], ident: &Ident) -> Result<Typed> {
         let (first, name) = (table[0], folded(ident));
-        for (depth, level) in self.levels.iter().rev().enumerate() {
+        for (depth, level) in self.in_sight().enumerate() {
             let found = level.scope.qualified_table(table).map_err(|e| at(e, first))?;
             let Some(found) = found else { continue };
             let mut columns = found.columns.iter().filter(|column| column.name == name);
@@ -253,6 +257,11 @@ impl Binder<'_> {
             }
             return seen_from(&column.typed, depth, self.nests).map_err(|e| at(e, ident));
         }
+        let names: Vec<String> = table.iter().map(|part| folded(part)).chain([name]).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        if let Some(argument) = self.named_argument(&names) {
+            return argument.map_err(|error| at(error, ident));
+        }
         let shown = folded(table[table.len() - 1]);
         let message = format!("missing FROM-clause entry for table \"{shown}\"");
         Err(at(StatementError::new(SqlState::UNDEFINED_TABLE, message), first))
@@ -268,7 +277,7 @@ impl Binder<'_> {
             return StatementError::unsupported(name.to_uppercase());
         }
         let is_table = |level: &Level| level.scope.table(name).is_some();
-        if table.is_none() && self.levels.iter().any(is_table) {
+        if table.is_none() && self.in_sight().any(is_table) {
             return StatementError::unsupported(format!("a row of \"{name}\" as a value"));
         }
         let shown = table.map_or_else(|| format!("\"{name}\""), |t| format!("{}.{name}", t.name));
@@ -276,7 +285,7 @@ impl Binder<'_> {
             SqlState::UNDEFINED_COLUMN,
             format!("column {shown} does not exist"),
         );
-        let levels = self.levels.iter().rev().flat_map(|level| &level.scope.tables);
+        let levels = self.in_sight().flat_map(|level| &level.scope.tables);
         let tables: Vec<&ScopeTable> = match table {
             Some(table) => vec![table],
             None => levels.collect(),
@@ -296,7 +305,7 @@ impl Binder<'_> {
 const FORMS: [&str; 4] = ["nfc", "nfd", "nfkc", "nfkd"];
 
 /// A column as a query inside of its own sees it.
-fn seen_from(typed: &Typed, depth: usize, nests: bool) -> Result<Typed> {
+pub(super) fn seen_from(typed: &Typed, depth: usize, nests: bool) -> Result<Typed> {
     refuse_unknown_type(typed)?;
     match (&typed.expr, depth) {
         (_, 0) => Ok(typed.clone()),

@@ -54,7 +54,7 @@ impl Binder<'_> {
     pub(super) fn select(&mut self, select: &Select, tail: &Tail<'_>) -> Result<Bound> {
         refuse_strange(select)?;
         let keeps_literals = std::mem::take(&mut self.keeps_literals);
-        let (plan, scope) = self.bind_from(&select.from)?;
+        let (plan, scope) = self.with_settings(select, |binder| binder.bind_from(&select.from))?;
         self.levels.push(Level { scope, ..Level::default() });
         let bound = self.select_in_scope(select, plan, tail, keeps_literals);
         self.levels.pop();

@@ -3,26 +3,31 @@
 //! Source: `addRangeTableEntryForFunction` in `src/backend/parser/parse_relation.c`, `transformRangeFunction` in `parse_clause.c`,
 //! `check_srf_call_placement` in `parse_func.c`, PostgreSQL 18.
 
+use std::ops::ControlFlow;
+
 use datafusion::common::tree_node::TreeNode as _;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
-    BinaryOperator, Expr as Syntax, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, TableAlias, TableFactor,
+    AccessExpr, BinaryOperator, Expr as Syntax, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, TableAlias, TableFactor,
 };
 
 use super::functions::CallArguments;
+use super::inlining::is_inlined;
 use super::query::rename;
 use super::scope::{Allowed, Level, Scope, folded};
+use super::settings::ALL_SETTINGS;
 use super::{Binder, BoundColumn};
 use crate::catalog::{CastContext, FunctionRow};
 use crate::coerce::{brought, coerce, result_collation, signature};
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::expand::Expansion;
-use crate::functions::sets::{Asked, ONE_ROW, SetCall, find};
+use crate::functions::row_values::row;
+use crate::functions::sets::{Asked, ONE_ROW, SetCall, SetColumn, find};
 use crate::lexical::ROWS_FROM;
 use crate::resolve::{self, Chosen};
-use crate::typed::Typed;
+use crate::typed::{RowField, Typed};
 use crate::types::{PgType, UNKNOWN};
 
 /// What the server calls the arguments of such functions in FROM.
@@ -33,7 +38,19 @@ const FUNCTIONS_IN_FROM: &str = "functions in FROM";
 pub(super) struct BoundCall {
     name: String,
     call: SetCall,
-    arguments: Vec<Typed>,
+    pub(super) arguments: Vec<Typed>,
+}
+
+impl BoundCall {
+    pub(super) fn new(name: String, call: SetCall, arguments: Vec<Typed>) -> Self {
+        Self { name, call, arguments }
+    }
+
+    /// True where both give the same rows.
+    fn is_same(&self, other: &Self) -> bool {
+        let exprs = |call: &Self| call.arguments.iter().map(|a| a.expr.clone()).collect::<Vec<_>>();
+        self.call == other.call && exprs(self) == exprs(other)
+    }
 }
 
 /// Functions as an item of FROM.
@@ -47,8 +64,12 @@ pub(super) struct FromFunctions {
 /// Functions of a select list, in step.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SelectSets {
-    /// Each with the column that stands for it.
-    calls: Vec<(BoundCall, Typed)>,
+    /// Each with the columns that stand for it.
+    calls: Vec<(BoundCall, Vec<Typed>)>,
+    /// True where one of them stands for a function in SQL, whose rows end with its own.
+    has_inlined: bool,
+    /// The number of a row among those of the calls, where a function in SQL numbers them.
+    number: Option<Typed>,
     /// True while an expression is bound in which such a function may stand.
     pub(super) may_stand: bool,
 }
@@ -59,7 +80,44 @@ impl SelectSets {
     }
 
     pub(super) fn has_stand_in(&self, expr: &Expr) -> bool {
-        self.calls.iter().any(|(_, stand_in)| stand_in.expr == *expr)
+        let columns = self.calls.iter().flat_map(|(_, columns)| columns);
+        columns.chain(&self.number).any(|column| column.expr == *expr)
+    }
+
+    /// The columns of a call, which is added unless the same one is there.
+    pub(super) fn put(&mut self, call: BoundCall, columns: Vec<Typed>) -> Vec<Typed> {
+        let known = self.calls.iter().find(|(known, _)| known.is_same(&call));
+        if let Some((_, columns)) = known {
+            return columns.clone();
+        }
+        self.calls.push((call, columns.clone()));
+        columns
+    }
+
+    /// The same for what a function in SQL is made of; the number of the row last, where it is asked for.
+    ///
+    /// # Errors
+    /// Beside another function: which of them ends first is not followed.
+    pub(super) fn put_inlined(
+        &mut self,
+        call: BoundCall,
+        columns: Vec<Typed>,
+        number: Option<Typed>,
+    ) -> Result<Vec<Typed>> {
+        self.has_inlined = true;
+        let mut columns = self.put(call, columns);
+        self.check()?;
+        if let Some(number) = number {
+            columns.push(self.number.get_or_insert(number).clone());
+        }
+        Ok(columns)
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.has_inlined && self.calls.len() > 1 {
+            true => unsupported("a function in SQL that gives rows beside another"),
+            false => Ok(()),
+        }
     }
 
     /// The expressions that the functions are called with.
@@ -162,7 +220,10 @@ impl Binder<'_> {
             let message = "could not determine polymorphic type because input has type unknown";
             return fail(SqlState::DATATYPE_MISMATCH, message);
         }
-        let arguments = brought(&self.catalog, chosen, arguments.typed)?;
+        let mut arguments = brought(&self.catalog, chosen, arguments.typed)?;
+        if chosen.function.key == ALL_SETTINGS {
+            arguments.push(self.settings_argument()?);
+        }
         let mut result = PgType::new(chosen.result);
         if result.collation.0 != 0 {
             result.collation = result_collation(&arguments)?;
@@ -216,7 +277,7 @@ impl Binder<'_> {
         Ok(FromFunctions { expansion, arguments, scope })
     }
 
-    fn made_column(
+    pub(super) fn made_column(
         &mut self,
         name: &str,
         ty: PgType,
@@ -281,19 +342,39 @@ impl Binder<'_> {
             }
             return unsupported(format!("the function {name}, which gives rows, in this place"));
         }
+        if is_inlined(chosen.function) {
+            return self.inlined_set(chosen, arguments);
+        }
         let call = self.bound_call(name, chosen, arguments)?;
+        self.refuse_rows_of_rows(&call)?;
+        let of_call: Vec<SetColumn> = call.call.columns.to_vec();
+        let columns = of_call.iter().map(|column| {
+            let name = column.name.unwrap_or(&call.name);
+            self.made_column(name, column.ty, column.carrier.clone()).typed
+        });
+        let columns = columns.collect();
+        let columns = self.level().sets.put(call, columns);
+        self.level().sets.check()?;
+        // One column is the value itself, whether it has a name or not.
+        if let [column] = &columns[..] {
+            return Ok(column.clone());
+        }
+        let field = |(of_call, column): (&SetColumn, Typed)| {
+            let name = of_call.name.unwrap_or_default().to_owned();
+            let Typed { ty, carrier, expr, .. } = column;
+            (RowField { name, ty, carrier, is_never_null: false }, expr)
+        };
+        Ok(row(oid::RECORD, of_call.iter().zip(columns).map(field).collect()))
+    }
+
+    pub(super) fn refuse_rows_of_rows(&mut self, call: &BoundCall) -> Result<()> {
         let sets = &self.level().sets;
         for argument in &call.arguments {
             if argument.expr.exists(|inner| Ok(sets.has_stand_in(inner)))? {
                 return unsupported("a function that gives rows of rows of another");
             }
         }
-        let [column] = &*call.call.columns else {
-            return unsupported(format!("rows of the function {} as values", call.name));
-        };
-        let column = self.made_column(&call.name, column.ty, column.carrier.clone());
-        self.level().sets.calls.push((call, column.typed.clone()));
-        Ok(column.typed)
+        Ok(())
     }
 
     /// The rows with what the functions of the select list give for each, and the number of the row among them.
@@ -302,13 +383,19 @@ impl Binder<'_> {
         if sets.is_empty() {
             return Ok((plan, None));
         }
-        let names = sets.calls.iter().map(|(_, typed)| plain_name(&typed.expr)).collect();
-        let number =
-            self.made_column("number", PgType::new(oid::INT8), arrow::datatypes::DataType::Int64);
-        let ordinality = Some(column_name(&number));
+        let columns = sets.calls.iter().flat_map(|(_, columns)| columns);
+        let names = columns.map(|column| plain_name(&column.expr)).collect();
+        let number = match sets.number {
+            Some(number) => number,
+            None => {
+                let ty = PgType::new(oid::INT8);
+                self.made_column("number", ty, arrow::datatypes::DataType::Int64).typed
+            }
+        };
+        let ordinality = Some(plain_name(&number.expr));
         let (calls, arguments) = apart(sets.calls.into_iter().map(|(call, _)| call).collect());
         let expansion = Expansion { calls, names, ordinality, keeps_all: false };
-        Ok((self.expanded(plan, expansion, arguments)?, Some(number.typed)))
+        Ok((self.expanded(plan, expansion, arguments)?, Some(number)))
     }
 }
 
@@ -344,7 +431,7 @@ pub(super) fn is_function(factor: &TableFactor) -> bool {
 }
 
 /// An item of FROM as a call, its alias, and whether rows are numbered.
-fn from_call(factor: &TableFactor) -> Result<(Function, Option<&TableAlias>, bool)> {
+pub(super) fn from_call(factor: &TableFactor) -> Result<(Function, Option<&TableAlias>, bool)> {
     let call = |name: &ObjectName, args: Vec<FunctionArg>| Function {
         name: name.clone(),
         uses_odbc_syntax: false,
@@ -380,33 +467,58 @@ fn from_call(factor: &TableFactor) -> Result<(Function, Option<&TableAlias>, boo
     }
 }
 
-/// True for expressions of which every part is computed for every row, so that functions that give rows may stand in them.
-pub(super) fn is_unconditional(syntax: &Syntax) -> bool {
-    match syntax {
-        Syntax::Nested(inner)
-        | Syntax::UnaryOp { expr: inner, .. }
-        | Syntax::Cast { expr: inner, .. } => is_unconditional(inner),
-        Syntax::BinaryOp { left, op, right } => {
-            !matches!(op, BinaryOperator::And | BinaryOperator::Or)
-                && is_unconditional(left)
-                && is_unconditional(right)
+impl Binder<'_> {
+    /// True for expressions in which functions that give rows are computed for every row, so that they may stand there.
+    pub(super) fn is_unconditional(&self, syntax: &Syntax) -> bool {
+        match syntax {
+            Syntax::Nested(inner)
+            | Syntax::UnaryOp { expr: inner, .. }
+            | Syntax::Cast { expr: inner, .. } => self.is_unconditional(inner),
+            Syntax::CompoundFieldAccess { root, access_chain } => {
+                let is_field = |part: &AccessExpr| matches!(part, AccessExpr::Dot(_));
+                self.is_unconditional(root) && access_chain.iter().all(is_field)
+            }
+            Syntax::BinaryOp { left, op, right } => {
+                !matches!(op, BinaryOperator::And | BinaryOperator::Or)
+                    && self.is_unconditional(left)
+                    && self.is_unconditional(right)
+            }
+            Syntax::Function(call) => self.is_unconditional_call(call),
+            Syntax::Value(_)
+            | Syntax::TypedString(_)
+            | Syntax::Identifier(_)
+            | Syntax::CompoundIdentifier(_) => true,
+            other => !self.has_rows(other),
         }
-        Syntax::Function(call) => is_unconditional_call(call),
-        Syntax::Value(_)
-        | Syntax::TypedString(_)
-        | Syntax::Identifier(_)
-        | Syntax::CompoundIdentifier(_) => true,
-        _ => false,
     }
-}
 
-fn is_unconditional_call(call: &Function) -> bool {
-    const CONDITIONAL: [&str; 4] = ["coalesce", "greatest", "least", "nullif"];
-    let FunctionArguments::List(list) = &call.args else { return true };
-    let argument = |argument: &FunctionArg| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax)) => is_unconditional(syntax),
-        _ => true,
-    };
-    let is_conditional = CONDITIONAL.contains(&super::columns::last_name(&call.name).as_str());
-    !is_conditional && list.args.iter().all(argument)
+    fn is_unconditional_call(&self, call: &Function) -> bool {
+        const CONDITIONAL: [&str; 4] = ["coalesce", "greatest", "least", "nullif"];
+        let FunctionArguments::List(list) = &call.args else { return true };
+        let is_conditional = CONDITIONAL.contains(&super::columns::last_name(&call.name).as_str());
+        let argument = |argument: &FunctionArg| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax)) if is_conditional => {
+                !self.has_rows(syntax)
+            }
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax)) => self.is_unconditional(syntax),
+            _ => true,
+        };
+        list.args.iter().all(argument)
+    }
+
+    /// True where a function that gives rows is called, however deep.
+    fn has_rows(&self, syntax: &Syntax) -> bool {
+        let gives_rows = |inner: &Syntax| match inner {
+            Syntax::Function(call) => {
+                let name = super::columns::last_name(&call.name);
+                self.catalog.functions_named(&name).any(|row| row.returns_set)
+            }
+            _ => false,
+        };
+        let found = sqlparser::ast::visit_expressions(syntax, |inner| match gives_rows(inner) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
+        found.is_break()
+    }
 }

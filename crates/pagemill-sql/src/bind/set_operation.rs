@@ -120,6 +120,9 @@ impl Binder<'_> {
 
     /// Expressions of a form brought to the type that they have in common, and to one carrier.
     pub(super) fn in_common(&self, form: &str, given: Vec<Typed>) -> Result<Vec<Typed>> {
+        if given.iter().any(|typed| typed.is_row()) {
+            return unsupported("rows as values, of which one is chosen,");
+        }
         let oids: Vec<Oid> = given.iter().map(|typed| typed.ty.oid).collect();
         let common = common_type_of(&self.catalog, &oids, form)?;
         // A modifier stays where all agree.

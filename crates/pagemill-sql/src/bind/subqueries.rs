@@ -136,6 +136,9 @@ impl Binder<'_> {
             return fail(SqlState::SYNTAX_ERROR, "subquery must return only one column");
         }
         let typed = columns.remove(0).typed;
+        if typed.is_row() {
+            return unsupported("a row that a query gives as a value");
+        }
         if self.is_nested(&plan) || is_correlated(&plan) && is_product(&plan) {
             return Ok(typed.with_expr(self.nested(plan, &typed.carrier)));
         }
@@ -152,6 +155,15 @@ impl Binder<'_> {
             Some(guard) => when(guard, value).end()?,
             None => value,
         }))
+    }
+
+    /// The value of a query that a function in SQL is: run for each row around it where it refers to that.
+    pub(super) fn value_of_rows(&mut self, plan: LogicalPlan, typed: &Typed) -> Result<Typed> {
+        if is_correlated(&plan) {
+            return Ok(typed.with_expr(self.nested(plan, &typed.carrier)));
+        }
+        let plan = self.or_null(plan, typed)?;
+        Ok(typed.with_expr(Expr::ScalarSubquery(subquery(plan))))
     }
 
     /// The engine joins a query to the rows around it, and must know that it has one row for each.
@@ -226,8 +238,8 @@ impl Binder<'_> {
         query: &Query,
         negated: bool,
     ) -> Result<Typed> {
-        if matches!(syntax, Syntax::Tuple(_)) {
-            return unsupported("a row IN a query");
+        if let Syntax::Tuple(fields) = syntax {
+            return self.row_in_subquery(fields, query, negated);
         }
         let typed = self.expr(syntax)?;
         let Bound { plan, mut columns } = self.query(query)?;
@@ -249,6 +261,41 @@ impl Binder<'_> {
         let found = InSubquery { expr: Box::new(left), subquery: subquery(plan), negated: false };
         let found = Expr::InSubquery(found);
         Ok(truth_value(if negated { not(found) } else { found }))
+    }
+
+    /// `(a, b) IN (SELECT …)` where it is the condition of a row, so that NULL is as good as false: a row equal in all fields.
+    fn row_in_subquery(
+        &mut self,
+        fields: &[Syntax],
+        query: &Query,
+        negated: bool,
+    ) -> Result<Typed> {
+        if negated || self.level().allowed != Allowed::PlainIn("WHERE") {
+            return unsupported("a row IN a query but as a condition of WHERE");
+        }
+        let fields = fields.iter().map(|field| self.expr(field)).collect::<Result<Vec<_>>>()?;
+        let Bound { plan, columns } = self.query(query)?;
+        if columns.len() != fields.len() {
+            let few = if columns.len() < fields.len() { "few" } else { "many" };
+            return fail(SqlState::SYNTAX_ERROR, format!("subquery has too {few} columns"));
+        }
+        if is_correlated(&plan) || self.nests {
+            return unsupported("a row IN a query that refers to the query around it");
+        }
+        let mut conditions = Vec::with_capacity(fields.len());
+        for (field, column) in fields.into_iter().zip(columns) {
+            let (left, right) = self.operands_of_equality(field, column.typed)?;
+            if has_no_common_key(&left, &right) {
+                return unsupported("a row of moments IN a query");
+            }
+            let left = self.seen_from_query(&left)?;
+            let (left, right) = keys::equality_pair(&self.catalog, &left, &right)?;
+            conditions.push(right.eq(left));
+        }
+        let condition = conjunction(conditions).unwrap_or_else(|| lit(true));
+        let plan = LogicalPlanBuilder::from(plan).filter(condition)?.build()?;
+        let exists = Exists { subquery: subquery(plan), negated: false };
+        Ok(truth_value(Expr::Exists(exists)))
     }
 
     /// The condition of WHERE or HAVING. The engine makes `IN (SELECT …)` a join, which tells what is not there from what may

@@ -84,7 +84,8 @@ impl Binder<'_> {
     pub(super) fn check_rights(&self, found: &FoundTable) -> Result<()> {
         let Some(rights) = self.catalog.rights() else { return Ok(()) };
         let ClassRow { oid, namespace, kind, .. } = &found.class;
-        if self.views == 0 && !rights.uses(*namespace) {
+        let is_of_view = self.views > 0 && self.inlined.is_empty();
+        if !is_of_view && !rights.uses(*namespace) {
             let schemas = self.catalog.database().namespaces()?;
             let name =
                 schemas.get(namespace).map(|name| String::from_utf8_lossy(name).into_owned());

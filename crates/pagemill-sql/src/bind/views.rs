@@ -65,11 +65,13 @@ impl Binder<'_> {
         let reader = std::mem::replace(&mut self.reader, reader);
         let (levels, with) = (std::mem::take(&mut self.levels), std::mem::take(&mut self.with));
         let keeps_literals = std::mem::replace(&mut self.keeps_literals, false);
+        let (body, hidden) = (self.body.take(), std::mem::take(&mut self.hidden));
         self.views += 1;
         let bound = bind(self);
         self.views -= 1;
         (self.levels, self.with, self.keeps_literals) = (levels, with, keeps_literals);
         self.reader = reader;
+        (self.body, self.hidden) = (body, hidden);
         bound
     }
 }

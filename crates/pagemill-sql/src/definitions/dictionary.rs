@@ -284,6 +284,17 @@ impl Dictionary {
         self.of_row_type.get(&type_oid).copied()
     }
 
+    /// The type of a relation's rows.
+    pub(crate) fn row_type(&self, relation: Oid) -> Option<Oid> {
+        self.relations.get(&relation).map(|found| found.row_type).filter(|found| *found != Oid(0))
+    }
+
+    /// The columns of rows of this type, those that were dropped left out.
+    pub(crate) fn row_columns(&self, row_type: Oid) -> Option<Vec<ColumnRow>> {
+        let relation = self.relation_of_type(row_type)?;
+        Some(self.columns(relation).iter().flatten().cloned().collect())
+    }
+
     pub(super) fn columns(&self, relation: Oid) -> &[Option<ColumnRow>] {
         self.columns.get(&relation).map_or(&[], Vec::as_slice)
     }

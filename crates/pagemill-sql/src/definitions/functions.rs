@@ -36,6 +36,17 @@ struct Function {
     tree: Option<String>,
 }
 
+/// The body of a function that was parsed when it was made, with its arguments as `$1` and so on.
+///
+/// # Errors
+/// What has no text here.
+pub(crate) fn numbered_body(catalog: &Arc<Catalog>, tree: &str) -> Written<String> {
+    let dictionary = catalog.dictionary().map_err(|error| Unwritten::damaged(error.to_string()))?;
+    let parsed = Node::parse(tree.as_bytes())?;
+    let names = FunctionNames { name: String::new(), arguments: Vec::new() };
+    Writer::new(catalog, &dictionary, STYLE).body(&parsed, names)
+}
+
 /// Writes arguments of functions.
 pub(crate) struct FunctionWriter {
     catalog: Arc<Catalog>,
@@ -131,6 +142,29 @@ impl FunctionWriter {
         let names = FunctionNames { name: function.name.clone(), arguments };
         let mut writer = Writer::new(&self.catalog, &self.dictionary, style);
         writer.body(&parsed, names).map(Some)
+    }
+
+    /// The default of an argument, by its number among all of them from 1; `None` where it has none.
+    pub(crate) fn default(&self, of: Oid, number: i32) -> Written<Option<String>> {
+        let Some(function) = self.functions.get(&of) else { return Ok(None) };
+        let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        let Some(place) = place else { return Ok(None) };
+        let count =
+            if function.all.is_empty() { function.inputs.len() } else { function.all.len() };
+        let is_input = |at: &usize| {
+            let mode = function.modes.as_ref().and_then(|modes| modes.get(*at)).copied();
+            *at < count && matches!(mode.unwrap_or(b'i'), b'i' | b'b' | b'v')
+        };
+        let Some(tree) = function.defaults.as_deref().filter(|_| is_input(&place)) else {
+            return Ok(None);
+        };
+        let parsed = Node::parse(tree.as_bytes())?;
+        let defaults = parsed.as_list()?;
+        let before = (0..place).filter(is_input).count();
+        let without = function.inputs.len().saturating_sub(defaults.len());
+        let default = before.checked_sub(without).and_then(|at| defaults.get(at));
+        let Some(node) = default.and_then(Node::structure) else { return Ok(None) };
+        Writer::new(&self.catalog, &self.dictionary, STYLE).expression(node, Oid(0)).map(Some)
     }
 
     fn names(&self, function: &Function) -> Written<Vec<Option<Vec<u8>>>> {

@@ -28,6 +28,7 @@ mod sublinks;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod updatable;
 mod windows;
 mod writer;
 
@@ -37,15 +38,16 @@ use pagemill_format::{ErrorKind, Oid};
 use crate::error::{SqlState, StatementError};
 
 pub(crate) use constraints::ConstraintWriter;
-pub(crate) use dictionary::Dictionary;
+pub(crate) use dictionary::{ColumnRow, Dictionary};
 pub(crate) use function_statements::FunctionStatements;
-pub(crate) use functions::FunctionWriter;
+pub(crate) use functions::{FunctionWriter, numbered_body};
 pub(crate) use indexes::{IndexRow, IndexWriter, indexes, partition_keys};
 pub(crate) use partition_constraints::PartitionWriter;
 pub(crate) use relations::{
     Rule, rule, rules, statistics, statistics_columns, statistics_object, trigger, triggers, view,
     view_rules,
 };
+pub(crate) use updatable::Updatability;
 pub(crate) use writer::{Style, Writer};
 
 /// Why there is no text.

@@ -42,6 +42,26 @@ impl Rule {
         self.relation == relation
     }
 
+    /// The relation that it is of.
+    pub(super) fn relation(&self) -> Oid {
+        self.relation
+    }
+
+    /// The number of the command that it is for.
+    pub(super) fn event_number(&self) -> u32 {
+        u32::from(self.event.wrapping_sub(b'0') & 7)
+    }
+
+    /// True where nothing is done but what it says.
+    pub(super) fn is_always_instead(&self) -> bool {
+        self.is_instead && self.condition == "<>"
+    }
+
+    /// What it does, as a stored tree.
+    pub(super) fn action(&self) -> &str {
+        &self.action
+    }
+
     /// True for the query of a view.
     pub(crate) fn is_of_view(&self) -> bool {
         self.name == VIEW_RULE

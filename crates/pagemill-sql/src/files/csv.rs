@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::array::{Array as _, ArrayRef, StringBuilder};
 use arrow::record_batch::RecordBatch;
 use pagemill_engine::copy::from::{
-    CopyFromOptions, CopyRules, CopyTarget, Header, Input, InputSource, Rows, run,
+    CopyFromOptions, CopyRules, CopyTarget, Header, Input, InputSource, Rows, Workers, run,
 };
 use pagemill_engine::{Error as EngineError, Format};
 use pagemill_io::Storage;
@@ -87,7 +87,7 @@ fn read_rows<R: Send>(
 ) -> Result<(), EngineError> {
     let storage = Storage::real();
     let sources = vec![InputSource::File(path.to_owned())];
-    run(Input { storage: &storage, rules, sources }, 1, || (), work, consume)
+    run(Input { storage: &storage, rules, sources }, Workers::new(1, || (), work), consume)
 }
 
 fn rules(

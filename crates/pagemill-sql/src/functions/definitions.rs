@@ -7,7 +7,7 @@
 use std::cell::OnceCell;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{Int32Type, UInt32Type};
+use arrow::datatypes::{Int16Type, Int32Type, UInt32Type};
 use pagemill_format::Oid;
 use pagemill_format::node_tree::Node;
 
@@ -17,8 +17,8 @@ use super::system::statement_error;
 use super::{Implementation, KernelCall};
 use crate::definitions::{
     ConstraintWriter, FunctionStatements, FunctionWriter, IndexWriter, PartitionWriter, Style,
-    Unwritten, Writer, indexes, partition_keys, rule, rules, statistics, statistics_columns,
-    statistics_object, trigger, triggers, view, view_rules,
+    Unwritten, Updatability, Writer, indexes, partition_keys, rule, rules, statistics,
+    statistics_columns, statistics_object, trigger, triggers, view, view_rules,
 };
 use crate::error::{SqlState, StatementError};
 
@@ -36,9 +36,12 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         "pg_get_statisticsobjdef_columns" => columns_of_statistics,
         "pg_get_function_arguments" => arguments_with_defaults,
         "pg_get_function_identity_arguments" => identifying_arguments,
+        "pg_get_function_arg_default" => defaults_of_arguments,
         "pg_get_function_result" => results,
         "pg_get_function_sqlbody" => bodies,
         "pg_get_functiondef" => whole_functions,
+        "pg_relation_is_updatable" => changeable_relations,
+        "pg_column_is_updatable" => changeable_columns,
         _ => return None,
     }))
 }
@@ -198,6 +201,12 @@ fn identifying_arguments(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<A
     each(arguments, |oid, _| writer.arguments(oid, false))
 }
 
+fn defaults_of_arguments(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let writer = FunctionWriter::new(&call.catalog).map_err(statement_error)?;
+    let numbers = arguments[1].as_primitive::<Int32Type>();
+    each(arguments, |oid, row| writer.default(oid, numbers.value(row)))
+}
+
 fn results(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let writer = FunctionWriter::new(&call.catalog).map_err(statement_error)?;
     each(arguments, |oid, _| writer.result(oid))
@@ -220,4 +229,32 @@ fn whole_functions(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRe
             None => Ok(writer.statement(oid)?),
         }
     })
+}
+
+fn changeable_relations(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let known = Updatability::new(&call.catalog).map_err(statement_error)?;
+    let (numbers, triggers) =
+        (arguments[0].as_primitive::<UInt32Type>(), arguments[1].as_boolean());
+    let one = |(number, triggers): (Option<u32>, Option<bool>)| -> Outcome<Option<i32>> {
+        let (Some(number), Some(triggers)) = (number, triggers) else { return Ok(None) };
+        let commands = known.commands(Oid(number), triggers)?;
+        Ok(Some(commands.cast_signed()))
+    };
+    let rows = numbers.iter().zip(triggers.iter()).map(one);
+    Made::column(rows.collect::<Outcome<Vec<Option<i32>>>>()?)
+}
+
+fn changeable_columns(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let known = Updatability::new(&call.catalog).map_err(statement_error)?;
+    let (numbers, triggers) =
+        (arguments[0].as_primitive::<UInt32Type>(), arguments[2].as_boolean());
+    let columns = arguments[1].as_primitive::<Int16Type>();
+    let one = |row: usize| -> Outcome<Option<bool>> {
+        if arguments.iter().any(|argument| argument.is_null(row)) {
+            return Ok(None);
+        }
+        let of = (Oid(numbers.value(row)), columns.value(row));
+        Ok(Some(known.column(of.0, of.1, triggers.value(row))?))
+    };
+    Made::column((0..numbers.len()).map(one).collect::<Outcome<Vec<Option<bool>>>>()?)
 }

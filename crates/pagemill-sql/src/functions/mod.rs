@@ -19,6 +19,7 @@ pub(crate) mod locale_order;
 pub(crate) mod logic;
 pub(crate) mod numbers;
 pub(crate) mod numeric;
+pub(crate) mod row_values;
 pub(crate) mod rows;
 #[cfg(test)]
 mod server_results_tests;

@@ -76,15 +76,21 @@ impl<W: Write + Send> Output<W> {
 
 impl<W: Write + Send> AnswerSink for Output<W> {
     fn begin(&mut self, catalog: &Arc<Catalog>, columns: &[AnswerColumn]) -> Result<()> {
-        self.columns = columns.to_vec();
         self.printer = Some(RowPrinter::new(catalog, columns)?);
+        // A client is told the type under a domain.
+        let told = |column: &AnswerColumn| {
+            let mut told = column.clone();
+            told.ty.oid = catalog.base_type(told.ty.oid, -1).0;
+            told
+        };
+        self.columns = columns.iter().map(told).collect();
         self.table = Table {
             names: columns.iter().map(|column| column.name.clone()).collect(),
-            to_right: columns.iter().map(is_number).collect(),
+            to_right: self.columns.iter().map(is_number).collect(),
             ..Table::default()
         };
         if let Some(separated) = Separated::of(&self.style) {
-            separated.header(columns, &mut self.out)?;
+            separated.header(&self.columns, &mut self.out)?;
         }
         Ok(())
     }

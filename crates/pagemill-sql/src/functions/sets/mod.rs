@@ -8,7 +8,10 @@
 mod arrays;
 mod catalogs;
 mod cells;
+mod grants;
+mod key_words;
 mod numbers;
+mod settings;
 mod texts;
 mod token_types;
 
@@ -232,6 +235,15 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
             Known::named(logic::each::elements, &[("value", oid::TEXT)])
         }
         "json_object_keys" | "jsonb_object_keys" => Known::one(logic::each::keys, result),
+        // What was computed before, as one row.
+        ONE_ROW => Known { takes_null: true, ..Known::one(cells::one_row, result) },
+        _ => return of_system(asked),
+    })
+}
+
+/// What is told of the catalogs and of the server.
+fn of_system(asked: &Asked<'_>) -> Option<Known> {
+    Some(match asked.key {
         "pg_partition_ancestors" => Known::named(catalogs::ancestors, &[("relid", oid::REGCLASS)]),
         "pg_partition_tree" => {
             let columns = [
@@ -246,6 +258,35 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
             let columns = [("last_value", oid::INT8), ("is_called", oid::BOOL)];
             Known::named(catalogs::sequence, &columns)
         }
+        "pg_get_keywords" => {
+            let columns = [
+                ("word", oid::TEXT),
+                ("catcode", oid::CHAR),
+                ("barelabel", oid::BOOL),
+                ("catdesc", oid::TEXT),
+                ("baredesc", oid::TEXT),
+            ];
+            Known::named(key_words::begin, &columns)
+        }
+        "show_all_settings" => {
+            let array = asked.catalog.type_row(oid::TEXT)?.array;
+            let columns = settings::COLUMNS.map(|name| match name {
+                "enumvals" => (name, array),
+                "sourceline" => (name, oid::INT4),
+                "pending_restart" => (name, oid::BOOL),
+                _ => (name, oid::TEXT),
+            });
+            Known::named(settings::begin, &columns)
+        }
+        "aclexplode" => {
+            let columns = [
+                ("grantor", oid::OID),
+                ("grantee", oid::OID),
+                ("privilege_type", oid::TEXT),
+                ("is_grantable", oid::BOOL),
+            ];
+            Known::named(grants::begin, &columns)
+        }
         "pg_options_to_table" => {
             let columns = [("option_name", oid::TEXT), ("option_value", oid::TEXT)];
             Known::named(catalogs::options, &columns)
@@ -254,8 +295,6 @@ fn known(asked: &Asked<'_>) -> Option<Known> {
             let columns = [("tokid", oid::INT4), ("alias", oid::TEXT), ("description", oid::TEXT)];
             Known::named(token_types::begin, &columns)
         }
-        // What was computed before, as one row.
-        ONE_ROW => Known { takes_null: true, ..Known::one(cells::one_row, result) },
         _ => return None,
     })
 }

@@ -22,6 +22,7 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(match key {
         "getdatabaseencoding" => Implementation::Build(own_encoding),
         "PG_encoding_to_char" => Implementation::Kernel(encodings),
+        "pg_encoding_max_length_sql" => Implementation::Kernel(longest_characters),
         "PG_char_to_encoding" => Implementation::Kernel(encodings_named),
         "pg_tablespace_location" => Implementation::Kernel(locations),
         "pg_relation_is_publishable" => Implementation::Kernel(publishable),
@@ -43,6 +44,27 @@ fn encodings(_: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let name = |number: i32| encoding_name(number).unwrap_or_default().to_owned();
     let numbers = arguments[0].as_primitive::<Int32Type>();
     Made::column(numbers.iter().map(|number| number.map(name)).collect::<Vec<Option<String>>>())
+}
+
+/// The most bytes of a character, of encodings that a database here can be in, and of those of one byte.
+///
+/// Source: `pg_wchar_table` in `src/common/wchar.c`, `src/include/mb/pg_wchar.h`, PostgreSQL 14 to 18.
+fn longest_characters(_: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let longest = |number: i32| {
+        Ok(match number {
+            // SQL_ASCII, UTF8, and LATIN1 to KOI8U.
+            0 | 8..=34 => Some(1),
+            6 => Some(4),
+            1..=7 | 35..=41 => {
+                let name = encoding_name(number).unwrap_or_default();
+                return Err(StatementError::unsupported(format!("the encoding {name}")));
+            }
+            _ => None,
+        })
+    };
+    let numbers = arguments[0].as_primitive::<Int32Type>();
+    let found = numbers.iter().map(|number| number.map_or(Ok(None), longest));
+    Made::column(found.collect::<Outcome<Vec<Option<i32>>>>()?)
 }
 
 fn encodings_named(_: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {

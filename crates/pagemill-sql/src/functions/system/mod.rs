@@ -7,6 +7,7 @@ mod acl;
 mod catalogs;
 pub(crate) mod comments;
 mod file_sizes;
+mod memberships;
 mod privileges;
 pub(super) mod sequences;
 mod visible;
@@ -66,6 +67,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
                 .or_else(|| file_sizes::find(key))
                 .or_else(|| catalogs::find(key))
                 .or_else(|| privileges::find(key))
+                .or_else(|| memberships::find(key))
                 .or_else(|| sequences::find(key));
         }
     })

@@ -76,7 +76,7 @@ fn check(words: &str, known: &[&str]) -> Outcome<()> {
     Ok(())
 }
 
-fn unknown(word: &str) -> StatementError {
+pub(super) fn unknown(word: &str) -> StatementError {
     let message = format!("unrecognized privilege type: \"{word}\"");
     StatementError::new(SqlState::INVALID_PARAMETER, message)
 }

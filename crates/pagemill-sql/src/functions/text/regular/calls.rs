@@ -9,6 +9,7 @@ use super::super::super::rows::{Made, Outcome, one, two};
 use super::super::super::{Build, Implementation, Kernel, KernelCall};
 use super::super::cases::{Letters, letters};
 use super::search::{Pattern, Places};
+use super::separated::Separated;
 use super::similar::to_regular;
 use crate::error::{Result, SqlState, StatementError};
 use crate::typed::Typed;
@@ -246,6 +247,11 @@ fn differs(search: &mut Search<'_>) -> Outcome<Answer> {
 
 /// The first group, or the whole where there is none.
 fn substring(search: &mut Search<'_>) -> Outcome<Answer> {
+    let (pattern, letters) = search.pattern.given();
+    if let Some(parts) = Separated::read(pattern, letters)? {
+        let place = parts.find(search.text)?;
+        return Ok(place.map_or(Answer::Null, |place| Answer::Text(search.text[place].to_owned())));
+    }
     let Some(places) = search.pattern.find_groups(search.text, 0)? else { return Ok(Answer::Null) };
     let group = places.get(usize::from(search.pattern.groups() > 0)).cloned().flatten();
     Ok(group.map_or(Answer::Null, |place| Answer::Text(search.text[place].to_owned())))

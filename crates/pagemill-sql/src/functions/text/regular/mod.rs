@@ -14,6 +14,7 @@
 mod calls;
 mod groups;
 mod search;
+mod separated;
 mod similar;
 mod syntax;
 

@@ -50,6 +50,11 @@ impl Pattern {
         Ok(Self { text: text.to_owned(), tree, letters, any, longest: None, grouped: None })
     }
 
+    /// As it was given, and what letters are.
+    pub(super) fn given(&self) -> (&str, Letters) {
+        (&self.text, self.letters)
+    }
+
     /// The groups that are remembered.
     pub(super) fn groups(&self) -> usize {
         self.tree.groups

@@ -3,9 +3,10 @@
 //! Source: `similar_escape_internal` in `src/backend/utils/adt/regexp.c`, PostgreSQL 14 to 18.
 
 use super::super::super::rows::Outcome;
+use super::separated::SEPARATORS;
 use crate::error::{SqlState, StatementError};
 
-/// The regular expression; with a bracket in it, versions differ in what they make of it.
+/// The regular expression.
 pub(super) fn to_regular(pattern: &str, escape: &str) -> Outcome<String> {
     let mut characters = escape.chars();
     let escape = characters.next();
@@ -13,16 +14,23 @@ pub(super) fn to_regular(pattern: &str, escape: &str) -> Outcome<String> {
         return Err(StatementError::new(SqlState("22025"), "invalid escape string")
             .with_hint("Escape string must be empty or one character."));
     }
-    if pattern.contains('[') && pattern.contains(['\\', '"']) {
-        return Err(StatementError::unsupported(format!("the SIMILAR TO pattern \"{pattern}\"")));
-    }
+    let refused = || StatementError::unsupported(format!("the SIMILAR TO pattern \"{pattern}\""));
+    let mut separators = SEPARATORS.iter();
     let (mut made, mut is_escaped, mut bracket) = ("^(?:".to_owned(), false, Bracket::Outside);
     for character in pattern.chars() {
+        // What they mean in a bracket differs between versions.
+        let is_special = is_escaped || escape == Some(character) || matches!(character, '\\' | '"');
+        if bracket != Bracket::Outside && is_special {
+            return Err(refused());
+        }
+        if is_escaped && character == '"' {
+            let message = "SQL regular expression may not contain more than two escape-double-quote separators";
+            let many = || StatementError::new(SqlState("2200C"), message);
+            made.push_str(separators.next().ok_or_else(many)?);
+            is_escaped = false;
+            continue;
+        }
         if is_escaped {
-            if character == '"' {
-                let what = format!("the SIMILAR TO pattern \"{pattern}\" with separators");
-                return Err(StatementError::unsupported(what));
-            }
             made.push('\\');
             made.push(character);
             is_escaped = false;
@@ -38,9 +46,7 @@ pub(super) fn to_regular(pattern: &str, escape: &str) -> Outcome<String> {
             Bracket::Inside => character == '[',
         };
         if is_unclear {
-            return Err(StatementError::unsupported(format!(
-                "the SIMILAR TO pattern \"{pattern}\""
-            )));
+            return Err(refused());
         }
         bracket = bracket.behind(character);
         match character {
@@ -54,6 +60,10 @@ pub(super) fn to_regular(pattern: &str, escape: &str) -> Outcome<String> {
             }
             other => made.push(other),
         }
+    }
+    if separators.len() == 1 {
+        // One alone cuts the pattern in two, of which the second is not a group.
+        return Err(refused());
     }
     made.push_str(")$");
     Ok(made)

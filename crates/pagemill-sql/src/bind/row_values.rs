@@ -1,0 +1,99 @@
+//! Rows as values: of a table by its name, and the fields of rows.
+//!
+//! Source: `transformWholeRowRef`, `transformIndirection` in `src/backend/parser/parse_expr.c`, `ParseComplexProjection` in
+//! `parse_func.c`, PostgreSQL 18.
+
+use std::sync::Arc;
+
+use pagemill_cluster::RelationKind;
+use sqlparser::ast::{AccessExpr, Expr as Syntax, ObjectName};
+
+use super::Binder;
+use super::from::name_parts;
+use super::scope::{ScopeTable, at, folded, seen_from};
+use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::functions::row_values::{field, row};
+use crate::typed::{RowField, Typed};
+
+impl Binder<'_> {
+    /// The row of a table, seen from so many queries further in.
+    pub(super) fn row_of_table(&self, table: &ScopeTable, depth: usize) -> Result<Typed> {
+        let refused = || unsupported("a row of what is no relation as a value");
+        let Some((catalog, relation)) = &table.relation else { return refused() };
+        if !Arc::ptr_eq(catalog, &self.catalog) {
+            return unsupported("a row of another database as a value");
+        }
+        let dictionary = catalog.dictionary()?;
+        let names = dictionary.column_names(*relation);
+        let Some(ty) = dictionary.row_type(*relation) else { return refused() };
+        if names.len() != table.columns.len() || names.is_empty() {
+            return refused();
+        }
+        let required = self.required_columns(table)?;
+        let mut fields = Vec::with_capacity(names.len());
+        for (name, column) in names.into_iter().zip(&table.columns) {
+            let seen = seen_from(&column.typed, depth, self.nests)?;
+            let is_never_null = required.contains(&name);
+            let carrier = seen.carrier.clone();
+            fields.push((RowField { name, ty: seen.ty, carrier, is_never_null }, seen.expr));
+        }
+        Ok(row(ty, fields))
+    }
+
+    /// The columns of a table that are NULL in none of its rows.
+    fn required_columns(&self, table: &ScopeTable) -> Result<Vec<String>> {
+        let Some((catalog, relation)) = &table.relation else { return Ok(Vec::new()) };
+        let class = catalog.database().class(*relation);
+        let Some(class) = class.filter(|class| class.kind == RelationKind::Table) else {
+            return Ok(Vec::new());
+        };
+        let found = catalog.database().relation(class)?;
+        let required = found.columns.iter().filter(|column| column.not_null && !column.dropped);
+        Ok(required.map(|column| String::from_utf8_lossy(&column.name).into_owned()).collect())
+    }
+
+    /// `t.*` where one value stands.
+    pub(super) fn row_by_star(&self, name: &ObjectName) -> Result<Typed> {
+        let parts = name_parts(name)?;
+        for (depth, level) in self.in_sight().enumerate() {
+            let found = level.scope.qualified_table(&parts).map_err(|e| at(e, parts[0]))?;
+            if let Some(table) = found {
+                return self.row_of_table(table, depth).map_err(|e| at(e, parts[0]));
+            }
+        }
+        let wanted = super::columns::last_name(name);
+        let message = format!("missing FROM-clause entry for table \"{wanted}\"");
+        fail(SqlState::UNDEFINED_TABLE, message)
+    }
+
+    /// `(row).a`, and what stands behind it.
+    pub(super) fn fields_of(&mut self, root: &Syntax, chain: &[AccessExpr]) -> Result<Typed> {
+        let mut typed = match inside(root) {
+            Syntax::QualifiedWildcard(name, _) => self.row_by_star(name)?,
+            other => self.expr(other)?,
+        };
+        for part in chain {
+            let AccessExpr::Dot(Syntax::Identifier(name)) = part else {
+                return unsupported("a field of a row");
+            };
+            if typed.row.is_none() {
+                return unsupported("a field of a row");
+            }
+            let wanted = folded(name);
+            let missing = || {
+                let of = self.catalog.type_name(typed.ty.oid);
+                let message = format!("column \"{wanted}\" not found in data type {of}");
+                at(StatementError::new(SqlState::UNDEFINED_COLUMN, message), name)
+            };
+            typed = field(&typed, &wanted)?.ok_or_else(missing)?;
+        }
+        Ok(typed)
+    }
+}
+
+fn inside(syntax: &Syntax) -> &Syntax {
+    match syntax {
+        Syntax::Nested(inner) => inside(inner),
+        other => other,
+    }
+}
