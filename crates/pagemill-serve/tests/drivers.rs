@@ -5,7 +5,7 @@
 //! cannot run, the test says SKIPPED.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -134,7 +134,7 @@ fn told(archive: &Path, port: u16) -> Result<Output> {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jdbc/Metadata.java");
     let mut java = Command::new("java");
     java.arg("-cp").arg(archive).arg(program);
-    java.arg(format!("jdbc:postgresql://127.0.0.1:{port}/postgres")).arg("postgres");
+    java.arg(format!("jdbc:postgresql://{}:{port}/postgres", Ipv4Addr::LOCALHOST)).arg("postgres");
     Ok(java.output()?)
 }
 

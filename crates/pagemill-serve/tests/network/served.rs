@@ -1,4 +1,6 @@
 //! A server that listens on TCP, its certificates, and psql as its client.
+//!
+//! Invariant: it listens on the loopback address only, and ends with its value.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,6 @@
-//! A client that sends what it is told to, within TLS or not.
+//! A client that sends what it is told to, within TLS or not: what no library would send is sent by it.
+//!
+//! Invariant: whatever the server answers, it waits for a bounded time.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
