@@ -146,7 +146,7 @@ fn words_of_substrings(tokens: &[TokenWithSpan], seen: &[usize]) -> Vec<usize> {
             continue;
         }
         let (mut depth, mut words) = (0usize, Vec::new());
-        for at in number + 2..seen.len() {
+        for (at, place) in seen.iter().enumerate().skip(number + 2) {
             match token(at) {
                 Some(Token::LParen) => depth += 1,
                 Some(Token::RParen) if depth == 0 => break,
@@ -155,7 +155,7 @@ fn words_of_substrings(tokens: &[TokenWithSpan], seen: &[usize]) -> Vec<usize> {
                     let wanted = if words.is_empty() { "similar" } else { "escape" };
                     let is_operator = is_word(token(at + 1), "to");
                     if is_word(word, wanted) && !is_operator {
-                        words.push(seen[at]);
+                        words.push(*place);
                     }
                 }
                 _ => {}
