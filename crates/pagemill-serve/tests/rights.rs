@@ -14,7 +14,7 @@ const OBJECTS: &str = include_str!("rights/objects.sql");
 const ROLES: [&str; 8] =
     ["member", "apart", "reader", "outsider", "maker", "passing", "granted", "postgres"];
 
-const ASKED: [&str; 44] = [
+const ASKED: [&str; 46] = [
     "select * from open.free",
     "select * from open.kept",
     "select * from only open.kept",
@@ -44,6 +44,8 @@ const ASKED: [&str; 44] = [
     "select * from open.guarded_view",
     "select * from open.invoked",
     "select * from open.barrier",
+    "select * from open.peeks",
+    "select * from open.rowed",
     "select * from open.stored",
     "select last_value from open.numbers",
     "select * from open.parent",
@@ -111,11 +113,12 @@ fn asked(mut psql: Command, (role, database): (&str, &str), statement: &str) -> 
     Ok(psql.args(["-c", statement]).env("PGTZ", "UTC").output()?)
 }
 
-/// What both print, without places in the statement and names that are near.
+/// What both print, without places in the statement, functions around the fault and names that are near.
 fn text(output: &Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     let is_told = |line: &&str| {
-        !line.starts_with("LINE ") && !line.starts_with("HINT: ") && line.trim() != "^"
+        let beside = ["LINE ", "HINT: ", "CONTEXT: "];
+        !beside.iter().any(|begin| line.starts_with(begin)) && line.trim() != "^"
     };
     let errors: Vec<&str> = errors.lines().filter(is_told).collect();
     format!("{}{}", String::from_utf8_lossy(&output.stdout), errors.join("\n"))

@@ -43,6 +43,12 @@ create view open.invoked with (security_invoker = true) as select * from open.ou
 grant select on open.invoked to public;
 create view open.barrier with (security_barrier) as select * from open.kept;
 grant select on open.barrier to public;
+create function open.peek() returns bigint language sql stable as 'select count(*) from open.kept';
+create view open.peeks as select open.peek() as n;
+grant select on open.peeks to public;
+create function open.rows() returns setof int language sql stable as 'select i from open.kept';
+create view open.rowed as select * from open.rows() r (i);
+grant select on open.rowed to public;
 create materialized view open.stored as select 9 as i;
 grant select on open.stored to holders;
 create sequence open.numbers;
