@@ -33,7 +33,8 @@ static JOBS: LazyLock<String> = LazyLock::new(|| default_jobs().to_string());
 Examples:
   pagemill serve -D backup --socket-dir /tmp --port 5433
   psql -h /tmp -p 5433 -U postgres shop
-  pagemill serve -D backup --listen '*' --tls-cert server.crt --tls-key server.key
+  pagemill serve -D backup --listen '*' \\
+      --tls-cert server.crt --tls-key server.key
   pagemill serve -D backup --exec psql shop -c 'select count(*) from orders'")]
 pub struct ServeArguments {
     /// The data directory.
