@@ -12,7 +12,9 @@ use anyhow::{Context as _, Result, ensure};
 use pagemill_testkit::versions::each_of;
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 
-const OBJECTS: &str = include_str!("ddl/objects.sql");
+/// Objects of every kind, as pg_dump is held against the server with them too; and relations of more forms.
+const OBJECTS: [&str; 2] =
+    [include_str!("../../pagemill-serve/tests/dump/objects.sql"), include_str!("ddl/objects.sql")];
 
 /// Drops what is made again; types and functions stay.
 const DROP: &str = "do $$ declare r record; begin
@@ -103,7 +105,9 @@ fn run_script(cluster: &TestCluster, database: &str, script: &str) -> Result<()>
 
 fn check(install: &PgInstall) -> Result<()> {
     let mut cluster = TestCluster::create(install, &ClusterOptions::default())?;
-    cluster.psql("postgres", OBJECTS)?;
+    for objects in OBJECTS {
+        cluster.psql("postgres", objects)?;
+    }
     let dump = dumped(&cluster)?;
     cluster.stop()?;
     let found = ours(&cluster, "postgres", &SCHEMAS)?;

@@ -59,10 +59,12 @@ pub(super) fn statements(catalogs: &Catalogs<'_>, chosen: &[Oid]) -> Result<Vec<
     let mut relations = relations(catalogs, chosen)?;
     let mut statements = Vec::new();
     for oid in chosen {
-        let Some(relation) = relations.remove(&oid.0.to_string()) else { continue };
+        let missing = || damaged(format!("relation {} is in a namespace that is not there", oid.0));
+        let relation = relations.remove(&oid.0.to_string()).ok_or_else(missing)?;
         let none = Vec::new();
         let lines = lines.get(&relation.oid).unwrap_or(&none);
         match &*relation.kind {
+            // Those of a chosen table are made after it.
             "S" => statements.extend(sequences.get(&relation.oid).cloned()),
             "v" => statements.push(view(&relation)?),
             "m" => statements.push(materialized_view(&relation)?),
@@ -127,11 +129,8 @@ fn lines(catalogs: &Catalogs<'_>, chosen: &[Oid]) -> Result<HashMap<String, Vec<
                   order by k.conrelid, k.conname";
     let mut found: HashMap<String, Vec<String>> = HashMap::new();
     for statement in [&*columns, checks] {
-        for row in catalogs.rows(statement, chosen)? {
-            let mut values = row.into_iter().flatten();
-            if let (Some(relation), Some(line)) = (values.next(), values.next()) {
-                found.entry(relation).or_default().push(line);
-            }
+        for (relation, line) in catalogs.pairs(statement, chosen)? {
+            found.entry(relation).or_default().push(line);
         }
     }
     Ok(found)
@@ -182,12 +181,7 @@ fn sequences(catalogs: &Catalogs<'_>, chosen: &[Oid]) -> Result<HashMap<String, 
          and not exists (select 1 from pg_catalog.pg_depend d where d.objid = c.oid and d.classid = 'pg_class'::regclass \
          and d.refclassid = 'pg_class'::regclass and d.deptype in ('a', 'i') and d.refobjid = any ({{chosen}}))"
     );
-    let rows = catalogs.rows(&statement, chosen)?.into_iter();
-    let pair = |row: Row| {
-        let mut values = row.into_iter().flatten();
-        values.next().zip(values.next())
-    };
-    Ok(rows.filter_map(pair).collect())
+    Ok(catalogs.pairs(&statement, chosen)?.into_iter().collect())
 }
 
 fn table(relation: &Relation, lines: &[String]) -> String {

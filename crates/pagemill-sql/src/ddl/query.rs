@@ -6,6 +6,7 @@ use pagemill_engine::Progress;
 use pagemill_format::Oid;
 use tokio::runtime::Handle;
 
+use super::damaged;
 use crate::error::Result;
 use crate::output::ValuePrinter;
 use crate::session::Session;
@@ -64,9 +65,37 @@ impl Catalogs<'_> {
         Ok(())
     }
 
-    /// The first values of the rows of a statement, those that are NULL left out.
+    /// The rows of a statement of one column.
     pub(super) fn texts(&self, statement: &str, chosen: &[Oid]) -> Result<Vec<String>> {
-        let rows = self.rows(statement, chosen)?;
-        Ok(rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
+        let rows = self.rows(statement, chosen)?.into_iter();
+        rows.map(|row| written(row).map(|[text]| text)).collect()
+    }
+
+    /// The rows of a statement of two columns.
+    pub(super) fn pairs(&self, statement: &str, chosen: &[Oid]) -> Result<Vec<(String, String)>> {
+        let rows = self.rows(statement, chosen)?.into_iter();
+        rows.map(|row| written(row).map(|[of, text]| (of, text))).collect()
+    }
+}
+
+/// The values of a row, none of which may be NULL: a part of a definition that could not be had would make all of it NULL.
+fn written<const N: usize>(row: Row) -> Result<[String; N]> {
+    let values: Option<Vec<String>> = row.into_iter().collect();
+    let values = values.and_then(|values| values.try_into().ok());
+    values.ok_or_else(|| {
+        damaged("a catalog names what is not there: a definition cannot be written".to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_without_one_of_its_parts_is_an_error() {
+        let there = || Some("there".to_owned());
+        assert_eq!(written(vec![there()]).unwrap(), ["there"]);
+        assert!(written::<1>(vec![None]).is_err());
+        assert!(written::<2>(vec![there(), None]).is_err());
     }
 }
