@@ -1,12 +1,12 @@
 //! What a role may read that is no superuser: relations by GRANTs, ownership and membership, and those behind views by their owners' rights.
 //!
 //! ```text
-//!   statement ── role ──► schema: USAGE ──► relation: SELECT ─┬─ table: its rows, and those of what inherits from it
-//!                                                             └─ view: its query, as the view's owner (or the role: security_invoker)
+//!   statement ── role ──► schema: USAGE ──► relation: SELECT, or of those ─┬─ table: its rows, and those of what inherits from it
+//!                                           columns that are named         └─ view: its query, as its owner (or the role: security_invoker)
 //! ```
 //!
 //! Invariant: a role reads nothing that the server would not let it read. What depends on rights in a way that is not followed here is
-//! refused: rights on single columns, row-level security, views with a security barrier, functions that tell of rights.
+//! refused: row-level security, views with a security barrier, functions that tell of rights.
 //!
 //! Source: `pg_class_aclmask_ext`, `object_aclmask` and `roles_is_member_of` in `src/backend/catalog/aclchk.c` and
 //! `src/backend/utils/adt/acl.c`, `check_enable_rls` in `src/backend/utils/misc/rls.c`, `src/include/utils/acl.h` and
@@ -15,7 +15,7 @@
 mod members;
 mod objects;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use pagemill_cluster::RelationKind;
 use pagemill_format::Oid;
@@ -23,12 +23,21 @@ use pagemill_format::Oid;
 use crate::catalog::{Catalog, FunctionRow};
 use crate::error::{Result, SqlState, fail, unsupported};
 use members::Members;
-use objects::{Owned, RelationRights};
+use objects::{AclItem, Owned, RelationRights};
 
 /// Bits of `AclMode`.
 const SELECT: u32 = 1 << 1;
 const USAGE: u32 = 1 << 8;
 const CONNECT: u32 = 1 << 11;
+
+/// Which columns of a relation a role may read.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a column that is not among them must not be read"]
+pub(crate) enum ReadableColumns {
+    All,
+    /// By their names; at least one.
+    Named(HashSet<String>),
+}
 
 /// The rights of a role in one database.
 pub(crate) struct Rights {
@@ -82,30 +91,35 @@ impl Rights {
         }
         match &object.acl {
             None => self.members.has_rights_of(role, object.owner),
-            Some(items) => items.iter().any(|item| {
-                let is_ours =
-                    item.grantee == Oid(0) || self.members.has_rights_of(role, item.grantee);
-                item.rights & right != 0 && is_ours
-            }),
+            Some(items) => self.is_granted(role, items, right),
         }
     }
 
-    /// Refuses a relation that a role may not read, or not so that it could be told here what of it.
+    fn is_granted(&self, role: Oid, items: &[AclItem], right: u32) -> bool {
+        items.iter().any(|item| {
+            let is_ours = item.grantee == Oid(0) || self.members.has_rights_of(role, item.grantee);
+            item.rights & right != 0 && is_ours
+        })
+    }
+
+    /// Refuses a relation of which a role may read nothing, or not so that it could be told here what of it; else the columns that
+    /// it may read.
     ///
     /// # Errors
     /// When it is one.
-    pub(crate) fn check(&self, role: Oid, relation: Oid, kind: RelationKind) -> Result<()> {
+    pub(crate) fn check(
+        &self,
+        role: Oid,
+        relation: Oid,
+        kind: RelationKind,
+    ) -> Result<ReadableColumns> {
         let Some(rights) = self.relations.get(&relation) else {
             return fail(SqlState::DATA_CORRUPTED, format!("relation {} is missing", relation.0));
         };
         let name = &rights.name;
-        if !self.members.reads_all(role) && !self.has(role, &rights.owned, SELECT) {
-            let of_columns = Owned { owner: Oid(0), acl: Some(rights.columns.clone()) };
-            if self.has(role, &of_columns, SELECT) {
-                return unsupported(format!("a right to read some columns of \"{name}\" only"));
-            }
-            let message = format!("permission denied for {} {name}", word(kind));
-            return fail(SqlState::DENIED, message);
+        let readable = self.readable(role, rights);
+        if readable == ReadableColumns::Named(HashSet::new()) {
+            return fail(SqlState::DENIED, denied(kind, name));
         }
         if rights.has_row_security && !self.passes_row_security(role, rights) {
             return unsupported(format!("row-level security, which \"{name}\" has,"));
@@ -114,7 +128,16 @@ impl Rights {
         if rights.is_barrier && !self.members.reads_all(self.role) {
             return unsupported(format!("a security barrier, which \"{name}\" is,"));
         }
-        Ok(())
+        Ok(readable)
+    }
+
+    fn readable(&self, role: Oid, rights: &RelationRights) -> ReadableColumns {
+        if self.members.reads_all(role) || self.has(role, &rights.owned, SELECT) {
+            return ReadableColumns::All;
+        }
+        let granted =
+            rights.columns.iter().filter(|(_, items)| self.is_granted(role, items, SELECT));
+        ReadableColumns::Named(granted.map(|(name, _)| name.clone()).collect())
     }
 
     fn passes_row_security(&self, role: Oid, rights: &RelationRights) -> bool {
@@ -144,6 +167,11 @@ impl Rights {
         let name = function.name.as_str();
         NAMES.contains(&name) || name.starts_with("has_") && name.ends_with("_privilege")
     }
+}
+
+/// What is said of a relation, or a column of it, that may not be read.
+pub(crate) fn denied(kind: RelationKind, name: &str) -> String {
+    format!("permission denied for {} {name}", word(kind))
 }
 
 /// What messages call a relation; `get_relkind_objtype` in `src/backend/catalog/objectaddress.c`.

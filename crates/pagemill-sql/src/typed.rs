@@ -35,11 +35,13 @@ pub(crate) struct Typed {
     pub(crate) parameter: Option<Undecided>,
     /// The fields of a row.
     pub(crate) row: Option<Arc<[RowField]>>,
+    /// Of a column that the role may not read: what whoever names it is told.
+    pub(crate) denied: Option<Arc<str>>,
 }
 
 impl Typed {
     pub(crate) fn new(expr: Expr, ty: PgType, carrier: DataType) -> Self {
-        Self { expr, ty, carrier, literal: None, parameter: None, row: None }
+        Self { expr, ty, carrier, literal: None, parameter: None, row: None, denied: None }
     }
 
     /// A literal without a type.
@@ -47,7 +49,7 @@ impl Typed {
         let expr = Expr::Literal(ScalarValue::Utf8(text.clone()), None);
         let ty = PgType { oid: UNKNOWN, modifier: -1, collation: pagemill_format::Oid(0) };
         let carrier = DataType::Utf8;
-        Self { expr, ty, carrier, literal: Some(text), parameter: None, row: None }
+        Self { literal: Some(text), ..Self::new(expr, ty, carrier) }
     }
 
     /// True for a row that is carried as its fields.
@@ -57,6 +59,7 @@ impl Typed {
 
     /// The same with another expression of the same type.
     pub(crate) fn with_expr(&self, expr: Expr) -> Self {
-        Self { row: self.row.clone(), ..Self::new(expr, self.ty, self.carrier.clone()) }
+        let (row, denied) = (self.row.clone(), self.denied.clone());
+        Self { row, denied, ..Self::new(expr, self.ty, self.carrier.clone()) }
     }
 }

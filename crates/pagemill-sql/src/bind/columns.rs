@@ -7,7 +7,7 @@ use sqlparser::ast::{
     SelectItemQualifiedWildcardKind, SetExpr,
 };
 
-use super::scope::{folded, refuse_unknown_type};
+use super::scope::{folded, refuse_unreadable};
 use super::{Binder, BoundColumn};
 use crate::error::{Result, SqlState, fail};
 use crate::typed::Typed;
@@ -48,7 +48,7 @@ impl Binder<'_> {
                 }
             }
         }
-        columns.iter().try_for_each(|column| refuse_unknown_type(&column.typed))?;
+        columns.iter().try_for_each(|column| refuse_unreadable(&column.typed))?;
         Ok(columns)
     }
 

@@ -14,7 +14,7 @@ use sqlparser::ast::{
 
 use super::inheritance::after_only;
 use super::query::{boolean, rename};
-use super::scope::{Allowed, Level, Scope, at, folded, refuse_unknown_type};
+use super::scope::{Allowed, Level, Scope, at, folded, refuse_unreadable};
 use super::set_calls::{FromFunctions, is_function};
 use super::{Binder, Bound, BoundColumn};
 use crate::catalog::CastContext;
@@ -249,11 +249,12 @@ impl Binder<'_> {
             }
         }
         let found = self.find_table(&parts)?;
-        self.check_rights(&found)?;
-        let bound = match found.class.kind {
+        let readable = self.check_rights(&found)?;
+        let mut bound = match found.class.kind {
             RelationKind::View => self.view(&found)?,
             _ => self.with_children(&found, &table)?,
         };
+        found.mark(&readable, &mut bound.columns);
         let (plan, mut scope) = self.as_table(bound, alias, &table)?;
         found.put_path(&mut scope, alias);
         Ok((plan, scope))
@@ -384,7 +385,7 @@ impl Binder<'_> {
         for name in names {
             let (a, b) =
                 (take(&mut left_scope, name, "left")?, take(&mut right_scope, name, "right")?);
-            [&a, &b].into_iter().try_for_each(|column| refuse_unknown_type(&column.typed))?;
+            [&a, &b].into_iter().try_for_each(|column| refuse_unreadable(&column.typed))?;
             let common = common_type(&self.catalog, &[a.typed.ty.oid, b.typed.ty.oid])?;
             let bring =
                 |typed| coerce(&self.catalog, typed, PgType::new(common), CastContext::Implicit);

@@ -63,9 +63,10 @@ impl Binder<'_> {
         };
         let last = parts.last().map_or_else(String::new, |last| folded(last));
         let found = self.find_table(&parts)?;
-        self.check_rights(&found)?;
+        let readable = self.check_rights(&found)?;
         let name = self.fresh(&last);
         let mut bound = self.tables.scan(&found.catalog, &found.class, &name)?;
+        found.mark(&readable, &mut bound.columns);
         if found.class.kind == RelationKind::PartitionedTable {
             bound.plan = LogicalPlanBuilder::from(bound.plan).limit(0, Some(0))?.build()?;
         }

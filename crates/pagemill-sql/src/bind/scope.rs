@@ -15,7 +15,7 @@ use super::row_order::{RowOrder, Sorting};
 use super::set_calls::SelectSets;
 use super::{Binder, BoundColumn};
 use crate::catalog::Catalog;
-use crate::error::{Error, Result, SqlState, StatementError};
+use crate::error::{Error, Result, SqlState, StatementError, fail};
 use crate::system_rows::PG_CATALOG;
 use crate::typed::Typed;
 use crate::types::OF_ANOTHER_DATABASE;
@@ -160,6 +160,10 @@ impl ScopeTable {
     /// For `tableoid` of one of the system's own catalogs, which have no children, the column that is never NULL in a row.
     fn table_number(&self, name: &str) -> Option<Typed> {
         let (catalog, relation) = self.relation.as_ref().filter(|_| name == "tableoid")?;
+        // Who may read some of the columns may not read those of the system.
+        if self.columns.iter().any(|column| column.typed.denied.is_some()) {
+            return None;
+        }
         let class = catalog.database().class(*relation)?;
         let is_catalog = class.namespace == PG_CATALOG && class.kind == RelationKind::Table;
         let column = self.columns.iter().find(|column| is_catalog && column.name == "oid")?;
@@ -185,6 +189,8 @@ pub(super) fn folded(ident: &Ident) -> String {
 /// An error at an identifier.
 pub(super) fn at(error: impl Into<Error>, ident: &Ident) -> Error {
     match error.into() {
+        // The server looks at rights when it has forgotten where names stood.
+        Error::Statement(error) if error.state == SqlState::DENIED => error.into(),
         Error::Statement(error) => error.at(ident.span.start.line, ident.span.start.column).into(),
         other => other,
     }
@@ -306,7 +312,7 @@ const FORMS: [&str; 4] = ["nfc", "nfd", "nfkc", "nfkd"];
 
 /// A column as a query inside of its own sees it.
 pub(super) fn seen_from(typed: &Typed, depth: usize, nests: bool) -> Result<Typed> {
-    refuse_unknown_type(typed)?;
+    refuse_unreadable(typed)?;
     match (&typed.expr, depth) {
         (_, 0) => Ok(typed.clone()),
         // A query that is run for each row gets the values of all rows around it.
@@ -320,8 +326,11 @@ pub(super) fn seen_from(typed: &Typed, depth: usize, nests: bool) -> Result<Type
     }
 }
 
-/// Refuses a column of another database, or of a file, whose type is not here.
-pub(super) fn refuse_unknown_type(typed: &Typed) -> Result<()> {
+/// Refuses a column that the role may not read, and one of another database, or of a file, whose type is not here.
+pub(super) fn refuse_unreadable(typed: &Typed) -> Result<()> {
+    if let Some(message) = &typed.denied {
+        return fail(SqlState::DENIED, message.to_string());
+    }
     if typed.ty.oid != OF_ANOTHER_DATABASE {
         return Ok(());
     }

@@ -12,10 +12,11 @@ use pagemill_cluster::ClassRow;
 use pagemill_format::Oid;
 use sqlparser::ast::{Ident, TableAlias};
 
-use super::Binder;
 use super::scope::{Scope, at, folded};
+use super::{Binder, BoundColumn};
 use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError, fail};
+use crate::rights::{ReadableColumns, denied};
 
 /// A relation, and the database that it is in.
 pub(super) struct FoundTable {
@@ -26,6 +27,16 @@ pub(super) struct FoundTable {
 }
 
 impl FoundTable {
+    /// Marks the columns that may not be read, which have their names of the catalog still.
+    pub(super) fn mark(&self, readable: &ReadableColumns, columns: &mut [BoundColumn]) {
+        let ReadableColumns::Named(readable) = readable else { return };
+        let relation = String::from_utf8_lossy(&self.class.name);
+        let message: Arc<str> = denied(self.class.kind, &relation).into();
+        for column in columns.iter_mut().filter(|column| !readable.contains(&column.name)) {
+            column.typed.denied = Some(message.clone());
+        }
+    }
+
     /// Without an alias, a table can be named with what it lies in; with one it is a relation as well.
     pub(super) fn put_path(&self, scope: &mut Scope, alias: Option<&TableAlias>) {
         if let (None, [table]) = (alias, &mut scope.tables[..]) {
@@ -80,9 +91,9 @@ impl Binder<'_> {
         Ok(FoundTable { catalog, class, path })
     }
 
-    /// Refuses a relation that may not be read here. What a view names was found when it was made, in whatever schema.
-    pub(super) fn check_rights(&self, found: &FoundTable) -> Result<()> {
-        let Some(rights) = self.catalog.rights() else { return Ok(()) };
+    /// Refuses a relation of which nothing may be read here. What a view names was found when it was made, in whatever schema.
+    pub(super) fn check_rights(&self, found: &FoundTable) -> Result<ReadableColumns> {
+        let Some(rights) = self.catalog.rights() else { return Ok(ReadableColumns::All) };
         let ClassRow { oid, namespace, kind, .. } = &found.class;
         let is_of_view = self.views > 0 && self.inlined.is_empty();
         if !is_of_view && !rights.uses(*namespace) {

@@ -34,8 +34,8 @@ pub(super) struct Owned {
 pub(super) struct RelationRights {
     pub(super) name: String,
     pub(super) owned: Owned,
-    /// Grants on single columns.
-    pub(super) columns: Vec<AclItem>,
+    /// Grants on single columns, each with the column's name.
+    pub(super) columns: Vec<(String, Vec<AclItem>)>,
     pub(super) has_row_security: bool,
     /// Of its owner, too.
     pub(super) forces_row_security: bool,
@@ -71,11 +71,11 @@ pub(super) fn relations(catalog: &Catalog) -> Result<HashMap<Oid, RelationRights
         found.insert(row.oid(0), rights);
         Ok(())
     })?;
-    for_each_row(catalog.values(), "pg_attribute", &["attrelid", "attacl"], |row| {
+    for_each_row(catalog.values(), "pg_attribute", &["attrelid", "attacl", "attname"], |row| {
         if let Some(items) = acl(row, 1, size)?
             && let Some(rights) = found.get_mut(&row.oid(0))
         {
-            rights.columns.extend(items);
+            rights.columns.push((row.name(2), items));
         }
         Ok(())
     })?;
