@@ -4,15 +4,17 @@
 //! The driver is looked for in Maven's local repository and where Debian has it, or is what `PAGEMILL_PGJDBC` names. Where it
 //! cannot run, the test says SKIPPED.
 
+mod support;
+
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use support::Served;
 
 const OBJECTS: &str = include_str!("../../pagemill-sql/tests/information_schema/objects.sql");
 const QUERIES: &str = include_str!("jdbc/queries.sql");
@@ -170,21 +172,8 @@ fn the_driver_for_java_tells_what_it_told_of_the_server() -> Result<()> {
     let port = forwarded(socket_of(&cluster.psql_command("postgres"))?)?;
     let expected = parts(&told(&archive, port)?)?;
     cluster.stop()?;
-    let directory = tempfile::tempdir()?;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-serve"));
-    command.args(["-q", "serve", "-D"]).arg(cluster.data_dir());
-    let mut child = command.arg("-k").arg(directory.path()).spawn()?;
-    let socket = directory.path().join(".s.PGSQL.5432");
-    for _ in 0..6000 {
-        if socket.exists() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let found = forwarded(socket).and_then(|port| told(&archive, port));
-    child.kill()?;
-    child.wait()?;
-    let found = parts(&found?)?;
+    let served = Served::start(&cluster, &[])?;
+    let found = parts(&told(&archive, forwarded(served.socket())?)?)?;
     ensure!(expected.len() > 50, "there is much to compare");
     for (found, expected) in found.iter().zip(&expected) {
         ensure!(found == expected, "{found}\n{expected}");

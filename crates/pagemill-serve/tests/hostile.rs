@@ -3,46 +3,17 @@
 //! Each is told what PostgreSQL tells it, or nothing; afterwards another client gets its answer, and the server has no more memory
 //! than a few answers take.
 
+mod support;
+
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
-
-struct Served {
-    child: Child,
-    directory: tempfile::TempDir,
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use support::Served;
 
 impl Served {
-    fn start(cluster: &TestCluster) -> Result<Self> {
-        let directory = tempfile::tempdir()?;
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-serve"));
-        command.args(["-q", "serve", "-N", "5", "-D"]).arg(cluster.data_dir());
-        let child = command.arg("-k").arg(directory.path()).spawn()?;
-        let served = Self { child, directory };
-        let start = Instant::now();
-        while !served.socket().exists() {
-            ensure!(start.elapsed() < Duration::from_secs(30), "no socket appeared");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Ok(served)
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.directory.path().join(".s.PGSQL.5432")
-    }
-
     fn connect(&self) -> Result<UnixStream> {
         let stream = UnixStream::connect(self.socket())?;
         stream.set_read_timeout(Some(Duration::from_secs(20)))?;
@@ -121,7 +92,7 @@ fn clients_do_no_harm_to_others() -> Result<()> {
         "create table t as select i, repeat('x', 1000) v from generate_series(1, 100000) i",
     )?;
     cluster.stop()?;
-    let served = Served::start(&cluster)?;
+    let served = Served::start(&cluster, &["-N", "5"])?;
     ensure!(contains(&served.asks("select count(*) from t")?, "100000"));
 
     // Before they are let in.

@@ -2,14 +2,16 @@
 //!
 //! Of errors the SQLSTATE and the words are compared, as the server adds places in its source.
 
+mod support;
+
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use support::Served;
 
 const OBJECT: u32 = 12347;
 
@@ -153,21 +155,8 @@ fn answers(socket: &Path) -> Result<Vec<Vec<String>>> {
 }
 
 fn served(cluster: &TestCluster) -> Result<(Vec<Vec<String>>, Vec<String>)> {
-    let directory = tempfile::tempdir()?;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-serve"));
-    command.args(["-q", "serve", "-D"]).arg(cluster.data_dir());
-    let mut child = command.arg("-k").arg(directory.path()).spawn()?;
-    let socket = directory.path().join(".s.PGSQL.5432");
-    for _ in 0..6000 {
-        if socket.exists() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let found = answers(&socket).and_then(|found| Ok((found, refused(&socket)?)));
-    child.kill()?;
-    child.wait()?;
-    found
+    let served = Served::start(cluster, &[])?;
+    Ok((answers(&served.socket())?, refused(&served.socket())?))
 }
 
 /// What the server would do, and nobody does here.

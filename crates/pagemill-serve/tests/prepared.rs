@@ -2,12 +2,14 @@
 //!
 //! Each question is asked of both by the same code, and all that the driver was told is compared: types, names, values, errors.
 
+mod support;
+
 use std::path::Path;
-use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use support::Served;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::types::{FromSql, ToSql, Type};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
@@ -161,36 +163,6 @@ async fn all(client: &Client) -> Vec<String> {
     answers
 }
 
-/// A server of ours, ended when it goes.
-struct Served {
-    child: Child,
-    directory: tempfile::TempDir,
-}
-
-impl Served {
-    fn start(cluster: &TestCluster) -> Result<Self> {
-        let directory = tempfile::tempdir()?;
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-serve"));
-        command.args(["-q", "serve", "-p", "5432", "-N", "3", "-D"]).arg(cluster.data_dir());
-        let child = command.arg("-k").arg(directory.path()).spawn()?;
-        let served = Self { child, directory };
-        let socket = served.directory.path().join(".s.PGSQL.5432");
-        let start = Instant::now();
-        while !socket.exists() {
-            ensure!(start.elapsed() < Duration::from_secs(30), "no socket appeared");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Ok(served)
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Where the cluster's own server listens: what its psql is told.
 async fn server_client(cluster: &TestCluster) -> Result<Client> {
     let command = cluster.psql_command("postgres");
@@ -225,7 +197,7 @@ const NESTED: &str = "select sum((select b.id from kinds b where b.f * b.id > a.
 #[test]
 fn a_driver_is_answered_as_by_the_server() -> Result<()> {
     let (cluster, expected) = stopped_cluster()?;
-    let served = Served::start(&cluster)?;
+    let served = Served::start(&cluster, &["-p", "5432", "-N", "3"])?;
     runtime()?.block_on(async {
         let user = user(&cluster)?;
         let mut client = connect(served.directory.path(), 5432, &user).await?;

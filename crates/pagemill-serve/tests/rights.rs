@@ -2,12 +2,14 @@
 //!
 //! Where more is refused than by the server, it is on a list here. psql is the client, one session for each statement.
 
-use std::process::{Child, Command, Output};
-use std::time::{Duration, Instant};
+mod support;
+
+use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
 use pagemill_testkit::versions::each_of;
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use support::Served;
 
 const OBJECTS: &str = include_str!("rights/objects.sql");
 
@@ -100,38 +102,10 @@ const REFUSED: [(&str, &[&str]); 5] = [
     ("select has_table_privilege('open.kept', 'select')", &["reader", "outsider"]),
 ];
 
-struct Served {
-    child: Child,
-    directory: tempfile::TempDir,
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Served {
-    fn start(cluster: &TestCluster) -> Result<Self> {
-        let directory = tempfile::tempdir()?;
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill-serve"));
-        command.args(["-q", "serve", "-D"]).arg(cluster.data_dir());
-        let child = command.arg("-k").arg(directory.path()).spawn()?;
-        let served = Self { child, directory };
-        let start = Instant::now();
-        while !served.directory.path().join(".s.PGSQL.5432").exists() {
-            ensure!(start.elapsed() < Duration::from_secs(30), "no socket appeared");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Ok(served)
-    }
-
-    fn psql(&self, cluster: &TestCluster) -> Command {
-        let mut command = Command::new(cluster.install().psql());
-        command.env("PGHOST", self.directory.path()).env("PGPORT", "5432");
-        command
-    }
+fn psql(served: &Served, cluster: &TestCluster) -> Command {
+    let mut command = Command::new(cluster.install().psql());
+    command.env("PGHOST", served.directory.path()).env("PGPORT", "5432");
+    command
 }
 
 fn asked(mut psql: Command, (role, database): (&str, &str), statement: &str) -> Result<Output> {
@@ -175,10 +149,10 @@ fn check(install: &PgInstall) -> Result<()> {
         expected.push(asked(cluster.psql_command("postgres"), (role, "postgres"), statement)?);
     }
     cluster.stop()?;
-    let served = Served::start(&cluster)?;
+    let served = Served::start(&cluster, &[])?;
     let (mut answered, mut wrong) = (0, Vec::new());
     for ((role, statement), expected) in cases().zip(&expected) {
-        let found = asked(served.psql(&cluster), (role, "postgres"), statement)?;
+        let found = asked(psql(&served, &cluster), (role, "postgres"), statement)?;
         answered += usize::from(found.status.success());
         let is_listed = REFUSED.iter().any(|(of, roles)| *of == statement && roles.contains(&role));
         // Estimates are the server's own.
@@ -213,7 +187,7 @@ fn databases(cluster: &TestCluster, served: &Served) -> Result<()> {
         ("limited", "postgres", Some("too many connections for role \"limited\"")),
         ("holders", "postgres", Some("role \"holders\" is not permitted to log in")),
     ] {
-        let found = asked(served.psql(cluster), (role, database), "select 1")?;
+        let found = asked(psql(served, cluster), (role, database), "select 1")?;
         match words {
             None => ensure!(found.status.success(), "{role} {database}: {}", text(&found)),
             Some(words) => {
@@ -223,7 +197,7 @@ fn databases(cluster: &TestCluster, served: &Served) -> Result<()> {
     }
     // Other databases of the cluster by their names, which servers have nothing of, and what functions are called by libpq.
     for statement in ["select * from private.pg_catalog.pg_class", "\\lo_export 1 /dev/null"] {
-        let found = asked(served.psql(cluster), ("reader", "postgres"), statement)?;
+        let found = asked(psql(served, cluster), ("reader", "postgres"), statement)?;
         ensure!(is_refused_here(&found), "{statement}: {}", text(&found));
     }
     Ok(())
