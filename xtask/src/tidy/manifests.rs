@@ -16,7 +16,8 @@ const WORKSPACE: &str = "Cargo.toml";
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         tree.packages.iter().flat_map(|package| check_package(package, tree)).collect();
-    findings.extend(text(tree, WORKSPACE).into_iter().flat_map(check_versions));
+    let manifests = tree.texts.iter().filter(|text| text.path.ends_with(WORKSPACE) && ships(text));
+    findings.extend(manifests.flat_map(check_versions));
     findings
 }
 
@@ -48,12 +49,13 @@ fn check_package(package: &Package, tree: &Tree) -> Vec<Finding> {
     messages.into_iter().map(|message| Finding::new(&path, 1, RULE, message)).collect()
 }
 
-/// Every path of the workspace has the version beside it that a registry needs.
+/// Every path has the version beside it that a registry needs; what only tests take is left out there.
 fn check_versions(manifest: &Text) -> Vec<Finding> {
     let lines = manifest.content.lines().enumerate();
+    let lines = lines.take_while(|(_, line)| line.trim() != "[dev-dependencies]");
     let wrong = lines.filter(|(_, line)| line.contains("{ path =") && !line.contains("version ="));
     let message = "a path without a version cannot be published; add version = \"…\"";
-    wrong.map(|(at, _)| Finding::new(WORKSPACE, at + 1, RULE, message)).collect()
+    wrong.map(|(at, _)| Finding::new(&manifest.path, at + 1, RULE, message)).collect()
 }
 
 fn manifest_of(package: &Package) -> String {
@@ -121,5 +123,13 @@ mod tests {
         tree.texts.push(Text { path: WORKSPACE.into(), content: content.into() });
         let found = check(&tree);
         assert_eq!((found.len(), found[0].line), (1, 2));
+        let own =
+            |content: &str| Text { path: "crates/own/Cargo.toml".into(), content: content.into() };
+        tree.texts = vec![own("[dependencies]\na = { path = \"../a\" }\n")];
+        assert_eq!(check(&tree).len(), 1);
+        tree.texts = vec![own("publish = false\n[dependencies]\na = { path = \"../a\" }\n")];
+        assert_eq!(check(&tree), []);
+        tree.texts = vec![own("[dev-dependencies]\na = { path = \"../a\" }\n")];
+        assert_eq!(check(&tree), []);
     }
 }
