@@ -2,6 +2,8 @@
 //!
 //! An incremental backup is laid over those it builds on (`backup_chain`), each of which may be kept in either format.
 //!
+//! A directory may be a repository of a tool (`backup_repository`), of which one backup is chosen.
+//!
 //! A directory with `base.tar` in it holds a backup in tar format: all of the data directory but tablespaces, each of which
 //! has an archive of its own, `OID.tar`, and WAL, if that was streamed: `pg_wal.tar`. They are read where they lie. Those that are
 //! compressed (`base.tar.gz`) are unpacked into temporary files first.
@@ -21,10 +23,11 @@ use pagemill_format::backup::TablespaceMap;
 use pagemill_io::{Storage, TarFiles};
 
 use crate::backup_chain::chained;
+use crate::backup_repository::{BackupName, OpenBackup, Repository};
 use crate::directory_state::SMALL_FILE_LIMIT;
 use crate::error::{Error, Result};
-use crate::refusal::Refusal;
-use crate::unpacked_archive::{ArchiveToUnpack, unpacked_archive};
+use crate::refusal::{Refusal, RepositoryCause};
+use crate::unpacked_archive::{UnpackNotice, unpacked_archive};
 
 /// The archive of the data directory itself.
 const BASE_ARCHIVE: &str = "base.tar";
@@ -34,33 +37,55 @@ const WAL_ARCHIVE: &str = "pg_wal.tar";
 /// What follows the name of an archive that is compressed, or nothing.
 const SUFFIXES: [&str; 5] = ["", ".gz", ".lz4", ".zst", ".bz2"];
 
-/// The storage to read a directory through: the one given, or over it one that shows the archives in the directory as the
-/// data directory that they were made of, with the backups in `bases` below it if it is an incremental one. Archives that are
-/// compressed are unpacked into temporary files, each of which is told before.
+/// What is to be read of a directory.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BackupChoice<'a> {
+    /// The backups that the one in the directory builds on, if it is an incremental one of PostgreSQL's own.
+    pub bases: &'a [PathBuf],
+    /// The stanza of a repository; nothing for its only one.
+    pub stanza: Option<&'a str>,
+    /// The backup of a repository.
+    pub backup: Option<&'a BackupName>,
+}
+
+/// The data directory to read, and what to read it through: the storage given, or over it one that shows a backup as the data
+/// directory that it was made of: the archives in the directory, with the backups that it builds on below it, or a backup of the
+/// repository in the directory. What is compressed is unpacked into temporary files, each of which is told before.
 ///
 /// # Errors
-/// Archives that are damaged, cut short or missing; no space to unpack one; backups that do not make a chain. What is no backup
-/// is left to whoever opens it.
+/// Archives that are damaged, cut short or missing; no space to unpack one; backups that do not make a chain; a backup that a
+/// repository does not have, or whose manifest is damaged. What is no backup is left to whoever opens it, as is a repository of
+/// which none is chosen.
 pub fn backup_storage(
     storage: &Storage,
     directory: &Path,
-    bases: &[PathBuf],
-    tell: &dyn Fn(&ArchiveToUnpack),
-) -> Result<Storage> {
-    let newest = of_archives(storage, directory, tell)?;
-    if bases.is_empty() {
-        return Ok(newest);
+    choice: BackupChoice<'_>,
+    notice: &UnpackNotice,
+) -> Result<OpenBackup> {
+    if choice.backup.is_some() || choice.stanza.is_some() {
+        let Some(repository) = Repository::find(storage, directory)? else {
+            let (path, cause) = (directory.to_owned(), RepositoryCause::NoRepository);
+            return Err(Error::refused(Refusal::Repository { path, cause }));
+        };
+        if let Some(name) = choice.backup {
+            return repository.open(choice.stanza, name, notice);
+        }
     }
-    let base = |base: &PathBuf| Ok((of_archives(storage, base, tell)?, base.clone()));
-    let bases = bases.iter().map(base).collect::<Result<_>>()?;
-    chained(&newest, directory, bases)
+    let mut storage_of_newest = of_archives(storage, directory, notice)?;
+    if !choice.bases.is_empty() {
+        let base = |base: &PathBuf| Ok((of_archives(storage, base, notice)?, base.clone()));
+        let bases = choice.bases.iter().map(base).collect::<Result<_>>()?;
+        storage_of_newest = chained(&storage_of_newest, directory, bases)?;
+    }
+    let directory = directory.to_owned();
+    Ok(OpenBackup { storage: storage_of_newest, directory, archives: Vec::new() })
 }
 
-/// The storage that shows a backup as a data directory.
-fn of_archives(
+/// The storage that shows a backup in tar format as a data directory, and any other directory as it lies.
+pub(crate) fn of_archives(
     storage: &Storage,
     directory: &Path,
-    tell: &dyn Fn(&ArchiveToUnpack),
+    notice: &UnpackNotice,
 ) -> Result<Storage> {
     // Whoever opens what cannot be listed says why.
     let Ok(entries) = storage.read_dir(directory) else { return Ok(storage.clone()) };
@@ -71,12 +96,7 @@ fn of_archives(
     let mut files = TarFiles::new(storage, directory)?;
     let mut add = |archive: &str, at: &Path| -> Result<()> {
         let Some(name) = stored_name(&names, archive) else { return Ok(()) };
-        let path = directory.join(&name);
-        if name == archive {
-            return Ok(files.add(storage, &path, at)?);
-        }
-        let file = unpacked_archive(storage, &path, tell)?;
-        Ok(files.add_file(storage, &path, file, at)?)
+        add_archive(&mut files, storage, (&directory.join(name), at), notice)
     };
     add(BASE_ARCHIVE, Path::new(""))?;
     let tablespaces: BTreeSet<Oid> = names.iter().filter_map(tablespace_of).collect();
@@ -92,13 +112,27 @@ fn of_archives(
     Ok(over)
 }
 
+/// Adds an archive to what is shown at this path below the root; one that is compressed, as its name says, is unpacked first.
+pub(crate) fn add_archive(
+    files: &mut TarFiles,
+    storage: &Storage,
+    (path, at): (&Path, &Path),
+    notice: &UnpackNotice,
+) -> Result<()> {
+    if path.extension() == Some(OsStr::new("tar")) {
+        return Ok(files.add(storage, path, at)?);
+    }
+    let file = unpacked_archive(storage, path, notice)?;
+    Ok(files.add_file(storage, path, file, at)?)
+}
+
 /// True when the names in a directory are those of a backup in tar format.
 pub(crate) fn has_archives(names: &HashSet<OsString>) -> bool {
     stored_name(names, BASE_ARCHIVE).is_some()
 }
 
 /// The name that an archive is stored by: its own, or that with the suffix of a compression.
-fn stored_name(names: &HashSet<OsString>, archive: &str) -> Option<String> {
+pub(crate) fn stored_name(names: &HashSet<OsString>, archive: &str) -> Option<String> {
     let mut possible = SUFFIXES.iter().map(|suffix| format!("{archive}{suffix}"));
     possible.find(|name| names.contains(OsStr::new(name)))
 }
@@ -155,13 +189,16 @@ mod tests {
     fn a_directory_without_archives_is_read_as_it_lies() {
         let dir = tempfile::tempdir().unwrap();
         let storage = Storage::real();
+        let open = |path: &Path| {
+            backup_storage(&storage, path, BackupChoice::default(), &UnpackNotice::nobody())
+        };
         let plain = |path: &Path| {
-            let found = backup_storage(&storage, path, &[], &|_| ()).unwrap();
+            let found = open(path).unwrap().storage;
             found.read_file(&dir.path().join("base.tar"), 100).is_ok()
         };
         assert!(!plain(&dir.path().join("absent")) && !plain(dir.path()));
         std::fs::write(dir.path().join("base.tar"), "no archive").unwrap();
-        let error = backup_storage(&storage, dir.path(), &[], &|_| ()).unwrap_err().to_string();
+        let error = open(dir.path()).unwrap_err().to_string();
         assert!(
             error.contains("base.tar: offset 0: the archive ends behind the beginning"),
             "{error}"

@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::control::ControlFile;
-use pagemill_format::{BlockNumber, Fork, Oid, PgVersion};
+use pagemill_format::{BlockNumber, Fork, Lsn, Oid, PgVersion};
 use pagemill_io::{ForkFiles, Node, SegmentListing, Storage};
 use pagemill_stream::BufferPool;
 use pagemill_stream::buffer_pool::DEFAULT_SHARED_BUFFERS;
 
 use crate::change::ClusterLock;
 use crate::directory_state::{DirectoryState, SMALL_FILE_LIMIT};
+use crate::directory_witness::{DirectoryChange, DirectoryWitness};
 use crate::error::{Damage, Error, Result};
 use crate::page_check::PageLimit;
 use crate::recovery::{PageHistory, Recovery, RecoveryResult, RedoneFiles, TransactionCounters};
@@ -76,6 +77,8 @@ struct Inner {
     buffer_pool: Arc<BufferPool>,
     /// What each directory of relations holds.
     listings: Mutex<HashMap<PathBuf, Arc<SegmentListing>>>,
+    /// What the directory is known by, where it is watched.
+    witness: OnceLock<DirectoryWitness>,
     /// The names of tablespaces, once a message has needed one.
     tablespace_names: OnceLock<HashMap<Oid, Box<[u8]>>>,
 }
@@ -128,6 +131,7 @@ impl Cluster {
             page_limit: PageLimit::new(newest, options.allow_inconsistent),
             buffer_pool: BufferPool::new(options.shared_buffers),
             listings: Mutex::default(),
+            witness: OnceLock::new(),
             tablespace_names: OnceLock::new(),
         };
         Self { inner: Arc::new(inner) }
@@ -190,9 +194,35 @@ impl Cluster {
         &self.inner.page_limit
     }
 
+    /// Up to where pages may have been changed: what was redone of the WAL, or the end of it where nothing had to be.
+    pub fn newest_page(&self) -> Lsn {
+        self.inner.page_limit.newest()
+    }
+
     /// The first page that was read although it is newer than the WAL that was redone, if that is allowed and there was one.
     pub fn newer_page(&self) -> Option<&Damage> {
         self.inner.page_limit.first_newer()
+    }
+
+    /// Watches the directory from now on, which was looked at before it was opened. The first that watches counts.
+    pub fn watch(&self, witness: DirectoryWitness) {
+        let _ = self.inner.witness.set(witness);
+    }
+
+    /// Whether the directory is still what was opened; true of one that is not watched. Looks into files.
+    ///
+    /// # Errors
+    /// When it is not, or that cannot be told.
+    pub fn check_unchanged(&self) -> Result<(), DirectoryChange> {
+        self.inner.witness.get().map_or(Ok(()), DirectoryWitness::check)
+    }
+
+    /// The same, unless that was checked a moment ago: before work that is checked for once more when it is done.
+    ///
+    /// # Errors
+    /// As [`Self::check_unchanged`].
+    pub fn check_unchanged_lately(&self) -> Result<(), DirectoryChange> {
+        self.inner.witness.get().map_or(Ok(()), DirectoryWitness::check_lately)
     }
 
     /// True when a server may be changing the files.

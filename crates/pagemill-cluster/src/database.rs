@@ -294,7 +294,10 @@ impl Database {
     }
 
     /// The settings of a new session.
-    pub(crate) fn session_settings(&self) -> Result<&Settings> {
+    ///
+    /// # Errors
+    /// When the catalogs cannot be read.
+    pub fn session_settings(&self) -> Result<&Settings> {
         load_once(&self.catalogs.session_settings, || read_session_settings(self))
     }
 

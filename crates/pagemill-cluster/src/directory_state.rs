@@ -19,6 +19,7 @@ use pagemill_format::control::ControlFile;
 use pagemill_format::{Error as FormatError, ErrorKind as FormatErrorKind, Lsn, Oid, PgVersion};
 use pagemill_io::{ErrorKind, Storage};
 
+use crate::backup_repository::is_repository;
 use crate::backup_storage::has_archives;
 use crate::change::ClusterLock;
 use crate::data_directory::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
@@ -213,6 +214,9 @@ fn version_and_names(storage: &Storage, path: &Path) -> Result<(PgVersion, HashS
     if !contains("PG_VERSION") && has_archives(&names) {
         return Err(none(DirectoryFault::TarBackup));
     }
+    if is_repository(&names) {
+        return Err(none(DirectoryFault::Repository));
+    }
     if !contains("PG_VERSION") {
         return Err(none(DirectoryFault::NoVersionFile));
     }
@@ -222,7 +226,8 @@ fn version_and_names(storage: &Storage, path: &Path) -> Result<(PgVersion, HashS
     Ok((parse_version(storage, path.join("PG_VERSION"))?, names))
 }
 
-fn is_no_directory(error: &pagemill_io::Error) -> bool {
+/// True when a path leads through a file, or to one where a directory is wanted.
+pub(crate) fn is_no_directory(error: &pagemill_io::Error) -> bool {
     matches!(error.kind(), ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotADirectory)
 }
 

@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn the_columns_of_an_index_are_numbers_and_an_expression_is_none() {
         assert_eq!(vector(Some(&stored(&[3, 0, 1]))).unwrap(), [3, 0, 1]);
-        assert_eq!(vector(Some(&stored(&[]))).unwrap(), []);
+        assert!(vector(Some(&stored(&[]))).unwrap().is_empty());
     }
 
     #[test]

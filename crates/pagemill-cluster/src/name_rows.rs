@@ -206,8 +206,27 @@ pub(crate) fn read_session_settings(database: &Database) -> Result<Settings> {
     let cluster = database.cluster();
     let files = StorageFiles(cluster.storage());
     let mut settings = Settings::of_cluster(cluster.path(), cluster.version().major(), &files);
-    apply_role_settings(database, &mut settings)?;
+    apply_role_settings(database, BOOTSTRAP_SUPERUSER, &mut settings)?;
     Ok(settings)
+}
+
+impl Database {
+    /// The settings of applications and extensions, those with a dot in their names, with which a new session of a role begins.
+    ///
+    /// # Errors
+    /// When `pg_db_role_setting` cannot be read.
+    pub fn custom_settings(&self, role: Oid) -> Result<Vec<(String, String)>> {
+        let cluster = self.cluster();
+        let files = StorageFiles(cluster.storage());
+        let mut settings = Settings::of_cluster(cluster.path(), cluster.version().major(), &files);
+        apply_role_settings(self, role, &mut settings)?;
+        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+        let custom = settings.iter().filter(|(name, _)| name.contains('.'));
+        let mut custom: Vec<_> =
+            custom.map(|(name, value)| (name.to_owned(), text(value))).collect();
+        custom.sort_unstable();
+        Ok(custom)
+    }
 }
 
 /// Who asks: the session's user, or the first superuser.
@@ -225,12 +244,12 @@ fn user_name(database: &Database) -> Result<Option<Box<[u8]>>> {
     Ok(found)
 }
 
-/// Settings by `ALTER ROLE ALL`, `ALTER DATABASE` and `ALTER ROLE postgres`, the more special
+/// Settings by `ALTER ROLE ALL`, `ALTER DATABASE` and `ALTER ROLE` of this one, the more special
 /// ones last, as a new session applies them.
-fn apply_role_settings(database: &Database, settings: &mut Settings) -> Result<()> {
+fn apply_role_settings(database: &Database, role: Oid, settings: &mut Settings) -> Result<()> {
     let Some(class) = database.class(catalog::PG_DB_ROLE_SETTING) else { return Ok(()) };
     let file = database.base_path(class)?;
-    let mut rows = role_settings(database)?;
+    let mut rows = role_settings(database, role)?;
     rows.sort_by_key(|(rank, _)| *rank);
     let mut toast = ToastReader::new(database.clone());
     for (_, stored) in rows {
@@ -247,7 +266,7 @@ fn apply_role_settings(database: &Database, settings: &mut Settings) -> Result<(
 
 /// The settings of `pg_db_role_setting` that apply, as they are stored (many are in a TOAST
 /// table), each with its rank.
-fn role_settings(database: &Database) -> Result<Vec<(usize, Vec<u8>)>> {
+fn role_settings(database: &Database, role: Oid) -> Result<Vec<(usize, Vec<u8>)>> {
     let own = database.row().oid;
     let mut rows = Vec::new();
     let wanted = ["setdatabase", "setrole", "setconfig"];
@@ -255,8 +274,8 @@ fn role_settings(database: &Database) -> Result<Vec<(usize, Vec<u8>)>> {
         let rank = match (row.oid(0)?, row.oid(1)?) {
             (Oid::INVALID, Oid::INVALID) => 0,
             (of, Oid::INVALID) if of == own => 1,
-            (Oid::INVALID, BOOTSTRAP_SUPERUSER) => 2,
-            (of, BOOTSTRAP_SUPERUSER) if of == own => 3,
+            (Oid::INVALID, of_role) if of_role == role => 2,
+            (of, of_role) if of == own && of_role == role => 3,
             _ => return Ok(()),
         };
         rows.extend(row.raw(2).map(|stored| (rank, stored.to_vec())));

@@ -37,6 +37,11 @@ impl PageLimit {
         Self { newest, accepts_newer, first_newer: OnceLock::new() }
     }
 
+    /// What no page is newer than.
+    pub(crate) fn newest(&self) -> Lsn {
+        self.newest
+    }
+
     /// The first newer page that was accepted.
     pub(crate) fn first_newer(&self) -> Option<&Damage> {
         self.first_newer.get()

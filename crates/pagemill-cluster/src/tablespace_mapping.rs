@@ -1,5 +1,5 @@
 //! `OLDDIR=NEWDIR`: where a tablespace of a cluster lies in a copy of it, spelled as `pg_basebackup --tablespace-mapping` has
-//! it: a `=` that belongs to a name is written `\=`, both are absolute.
+//! it: a `=` that belongs to a name is written `\=`, both are absolute; the new one may be a URL.
 //!
 //! Source: `tablespace_list_append` in `src/bin/pg_basebackup/pg_basebackup.c`, PostgreSQL 14 to 18.
 
@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use pagemill_io::Storage;
+use pagemill_io::{Storage, is_url, local_path};
 
 use crate::refusal::MappingCause;
 
@@ -56,7 +56,8 @@ impl TablespaceMapping {
         if old.as_os_str().is_empty() || new.as_os_str().is_empty() {
             return Err(wrong("it must be OLDDIR=NEWDIR"));
         }
-        match (old.is_absolute(), new.is_absolute()) {
+        let new = local_path(new);
+        match (old.is_absolute(), new.is_absolute() || is_url(&new)) {
             (true, true) => Ok(Self { old: plain(&old), new: plain(&new) }),
             (false, _) => Err(wrong("the old directory must be absolute")),
             (_, false) => Err(wrong("the new directory must be absolute")),
@@ -118,6 +119,7 @@ mod tests {
     fn a_mapping_names_two_absolute_directories_and_may_escape_the_sign_between() {
         let both = |old: &str, new: &str| Ok((old.to_owned(), new.to_owned()));
         assert_eq!(parse("/a=/b"), both("/a", "/b"));
+        assert_eq!(parse("/a=s3://bucket/b"), both("/a", "s3:/bucket/b"));
         assert_eq!(parse("/a//x/./y/=/b/"), both("/a/x/y", "/b"));
         assert_eq!(parse("/a\\=1=/b\\=2"), both("/a=1", "/b=2"));
         assert_eq!(parse("/a\\b=/c"), both("/a\\b", "/c"));

@@ -46,6 +46,32 @@ impl fmt::Display for ArchiveToUnpack {
     }
 }
 
+/// Whom to tell of what will be unpacked, before it is.
+#[derive(Clone)]
+pub struct UnpackNotice(Arc<dyn Fn(&ArchiveToUnpack) + Send + Sync>);
+
+impl UnpackNotice {
+    /// Tells this function, from whichever thread unpacks.
+    pub fn to(tell: impl Fn(&ArchiveToUnpack) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    /// Tells nobody.
+    pub fn nobody() -> Self {
+        Self::to(|_| ())
+    }
+
+    pub(crate) fn tell(&self, archive: &ArchiveToUnpack) {
+        (self.0)(archive);
+    }
+}
+
+impl fmt::Debug for UnpackNotice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UnpackNotice")
+    }
+}
+
 /// Unpacks an archive.
 ///
 /// # Errors
@@ -53,7 +79,7 @@ impl fmt::Display for ArchiveToUnpack {
 pub(crate) fn unpacked_archive(
     storage: &Storage,
     path: &Path,
-    tell: &dyn Fn(&ArchiveToUnpack),
+    notice: &UnpackNotice,
 ) -> Result<Arc<dyn File>> {
     let packed = storage.open(path)?;
     let mut head = [0; HEAD_BYTES];
@@ -73,7 +99,7 @@ pub(crate) fn unpacked_archive(
     // Before its directory is asked for space: one that is missing is told as what it is.
     let unpacked = TemporaryFile::new()?;
     check_space(&announced)?;
-    tell(&announced);
+    notice.tell(&announced);
     let reader = Packed { storage, file: packed.as_ref(), offset: 0 };
     let damaged = |cause| Error::refused(Refusal::ArchiveDamage { path: path.into(), cause });
     let decoder = compression.decoder(BufReader::with_capacity(CHUNK, reader)).map_err(damaged)?;
@@ -81,7 +107,7 @@ pub(crate) fn unpacked_archive(
 }
 
 /// Refuses what certainly does not fit.
-fn check_space(announced: &ArchiveToUnpack) -> Result<()> {
+pub(crate) fn check_space(announced: &ArchiveToUnpack) -> Result<()> {
     let ArchiveToUnpack { path, bytes, directory, .. } = announced;
     match Storage::real().space_left(directory)? {
         Some(left) if left.bytes < *bytes => Err(Error::refused(Refusal::NoSpaceToUnpack {

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod backup;
+pub mod barman;
 pub mod btree;
 pub mod btree_builder;
 pub mod byte_scan;
@@ -18,6 +19,7 @@ pub mod node_tree;
 mod noise;
 pub mod page;
 pub mod page_builder;
+pub mod pgbackrest;
 pub mod pglz;
 pub mod pglz_compression;
 pub mod reader;
@@ -33,6 +35,7 @@ pub mod varlena;
 pub mod visibility_map;
 pub mod visibility_map_builder;
 pub mod wal;
+pub mod walg;
 pub mod zstd;
 
 pub use error::{Error, ErrorKind, Result};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 
 use crate::error::{Error, Result};
-use crate::seam::{Access, Create, File, Identity, Node, OpenForWrite, SpaceLeft};
+use crate::seam::{Access, Create, File, FileState, Identity, Node, OpenForWrite, SpaceLeft};
 use crate::storage::Storage;
 use crate::writable_file::WritableFile;
 
@@ -149,6 +149,14 @@ impl Storage {
     /// Names the file; also where files are not those of this machine.
     pub fn identity(&self, path: &Path) -> Result<Identity> {
         self.file_system().identity(path).map_err(|error| Error::new(error, path))
+    }
+
+    /// What changes with the file that a path leads to.
+    ///
+    /// # Errors
+    /// Names the file; also where nothing tells.
+    pub fn state(&self, path: &Path) -> Result<FileState> {
+        self.file_system().state(path).map_err(|error| Error::new(error, path))
     }
 
     /// Who may do what with a file or directory.

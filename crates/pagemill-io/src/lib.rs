@@ -12,9 +12,11 @@ pub mod file_copy;
 pub mod file_damage;
 pub mod file_extension;
 mod file_tree;
+mod file_window;
 pub mod fork_files;
 pub mod host_files;
 pub mod input;
+mod listed_files;
 mod many_syncs;
 pub mod mapped_blocks;
 pub mod mapped_writes;
@@ -42,6 +44,8 @@ pub mod storage;
 pub mod storage_traits;
 pub mod tar_files;
 mod temporary_file;
+pub mod url_paths;
+mod window_queue;
 mod worker_queue;
 pub mod writable_file;
 pub mod writable_fork;
@@ -54,9 +58,11 @@ pub use error::{Error, ErrorKind, Result, check_interrupt};
 pub use file_copy::{CopiedFile, CopiedPiece, CopyMethod};
 pub use file_damage::{FileDamage, FileDamageKind};
 pub use file_extension::{FileExtendMethod, FileExtension};
+pub use file_window::FileWindow;
 pub use fork_files::ForkFiles;
 pub use host_files::HostFiles;
 pub use input::{InputStream, MappedInput};
+pub use listed_files::{ListedFile, ListedFiles};
 pub use many_syncs::sync_all;
 pub use mapped_blocks::MappedBlocks;
 pub use mapped_writes::MappedWrites;
@@ -79,8 +85,9 @@ pub use real_files::RealFileSystem;
 pub use redirected_files::{Redirect, RedirectedFiles};
 pub use refusal::{NotShared, Refusal};
 pub use seam::{
-    Access, Advice, Caching, Create, DirEntry, Direction, File, FileSystem, FinishedIo, Identity,
-    IoQueue, Lane, Metadata, Node, OpenForWrite, QueueKind, QueuedIo, Residency, SpaceLeft,
+    Access, Advice, Caching, Create, DirEntry, Direction, File, FileState, FileSystem, FinishedIo,
+    Identity, IoQueue, Lane, Metadata, Node, OpenForWrite, QueueKind, QueuedIo, Residency,
+    SpaceLeft,
 };
 pub use segment_listing::SegmentListing;
 pub use spool::Spool;
@@ -88,6 +95,7 @@ pub use storage::Storage;
 pub use storage_traits::StorageTraits;
 pub use tar_files::{TarFault, TarFiles};
 pub use temporary_file::TemporaryFile;
+pub use url_paths::{is_url, local_path};
 pub use worker_queue::WORKERS;
 pub use writable_file::WritableFile;
 pub use writable_fork::WritableFork;

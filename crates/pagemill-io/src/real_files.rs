@@ -3,23 +3,29 @@
 //! Invariants: every method of [`File`] is one system call, but for the two that say otherwise; a
 //! file opened for direct I/O is never read or written through the page cache.
 
+use std::ffi::{CStr, OsStr};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use pagemill_format::BLOCK_SIZE;
 use pagemill_sys::{ALIGNMENT, Extent, Mapping, WritableMapping, WriteBack};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FallocateFlags, Gid, Mode, OFlags, SeekFrom, Statx, StatxFlags, Uid};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FallocateFlags, FileType, Gid, Mode, OFlags, SeekFrom, Statx, StatxFlags,
+    Uid,
+};
 
 use crate::capabilities::FileCapabilities;
 use crate::refusal::Refusal;
 use crate::ring_queue::RingQueue;
 use crate::seam::{
-    Access, Advice, Caching, Create, DirEntry, File, FileSystem, Identity, IoQueue, Metadata, Node,
-    OpenForWrite, QueueKind, Residency, SpaceLeft,
+    Access, Advice, Caching, Create, DirEntry, File, FileState, FileSystem, Identity, IoQueue,
+    Metadata, Node, OpenForWrite, QueueKind, Residency, SpaceLeft,
 };
 use crate::storage_traits::StorageTraits;
 use crate::worker_queue::WorkerQueue;
@@ -102,6 +108,23 @@ impl FileSystem for RealFileSystem {
         Ok(Identity { device: found.dev(), inode: found.ino() })
     }
 
+    fn state(&self, path: &Path) -> io::Result<FileState> {
+        // What a network file system keeps of a file for a while is asked for again: another machine may have changed it.
+        let flags = AtFlags::STATX_FORCE_SYNC;
+        let wanted = StatxFlags::INO | StatxFlags::SIZE | StatxFlags::CTIME;
+        let found = rustix::fs::statx(CWD, path, flags, wanted)?;
+        if !StatxFlags::from_bits_retain(found.stx_mask).contains(wanted) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let device = rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor);
+        let seconds = u64::try_from(found.stx_ctime.tv_sec).map_err(io::Error::other)?;
+        Ok(FileState {
+            identity: Identity { device, inode: found.stx_ino },
+            len: found.stx_size,
+            changed: Duration::new(seconds, found.stx_ctime.tv_nsec),
+        })
+    }
+
     fn access(&self, path: &Path) -> io::Result<Access> {
         let found = std::fs::metadata(path)?;
         Ok(Access { owner: found.uid(), mode: found.mode() })
@@ -153,6 +176,23 @@ impl FileSystem for RealFileSystem {
         std::fs::read_dir(path)?.map(|entry| Ok(DirEntry::named(entry?.file_name()))).collect()
     }
 
+    fn read_dir_with_metadata(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = || rustix::fs::open(path, flags, Mode::empty());
+        let directory = rustix::io::retry_on_intr(open)?;
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if !matches!(name.to_bytes(), b"." | b"..") {
+                let metadata = metadata_in(&directory, name);
+                entries
+                    .push(DirEntry { name: OsStr::from_bytes(name.to_bytes()).into(), metadata });
+            }
+        }
+        Ok(entries)
+    }
+
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         let found = std::fs::metadata(path)?;
         Ok(Metadata { len: found.len(), is_dir: found.is_dir() })
@@ -169,6 +209,14 @@ impl FileSystem for RealFileSystem {
             QueueKind::Own => return Err(io::ErrorKind::Unsupported.into()),
         })
     }
+}
+
+/// Size and type of what a name in an open directory leads to: the kernel then walks no path.
+fn metadata_in(directory: &OwnedFd, name: &CStr) -> Option<Metadata> {
+    let mask = StatxFlags::SIZE | StatxFlags::TYPE;
+    let found = rustix::fs::statx(directory, name, AtFlags::empty(), mask).ok()?;
+    let is_dir = FileType::from_raw_mode(found.stx_mode.into()) == FileType::Directory;
+    Some(Metadata { len: found.stx_size, is_dir })
 }
 
 /// The mode of what is made in a directory: for the group too where it may read the directory, as PostgreSQL has it all over

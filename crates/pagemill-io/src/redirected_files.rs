@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use crate::capabilities::Capabilities;
 use crate::seam::{
-    Access, Caching, DirEntry, File, FileSystem, Identity, IoQueue, Metadata, Node, QueueKind,
-    SpaceLeft,
+    Access, Caching, DirEntry, File, FileState, FileSystem, Identity, IoQueue, Metadata, Node,
+    QueueKind, SpaceLeft,
 };
 use crate::storage_traits::StorageTraits;
 
@@ -55,8 +55,15 @@ impl FileSystem for RedirectedFiles {
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
-        let mut entries = self.below.read_dir(&self.real(path))?;
-        for redirect in self.redirects.iter().filter(|found| found.path.parent() == Some(path)) {
+        let inside = || self.redirects.iter().filter(|found| found.path.parent() == Some(path));
+        let mut entries = match self.below.read_dir(&self.real(path)) {
+            // What lies there is elsewhere, and an object store has no empty directories.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && inside().next().is_some() => {
+                Vec::new()
+            }
+            entries => entries?,
+        };
+        for redirect in inside() {
             let Some(name) = redirect.path.file_name() else { continue };
             if entries.iter().all(|entry| entry.name != name) {
                 entries.push(DirEntry::named(name.to_owned()));
@@ -82,6 +89,10 @@ impl FileSystem for RedirectedFiles {
 
     fn identity(&self, path: &Path) -> io::Result<Identity> {
         self.below.identity(&self.real(path))
+    }
+
+    fn state(&self, path: &Path) -> io::Result<FileState> {
+        self.below.state(&self.real(path))
     }
 
     fn access(&self, path: &Path) -> io::Result<Access> {
@@ -124,12 +135,14 @@ mod tests {
         files.insert(Path::new("/d/pg_tblspc/1/PG/5/1"), *b"old");
         files.insert(Path::new("/copy/1/PG/5/1"), *b"new");
         files.insert(Path::new("/copy/2/PG/5/2"), *b"two");
+        files.insert(Path::new("/other/file"), *b"file");
         let redirect = |number: u32| Redirect {
             path: format!("/d/pg_tblspc/{number}").into(),
             target: format!("/copy/{number}").into(),
         };
         let lay = |below| -> Arc<dyn FileSystem> {
-            Arc::new(RedirectedFiles::new(below, vec![redirect(1), redirect(2)]))
+            let empty = Redirect { path: "/other/none/1".into(), target: "/copy/1".into() };
+            Arc::new(RedirectedFiles::new(below, vec![redirect(1), redirect(2), empty]))
         };
         let storage = Storage::new(Arc::new(files)).over(lay);
         let read = |path: &str| storage.read_file(Path::new(path), 100).unwrap();
@@ -141,6 +154,10 @@ mod tests {
         assert_eq!(names, ["1", "2"]);
         let node = storage.node(Path::new("/d/pg_tblspc/2")).unwrap();
         assert_eq!(node, Node::Link { target: "/copy/2".into() });
+        // A directory that has nothing else need not be there.
+        let alone = storage.read_dir(Path::new("/other/none")).unwrap();
+        assert!(alone.len() == 1 && alone[0].name == "1");
+        assert!(storage.read_dir(Path::new("/other/nothing")).is_err());
         // A name that only begins alike is another one.
         assert!(!storage.exists(Path::new("/d/pg_tblspc/22")).unwrap());
     }

@@ -37,6 +37,14 @@ pub trait FileSystem: Send + Sync + Debug {
     /// What the operating system reports.
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
 
+    /// The same, with sizes and types where they can be had for less than asking for each by its path.
+    ///
+    /// # Errors
+    /// What the operating system reports of the directory. What cannot be told of a name in it is left out.
+    fn read_dir_with_metadata(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        self.read_dir(path)
+    }
+
     /// Size and type of what `path` names, symbolic links followed.
     ///
     /// # Errors
@@ -131,6 +139,15 @@ pub trait FileSystem: Send + Sync + Debug {
     /// # Errors
     /// What the operating system reports; [`io::ErrorKind::Unsupported`] where files are not those of this machine.
     fn identity(&self, path: &Path) -> io::Result<Identity> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// What changes with the file that a path leads to, as it is now, also where another machine has changed it.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::Unsupported`] where nothing tells.
+    fn state(&self, path: &Path) -> io::Result<FileState> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -638,6 +655,18 @@ pub struct Identity {
     pub device: u64,
     /// Its number there.
     pub inode: u64,
+}
+
+/// What a file is when it was looked at. One that is changed has another afterwards, if some time lies between two changes: clocks of
+/// file systems are coarse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileState {
+    /// Which file it is.
+    pub identity: Identity,
+    /// Its length in bytes.
+    pub len: u64,
+    /// When it was changed last, by the clock of its file system, since 1970: `st_ctime`, which nobody can set.
+    pub changed: Duration,
 }
 
 /// Who may do what with a file or directory.

@@ -388,6 +388,15 @@ impl Storage {
         self.shared.file_system.read_dir(path).map_err(|error| Error::new(error, path))
     }
 
+    /// The same, with sizes and types of what is there, as far as the file system tells them at once.
+    ///
+    /// # Errors
+    /// Names the directory.
+    pub fn read_dir_with_metadata(&self, path: &Path) -> Result<Vec<DirEntry>> {
+        let entries = self.shared.file_system.read_dir_with_metadata(path);
+        entries.map_err(|error| Error::new(error, path))
+    }
+
     /// Size and type of what `path` names, symbolic links followed.
     ///
     /// # Errors
@@ -497,5 +506,24 @@ mod tests {
         assert_eq!(names, [DirEntry::named("PG_VERSION")]);
         assert!(storage.metadata(dir.path()).unwrap().is_dir);
         assert!(storage.read_file(dir.path(), 1 << 20).is_err());
+    }
+
+    #[test]
+    fn a_listing_with_sizes_says_what_each_path_leads_to() {
+        let (dir, path) = file_of(b"0123456789");
+        std::fs::create_dir(dir.path().join("base")).unwrap();
+        std::os::unix::fs::symlink(&path, dir.path().join("link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", dir.path().join("dangling")).unwrap();
+        let storage = Storage::real();
+        let mut entries = storage.read_dir_with_metadata(dir.path()).unwrap();
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        let names: Vec<_> = entries.iter().map(|entry| entry.name.to_str().unwrap()).collect();
+        assert_eq!(names, ["PG_VERSION", "base", "dangling", "link"]);
+        for entry in &entries {
+            assert_eq!(entry.metadata, storage.metadata(&dir.path().join(&entry.name)).ok());
+        }
+        assert!(
+            storage.read_dir_with_metadata(&dir.path().join("absent")).unwrap_err().is_not_found()
+        );
     }
 }

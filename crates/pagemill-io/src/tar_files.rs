@@ -11,7 +11,6 @@
 //! that nothing in an archive leads to a file of this machine; no two members have one name.
 
 mod listing;
-mod member;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -23,6 +22,7 @@ use std::time::Duration;
 use crate::capabilities::Capabilities;
 use crate::error::{Error, Result};
 use crate::file_tree::FileTree;
+use crate::file_window::FileWindow;
 use crate::refusal::Refusal;
 use crate::seam::{
     Access, Caching, DirEntry, File, FileSystem, Identity, IoQueue, Metadata, Node, QueueKind,
@@ -30,8 +30,8 @@ use crate::seam::{
 };
 use crate::storage::Storage;
 use crate::storage_traits::StorageTraits;
+use crate::window_queue::WindowQueue;
 pub use listing::TarFault;
-use member::Member;
 
 /// The root of the tree of members.
 const TOP: &str = "/";
@@ -42,7 +42,7 @@ pub struct TarFiles {
     below: Arc<dyn FileSystem>,
     /// The root as it was named, and without links.
     roots: [PathBuf; 2],
-    tree: FileTree<Member>,
+    tree: FileTree<FileWindow>,
     /// Names of archives in the root, which are not seen there.
     archives: HashSet<OsString>,
 }
@@ -121,7 +121,7 @@ impl FileSystem for TarFiles {
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
         let Some(within) = self.inside(path) else { return self.below.read_dir(path) };
-        let mut entries = self.tree.read_dir(&within, Member::bytes)?;
+        let mut entries = self.tree.read_dir(&within, FileWindow::bytes)?;
         if within == Path::new(TOP) {
             let beside = self.beside(&entries)?;
             entries.extend(beside);
@@ -131,14 +131,14 @@ impl FileSystem for TarFiles {
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         match self.inside(path) {
-            Some(within) => self.tree.metadata(&within, Member::bytes),
+            Some(within) => self.tree.metadata(&within, FileWindow::bytes),
             None => self.below.metadata(path),
         }
     }
 
     fn node(&self, path: &Path) -> io::Result<Node> {
         match self.inside(path) {
-            Some(within) => self.tree.node(&within, Member::bytes),
+            Some(within) => self.tree.node(&within, FileWindow::bytes),
             None => self.below.node(path),
         }
     }
@@ -172,14 +172,13 @@ impl FileSystem for TarFiles {
 
     fn open_queue(&self, kind: QueueKind, depth: u32) -> io::Result<Box<dyn IoQueue>> {
         match kind {
-            // It knows the files of the file system below, and no windows into them.
-            QueueKind::Own => Err(io::ErrorKind::Unsupported.into()),
+            QueueKind::Own => Ok(Box::new(WindowQueue::new(self.below.open_queue(kind, depth)?))),
             QueueKind::Worker | QueueKind::IoUring => self.below.open_queue(kind, depth),
         }
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { own_queue: false, ..self.below.capabilities() }
+        self.below.capabilities()
     }
 
     fn place(&self, path: &Path) -> StorageTraits {

@@ -216,6 +216,12 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> Drop for Rea
     }
 }
 
+/// The most reads in flight of a scan where each call takes long, unless the settings say: 64 MiB of neighbors, as much as some
+/// connections at once bring in the time of two requests.
+const FAR_READS: u32 = 64;
+/// Blocks that are planned at once there, 16 MiB.
+const FAR_BATCH: u32 = 2048;
+
 /// How many stretches a scan in order moves at once: one, or as many as there are threads that share the table.
 const NEAR: std::ops::RangeInclusive<u32> = 1..=256;
 
@@ -230,6 +236,16 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
         // No run is longer than the fork, and memory never touched before is dear: most catalogs
         // are a few blocks.
         let most = files.blocks().clamp(1, MAX_IO_COMBINE_LIMIT);
+        let choice = MethodChoice::new(&files);
+        // What a call may bring is the queue's to say there, which makes long requests of neighbors.
+        let options = match choice.is_distant() && !options.ramp_up {
+            true => ReadStreamOptions {
+                io_combine_limit: most,
+                effective_io_concurrency: FAR_READS,
+                ..options
+            },
+            false => options,
+        };
         let io_combine_limit = options.io_combine_limit.clamp(1, most);
         let concurrency =
             settings.effective_io_concurrency.unwrap_or(options.effective_io_concurrency);
@@ -237,7 +253,6 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
         let distances =
             if options.ramp_up { Distances::ramping_up } else { Distances::from_the_start };
         let mut distances = distances(io_combine_limit, most_reads);
-        let choice = MethodChoice::new(&files);
         if choice.is_distant() {
             // Nothing would come of finding out that reads are waited for.
             distances.widen(most_reads.saturating_mul(io_combine_limit));
@@ -408,6 +423,10 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
 
     /// Plans runs as far ahead as the distances say, and begins to read those that a queue reads.
     fn look_ahead(&mut self) {
+        let is_full = self.planned_blocks + self.batch() > self.distances.look_ahead();
+        if !self.planned.is_empty() && is_full {
+            return;
+        }
         let mut begun = false;
         while self.planned.is_empty()
             || self.planned_blocks < self.distances.look_ahead()
@@ -451,6 +470,13 @@ impl<F: Deref<Target = ForkFiles>, I: Iterator<Item = BlockNumber>> ReadStream<F
             // A queue that cannot be flushed fails again, with a block to name, when it is waited for.
             let _ = reads.flush();
         }
+    }
+
+    /// How many blocks are planned at once: where each call takes long, so many that the queue can make few long requests of
+    /// them.
+    fn batch(&self) -> u32 {
+        let far = (self.distances.look_ahead() / 4).clamp(1, FAR_BATCH);
+        if self.choice.is_distant() { far } else { 1 }
     }
 
     /// Looks ahead far enough for several mirrors to be busy at once. The kernel's own readahead is switched

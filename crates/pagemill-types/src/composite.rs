@@ -5,9 +5,18 @@
 //! Source: `record_out` in `src/backend/utils/adt/rowtypes.c`, PostgreSQL 14 to 18.
 
 use pagemill_format::error::Result;
-use pagemill_format::tuple::{Span, TupleData, TupleLayout};
+use pagemill_format::ids::Oid;
+use pagemill_format::tuple::{Span, TUPLE_HEADER_BYTES, TupleData, TupleLayout};
 
+use super::input::InputError;
+use super::input::datum::push_datum;
 use super::output::{CompositeAttribute, ValueWriter, is_space, quote_tail};
+
+/// Flags of a tuple.
+const HAS_NULL: u16 = 0x0001;
+const HAS_VARIABLE_WIDTH: u16 = 0x0002;
+/// The row pointer of a tuple that lies nowhere.
+const NO_POINTER: [u8; 6] = [0xFF, 0xFF, 0xFF, 0xFF, 0, 0];
 
 /// Appends a composite value.
 pub(super) fn write_composite(
@@ -34,13 +43,56 @@ pub(super) fn write_composite(
         let Some(raw) = span.of(tuple.data) else { continue };
         let start = out.len();
         writer.write(&value_type.output, attribute.layout.len, raw, out)?;
-        quote(out, start);
+        quote_field(out, start);
     }
     out.push(b')');
     Ok(())
 }
 
-fn quote(out: &mut Vec<u8>, start: usize) {
+/// The payload of a row of a type, of the payloads of its attributes, which are NULL where there is none; dropped ones have
+/// none of their own among them.
+///
+/// # Errors
+/// When a value is longer than any can be.
+pub fn composite_payload(
+    type_oid: Oid,
+    attributes: &[CompositeAttribute],
+    mut fields: impl Iterator<Item = Option<Vec<u8>>>,
+) -> Result<Vec<u8>, InputError> {
+    const LENGTH_WORD: usize = 4;
+    let (mut nulls, mut data) = (vec![0_u8; attributes.len().div_ceil(8)], Vec::new());
+    let mut flags = 0_u16;
+    for (place, attribute) in attributes.iter().enumerate() {
+        let field = if attribute.value_type.is_some() { fields.next().flatten() } else { None };
+        match field {
+            None => flags |= HAS_NULL,
+            Some(payload) => {
+                nulls[place / 8] |= 1 << (place % 8);
+                push_datum(attribute.layout, false, &payload, &mut data)?;
+                if attribute.layout.len < 0 {
+                    flags |= HAS_VARIABLE_WIDTH;
+                }
+            }
+        }
+    }
+    if flags & HAS_NULL == 0 {
+        nulls.clear();
+    }
+    let header = (TUPLE_HEADER_BYTES + nulls.len()).next_multiple_of(8);
+    let mut payload = vec![0xFF; 4];
+    payload.extend_from_slice(&type_oid.0.to_le_bytes());
+    payload.extend_from_slice(&NO_POINTER);
+    payload.extend_from_slice(&(attributes.len() as u16).to_le_bytes());
+    payload.extend_from_slice(&flags.to_le_bytes());
+    payload.push(header as u8);
+    payload.extend_from_slice(&nulls);
+    payload.resize(header - LENGTH_WORD, 0);
+    payload.extend_from_slice(&data);
+    Ok(payload)
+}
+
+/// Puts quotes around what was appended from `start` on, where a field of a row needs them.
+pub fn quote_field(out: &mut Vec<u8>, start: usize) {
     let text = &out[start..];
     let special = |b: &u8| matches!(b, b'"' | b'\\' | b'(' | b')' | b',') || is_space(*b);
     if text.is_empty() || text.iter().any(special) {
@@ -53,7 +105,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::known_value_tests::{mutation, mutations, payload};
-    use super::super::output::samples::{NEST, PAIR, text};
+    use super::super::output::TypeOutput;
+    use super::super::output::samples::{self, NEST, PAIR, text};
+    use super::*;
 
     /// Payloads and texts of a PostgreSQL 15 server. The second attribute was dropped after the
     /// first two rows were written, the last one added before the fourth.
@@ -79,6 +133,15 @@ mod tests {
         for (value, expected) in KNOWN {
             assert_eq!(text(PAIR, &payload(value)).unwrap(), *expected);
         }
+    }
+
+    #[test]
+    fn a_row_that_is_made_reads_as_its_fields() {
+        let pair = samples::find(PAIR).unwrap();
+        let TypeOutput::Composite(attributes) = &pair.output else { panic!("a pair is a row") };
+        let fields = [Some(7_i32.to_le_bytes().to_vec()), Some(b"x y".to_vec()), None, None];
+        let made = composite_payload(Oid(PAIR), attributes, fields.into_iter()).unwrap();
+        assert_eq!(text(PAIR, &made).unwrap(), r#"(7,"x y",,)"#);
     }
 
     #[test]

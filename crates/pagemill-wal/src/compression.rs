@@ -15,6 +15,8 @@ pub enum Compression {
     Lz4,
     /// bzip2.
     Bzip2,
+    /// zlib (RFC 1950), which only whoever stored a file so knows: it begins with what anything may begin with.
+    Zlib,
 }
 
 /// What files of each way begin with.
@@ -38,6 +40,7 @@ impl Compression {
     /// When a decoder cannot be made.
     pub fn decoder<'a>(self, packed: impl BufRead + 'a) -> io::Result<Box<dyn Read + 'a>> {
         Ok(match self {
+            Self::Zlib => Box::new(flate2::bufread::ZlibDecoder::new(packed)),
             Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
             Self::Zstd => Box::new(zstd::Decoder::with_buffer(packed)?),
             Self::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(packed)),
@@ -55,7 +58,7 @@ impl Compression {
                 head.get(6..14)?.try_into().ok().map(u64::from_le_bytes)
             }
             // gzip tells it at the end, and modulo 4 GiB.
-            Self::Lz4 | Self::Gzip | Self::Bzip2 => None,
+            Self::Lz4 | Self::Gzip | Self::Bzip2 | Self::Zlib => None,
         }
     }
 }

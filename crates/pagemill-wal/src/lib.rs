@@ -25,5 +25,5 @@ pub use index::{
 pub use reader::{EndOfWal, Portion, WalReader, WalRecord};
 pub use record_description::record_description;
 pub use wal_directory::WalDirectory;
-pub use wal_source::WalSource;
+pub use wal_source::{WalSource, is_compression_suffix};
 pub use writer::{WalWriter, WriterOptions};

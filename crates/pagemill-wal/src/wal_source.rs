@@ -22,6 +22,7 @@ use pagemill_io::Storage;
 use crate::error::{Error, Refusal, Result};
 use crate::wal_directory::WalDirectory;
 pub(crate) use listing::{Candidate, Listing};
+pub use segment_name::is_compression_suffix;
 use stored_file::Expected;
 pub(crate) use stored_file::SegmentBytes;
 

@@ -17,8 +17,8 @@ use std::time::Duration;
 use pagemill_format::BLOCK_SIZE;
 use pagemill_format::backup::IncrementalHeader;
 use pagemill_io::{
-    Access, Caching, Capabilities, DirEntry, File, FileSystem, Identity, IoQueue, Metadata, Node,
-    QueueKind, SpaceLeft, StorageTraits,
+    Access, Caching, Capabilities, DirEntry, File, FileState, FileSystem, Identity, IoQueue,
+    Metadata, Node, QueueKind, SpaceLeft, StorageTraits,
 };
 
 use super::chained_file::{ChainedFile, Increment};
@@ -244,6 +244,10 @@ impl FileSystem for ChainedFiles {
 
     fn identity(&self, path: &Path) -> io::Result<Identity> {
         self.below.identity(path)
+    }
+
+    fn state(&self, path: &Path) -> io::Result<FileState> {
+        self.below.state(path)
     }
 
     fn access(&self, path: &Path) -> io::Result<Access> {

@@ -20,6 +20,9 @@ pub enum DirectoryFault {
     /// It holds a backup in tar format, where a directory of files is wanted.
     #[error("it holds a backup in tar format, which is only read")]
     TarBackup,
+    /// It holds a repository of backups, of which none was chosen.
+    #[error("it holds a repository of backups, of which one has to be chosen")]
+    Repository,
     /// `PG_VERSION` is missing.
     #[error("there is no PG_VERSION in it")]
     NoVersionFile,

@@ -9,6 +9,7 @@ mod changes;
 mod databases;
 mod loading;
 mod recovery;
+mod repository;
 mod values;
 
 use std::io;
@@ -22,6 +23,7 @@ pub use changes::{CatalogRowCause, LockCause, StateCause};
 pub use databases::{DatabaseCause, MappingCause, NewDatabaseCause};
 pub use loading::{IndexCause, LoadObstacle};
 pub use recovery::RecoveryCause;
+pub use repository::RepositoryCause;
 pub use values::{ExpressionCause, MoneyCause, OrderCause, OutputCause, TypeCause};
 
 /// Why something cannot be done.
@@ -80,6 +82,14 @@ pub enum Refusal {
         left: u64,
         /// Where the temporary file would be.
         directory: PathBuf,
+    },
+    /// A repository does not have what is asked for.
+    #[error("{path}: {cause}", path = path.display())]
+    Repository {
+        /// The repository, or the part of it that is looked at.
+        path: PathBuf,
+        /// What it lacks.
+        cause: RepositoryCause,
     },
     /// A backup that has only what changed since another one.
     #[error(

@@ -125,6 +125,11 @@ impl Settings {
         self.setting(name).map(|setting| &*setting.value)
     }
 
+    /// All names, in small letters, and their values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.values.iter().map(|(name, setting)| (name.as_str(), &*setting.value))
+    }
+
     /// True when full segments of WAL are handed to an archive.
     pub(crate) fn archives_wal(&self) -> bool {
         let mode = self.get("archive_mode").unwrap_or_default().to_ascii_lowercase();

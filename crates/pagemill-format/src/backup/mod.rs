@@ -10,6 +10,7 @@
 mod backup_label;
 mod backup_manifest;
 mod incremental_file;
+mod pax_records;
 mod tablespace_map;
 mod tar_header;
 mod timeline_history;
@@ -17,6 +18,7 @@ mod timeline_history;
 pub use backup_label::{BackupEnd, BackupLabel, BackupMethod};
 pub use backup_manifest::{BackupManifest, WalRange};
 pub use incremental_file::IncrementalHeader;
+pub use pax_records::PaxRecords;
 pub use tablespace_map::TablespaceMap;
 pub use tar_header::{TAR_BLOCK, TarHeader, TarMember};
 pub use timeline_history::{TimelineHistory, TimelinePart};

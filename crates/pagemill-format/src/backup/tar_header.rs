@@ -1,10 +1,11 @@
-//! Headers of tar archives, as `pg_basebackup` and servers write them: ustar, and what GNU tar makes of short names.
+//! Headers of tar archives, as `pg_basebackup`, servers and tools of backups write them: ustar, pax, and what GNU tar makes of
+//! short names.
 //!
 //! A member is a header of 512 bytes, then its contents, filled up to a multiple of 512. Numbers are octal digits, or, where
-//! they do not fit, big-endian behind a byte 0x80. A header of zeros ends the archive.
+//! they do not fit, big-endian behind a byte 0x80. A header of zeros ends the archive. A name that begins with a slash, as those
+//! that WAL-G writes do, is meant below the directory, too.
 //!
-//! Invariant: a name that parses stays below the directory that the archive stands for: it is not absolute, and no part of
-//! it is `..`.
+//! Invariant: a name that parses stays below the directory that the archive stands for: no part of it is `..`.
 //!
 //! Sources: `src/include/pgtar.h`, `src/port/tar.c`, `_tarWriteHeader` in `src/backend/backup/basebackup.c` (14:
 //! `src/backend/replication/basebackup.c`), PostgreSQL 14 to 18; POSIX, "pax", ustar Interchange Format.
@@ -43,7 +44,7 @@ pub struct TarHeader {
     pub name: Vec<Vec<u8>>,
     /// What it is.
     pub kind: TarMember,
-    /// Bytes of contents behind the header. None but files have any.
+    /// Bytes of contents behind the header. None but files and extended headers have any.
     pub size: u64,
 }
 
@@ -56,6 +57,8 @@ pub enum TarMember {
     Directory,
     /// A symbolic link, and where it leads.
     Link(Vec<u8>),
+    /// An extended header, whose contents ([`PaxRecords`](super::PaxRecords)) say more of the next member.
+    Extended,
 }
 
 impl TarHeader {
@@ -77,16 +80,17 @@ impl TarHeader {
             b'0' | 0 => TarMember::File,
             b'5' => TarMember::Directory,
             b'2' => TarMember::Link(LINK_TARGET.text(bytes).to_vec()),
+            b'x' => TarMember::Extended,
             other => {
                 let what = format!(
-                    "a member of type {:?}: PostgreSQL writes files, directories and symbolic links",
+                    "a member of type {:?}: of backups, files, directories and symbolic links are read",
                     char::from(other)
                 );
                 return Err(Error::unsupported(STRUCTURE, what));
             }
         };
         let size = SIZE.number(bytes)?;
-        if kind != TarMember::File && size != 0 {
+        if !matches!(kind, TarMember::File | TarMember::Extended) && size != 0 {
             let what = "a directory or symbolic link with contents";
             return Err(Error::corrupt(STRUCTURE, SIZE.at, what));
         }
@@ -122,9 +126,9 @@ fn check_sum(bytes: &[u8; TAR_BLOCK]) -> Result<()> {
 }
 
 /// The parts of a name, without those that say nothing.
-fn parts(name: &[u8]) -> Result<impl Iterator<Item = &[u8]>> {
+pub(super) fn parts(name: &[u8]) -> Result<impl Iterator<Item = &[u8]>> {
     let parts = || name.split(|&byte| byte == b'/');
-    if name.first() == Some(&b'/') || parts().any(|part| part == b"..") {
+    if parts().any(|part| part == b"..") {
         let what = format!("the name {} leads out of the archive", String::from_utf8_lossy(name));
         return Err(Error::corrupt(STRUCTURE, NAME.at, what));
     }
@@ -221,6 +225,13 @@ mod tests {
     }
 
     #[test]
+    fn a_name_with_a_slash_in_front_stays_below_and_extended_headers_have_contents() {
+        assert_eq!(parsed(&header("/base/5", b'5', 0)).name, [b"base".to_vec(), b"5".to_vec()]);
+        let extended = parsed(&header("./PaxHeaders/x", b'x', 28));
+        assert_eq!((extended.kind, extended.size), (TarMember::Extended, 28));
+    }
+
+    #[test]
     fn long_names_and_large_sizes_are_read() {
         let mut bytes = header("1259", b'0', 0);
         bytes[PREFIX.at..][..6].copy_from_slice(b"base/5");
@@ -232,7 +243,7 @@ mod tests {
 
     #[test]
     fn what_leads_out_or_is_damaged_is_refused_with_its_byte() {
-        for name in ["../escaped", "base/../../escaped", "/etc/passwd"] {
+        for name in ["../escaped", "base/../../escaped", "/../passwd"] {
             let error = TarHeader::parse(&header(name, b'0', 1)).unwrap_err().to_string();
             assert!(error.contains("leads out of the archive"), "{error}");
         }
@@ -270,7 +281,7 @@ mod tests {
             }
             if let Ok(Some(found)) = TarHeader::parse(&bytes) {
                 prop_assert!(found.name.iter().all(|part| !part.is_empty() && part != b".."));
-                prop_assert!(found.kind == TarMember::File || found.size == 0);
+                prop_assert!(matches!(found.kind, TarMember::File | TarMember::Extended) || found.size == 0);
                 prop_assert!(found.padded_size().is_none_or(|padded| padded >= found.size));
             }
         }

@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pagemill_format::backup::{TAR_BLOCK, TarHeader, TarMember};
+use pagemill_format::backup::{PaxRecords, TAR_BLOCK, TarHeader, TarMember};
 
 use super::fault_at;
-use super::member::Member;
 use crate::error::{Error, Result, check_interrupt};
 use crate::file_tree::{FileTree, TreeEntry};
+use crate::file_window::FileWindow;
 use crate::seam::File;
 use crate::storage::Storage;
 
@@ -47,6 +47,15 @@ pub enum TarFault {
     NoEnd {
         /// The last member.
         behind: String,
+    },
+    /// Nothing follows an extended header.
+    #[error("an extended header without the member that it is of")]
+    NoMember,
+    /// An extended header is longer than names can be.
+    #[error("an extended header of {size} bytes")]
+    LongExtended {
+        /// Its size, in bytes.
+        size: u64,
     },
     /// Something follows what marks the end.
     #[error(
@@ -83,7 +92,7 @@ pub(super) struct Archive<'a> {
 pub(super) fn add_members(
     storage: &Storage,
     archive: Archive<'_>,
-    tree: &mut FileTree<Member>,
+    tree: &mut FileTree<FileWindow>,
     at: &Path,
 ) -> Result<()> {
     let Archive { path, file } = archive;
@@ -96,9 +105,9 @@ pub(super) fn add_members(
         let entry = match header.kind {
             TarMember::Directory => TreeEntry::Directory,
             TarMember::Link(target) => TreeEntry::Link(path_of(&[target])),
-            TarMember::File => {
-                TreeEntry::File(Member { archive: file.clone(), start, len: header.size })
-            }
+            TarMember::File => TreeEntry::File(FileWindow::new(file.clone(), start, header.size)),
+            // It was applied to the member behind it.
+            TarMember::Extended => continue,
         };
         let place = at.join(path_of(&header.name));
         if let Some(fault) = misplaced(tree, &place, &entry, &name) {
@@ -111,12 +120,12 @@ pub(super) fn add_members(
 
 /// What hinders an entry: nothing takes the place of another, and nothing lies below what is no directory.
 fn misplaced(
-    tree: &FileTree<Member>,
+    tree: &FileTree<FileWindow>,
     place: &Path,
-    entry: &TreeEntry<Member>,
+    entry: &TreeEntry<FileWindow>,
     member: &str,
 ) -> Option<TarFault> {
-    let is_directory = |entry: &TreeEntry<Member>| matches!(entry, TreeEntry::Directory);
+    let is_directory = |entry: &TreeEntry<FileWindow>| matches!(entry, TreeEntry::Directory);
     match tree.entry(place) {
         Some(found) if is_directory(found) && is_directory(entry) => return None,
         Some(_) => return Some(TarFault::Twice { member: member.into() }),
@@ -156,7 +165,35 @@ impl<'a> Headers<'a> {
         Ok(Self { storage, path, file, len, next: 0, behind: "the beginning".into() })
     }
 
+    /// The next member, with what an extended header in front of it says.
     fn next(&mut self) -> Result<Option<Placed>> {
+        let offset = self.next;
+        let records = match self.next_header(PaxRecords::default())? {
+            Some(Placed { header, start, .. }) if header.kind == TarMember::Extended => {
+                self.records(&header, offset, start)?
+            }
+            found => return Ok(found),
+        };
+        match self.next_header(records)? {
+            None => Err(fault_at(self.path, offset, TarFault::NoMember)),
+            found => Ok(found),
+        }
+    }
+
+    /// What an extended header says.
+    fn records(&self, header: &TarHeader, offset: u64, start: u64) -> Result<PaxRecords> {
+        let fault = |fault| fault_at(self.path, offset, fault);
+        if header.size > PaxRecords::MOST_BYTES {
+            return Err(fault(TarFault::LongExtended { size: header.size }));
+        }
+        // No more than was just looked at.
+        let mut contents = vec![0; usize::try_from(header.size).unwrap_or_default()];
+        self.read(&mut contents, start)?;
+        let behind = self.behind.clone();
+        PaxRecords::parse(&contents).map_err(|cause| fault(TarFault::Header { behind, cause }))
+    }
+
+    fn next_header(&mut self, records: PaxRecords) -> Result<Option<Placed>> {
         check_interrupt(self.path)?;
         let offset = self.next;
         let fault = |fault| fault_at(self.path, offset, fault);
@@ -171,6 +208,7 @@ impl<'a> Headers<'a> {
             self.check_end()?;
             return Ok(None);
         };
+        let header = records.applied_to(header);
         let start = offset + TAR_BLOCK as u64;
         let left = self.len.saturating_sub(start);
         match header.padded_size() {

@@ -33,6 +33,17 @@ fn file(name: &str, contents: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// An extended header, with these lines, in front of a file.
+fn extended(name: &str, lines: &[u8]) -> Vec<u8> {
+    let mut bytes = file("./PaxHeaders/x", lines);
+    let sum: u64 = bytes[..TAR_BLOCK].iter().map(|&byte| u64::from(byte)).sum();
+    let own: u64 = bytes[148..156].iter().map(|&byte| u64::from(byte)).sum();
+    bytes[156] = b'x';
+    let sum = sum - own + 8 * u64::from(b' ') + u64::from(b'x' - b'0');
+    bytes[148..156].copy_from_slice(format!("{sum:07o} ").as_bytes());
+    [bytes, file(name, b"contents")].concat()
+}
+
 fn archive(members: &[Vec<u8>]) -> Vec<u8> {
     [&members.concat()[..], &[0; 2 * TAR_BLOCK]].concat()
 }
@@ -157,6 +168,22 @@ fn an_archive_cut_anywhere_is_damage_with_the_member_and_the_offset() {
 }
 
 #[test]
+fn an_extended_header_names_the_member_behind_it_and_a_slash_in_front_says_nothing() {
+    let name = format!("{}/last", ["long"; 40].join("/"));
+    let record = format!(" path={name}\n");
+    let line = format!("{}{record}", record.len() + 3);
+    let members = [extended("cut", line.as_bytes()), file("/base/5/1", b"rooted")];
+    let below = storage(&[(BASE, archive(&members))]);
+    let mut files = TarFiles::new(&below, Path::new("/backup")).unwrap();
+    files.add(&below, Path::new(BASE), Path::new("")).unwrap();
+    let storage = below.over(|_| Arc::new(files));
+    let read = |name: &str| storage.read_file(&Path::new("/backup").join(name), 100).unwrap();
+    assert_eq!((read(&name), read("base/5/1")), (b"contents".to_vec(), b"rooted".to_vec()));
+    let alone = extended("x", b"")[..TAR_BLOCK].to_vec();
+    assert!(fault(archive(&[alone])).0.contains("without the member that it is of"));
+}
+
+#[test]
 fn damage_and_hostile_members_are_told_with_their_place() {
     let members = || [file("PG_VERSION", b"15\n"), file("base", b"x"), file("global", b"y")];
     let mut flipped = archive(&members());
@@ -172,7 +199,13 @@ fn damage_and_hostile_members_are_told_with_their_place() {
     assert!(fault(zeroed).0.contains("but 2560 bytes follow: a header was zeroed"));
     for (member, says) in [
         (file("../escaped", b"x"), "leads out of the archive"),
-        (file("/etc/passwd", b"x"), "leads out of the archive"),
+        (file("/../passwd", b"x"), "leads out of the archive"),
+        (extended("x", b"5 a="), "no line of its length"),
+        (
+            [header("x", b'x', 0o10000000, ""), vec![0; 0o10000000]].concat(),
+            "an extended header of 2097152 bytes",
+        ),
+        (header("x", b'x', 0o10000000, ""), "member x has 2097152 bytes"),
         (file("PG_VERSION", b"14\n"), "member PG_VERSION comes a second time"),
         (header("PG_VERSION", b'5', 0, ""), "member PG_VERSION comes a second time"),
         (file("PG_VERSION/below", b"x"), "member PG_VERSION/below lies below another"),

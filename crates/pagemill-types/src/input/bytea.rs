@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn hexadecimal_may_have_blanks_between_bytes() {
-        assert_eq!(value(read_bytea::<Utf8>, "\\x"), []);
+        assert!(value(read_bytea::<Utf8>, "\\x").is_empty());
         assert_eq!(value(read_bytea::<Utf8>, "\\x 00\tfF\n"), [0, 0xFF]);
     }
 
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn escapes_are_octal_or_a_second_backslash() {
         assert_eq!(value(read_bytea::<Utf8>, "a\\\\b\\000\\377é"), b"a\\b\x00\xFF\xC3\xA9");
-        assert_eq!(value(read_bytea::<Utf8>, ""), []);
+        assert!(value(read_bytea::<Utf8>, "").is_empty());
         for text in ["\\", "a\\1", "\\400", "\\08", "\\X00", "x\\x00"] {
             assert_eq!(refused(read_bytea::<Utf8>, text), "invalid input syntax for type bytea");
         }

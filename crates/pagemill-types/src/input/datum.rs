@@ -16,7 +16,7 @@ use super::InputError;
 const MAX_SHORT_PAYLOAD: usize = 0x7F - 1;
 
 /// Appends a datum to `data`, given its payload.
-pub(super) fn push_datum(
+pub(crate) fn push_datum(
     layout: AttributeLayout,
     packable: bool,
     payload: &[u8],

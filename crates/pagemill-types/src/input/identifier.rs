@@ -125,7 +125,7 @@ pub(super) fn u32_number(text: &[u8], name: &str, base: u32) -> Result<CInteger,
 pub(super) fn as_u32(number: CInteger) -> Option<u32> {
     let wide = number.unsigned()?;
     let value = wide as u32;
-    (wide == value.into() || wide == value as i32 as u64).then_some(value)
+    (wide == u64::from(value) || wide == value as i32 as u64).then_some(value)
 }
 
 /// `tid`: `(block,line pointer)`.

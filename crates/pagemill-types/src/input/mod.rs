@@ -16,7 +16,7 @@ mod array_text;
 mod c_integer;
 pub(crate) mod characters;
 mod composite;
-mod datum;
+pub(crate) mod datum;
 mod digits;
 mod float_hex;
 mod hexadecimal;

@@ -9,6 +9,9 @@ use std::cmp::Ordering;
 /// The greatest weight a long header has room for, and so the bias that makes weights positive.
 const WEIGHT_BIAS: i32 = 1 << 15;
 
+/// The greatest digit that an abbreviation has room for.
+const WIDEST_DIGIT: u16 = 0x3FFF;
+
 /// A value's place in the order; the variants are in it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Rank<'a> {
@@ -74,16 +77,28 @@ impl<'a> Number<'a> {
 
     /// Weight, three digits, and what there is room for of the fourth; 0 for zero.
     fn abbreviate_magnitude(&self) -> u64 {
-        if self.digits.is_empty() {
+        // Zeros in front that were no digits at all can make a weight less than any header could say;
+        // what is so near to zero looks like zero here, for its digits would order it by themselves.
+        let weight = self.weight + WEIGHT_BIAS;
+        if self.digits.is_empty() || weight < 0 {
             return 0;
         }
-        let digit = |n: usize| {
-            let digit = self.digits.get(n).map_or(0, |digit| u16::from_le_bytes(*digit));
-            u64::from(digit.min(0x3FFF))
-        };
-        // Zeros in front that were no digits at all can make a weight less than any header could say.
-        let weight = (self.weight + WEIGHT_BIAS).clamp(0, 0xFFFF) as u64;
-        weight << 47 | digit(0) << 33 | digit(1) << 19 | digit(2) << 5 | digit(3) >> 9
+        (weight as u64) << 47 | self.abbreviate_digits()
+    }
+
+    /// 47 bits of the digits: 14 for each of the first three, five for the fourth.
+    fn abbreviate_digits(&self) -> u64 {
+        let digits =
+            (0..4).map(|n| self.digits.get(n).map_or(0, |digit| u16::from_le_bytes(*digit)));
+        let mut bits = 0_u64;
+        let mut is_cut = false;
+        for digit in digits {
+            // No digit of a sound number is above 9999. Of one too wide for its 14 bits nothing is
+            // told but that, and nothing of the digits behind it: they must not decide in its place.
+            bits = bits << 14 | if is_cut { 0 } else { u64::from(digit.min(WIDEST_DIGIT)) };
+            is_cut |= digit >= WIDEST_DIGIT;
+        }
+        bits >> 9
     }
 }
 

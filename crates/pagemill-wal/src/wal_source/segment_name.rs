@@ -51,6 +51,11 @@ pub(super) fn is_suffix(rest: &str) -> bool {
     }
 }
 
+/// True for what follows the name of a whole segment in an archive that adds no checksum: what compression or encryption adds.
+pub fn is_compression_suffix(rest: &str) -> bool {
+    is_suffix(rest) && !rest.contains(".partial")
+}
+
 /// True for the directories that pgBackRest and Barman put segments into: the name's first 16 digits.
 pub(super) fn is_directory(name: &str) -> bool {
     name.len() == 16 && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'))
@@ -95,5 +100,11 @@ mod tests {
             assert_eq!(parse(&name, 1 << 24), None, "{name}");
         }
         assert!(is_directory("0000000200000001") && !is_directory("archive_status"));
+        assert!(["", ".gz", ".zst.gpg"].into_iter().all(is_compression_suffix));
+        assert!(
+            ![".partial", ".gz.partial", ".00000028.backup", "x"]
+                .into_iter()
+                .any(is_compression_suffix)
+        );
     }
 }

@@ -36,8 +36,8 @@ use std::time::Duration;
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{BLOCK_SIZE, BlockNumber, Fork, Oid, PgVersion, SEGMENT_BLOCKS};
 use pagemill_io::{
-    Access, Caching, Capabilities, DirEntry, File, FileSystem, Identity, IoQueue, Metadata, Node,
-    QueueKind, SpaceLeft, StorageTraits,
+    Access, Caching, Capabilities, DirEntry, File, FileState, FileSystem, Identity, IoQueue,
+    Metadata, Node, QueueKind, SpaceLeft, StorageTraits,
 };
 use pagemill_wal::{
     DatabaseDirectory, DirectoryLife, FileLife, ForkHistory, ForkKey, RecordFetch, WalIndex,
@@ -457,6 +457,10 @@ impl FileSystem for OverlayFileSystem {
 
     fn identity(&self, path: &Path) -> io::Result<Identity> {
         self.below.identity(path)
+    }
+
+    fn state(&self, path: &Path) -> io::Result<FileState> {
+        self.below.state(path)
     }
 
     fn access(&self, path: &Path) -> io::Result<Access> {

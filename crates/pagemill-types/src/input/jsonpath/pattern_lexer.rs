@@ -116,7 +116,8 @@ impl Lexer {
 
     fn is_at(&self, text: &str) -> bool {
         let rest = self.characters.get(self.at..).unwrap_or_default();
-        rest.len() >= text.len() && rest.iter().zip(text.bytes()).all(|(&c, byte)| c == byte.into())
+        rest.len() >= text.len()
+            && rest.iter().zip(text.bytes()).all(|(&c, byte)| c == u32::from(byte))
     }
 
     fn take(&mut self, text: &str) -> bool {
