@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     let partition_by = vec![column.into_bytes().into()];
     let options = ArrowOptions { partition_by, ..ArrowOptions::default() };
     let progress = Progress::default();
-    let export = ArrowExport::prepare(source, &catalog, (&options, None), &progress)?;
+    let export = ArrowExport::prepare(source, &catalog, &options, &progress)?;
     let (mut batches, mut damage) = (export.batches(&progress), DamageLog::new(OnDamage::Stop));
     let mut counts: BTreeMap<Option<String>, u64> = BTreeMap::new();
     while let Some(batch) = batches.next_batch(&mut damage)? {

@@ -84,6 +84,15 @@ impl NumericExtents {
     }
 }
 
+/// What an answer's columns are.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerSchema<'a> {
+    /// Their names and types.
+    pub columns: &'a [AnswerColumn],
+    /// What was measured of those whose type does not say how large their numbers are.
+    pub extents: &'a NumericExtents,
+}
+
 /// A file of an answer's rows in the making.
 pub struct AnswerFile<S: ByteSink + Send> {
     plan: Plan,
@@ -105,10 +114,11 @@ impl<S: ByteSink + Send> AnswerFile<S> {
     /// When two columns have one name, a type is not known, the format has not the compression, or the output fails.
     pub fn begin(
         catalog: &ValueCatalog,
-        columns: &[AnswerColumn],
-        (options, extents): (&ArrowOptions, &NumericExtents),
+        answer: AnswerSchema<'_>,
+        options: &ArrowOptions,
         sink: S,
     ) -> Result<Self> {
+        let AnswerSchema { columns, extents } = answer;
         refuse_same_names(columns)?;
         let plan = Plan::of_answer(catalog, columns, options, &extents.measured())?;
         plan.refuse_no_columns(options)?;

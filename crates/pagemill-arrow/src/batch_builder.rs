@@ -34,7 +34,27 @@ pub struct BatchBuilder {
     /// Where the columns begin among those of a row.
     first: usize,
     tids: Vec<Tid>,
+    /// What their headers say, where that is wanted.
+    headers: Option<Vec<RowHeader>>,
     context: Context,
+}
+
+/// What the header of a row's tuple says, as it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowHeader {
+    /// The transaction that made it.
+    pub xmin: u32,
+    /// The transaction, or several, that deleted or locked it, or 0.
+    pub xmax: u32,
+    /// The command of either, or of both together.
+    pub cid: u32,
+}
+
+impl RowHeader {
+    fn of(row: &TupleRow<'_>) -> Self {
+        let tuple = row.tuple();
+        Self { xmin: tuple.xmin().0, xmax: tuple.xmax(), cid: tuple.cid() }
+    }
 }
 
 impl BatchBuilder {
@@ -57,6 +77,7 @@ impl BatchBuilder {
             relation: relation.to_owned(),
             first: 0,
             tids: Vec::new(),
+            headers: None,
             context: Context { lookups, transcoder, infinity, buffer },
         })
     }
@@ -65,6 +86,12 @@ impl BatchBuilder {
     #[must_use]
     pub fn behind(self, others: usize) -> Self {
         Self { first: others, ..self }
+    }
+
+    /// With what the headers of the rows say.
+    #[must_use]
+    pub fn with_headers(self) -> Self {
+        Self { headers: Some(Vec::new()), ..self }
     }
 
     /// How many rows there are.
@@ -80,6 +107,11 @@ impl BatchBuilder {
     /// Where its rows stand.
     pub fn tids(&self) -> &[Tid] {
         &self.tids
+    }
+
+    /// What their headers say; nothing unless it was asked for ([`with_headers`](Self::with_headers)).
+    pub fn headers(&self) -> &[RowHeader] {
+        self.headers.as_deref().unwrap_or_default()
     }
 
     /// True when it is time to [`finish`](Self::finish) the batch.
@@ -111,6 +143,9 @@ impl BatchBuilder {
             match self.try_append(&wanted) {
                 Ok(()) => {
                     self.tids.extend(wanted.iter().map(TupleRow::tid));
+                    if let Some(headers) = &mut self.headers {
+                        headers.extend(wanted.iter().map(RowHeader::of));
+                    }
                     return Ok(rows.len());
                 }
                 Err((at, column, fault)) => {
@@ -161,6 +196,9 @@ impl BatchBuilder {
     pub fn finish(&mut self) -> Result<RecordBatch> {
         let schema = self.plan.schema().clone();
         let tids = std::mem::take(&mut self.tids);
+        if let Some(headers) = &mut self.headers {
+            headers.clear();
+        }
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for number in 0..self.columns.len() {
             let found = self.columns[number].finish(schema.field(number).data_type());

@@ -275,7 +275,13 @@ impl ColumnBuilder {
                 let bytes = payload(lookups, value_type.layout.len, raw, buffer)?;
                 push_wkb(bytes, *srid, pieces)?;
             }
-            Values::List { ends, element } => push_list(raw, value_type, (ends, element), context)?,
+            Values::List { ends, element } => {
+                push_elements(raw, value_type, element, context)?;
+                match i32::try_from(element.len()) {
+                    Ok(end) => ends.push(end),
+                    Err(_) => return unfit("arrays of more than 2^31 elements", Remedy::Columns),
+                }
+            }
             Values::Struct(columns) => push_row(raw, value_type, columns, context)?,
             _ => unreachable!("values of fixed length are appended many at once"),
         }
@@ -484,10 +490,10 @@ fn push_written(
     pieces.end_value()
 }
 
-fn push_list(
+fn push_elements(
     raw: &[u8],
     value_type: &ValueType,
-    (ends, element): (&mut Vec<i32>, &mut ColumnBuilder),
+    element: &mut ColumnBuilder,
     context: &mut Context,
 ) -> Result<(), Fault> {
     let mut buffer = std::mem::take(&mut context.buffer);
@@ -517,10 +523,6 @@ fn push_list(
     let found = array.elements(element.value_type.layout).collect::<Result<Vec<_>, _>>()?;
     element.extend(found.into_iter(), context).map_err(|(_, fault)| fault)?;
     context.buffer = buffer;
-    match i32::try_from(element.len()) {
-        Ok(end) => ends.push(end),
-        Err(_) => return unfit("arrays of more than 2^31 elements", Remedy::Columns),
-    }
     Ok(())
 }
 

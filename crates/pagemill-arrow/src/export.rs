@@ -44,15 +44,14 @@ pub struct ArrowExport<'a> {
 }
 
 impl<'a> ArrowExport<'a> {
-    /// Works out what the columns become; numerics of unknown size are measured first, in a pass over the table. `end` is up
-    /// to where WAL was read, for the file to tell.
+    /// Works out what the columns become; numerics of unknown size are measured first, in a pass over the table.
     ///
     /// # Errors
     /// When the table cannot be read, a column does not exist, or a type is not known.
     pub fn prepare(
         source: &'a RowSource<'a>,
         catalog: &'a ValueCatalog,
-        (options, end): (&'a ArrowOptions, Option<&str>),
+        options: &'a ArrowOptions,
         progress: &Progress,
     ) -> Result<Self> {
         source.refuse(options.scan)?;
@@ -64,7 +63,7 @@ impl<'a> ArrowExport<'a> {
         for part in source.parts() {
             plan.positions(catalog, part)?;
         }
-        let mut metadata = file_metadata(source, end);
+        let mut metadata = file_metadata(source, options.redo_end.as_deref());
         if options.format == FileFormat::Parquet {
             metadata.extend(geo_metadata(&plan.columns).map(|found| ("geo".to_owned(), found)));
         }

@@ -21,8 +21,8 @@ mod record_batches;
 mod sink;
 mod table_part;
 
-pub use answer_file::{AnswerColumn, AnswerFile, NumericExtents};
-pub use batch_builder::BatchBuilder;
+pub use answer_file::{AnswerColumn, AnswerFile, AnswerSchema, NumericExtents};
+pub use batch_builder::{BatchBuilder, RowHeader};
 pub use error::{Error, Remedy, Result, RowPlace, Unfit};
 pub use export::{ArrowExport, ArrowSink};
 pub use options::{

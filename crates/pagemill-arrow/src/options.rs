@@ -28,6 +28,8 @@ pub struct ArrowOptions {
     pub row_group_rows: Option<usize>,
     /// How to scan.
     pub scan: ScanOptions,
+    /// Up to where WAL was redone, for the file to tell.
+    pub redo_end: Option<String>,
 }
 
 /// Formats of files.

@@ -74,7 +74,8 @@ fn export(
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t");
     let progress = Progress::default();
-    let export = ArrowExport::prepare(source, catalog, (options, Some("0/1")), &progress)?;
+    let options = &ArrowOptions { redo_end: Some("0/1".to_owned()), ..options.clone() };
+    let export = ArrowExport::prepare(source, catalog, options, &progress)?;
     let mut output = Output::file(&HostFiles::real(), &path).unwrap();
     let mut damage = DamageLog::new(OnDamage::Stop);
     let done = export.write(&mut output, &progress, &mut damage)?;

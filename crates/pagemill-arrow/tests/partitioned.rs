@@ -47,7 +47,7 @@ fn with_table<T>(
     let texts = PatternTexts { tables: &tables, ..PatternTexts::default() };
     let selected = Patterns::parse(texts).unwrap().select(&database)?;
     let sources = RowSource::all(&database, &selected)?;
-    work(&ArrowExport::prepare(&sources[0], &catalog, (options, None), &Progress::default())?)
+    work(&ArrowExport::prepare(&sources[0], &catalog, options, &Progress::default())?)
 }
 
 fn by(columns: &[&str], jobs: usize) -> ArrowOptions {

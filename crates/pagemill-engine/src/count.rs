@@ -15,6 +15,7 @@ use crate::page_scan::{PageScan, PageUse};
 use crate::progress::Progress;
 use crate::scan_plan::{ScanPlan, ScanRequest};
 use crate::table::Shares;
+use crate::table_scan::common_blocks;
 
 /// Blocks a thread takes at a time (8 MiB).
 const SHARE_BLOCKS: u32 = 1024;
@@ -54,6 +55,22 @@ pub fn count(request: ScanRequest<'_>, damage: &mut DamageLog) -> Result<u64> {
         Some((_, error)) => Err(error),
         None => Ok(rows),
     }
+}
+
+/// Counts the rows of some blocks, by this one thread: those of ranges that have no block in common, and all blocks in one of them,
+/// are those of the table.
+///
+/// # Errors
+/// As [`count`].
+pub fn count_blocks(
+    request: ScanRequest<'_>,
+    blocks: &[Range<u32>],
+    damage: &mut DamageLog,
+) -> Result<u64> {
+    let ScanRequest { cluster, table, options, progress } = request;
+    let plan = ScanPlan::new(cluster, table, options)?;
+    let chosen = plan.order().arrange(&common_blocks(table.present(), blocks));
+    Counter { plan: &plan, log: ClusterLog::new(cluster.clone()), progress }.count(chosen, damage)
 }
 
 /// What counts, one for each thread.

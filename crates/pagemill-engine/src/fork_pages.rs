@@ -21,6 +21,8 @@ use crate::scan_plan::ScanRequest;
 
 /// Pages of an index whose leaves lie one after the other (4 MiB): several times what is read ahead.
 const NEAR_PAGES: usize = 512;
+/// So few pages are read by a call each: a stream, which maps what is cached, takes longer to begin than they do.
+const FEW_READS: usize = 2;
 /// Leaves lie scattered when they are spread over more than this many times their own number.
 const SCATTERED: usize = 3;
 
@@ -101,7 +103,29 @@ impl ForkPages {
                 break;
             }
         }
-        self.read_wanted(|_| false);
+        match self.slots.wanted() {
+            0 => {}
+            1..=FEW_READS => self.read_each(),
+            _ => self.read_wanted(|_| false),
+        }
+    }
+
+    /// Reads what is wanted by a call for each page.
+    fn read_each(&mut self) {
+        let Self { files, slots, pages, checked, progress, .. } = self;
+        let before = slots.counts().1;
+        slots.read_each(|slot, block| {
+            checked[slot] = false;
+            files.read_block(block, &mut pages.as_chunks_mut().0[slot]).is_ok()
+        });
+        let blocks_read = slots.counts().1 - before;
+        progress.add_pages(blocks_read);
+        progress.add_counts(ScanCounts { blocks_read, ..ScanCounts::default() });
+    }
+
+    /// Whoever uses the pages from now on, with what it read and is told of.
+    pub(crate) fn set_progress(&mut self, progress: &Progress) {
+        self.progress = progress.clone();
     }
 
     /// A page, read now if it is not here.

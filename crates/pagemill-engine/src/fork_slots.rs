@@ -133,6 +133,22 @@ impl Slots {
         Ok(())
     }
 
+    /// How many blocks are to be read.
+    pub(crate) fn wanted(&self) -> usize {
+        self.wanted.len()
+    }
+
+    /// Reads what is wanted page by page: `read` fills the page of a slot, and tells whether it did.
+    pub(crate) fn read_each(&mut self, mut read: impl FnMut(usize, BlockNumber) -> bool) {
+        for block in std::mem::take(&mut self.wanted) {
+            let block = BlockNumber(block);
+            let Some((slot, SlotState::Wanted)) = self.find(block) else { continue };
+            let is_read = read(slot, block);
+            self.states[slot] = if is_read { SlotState::Read } else { SlotState::Lost };
+            self.pages_read += u64::from(is_read);
+        }
+    }
+
     /// Reads what is wanted, in the order of the file, and gives each page to `take` with its slot.
     /// Where every block has a slot, the neighbours of a wanted block that `worth` names are read
     /// with it, as far as they are in the same group of `io_combine_limit` blocks.

@@ -27,6 +27,9 @@ use crate::table::{Table, device_settings, fork_with_rows};
 /// Pages of an index that are kept: all levels above the leaves of most searches.
 const TREE_PAGES: usize = 64;
 
+/// Blocks that are kept one by one, before there is a bit for each block of the table.
+const FIRST_BLOCKS: usize = 32;
+
 /// When a search ends early.
 #[derive(Debug, Clone, Copy)]
 pub struct LookupLimits {
@@ -65,7 +68,7 @@ impl IndexLookup {
         database: &Database,
         table: &Table,
         index: &Arc<SearchIndex>,
-        (options, progress): (ScanOptions, &Progress),
+        options: ScanOptions,
     ) -> Result<Self> {
         let cluster = database.cluster();
         let base = &index.relation.base;
@@ -79,15 +82,23 @@ impl IndexLookup {
         }
         let (concurrency, _) = device_settings(database, &index.class);
         let options = options.reading(concurrency);
-        let reading = ForkReading { cluster, files: &files, options, progress };
+        let progress = Progress::default();
+        let reading = ForkReading { cluster, files: &files, options, progress: &progress };
         let pages = ForkPages::new(reading, TREE_PAGES);
         Ok(Self {
             cluster: cluster.clone(),
             index: index.clone(),
             pages: LonePages(pages),
             heap_blocks: table.blocks(),
-            progress: progress.clone(),
+            progress,
         })
+    }
+
+    /// For a search that is told of and cancelled by `progress`, the first or another. Pages that were read before are not read
+    /// again: the files must not change meanwhile.
+    pub fn begin(&mut self, progress: &Progress) {
+        self.pages.0.set_progress(progress);
+        self.progress = progress.clone();
     }
 
     /// Where the rows of these ranges are.
@@ -162,6 +173,9 @@ impl IndexLookup {
 
 /// Blocks of a table, and how many.
 struct BlockSet {
+    /// The first of them, which for most searches are all.
+    first: Vec<u32>,
+    /// A bit for each block of the table, once there are more.
     words: Vec<u64>,
     blocks: u32,
     count: u32,
@@ -169,18 +183,38 @@ struct BlockSet {
 
 impl BlockSet {
     fn new(blocks: u32) -> Self {
-        Self { words: vec![0; blocks.div_ceil(64) as usize], blocks, count: 0 }
+        Self { first: Vec::new(), words: Vec::new(), blocks, count: 0 }
     }
 
     /// False for a block that the table does not have.
     fn insert(&mut self, block: BlockNumber) -> bool {
-        let (word, bit) = ((block.0 / 64) as usize, 1 << (block.0 % 64));
-        let Some(word) = self.words.get_mut(word).filter(|_| block.0 < self.blocks) else {
+        if block.0 >= self.blocks {
             return false;
-        };
-        self.count += u32::from(*word & bit == 0);
-        *word |= bit;
+        }
+        if self.words.is_empty() {
+            if self.first.contains(&block.0) {
+                return true;
+            }
+            if self.first.len() < FIRST_BLOCKS {
+                self.first.push(block.0);
+                self.count += 1;
+                return true;
+            }
+            self.words = vec![0; self.blocks.div_ceil(64) as usize];
+            std::mem::take(&mut self.first).into_iter().for_each(|first| {
+                self.set(first);
+            });
+        }
+        self.count += u32::from(self.set(block.0));
         true
+    }
+
+    /// Whether it was not there.
+    fn set(&mut self, block: u32) -> bool {
+        let (word, bit) = (&mut self.words[(block / 64) as usize], 1 << (block % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
     }
 }
 
@@ -217,5 +251,25 @@ impl TreePages for LonePages {
     fn damage(&self, block: BlockNumber, what: String) -> ClusterError {
         let files = self.0.files();
         Damage::in_block(files.locate(block).0, files.fork(), block, what).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn blocks_are_counted_once_however_many_there_are() {
+        let (mut blocks, mut model) = (BlockSet::new(1000), HashSet::new());
+        for step in 0..5_000_u32 {
+            // The first ones come again and again, and then all of them.
+            let block = (step * step + step / 7) % (1 + step).min(1000);
+            assert!(blocks.insert(BlockNumber(block)));
+            model.insert(block);
+            assert_eq!(blocks.count as usize, model.len(), "after block {block}");
+        }
+        assert!(model.len() > FIRST_BLOCKS && !blocks.insert(BlockNumber(1000)));
     }
 }

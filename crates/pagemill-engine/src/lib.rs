@@ -39,7 +39,7 @@ mod tid_scan;
 pub use clone::cluster::{ClusterCopy, CopyClusterOptions, CopyClusterSummary, CopyStrategy};
 pub use copy::to::CopyOptions;
 pub use copy::{ForcedColumns, Format};
-pub use count::count;
+pub use count::{count, count_blocks};
 pub use damage::{DamageLog, OnDamage, value_error};
 pub use error::{Error, Result};
 pub use export::{Export, ExportOptions, ExportSummary, RowForm};

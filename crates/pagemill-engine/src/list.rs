@@ -103,7 +103,7 @@ fn database_bytes<'a>(
 /// and under a running server files come and go.
 fn directory_bytes(storage: &Storage, directory: &Path) -> Result<u64> {
     let mut bytes = 0u64;
-    let entries = match storage.read_dir(directory) {
+    let entries = match storage.read_dir_with_metadata(directory) {
         Ok(entries) => entries,
         Err(error) if error.is_not_found() => return Ok(0),
         Err(error) => return Err(ClusterError::from(error).into()),

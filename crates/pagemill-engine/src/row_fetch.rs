@@ -141,9 +141,10 @@ impl RowFetch {
     /// The row that was found last.
     fn row(&self, tid: Tid) -> Option<TupleRow<'_>> {
         let bytes = self.heap.as_ref()?.held(tid.block)?;
-        let tuple = tuple_at(Page::new(bytes), tid.line_pointer)?;
+        let page = Page::new(bytes);
+        let data = tuple_at(page, tid.line_pointer)?.data().data;
         let Self { table, columns, spans, .. } = self;
-        Some(TupleRow { tid, data: tuple.data().data, table, columns, spans })
+        Some(TupleRow { tid, page, data, table, columns, spans })
     }
 }
 

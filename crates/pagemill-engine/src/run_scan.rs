@@ -217,7 +217,7 @@ impl RunScan {
             let tid = Tid { block, line_pointer: place.number };
             let data = &page.bytes()[usize::from(place.start)..usize::from(place.end)];
             let spans = &spans[at * width..(at + 1) * width];
-            TupleRow { tid, data, table: &self.table, columns, spans }
+            TupleRow { tid, page, data, table: &self.table, columns, spans }
         })
     }
 

@@ -216,8 +216,8 @@ impl<'s> TupleBatch<'s> {
             unreachable!("a tuple of a batch was parsed when the batch was made")
         };
         let tid = Tid { block: self.block, line_pointer: number };
-        let data = tuple.data().data;
-        TupleRow { tid, data, table: self.table, columns: self.columns, spans }
+        let (page, data) = (self.page, tuple.data().data);
+        TupleRow { tid, page, data, table: self.table, columns: self.columns, spans }
     }
 }
 
@@ -270,6 +270,7 @@ impl WantedColumns {
 #[derive(Clone, Copy)]
 pub struct TupleRow<'s> {
     pub(crate) tid: Tid,
+    pub(crate) page: Page<'s>,
     /// Its attributes.
     pub(crate) data: &'s [u8],
     pub(crate) table: &'s Table,
@@ -282,6 +283,15 @@ impl<'s> TupleRow<'s> {
     /// Its `ctid`.
     pub fn tid(&self) -> Tid {
         self.tid
+    }
+
+    /// The tuple itself, with its header.
+    pub fn tuple(&self) -> HeapTuple<'s> {
+        let item = self.page.line_pointer(self.tid.line_pointer);
+        let Some(Ok(tuple)) = item.map(|lp| self.page.item(lp).and_then(HeapTuple::parse)) else {
+            unreachable!("a tuple was parsed when it was found")
+        };
+        tuple
     }
 
     /// The damage that the error of a value of this tuple tells of; the error itself, where it is of another kind.

@@ -68,7 +68,9 @@ impl TidScan {
     ) -> Self {
         let ScanRequest { cluster, table, progress, .. } = request;
         let StepColumns { first, rest } = columns;
-        let heap = heap_pages(request, ROUND_BLOCKS);
+        // Without any yet, there may come many.
+        let room = if tids.is_empty() { ROUND_BLOCKS } else { tids.len().min(ROUND_BLOCKS) };
+        let heap = heap_pages(request, room);
         let all = [first, rest].concat();
         let start = tids.partition_point(|tid| tid.block.0 < blocks.start);
         let end = tids.partition_point(|tid| tid.block.0 < blocks.end);

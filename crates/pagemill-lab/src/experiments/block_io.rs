@@ -437,12 +437,11 @@ impl Stretch<'_> {
             if in_flight == 0 {
                 break;
             }
-            let mut came = queue.wait().map_err(fault())?;
-            while let Some(back) = came {
+            // The next one goes as soon as one came: refilled in batches, fewer would be in flight than the depth says.
+            if let Some(back) = queue.wait().map_err(fault())? {
                 in_flight -= 1;
                 self.finished(back.outcome)?;
                 idle.push(back.buffer);
-                came = queue.poll();
             }
         }
         let moved = match (kind, self.io.method) {

@@ -57,7 +57,7 @@ impl KeyRun {
     /// Adds an entry whose abbreviation is known. Those who add more than a buffer of them see to it that a run can hold
     /// them: [`Self::end_entry`] refuses them, and a part of a merge is measured.
     #[inline]
-    pub(in crate::load) fn push(&mut self, (abbreviation, entry): (u64, &[u8])) {
+    pub(in crate::load) fn push(&mut self, abbreviation: u64, entry: &[u8]) {
         let start = u32::try_from(self.bytes.len()).expect("a run has less than 4 GiB of entries"); // infallible: no more are added, see above
         let len = u16::try_from(entry.len()).expect("an index entry fits on a page"); // infallible: longer ones were refused
         self.bytes.extend_from_slice(entry);
@@ -131,7 +131,7 @@ impl KeyRun {
         let mut entries = std::mem::take(&mut self.entries);
         sort_entries(&mut entries, |a, b| order.compare(self.entry(*a), self.entry(*b)));
         let mut sorted = Self::with_capacity(entries.len(), self.bytes.len());
-        entries.iter().for_each(|entry| sorted.push(self.key(*entry)));
+        entries.iter().for_each(|entry| sorted.push(entry.abbreviation, self.entry(*entry)));
         *self = sorted;
     }
 }

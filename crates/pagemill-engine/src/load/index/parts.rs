@@ -212,7 +212,7 @@ impl KeyPart {
         );
         let mut merged = KeyRun::with_capacity(positions.len(), bytes);
         for position in &positions {
-            merged.push((position.abbreviation, self.entry(position)));
+            merged.push(position.abbreviation, self.entry(position));
         }
         merged
     }
@@ -292,7 +292,11 @@ mod tests {
         let order = order();
         let (forward, mut made) =
             (run(&(0..3000).collect::<Vec<_>>(), 0, &order), KeyRun::default());
-        forward.entries.iter().rev().for_each(|entry| made.push(forward.key(*entry)));
+        forward
+            .entries
+            .iter()
+            .rev()
+            .for_each(|entry| made.push(entry.abbreviation, forward.entry(*entry)));
         let others = (1..9).map(|block| run(&[1000; 60], block, &order));
         let runs: Vec<KeyRun> = [made].into_iter().chain(others).collect();
         let mut expected: Vec<Vec<u8>> = runs.iter().flat_map(images).collect();

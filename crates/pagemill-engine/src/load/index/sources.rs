@@ -110,7 +110,7 @@ impl FileRun {
             .map_err(pagemill_cluster::Error::from)?;
         let (mut run, mut rest) = (KeyRun::default(), &buffer[..]);
         while let Some((entry, behind)) = split_entry(rest) {
-            run.push((order.abbreviate(entry), entry));
+            run.push(order.abbreviate(entry), entry);
             rest = behind;
         }
         self.range.start += (most - rest.len()) as u64;
