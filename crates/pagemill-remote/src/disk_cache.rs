@@ -1,0 +1,355 @@
+//! Pieces of objects on a disk of this machine, so that what was read once need not come over the network again.
+//!
+//! ```text
+//! DIR/pieces-1/<hash of the object>/<number>.<class>      one piece each:
+//!     bytes | identity of the object and the piece | its length, 4 | crc32c of both, 4 | magic, 8
+//! ```
+//!
+//! A piece is written beside its place under another name, and renamed; so several processes may use one directory, and one that
+//! is killed leaves at most a file that nobody looks at, which a later one removes.
+//!
+//! Invariants: a piece whose checksum or identity is wrong is no piece: nothing is ever synced, so a power failure may tear it;
+//! no failure of the cache is one of a read; there is no more than the limit, as far as the last look at the directory told.
+
+use std::fs::{self, DirBuilder, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use tempfile::NamedTempFile;
+
+use crate::object::Object;
+use crate::request_counts::RequestCounts;
+use crate::runtime;
+
+/// Of this form; another form has another name.
+const FOLDER: &str = "pieces-1";
+const MAGIC: [u8; 8] = *b"pgmpiece";
+/// Checksum, length and magic.
+const TRAILER: usize = 16;
+/// What a file that is being written is called.
+const UNFINISHED: &str = ".new-";
+/// After that time nobody writes it any more.
+const ABANDONED: Duration = Duration::from_secs(600);
+/// A piece that was used so lately is not marked as used again.
+const USED_LATELY: Duration = Duration::from_secs(60);
+/// The directory is looked at again when this share of the limit was written.
+const SHARE: u64 = 16;
+/// To make a file in a folder that others remove when it is empty.
+const ATTEMPTS: usize = 8;
+
+/// A directory with pieces.
+#[derive(Debug)]
+pub(crate) struct DiskCache {
+    directory: PathBuf,
+    limit: u64,
+    counts: Arc<RequestCounts>,
+    room: Mutex<Room>,
+    trouble: OnceLock<String>,
+    /// Pieces that are being written.
+    writing: Mutex<usize>,
+    written: Condvar,
+}
+
+/// What may be written.
+#[derive(Debug, Default)]
+struct Room {
+    /// Bytes that may still be promised before the directory is looked at.
+    left: u64,
+    /// Bytes that were promised and may not lie in the directory yet.
+    promised: u64,
+}
+
+/// What a piece is known by.
+#[derive(Debug, Clone)]
+pub(crate) struct PieceKey {
+    name: String,
+    identity: String,
+}
+
+impl PieceKey {
+    /// A piece of a size that small reads have; `None` where nothing tells one version of the object from another.
+    pub(crate) fn small(object: &Object, number: u64) -> Option<Self> {
+        Self::of(object, number, "small")
+    }
+
+    /// A piece of the size that scans have.
+    pub(crate) fn large(object: &Object, number: u64) -> Option<Self> {
+        Self::of(object, number, "large")
+    }
+
+    fn of(object: &Object, number: u64, class: &str) -> Option<Self> {
+        let (store, key, len, etag) = (&object.store.name, &object.key, object.len, object.etag()?);
+        let object = format!("{store}/{key}\n{len}\n{etag}");
+        let mut hasher = DefaultHasher::new();
+        object.hash(&mut hasher);
+        let name = format!("{:016x}/{number}.{class}", hasher.finish());
+        Some(Self { name, identity: format!("{object}\n{number}.{class}") })
+    }
+}
+
+impl DiskCache {
+    /// The pieces in a directory, which is made when the first is written.
+    pub(crate) fn new(directory: &Path, limit: u64, counts: Arc<RequestCounts>) -> Self {
+        Self {
+            directory: directory.join(FOLDER),
+            limit,
+            counts,
+            room: Mutex::default(),
+            trouble: OnceLock::new(),
+            writing: Mutex::new(0),
+            written: Condvar::new(),
+        }
+    }
+
+    /// Why nothing is kept any more.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        self.trouble.get().map(String::as_str)
+    }
+
+    /// A piece, if it is there and sound.
+    pub(crate) async fn read(self: &Arc<Self>, key: PieceKey) -> Option<Bytes> {
+        let this = self.clone();
+        runtime::blocking(move || this.read_now(&key)).await?
+    }
+
+    /// The same by a thread that may wait.
+    pub(crate) fn read_now(&self, key: &PieceKey) -> Option<Bytes> {
+        let path = self.directory.join(&key.name);
+        let mut file = File::open(&path).ok()?;
+        let found = file.metadata().ok()?;
+        let len = usize::try_from(found.len()).ok()?;
+        let mut bytes = Vec::with_capacity(len + 1);
+        file.read_to_end(&mut bytes).ok()?;
+        let Some(data) = checked(&bytes, &key.identity) else {
+            // Nobody else believes it either.
+            let _ = fs::remove_file(&path);
+            return None;
+        };
+        let used = found.modified().ok().and_then(|used| used.elapsed().ok());
+        if used.is_none_or(|used| used > USED_LATELY) {
+            // It is read all the same, and may go sooner.
+            let _ = file.set_modified(SystemTime::now());
+        }
+        self.counts.count_cached(data);
+        bytes.truncate(data);
+        Some(bytes.into())
+    }
+
+    /// Keeps a piece, some time soon.
+    pub(crate) fn keep(self: &Arc<Self>, key: PieceKey, bytes: Bytes) {
+        if self.trouble.get().is_some() {
+            return;
+        }
+        *self.lock_writing() += 1;
+        let this = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let done = Done(&this);
+            if let Err(error) = this.write(&key, &bytes) {
+                let _ = this.trouble.set(error.to_string());
+            }
+            drop(done);
+        });
+    }
+
+    /// Waits until all is written that was to be kept.
+    pub(crate) fn finish(&self) {
+        let mut writing = self.lock_writing();
+        while *writing > 0 {
+            writing = self.written.wait(writing).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock_writing(&self) -> MutexGuard<'_, usize> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, key: &PieceKey, bytes: &[u8]) -> io::Result<()> {
+        let len = (bytes.len() + key.identity.len() + TRAILER) as u64;
+        if len > self.limit / SHARE || self.trouble.get().is_some() {
+            return Ok(());
+        }
+        let Some(_promise) = self.promise(len)? else { return Ok(()) };
+        let path = self.directory.join(&key.name);
+        let mut file = new_file(path.parent().unwrap_or(&self.directory))?;
+        let identity = key.identity.as_bytes();
+        let sum = crc32c::crc32c_append(crc32c::crc32c(bytes), identity);
+        file.write_all(bytes)?;
+        let mut rest = identity.to_vec();
+        rest.extend(u32::try_from(identity.len()).unwrap_or(u32::MAX).to_le_bytes());
+        rest.extend(sum.to_le_bytes());
+        rest.extend(MAGIC);
+        file.write_all(&rest)?;
+        file.persist(&path).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// Room for a piece; `None` where those that are being written take all there is.
+    fn promise(&self, len: u64) -> io::Result<Option<Promise<'_>>> {
+        let mut room = self.lock_room();
+        if room.left < len {
+            room.left = self.make_room(room.promised)?;
+        }
+        let Some(left) = room.left.checked_sub(len) else { return Ok(None) };
+        *room = Room { left, promised: room.promised + len };
+        Ok(Some(Promise { cache: self, len }))
+    }
+
+    fn lock_room(&self) -> MutexGuard<'_, Room> {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How much may be written until the next look: what was used longest ago goes, where there is too much.
+    fn make_room(&self, promised: u64) -> io::Result<u64> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        let mut found = Vec::new();
+        for folder in fs::read_dir(&self.directory)?.flatten() {
+            found.extend(pieces_in(&folder.path()));
+        }
+        let share = self.limit / SHARE;
+        // A piece that is being written may be counted twice, and is not left out in any case.
+        let mut bytes = promised + found.iter().map(|piece| piece.bytes).sum::<u64>();
+        if bytes + share > self.limit {
+            found.sort_by_key(|piece| piece.used);
+            for piece in &found {
+                if bytes + 2 * share <= self.limit {
+                    break;
+                }
+                // Another process may have removed it.
+                let _ = fs::remove_file(&piece.path);
+                bytes -= piece.bytes;
+            }
+        }
+        Ok(self.limit.saturating_sub(bytes).min(share))
+    }
+}
+
+/// Bytes that a piece takes while it is being written.
+struct Promise<'a> {
+    cache: &'a DiskCache,
+    len: u64,
+}
+
+impl Drop for Promise<'_> {
+    fn drop(&mut self) {
+        self.cache.lock_room().promised -= self.len;
+    }
+}
+
+/// A file that is being written, in a folder that is made for it, and made again where one that looks found it empty and removed it.
+fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut attempts = 0;
+    loop {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        attempts += 1;
+        match tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && attempts < ATTEMPTS => {}
+            file => return file,
+        }
+    }
+}
+
+/// A file of the cache.
+struct FoundPiece {
+    path: PathBuf,
+    bytes: u64,
+    used: SystemTime,
+}
+
+/// The pieces of an object; what was left behind half written is removed, and a folder with nothing in it.
+fn pieces_in(folder: &Path) -> Vec<FoundPiece> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else { continue };
+        let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let age = used.elapsed().unwrap_or_default();
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) && age > ABANDONED {
+            let _ = fs::remove_file(&path);
+            continue;
+        }
+        found.push(FoundPiece { path, bytes: metadata.len(), used });
+    }
+    if found.is_empty() {
+        // It stays where it is not empty.
+        let _ = fs::remove_dir(folder);
+    }
+    found
+}
+
+/// How many bytes a piece has, where all of the file is sound and it is the one that was asked for.
+fn checked(file: &[u8], identity: &str) -> Option<usize> {
+    let (rest, trailer) = file.split_last_chunk::<TRAILER>()?;
+    let (len, sum) = (trailer.first_chunk::<4>()?, trailer[4..].first_chunk::<4>()?);
+    let len = u32::from_le_bytes(*len) as usize;
+    let is_it = trailer[8..] == MAGIC
+        && rest.ends_with(identity.as_bytes())
+        && len == identity.len()
+        && crc32c::crc32c(rest) == u32::from_le_bytes(*sum);
+    is_it.then(|| rest.len() - len)
+}
+
+/// A piece that was being written is written, or will not be.
+struct Done<'a>(&'a DiskCache);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        *self.0.lock_writing() -= 1;
+        self.0.written.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: u64 = 1 << 20;
+    const PIECE: usize = 50_000;
+
+    fn cache(directory: &Path) -> DiskCache {
+        DiskCache::new(directory, LIMIT, Arc::default())
+    }
+
+    fn key(object: usize, number: usize) -> PieceKey {
+        let name = format!("{object:016x}/{number}.small");
+        PieceKey { identity: name.clone(), name }
+    }
+
+    fn bytes_in(cache: &DiskCache) -> u64 {
+        let folders = fs::read_dir(&cache.directory).unwrap().flatten();
+        folders.flat_map(|folder| pieces_in(&folder.path())).map(|piece| piece.bytes).sum()
+    }
+
+    #[test]
+    fn pieces_that_are_being_written_count_before_they_lie_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = cache(directory.path());
+        let promises: Vec<_> =
+            std::iter::from_fn(|| cache.promise(PIECE as u64).unwrap()).collect();
+        let promised = promises.len() as u64 * PIECE as u64;
+        assert!(promised <= LIMIT && promised > LIMIT - LIMIT / SHARE, "{promised}");
+        drop(promises);
+        assert!(cache.promise(PIECE as u64).unwrap().is_some());
+    }
+
+    #[test]
+    fn many_writers_stay_within_the_limit_and_none_fails() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = cache(directory.path());
+        std::thread::scope(|scope| {
+            for object in 0..8 {
+                let cache = &cache;
+                scope.spawn(move || {
+                    for number in 0..40 {
+                        cache.write(&key(number, object), &[1; PIECE]).unwrap();
+                        assert!(bytes_in(cache) <= LIMIT);
+                    }
+                });
+            }
+        });
+        assert!(bytes_in(&cache) > LIMIT / 2);
+    }
+}

@@ -1,0 +1,84 @@
+//! What is asked for next in a data directory: [`expected`] tells what to fetch along with a listing, so that opening a cluster
+//! takes few requests in a row.
+//!
+//! A guess costs a request that may be in vain, so only that is guessed which opening a cluster or a database always asks for.
+//!
+//! Invariant: nothing here decides what is read: what was fetched along is only there sooner.
+//!
+//! Source: "Database File Layout" in the manual; `relmapper.c`, `pg_database.h` and `pg_attribute.h` for what is read first,
+//! PostgreSQL 14 to 18.
+
+use object_store::path::Path as Key;
+
+use crate::directories::{Entry, Listing};
+
+/// A file of more bytes is not fetched along. Catalogs of a database without tables have up to 600 kB.
+pub(crate) const MOST_BYTES: u64 = 1 << 20;
+
+/// What to ask for along with a listing.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// Another directory.
+    Listing(Key),
+    /// The contents of a small file in the directory that was listed, by its name.
+    File(&'static str),
+}
+
+/// The directory of the database `template1`.
+const TEMPLATE: &str = "base/1";
+/// What says which cluster this is, and how it is set up.
+const ROOT_FILES: [&str; 6] = [
+    "PG_VERSION",
+    "backup_label",
+    "tablespace_map",
+    "postmaster.opts",
+    "postgresql.conf",
+    "postgresql.auto.conf",
+];
+/// Of the catalogs that all databases share, under the names that they have until they are rewritten: databases, roles and
+/// tablespaces.
+const GLOBAL_FILES: [&str; 5] = ["pg_control", "pg_filenode.map", "1262", "1260", "1213"];
+/// Of a database's, likewise: columns, relations, schemas, and access methods; then what a statement asks of besides: types,
+/// casts, functions, operators, collations, indexes, statistics and operator classes.
+const DATABASE_FILES: [&str; 13] = [
+    "pg_filenode.map",
+    "1249",
+    "1259",
+    "2615",
+    "2601",
+    "1247",
+    "2605",
+    "1255",
+    "2617",
+    "3456",
+    "2610",
+    "2619",
+    "2616",
+];
+/// Of the template, only what tells the shape of shared catalogs.
+const TEMPLATE_FILES: [&str; 2] = ["pg_filenode.map", "1249"];
+
+/// What is asked for next after a directory was listed.
+pub(crate) fn expected(directory: &Key, listing: &Listing) -> Vec<Expected> {
+    let is_directory = |name: &str| matches!(listing.get(name), Some(Entry::Directory));
+    let is_file = |name: &str| matches!(listing.get(name), Some(Entry::Object(_)));
+    let below = |path: &str| {
+        let names = path.split('/').fold(directory.clone(), |key, name| key.join(name));
+        Expected::Listing(names)
+    };
+    let file = |name| is_file(name).then_some(Expected::File(name));
+    if is_file("PG_VERSION") && is_directory("global") {
+        let listings = ["global", "base", TEMPLATE, "pg_xact"].map(below);
+        let files = ROOT_FILES.into_iter().filter_map(file);
+        return listings.into_iter().chain(files).collect();
+    }
+    if is_file("pg_control") {
+        return GLOBAL_FILES.into_iter().filter_map(file).collect();
+    }
+    let is_template = directory.as_ref().ends_with(TEMPLATE);
+    match is_file("pg_filenode.map") {
+        true if is_template => TEMPLATE_FILES.into_iter().filter_map(file).collect(),
+        true => DATABASE_FILES.into_iter().filter_map(file).collect(),
+        false => Vec::new(),
+    }
+}
