@@ -11,6 +11,7 @@ mod page_cache;
 mod page_reads;
 pub mod power_cut;
 mod readahead;
+pub mod remote_fleet;
 mod request_queue;
 pub mod seed;
 pub mod seq_scan_2009;
