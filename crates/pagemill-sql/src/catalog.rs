@@ -5,6 +5,9 @@
 //!
 //! Source: `src/include/catalog/pg_type.h`, `pg_cast.h`, `pg_operator.h`, `pg_proc.h`, `pg_collation.h`, PostgreSQL 14 to 18.
 
+mod reading;
+mod rows;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -16,142 +19,17 @@ use pagemill_types::time_zone::Zone;
 use crate::definitions::Dictionary;
 use crate::error::{Result, SqlState, StatementError};
 use crate::functions::locale_order::LocaleOrder;
-use crate::rights::Rights;
-use crate::scan::{AllStatistics, TableIndexes, read_statistics};
+use crate::rights::{Granted, concerns_rights};
+use crate::scan::{AllStatistics, IndexPool, TableIndexes, read_statistics};
 use crate::sql_functions::{SqlFunction, SqlFunctions, sql_functions};
-use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::types::DEFAULT_COLLATION;
 
-/// `internal`, the language of the server's own functions, whose source is the name of a C function.
-const INTERNAL: Oid = Oid(12);
+pub use rows::{CastContext, CastRow, CollationRow, FunctionRow, OperatorRow, TypeRow};
 
 /// `sql`, whose functions are statements.
 ///
 /// Source: `src/include/catalog/pg_language.dat`, PostgreSQL 18.
 pub(crate) const SQL_LANGUAGE: Oid = Oid(14);
-
-/// A row of `pg_type`.
-#[derive(Debug, Clone)]
-pub struct TypeRow {
-    /// `oid`.
-    pub oid: Oid,
-    /// `typname`.
-    pub name: String,
-    /// `typnamespace`.
-    pub namespace: Oid,
-    /// `typtype`: b, c, d, e, m, p, r.
-    pub kind: u8,
-    /// `typcategory`.
-    pub category: u8,
-    /// `typispreferred`.
-    pub is_preferred: bool,
-    /// `typbasetype` of a domain, else 0.
-    pub base: Oid,
-    /// `typtypmod` of a domain.
-    pub base_modifier: i32,
-    /// `typelem`.
-    pub element: Oid,
-    /// `typarray`.
-    pub array: Oid,
-    /// `typlen`.
-    pub length: i16,
-    /// `typcollation`, 0 for none.
-    pub collation: Oid,
-}
-
-impl TypeRow {
-    /// True for a true array type: one that subscripts its elements.
-    pub fn is_array(&self) -> bool {
-        self.element != Oid(0) && self.length == -1 && self.category == b'A'
-    }
-}
-
-/// How a cast comes about, `pg_cast.castcontext`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CastContext {
-    /// Anywhere.
-    Implicit,
-    /// Where a value is assigned.
-    Assignment,
-    /// Where it is asked for.
-    Explicit,
-}
-
-/// A row of `pg_cast`.
-#[derive(Debug, Clone, Copy)]
-pub struct CastRow {
-    /// `castfunc`, 0 for none.
-    pub function: Oid,
-    /// `castcontext`.
-    pub context: CastContext,
-    /// `castmethod`: f, i, b.
-    pub method: u8,
-}
-
-/// A row of `pg_operator` with two operands, or one on the right.
-#[derive(Debug, Clone)]
-pub struct OperatorRow {
-    /// `oprname`.
-    pub name: String,
-    /// `oprnamespace`.
-    pub namespace: Oid,
-    /// `oprleft`, 0 for a prefix operator.
-    pub left: Oid,
-    /// `oprright`.
-    pub right: Oid,
-    /// `oprcode`.
-    pub function: Oid,
-}
-
-/// A row of `pg_proc`.
-#[derive(Debug, Clone)]
-pub struct FunctionRow {
-    /// `oid`.
-    pub oid: Oid,
-    /// `proname`.
-    pub name: String,
-    /// `pronamespace`.
-    pub namespace: Oid,
-    /// `prokind`: f, p, a, w.
-    pub kind: u8,
-    /// `proretset`.
-    pub returns_set: bool,
-    /// `proisstrict`.
-    pub is_strict: bool,
-    /// `provariadic`, 0 for none.
-    pub variadic: Oid,
-    /// `pronargdefaults`.
-    pub defaults: usize,
-    /// `prorettype`.
-    pub result: Oid,
-    /// `proargtypes`.
-    pub arguments: Vec<Oid>,
-    /// `prolang`.
-    pub language: Oid,
-    /// By what our own code is found: the name of the server's C function; of all others, name and types of arguments.
-    pub key: String,
-}
-
-/// A row of `pg_collation`, as far as an order follows from it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CollationRow {
-    /// `oid`.
-    pub oid: Oid,
-    /// `collname`.
-    pub name: String,
-    /// `collprovider`: b, c, d, i.
-    pub provider: u8,
-    /// `collisdeterministic`.
-    pub is_deterministic: bool,
-    /// `collcollate`, or the locale of a provider that has one.
-    pub locale: String,
-    /// `collctype`: what letters are, for the provider libc.
-    pub letters: String,
-    /// `collencoding`, -1 for any.
-    pub encoding: i32,
-    /// `collversion`: that of the library, as it was when the collation was made.
-    pub version: Option<String>,
-}
 
 /// The labels of an enum type in its order.
 #[derive(Debug)]
@@ -206,10 +84,13 @@ pub struct Catalog {
     column_collations: HashMap<(Oid, Box<[u8]>), Oid>,
     /// By the table.
     search_indexes: Mutex<HashMap<Oid, Arc<TableIndexes>>>,
+    open_indexes: IndexPool,
     /// Read when a definition is first written.
     dictionary: OnceLock<Arc<Dictionary>>,
-    /// What the session may read; `None` for all.
-    rights: Option<Rights>,
+    /// Whose rights the session has; `None` for all.
+    role: Option<Oid>,
+    /// Read when it is first asked for.
+    granted: Granted,
     /// Read when one is first called.
     sql_functions: OnceLock<SqlFunctions>,
 }
@@ -243,8 +124,10 @@ impl Catalog {
             locales: Mutex::default(),
             column_collations: HashMap::new(),
             search_indexes: Mutex::default(),
+            open_indexes: IndexPool::default(),
             dictionary: OnceLock::new(),
-            rights: None,
+            role: None,
+            granted: Granted::default(),
             sql_functions: OnceLock::new(),
         };
         read.read_types()?;
@@ -255,6 +138,11 @@ impl Catalog {
         read.read_default_collation()?;
         read.read_column_collations()?;
         Ok(read)
+    }
+
+    /// The indexes that are open for searches.
+    pub(crate) fn open_indexes(&self) -> &IndexPool {
+        &self.open_indexes
     }
 
     /// The indexes of a table by which it can be searched, and why not by others.
@@ -270,250 +158,36 @@ impl Catalog {
         Ok(found)
     }
 
-    fn read_types(&mut self) -> Result<()> {
-        let columns = [
-            "oid",
-            "typname",
-            "typnamespace",
-            "typtype",
-            "typcategory",
-            "typispreferred",
-            "typbasetype",
-            "typtypmod",
-            "typelem",
-            "typarray",
-            "typlen",
-            "typcollation",
-        ];
-        let (types, names) = (&mut self.types, &mut self.type_names);
-        for_each_row(&self.values, "pg_type", &columns, |row| {
-            let found = TypeRow {
-                oid: row.oid(0),
-                name: row.name(1),
-                namespace: row.oid(2),
-                kind: row.byte(3),
-                category: row.byte(4),
-                is_preferred: row.bool(5),
-                base: row.oid(6),
-                base_modifier: row.int4(7),
-                element: row.oid(8),
-                array: row.oid(9),
-                length: row.int2(10),
-                collation: row.oid(11),
-            };
-            names.entry(found.name.clone()).or_default().push(found.oid);
-            types.insert(found.oid, found);
-            Ok(())
-        })
-    }
-
-    fn read_casts(&mut self) -> Result<()> {
-        let columns = ["castsource", "casttarget", "castfunc", "castcontext", "castmethod"];
-        let casts = &mut self.casts;
-        for_each_row(&self.values, "pg_cast", &columns, |row| {
-            let context = match row.byte(3) {
-                b'i' => CastContext::Implicit,
-                b'a' => CastContext::Assignment,
-                _ => CastContext::Explicit,
-            };
-            let found = CastRow { function: row.oid(2), context, method: row.byte(4) };
-            casts.insert((row.oid(0), row.oid(1)), found);
-            Ok(())
-        })
-    }
-
-    fn read_functions(&mut self) -> Result<()> {
-        let columns = [
-            "oid",
-            "proname",
-            "pronamespace",
-            "prokind",
-            "proretset",
-            "proisstrict",
-            "provariadic",
-            "pronargdefaults",
-            "prorettype",
-            "proargtypes",
-            "prolang",
-            "prosrc",
-        ];
-        let Self { types, functions, function_names, values, .. } = self;
-        for_each_row(values, "pg_proc", &columns, |row| {
-            let (name, arguments, kind) = (row.name(1), row.oids(9)?, row.byte(3));
-            let key = match row.oid(10) == INTERNAL && kind != b'a' {
-                true => row.text(11)?.unwrap_or_default(),
-                false => {
-                    let name_of = |oid: &Oid| types.get(oid).map_or("?", |t| t.name.as_str());
-                    let list: Vec<&str> = arguments.iter().map(name_of).collect();
-                    // Another schema's function of the same name is another function.
-                    let schema = match row.oid(2) {
-                        PG_CATALOG => String::new(),
-                        other => format!("{}.", other.0),
-                    };
-                    format!("{schema}{name}({})", list.join(","))
-                }
-            };
-            let found = FunctionRow {
-                oid: row.oid(0),
-                namespace: row.oid(2),
-                kind,
-                returns_set: row.bool(4),
-                is_strict: row.bool(5),
-                variadic: row.oid(6),
-                defaults: usize::try_from(row.int2(7)).unwrap_or(0),
-                result: row.oid(8),
-                language: row.oid(10),
-                name,
-                arguments,
-                key,
-            };
-            function_names.entry(found.name.clone()).or_default().push(found.oid);
-            functions.insert(found.oid, found);
-            Ok(())
-        })
-    }
-
-    fn read_operators(&mut self) -> Result<()> {
-        let columns = ["oprname", "oprnamespace", "oprleft", "oprright", "oprcode"];
-        let operators = &mut self.operators;
-        for_each_row(&self.values, "pg_operator", &columns, |row| {
-            let found = OperatorRow {
-                name: row.name(0),
-                namespace: row.oid(1),
-                left: row.oid(2),
-                right: row.oid(3),
-                function: row.oid(4),
-            };
-            operators.entry(found.name.clone()).or_default().push(found);
-            Ok(())
-        })
-    }
-
-    fn read_collations(&mut self) -> Result<()> {
-        let version = self.database().cluster().version();
-        let locale = match version.major() {
-            14 => None,
-            15 | 16 => Some("colliculocale"),
-            _ => Some("colllocale"),
-        };
-        let mut columns = vec![
-            "oid",
-            "collname",
-            "collprovider",
-            "collisdeterministic",
-            "collcollate",
-            "collencoding",
-            "collversion",
-            "collctype",
-        ];
-        columns.extend(locale);
-        let collations = &mut self.collations;
-        for_each_row(&self.values, "pg_collation", &columns, |row| {
-            // A name until 14, a text since.
-            let mut name = |column| match version.major() {
-                14 => Ok(Some(row.name(column))),
-                _ => row.text(column),
-            };
-            let (libc, letters) = (name(4)?, name(7)?.unwrap_or_default());
-            let own = if locale.is_some() { row.text(8)? } else { None };
-            let found = CollationRow {
-                oid: row.oid(0),
-                name: row.name(1),
-                provider: row.byte(2),
-                is_deterministic: row.bool(3),
-                locale: libc.or(own).unwrap_or_default(),
-                letters,
-                encoding: row.int4(5),
-                version: row.text(6)?,
-            };
-            collations.insert(found.oid, found);
-            Ok(())
-        })
-    }
-
-    fn read_column_collations(&mut self) -> Result<()> {
-        let found = &mut self.column_collations;
-        for_each_row(
-            &self.values,
-            "pg_attribute",
-            &["attrelid", "attname", "attcollation"],
-            |row| {
-                let collation = row.oid(2);
-                if !matches!(collation, Oid(0) | DEFAULT_COLLATION) {
-                    found.insert((row.oid(0), row.name(1).into_bytes().into()), collation);
-                }
-                Ok(())
-            },
-        )
-    }
-
     /// The collation of a column of texts.
     pub fn column_collation(&self, relation: Oid, column: &[u8]) -> Oid {
         let known = self.column_collations.get(&(relation, column.into()));
         known.copied().unwrap_or(DEFAULT_COLLATION)
     }
 
-    /// `default` stands for what the database was created with.
-    fn read_default_collation(&mut self) -> Result<()> {
-        let major = self.database().cluster().version().major();
-        let columns: &[&str] = match major {
-            14 => &["oid", "datcollate", "datctype"],
-            15 | 16 => &[
-                "oid",
-                "datcollate",
-                "datctype",
-                "datlocprovider",
-                "daticulocale",
-                "datcollversion",
-            ],
-            _ => {
-                &["oid", "datcollate", "datctype", "datlocprovider", "datlocale", "datcollversion"]
-            }
-        };
-        let own = self.database().row().oid;
-        let mut found = None;
-        for_each_row(&self.values, "pg_database", columns, |row| {
-            if row.oid(0) != own {
-                return Ok(());
-            }
-            let mut name = |column| match major {
-                14 => Ok(Some(row.name(column))),
-                _ => row.text(column),
-            };
-            let (libc, letters) = (name(1)?, name(2)?.unwrap_or_default());
-            let provider = if major == 14 { b'c' } else { row.byte(3) };
-            let of_provider = if major == 14 { None } else { row.text(4)? };
-            let locale = of_provider.or(libc).unwrap_or_default();
-            let name = "default".to_owned();
-            let version = if major == 14 { None } else { row.text(5)? };
-            found = Some(CollationRow {
-                oid: DEFAULT_COLLATION,
-                name,
-                provider,
-                is_deterministic: true,
-                locale,
-                letters,
-                encoding: -1,
-                version,
-            });
-            Ok(())
-        })?;
-        self.collations.extend(found.map(|row| (DEFAULT_COLLATION, row)));
+    /// The same for a session that has the rights of this role only: schemas that it may not use are not searched, and functions that
+    /// would tell of rights that are not followed here are not known.
+    ///
+    /// # Errors
+    /// When a catalog cannot be read.
+    pub(crate) fn restrict(&mut self, role: Oid) -> Result<()> {
+        self.role = Some(role);
+        let mut path = Vec::new();
+        for schema in &self.search_path {
+            path.extend(self.uses(*schema)?.then_some(*schema));
+        }
+        self.search_path = path;
+        let concerned = self.functions.values_mut().filter(|function| concerns_rights(function));
+        concerned.for_each(|function| function.key.clear());
         Ok(())
     }
 
-    /// The same for a session that has these rights only: schemas that it may not use are not searched, and functions that would tell of
-    /// rights are not known.
-    pub(crate) fn restrict(&mut self, rights: Rights) {
-        self.search_path.retain(|schema| rights.uses(*schema));
-        let concerned = self.functions.values_mut().filter(|function| Rights::concerns(function));
-        concerned.for_each(|function| function.key.clear());
-        self.rights = Some(rights);
+    /// Whose rights the session has; `None` for all.
+    pub(crate) fn role(&self) -> Option<Oid> {
+        self.role
     }
 
-    /// What the session may read; `None` for all.
-    pub(crate) fn rights(&self) -> Option<&Rights> {
-        self.rights.as_ref()
+    pub(crate) fn granted(&self) -> &Granted {
+        &self.granted
     }
 
     /// The database.

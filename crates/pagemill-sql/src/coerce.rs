@@ -14,10 +14,11 @@ use crate::catalog::{CastContext, Catalog, FunctionRow, TypeRow};
 use crate::error::{Result, SqlState, StatementError, unsupported};
 use crate::functions::arrays::each::{ELEMENT, Each, Fold};
 use crate::functions::arrays::value::ElementType;
+use crate::functions::row_forms::{json_of_row, text_of_row};
 use crate::functions::{Build, Implementation, call_kernel, implementation, text_form};
 use crate::resolve::{Chosen, Pathway, pathway};
 use crate::typed::Typed;
-use crate::types::{DEFAULT_COLLATION, PgType, UNKNOWN, carrier};
+use crate::types::{DEFAULT_COLLATION, PgType, RECORD, UNKNOWN, carrier};
 
 /// What carries values of a type of this database.
 pub(crate) fn carrier_of(catalog: &Catalog, ty: PgType) -> DataType {
@@ -53,7 +54,14 @@ pub(crate) fn coerce(
     context: CastContext,
 ) -> Result<Typed> {
     if typed.is_row() && typed.ty.oid != target.oid {
-        return unsupported("a cast of a row");
+        let category = catalog.type_row(target.oid).map(|row| row.category);
+        return match (target.oid, category) {
+            (RECORD, _) => Ok(Typed { ty: target, ..typed }),
+            (_, Some(b'S')) if context >= CastContext::Assignment && typed.row.is_some() => {
+                coerce(catalog, text_of_row(catalog, &typed), target, context)
+            }
+            _ => unsupported("a cast of a row"),
+        };
     }
     if let Some(undecided) = &typed.parameter {
         let decided = undecided.decide(catalog, target.oid)?;
@@ -240,11 +248,49 @@ pub(crate) fn brought(
     arguments: Vec<Typed>,
 ) -> Result<Vec<Typed>> {
     refuse_vectors(chosen, &arguments)?;
-    if arguments.iter().any(|argument| argument.is_row()) {
-        return unsupported(format!("a row as an argument of {}", chosen.function.name));
+    if arguments.iter().all(|argument| !argument.is_row()) {
+        return brought_with_rows(catalog, chosen, arguments);
     }
-    brought_with_rows(catalog, chosen, arguments)
+    let key = chosen.function.key.as_str();
+    let has_lines = match (key, arguments.get(1).map(|second| &second.expr)) {
+        ("row_to_json_pretty", Some(Expr::Literal(ScalarValue::Boolean(Some(wanted)), _))) => {
+            *wanted
+        }
+        ("row_to_json_pretty", _) => return unsupported("row_to_json with lines or without"),
+        _ => false,
+    };
+    if TAKE_DOCUMENTS.contains(&key) {
+        let bring = |(typed, wanted): (Typed, &Oid)| match typed.is_row() {
+            true => Ok(json_of_row(catalog, &typed, has_lines)),
+            false => bring(catalog, typed, *wanted),
+        };
+        return arguments.into_iter().zip(&chosen.arguments).map(bring).collect();
+    }
+    if TAKE_ROWS.contains(&key) {
+        return brought_with_rows(catalog, chosen, arguments);
+    }
+    unsupported(format!("a row as an argument of {}", chosen.function.name))
 }
+
+/// Functions that make a document of a row, whatever else of that.
+const TAKE_DOCUMENTS: [&str; 8] = [
+    "json_build_array",
+    "json_build_object",
+    "jsonb_build_array",
+    "jsonb_build_object",
+    "row_to_json",
+    "row_to_json_pretty",
+    "to_json",
+    "to_jsonb",
+];
+/// Aggregates that know rows.
+const TAKE_ROWS: [&str; 5] = [
+    "count(any)",
+    "json_agg(anyelement)",
+    "json_object_agg(any,any)",
+    "jsonb_agg(anyelement)",
+    "jsonb_object_agg(any,any)",
+];
 
 /// The same for a function in SQL, which takes rows as they are.
 pub(crate) fn brought_with_rows(
@@ -252,17 +298,19 @@ pub(crate) fn brought_with_rows(
     chosen: &Chosen<'_>,
     arguments: Vec<Typed>,
 ) -> Result<Vec<Typed>> {
-    let bring = |(typed, wanted): (Typed, &Oid)| {
-        if *wanted == UNKNOWN {
-            return coerce(catalog, typed, PgType::new(oid::TEXT), CastContext::Implicit);
-        }
-        let typed = match typed.literal {
-            Some(_) => typed,
-            None => with_base_of(catalog, typed, *wanted),
-        };
-        coerce(catalog, typed, PgType::new(*wanted), CastContext::Implicit)
-    };
+    let bring = |(typed, wanted): (Typed, &Oid)| bring(catalog, typed, *wanted);
     arguments.into_iter().zip(&chosen.arguments).map(bring).collect()
+}
+
+fn bring(catalog: &Arc<Catalog>, typed: Typed, wanted: Oid) -> Result<Typed> {
+    if wanted == UNKNOWN {
+        return coerce(catalog, typed, PgType::new(oid::TEXT), CastContext::Implicit);
+    }
+    let typed = match typed.literal {
+        Some(_) => typed,
+        None => with_base_of(catalog, typed, wanted),
+    };
+    coerce(catalog, typed, PgType::new(wanted), CastContext::Implicit)
 }
 
 fn with_base_of(catalog: &Catalog, typed: Typed, wanted: Oid) -> Typed {
@@ -293,6 +341,7 @@ fn call(
     arguments: Vec<Typed>,
     result: PgType,
 ) -> Result<Typed> {
+    catalog.check_function(function)?;
     let key = function.key.as_str();
     let known = implementation(key).filter(|_| !function.returns_set && function.kind == b'f');
     match known {

@@ -51,7 +51,7 @@ impl Databases {
         if cluster.is_none() && *self.own.database().row().name == *name.as_bytes() {
             return Ok(self.own.clone());
         }
-        if self.own.rights().is_some() {
+        if self.own.role().is_some() {
             return unsupported("another database, for a role that is no superuser,");
         }
         let key = (cluster.map(str::to_owned), name.to_owned());

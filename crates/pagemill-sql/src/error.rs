@@ -198,12 +198,14 @@ pub struct StatementError {
     pub hint: Option<String>,
     /// Where in the statement, line and column from 1.
     pub position: Option<(u64, u64)>,
+    /// The same as a number of characters of all that was sent, from 1, once that is known.
+    pub character: Option<usize>,
 }
 
 impl StatementError {
     /// An error with this message.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
-        Self { state, message: message.into(), hint: None, position: None }
+        Self { state, message: message.into(), hint: None, position: None, character: None }
     }
 
     /// What PostgreSQL can do and this cannot.
@@ -225,6 +227,24 @@ impl StatementError {
             self.position = Some((line, column));
         }
         self
+    }
+
+    /// Of a statement that begins at this byte of what was sent.
+    #[must_use]
+    pub fn within(mut self, sent: &str, begin: usize) -> Self {
+        self.character = self.position.and_then(|(line, column)| {
+            let line = usize::try_from(line).ok()?.checked_sub(1)?;
+            let ends = sent[begin..].match_indices('\n').map(|(at, _)| begin + at + 1);
+            let start = std::iter::once(begin).chain(ends).nth(line)?;
+            Some(sent[..start].chars().count() + usize::try_from(column).ok()?)
+        });
+        self
+    }
+
+    /// Of a text that nobody sent as it stands.
+    #[must_use]
+    pub fn without_position(self) -> Self {
+        Self { position: None, character: None, ..self }
     }
 }
 

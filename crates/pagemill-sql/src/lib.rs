@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod admission;
+pub(crate) mod barrier;
 mod binary_form;
-pub(crate) mod bind;
+mod bind;
 pub mod catalog;
 pub(crate) mod coerce;
 pub mod copy;
@@ -12,10 +14,13 @@ mod definitions;
 pub mod error;
 pub(crate) mod expand;
 pub mod files;
+mod for_each_row;
 pub(crate) mod functions;
+mod generic_plan;
 mod global_groups;
 mod interruption;
 pub(crate) mod lexical;
+mod long_sorts;
 mod nested;
 pub mod output;
 pub mod parameters;
@@ -29,8 +34,11 @@ pub mod session;
 pub mod shell;
 pub(crate) mod sql_functions;
 mod statement_memory;
+pub mod statement_texts;
 pub(crate) mod system_rows;
 pub(crate) mod typed;
 pub mod types;
+#[cfg(feature = "workers")]
+pub mod workers;
 
 pub use error::{Error, Result, SqlState, StatementError};

@@ -3,6 +3,13 @@
 //! Answers go to standard output, everything else to standard error, as with all of pagemill.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "workers")]
+#[path = "worker.rs"]
+mod worker;
+#[cfg(not(feature = "workers"))]
+#[path = "worker_missing.rs"]
+mod worker;
+
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
@@ -12,10 +19,12 @@ use pagemill_arrow::FileFormat;
 use pagemill_cli::cluster_arguments::{CommonArguments, DamageChoice, RecoveryArguments};
 use pagemill_cli::failure::{self, Completion};
 use pagemill_cli::ls_arguments::LsArguments;
+use pagemill_cli::output_paths::refuse_in_cluster;
 use pagemill_cli::remedies::Remedies;
 use pagemill_cli::session::Session as Opened;
 use pagemill_cli::session::stats::Work;
 use pagemill_cli::sql_arguments::{FormatChoice, NamedPath, SqlArguments};
+use pagemill_cli::worker_arguments::WorkerArguments;
 use pagemill_cluster::{Cluster, Database};
 use pagemill_engine::list::{is_listed, relations};
 use pagemill_engine::{Error as EngineError, OnDamage, PatternTexts, Patterns, ScanOrder};
@@ -23,7 +32,7 @@ use pagemill_format::Oid;
 use pagemill_io::HostFiles;
 use pagemill_sql::files::NamedFile;
 use pagemill_sql::output::OutputFormat;
-use pagemill_sql::session::{Session, SessionOptions};
+use pagemill_sql::session::{Session, SessionOptions, StatementMemory};
 use pagemill_sql::shell::{MOST_BYTES, Shell, ShellOptions, Target, told};
 use tokio::runtime::Builder;
 
@@ -45,6 +54,7 @@ struct Arguments {
 enum Command {
     Sql(Box<SqlArguments>),
     Ls(Box<LsArguments>),
+    Worker(Box<WorkerArguments>),
 }
 
 fn format_of(choice: FormatChoice) -> OutputFormat {
@@ -83,13 +93,14 @@ fn main() -> ExitCode {
     failure::exit_code(match &command {
         Command::Sql(arguments) => run(arguments),
         Command::Ls(arguments) => definitions(arguments),
+        Command::Worker(arguments) => worker::run(arguments),
     })
 }
 
 /// `ls --ddl`: the definitions of tables, all of them where no pattern chooses.
 fn definitions(arguments: &LsArguments) -> Result<Completion> {
     ensure!(arguments.ddl, "without --ddl, `pagemill ls` is done by the program pagemill");
-    let opened = Opened::new(&arguments.common)?.recovered(&arguments.recovery);
+    let opened = Opened::new(&arguments.common)?.recovered(&arguments.recovery)?;
     let name = arguments.dbname.as_deref().context("of which database? name it with -d")?;
     let database = opened.database(name)?;
     let chosen = chosen(&database, arguments)?;
@@ -124,7 +135,7 @@ fn on_damage(choice: DamageChoice) -> OnDamage {
 }
 
 fn run(arguments: &SqlArguments) -> Result<Completion> {
-    let opened = Opened::new(&arguments.common)?.recovered(&arguments.recovery);
+    let opened = Opened::new(&arguments.common)?.recovered(&arguments.recovery)?;
     let database = opened.database(&arguments.database.dbname)?;
     let jobs = usize::from(arguments.common.jobs);
     if arguments.memory.is_some() {
@@ -133,7 +144,7 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
     }
     let options = SessionOptions {
         jobs,
-        memory: arguments.memory,
+        memory: arguments.memory.map(StatementMemory::new),
         scan: opened.scan_options(ScanOrder::default()),
         on_damage: on_damage(arguments.common.on_damage),
     };
@@ -142,13 +153,17 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
     let others = arguments.clusters.iter().map(|named| arguments.beside(named));
     let others: Vec<(String, CommonArguments, RecoveryArguments)> = others.collect();
     let clusters = others.iter().map(|(name, common, recovery)| {
-        Ok((name.clone(), Opened::new(common)?.recovered(recovery).cluster()?))
+        Ok((name.clone(), Opened::new(common)?.recovered(recovery)?.cluster()?))
     });
     let clusters = clusters.collect::<Result<Vec<(String, Cluster)>>>()?;
-    let session = Session::open(&database, options).map_err(told)?.beside(clusters.into());
+    let session = Session::open(&database, options.clone()).map_err(told)?.beside(clusters.into());
     let files = arguments.tables.iter().map(file_of).collect::<Vec<_>>();
     let session = session.with_files(files.into());
-    let runtime = Builder::new_multi_thread().worker_threads(jobs).build()?;
+    let session = worker::with_workers(session, arguments, &opened)?;
+    let runtime = Builder::new_multi_thread().worker_threads(jobs).enable_all().build()?;
+    if let Some(path) = &arguments.output {
+        refuse_in_cluster("-o", path, database.cluster())?;
+    }
     let file = arguments.output.as_deref().map(Target::whole).transpose();
     let file = file.map_err(EngineError::Output)?;
     let shell_options = ShellOptions {

@@ -14,15 +14,16 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, new_null_array};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode as _};
 use datafusion::common::{Column, Result as QueryResult};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr::{Placeholder, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
@@ -35,7 +36,7 @@ use pagemill_engine::Progress;
 
 use crate::error::{Error, SqlState, StatementError};
 use crate::interruption::interruptible;
-use crate::scan::with_runtime_filters;
+use crate::scan::{ScanContext, with_runtime_filters};
 
 /// Of the thread that plans and runs: the engine's planner recurses.
 const STACK: usize = 16 << 20;
@@ -44,6 +45,77 @@ const STACK: usize = 16 << 20;
 pub(crate) struct Nested {
     pub(crate) state: SessionState,
     pub(crate) progress: Progress,
+    pub(crate) scans: Arc<ScanContext>,
+}
+
+/// A query with values in the place of what it refers to.
+pub(crate) fn with_values(
+    plan: &LogicalPlan,
+    (outer, values): (&[(Column, DataType)], &[ScalarValue]),
+) -> QueryResult<LogicalPlan> {
+    with_each(plan, outer, &|at| Expr::Literal(values[at].clone(), None))
+}
+
+/// A query with parameters in the place of what it refers to.
+pub(crate) fn with_placeholders(
+    plan: &LogicalPlan,
+    outer: &[(Column, DataType)],
+) -> QueryResult<LogicalPlan> {
+    with_each(plan, outer, &|at| {
+        let (column, carrier) = &outer[at];
+        let field = Arc::new(Field::new(column.name(), carrier.clone(), true));
+        Expr::Placeholder(Placeholder::new_with_field(format!("${}", at + 1), Some(field)))
+    })
+}
+
+fn with_each(
+    plan: &LogicalPlan,
+    outer: &[(Column, DataType)],
+    value: &dyn Fn(usize) -> Expr,
+) -> QueryResult<LogicalPlan> {
+    let value_of = |column: &Column| outer.iter().position(|(outer, _)| outer == column).map(value);
+    let replaced = plan.clone().transform_up_with_subqueries(|node| {
+        // What a column is called is part of its plan.
+        let names = NamePreserver::new(&node);
+        node.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let expr = expr.transform_up(|inner| {
+                let value = match &inner {
+                    Expr::OuterReferenceColumn(_, column) => value_of(column),
+                    _ => None,
+                };
+                Ok(value.map_or(Transformed::no(inner), Transformed::yes))
+            })?;
+            Ok(expr.update_data(|expr| name.restore(expr)))
+        })
+    });
+    Ok(replaced?.data)
+}
+
+/// What planning gives, once it is done.
+type Planning<'p, T> = Pin<Box<dyn Future<Output = QueryResult<T>> + Send + 'p>>;
+
+/// Plans on a thread of its own, whose stack is long enough.
+pub(crate) fn planned_apart<T: Send>(
+    nested: &Nested,
+    planning: &(dyn for<'p> Fn(&'p SessionState) -> Planning<'p, T> + Sync),
+) -> QueryResult<T> {
+    on_own_thread(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        runtime.block_on(planning(&nested.state))
+    })
+}
+
+fn on_own_thread<T: Send>(run: impl FnOnce() -> QueryResult<T> + Send) -> QueryResult<T> {
+    std::thread::scope(|scope| {
+        let named = std::thread::Builder::new().name("nested query".to_owned());
+        let thread = named.stack_size(STACK).spawn_scoped(scope, run)?;
+        match thread.join() {
+            Ok(found) => found,
+            // A defect there is one here.
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
 }
 
 /// A query of one value that refers to columns of the queries around it.
@@ -67,34 +139,14 @@ impl NestedQuery {
         Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), values))
     }
 
-    fn with_values(&self, values: &[ScalarValue]) -> QueryResult<LogicalPlan> {
-        let value_of = |column: &Column| {
-            let at = self.outer.iter().position(|(outer, _)| outer == column)?;
-            Some(Expr::Literal(values[at].clone(), None))
-        };
-        let replaced = self.plan.clone().transform_up_with_subqueries(|node| {
-            // What a column is called is part of its plan.
-            let names = NamePreserver::new(&node);
-            node.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let expr = expr.transform_up(|inner| {
-                    let value = match &inner {
-                        Expr::OuterReferenceColumn(_, column) => value_of(column),
-                        _ => None,
-                    };
-                    Ok(value.map_or(Transformed::no(inner), Transformed::yes))
-                })?;
-                Ok(expr.update_data(|expr| name.restore(expr)))
-            })
-        });
-        Ok(replaced?.data)
-    }
-
     async fn run(&self, values: &[ScalarValue], nested: &Nested) -> QueryResult<ScalarValue> {
         if nested.progress.is_cancelled() {
             return Err(Error::from(pagemill_engine::Error::Cancelled).into());
         }
-        let plan = nested.state.create_physical_plan(&self.with_values(values)?).await?;
+        let plan = nested
+            .state
+            .create_physical_plan(&with_values(&self.plan, (&self.outer, values))?)
+            .await?;
         let (plan, task) = with_runtime_filters(plan, &nested.state)?;
         let mut rows = execute_stream(interruptible(plan, &nested.progress)?, task)?;
         let mut found = None;
@@ -156,18 +208,9 @@ impl Apply {
 
     /// On a thread and a runtime of its own.
     fn compute(&self, columns: &[ArrayRef], rows: usize) -> QueryResult<Vec<ScalarValue>> {
-        let run = || {
+        on_own_thread(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().build()?;
             runtime.block_on(self.rows(columns, rows))
-        };
-        std::thread::scope(|scope| {
-            let named = std::thread::Builder::new().name("nested query".to_owned());
-            let thread = named.stack_size(STACK).spawn_scoped(scope, run)?;
-            match thread.join() {
-                Ok(found) => found,
-                // A defect there is one here.
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
         })
     }
 }

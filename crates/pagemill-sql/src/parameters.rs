@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! prepared: $n ── its type given, or the first that it is brought to ──► a placeholder; nothing runs
-//! run:      $n ── its value ──► a constant of that type: bound and planned anew, as if it had been written there
+//! run:      $n ── its value ──► a constant of that type: bound and planned again, as if it had been written there
+//! generic:  $n ── its type ──► a placeholder, for a plan that is kept for any value
 //! ```
 //!
 //! Invariant: a parameter has one type in all places.
@@ -42,6 +43,8 @@ pub(crate) enum Parameters {
     Sought(Mutex<Vec<Undecided>>),
     /// They have values.
     Given(Vec<Typed>),
+    /// Their types are known, and the plan is to hold for any values. A modifier says only how a value is carried.
+    Generic(Vec<PgType>),
 }
 
 /// A parameter whose type follows from where it stands.
@@ -76,6 +79,11 @@ impl Parameters {
         matches!(self, Self::Sought(_))
     }
 
+    /// True where nothing that changes from one run to the next may stand in the plan.
+    pub(crate) fn are_generic(&self) -> bool {
+        matches!(self, Self::Generic(_))
+    }
+
     /// `$n`, by how it is written.
     ///
     /// # Errors
@@ -94,6 +102,10 @@ impl Parameters {
             }
             (Self::Given(values), Some(number)) if number <= values.len() => {
                 Ok(values[number - 1].clone())
+            }
+            (Self::Generic(types), Some(number)) if number <= types.len() => {
+                let undecided = Undecided { number, ..Undecided::default() };
+                undecided.placeholder(catalog, types[number - 1])
             }
             _ => fail(SqlState("42P02"), format!("there is no parameter {name}")),
         }
@@ -121,7 +133,7 @@ impl Parameters {
 impl Undecided {
     fn typed(&self, catalog: &Catalog) -> Result<Typed> {
         match self.decided.get() {
-            Some(ty) => self.placeholder(catalog, *ty),
+            Some(ty) => self.placeholder(catalog, PgType::new(*ty)),
             // In all that is asked of it, it is a literal; its text is asked for by nobody who does not ask here first.
             None => {
                 Ok(Typed { parameter: Some(self.clone()), ..Typed::unknown(Some(String::new())) })
@@ -139,25 +151,28 @@ impl Undecided {
             let message = format!("inconsistent types deduced for parameter ${}", self.number);
             return fail(SqlState("42P08"), message);
         }
-        self.placeholder(catalog, ty)
+        self.placeholder(catalog, PgType::new(ty))
     }
 
-    fn placeholder(&self, catalog: &Catalog, ty: Oid) -> Result<Typed> {
-        if catalog.type_row(ty).is_none() {
-            let message = format!("type with OID {} does not exist", ty.0);
+    fn placeholder(&self, catalog: &Catalog, ty: PgType) -> Result<Typed> {
+        if catalog.type_row(ty.oid).is_none() {
+            let message = format!("type with OID {} does not exist", ty.oid.0);
             return fail(SqlState::UNDEFINED_OBJECT, message);
         }
-        let ty = PgType::new(ty);
         let carrier = carrier_of(catalog, ty);
         let field = arrow::datatypes::Field::new("parameter", carrier.clone(), true);
         let placeholder =
             Placeholder::new_with_field(format!("${}", self.number), Some(Arc::new(field)));
-        Ok(Typed::new(Expr::Placeholder(placeholder), ty, carrier))
+        Ok(Typed::new(Expr::Placeholder(placeholder), ty.with_modifier(-1), carrier))
     }
 }
 
 impl ParameterValue {
-    fn typed(&self, catalog: &Arc<Catalog>) -> Result<Typed> {
+    /// The value as one of its type.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(crate) fn typed(&self, catalog: &Arc<Catalog>) -> Result<Typed> {
         let ty = PgType::new(self.type_oid);
         match &self.value {
             None => null_of(catalog, ty),

@@ -8,7 +8,7 @@ use pagemill_types::builtin::oid;
 
 use crate::catalog::{CastContext, CastRow, Catalog, FunctionRow, OperatorRow};
 use crate::error::{Error, Result, SqlState, StatementError, unsupported};
-use crate::types::{ANY, UNKNOWN};
+use crate::types::{ANY, RECORD, UNKNOWN};
 
 /// The pseudo-types that stand for the types of the arguments.
 ///
@@ -134,6 +134,9 @@ fn can_coerce(catalog: &Catalog, source: Oid, target: Oid) -> bool {
     if source == UNKNOWN {
         return true;
     }
+    if target == RECORD && catalog.type_row(source).is_some_and(|row| row.kind == b'c') {
+        return true;
+    }
     if polymorphic::is_any(target) {
         return accepts(catalog, source, target);
     }
@@ -215,6 +218,7 @@ pub(crate) fn operator<'c>(
             format!("operator {name} has no function"),
         )
     })?;
+    catalog.check_function(function)?;
     settle(catalog, function, of(row), &given)
 }
 
@@ -249,7 +253,7 @@ fn no_operator(
     .into()
 }
 
-/// The function that a name and the types of the arguments mean.
+/// The function that a name and the types of the arguments mean; the last ones may have been left out.
 ///
 /// # Errors
 /// When there is none, or several fit as well.
@@ -276,18 +280,33 @@ pub(crate) fn function<'c>(
             let candidates =
                 rows.iter().enumerate().map(|(at, (_, a))| Candidate { at, arguments: a.clone() });
             choose(catalog, candidates.collect(), given)
-                .map_err(|reason| no_function(catalog, name, given, reason))?
+                .map_err(|reason| no_function(catalog, (schema, name), given, reason))?
         }
     };
-    let at = at.ok_or_else(|| no_function(catalog, name, given, Unresolved::None))?;
+    let none = || no_function(catalog, (schema, name), given, Unresolved::None);
+    let at = at.ok_or_else(none)?;
     let (row, arguments) = rows.swap_remove(at);
-    if left_out(row, given.len()) > 0 {
-        // What a default says is an expression that is not evaluated here.
-        let types: Vec<String> = row.arguments.iter().map(|oid| catalog.type_name(*oid)).collect();
-        let shown = format!("{}({})", row.name, types.join(", "));
-        return unsupported(format!("function {shown} with arguments left to their defaults"));
-    }
     settle(catalog, row, arguments, given)
+}
+
+/// The function that a name and the types of all its arguments mean.
+///
+/// # Errors
+/// When there is none, several fit as well, or arguments are left to their defaults.
+pub(crate) fn whole_function<'c>(
+    catalog: &'c Catalog,
+    schema: Option<Oid>,
+    name: &str,
+    given: &[Oid],
+) -> Result<Chosen<'c>> {
+    let chosen = function(catalog, schema, name, given)?;
+    match chosen.left_out() {
+        0 => Ok(chosen),
+        _ => {
+            let shown = crate::coerce::signature(catalog, chosen.function);
+            unsupported(format!("function {shown} with arguments left to their defaults"))
+        }
+    }
 }
 
 /// Of functions that look alike for a call, the one that leaves the fewest arguments out and is not variadic.
@@ -332,9 +351,20 @@ fn arguments_for(row: &FunctionRow, count: usize) -> Option<Vec<Oid>> {
 }
 
 #[cold]
-fn no_function(catalog: &Catalog, name: &str, given: &[Oid], reason: Unresolved) -> Error {
+fn no_function(
+    catalog: &Catalog,
+    (schema, name): (Option<Oid>, &str),
+    given: &[Oid],
+    reason: Unresolved,
+) -> Error {
     let list: Vec<String> = given.iter().map(|oid| catalog.type_name(*oid)).collect();
-    let what = format!("{name}({})", list.join(", "));
+    let mut what = format!("{name}({})", list.join(", "));
+    if let Some(schema) = schema {
+        let namespaces = catalog.database().namespaces();
+        let schema = namespaces.ok().and_then(|names| names.get(&schema).cloned());
+        // It was found by its name a moment ago.
+        what = format!("{}.{what}", String::from_utf8_lossy(&schema.unwrap_or_default()));
+    }
     if reason == Unresolved::Several {
         let message = format!("function {what} is not unique");
         let error = StatementError::new(SqlState::AMBIGUOUS_FUNCTION, message);
@@ -345,6 +375,25 @@ fn no_function(catalog: &Catalog, name: &str, given: &[Oid], reason: Unresolved)
         format!("function {what} does not exist"),
     );
     error.with_hint("No function matches the given name and argument types.").into()
+}
+
+impl<'c> Chosen<'c> {
+    /// How many arguments were left to their defaults.
+    pub(crate) fn left_out(&self) -> usize {
+        left_out(self.function, self.arguments.len())
+    }
+
+    /// A function with all that it takes.
+    ///
+    /// # Errors
+    /// When the types do not go together.
+    pub(crate) fn whole(
+        catalog: &'c Catalog,
+        function: &'c FunctionRow,
+        given: &[Oid],
+    ) -> Result<Self> {
+        settle(catalog, function, function.arguments.clone(), given)
+    }
 }
 
 /// Puts the types of the arguments in place of polymorphic ones.

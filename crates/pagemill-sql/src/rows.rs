@@ -11,6 +11,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt as _;
 use pagemill_types::builtin::oid;
 
+use crate::admission::Turn;
 use crate::error::Result;
 use crate::scan::ScanContext;
 use crate::session::{Answer, AnswerColumn};
@@ -18,24 +19,37 @@ use crate::types::PgType;
 
 /// Rows to be pulled.
 pub struct Rows {
-    columns: Vec<AnswerColumn>,
-    /// A batch that was asked for early, as it tells whether the statement has to run otherwise.
-    first: Option<RecordBatch>,
-    /// `None` where the first batch is all.
+    columns: Arc<[AnswerColumn]>,
+    /// Batches that are there: one that was asked for early, as it tells whether the statement has to run otherwise, or all.
+    ready: std::vec::IntoIter<RecordBatch>,
+    /// `None` where those are all.
     stream: Option<SendableRecordBatchStream>,
     scans: Arc<ScanContext>,
+    turn: Option<Turn>,
     rows: u64,
 }
 
 impl Rows {
     /// Begins a stream: its first batch is there, or its first error told.
     pub(crate) async fn begin(
-        columns: Vec<AnswerColumn>,
+        columns: Arc<[AnswerColumn]>,
         mut stream: SendableRecordBatchStream,
         scans: Arc<ScanContext>,
+        turn: Option<Turn>,
     ) -> Result<Self> {
         let first = stream.next().await.transpose()?;
-        Ok(Self { columns, first, stream: Some(stream), scans, rows: 0 })
+        turn.iter().for_each(Turn::pause);
+        let ready = Vec::from_iter(first).into_iter();
+        Ok(Self { columns, ready, stream: Some(stream), scans, turn, rows: 0 })
+    }
+
+    /// Rows that are all there.
+    pub(crate) fn of_batches(
+        columns: Arc<[AnswerColumn]>,
+        batches: Vec<RecordBatch>,
+        scans: Arc<ScanContext>,
+    ) -> Self {
+        Self { columns, ready: batches.into_iter(), stream: None, scans, turn: None, rows: 0 }
     }
 
     /// Lines of text as the rows of one column.
@@ -46,19 +60,23 @@ impl Rows {
     ) -> Result<Self> {
         let lines: StringArray = lines.map(Some).collect();
         let batch = RecordBatch::try_from_iter([(name, Arc::new(lines) as _)]);
-        let columns = vec![Self::line_column(name)];
-        let first = Some(batch.map_err(DataFusionError::from)?);
-        Ok(Self { columns, first, stream: None, scans, rows: 0 })
+        let columns = Arc::new([Self::line_column(name)]);
+        Ok(Self::of_batches(columns, vec![batch.map_err(DataFusionError::from)?], scans))
     }
 
     /// The column of such lines.
     pub(crate) fn line_column(name: &str) -> AnswerColumn {
-        AnswerColumn { name: name.to_owned(), ty: PgType::new(oid::TEXT) }
+        AnswerColumn::computed(name, PgType::new(oid::TEXT))
     }
 
     /// The columns.
-    pub fn columns(&self) -> &[AnswerColumn] {
+    pub fn columns(&self) -> &Arc<[AnswerColumn]> {
         &self.columns
+    }
+
+    /// True where all rows are there already, and few.
+    pub fn are_few(&self) -> bool {
+        self.stream.is_none()
     }
 
     /// More rows; `None` at the end.
@@ -66,11 +84,13 @@ impl Rows {
     /// # Errors
     /// When the statement fails on a value, a table cannot be read, or it was cancelled.
     pub async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        let batch = match (self.first.take(), &mut self.stream) {
-            (Some(first), _) => Some(first),
+        self.turn.iter().for_each(Turn::resume);
+        let batch = match (self.ready.next(), &mut self.stream) {
+            (Some(ready), _) => Some(ready),
             (None, Some(stream)) => stream.next().await.transpose()?,
             (None, None) => None,
         };
+        self.turn.iter().for_each(Turn::pause);
         if batch.is_some() && self.scans.progress.is_cancelled() {
             return Err(pagemill_engine::Error::Cancelled.into());
         }
@@ -88,6 +108,7 @@ impl Rows {
         let Self { columns, stream, scans, rows, .. } = self;
         drop(stream);
         scans.quiet().await;
-        Answer { columns, rows, pages: scans.progress.pages(), losses: scans.losses() }
+        let (losses, notices) = (scans.losses(), scans.notices());
+        Answer { columns, rows, pages: scans.progress.pages(), losses, notices }
     }
 }

@@ -2,8 +2,12 @@
 //!
 //! Invariant: a statement reads; whatever would change something is refused before it is planned.
 
+#[cfg(feature = "workers")]
+mod on_workers;
+mod prepared;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::TreeNode as _;
@@ -30,27 +34,31 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Tokenizer;
 
-use crate::bind::{Binder, Bound, type_of_text};
+use crate::admission::Turn;
+use crate::bind::{Binder, Bound, BoundColumn, type_of_text};
 use crate::catalog::Catalog;
 use crate::databases::Databases;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::expand::Planner;
 use crate::files::{Files, NamedFile};
+use crate::functions::row_forms::shown_row;
 use crate::global_groups;
 use crate::interruption::interruptible;
 use crate::lexical;
+use crate::long_sorts::LongSorts;
 use crate::nested::Nested;
 use crate::parameters::{ParameterValue, Parameters};
-use crate::rights::Rights;
 use crate::rows::Rows;
 use crate::scan::{
     GuardedConditions, ScanContext, StatementTables, accounts, with_runtime_filters,
 };
-use crate::statement_memory::StatementMemory;
+pub use crate::statement_memory::StatementMemory;
+pub use crate::typed::ColumnOrigin;
 use crate::types::PgType;
 
-/// Microseconds between 1970-01-01 and 2000-01-01.
-const EPOCH: i64 = 946_684_800_000_000;
+pub use prepared::Prepared;
+use prepared::ShapePlans;
+
 /// A table is cut for another thread from here on.
 const LEAST_SHARE_BYTES: usize = 4 << 20;
 
@@ -63,12 +71,12 @@ const LEAST_ROWS: usize = 512;
 const PLAN: &str = "QUERY PLAN";
 
 /// How statements run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct SessionOptions {
     /// Threads.
     pub jobs: usize,
-    /// Bytes that sorts, joins and aggregates may take before they spill; `None` for no limit.
-    pub memory: Option<usize>,
+    /// What sorts, joins and aggregates may take before they spill; `None` for no limit.
+    pub memory: Option<StatementMemory>,
     /// How blocks are read.
     pub scan: ScanOptions,
     /// What damage does.
@@ -82,7 +90,18 @@ pub struct Session {
     files: Files,
     options: SessionOptions,
     context: SessionContext,
+    /// False where policies that would leave out rows are errors.
+    row_security: bool,
+    /// What a client set, where there is one.
+    settings: Option<Arc<SettingValues>>,
+    shape_plans: Arc<ShapePlans>,
+    /// Machines that may run its statements.
+    #[cfg(feature = "workers")]
+    workers: Option<Arc<crate::workers::Workers>>,
 }
+
+/// Settings of a session, by their names in small letters.
+pub type SettingValues = BTreeMap<String, String>;
 
 /// A column of an answer.
 #[derive(Debug, Clone)]
@@ -91,27 +110,29 @@ pub struct AnswerColumn {
     pub name: String,
     /// Its type.
     pub ty: PgType,
+    /// Where it comes from, if it is a column of a relation as it stands.
+    pub origin: Option<ColumnOrigin>,
 }
 
-/// What is known of a statement before it has values.
-#[derive(Debug, Clone)]
-pub struct Prepared {
-    /// The types of its parameters.
-    pub types: Vec<Oid>,
-    /// Its columns.
-    pub columns: Vec<AnswerColumn>,
+impl AnswerColumn {
+    /// One that is no column of a relation.
+    pub fn computed(name: impl Into<String>, ty: PgType) -> Self {
+        Self { name: name.into(), ty, origin: None }
+    }
 }
 
 /// What a statement gave.
 pub struct Answer {
     /// The columns.
-    pub columns: Vec<AnswerColumn>,
+    pub columns: Arc<[AnswerColumn]>,
     /// How many rows were handed out.
     pub rows: u64,
     /// How many pages of tables were scanned.
     pub pages: u64,
     /// Damage that was left out, each with its place.
     pub losses: Vec<String>,
+    /// What there is to say of how it ran.
+    pub notices: Vec<String>,
 }
 
 impl std::fmt::Debug for Session {
@@ -144,10 +165,10 @@ impl Session {
         optimizer.enable_topk_dynamic_filter_pushdown = false;
         optimizer.enable_aggregate_dynamic_filter_pushdown = false;
         let mut runtime = RuntimeEnvBuilder::new();
-        if let Some(bytes) = options.memory {
-            let rows = config.batch_size();
+        if let Some(memory) = &options.memory {
+            let (bytes, rows) = (memory.bytes(), config.batch_size());
             config = config.with_batch_size((bytes / MEMORY_PER_BATCH_ROW).clamp(LEAST_ROWS, rows));
-            runtime = runtime.with_memory_pool(Arc::new(StatementMemory::new(bytes)));
+            runtime = runtime.with_memory_pool(memory.pool());
         }
         let runtime = Arc::new(runtime.build()?);
         // Scans open their files themselves; the engine wants to know a store for their address.
@@ -160,12 +181,23 @@ impl Session {
             .with_runtime_env(runtime)
             .with_aggregate_functions(aggregates)
             .with_optimizer_rules(global_groups::logical_rules())
-            .with_physical_optimizer_rules(physical_rules())
+            .with_physical_optimizer_rules(physical_rules(options.memory.is_some()))
             .with_query_planner(Arc::new(Planner))
             .build();
         let databases = Databases::new(&catalog, Arc::default());
         let (files, context) = (Files::default(), SessionContext::new_with_state(state));
-        Ok(Self { catalog, databases, files, options, context })
+        Ok(Self {
+            catalog,
+            databases,
+            files,
+            options,
+            context,
+            row_security: true,
+            settings: None,
+            shape_plans: Arc::default(),
+            #[cfg(feature = "workers")]
+            workers: None,
+        })
     }
 
     /// The same with other clusters, by names that stand before `database.schema.table`.
@@ -194,19 +226,46 @@ impl Session {
         let search_path = search_path.map(parsed).transpose()?;
         let names = SessionNames { user: Some(user.as_bytes().into()), search_path };
         let mut catalog = Catalog::read(&self.catalog.database().for_session(names))?;
-        if let Some(rights) = Rights::read(&catalog, user.as_bytes())? {
-            catalog.restrict(rights);
+        if let Some(role) = catalog.restricted_role(user.as_bytes())? {
+            catalog.restrict(role)?;
         }
         let catalog = Arc::new(catalog);
         let databases = Databases::new(&catalog, self.clusters().clone());
-        let files = Files::new(self.files().clone());
-        let (options, context) = (self.options, self.context.clone());
-        Ok(Self { catalog, databases, files, options, context })
+        let (row_security, settings, shape_plans) = (true, None, Arc::default());
+        let again = self.again();
+        Ok(Self { catalog, databases, row_security, settings, shape_plans, ..again })
+    }
+
+    /// The same with the setting `row_security` off: where a policy would leave out rows, a statement is refused.
+    #[must_use]
+    pub fn without_row_security(&self) -> Self {
+        Self { row_security: false, shape_plans: Arc::default(), ..self.again() }
+    }
+
+    /// The same for a client that has these settings.
+    #[must_use]
+    pub fn with_settings(&self, settings: SettingValues) -> Self {
+        Self { settings: Some(Arc::new(settings)), ..self.again() }
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            catalog: self.catalog.clone(),
+            databases: Databases::new(&self.catalog, self.clusters().clone()),
+            files: Files::new(self.files().clone()),
+            options: self.options.clone(),
+            context: self.context.clone(),
+            row_security: self.row_security,
+            settings: self.settings.clone(),
+            shape_plans: self.shape_plans.clone(),
+            #[cfg(feature = "workers")]
+            workers: self.workers.clone(),
+        }
     }
 
     /// Whether nothing is kept from its user.
     pub fn is_superuser(&self) -> bool {
-        self.catalog.rights().is_none()
+        self.catalog.role().is_none()
     }
 
     /// Refuses a user who may not connect to the database.
@@ -214,7 +273,7 @@ impl Session {
     /// # Errors
     /// When it is one.
     pub fn check_connect(&self) -> Result<()> {
-        if self.catalog.rights().is_none_or(Rights::may_connect) {
+        if self.catalog.may_connect()? {
             return Ok(());
         }
         let name = String::from_utf8_lossy(&self.catalog.database().row().name);
@@ -265,10 +324,12 @@ impl Session {
         parsed.map_err(|error| {
             let message = error.to_string();
             let message = message.trim_start_matches("sql parser error: ");
+            let (message, position) = parted(message);
             // The parser does not know all that PostgreSQL's grammar does.
             let message =
                 format!("a syntax error, or a syntax that is not supported here: {message}");
-            StatementError::new(SqlState::SYNTAX_ERROR, message).into()
+            StatementError { position, ..StatementError::new(SqlState::SYNTAX_ERROR, message) }
+                .into()
         })
     }
 
@@ -348,34 +409,14 @@ impl Session {
     }
 
     fn scans(&self, cancel: &Progress) -> ScanContext {
-        let SessionOptions { jobs, scan, on_damage, .. } = self.options;
+        let &SessionOptions { jobs, scan, on_damage, .. } = &self.options;
         let options = ScanOptions { jobs, ..scan };
-        ScanContext::new(&self.catalog, options, on_damage, cancel)
-    }
-
-    /// What a statement's parameters and columns are, those of `types` that are not 0 given.
-    ///
-    /// # Errors
-    /// When it is wrong, changes something, or is not supported here.
-    pub fn prepare(&self, statement: &Statement, types: &[Oid]) -> Result<Prepared> {
-        let sought = Parameters::sought(types);
-        let columns = match statement {
-            Statement::Query(query) => {
-                let scans = Arc::new(self.scans(&Progress::default()));
-                let bound = self.bind((query, &sought), &scans, false);
-                columns(match bound {
-                    Err(error) if error.is_unsupported() => {
-                        self.bind((query, &sought), &scans, true)?
-                    }
-                    bound => bound?,
-                })
-            }
-            Statement::Explain { describe_alias: DescribeAlias::Explain, .. } => {
-                vec![Rows::line_column(PLAN)]
-            }
-            other => return refuse(other),
-        };
-        Ok(Prepared { types: sought.types()?, columns })
+        let scans = ScanContext::new(&self.catalog, options, on_damage, cancel);
+        #[cfg(feature = "workers")]
+        if self.workers.is_some() {
+            return scans.with_counts_cut();
+        }
+        scans
     }
 
     fn bind(
@@ -384,21 +425,31 @@ impl Session {
         scans: &Arc<ScanContext>,
         nests: bool,
     ) -> Result<Bound> {
-        let Self { databases, files, options: SessionOptions { memory, .. }, .. } = self;
+        let Self { databases, files, options, .. } = self;
+        let memory = options.memory.as_ref().map(StatementMemory::bytes);
         let mut state = self.context.state();
         // Such a query has few rows, or is run often.
         state.config_mut().options_mut().execution.target_partitions = 1;
-        let nested = Arc::new(Nested { state, progress: scans.progress.clone() });
-        let tables = StatementTables { scans, databases, files, memory: *memory, nested };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let start = i64::try_from(now.as_micros()).unwrap_or(i64::MAX) - EPOCH;
-        let mut binder = Binder::new(&self.catalog, &tables, start, parameters);
+        let nested =
+            Arc::new(Nested { state, progress: scans.progress.clone(), scans: scans.clone() });
+        let tables = StatementTables { scans, databases, files, memory, nested };
+        let mut binder = Binder::new(&self.catalog, &tables, scans.start, parameters);
         if nests {
             binder = binder.nesting();
         }
+        if !self.row_security {
+            binder = binder.without_row_security();
+        }
+        if let Some(settings) = &self.settings {
+            binder = binder.with_session_settings(settings);
+        }
         let mut bound = binder.statement(query)?;
-        if let Some(row) = bound.columns.iter().find(|column| column.typed.is_row()) {
-            return unsupported(format!("the row \"{}\" as a value that is shown", row.name));
+        for column in bound.columns.iter_mut().filter(|column| column.typed.is_row()) {
+            if column.typed.row.is_none() {
+                let what = format!("the row \"{}\" as a value that is shown", column.name);
+                return unsupported(what);
+            }
+            column.typed = shown_row(&self.catalog, &column.typed);
         }
         // The shown columns, in their order, whatever lies beside them in the plan.
         let shown: Vec<Expr> = bound.columns.iter().map(|c| c.typed.expr.clone()).collect();
@@ -440,6 +491,14 @@ impl Session {
         nests: bool,
     ) -> Result<(Bound, Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
         let bound = self.bind(query, scans, nests)?;
+        #[cfg(feature = "workers")]
+        {
+            let (query, parameters) = query;
+            let candidate = on_workers::Candidate { query, parameters, scans, nests };
+            if let Some((plan, task)) = self.planned_on_workers(&bound, &candidate).await? {
+                return Ok((bound, plan, task));
+            }
+        }
         let (plan, task) = self.plan(&bound, &scans.progress).await?;
         Ok((bound, plan, task))
     }
@@ -447,8 +506,7 @@ impl Session {
     async fn query(&self, query: (&Query, &Parameters), scans: ScanContext) -> Result<Rows> {
         let scans = Arc::new(scans);
         let (bound, plan, task) = self.planned(query, &scans).await?;
-        let stream = execute_stream(plan, task)?;
-        match Rows::begin(columns(bound), stream, scans.clone()).await {
+        match self.begin(columns(bound).into(), (plan, task), scans.clone()).await {
             // Perhaps of a row that nobody asks for: run for each row, the query tells.
             Err(error) if error.is_of_several_rows() => {
                 let again = self.scans(&scans.progress);
@@ -458,9 +516,31 @@ impl Session {
                 };
                 let scans = Arc::new(again);
                 let (bound, plan, task) = self.planned_as(query, &scans, true).await?;
-                Rows::begin(columns(bound), execute_stream(plan, task)?, scans).await
+                self.begin(columns(bound).into(), (plan, task), scans).await
             }
             rows => rows,
+        }
+    }
+
+    /// Runs a plan, in its turn where memory is limited.
+    async fn begin(
+        &self,
+        columns: Arc<[AnswerColumn]>,
+        (plan, task): (Arc<dyn ExecutionPlan>, Arc<TaskContext>),
+        scans: Arc<ScanContext>,
+    ) -> Result<Rows> {
+        let turn = self.admit(&plan, &scans).await?;
+        Rows::begin(columns, execute_stream(plan, task)?, scans, turn).await
+    }
+
+    async fn admit(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        scans: &ScanContext,
+    ) -> Result<Option<Turn>> {
+        match &self.options.memory {
+            Some(memory) => memory.admission().admit(plan, &scans.progress).await,
+            None => Ok(None),
         }
     }
 
@@ -474,6 +554,7 @@ impl Session {
         let scans = Arc::new(self.scans(cancel));
         let (_, plan, task) = self.planned(query, &scans).await?;
         if analyze {
+            let _turn = self.admit(&plan, &scans).await?;
             let mut stream = execute_stream(plan.clone(), task)?;
             while let Some(batch) = stream.next().await {
                 batch?;
@@ -485,15 +566,32 @@ impl Session {
             true => DisplayableExecutionPlan::with_metrics(&*plan).indent(false).to_string(),
             false => displayable(&*plan).indent(false).to_string(),
         };
-        let met = if analyze { accounts(&*plan) } else { Vec::new() };
+        #[cfg(feature = "workers")]
+        let shown = on_workers::stages(&*plan).unwrap_or(shown);
+        let mut met = if analyze { accounts(&*plan) } else { Vec::new() };
+        met.extend(scans.notices());
         let lines = shown.lines().chain(met.iter().map(String::as_str));
         Rows::of_lines(PLAN, lines, scans)
     }
 }
 
+/// What the parser says, and where that is, which it says as the last of it.
+fn parted(message: &str) -> (&str, Option<(u64, u64)>) {
+    let parted = message.rsplit_once(" at Line: ").and_then(|(message, place)| {
+        let (line, column) = place.split_once(", Column: ")?;
+        Some((message, (line.parse().ok()?, column.parse().ok()?)))
+    });
+    match parted {
+        Some((message, position)) => (message, Some(position)),
+        None => (message, None),
+    }
+}
+
 fn columns(bound: Bound) -> Vec<AnswerColumn> {
     let columns = bound.columns.into_iter();
-    columns.map(|column| AnswerColumn { name: column.name, ty: column.typed.ty }).collect()
+    let column =
+        |BoundColumn { name, typed }| AnswerColumn { name, ty: typed.ty, origin: typed.origin };
+    columns.map(column).collect()
 }
 
 /// Rules of the engine that change an answer, by the names that they give themselves.
@@ -509,14 +607,17 @@ const WRONG_RULES: [&str; 5] = [
     "WindowTopN",
 ];
 
-/// The engine's rules but those.
-fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+/// The engine's rules but those, and ours; is memory limited, with one for sorts.
+fn physical_rules(is_limited: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     for name in WRONG_RULES {
         assert!(rules.iter().any(|rule| rule.name() == name), "the engine has a rule {name}");
     }
     rules.retain(|rule| !WRONG_RULES.contains(&rule.name()));
     rules.push(Arc::new(GuardedConditions));
+    if is_limited {
+        rules.push(Arc::new(LongSorts));
+    }
     rules
 }
 

@@ -9,26 +9,57 @@
 //! which cannot spill, asks for its first batch, and the statement fails where it should have spilled earlier.
 
 use std::fmt::{Display, Formatter};
+use std::sync::Arc;
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{
     FairSpillPool, GreedyMemoryPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 
+use crate::admission::Admission;
+
 /// Of so many parts of the memory, so many are for what can spill.
 const PARTS: usize = 8;
 const SPILLABLE: usize = 5;
 
-/// The memory of all statements of a session.
+/// What all statements may take together, of any number of sessions.
+#[derive(Debug, Clone)]
+pub struct StatementMemory {
+    bytes: usize,
+    pool: Arc<SharesPool>,
+    admission: Arc<Admission>,
+}
+
+impl StatementMemory {
+    /// So many bytes.
+    pub fn new(bytes: usize) -> Self {
+        let (pool, admission) = (SharesPool::new(bytes), Admission::new(bytes));
+        Self { bytes, pool: Arc::new(pool), admission: Arc::new(admission) }
+    }
+
+    /// How many bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn pool(&self) -> Arc<dyn MemoryPool> {
+        self.pool.clone()
+    }
+
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.admission
+    }
+}
+
 #[derive(Debug)]
-pub(crate) struct StatementMemory {
+struct SharesPool {
     bytes: usize,
     spillable: FairSpillPool,
     others: GreedyMemoryPool,
 }
 
-impl StatementMemory {
-    pub(crate) fn new(bytes: usize) -> Self {
+impl SharesPool {
+    fn new(bytes: usize) -> Self {
         let spillable = FairSpillPool::new(bytes / PARTS * SPILLABLE);
         Self { bytes, spillable, others: GreedyMemoryPool::new(bytes) }
     }
@@ -38,7 +69,7 @@ impl StatementMemory {
     }
 }
 
-impl MemoryPool for StatementMemory {
+impl MemoryPool for SharesPool {
     fn name(&self) -> &'static str {
         "statement memory"
     }
@@ -81,7 +112,7 @@ impl MemoryPool for StatementMemory {
     }
 }
 
-impl Display for StatementMemory {
+impl Display for SharesPool {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} of {} bytes", self.reserved(), self.bytes)
     }
@@ -89,13 +120,11 @@ impl Display for StatementMemory {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     #[test]
     fn what_can_spill_leaves_room_for_what_cannot() {
-        let pool: Arc<dyn MemoryPool> = Arc::new(StatementMemory::new(800));
+        let pool: Arc<dyn MemoryPool> = Arc::new(SharesPool::new(800));
         let sort = MemoryConsumer::new("sort").with_can_spill(true).register(&pool);
         assert!(sort.try_grow(501).is_err());
         sort.try_grow(500).expect("all that is there to spill");

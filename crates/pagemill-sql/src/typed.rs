@@ -20,6 +20,16 @@ pub(crate) struct RowField {
     pub(crate) carrier: DataType,
     /// True where it is NULL only if there is no row.
     pub(crate) is_never_null: bool,
+    /// The fields of one that is a row itself.
+    pub(crate) row: Option<Arc<[RowField]>>,
+}
+
+impl RowField {
+    /// A field that an expression gives.
+    pub(crate) fn of(name: String, typed: &Typed) -> Self {
+        let Typed { ty, carrier, row, .. } = typed.clone();
+        Self { name, ty, carrier, is_never_null: false, row }
+    }
 }
 
 /// An expression.
@@ -37,11 +47,23 @@ pub(crate) struct Typed {
     pub(crate) row: Option<Arc<[RowField]>>,
     /// Of a column that the role may not read: what whoever names it is told.
     pub(crate) denied: Option<Arc<str>>,
+    /// Of what is a column of a relation as it stands.
+    pub(crate) origin: Option<ColumnOrigin>,
+}
+
+/// Which column a value is, as clients are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnOrigin {
+    /// The relation, a view where it was asked by its name.
+    pub relation: pagemill_format::Oid,
+    /// Its number there.
+    pub number: i16,
 }
 
 impl Typed {
     pub(crate) fn new(expr: Expr, ty: PgType, carrier: DataType) -> Self {
-        Self { expr, ty, carrier, literal: None, parameter: None, row: None, denied: None }
+        let (literal, parameter, row, denied, origin) = (None, None, None, None, None);
+        Self { expr, ty, carrier, literal, parameter, row, denied, origin }
     }
 
     /// A literal without a type.

@@ -62,6 +62,18 @@ impl Draw {
         (self.0 >> 33) % bound
     }
 
+    /// A condition on where rows stand, be they alive, dead, or led to by others.
+    fn tids(&mut self) -> String {
+        let mut tid = || format!("'({},{})'::tid", self.below(400), self.below(45));
+        let (a, b, c) = (tid(), tid(), tid());
+        match self.below(4) {
+            0 => format!("ctid = {a}"),
+            1 => format!("ctid in ({a}, {b}, {c})"),
+            2 => format!("ctid > {a} and ctid <= {b}"),
+            _ => format!("ctid = any(array[{a}, {b}]) or ctid = {c}"),
+        }
+    }
+
     fn number(&mut self, from: i64, to: i64) -> i64 {
         from + self.below((to - from) as u64) as i64
     }
@@ -168,8 +180,11 @@ fn statements() -> Vec<String> {
         _ => draw.condition(),
     };
     let conditions = (0..400).map(condition).collect::<Vec<_>>();
-    let joins = (400..480).map(|number| draw.join(number));
-    conditions.into_iter().enumerate().map(of).chain(joins).collect()
+    let joins: Vec<String> = (400..480).map(|number| draw.join(number)).collect();
+    let mut draw = Draw(18);
+    let tids = (480..560).map(|number| (number, draw.tids())).collect::<Vec<_>>();
+    let all = conditions.into_iter().enumerate().chain(tids).map(of);
+    all.chain(joins).collect()
 }
 
 fn numbered(text: &str) -> Vec<String> {
@@ -232,6 +247,14 @@ fn whichever_way_a_table_is_read_the_answer_is_the_servers() -> Result<()> {
     let of_few = "select x from (values (5), (6), (70000)) v(k) join keys on id = k";
     let of_few = path(&cluster, of_few)?;
     assert!(of_few.starts_with("index keys_pkey, 2 entries"), "{of_few}");
+    for (condition, blocks) in [
+        ("ctid = '(7,3)'", "ctid, 1 of "),
+        ("ctid in ('(7,3)', '(9,1)')", "ctid, 2 of "),
+        ("ctid >= '(10,1)' and ctid < '(12,1)'", "ctid, 3 of "),
+    ] {
+        let told = path(&cluster, &format!("select id from keys where {condition}"))?;
+        assert!(told.starts_with(blocks), "{condition}: {told}");
+    }
     let of_catalog = path(&cluster, "select relname from pg_class where oid = 1259")?;
     assert!(of_catalog.starts_with("index pg_class_oid_index, 1 entries"), "{of_catalog}");
     assert_eq!(answered(&cluster, &["select count(*) from gone where id = 5"])?, "count\n1\n");

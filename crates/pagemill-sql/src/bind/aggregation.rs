@@ -410,7 +410,7 @@ impl Binder<'_> {
         let is_it =
             |other: &&BoundColumn| matches!(&other.typed.expr, Expr::Column(c) if c == column);
         let found = tables.iter().find_map(|table| {
-            table.columns.iter().find(is_it).map(|found| (&table.name, &found.name))
+            table.all_columns().find(is_it).map(|found| (&table.name, &found.name))
         });
         match found {
             Some((table, name)) if !table.is_empty() => format!("{table}.{name}"),

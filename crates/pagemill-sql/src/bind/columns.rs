@@ -57,7 +57,11 @@ impl Binder<'_> {
         self.level().sets.may_stand = self.is_unconditional(syntax);
         let typed = self.expr(syntax);
         self.level().sets.may_stand = false;
-        typed
+        let mut typed = typed?;
+        if !is_column(syntax) {
+            typed.origin = None;
+        }
+        Ok(typed)
     }
 
     fn columns_of(&mut self, name: &ObjectName) -> Result<Vec<BoundColumn>> {
@@ -70,6 +74,14 @@ impl Binder<'_> {
                 fail(SqlState::UNDEFINED_TABLE, message)
             }
         }
+    }
+}
+
+fn is_column(syntax: &Syntax) -> bool {
+    match syntax {
+        Syntax::Nested(inner) => is_column(inner),
+        Syntax::Identifier(_) | Syntax::CompoundIdentifier(_) => true,
+        _ => false,
     }
 }
 

@@ -50,7 +50,7 @@ impl Binder<'_> {
                 Expr::Column(column) => used.contains(column) && !grouped.contains(&&typed.expr),
                 _ => false,
             };
-            let columns = table.columns.iter().map(|column| &column.typed);
+            let columns = table.all_columns().map(|column| &column.typed);
             let wanted: Vec<&Typed> = columns.filter(is_wanted).collect();
             let is_grouped = |typed: &Typed| grouped.contains(&&typed.expr);
             if wanted.is_empty() || !table.columns.iter().any(|c| is_grouped(&c.typed)) {

@@ -8,16 +8,17 @@ use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     BinaryOperator, CastKind, Expr as Syntax, FunctionArg, FunctionArgExpr, FunctionArguments,
-    ObjectNamePart, UnaryOperator, Value,
+    ObjectNamePart, Spanned as _, UnaryOperator, Value,
 };
 
 use super::Binder;
 use super::query::boolean;
-use super::scope::at;
+use super::scope::{at, at_start};
 use crate::catalog::CastContext;
 use crate::coerce::{call_chosen, coerce, constant};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::keys;
+use crate::functions::row_values::field_at;
 use crate::resolve;
 use crate::typed::Typed;
 use crate::types::{PgType, UNKNOWN};
@@ -44,9 +45,16 @@ impl Binder<'_> {
             },
             Syntax::Value(value) => self.literal(&value.value),
             Syntax::TypedString(typed) => {
-                let ty = self.type_named(&typed.data_type)?;
+                let ty = match &typed.data_type {
+                    // Of a constant alone, bits without a length are as many as are written.
+                    sqlparser::ast::DataType::Bit(None) => PgType::new(oid::BIT),
+                    named => self.type_named(named)?,
+                };
                 match &typed.value.value {
-                    Value::SingleQuotedString(text) => constant(&self.catalog, ty, text),
+                    Value::SingleQuotedString(text) => {
+                        let value = constant(&self.catalog, ty, text);
+                        value.map_err(|error| at_start(error, typed.value.span))
+                    }
                     _ => fail(SqlState::SYNTAX_ERROR, format!("syntax error at {syntax}")),
                 }
             }
@@ -62,7 +70,11 @@ impl Binder<'_> {
                     Syntax::Array(array) => self.array_of(&array.elem, Some(target))?,
                     other => self.expr(other)?,
                 };
-                coerce(&self.catalog, typed, target, CastContext::Explicit)
+                let cast = coerce(&self.catalog, typed, target, CastContext::Explicit);
+                cast.map_err(|error| match &**expr {
+                    Syntax::Value(value) => at_start(error, value.span),
+                    _ => error,
+                })
             }
             Syntax::IsNull(inner) => self.null_test(inner, is_null),
             Syntax::IsNotNull(inner) => self.null_test(inner, is_not_null),
@@ -112,7 +124,9 @@ impl Binder<'_> {
             Syntax::Collate { expr, collation } => self.collate(expr, collation),
             Syntax::Array(array) if array.named => self.array_of(&array.elem, None),
             Syntax::CompoundFieldAccess { root, access_chain } => self.part_of(root, access_chain),
-            Syntax::Function(function) => self.function(function),
+            Syntax::Function(call) => {
+                self.function(call).map_err(|error| at_start(error, call.name.span()))
+            }
             other => self.function_like(other),
         }
     }
@@ -127,6 +141,14 @@ impl Binder<'_> {
         let typed = self.expr(syntax)?;
         let base = self.catalog.base_type(typed.ty.oid, -1).0;
         // A row is null when all of its fields are.
+        if let Some(fields) = typed.row.clone() {
+            let field = |(at, field)| test(field_at(&typed, at, field).expr);
+            let all = fields.iter().enumerate().map(field).reduce(Expr::and);
+            return match all {
+                Some(all) => Ok(truth_value(all)),
+                None => unsupported("IS NULL of a row without fields"),
+            };
+        }
         if typed.is_row() || self.catalog.type_row(base).is_some_and(|row| row.kind == b'c') {
             return unsupported("IS NULL of a row");
         }
@@ -549,7 +571,7 @@ fn listed(pairs: &[Expr]) -> Option<Expr> {
     for pair in pairs {
         let Expr::BinaryExpr(pair) = pair else { return None };
         if pair.op != datafusion::logical_expr::Operator::Eq
-            || !matches!(*pair.right, Expr::Literal(..))
+            || !is_constant(&pair.right)
             || subject.is_some_and(|subject| *subject != *pair.left)
         {
             return None;
@@ -558,6 +580,16 @@ fn listed(pairs: &[Expr]) -> Option<Expr> {
         list.push((*pair.right).clone());
     }
     (list.len() > 1).then(|| subject.map(|subject| subject.clone().in_list(list, false)))?
+}
+
+/// A literal or a parameter, perhaps as another type or as its key.
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(..) | Expr::Placeholder(_) => true,
+        Expr::Cast(cast) => is_constant(&cast.expr),
+        Expr::ScalarFunction(call) => !call.args.is_empty() && call.args.iter().all(is_constant),
+        _ => false,
+    }
 }
 
 /// The operator's name in `pg_operator`.

@@ -2,6 +2,8 @@
 //!
 //! Source: `transformFromClauseItem` in `src/backend/parser/parse_clause.c`, PostgreSQL 18.
 
+use std::sync::Arc;
+
 use datafusion::common::JoinType;
 use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
 use datafusion::logical_expr::utils::split_conjunction;
@@ -12,11 +14,14 @@ use sqlparser::ast::{
     TableFactor, TableWithJoins,
 };
 
+use super::expressions::truth_value;
 use super::inheritance::after_only;
+use super::lateral::outer_columns;
 use super::query::{boolean, rename};
 use super::scope::{Allowed, Level, Scope, at, folded, refuse_unreadable};
 use super::set_calls::{FromFunctions, is_function};
-use super::{Binder, Bound, BoundColumn};
+use super::table_names::FoundTable;
+use super::{Binder, Bound, BoundColumn, TableRows};
 use crate::catalog::CastContext;
 use crate::coerce::coerce;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
@@ -64,6 +69,8 @@ enum Right {
     Table(LogicalPlan),
     /// Functions of the row on the left.
     Rows(Expansion, Vec<Typed>),
+    /// A query that refers to the row on the left.
+    Query(LogicalPlan),
 }
 
 impl Binder<'_> {
@@ -125,6 +132,7 @@ impl Binder<'_> {
         let mut left = (first, scope);
         for join in &item.joins {
             left = self.join(left, join, earlier)?;
+            left.1.tables.iter_mut().for_each(|table| table.in_join = true);
         }
         Ok(left)
     }
@@ -156,11 +164,11 @@ impl Binder<'_> {
                 with_ordinality: false,
                 ..
             } => self.table(name, alias.as_ref())?,
-            TableFactor::Derived { lateral, subquery, alias } => {
-                let bound = match lateral {
-                    true => self.lateral(subquery, left.clone().beside(earlier.scope.clone()))?,
-                    false => self.query(subquery)?,
-                };
+            TableFactor::Derived { lateral: true, subquery, alias } => {
+                return self.lateral_item(subquery, (alias.as_ref(), left), earlier);
+            }
+            TableFactor::Derived { lateral: false, subquery, alias } => {
+                let bound = self.query(subquery)?;
                 self.as_table(bound, alias.as_ref(), "")?
             }
             TableFactor::NestedJoin { table_with_joins, alias: None } => {
@@ -189,7 +197,7 @@ impl Binder<'_> {
         let found = self.functions_of_item(factor, before)?;
         let used = used_columns(&found.arguments)?;
         let refers_to = |scope: &Scope| {
-            let mut columns = scope.tables.iter().flat_map(|table| &table.columns);
+            let mut columns = scope.tables.iter().flat_map(|table| table.all_columns());
             columns.any(|column| used.contains(&column.typed.expr))
         };
         let uses_earlier = refers_to(&earlier.scope);
@@ -210,16 +218,33 @@ impl Binder<'_> {
         }
     }
 
-    /// A query that might refer to what is before it, and does not.
-    fn lateral(&mut self, query: &Query, before: Scope) -> Result<Bound> {
-        self.levels.push(Level { scope: before, ..Level::default() });
-        let bound = self.query(query);
-        self.levels.pop();
-        let bound = bound?;
-        match bound.plan.all_out_ref_exprs().is_empty() {
-            true => Ok(bound),
-            false => unsupported("LATERAL of a query"),
+    /// A query that may refer to what is before it.
+    fn lateral_item(
+        &mut self,
+        query: &Query,
+        (alias, left): (Option<&TableAlias>, &Scope),
+        earlier: &mut Earlier,
+    ) -> Result<(Right, Scope)> {
+        let bound = self.lateral(query, left.clone().beside(earlier.scope.clone()))?;
+        let outer = outer_columns(&bound.plan);
+        let (plan, scope) = self.as_table(bound, alias, "")?;
+        let refers_to = |scope: &Scope| {
+            let mut columns = scope.tables.iter().flat_map(|table| {
+                table.all_columns().map(|column| &column.typed).chain(&table.present)
+            });
+            columns.any(|typed| match &typed.expr {
+                Expr::Column(column) => outer.iter().any(|(known, _)| known == column),
+                _ => false,
+            })
+        };
+        let uses_earlier = refers_to(&earlier.scope);
+        if uses_earlier && !earlier.is_used {
+            // Once more, on top of what is before.
+            earlier.is_used = true;
+            return unsupported("LATERAL");
         }
+        let is_lateral = uses_earlier || refers_to(left);
+        Ok((if is_lateral { Right::Query(plan) } else { Right::Table(plan) }, scope))
     }
 
     fn table(
@@ -250,12 +275,33 @@ impl Binder<'_> {
         }
         let found = self.find_table(&parts)?;
         let readable = self.check_rights(&found)?;
-        let mut bound = match found.class.kind {
-            RelationKind::View => self.view(&found)?,
-            _ => self.with_children(&found, &table)?,
+        let mut rows = match found.class.kind {
+            RelationKind::View => TableRows { bound: self.view(&found)?, system: Vec::new() },
+            _ => {
+                let rows = self.with_children(&found, &table)?;
+                self.with_policies(&found, rows)?
+            }
         };
-        found.mark(&readable, &mut bound.columns);
-        let (plan, mut scope) = self.as_table(bound, alias, &table)?;
+        found.mark(&readable, &mut rows);
+        self.as_relation(&found, rows, alias, &table)
+    }
+
+    /// The rows of a relation as an item of FROM.
+    pub(super) fn as_relation(
+        &mut self,
+        found: &FoundTable,
+        rows: TableRows,
+        alias: Option<&TableAlias>,
+        name: &str,
+    ) -> Result<(LogicalPlan, Scope)> {
+        let (plan, mut scope) = self.as_table(rows.bound, alias, name)?;
+        if !Arc::ptr_eq(&found.catalog, &self.catalog) {
+            // Numbers of another database tell a client nothing.
+            let table = scope.tables.iter_mut().flat_map(|table| &mut table.columns);
+            table.chain(&mut scope.bare).for_each(|column| column.typed.origin = None);
+        }
+        scope.tables[0].present = rows.system.first().map(|ctid| ctid.typed.clone());
+        scope.tables[0].system = rows.system;
         found.put_path(&mut scope, alias);
         Ok((plan, scope))
     }
@@ -269,6 +315,7 @@ impl Binder<'_> {
     ) -> Result<LogicalPlan> {
         match right {
             Right::Table(right) => joined(left, right, kind, conditions),
+            Right::Query(query) => self.joined_to_query(left, query, kind, conditions),
             Right::Rows(mut expansion, arguments) => {
                 let conditions: Vec<Expr> =
                     conditions.into_iter().filter(|condition| *condition != lit(true)).collect();
@@ -319,11 +366,11 @@ impl Binder<'_> {
 
     fn join(
         &mut self,
-        left: (LogicalPlan, Scope),
+        mut left: (LogicalPlan, Scope),
         join: &Join,
         earlier: &mut Earlier,
     ) -> Result<(LogicalPlan, Scope)> {
-        let right = self.factor(&join.relation, &left.1, earlier)?;
+        let mut right = self.factor(&join.relation, &left.1, earlier)?;
         let (kind, constraint) = match &join.join_operator {
             JoinOperator::Join(c) | JoinOperator::Inner(c) => (JoinType::Inner, c),
             JoinOperator::Left(c) | JoinOperator::LeftOuter(c) => (JoinType::Left, c),
@@ -332,6 +379,18 @@ impl Binder<'_> {
             JoinOperator::CrossJoin(c) => (JoinType::Inner, c),
             _ => return fail(SqlState::SYNTAX_ERROR, "syntax error: no join of PostgreSQL's"),
         };
+        if matches!(kind, JoinType::Left | JoinType::Full) {
+            right.0 = match right.0 {
+                Right::Table(plan) => Right::Table(self.with_presence(plan, &mut right.1)?),
+                Right::Query(plan) => Right::Query(self.with_presence(plan, &mut right.1)?),
+                rows => rows,
+            };
+            right.1.tables.iter_mut().for_each(|table| table.is_nullable = true);
+        }
+        if matches!(kind, JoinType::Right | JoinType::Full) {
+            left.0 = self.with_presence(left.0, &mut left.1)?;
+            left.1.tables.iter_mut().for_each(|table| table.is_nullable = true);
+        }
         // What is before has come into the plan, where such a join would add rows to it.
         if earlier.is_used && matches!(kind, JoinType::Right | JoinType::Full) {
             return unsupported("RIGHT or FULL JOIN behind functions that refer to what is before");
@@ -349,6 +408,24 @@ impl Binder<'_> {
             }
         };
         self.join_using(left, right, kind, &names)
+    }
+
+    /// The same rows with a column by which each table of an outer join is told from no row of it.
+    fn with_presence(&mut self, plan: LogicalPlan, scope: &mut Scope) -> Result<LogicalPlan> {
+        if scope.tables.iter().all(|table| table.present.is_some() || table.is_nullable) {
+            return Ok(plan);
+        }
+        // Beside what is shown, so that a query that becomes a join stays one of columns.
+        let (mut exprs, plan) = match plan {
+            LogicalPlan::Projection(shown) => (shown.expr, Arc::unwrap_or_clone(shown.input)),
+            plan => (plan.schema().columns().into_iter().map(Expr::Column).collect(), plan),
+        };
+        for table in scope.tables.iter_mut().filter(|t| t.present.is_none() && !t.is_nullable) {
+            let (expr, present) = self.named(&truth_value(lit(true)), "present");
+            exprs.push(expr);
+            table.present = Some(present);
+        }
+        Ok(LogicalPlanBuilder::from(plan).project(exprs)?.build()?)
     }
 
     fn join_on(
@@ -396,11 +473,14 @@ impl Binder<'_> {
             };
             let (left_key, right_key) = keys::equality_pair(&self.catalog, &x, &y)?;
             conditions.push(left_key.eq(right_key));
-            let typed = match kind {
+            let mut typed = match kind {
                 JoinType::Right => y,
                 JoinType::Full => super::cases::coalesce(&self.catalog, vec![x, y])?,
                 _ => x,
             };
+            if !same || a.typed.ty.modifier != b.typed.ty.modifier {
+                typed.origin = None;
+            }
             merged.push(BoundColumn { name: name.clone(), typed });
         }
         let plan = self.joined(left, right, kind, conditions)?;
@@ -436,7 +516,7 @@ fn can_be_full(condition: &Expr, left: &LogicalPlan, right: &LogicalPlan) -> boo
     parts.iter().any(is_hashed) || parts.iter().all(is_sorted)
 }
 
-fn joined(
+pub(super) fn joined(
     left: LogicalPlan,
     right: LogicalPlan,
     kind: JoinType,

@@ -7,12 +7,13 @@ use datafusion::logical_expr::{Expr, lit};
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
-    CeilFloorKind, DuplicateTreatment, Expr as Syntax, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, ObjectNamePart, OrderByExpr,
-    Value,
+    BinaryOperator, CeilFloorKind, DuplicateTreatment, Expr as Syntax, Function, FunctionArg,
+    FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectNamePart, OrderByExpr, Value,
 };
 
 use super::Binder;
+use super::defaults::FunctionName;
 use super::inlining::is_inlined;
 use super::query::{boolean, sort};
 use super::scope::{Allowed, at, folded};
@@ -28,14 +29,46 @@ use crate::types::PgType;
 /// What stands between the parentheses of a call.
 pub(super) struct CallArguments<'q> {
     pub(super) typed: Vec<Typed>,
+    /// The names of the last ones, where they are given by name.
+    pub(super) names: Vec<String>,
     pub(super) is_star: bool,
     pub(super) distinct: bool,
     pub(super) order_by: &'q [OrderByExpr],
 }
 
 impl CallArguments<'_> {
+    fn add_name(&mut self, name: String) -> Result<()> {
+        if self.names.contains(&name) {
+            let message = format!("argument name \"{name}\" used more than once");
+            return fail(SqlState::SYNTAX_ERROR, message);
+        }
+        self.names.push(name);
+        Ok(())
+    }
+
     pub(super) fn plain(typed: Vec<Typed>) -> Self {
-        Self { typed, is_star: false, distinct: false, order_by: &[] }
+        Self { typed, names: Vec::new(), is_star: false, distinct: false, order_by: &[] }
+    }
+}
+
+/// An argument by its name, `name => value` or `name := value`.
+fn named(argument: &FunctionArg) -> Option<(&Ident, &Syntax)> {
+    match argument {
+        FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => Some((name, value)),
+        FunctionArg::ExprNamed {
+            name: Syntax::Identifier(name),
+            arg: FunctionArgExpr::Expr(value),
+            ..
+        } => Some((name, value)),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Syntax::BinaryOp {
+            left,
+            op: BinaryOperator::Assignment,
+            right,
+        })) => match &**left {
+            Syntax::Identifier(name) => Some((name, right)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -52,7 +85,8 @@ impl Binder<'_> {
             return self.array_of_query(query);
         }
         if schema.is_none() && name == "row" {
-            return unsupported("ROW");
+            let arguments = self.call_arguments(call)?;
+            return self.row_of_fields(arguments.typed);
         }
         let is_aggregate = self.is_aggregate(&name);
         let before = self.level().allowed;
@@ -85,6 +119,10 @@ impl Binder<'_> {
                 return Ok(typed);
             }
         }
+        let is_plain = call.over.is_none() && call.within_group.is_empty();
+        if !is_plain && !arguments.names.is_empty() {
+            return unsupported("arguments by name, of aggregates and window functions,");
+        }
         if let Some(over) = &call.over {
             return self.window_call((schema, &name), call, arguments, over);
         }
@@ -94,9 +132,9 @@ impl Binder<'_> {
         if !call.within_group.is_empty() {
             return unsupported("WITHIN GROUP of several");
         }
-        let given: Vec<Oid> = arguments.typed.iter().map(|typed| typed.ty.oid).collect();
+        let mut arguments = arguments;
         let catalog = self.catalog.clone();
-        let chosen = resolve::function(&catalog, schema, &name, &given);
+        let chosen = self.chosen(&catalog, FunctionName { schema, name: &name }, &mut arguments);
         let chosen = match chosen {
             Ok(chosen) => chosen,
             // A name of a type, called with one argument, is a cast.
@@ -109,6 +147,9 @@ impl Binder<'_> {
             }
             Err(error) => return self.cast_call(&name, arguments.typed).unwrap_or(Err(error)),
         };
+        if let Some(setting) = self.session_setting(chosen.function, &arguments.typed)? {
+            return Ok(setting);
+        }
         match chosen.function.kind {
             b'a' => self.aggregate_call(&chosen, call, arguments),
             b'w' => {
@@ -124,7 +165,8 @@ impl Binder<'_> {
             _ if chosen.function.returns_set => self.set_call(name, &chosen, arguments),
             _ if is_inlined(chosen.function) => self.inlined(&chosen, arguments),
             _ if matches!(&*chosen.function.key, "now" | "statement_timestamp") => {
-                Ok(Typed::new(lit(self.start), PgType::new(oid::TIMESTAMPTZ), DataType::Int64))
+                catalog.check_function(chosen.function)?;
+                self.now()
             }
             _ => call_chosen(&catalog, &chosen, arguments.typed),
         }
@@ -151,7 +193,9 @@ impl Binder<'_> {
                     let message = format!("schema \"{wanted}\" does not exist");
                     at(StatementError::new(SqlState("3F000"), message), schema)
                 };
-                Ok((Some(*found.ok_or_else(missing)?.0), folded(name)))
+                let found = *found.ok_or_else(missing)?.0;
+                self.check_schema(found)?;
+                Ok((Some(found), folded(name)))
             }
             _ => fail(SqlState::SYNTAX_ERROR, format!("improper qualified name: {}", call.name)),
         }
@@ -191,6 +235,15 @@ impl Binder<'_> {
         let FunctionArgumentList { duplicate_treatment, args, clauses } = list;
         found.distinct = *duplicate_treatment == Some(DuplicateTreatment::Distinct);
         for argument in args {
+            if let Some((name, syntax)) = named(argument) {
+                found.typed.push(self.expr(syntax)?);
+                found.add_name(folded(name))?;
+                continue;
+            }
+            if !found.names.is_empty() {
+                let message = "positional argument cannot follow named argument";
+                return fail(SqlState::SYNTAX_ERROR, message);
+            }
             match argument {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax)) => {
                     found.typed.push(self.expr(syntax)?);
@@ -199,7 +252,7 @@ impl Binder<'_> {
                 FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) => {
                     found.typed.push(self.row_by_star(table)?);
                 }
-                _ => return unsupported("arguments by name"),
+                _ => return unsupported("an argument of this form"),
             }
         }
         for clause in clauses {
@@ -274,7 +327,8 @@ impl Binder<'_> {
         let (filter, _) = parts?;
         let given: Vec<Oid> = arguments.typed.iter().map(|typed| typed.ty.oid).collect();
         let catalog = self.catalog.clone();
-        let chosen = resolve::function(&catalog, schema, name, &given)?;
+        let chosen = resolve::whole_function(&catalog, schema, name, &given)?;
+        catalog.check_function(chosen.function)?;
         let typed = brought(&catalog, &chosen, arguments.typed)?;
         let value = typed.last().expect("just pushed"); // infallible: above
         let order_by = vec![sort(keys::order_key(&catalog, value)?, item)];
@@ -319,6 +373,8 @@ impl Binder<'_> {
                 format!("{name}(*) must be used to call a parameterless aggregate function");
             return fail(SqlState("42809"), message);
         }
+        let word = if call.over.is_some() { "function" } else { "aggregate" };
+        self.catalog.check_call(chosen.function, word)?;
         let typed = brought(&self.catalog, chosen, arguments.typed)?;
         let key = match is_star {
             true if chosen.function.namespace == PG_CATALOG => {
@@ -369,24 +425,31 @@ impl Binder<'_> {
     pub(super) fn call(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
         let given: Vec<Oid> = arguments.iter().map(|typed| typed.ty.oid).collect();
         let catalog = self.catalog.clone();
-        let chosen = resolve::function(&catalog, Some(PG_CATALOG), name, &given)?;
+        let chosen = resolve::whole_function(&catalog, Some(PG_CATALOG), name, &given)?;
         if is_inlined(chosen.function) {
             return self.inlined(&chosen, CallArguments::plain(arguments));
         }
         call_chosen(&catalog, &chosen, arguments)
     }
 
+    /// When the statement began; a plan that is kept for others has none.
+    fn now(&self) -> Result<Typed> {
+        if self.parameters.are_generic() {
+            return unsupported("the time of a statement in a generic plan");
+        }
+        Ok(Typed::new(lit(self.start), PgType::new(oid::TIMESTAMPTZ), DataType::Int64))
+    }
+
     /// Words that are values: CURRENT_DATE and its kin.
     pub(super) fn keyword(&mut self, name: &str) -> Result<Typed> {
-        let now = Typed::new(lit(self.start), PgType::new(oid::TIMESTAMPTZ), DataType::Int64);
         let cast = |binder: &Self, typed: Typed, to: Oid| {
             let context = crate::catalog::CastContext::Explicit;
             crate::coerce::coerce(&binder.catalog, typed, PgType::new(to), context)
         };
         match name {
-            "current_timestamp" => Ok(now),
-            "current_date" => cast(self, now, oid::DATE),
-            "localtimestamp" => cast(self, now, oid::TIMESTAMP),
+            "current_timestamp" => self.now(),
+            "current_date" => cast(self, self.now()?, oid::DATE),
+            "localtimestamp" => cast(self, self.now()?, oid::TIMESTAMP),
             "current_catalog" => {
                 let name = self.catalog.database().row().name.clone();
                 let ty = PgType::new(oid::NAME);
@@ -469,6 +532,11 @@ impl Binder<'_> {
             Syntax::AtTimeZone { timestamp, time_zone } => {
                 let (from, zone) = (self.expr(timestamp)?, self.expr(time_zone)?);
                 self.call("timezone", vec![zone, from])
+            }
+            Syntax::Tuple(fields) => {
+                let fields = fields.iter().map(|field| self.expr(field));
+                let fields = fields.collect::<Result<Vec<Typed>>>()?;
+                self.row_of_fields(fields)
             }
             other => unsupported(format!("the expression {other}")),
         }

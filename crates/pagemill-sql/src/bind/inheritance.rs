@@ -11,7 +11,7 @@ use sqlparser::ast::{
 
 use super::scope::{Scope, folded};
 use super::table_names::FoundTable;
-use super::{Binder, Bound, BoundColumn};
+use super::{Binder, Bound, BoundColumn, TableRows};
 use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError, fail};
 use crate::lexical::ONLY;
@@ -19,7 +19,7 @@ use crate::system_rows::for_each_row;
 
 impl Binder<'_> {
     /// A table with the rows of those that inherit from it.
-    pub(super) fn with_children(&mut self, found: &FoundTable, name: &str) -> Result<Bound> {
+    pub(super) fn with_children(&mut self, found: &FoundTable, name: &str) -> Result<TableRows> {
         let FoundTable { catalog, class, .. } = found;
         let alias = self.fresh(name);
         let own = self.tables.scan(catalog, class, &alias)?;
@@ -31,23 +31,24 @@ impl Binder<'_> {
         if below.is_empty() {
             return Ok(own);
         }
-        let names: Vec<String> =
-            own.columns.iter().map(|column| self.fresh(&column.name)).collect();
-        let mut plan = under(&own, &own.columns, &names)?;
+        let wanted: Vec<BoundColumn> = own.all_columns().cloned().collect();
+        let names: Vec<String> = wanted.iter().map(|column| self.fresh(&column.name)).collect();
+        let mut plan = under(&own, &wanted, &names)?;
         for oid in below {
             let class = class_of(catalog, oid)?;
             let alias = self.fresh(name);
             let child = self.tables.scan(catalog, class, &alias)?;
-            plan = LogicalPlanBuilder::from(plan)
-                .union(under(&child, &own.columns, &names)?)?
-                .build()?;
+            plan =
+                LogicalPlanBuilder::from(plan).union(under(&child, &wanted, &names)?)?.build()?;
         }
         let column = |(column, name): (&BoundColumn, &String)| {
-            let typed = column.typed.with_expr(super::query::column(name));
+            let mut typed = column.typed.with_expr(super::query::column(name));
+            typed.origin = column.typed.origin;
             BoundColumn { name: column.name.clone(), typed }
         };
-        let columns = own.columns.iter().zip(&names).map(column).collect();
-        Ok(Bound { plan, columns })
+        let mut columns: Vec<BoundColumn> = wanted.iter().zip(&names).map(column).collect();
+        let system = columns.split_off(own.bound.columns.len());
+        Ok(TableRows { bound: Bound { plan, columns }, system })
     }
 
     /// `ONLY t`: a table without what is below it, of which a partitioned one has nothing.
@@ -65,14 +66,14 @@ impl Binder<'_> {
         let found = self.find_table(&parts)?;
         let readable = self.check_rights(&found)?;
         let name = self.fresh(&last);
-        let mut bound = self.tables.scan(&found.catalog, &found.class, &name)?;
-        found.mark(&readable, &mut bound.columns);
+        let rows = self.tables.scan(&found.catalog, &found.class, &name)?;
+        let mut rows = self.with_policies(&found, rows)?;
+        found.mark(&readable, &mut rows);
         if found.class.kind == RelationKind::PartitionedTable {
-            bound.plan = LogicalPlanBuilder::from(bound.plan).limit(0, Some(0))?.build()?;
+            let plan = LogicalPlanBuilder::from(rows.bound.plan).limit(0, Some(0))?;
+            rows.bound.plan = plan.build()?;
         }
-        let (plan, mut scope) = self.as_table(bound, alias, &last)?;
-        found.put_path(&mut scope, alias);
-        Ok((plan, scope))
+        self.as_relation(&found, rows, alias, &last)
     }
 }
 
@@ -118,9 +119,9 @@ fn is_only(name: &ObjectName) -> bool {
 }
 
 /// The columns of a parent, by their names, as another table has them.
-fn under(table: &Bound, wanted: &[BoundColumn], names: &[String]) -> Result<LogicalPlan> {
+fn under(table: &TableRows, wanted: &[BoundColumn], names: &[String]) -> Result<LogicalPlan> {
     let column = |(wanted, name): (&BoundColumn, &String)| -> Result<Expr> {
-        let own = table.columns.iter().find(|column| column.name == wanted.name);
+        let own = table.all_columns().find(|column| column.name == wanted.name);
         match own {
             Some(own) if own.typed.carrier == wanted.typed.carrier => {
                 Ok(own.typed.expr.clone().alias(name))
@@ -132,5 +133,5 @@ fn under(table: &Bound, wanted: &[BoundColumn], names: &[String]) -> Result<Logi
         }
     };
     let exprs = wanted.iter().zip(names).map(column).collect::<Result<Vec<_>>>()?;
-    Ok(LogicalPlanBuilder::from(table.plan.clone()).project(exprs)?.build()?)
+    Ok(LogicalPlanBuilder::from(table.bound.plan.clone()).project(exprs)?.build()?)
 }

@@ -16,6 +16,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, when};
 use pagemill_format::Oid;
 use sqlparser::ast::{SelectItem, TableAlias, TableFactor};
 
+use super::defaults::FunctionName;
 use super::functions::CallArguments;
 use super::inlining::{SqlCall, in_function, is_inlined, plain_select};
 use super::query::rename;
@@ -24,7 +25,7 @@ use super::set_calls::{BoundCall, FromFunctions, from_call, is_function};
 use super::{Binder, Bound, BoundColumn};
 use crate::error::{Result, unsupported};
 use crate::functions::row_values::{any_null, row};
-use crate::resolve::{self, Chosen, settled_type};
+use crate::resolve::{Chosen, settled_type};
 use crate::typed::{RowField, Typed};
 use crate::types::{PgType, RECORD};
 
@@ -45,9 +46,9 @@ impl Binder<'_> {
         let allowed = Allowed::PlainIn("functions in FROM");
         self.levels.push(Level { scope: before.clone(), allowed, ..Level::default() });
         let arguments = self.call_arguments(&call);
-        let found = arguments.and_then(|arguments| {
-            let given: Vec<Oid> = arguments.typed.iter().map(|typed| typed.ty.oid).collect();
-            let chosen = resolve::function(&catalog, schema, &name, &given)?;
+        let found = arguments.and_then(|mut arguments| {
+            let chosen =
+                self.chosen(&catalog, FunctionName { schema, name: &name }, &mut arguments)?;
             match chosen.function.returns_set && is_inlined(chosen.function) {
                 true => self.sql_call(&chosen, arguments).map(Some),
                 false => Ok(None),
@@ -162,9 +163,7 @@ impl Binder<'_> {
             return Ok(value.clone());
         }
         let field = |(value, (name, _)): (Typed, (Option<String>, PgType))| {
-            let Typed { expr, ty, carrier, .. } = value;
-            let name = name.unwrap_or_default();
-            (RowField { name, ty, carrier, is_never_null: false }, expr)
+            (RowField::of(name.unwrap_or_default(), &value), value.expr)
         };
         Ok(row(call.result.oid, values.into_iter().zip(declared).map(field).collect()))
     }

@@ -88,6 +88,7 @@ impl Binder<'_> {
     ) -> Result<SqlCall> {
         let catalog = self.catalog.clone();
         let (row, shown) = (chosen.function, signature(&catalog, chosen.function));
+        catalog.check_function(row)?;
         if arguments.distinct || arguments.is_star || !arguments.order_by.is_empty() {
             let message = format!("{} is not an aggregate function", row.name);
             return fail(SqlState("42809"), message);
@@ -218,10 +219,11 @@ impl Binder<'_> {
         let keeps_literals = std::mem::replace(&mut self.keeps_literals, false);
         // In a view, too, a function reads with the rights of whoever asks, and not of the view's owner.
         let reader = self.reader.take();
+        let is_stored = std::mem::replace(&mut self.is_stored, false);
         self.inlined.push(function);
         let bound = bind(self);
         self.inlined.pop();
-        self.reader = reader;
+        (self.reader, self.is_stored) = (reader, is_stored);
         (self.with, self.body, self.hidden) = (with, body, hidden);
         self.keeps_literals = keeps_literals;
         bound
@@ -240,7 +242,7 @@ impl Binder<'_> {
     /// What carries the columns of the tables around.
     fn carriers(&self) -> HashMap<Column, DataType> {
         let tables = self.levels.iter().flat_map(|level| &level.scope.tables);
-        let columns = tables.flat_map(|table| &table.columns);
+        let columns = tables.flat_map(|table| table.all_columns());
         let named = columns.filter_map(|column| match &column.typed.expr {
             Expr::Column(named) => Some((named.clone(), column.typed.carrier.clone())),
             _ => None,
@@ -475,7 +477,7 @@ pub(super) fn in_function(error: Error, function: &str) -> Error {
             let what = error.message.trim_end_matches(" is not supported here");
             StatementError::unsupported(format!("function {function} ({what})")).into()
         }
-        Error::Statement(error) => StatementError { position: None, ..error }.into(),
+        Error::Statement(error) => error.without_position().into(),
         other => other,
     }
 }

@@ -25,6 +25,9 @@ impl Binder<'_> {
             Value::Boolean(truth) => {
                 Ok(Typed::new(lit(*truth), PgType::new(oid::BOOL), DataType::Boolean))
             }
+            Value::SingleQuotedByteStringLiteral(bits) => {
+                constant(&self.catalog, PgType::new(oid::BIT), &format!("b{bits}"))
+            }
             Value::Null => Ok(Typed::unknown(None)),
             Value::Placeholder(name) => match &self.body {
                 Some(_) => self.numbered_argument(name),

@@ -16,6 +16,7 @@ mod arrays;
 mod cases;
 mod columns;
 mod correlation;
+mod defaults;
 mod dependencies;
 mod expressions;
 mod from;
@@ -23,13 +24,16 @@ mod functions;
 mod inheritance;
 mod inlined_sets;
 mod inlining;
+mod lateral;
 mod literals;
+mod policies;
 mod query;
 mod recursion;
 mod row_order;
 mod row_values;
 mod scope;
 mod select;
+mod session_settings;
 mod set_calls;
 mod set_operation;
 mod settings;
@@ -53,6 +57,7 @@ use crate::catalog::Catalog;
 use crate::error::Result;
 use crate::nested::Nested;
 use crate::parameters::Parameters;
+use crate::session::SettingValues;
 use crate::typed::Typed;
 
 use inlining::BodyArguments;
@@ -66,6 +71,20 @@ pub(crate) struct Bound {
     pub(crate) columns: Vec<BoundColumn>,
 }
 
+/// A relation's rows.
+#[derive(Debug, Clone)]
+pub(crate) struct TableRows {
+    pub(crate) bound: Bound,
+    /// The columns that `*` does not show: `ctid`, `xmin` and their kin.
+    pub(crate) system: Vec<BoundColumn>,
+}
+
+impl TableRows {
+    fn all_columns(&self) -> impl Iterator<Item = &BoundColumn> {
+        self.bound.columns.iter().chain(&self.system)
+    }
+}
+
 /// A column of a query: the name that is shown, and the expression that gives its values.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundColumn {
@@ -76,7 +95,7 @@ pub(crate) struct BoundColumn {
 /// Where the rows of tables come from.
 pub(crate) trait Tables {
     /// A plan that scans a relation of a database, under this name.
-    fn scan(&self, of: &Arc<Catalog>, class: &ClassRow, alias: &str) -> Result<Bound>;
+    fn scan(&self, of: &Arc<Catalog>, class: &ClassRow, alias: &str) -> Result<TableRows>;
 
     /// A plan that scans the file of this name, if there is one.
     fn file(&self, name: &str, alias: &str) -> Result<Option<Bound>>;
@@ -106,6 +125,12 @@ pub(crate) struct Binder<'b> {
     views: usize,
     /// Whose rights count in the view that is being bound; `None` for the session's.
     reader: Option<Oid>,
+    /// True in what was stored as a tree, whose names were found when it was made, in whatever schema.
+    is_stored: bool,
+    /// The tables whose policies are being bound, outermost first.
+    guarded: Vec<Oid>,
+    /// False where a policy that would leave out rows is an error instead.
+    row_security: bool,
     /// The arguments of the function in SQL whose body is being bound.
     body: Option<Rc<BodyArguments>>,
     /// The functions in SQL around that place, outermost first.
@@ -114,6 +139,8 @@ pub(crate) struct Binder<'b> {
     hidden: usize,
     /// The settings that the SELECT of `pg_settings` around is about.
     settings: Option<settings::Settings>,
+    /// What the session's client set, where there is one.
+    session_settings: Option<&'b SettingValues>,
     /// When the statement began, for `now()`: microseconds from 2000-01-01 UTC.
     start: i64,
     parameters: &'b Parameters,
@@ -137,10 +164,14 @@ impl<'b> Binder<'b> {
             nests: false,
             views: 0,
             reader: None,
+            is_stored: false,
+            guarded: Vec::new(),
+            row_security: true,
             body: None,
             inlined: Vec::new(),
             hidden: 0,
             settings: None,
+            session_settings: None,
             start,
             parameters,
         }
@@ -149,6 +180,18 @@ impl<'b> Binder<'b> {
     /// Queries that refer to the row around them are run for each, which any of them can be.
     pub(crate) fn nesting(mut self) -> Self {
         self.nests = true;
+        self
+    }
+
+    /// Policies that would leave out rows are errors.
+    pub(crate) fn without_row_security(mut self) -> Self {
+        self.row_security = false;
+        self
+    }
+
+    /// The session has these settings.
+    pub(crate) fn with_session_settings(mut self, settings: &'b SettingValues) -> Self {
+        self.session_settings = Some(settings);
         self
     }
 
@@ -170,6 +213,8 @@ impl<'b> Binder<'b> {
     fn named(&mut self, typed: &Typed, name: &str) -> (Expr, Typed) {
         let fresh = self.fresh(name);
         let aliased = typed.expr.clone().alias(&fresh);
-        (aliased, typed.with_expr(Expr::Column(Column::new_unqualified(fresh))))
+        let mut column = typed.with_expr(Expr::Column(Column::new_unqualified(fresh)));
+        column.origin = typed.origin;
+        (aliased, column)
     }
 }

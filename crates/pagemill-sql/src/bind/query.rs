@@ -14,7 +14,7 @@ use datafusion::logical_expr::{Expr, LogicalPlanBuilder, SortExpr, lit};
 use pagemill_types::builtin::oid;
 use sqlparser::ast::{
     Expr as Syntax, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, TableAlias,
-    Value, With,
+    UnaryOperator, Value, With,
 };
 
 use super::recursion::refuse_later_names;
@@ -267,24 +267,29 @@ pub(super) fn output_position(syntax: &Syntax, columns: &[BoundColumn]) -> Resul
 
 /// A column of the output by its number, from 1.
 pub(super) fn ordinal(syntax: &Syntax, count: usize, clause: &str) -> Result<Option<usize>> {
-    if let Syntax::UnaryOp { expr, .. } = syntax
-        && matches!(**expr, Syntax::Value(_))
-    {
-        let message = format!("{clause} position {syntax} is not in select list");
-        return fail(SqlState::INVALID_COLUMN_REFERENCE, message);
-    }
-    let Syntax::Value(value) = syntax else { return Ok(None) };
-    let Value::Number(text, _) = &value.value else {
-        let message = format!("non-integer constant in {clause}");
-        return fail(SqlState::SYNTAX_ERROR, message);
+    let (constant, sign) = match syntax {
+        Syntax::UnaryOp { op: UnaryOperator::Minus, expr } => (&**expr, "-"),
+        other => (other, ""),
     };
-    match text.parse::<usize>() {
+    let Syntax::Value(value) = constant else { return Ok(None) };
+    let number = match &value.value {
+        // One that is too long without its sign is none with it.
+        Value::Number(digits, _) => {
+            digits.parse::<i32>().and_then(|_| format!("{sign}{digits}").parse::<i32>()).ok()
+        }
+        Value::Placeholder(_) => return Ok(None),
+        _ if !sign.is_empty() => return Ok(None),
+        _ => None,
+    };
+    let Some(number) = number else {
+        return fail(SqlState::SYNTAX_ERROR, format!("non-integer constant in {clause}"));
+    };
+    match usize::try_from(number) {
         Ok(number) if (1..=count).contains(&number) => Ok(Some(number - 1)),
-        Ok(number) => {
+        _ => {
             let message = format!("{clause} position {number} is not in select list");
             fail(SqlState::INVALID_COLUMN_REFERENCE, message)
         }
-        Err(_) => fail(SqlState::SYNTAX_ERROR, format!("non-integer constant in {clause}")),
     }
 }
 

@@ -9,6 +9,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, SortExpr};
 
 use super::Binder;
 use super::query::column;
+use crate::barrier::barred;
 use crate::error::{Result, unsupported};
 
 /// From which version on the server sorts for aggregates beforehand.
@@ -49,7 +50,7 @@ impl RowOrder {
             LogicalPlan::Projection(projection) => {
                 Self::of(&projection.input).above(&projection.expr)
             }
-            _ => Self::Any,
+            other => barred(other).map_or(Self::Any, Self::of),
         }
     }
 

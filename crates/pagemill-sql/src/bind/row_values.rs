@@ -5,21 +5,35 @@
 
 use std::sync::Arc;
 
+use datafusion::logical_expr::Expr;
 use pagemill_cluster::RelationKind;
+use pagemill_types::builtin::oid;
 use sqlparser::ast::{AccessExpr, Expr as Syntax, ObjectName};
 
-use super::Binder;
 use super::from::name_parts;
 use super::scope::{ScopeTable, at, folded, seen_from};
+use super::{Binder, BoundColumn};
+use crate::catalog::CastContext;
+use crate::coerce::coerce;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
-use crate::functions::row_values::{field, row};
+use crate::functions::row_values::{field, row_where};
 use crate::typed::{RowField, Typed};
+use crate::types::{PgType, RECORD, UNKNOWN};
 
 impl Binder<'_> {
     /// The row of a table, seen from so many queries further in.
     pub(super) fn row_of_table(&self, table: &ScopeTable, depth: usize) -> Result<Typed> {
         let refused = || unsupported("a row of what is no relation as a value");
-        let Some((catalog, relation)) = &table.relation else { return refused() };
+        let present = match (&table.present, table.is_nullable) {
+            (_, false) => None,
+            (Some(column), true) => Some(seen_from(column, depth, self.nests)?.expr),
+            (None, true) => {
+                return unsupported("a row of what an outer join may give none of as a value");
+            }
+        };
+        let Some((catalog, relation)) = &table.relation else {
+            return self.record_of_table(table, depth, present);
+        };
         if !Arc::ptr_eq(catalog, &self.catalog) {
             return unsupported("a row of another database as a value");
         }
@@ -34,10 +48,40 @@ impl Binder<'_> {
         for (name, column) in names.into_iter().zip(&table.columns) {
             let seen = seen_from(&column.typed, depth, self.nests)?;
             let is_never_null = required.contains(&name);
-            let carrier = seen.carrier.clone();
-            fields.push((RowField { name, ty: seen.ty, carrier, is_never_null }, seen.expr));
+            fields.push((RowField { is_never_null, ..RowField::of(name, &seen) }, seen.expr));
         }
-        Ok(row(ty, fields))
+        Ok(row_where(ty, fields, present))
+    }
+
+    /// The row of a query in FROM, which has no type of its own.
+    fn record_of_table(
+        &self,
+        table: &ScopeTable,
+        depth: usize,
+        present: Option<Expr>,
+    ) -> Result<Typed> {
+        let field = |column: &BoundColumn| {
+            let seen = seen_from(&column.typed, depth, self.nests)?;
+            Ok((RowField::of(column.name.clone(), &seen), seen.expr))
+        };
+        let fields = table.columns.iter().map(field).collect::<Result<Vec<_>>>()?;
+        Ok(row_where(RECORD, fields, present))
+    }
+
+    /// `ROW(a, b)`, whose fields go by their places.
+    pub(super) fn row_of_fields(&self, fields: Vec<Typed>) -> Result<Typed> {
+        let field = |(at, typed): (usize, Typed)| {
+            let typed = match typed.ty.oid {
+                UNKNOWN => {
+                    let text = PgType::new(oid::TEXT);
+                    coerce(&self.catalog, typed, text, CastContext::Implicit)?
+                }
+                _ => typed,
+            };
+            Ok((RowField::of(format!("f{}", at + 1), &typed), typed.expr))
+        };
+        let fields = fields.into_iter().enumerate().map(field).collect::<Result<Vec<_>>>()?;
+        Ok(row_where(RECORD, fields, None))
     }
 
     /// The columns of a table that are NULL in none of its rows.

@@ -5,18 +5,16 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::Field;
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{Expr, when};
-use pagemill_cluster::RelationKind;
+use datafusion::logical_expr::Expr;
 use pagemill_format::Oid;
 use sqlparser::ast::Ident;
+use sqlparser::tokenizer::Span;
 
 use super::row_order::{RowOrder, Sorting};
 use super::set_calls::SelectSets;
 use super::{Binder, BoundColumn};
 use crate::catalog::Catalog;
 use crate::error::{Error, Result, SqlState, StatementError, fail};
-use crate::system_rows::PG_CATALOG;
 use crate::typed::Typed;
 use crate::types::OF_ANOTHER_DATABASE;
 
@@ -26,6 +24,14 @@ pub(super) struct ScopeTable {
     /// Its alias, or its name.
     pub(super) name: String,
     pub(super) columns: Vec<BoundColumn>,
+    /// Those of the system, which `*` does not show.
+    pub(super) system: Vec<BoundColumn>,
+    /// True for a table of a join, whose columns of the system have no bare names.
+    pub(super) in_join: bool,
+    /// True for a table of which an outer join may give no row.
+    pub(super) is_nullable: bool,
+    /// What is NULL only where there is no row.
+    pub(super) present: Option<Typed>,
     /// What stands before the name of a table without an alias: its schema last, then its database, then its cluster.
     pub(super) path: Option<Vec<String>>,
     /// True for a function whose row is its value.
@@ -83,7 +89,17 @@ pub(super) enum Allowed {
 impl Scope {
     pub(super) fn of_table(name: String, columns: Vec<BoundColumn>) -> Self {
         let bare = columns.clone();
-        let table = ScopeTable { name, columns, path: None, is_value: false, relation: None };
+        let table = ScopeTable {
+            name,
+            columns,
+            system: Vec::new(),
+            in_join: false,
+            is_nullable: false,
+            present: None,
+            path: None,
+            is_value: false,
+            relation: None,
+        };
         Self { bare, tables: vec![table] }
     }
 
@@ -106,7 +122,9 @@ impl Scope {
     }
 
     fn bare_column(&self, name: &str) -> Result<Option<&Typed>> {
-        let mut found = self.bare.iter().filter(|column| column.name == name);
+        let of_system = self.tables.iter().filter(|table| !table.in_join);
+        let of_system = of_system.flat_map(|table| &table.system);
+        let mut found = self.bare.iter().chain(of_system).filter(|column| column.name == name);
         let first = found.next();
         match found.next() {
             Some(_) => {
@@ -154,27 +172,10 @@ impl ScopeTable {
         };
         before.is_empty() || self.path.as_ref().is_some_and(leads_here)
     }
-}
 
-impl ScopeTable {
-    /// For `tableoid` of one of the system's own catalogs, which have no children, the column that is never NULL in a row.
-    fn table_number(&self, name: &str) -> Option<Typed> {
-        let (catalog, relation) = self.relation.as_ref().filter(|_| name == "tableoid")?;
-        // Who may read some of the columns may not read those of the system.
-        if self.columns.iter().any(|column| column.typed.denied.is_some()) {
-            return None;
-        }
-        let class = catalog.database().class(*relation)?;
-        let is_catalog = class.namespace == PG_CATALOG && class.kind == RelationKind::Table;
-        let column = self.columns.iter().find(|column| is_catalog && column.name == "oid")?;
-        Some(column.typed.clone())
-    }
-
-    /// The relation's OID where there is a row: on the other side of an outer join there may be none.
-    fn number_beside(&self, column: &Typed) -> Result<Typed> {
-        let (_, relation) = self.relation.as_ref().expect("it was found by its relation"); // infallible: by table_number
-        let number = Expr::Literal(ScalarValue::UInt32(Some(relation.0)), None);
-        Ok(column.with_expr(when(column.expr.clone().is_not_null(), number).end()?))
+    /// Its columns, and those of the system behind them.
+    pub(super) fn all_columns(&self) -> impl Iterator<Item = &BoundColumn> {
+        self.columns.iter().chain(&self.system)
     }
 }
 
@@ -188,10 +189,15 @@ pub(super) fn folded(ident: &Ident) -> String {
 
 /// An error at an identifier.
 pub(super) fn at(error: impl Into<Error>, ident: &Ident) -> Error {
+    at_start(error, ident.span)
+}
+
+/// An error at what begins here.
+pub(super) fn at_start(error: impl Into<Error>, span: Span) -> Error {
     match error.into() {
         // The server looks at rights when it has forgotten where names stood.
         Error::Statement(error) if error.state == SqlState::DENIED => error.into(),
-        Error::Statement(error) => error.at(ident.span.start.line, ident.span.start.column).into(),
+        Error::Statement(error) => error.at(span.start.line, span.start.column).into(),
         other => other,
     }
 }
@@ -226,21 +232,7 @@ impl Binder<'_> {
         if let Some(argument) = self.named_argument(&[&name]) {
             return argument.map_err(|error| at(error, ident));
         }
-        match self.bare_table_number(&name) {
-            Some(number) => number.map_err(|error| at(error, ident)),
-            None => Err(at(self.no_column(&name, None), ident)),
-        }
-    }
-
-    /// `tableoid` of the only table of the innermost query that has one.
-    fn bare_table_number(&self, name: &str) -> Option<Result<Typed>> {
-        let (depth, level) =
-            self.in_sight().enumerate().find(|(_, level)| !level.scope.tables.is_empty())?;
-        // Another table has one as well, or is one of which that is not known.
-        let [table] = &level.scope.tables[..] else { return None };
-        let column = table.table_number(name)?;
-        let seen = seen_from(&column, depth, self.nests);
-        Some(seen.and_then(|seen| table.number_beside(&seen)))
+        Err(at(self.no_column(&name, None), ident))
     }
 
     /// The column of a table's name, with what may stand before that, and a column's.
@@ -249,24 +241,20 @@ impl Binder<'_> {
         for (depth, level) in self.in_sight().enumerate() {
             let found = level.scope.qualified_table(table).map_err(|e| at(e, first))?;
             let Some(found) = found else { continue };
-            let mut columns = found.columns.iter().filter(|column| column.name == name);
+            let mut columns = found.all_columns().filter(|column| column.name == name);
             let Some(column) = columns.next() else {
-                if let Some(number) = found.table_number(&name) {
-                    let seen = seen_from(&number, depth, self.nests).map_err(|e| at(e, ident))?;
-                    return found.number_beside(&seen);
-                }
-                return Err(at(self.no_column(&name, Some(found)), ident));
+                return Err(at(self.no_column(&name, Some(found)), first));
             };
             if columns.next().is_some() {
                 let message = format!("column reference \"{name}\" is ambiguous");
-                return Err(at(StatementError::new(SqlState::AMBIGUOUS_COLUMN, message), ident));
+                return Err(at(StatementError::new(SqlState::AMBIGUOUS_COLUMN, message), first));
             }
-            return seen_from(&column.typed, depth, self.nests).map_err(|e| at(e, ident));
+            return seen_from(&column.typed, depth, self.nests).map_err(|e| at(e, first));
         }
         let names: Vec<String> = table.iter().map(|part| folded(part)).chain([name]).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         if let Some(argument) = self.named_argument(&names) {
-            return argument.map_err(|error| at(error, ident));
+            return argument.map_err(|error| at(error, first));
         }
         let shown = folded(table[table.len() - 1]);
         let message = format!("missing FROM-clause entry for table \"{shown}\"");
@@ -275,10 +263,6 @@ impl Binder<'_> {
 
     #[cold]
     fn no_column(&self, name: &str, table: Option<&ScopeTable>) -> StatementError {
-        const SYSTEM: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
-        if SYSTEM.contains(&name) {
-            return StatementError::unsupported(format!("the system column {name}"));
-        }
         if table.is_none() && FORMS.contains(&name) {
             return StatementError::unsupported(name.to_uppercase());
         }

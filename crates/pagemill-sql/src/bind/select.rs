@@ -353,8 +353,9 @@ fn refuse_strange(select: &Select) -> Result<()> {
     if select.into.is_some() {
         return fail(SqlState::READ_ONLY, "cannot execute SELECT INTO in a read-only transaction");
     }
-    if select.projection.is_empty() {
-        return unsupported("a SELECT without columns");
+    if select.projection.is_empty() && select.distinct.is_some() {
+        let message = "SELECT DISTINCT must have at least one column";
+        return fail(SqlState::SYNTAX_ERROR, message);
     }
     Ok(())
 }

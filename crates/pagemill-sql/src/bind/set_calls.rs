@@ -13,20 +13,21 @@ use sqlparser::ast::{
     FunctionArgumentList, FunctionArguments, Ident, ObjectName, TableAlias, TableFactor,
 };
 
+use super::defaults::FunctionName;
 use super::functions::CallArguments;
 use super::inlining::is_inlined;
 use super::query::rename;
 use super::scope::{Allowed, Level, Scope, folded};
 use super::settings::ALL_SETTINGS;
 use super::{Binder, BoundColumn};
-use crate::catalog::{CastContext, FunctionRow};
+use crate::catalog::{CastContext, FunctionRow, SQL_LANGUAGE};
 use crate::coerce::{brought, coerce, result_collation, signature};
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::expand::Expansion;
 use crate::functions::row_values::row;
 use crate::functions::sets::{Asked, ONE_ROW, SetCall, SetColumn, find};
 use crate::lexical::ROWS_FROM;
-use crate::resolve::{self, Chosen};
+use crate::resolve::Chosen;
 use crate::typed::{RowField, Typed};
 use crate::types::{PgType, UNKNOWN};
 
@@ -37,13 +38,15 @@ const FUNCTIONS_IN_FROM: &str = "functions in FROM";
 #[derive(Debug, Clone)]
 pub(super) struct BoundCall {
     name: String,
+    /// What its one column is called, whatever the item is.
+    output: Option<String>,
     call: SetCall,
     pub(super) arguments: Vec<Typed>,
 }
 
 impl BoundCall {
     pub(super) fn new(name: String, call: SetCall, arguments: Vec<Typed>) -> Self {
-        Self { name, call, arguments }
+        Self { name, output: None, call, arguments }
     }
 
     /// True where both give the same rows.
@@ -175,11 +178,12 @@ impl Binder<'_> {
         // One row of several columns is as good as several rows.
         let gives_columns = |row: &FunctionRow| row.returns_set || row.result == oid::RECORD;
         if self.catalog.functions_named(&name).any(gives_columns) {
-            let arguments = self.call_arguments(call)?;
-            let given: Vec<_> = arguments.typed.iter().map(|typed| typed.ty.oid).collect();
+            let mut arguments = self.call_arguments(call)?;
             let catalog = self.catalog.clone();
-            let chosen = resolve::function(&catalog, schema, &name, &given)?;
+            let chosen =
+                self.chosen(&catalog, FunctionName { schema, name: &name }, &mut arguments)?;
             if gives_columns(chosen.function) {
+                catalog.check_function(chosen.function)?;
                 return self.bound_call(name, &chosen, arguments);
             }
         }
@@ -194,8 +198,29 @@ impl Binder<'_> {
         let (catalog, result) = (&self.catalog, typed.ty);
         let asked = Asked { catalog, key: ONE_ROW, arguments: vec![typed], result };
         match find(asked)? {
-            Some((call, arguments)) => Ok(BoundCall { name, call, arguments }),
+            Some((call, arguments)) => {
+                let output = self.one_output(&name)?;
+                Ok(BoundCall { output, ..BoundCall::new(name, call, arguments) })
+            }
             None => unsupported(format!("the function {name} in FROM")),
+        }
+    }
+
+    /// What a function in SQL calls the one value that it gives, if it has a name for it.
+    ///
+    /// Source: `get_func_result_name` in `src/backend/utils/fmgr/funcapi.c`, PostgreSQL 18.
+    fn one_output(&self, name: &str) -> Result<Option<String>> {
+        let mut outputs = Vec::new();
+        for row in self.catalog.functions_named(name).filter(|row| row.language == SQL_LANGUAGE) {
+            if let [(output, _)] = &self.catalog.sql_function(row.oid)?.columns[..] {
+                outputs.extend((!output.is_empty()).then(|| output.clone()));
+            }
+        }
+        match (outputs.pop(), self.catalog.functions_named(name).count()) {
+            (Some(_), 2..) => {
+                unsupported(format!("one of several functions {name} in FROM, with a named output"))
+            }
+            (output, _) => Ok(output),
         }
     }
 
@@ -230,7 +255,7 @@ impl Binder<'_> {
         }
         let (catalog, key) = (&self.catalog, chosen.function.key.as_str());
         match find(Asked { catalog, key, arguments, result })? {
-            Some((call, arguments)) => Ok(BoundCall { name, call, arguments }),
+            Some((call, arguments)) => Ok(BoundCall::new(name, call, arguments)),
             None => unsupported(format!("function {}", signature(&self.catalog, chosen.function))),
         }
     }
@@ -251,7 +276,7 @@ impl Binder<'_> {
         let mut columns = Vec::new();
         for call in &calls {
             for column in call.call.columns.iter() {
-                let name = match column.name {
+                let name = match column.name.or(call.output.as_deref()) {
                     Some(name) => name,
                     None if is_one => shown.as_str(),
                     None => call.name.as_str(),
@@ -342,6 +367,7 @@ impl Binder<'_> {
             }
             return unsupported(format!("the function {name}, which gives rows, in this place"));
         }
+        self.catalog.check_function(chosen.function)?;
         if is_inlined(chosen.function) {
             return self.inlined_set(chosen, arguments);
         }
@@ -361,8 +387,7 @@ impl Binder<'_> {
         }
         let field = |(of_call, column): (&SetColumn, Typed)| {
             let name = of_call.name.unwrap_or_default().to_owned();
-            let Typed { ty, carrier, expr, .. } = column;
-            (RowField { name, ty, carrier, is_never_null: false }, expr)
+            (RowField::of(name, &column), column.expr)
         };
         Ok(row(oid::RECORD, of_call.iter().zip(columns).map(field).collect()))
     }

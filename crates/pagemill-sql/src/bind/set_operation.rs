@@ -62,6 +62,9 @@ impl Binder<'_> {
             let message = format!("each {name} query must have the same number of columns");
             return fail(SqlState::SYNTAX_ERROR, message);
         }
+        if left.columns.is_empty() && !(is_all && op == SetOperator::Union) {
+            return unsupported(format!("{name} of rows without columns"));
+        }
         let (left, right) = self.unified(name, left, right)?;
         let builder = LogicalPlanBuilder::from(left.plan);
         let mut columns = left.columns;

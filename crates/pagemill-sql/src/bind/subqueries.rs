@@ -13,10 +13,13 @@ use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     Expr, Limit, LogicalPlan, LogicalPlanBuilder, Subquery, is_null, is_true, lit, not, when,
 };
-use sqlparser::ast::{Expr as Syntax, Query};
+use sqlparser::ast::{
+    BinaryOperator, Expr as Syntax, Function, FunctionArguments, Ident, ObjectName, Query,
+};
 
 use super::correlation::{is_product, without_guards};
 use super::expressions::{has_no_common_key, truth_value};
+use super::lateral::outer_columns;
 use super::row_order::RowOrder;
 use super::scope::Allowed;
 use super::{Binder, Bound};
@@ -80,18 +83,11 @@ impl Binder<'_> {
 
     /// The value of a query that is run for each row around it.
     fn nested(&mut self, plan: LogicalPlan, carrier: &DataType) -> Expr {
-        let mut outer: Vec<(Column, DataType)> = Vec::new();
-        for expr in plan.all_out_ref_exprs() {
-            if let Expr::OuterReferenceColumn(field, column) = expr
-                && outer.iter().all(|(known, _)| *known != column)
-            {
-                outer.push((column, field.data_type().clone()));
-            }
-        }
+        let outer = outer_columns(&plan);
         let around = self.levels.len().saturating_sub(1);
         let is_further = |column: &Column| {
             let tables = self.levels[..around].iter().flat_map(|level| &level.scope.tables);
-            let mut columns = tables.flat_map(|table| &table.columns);
+            let mut columns = tables.flat_map(|table| table.all_columns());
             columns.any(|known| known.typed.expr == Expr::Column(column.clone()))
         };
         let value = |(column, carrier): &(Column, DataType)| match is_further(column) {
@@ -192,8 +188,12 @@ impl Binder<'_> {
             plan = below;
         }
         let catalog = self.catalog.clone();
-        let chosen =
-            crate::resolve::function(&catalog, Some(PG_CATALOG), "array_agg", &[typed.ty.oid])?;
+        let chosen = crate::resolve::whole_function(
+            &catalog,
+            Some(PG_CATALOG),
+            "array_agg",
+            &[typed.ty.oid],
+        )?;
         let order_by = match RowOrder::of(&plan) {
             RowOrder::Any => Vec::new(),
             RowOrder::By(sorts) => sorts,
@@ -241,6 +241,15 @@ impl Binder<'_> {
         if let Syntax::Tuple(fields) = syntax {
             return self.row_in_subquery(fields, query, negated);
         }
+        // The engine has IN (SELECT …) in conditions only.
+        let is_condition = match self.level().allowed {
+            Allowed::PlainIn(clause) => matches!(clause, "WHERE" | "JOIN conditions"),
+            Allowed::Aggregates => true,
+            Allowed::Plain | Allowed::All => false,
+        };
+        if !is_condition {
+            return self.in_array_of(syntax, query, negated);
+        }
         let typed = self.expr(syntax)?;
         let Bound { plan, mut columns } = self.query(query)?;
         if columns.len() != 1 {
@@ -261,6 +270,27 @@ impl Binder<'_> {
         let found = InSubquery { expr: Box::new(left), subquery: subquery(plan), negated: false };
         let found = Expr::InSubquery(found);
         Ok(truth_value(if negated { not(found) } else { found }))
+    }
+
+    /// `x IN (SELECT …)` as a value: `x = ANY (ARRAY(SELECT …))`, which NULL makes of the same.
+    fn in_array_of(&mut self, syntax: &Syntax, query: &Query, negated: bool) -> Result<Typed> {
+        let array = Syntax::Function(Function {
+            name: ObjectName::from(vec![Ident::new("array")]),
+            uses_odbc_syntax: false,
+            parameters: FunctionArguments::None,
+            args: FunctionArguments::Subquery(Box::new(query.clone())),
+            filter: None,
+            null_treatment: None,
+            over: None,
+            within_group: Vec::new(),
+        });
+        let found = self.expr(&Syntax::AnyOp {
+            left: Box::new(syntax.clone()),
+            compare_op: BinaryOperator::Eq,
+            right: Box::new(array),
+            is_some: false,
+        })?;
+        Ok(if negated { truth_value(not(found.expr)) } else { found })
     }
 
     /// `(a, b) IN (SELECT …)` where it is the condition of a row, so that NULL is as good as false: a row equal in all fields.

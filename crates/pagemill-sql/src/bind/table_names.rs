@@ -13,7 +13,7 @@ use pagemill_format::Oid;
 use sqlparser::ast::{Ident, TableAlias};
 
 use super::scope::{Scope, at, folded};
-use super::{Binder, BoundColumn};
+use super::{Binder, TableRows};
 use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError, fail};
 use crate::rights::{ReadableColumns, denied};
@@ -28,11 +28,13 @@ pub(super) struct FoundTable {
 
 impl FoundTable {
     /// Marks the columns that may not be read, which have their names of the catalog still.
-    pub(super) fn mark(&self, readable: &ReadableColumns, columns: &mut [BoundColumn]) {
+    pub(super) fn mark(&self, readable: &ReadableColumns, rows: &mut TableRows) {
         let ReadableColumns::Named(readable) = readable else { return };
         let relation = String::from_utf8_lossy(&self.class.name);
         let message: Arc<str> = denied(self.class.kind, &relation).into();
-        for column in columns.iter_mut().filter(|column| !readable.contains(&column.name)) {
+        let columns = rows.bound.columns.iter_mut();
+        let denied = columns.filter(|column| !readable.contains(&column.name));
+        for column in denied.chain(&mut rows.system) {
             column.typed.denied = Some(message.clone());
         }
     }
@@ -91,19 +93,23 @@ impl Binder<'_> {
         Ok(FoundTable { catalog, class, path })
     }
 
-    /// Refuses a relation of which nothing may be read here. What a view names was found when it was made, in whatever schema.
-    pub(super) fn check_rights(&self, found: &FoundTable) -> Result<ReadableColumns> {
-        let Some(rights) = self.catalog.rights() else { return Ok(ReadableColumns::All) };
-        let ClassRow { oid, namespace, kind, .. } = &found.class;
-        let is_of_view = self.views > 0 && self.inlined.is_empty();
-        if !is_of_view && !rights.uses(*namespace) {
-            let schemas = self.catalog.database().namespaces()?;
-            let name =
-                schemas.get(namespace).map(|name| String::from_utf8_lossy(name).into_owned());
-            let message = format!("permission denied for schema {}", name.unwrap_or_default());
-            return fail(SqlState::DENIED, message);
+    /// Refuses a schema that is not to be used, but in what was stored: names in it were found when it was made, in whatever schema.
+    pub(super) fn check_schema(&self, schema: Oid) -> Result<()> {
+        match self.is_stored {
+            true => Ok(()),
+            false => self.catalog.check_schema(schema),
         }
-        rights.check(self.reader.unwrap_or(rights.role()), *oid, *kind)
+    }
+
+    /// Refuses a relation of which nothing may be read here.
+    pub(super) fn check_rights(&self, found: &FoundTable) -> Result<ReadableColumns> {
+        let ClassRow { oid, namespace, kind, .. } = &found.class;
+        self.check_schema(*namespace)?;
+        let Some(role) = self.reader.or(self.catalog.role()) else {
+            return Ok(ReadableColumns::All);
+        };
+        self.check_row_security(role, &found.class)?;
+        self.catalog.check_readable(role, *oid, *kind)
     }
 }
 

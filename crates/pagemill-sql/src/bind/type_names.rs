@@ -23,7 +23,14 @@ const HEADER: i32 = 4;
 
 impl Binder<'_> {
     pub(super) fn type_named(&self, name: &DataType) -> Result<PgType> {
-        TypeNames { catalog: &self.catalog }.find(name)
+        let found = TypeNames { catalog: &self.catalog }.find(name)?;
+        if let DataType::Custom(name, _) = name
+            && let [_, _] = &name.0[..]
+            && let Some(row) = self.catalog.type_row(found.oid)
+        {
+            self.check_schema(row.namespace)?;
+        }
+        Ok(found)
     }
 }
 
@@ -79,6 +86,11 @@ impl TypeNames<'_> {
             DataType::Char(length) | DataType::Character(length) => {
                 text(oid::BPCHAR, length.as_ref(), Some(1))
             }
+            DataType::VarBit(None) | DataType::BitVarying(None) => plain(oid::VARBIT),
+            DataType::VarBit(Some(length)) | DataType::BitVarying(Some(length)) => {
+                bits(oid::VARBIT, "varbit", *length)
+            }
+            DataType::Bit(length) => bits(oid::BIT, "bit", length.unwrap_or(1)),
             DataType::Text => plain(oid::TEXT),
             DataType::Bytea => plain(oid::BYTEA),
             DataType::Date => plain(oid::DATE),
@@ -189,6 +201,23 @@ fn text(oid: Oid, length: Option<&CharacterLength>, default: Option<u64>) -> Res
     }
 }
 
+/// Bits of a length, which is the modifier.
+///
+/// Source: `anybit_typmodin` in `src/backend/utils/adt/varbit.c`, PostgreSQL 18.
+fn bits(type_oid: Oid, name: &str, length: u64) -> Result<PgType> {
+    const MOST: u64 = 10_485_760 * 8;
+    match length {
+        0 => {
+            fail(SqlState::INVALID_PARAMETER, format!("length for type {name} must be at least 1"))
+        }
+        1..=MOST => Ok(PgType::new(type_oid).with_modifier(length as i32)),
+        _ => {
+            let message = format!("length for type {name} cannot exceed {MOST}");
+            fail(SqlState::INVALID_PARAMETER, message)
+        }
+    }
+}
+
 fn with_zone(zone: &TimezoneInfo) -> bool {
     matches!(zone, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz)
 }
@@ -217,6 +246,8 @@ pub(super) fn shown_name(name: &DataType) -> String {
             "varchar".to_owned()
         }
         DataType::Char(_) | DataType::Character(_) => "bpchar".to_owned(),
+        DataType::VarBit(_) | DataType::BitVarying(_) => "varbit".to_owned(),
+        DataType::Bit(_) => "bit".to_owned(),
         DataType::Time(_, zone) if with_zone(zone) => "timetz".to_owned(),
         DataType::Time(..) => "time".to_owned(),
         DataType::Timestamp(_, zone) if with_zone(zone) => "timestamptz".to_owned(),

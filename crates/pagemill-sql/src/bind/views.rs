@@ -7,15 +7,18 @@
 
 use std::sync::Arc;
 
+use pagemill_format::Oid;
 use sqlparser::ast::Statement;
 
 use super::table_names::FoundTable;
 use super::{Binder, Bound};
+use crate::barrier::behind_barrier;
 use crate::definitions::{Style, Unwritten, view, view_rules};
 use crate::error::{Error, Result, SqlState, StatementError, fail, unsupported};
 use crate::session::Session;
+use crate::typed::ColumnOrigin;
 
-/// How deep views may stand on each other; the server has no limit but its stack.
+/// How deep views and policies may stand on each other; the server has no limit but its stack.
 const DEEPEST: usize = 64;
 
 impl Binder<'_> {
@@ -24,9 +27,6 @@ impl Binder<'_> {
         let name = String::from_utf8_lossy(&found.class.name).into_owned();
         if !Arc::ptr_eq(&found.catalog, &self.catalog) {
             return unsupported(format!("the view \"{name}\" of another database"));
-        }
-        if self.views == DEEPEST {
-            return fail(SqlState("54001"), format!("views stand more than {DEEPEST} deep"));
         }
         let rules = view_rules(&self.catalog)?;
         let missing = || {
@@ -37,7 +37,10 @@ impl Binder<'_> {
         let text = view(&self.catalog, rule, Style::new(false));
         let text = text.map_err(|unwritten: Unwritten| StatementError::from(unwritten))?;
         let bound = Session::parse(&text).and_then(|statements| match &statements[..] {
-            [Statement::Query(query)] => self.apart(found, |binder| binder.query(query)),
+            [Statement::Query(query)] => {
+                let reader = self.catalog.reader_of(found.class.oid, self.reader)?;
+                self.isolated(reader, |binder| binder.query(query))
+            }
             _ => unsupported("what is no query"),
         });
         let mut bound = bound.map_err(|error| in_view(error, &name))?;
@@ -47,22 +50,28 @@ impl Binder<'_> {
             let message = format!("the view \"{name}\" has other columns than its query");
             return fail(SqlState::DATA_CORRUPTED, message);
         }
-        for (column, name) in bound.columns.iter_mut().zip(columns) {
+        for (number, (column, name)) in (1..).zip(bound.columns.iter_mut().zip(columns)) {
             column.name = name;
+            column.typed.origin = Some(ColumnOrigin { relation: found.class.oid, number });
+        }
+        if self.catalog.is_barrier(found.class.oid)? {
+            bound.plan = behind_barrier(bound.plan);
         }
         Ok(bound)
     }
 
-    /// Binds without what is in sight here, with the rights that count in a view.
-    fn apart<T>(
+    /// Binds what was stored, without what is in sight here, with the rights of this role, or of the session's.
+    pub(super) fn isolated<T>(
         &mut self,
-        view: &FoundTable,
+        reader: Option<Oid>,
         bind: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        let rights = self.catalog.rights();
-        let reader = rights
-            .map(|rights| rights.reader_of(view.class.oid, self.reader.unwrap_or(rights.role())));
+        if self.views == DEEPEST {
+            let message = format!("views and policies stand more than {DEEPEST} deep");
+            return fail(SqlState("54001"), message);
+        }
         let reader = std::mem::replace(&mut self.reader, reader);
+        let is_stored = std::mem::replace(&mut self.is_stored, true);
         let (levels, with) = (std::mem::take(&mut self.levels), std::mem::take(&mut self.with));
         let keeps_literals = std::mem::replace(&mut self.keeps_literals, false);
         let (body, hidden) = (self.body.take(), std::mem::take(&mut self.hidden));
@@ -70,7 +79,7 @@ impl Binder<'_> {
         let bound = bind(self);
         self.views -= 1;
         (self.levels, self.with, self.keeps_literals) = (levels, with, keeps_literals);
-        self.reader = reader;
+        (self.reader, self.is_stored) = (reader, is_stored);
         (self.body, self.hidden) = (body, hidden);
         bound
     }

@@ -83,9 +83,10 @@ impl Binder<'_> {
         let (partition_by, order_by, window_frame) = parts?;
         let given: Vec<Oid> = arguments.typed.iter().map(|typed| typed.ty.oid).collect();
         let catalog = self.catalog.clone();
-        let chosen = resolve::function(&catalog, schema, name, &given)?;
+        let chosen = resolve::whole_function(&catalog, schema, name, &given)?;
         let typed = match chosen.function.kind {
             b'w' => {
+                catalog.check_function(chosen.function)?;
                 self.ranking(&chosen.function.key, arguments.typed, PgType::new(chosen.result))?
             }
             b'a' => self.aggregate_expr(&chosen, call, arguments)?,

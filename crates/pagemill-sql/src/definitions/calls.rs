@@ -64,7 +64,7 @@ impl<'t> Writer<'t> {
             true => {
                 let types = args.iter().map(|arg| expr_type(&self.dictionary, arg));
                 let types = types.collect::<Written<Vec<Oid>>>()?;
-                let found = resolve::function(&self.catalog, None, &function.name, &types);
+                let found = resolve::whole_function(&self.catalog, None, &function.name, &types);
                 found.is_ok_and(|chosen| chosen.function.oid == of)
             }
         };

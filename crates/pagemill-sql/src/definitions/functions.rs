@@ -167,6 +167,31 @@ impl FunctionWriter {
         Writer::new(&self.catalog, &self.dictionary, STYLE).expression(node, Oid(0)).map(Some)
     }
 
+    /// The default of an argument that goes in, by its place among those; `None` where it has none.
+    pub(crate) fn default_of_input(&self, of: Oid, at: usize) -> Written<Option<String>> {
+        let Some(function) = self.functions.get(&of) else { return Ok(None) };
+        let Some(tree) = function.defaults.as_deref() else { return Ok(None) };
+        let parsed = Node::parse(tree.as_bytes())?;
+        let defaults = parsed.as_list()?;
+        let without = function.inputs.len().saturating_sub(defaults.len());
+        let default = at.checked_sub(without).and_then(|at| defaults.get(at));
+        let Some(node) = default.and_then(Node::structure) else { return Ok(None) };
+        Writer::new(&self.catalog, &self.dictionary, STYLE).expression(node, Oid(0)).map(Some)
+    }
+
+    /// The names of the arguments that go in, empty for those without; nothing where none has one.
+    pub(crate) fn input_names(&self, of: Oid) -> Written<Vec<String>> {
+        let Some(function) = self.functions.get(&of) else { return Ok(Vec::new()) };
+        let mode = |at: usize| function.modes.as_ref().and_then(|modes| modes.get(at)).copied();
+        let names = self.names(function)?.into_iter().enumerate();
+        let inputs =
+            names.filter(|(at, _)| matches!(mode(*at).unwrap_or(b'i'), b'i' | b'b' | b'v'));
+        let text = |name: Option<Vec<u8>>| {
+            name.map(|name| String::from_utf8_lossy(&name).into_owned()).unwrap_or_default()
+        };
+        Ok(inputs.map(|(_, name)| text(name)).collect())
+    }
+
     fn names(&self, function: &Function) -> Written<Vec<Option<Vec<u8>>>> {
         let Some(names) = &function.names else { return Ok(Vec::new()) };
         let layout = self.catalog.values().value_type(oid::TEXT);

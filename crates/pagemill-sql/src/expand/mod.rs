@@ -28,6 +28,8 @@ use datafusion::logical_expr::{
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
+use crate::barrier::Barriers;
+use crate::for_each_row::RowQueries;
 use crate::functions::sets::SetCall;
 pub(crate) use rows::ExpandRows;
 
@@ -139,7 +141,7 @@ pub(crate) fn refers_outwards(plan: &LogicalPlan) -> bool {
     own || plan.inputs().into_iter().any(refers_outwards)
 }
 
-/// Plans with expansions in them.
+/// Plans with expansions and barriers in them.
 #[derive(Debug)]
 pub(crate) struct Planner;
 
@@ -150,7 +152,11 @@ impl QueryPlanner for Planner {
         plan: &LogicalPlan,
         session: &dyn Session,
     ) -> QueryResult<Arc<dyn ExecutionPlan>> {
-        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(Expansions)]);
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![
+            Arc::new(Expansions),
+            Arc::new(Barriers),
+            Arc::new(RowQueries),
+        ]);
         planner.create_physical_plan(plan, session).await
     }
 }

@@ -6,21 +6,23 @@
 //! Source: the functions of the operator classes of `src/include/catalog/pg_amop.dat`, PostgreSQL 18.
 
 use arrow::datatypes::DataType;
-use datafusion::logical_expr::{Expr, Operator, binary_expr, cast};
+use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
 
 use super::{Build, Implementation, keys};
 use crate::error::Result;
 use crate::typed::Typed;
 
 /// Types whose comparison functions are `NAMEeq`, `NAMElt` …, and whose carriers or keys compare as they do.
-const FAMILIES: [&str; 35] = [
+const FAMILIES: [&str; 39] = [
     "jsonb_",
     "array_",
+    "bit",
     "bool",
     "bpchar",
     "bytea",
     "cash_",
     "char",
+    "cid",
     "date_",
     "enum_",
     "float4",
@@ -42,16 +44,21 @@ const FAMILIES: [&str; 35] = [
     "oid",
     "text",
     "text_",
+    "tid",
     "time_",
     "timestamp_",
     "timestamptz_",
     "uuid_",
+    "varbit",
     "xid",
     "xid8",
     "macaddr_",
 ];
 
 pub(crate) fn find(key: &str) -> Option<Implementation> {
+    if matches!(key, "xideqint4" | "xidneqint4") {
+        return Some(Implementation::Build(transaction_by_number));
+    }
     operator_of(key).map(|_| Implementation::Build(compared))
 }
 
@@ -69,13 +76,21 @@ fn operator_of(key: &str) -> Option<Operator> {
         "nameeqtext" | "texteqname" => "texteq",
         "namenetext" | "textnename" => "textne",
         "xidneq" => "xidne",
-        "xideqint4" | "xidneqint4" => return None,
         key => key,
     };
     SUFFIXES.iter().find_map(|(suffix, operator)| {
         let family = key.strip_suffix(suffix)?;
         FAMILIES.contains(&family).then_some(*operator)
     })
+}
+
+/// The number of a transaction beside an integer, which below 0 stands for one of the upper half.
+fn transaction_by_number(build: &Build<'_>) -> Result<Typed> {
+    let wide = |typed: &Typed| cast(typed.expr.clone(), DataType::Int64);
+    let number = wide(&build.arguments[1]);
+    let number = binary_expr(number, Operator::BitwiseAnd, lit(i64::from(u32::MAX)));
+    let operator = if build.key == "xideqint4" { Operator::Eq } else { Operator::NotEq };
+    Ok(build.done(binary_expr(wide(&build.arguments[0]), operator, number), DataType::Boolean))
 }
 
 fn compared(build: &Build<'_>) -> Result<Typed> {

@@ -33,7 +33,8 @@ use super::integers::{INTEGERS, numbers};
 use super::logic::json_changes::equality_key as document_key;
 use super::{KernelCall, call_kernel, collations, numeric};
 use crate::catalog::{Catalog, CollationRow, TypeRow};
-use crate::error::{Result, SqlState, StatementError, unsupported};
+use crate::error::{Error, Result, SqlState, StatementError, unsupported};
+use crate::resolve;
 use crate::typed::Typed;
 use crate::types::{C_COLLATION, DEFAULT_COLLATION, POSIX_COLLATION, is_object_number};
 
@@ -46,6 +47,8 @@ enum Class {
     Float,
     Numeric,
     Interval,
+    Tid,
+    Bits,
     Array,
     Document,
     Unknown,
@@ -59,6 +62,8 @@ fn class(catalog: &Catalog, type_oid: Oid) -> Class {
         oid::FLOAT4 | oid::FLOAT8 => Class::Float,
         oid::NUMERIC => Class::Numeric,
         oid::INTERVAL => Class::Interval,
+        oid::TID => Class::Tid,
+        oid::BIT | oid::VARBIT => Class::Bits,
         oid::JSONB => Class::Document,
         oid::BOOL | oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::MONEY => {
             Class::Carrier
@@ -74,6 +79,7 @@ fn class(catalog: &Catalog, type_oid: Oid) -> Class {
 
 /// The key that sorts as the values do.
 pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
+    check_order(catalog, typed.ty.oid)?;
     match class(catalog, typed.ty.oid) {
         Class::Carrier => Ok(typed.expr.clone()),
         Class::Text => text_order_key(catalog, typed),
@@ -81,6 +87,14 @@ pub(crate) fn order_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
         Class::Float => Ok(float_key(catalog, typed)),
         Class::Numeric => Ok(numeric::key(catalog, typed)),
         Class::Interval => Ok(interval_key(catalog, typed)),
+        Class::Tid => {
+            let (argument, key) = (std::slice::from_ref(typed), ("tid_key", tid_bytes as _));
+            Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
+        }
+        Class::Bits => {
+            let (argument, key) = (std::slice::from_ref(typed), ("bits_key", bits_order as _));
+            Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Binary).expr)
+        }
         Class::Array => array_key(catalog, typed, order_key),
         Class::Document | Class::Unknown => {
             let name = catalog.type_name(typed.ty.oid);
@@ -104,10 +118,12 @@ pub(crate) fn grouping_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr
 
 /// The key that is equal for equal values.
 pub(crate) fn equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr> {
+    check_equality(catalog, typed.ty.oid)?;
     match class(catalog, typed.ty.oid) {
         Class::Text => text_equality_key(catalog, typed),
         Class::PaddedText => text_equality_key(catalog, &without_padding(catalog, typed)),
         Class::Array => array_key(catalog, typed, equality_key),
+        Class::Bits | Class::Carrier => Ok(typed.expr.clone()),
         Class::Document => {
             let (argument, key) = (std::slice::from_ref(typed), ("jsonb_key", document_key as _));
             Ok(call_kernel(catalog, key, argument, typed.ty, DataType::Utf8).expr)
@@ -121,6 +137,32 @@ pub(crate) fn equality_key(catalog: &Arc<Catalog>, typed: &Typed) -> Result<Expr
             unsupported(format!("equality of type {name}"))
         }
         _ => order_key(catalog, typed),
+    }
+}
+
+/// Refuses the numbers of transactions and commands, which have no order.
+///
+/// # Errors
+/// In the server's words.
+pub(crate) fn check_order(catalog: &Catalog, ty: Oid) -> Result<()> {
+    let (base, _) = catalog.base_type(ty, -1);
+    if !matches!(base, oid::XID | oid::CID) {
+        return Ok(());
+    }
+    let name = catalog.type_name(ty);
+    let message = format!("could not identify an ordering operator for type {name}");
+    let error = StatementError::new(SqlState::UNDEFINED_FUNCTION, message);
+    Err(error.with_hint("Use an explicit ordering operator or modify the query.").into())
+}
+
+/// Refuses a type whose `=` the session's role may not call: groups are told apart by it.
+fn check_equality(catalog: &Arc<Catalog>, ty: Oid) -> Result<()> {
+    if catalog.role().is_none() {
+        return Ok(());
+    }
+    match resolve::operator(catalog, "=", Some(ty), ty) {
+        Err(Error::Statement(error)) if error.state == SqlState::DENIED => Err(error.into()),
+        _ => Ok(()),
     }
 }
 
@@ -314,6 +356,28 @@ fn interval_lengths(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, 
         let months = i32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]);
         let length = i128::from(micros) + (i128::from(months) * 30 + i128::from(days)) * DAY;
         keys.append_value((length as u128 ^ (1 << 127)).to_be_bytes());
+    }
+    Ok(Arc::new(keys.finish()))
+}
+
+/// TIDs in bytes that sort as they do: the block, then the line pointer, the highest byte of each first.
+fn tid_bytes(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    let values = payloads(&arguments[0]);
+    let mut keys = BinaryBuilder::with_capacity(values.len(), values.len() * 6);
+    for value in values {
+        match value.and_then(|value| value.first_chunk::<6>()) {
+            Some([a, b, c, d, e, f]) => keys.append_value([b, a, d, c, f, e].map(|byte| *byte)),
+            None => keys.append_null(),
+        }
+    }
+    Ok(Arc::new(keys.finish()))
+}
+
+/// Bits in bytes that sort as they do.
+fn bits_order(_: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, StatementError> {
+    let mut keys = BinaryBuilder::new();
+    for value in payloads(&arguments[0]) {
+        keys.append_option(value.map(super::bit_strings::order_key));
     }
     Ok(Arc::new(keys.finish()))
 }

@@ -6,7 +6,9 @@
 
 pub(crate) mod aggregates;
 pub(crate) mod arrays;
+pub(crate) mod bit_strings;
 pub(crate) mod call;
+mod chance;
 pub(crate) mod collations;
 pub(crate) mod comparison;
 pub(crate) mod datetime;
@@ -17,8 +19,10 @@ pub(crate) mod integers;
 pub(crate) mod keys;
 pub(crate) mod locale_order;
 pub(crate) mod logic;
-pub(crate) mod numbers;
+pub(crate) mod number_pictures;
+mod numbers;
 pub(crate) mod numeric;
+pub(crate) mod row_forms;
 pub(crate) mod row_values;
 pub(crate) mod rows;
 #[cfg(test)]
@@ -80,9 +84,12 @@ impl Build<'_> {
 pub(crate) fn implementation(key: &str) -> Option<Implementation> {
     comparison::find(key)
         .or_else(|| integers::find(key))
+        .or_else(|| bit_strings::find(key))
+        .or_else(|| chance::find(key))
         .or_else(|| floats::find(key))
         .or_else(|| numbers::find(key))
         .or_else(|| numeric::find(key))
+        .or_else(|| number_pictures::find(key))
         .or_else(|| text::find(key))
         .or_else(|| datetime::find(key))
         .or_else(|| logic::find(key))

@@ -10,11 +10,13 @@
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, AsArray, BooleanArray, StructArray, new_null_array};
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::Result as QueryResult;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    is_not_null, lit,
 };
 use pagemill_format::Oid;
 use pagemill_types::builtin::oid;
@@ -31,12 +33,21 @@ const ROW: &str = "row of fields";
 
 /// A row of a type, of expressions that are its fields.
 pub(crate) fn row(ty: Oid, fields: Vec<(RowField, Expr)>) -> Typed {
-    let (fields, exprs): (Vec<RowField>, Vec<Expr>) = fields.into_iter().unzip();
+    row_where(ty, fields, None)
+}
+
+/// The same; there is a row only where the expression is not NULL.
+pub(crate) fn row_where(ty: Oid, fields: Vec<(RowField, Expr)>, present: Option<Expr>) -> Typed {
+    let (fields, mut exprs): (Vec<RowField>, Vec<Expr>) = fields.into_iter().unzip();
     let field =
         |(at, field): (usize, &RowField)| Field::new(format!("f{at}"), field.carrier.clone(), true);
     let carried: Fields = fields.iter().enumerate().map(field).collect();
     let carrier = DataType::Struct(carried.clone());
-    let signature = Signature::any(exprs.len(), Volatility::Immutable);
+    exprs.extend(present.map(is_not_null));
+    let signature = match exprs.is_empty() {
+        true => Signature::nullary(Volatility::Immutable),
+        false => Signature::any(exprs.len(), Volatility::Immutable),
+    };
     let function = ScalarUDF::new_from_impl(MakeRow { carried, signature });
     let call = ScalarFunction::new_udf(Arc::new(function), exprs);
     let typed = Typed::new(Expr::ScalarFunction(call), PgType::new(ty), carrier);
@@ -57,20 +68,33 @@ pub(crate) fn field(row: &Typed, name: &str) -> Result<Option<Typed>> {
     Ok(Some(field_at(row, at, &fields[at])))
 }
 
-fn field_at(row: &Typed, at: usize, field: &RowField) -> Typed {
+/// Whether there is a row, of one that is made in the same place.
+pub(super) fn presence(row: &Typed) -> Option<Expr> {
+    match &row.expr {
+        Expr::ScalarFunction(call) if call.name() == ROW => {
+            let fields = row.row.as_deref().unwrap_or_default().len();
+            Some(call.args.get(fields).cloned().unwrap_or_else(|| lit(true)))
+        }
+        _ => None,
+    }
+}
+
+pub(crate) fn field_at(row: &Typed, at: usize, field: &RowField) -> Typed {
     // Of a row that is made in the same place it is what the row was made of.
     if let Expr::ScalarFunction(call) = &row.expr
         && call.name() == ROW
         && let Some(expr) = call.args.get(at)
     {
-        return Typed::new(expr.clone(), field.ty, field.carrier.clone());
+        let typed = Typed::new(expr.clone(), field.ty, field.carrier.clone());
+        return Typed { row: field.row.clone(), ..typed };
     }
     let signature = Signature::any(1, Volatility::Immutable);
     let name = format!("field {at}");
     let function = FieldOf { name, at, carrier: field.carrier.clone(), signature };
     let function = Arc::new(ScalarUDF::new_from_impl(function));
     let call = ScalarFunction::new_udf(function, vec![row.expr.clone()]);
-    Typed::new(Expr::ScalarFunction(call), field.ty, field.carrier.clone())
+    let typed = Typed::new(Expr::ScalarFunction(call), field.ty, field.carrier.clone());
+    Typed { row: field.row.clone(), ..typed }
 }
 
 /// Whether one of the arguments is NULL. All of them are computed, as the server computes them before it looks.
@@ -132,9 +156,20 @@ impl ScalarUDFImpl for MakeRow {
             DataType::Null => Ok(new_null_array(field.data_type(), rows)),
             _ => value.into_array(rows),
         };
-        let columns = given.args.into_iter().zip(&self.carried).map(column);
+        let mut arguments = given.args.into_iter();
+        let columns = arguments.by_ref().take(self.carried.len()).zip(&self.carried).map(column);
         let columns = columns.collect::<QueryResult<Vec<ArrayRef>>>()?;
-        let made = StructArray::try_new(self.carried.clone(), columns, None)?;
+        let present = match arguments.next() {
+            None => None,
+            Some(present) => {
+                let present = present.into_array(rows)?;
+                Some(NullBuffer::new(present.as_boolean().values().clone()))
+            }
+        };
+        let made = match columns.is_empty() {
+            true => StructArray::new_empty_fields(rows, present),
+            false => StructArray::try_new(self.carried.clone(), columns, present)?,
+        };
         Ok(ColumnarValue::Array(Arc::new(made)))
     }
 }
@@ -176,7 +211,7 @@ impl ScalarUDFImpl for FieldOf {
 }
 
 /// The values of a field, NULL where the row is.
-fn masked(rows: &StructArray, at: usize) -> QueryResult<ArrayRef> {
+pub(super) fn masked(rows: &StructArray, at: usize) -> QueryResult<ArrayRef> {
     let column = rows.column(at);
     let Some(present) = rows.nulls() else { return Ok(column.clone()) };
     let is_missing = BooleanArray::new(!present.inner(), None);
@@ -186,7 +221,6 @@ fn masked(rows: &StructArray, at: usize) -> QueryResult<ArrayRef> {
 #[cfg(test)]
 mod tests {
     use arrow::array::Int32Array;
-    use arrow::buffer::NullBuffer;
 
     use super::*;
 

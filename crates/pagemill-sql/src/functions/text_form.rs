@@ -33,6 +33,7 @@ pub(crate) fn read(
     carrier: &DataType,
     text: &str,
 ) -> Result<ScalarValue> {
+    catalog.check_written_name(ty.oid, text)?;
     let payload = payload_of_text(catalog, ty, text)?;
     Ok(scalar_of_payload(catalog, ty, carrier, &payload)?)
 }
@@ -104,13 +105,27 @@ fn accept(call: &KernelCall, arguments: &[ArrayRef]) -> Result<ArrayRef, Stateme
 #[cold]
 fn invalid(message: String) -> StatementError {
     let state = match () {
+        () if message.starts_with("interval field value out") => SqlState("22015"),
+        () if message.starts_with("time zone displacement out") => SqlState("22009"),
+        () if ["date", "timestamp"].iter().any(|word| message.starts_with(word))
+            && message.contains("out of range") =>
+        {
+            SqlState("22008")
+        }
         () if message.contains("out of range") => SqlState::NUMERIC_OUT_OF_RANGE,
         () if message.contains("too long") => SqlState::STRING_TOO_LONG,
         () if message.contains("violates check constraint") => SqlState("23514"),
         () if message.contains("does not allow null values") => SqlState("23502"),
+        () if is_no_moment(&message) => SqlState("22007"),
         () => SqlState::INVALID_TEXT,
     };
     StatementError::new(state, message)
+}
+
+/// Source: `DateTimeParseError` in `src/backend/utils/adt/datetime.c`, PostgreSQL 18.
+fn is_no_moment(message: &str) -> bool {
+    let of = message.strip_prefix("invalid input syntax for type ");
+    of.is_some_and(|of| ["date", "interval", "time"].iter().any(|name| of.starts_with(name)))
 }
 
 /// What carries a payload.
@@ -164,7 +179,8 @@ pub(crate) struct Printer {
 
 impl Printer {
     pub(crate) fn new(catalog: &Arc<Catalog>, ty: PgType) -> Result<Self> {
-        let is_literal = ty.oid == crate::types::UNKNOWN;
+        // A record that is shown is carried as its text.
+        let is_literal = [crate::types::UNKNOWN, crate::types::RECORD].contains(&ty.oid);
         let value_type = match is_literal {
             true => None,
             false => Some(catalog.values().value_type(ty.oid)?),
@@ -177,7 +193,7 @@ impl Printer {
     }
 
     /// Whose catalogs it looks into.
-    pub(crate) fn catalog(&self) -> &Catalog {
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
 

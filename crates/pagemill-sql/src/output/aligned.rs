@@ -92,7 +92,7 @@ impl<'t> Layout<'t> {
     }
 
     fn header(&self, out: &mut impl Write) -> Result<()> {
-        let height = self.names.iter().map(Vec::len).max().unwrap_or(1);
+        let height = self.names.iter().map(Vec::len).max().unwrap_or(0);
         let border = self.style.border;
         for line in 0..height {
             let mut text = String::from(if border == 2 { "|" } else { "" });
@@ -116,7 +116,7 @@ impl<'t> Layout<'t> {
     }
 
     fn row(&self, row: &[Lines], out: &mut impl Write) -> Result<()> {
-        let height = row.iter().map(Vec::len).max().unwrap_or(1);
+        let height = row.iter().map(Vec::len).max().unwrap_or(0);
         for line in 0..height {
             let mut text = String::from(if self.style.border == 2 { "|" } else { "" });
             for (at, cell) in row.iter().enumerate() {

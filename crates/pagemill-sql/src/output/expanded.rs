@@ -23,7 +23,7 @@ pub(super) fn write(table: &Table, style: &OutputStyle, out: &mut impl Write) ->
     let cell = |value: &Option<String>| lines(value.as_deref().unwrap_or(&style.null));
     let rows: Vec<Vec<Lines>> =
         table.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
-    if rows.is_empty() {
+    if rows.is_empty() || names.is_empty() {
         let footers = if style.tuples_only { Vec::new() } else { table.footers_or_count() };
         footers.iter().try_for_each(|footer| writeln!(out, "{footer}"))?;
         writeln!(out)?;

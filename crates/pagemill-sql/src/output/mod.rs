@@ -100,6 +100,8 @@ impl<W: Write + Send> AnswerSink for Output<W> {
         let printer = printer.as_mut().expect("an answer begins before its rows"); // infallible: by the trait
         let separated = Separated::of(style);
         printer.for_each(batch, |row| match separated {
+            // As psql, which prints nothing of a row without columns.
+            Some(_) if columns.is_empty() && style.format != OutputFormat::Json => Ok(()),
             Some(separated) => separated.row(columns, row, out),
             None => {
                 table.push(row);

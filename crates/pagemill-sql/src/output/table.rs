@@ -69,8 +69,7 @@ impl Table {
 
     fn write_separated(&self, style: &OutputStyle, out: &mut impl Write) -> Result<()> {
         let Some(separated) = Separated::of(style) else { return Ok(()) };
-        let column =
-            |name: &String| AnswerColumn { name: name.clone(), ty: PgType::new(oid::TEXT) };
+        let column = |name: &String| AnswerColumn::computed(name.clone(), PgType::new(oid::TEXT));
         let columns: Vec<AnswerColumn> = self.names.iter().map(column).collect();
         separated.header(&columns, out)?;
         self.rows.iter().try_for_each(|row| separated.row(&columns, row, out))?;

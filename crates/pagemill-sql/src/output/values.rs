@@ -55,7 +55,7 @@ impl ValuePrinter {
             return Ok(false);
         }
         let printer = &mut self.printers[column];
-        match self.forms[column] {
+        match &self.forms[column] {
             Some(form) => binary_form::print((printer, form), array, row, out)?,
             None => printer.print(array, row, out)?,
         }

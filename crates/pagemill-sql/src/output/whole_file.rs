@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use arrow::array::Array as _;
 use arrow::record_batch::RecordBatch;
-use pagemill_arrow::{AnswerColumn as FileColumn, AnswerFile, ArrowOptions, NumericExtents};
+use pagemill_arrow::{
+    AnswerColumn as FileColumn, AnswerFile, AnswerSchema, ArrowOptions, NumericExtents,
+};
 use pagemill_io::WriterSink;
 use pagemill_types::builtin::oid;
 
@@ -18,7 +20,7 @@ use crate::catalog::Catalog;
 use crate::error::{Error, Result, SqlState, StatementError};
 use crate::functions::text_form::payload_of;
 use crate::session::{AnswerColumn, AnswerSink};
-use crate::types::{PgType, UNKNOWN};
+use crate::types::{PgType, RECORD, UNKNOWN};
 
 /// Writes one answer as a file.
 pub(crate) struct WholeFile<W: Write + Send> {
@@ -51,9 +53,9 @@ impl<W: Write + Send> WholeFile<W> {
         let out = self.out.take().expect("a file begins once"); // infallible: here alone, for one answer
         let sink = WriterSink::new(out, "the answer's file");
         let values = answer.catalog.values();
-        let how = (&self.options, &answer.extents);
-        answer.file =
-            Some(AnswerFile::begin(values, &answer.columns, how, sink).map_err(in_words)?);
+        let schema = AnswerSchema { columns: &answer.columns, extents: &answer.extents };
+        let file = AnswerFile::begin(values, schema, &self.options, sink);
+        answer.file = Some(file.map_err(in_words)?);
         Ok(())
     }
 }
@@ -96,6 +98,10 @@ impl<W: Write + Send> Answer<W> {
 
 impl<W: Write + Send> AnswerSink for WholeFile<W> {
     fn begin(&mut self, catalog: &Arc<Catalog>, columns: &[AnswerColumn]) -> Result<()> {
+        if let Some(record) = columns.iter().find(|column| column.ty.oid == RECORD) {
+            let what = format!("a record as a column of a file, \"{}\",", record.name);
+            return Err(StatementError::unsupported(what).with_hint("Cast it to text.").into());
+        }
         let types = columns.iter().map(|column| match column.ty.oid {
             UNKNOWN => PgType::new(oid::TEXT),
             _ => column.ty,

@@ -1,41 +1,26 @@
 //! Who owns what, and to whom it is granted, as the catalogs have it.
 //!
-//! Source: `struct AclItem` in `src/include/utils/acl.h`, whose rights are a word of 32 bits up to 15 and of 64 from 16 on, those to grant
-//! on in its upper half; `StdRdOptions` and `ViewOptions` in `src/include/utils/rel.h`, PostgreSQL 14 to 18.
+//! A relation is a kind of its own, since its columns have grants, too; all other kinds are rows of one table here. What is asked for is
+//! read when it first is.
+//!
+//! Source: `src/include/catalog/pg_….h`; `StdRdOptions` and `ViewOptions` in `src/include/utils/rel.h`, PostgreSQL 14 to 18.
 
 use std::collections::HashMap;
 
 use pagemill_format::Oid;
 
+use super::acl::{AclItem, Owned, acl, item_bytes};
 use crate::catalog::Catalog;
-use crate::error::{Result, SqlState, fail};
+use crate::error::Result;
+use crate::roles::BOOTSTRAP_ROLE;
 use crate::system_rows::{SystemRow, for_each_row};
 
-/// Bytes of an array's header in front of its elements: three words, and two for its one dimension.
-const HEADER: usize = 20;
-
-/// A grant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct AclItem {
-    /// To whom; 0 for everybody.
-    pub(super) grantee: Oid,
-    /// What.
-    pub(super) rights: u32,
-}
-
-/// An object's owner and its grants; `None` where nothing was ever granted.
-#[derive(Debug, Clone)]
-pub(super) struct Owned {
-    pub(super) owner: Oid,
-    pub(super) acl: Option<Vec<AclItem>>,
-}
-
 /// What rights on a relation depend on.
-pub(super) struct RelationRights {
-    pub(super) name: String,
+pub(crate) struct RelationRights {
+    pub(crate) name: String,
     pub(super) owned: Owned,
-    /// Grants on single columns, each with the column's name.
-    pub(super) columns: Vec<(String, Vec<AclItem>)>,
+    /// Grants on single columns.
+    pub(super) columns: Vec<ColumnRights>,
     pub(super) has_row_security: bool,
     /// Of its owner, too.
     pub(super) forces_row_security: bool,
@@ -43,9 +28,21 @@ pub(super) struct RelationRights {
     pub(super) is_invoker: bool,
     /// Of a view: no condition from outside may see rows that it leaves out.
     pub(super) is_barrier: bool,
+    /// One of the system's own, which only superusers may change, whatever is granted.
+    pub(super) is_system: bool,
 }
 
-pub(super) fn relations(catalog: &Catalog) -> Result<HashMap<Oid, RelationRights>> {
+/// Grants on a column.
+pub(super) struct ColumnRights {
+    pub(super) name: String,
+    pub(super) number: i16,
+    pub(super) items: Vec<AclItem>,
+}
+
+/// Relations by OID.
+pub(super) type Relations = HashMap<Oid, RelationRights>;
+
+pub(super) fn relations(catalog: &Catalog) -> Result<Relations> {
     let size = item_bytes(catalog);
     let mut found = HashMap::new();
     let columns = [
@@ -56,74 +53,110 @@ pub(super) fn relations(catalog: &Catalog) -> Result<HashMap<Oid, RelationRights
         "relrowsecurity",
         "relforcerowsecurity",
         "reloptions",
+        "relkind",
+        "relnamespace",
     ];
     for_each_row(catalog.values(), "pg_class", &columns, |row| {
-        let options = row.texts(6)?;
-        let rights = RelationRights {
-            name: row.name(1),
-            owned: Owned { owner: row.oid(2), acl: acl(row, 3, size)? },
-            columns: Vec::new(),
-            has_row_security: row.bool(4),
-            forces_row_security: row.bool(5),
-            is_invoker: is_set(&options, "security_invoker"),
-            is_barrier: is_set(&options, "security_barrier"),
-        };
-        found.insert(row.oid(0), rights);
+        found.insert(row.oid(0), relation(row, size)?);
         Ok(())
     })?;
-    for_each_row(catalog.values(), "pg_attribute", &["attrelid", "attacl", "attname"], |row| {
+    let columns = ["attrelid", "attacl", "attname", "attnum", "attisdropped"];
+    for_each_row(catalog.values(), "pg_attribute", &columns, |row| {
         if let Some(items) = acl(row, 1, size)?
             && let Some(rights) = found.get_mut(&row.oid(0))
+            && !row.bool(4)
         {
-            rights.columns.push((row.name(2), items));
+            rights.columns.push(ColumnRights { name: row.name(2), number: row.int2(3), items });
         }
         Ok(())
     })?;
     Ok(found)
 }
 
-pub(super) fn schemas(catalog: &Catalog) -> Result<HashMap<Oid, Owned>> {
-    let (size, mut found) = (item_bytes(catalog), HashMap::new());
-    for_each_row(catalog.values(), "pg_namespace", &["oid", "nspowner", "nspacl"], |row| {
-        found.insert(row.oid(0), Owned { owner: row.oid(1), acl: acl(row, 2, size)? });
-        Ok(())
-    })?;
-    Ok(found)
+fn relation(row: &mut SystemRow<'_>, item_bytes: usize) -> Result<RelationRights> {
+    /// `pg_toast`, and the first OID that initdb gives to what can be dropped.
+    const TOAST: Oid = Oid(99);
+    const FIRST_UNPINNED: u32 = 12000;
+    let (options, kind) = (row.texts(6)?, row.byte(7));
+    let is_system = row.oid(0).0 < FIRST_UNPINNED || row.oid(8) == TOAST;
+    let letter = if kind == b'S' { b's' } else { b'r' };
+    Ok(RelationRights {
+        name: row.name(1),
+        owned: Owned { owner: row.oid(2), acl: acl(row, 3, item_bytes)?, kind: letter },
+        columns: Vec::new(),
+        has_row_security: row.bool(4),
+        forces_row_security: row.bool(5),
+        is_invoker: is_set(&options, "security_invoker"),
+        is_barrier: is_set(&options, "security_barrier"),
+        is_system: is_system && kind != b'v',
+    })
 }
 
-/// The catalog's own database.
-pub(super) fn database(catalog: &Catalog) -> Result<Owned> {
-    let (size, mut found) = (item_bytes(catalog), None);
-    let wanted = catalog.database().row().oid;
-    for_each_row(catalog.values(), "pg_database", &["oid", "datdba", "datacl"], |row| {
-        if row.oid(0) == wanted {
-            found = Some(Owned { owner: row.oid(1), acl: acl(row, 2, size)? });
-        }
-        Ok(())
-    })?;
-    match found {
-        Some(found) => Ok(found),
-        None => fail(SqlState::DATA_CORRUPTED, format!("database {} is missing", wanted.0)),
+/// A catalog of objects that rights are granted on.
+pub(crate) struct Kind {
+    pub(crate) catalog: &'static str,
+    name: &'static str,
+    /// Empty where the first superuser owns all.
+    owner: &'static str,
+    acl: &'static str,
+    /// The letter that `acldefault` knows it by.
+    letter: u8,
+}
+
+const fn kind(catalog: &'static str, [name, owner, acl]: [&'static str; 3], letter: u8) -> Kind {
+    Kind { catalog, name, owner, acl, letter }
+}
+
+pub(crate) const DATABASES: Kind = kind("pg_database", ["datname", "datdba", "datacl"], b'd');
+pub(crate) const FUNCTIONS: Kind = kind("pg_proc", ["proname", "proowner", "proacl"], b'f');
+pub(crate) const LANGUAGES: Kind = kind("pg_language", ["lanname", "lanowner", "lanacl"], b'l');
+pub(crate) const LARGE_OBJECTS: Kind =
+    kind("pg_largeobject_metadata", ["", "lomowner", "lomacl"], b'L');
+pub(crate) const PARAMETERS: Kind = kind("pg_parameter_acl", ["parname", "", "paracl"], b'p');
+pub(crate) const SCHEMAS: Kind = kind("pg_namespace", ["nspname", "nspowner", "nspacl"], b'n');
+pub(crate) const SERVERS: Kind = kind("pg_foreign_server", ["srvname", "srvowner", "srvacl"], b'S');
+pub(crate) const TABLESPACES: Kind = kind("pg_tablespace", ["spcname", "spcowner", "spcacl"], b't');
+pub(crate) const TYPES: Kind = kind("pg_type", ["typname", "typowner", "typacl"], b'T');
+pub(crate) const WRAPPERS: Kind =
+    kind("pg_foreign_data_wrapper", ["fdwname", "fdwowner", "fdwacl"], b'F');
+
+/// The objects of a kind.
+#[derive(Default)]
+pub(crate) struct Objects {
+    pub(super) owned: HashMap<Oid, Owned>,
+    /// Of kinds whose names are unique.
+    names: HashMap<String, Oid>,
+}
+
+impl Objects {
+    pub(super) fn read(catalog: &Catalog, kind: &Kind) -> Result<Self> {
+        let (size, mut found) = (item_bytes(catalog), Self::default());
+        // What a catalog does not have is read as its OID again.
+        let or_oid = |name: &'static str| if name.is_empty() { "oid" } else { name };
+        let columns = ["oid", kind.acl, or_oid(kind.owner), or_oid(kind.name)];
+        for_each_row(catalog.values(), kind.catalog, &columns, |row| {
+            let owner = if kind.owner.is_empty() { BOOTSTRAP_ROLE } else { row.oid(2) };
+            let owned = Owned { owner, acl: acl(row, 1, size)?, kind: kind.letter };
+            found.owned.insert(row.oid(0), owned);
+            let name = match kind.letter {
+                // Names of these are not unique, or they have none.
+                b'f' | b'T' | b'L' => return Ok(()),
+                b'p' => row.text(3)?.unwrap_or_default(),
+                _ => row.name(3),
+            };
+            found.names.insert(name, row.oid(0));
+            Ok(())
+        })?;
+        Ok(found)
     }
-}
 
-fn item_bytes(catalog: &Catalog) -> usize {
-    if catalog.database().cluster().version().major() >= 16 { 16 } else { 12 }
-}
+    pub(crate) fn named(&self, name: &str) -> Option<Oid> {
+        self.names.get(name).copied()
+    }
 
-fn acl(row: &mut SystemRow<'_>, column: usize, item_bytes: usize) -> Result<Option<Vec<AclItem>>> {
-    Ok(row.payload(column)?.map(|payload| items(payload, item_bytes)))
-}
-
-/// The items of an array. What is cut off grants nothing.
-fn items(payload: &[u8], item_bytes: usize) -> Vec<AclItem> {
-    let items = payload.get(HEADER..).unwrap_or_default().chunks_exact(item_bytes);
-    let word = |item: &[u8], at: usize| {
-        let bytes = item.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
-        bytes.map_or(0, u32::from_le_bytes)
-    };
-    // Behind the grantee is who granted it.
-    items.map(|item| AclItem { grantee: Oid(word(item, 0)), rights: word(item, 8) }).collect()
+    pub(crate) fn has(&self, oid: Oid) -> bool {
+        self.owned.contains_key(&oid)
+    }
 }
 
 /// Whether an option is there and not off.
@@ -136,26 +169,6 @@ fn is_set(options: &[String], name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn array(items: &[&[u32]]) -> Vec<u8> {
-        let header = [1, 0, 1033, items.len() as u32, 1];
-        header
-            .iter()
-            .chain(items.iter().copied().flatten())
-            .flat_map(|word| word.to_le_bytes())
-            .collect()
-    }
-
-    #[test]
-    fn items_of_both_widths_are_read() {
-        let wanted =
-            [AclItem { grantee: Oid(0), rights: 2 }, AclItem { grantee: Oid(9), rights: 0x102 }];
-        assert_eq!(items(&array(&[&[0, 10, 2], &[9, 10, 0x102]]), 12), wanted);
-        assert_eq!(items(&array(&[&[0, 10, 2, 0], &[9, 10, 0x102, 2]]), 16), wanted);
-        // Nothing is granted: an array without dimensions. One that is cut grants no more than what is there.
-        assert_eq!(items(&[0; 12], 12), []);
-        assert_eq!(items(&array(&[&[0, 10, 2], &[9, 10]]), 12), wanted[..1]);
-    }
 
     #[test]
     fn options_are_on_or_off() {

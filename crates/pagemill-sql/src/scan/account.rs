@@ -10,6 +10,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder};
 use pagemill_engine::Progress;
 
+#[cfg(feature = "workers")]
+use super::source::BLOCK_BYTES;
 use super::source::RelationSource;
 
 /// The account of one range of a relation.
@@ -77,6 +79,28 @@ pub(super) fn relation_source(plan: &dyn ExecutionPlan) -> Option<&RelationSourc
     let scan = plan.downcast_ref::<DataSourceExec>()?;
     let config = scan.data_source().downcast_ref::<FileScanConfig>()?;
     config.file_source.downcast_ref::<RelationSource>()
+}
+
+/// True for a scan of a relation.
+pub(crate) fn is_relation_scan(plan: &dyn ExecutionPlan) -> bool {
+    relation_source(plan).is_some()
+}
+
+/// True for a scan of a relation of this cluster.
+#[cfg(feature = "workers")]
+pub(crate) fn is_scan_of(plan: &dyn ExecutionPlan, path: &std::path::Path) -> bool {
+    relation_source(plan)
+        .is_some_and(|source| source.context.catalog.database().cluster().path() == path)
+}
+
+/// How many bytes each of the relations has that hold the rows of a scanned one.
+#[cfg(feature = "workers")]
+pub(crate) fn parts_of_scan(plan: &dyn ExecutionPlan) -> Vec<u64> {
+    let source = relation_source(plan);
+    let bytes = |source: &RelationSource| {
+        source.parts.iter().map(|(_, blocks)| blocks * BLOCK_BYTES).collect()
+    };
+    source.map(bytes).unwrap_or_default()
 }
 
 fn account_of(plan: &dyn ExecutionPlan) -> Option<String> {

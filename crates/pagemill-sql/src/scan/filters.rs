@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array as _, AsArray as _, BooleanArray};
 use arrow::compute::{and, prep_null_mask_filter};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result as QueryResult;
 use datafusion::common::tree_node::{Transformed, TreeNode as _};
@@ -20,6 +20,17 @@ use super::harmless::is_harmless;
 
 /// One of so many rows, or fewer, has to be left for a condition to be evaluated on these alone.
 const FEW: usize = 4;
+
+/// Makes another expression of one on columns of this schema.
+pub(crate) trait Change:
+    Fn(&Arc<dyn PhysicalExpr>, &Schema) -> QueryResult<Arc<dyn PhysicalExpr>>
+{
+}
+
+impl<F> Change for F where
+    F: Fn(&Arc<dyn PhysicalExpr>, &Schema) -> QueryResult<Arc<dyn PhysicalExpr>>
+{
+}
 
 /// Conditions on the columns of a table.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +53,13 @@ impl ScanFilters {
         let mut answer = vec![PushedDown::Yes; taken];
         answer.extend(vec![PushedDown::No; left]);
         (filters, answer)
+    }
+
+    /// With each condition on columns of this schema changed to one that is as harmless.
+    pub(super) fn changed(&self, change: impl Change, schema: &Schema) -> QueryResult<Self> {
+        let changed = self.conditions.iter().map(|condition| change(condition, schema));
+        let conditions = changed.collect::<QueryResult<_>>()?;
+        Ok(Self { conditions })
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -153,10 +153,10 @@ impl<'w> Walk<'w> {
     fn along(&mut self, search: &OrderedSearch) -> Result<String, Stopped> {
         let context = &self.source.context;
         let progress = context.progress.of_part();
-        let reading = (context.options, &progress);
-        let lookup =
-            IndexLookup::open(context.catalog.database(), self.table, &search.index, reading);
+        let database = context.catalog.database();
+        let lookup = IndexLookup::open(database, self.table, &search.index, context.options);
         let mut lookup = lookup.map_err(Stopped::Index)?;
+        lookup.begin(&progress);
         let entries = self.entries;
         for ranges in &search.groups {
             self.seen.clear();

@@ -18,8 +18,11 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
+use crate::generic_plan::is_parameter;
+
 /// The server's functions, and keys, that give a result for every argument.
-const TOTAL_FUNCTIONS: [&str; 4] = ["float_key", "interval_key", "numeric_key", "rtrim1"];
+const TOTAL_FUNCTIONS: [&str; 6] =
+    ["float_key", "interval_key", "numeric_key", "numeric_payload", "rtrim1", "tid_key"];
 /// Operators of numerics that give a result for every argument where both are decimals: the result has room for all digits.
 const TOTAL_OF_DECIMALS: [&str; 3] = ["numeric_add", "numeric_mul", "numeric_sub"];
 /// Functions that raise an error only for a pattern that ends in the middle of an escape.
@@ -41,7 +44,7 @@ fn is_harmless_itself(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
         return from.is_ok_and(|from| always_fits(&from, cast.cast_type()));
     }
     if let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() {
-        return is_harmless_call(call) || has_room(call, schema);
+        return is_parameter(expr) || is_harmless_call(call) || has_room(call, schema);
     }
     expr.is::<Column>()
         || expr.is::<Literal>()

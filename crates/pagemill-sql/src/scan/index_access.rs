@@ -13,6 +13,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::record_batch::RecordBatch;
@@ -27,6 +28,7 @@ use super::first_rows::{FirstRows, OrderedSearch, ordered_search};
 use super::first_rows_scan::{Walked, is_few, walk};
 use super::index_conditions::{Conditions, KeyValue, Reader};
 use super::source::RelationSource;
+use super::tid_access::blocks_of_tids;
 use crate::error::{Error, Result};
 
 /// Tables of so few blocks are read as a whole: an index has no fewer.
@@ -56,6 +58,8 @@ pub(super) struct IndexAccess(Arc<Mutex<HashMap<usize, (Conditions, Decision)>>>
 pub(super) enum Access {
     Whole,
     Tids(Arc<[Tid]>),
+    /// All of them are on these blocks.
+    Blocks(Arc<[Range<u32>]>),
     /// They were read already.
     Rows(Arc<[RecordBatch]>),
 }
@@ -110,6 +114,49 @@ impl IndexAccess {
         Ok(access)
     }
 
+    /// Whether a table is so small, or its rows are so few by an index of which all searched columns are given, that they are
+    /// best read at once. Then it is decided that way.
+    ///
+    /// # Errors
+    /// As [`Self::access`].
+    pub(super) fn decides_by_key(
+        &self,
+        source: &RelationSource,
+        table: &Arc<Table>,
+    ) -> Result<bool> {
+        if source.filters.is_empty() || source.first_rows.is_some() {
+            return Ok(false);
+        }
+        if table.blocks() <= FEW_BLOCKS {
+            return Ok(true);
+        }
+        if !source.context.catalog.database().cluster().is_complete() {
+            return Ok(false);
+        }
+        let conditions = conditions(source);
+        if let Some(decision) = by_tids(source, table, &conditions) {
+            let Access::Blocks(blocks) = &decision.access else { return Ok(false) };
+            let count = blocks.iter().map(|range| range.end - range.start).max();
+            let are_few = blocks.len() <= MOST_AT_ONCE && count.is_none_or(|count| count == 1);
+            if are_few {
+                let mut decided = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                decided.insert(0, (conditions, decision));
+            }
+            return Ok(are_few);
+        }
+        let (found, _) = candidates(source, table, &conditions)?;
+        let Some(candidate) = found.first().filter(|candidate| candidate.is_given()) else {
+            return Ok(false);
+        };
+        let limits = LookupLimits { tids: MOST_AT_ONCE, ..limits(table) };
+        let Tried::Found(decision) = look_up(source, table, candidate, limits)? else {
+            return Ok(false);
+        };
+        let mut decided = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        decided.insert(0, (conditions, decision));
+        Ok(true)
+    }
+
     /// What was decided, or what can be said before.
     pub(super) fn describe(
         &self,
@@ -136,6 +183,9 @@ impl IndexAccess {
 /// What can be said before anything is searched.
 fn planned(source: &RelationSource, table: &Arc<Table>) -> Result<Option<String>> {
     let conditions = conditions(source);
+    if let Some(decision) = by_tids(source, table, &conditions) {
+        return Ok(Some(decision.reason.to_string()));
+    }
     let searches = searches(source, table, &conditions)?;
     if let [search, ..] = &searches[..] {
         let name = String::from_utf8_lossy(&search.index.class.name);
@@ -198,6 +248,12 @@ impl Candidate {
     fn name(&self) -> String {
         String::from_utf8_lossy(&self.index.class.name).into_owned()
     }
+
+    /// Whether few values are searched for, and no ranges of them.
+    fn is_given(&self) -> bool {
+        let (_, _, ends) = self.closeness;
+        ends == 0 && self.ranges.len() <= MOST_AT_ONCE
+    }
 }
 
 fn whole_table(why: &[String]) -> String {
@@ -217,6 +273,9 @@ fn decide(
     let database = source.context.catalog.database();
     if conditions.is_empty() && source.first_rows.is_none() {
         return Ok(Decision::whole("whole table, whose conditions name no keys"));
+    }
+    if let Some(decision) = by_tids(source, table, conditions) {
+        return Ok(decision);
     }
     if table.blocks() <= FEW_BLOCKS {
         return Ok(Decision::whole(format!("whole table, of {} blocks", table.blocks())));
@@ -253,6 +312,16 @@ fn decide(
         }
     }
     Ok(Decision::whole(whole_table(&why)))
+}
+
+/// The blocks that conditions on `ctid` tell of. Damage on others is nobody's matter then.
+fn by_tids(source: &RelationSource, table: &Table, conditions: &Conditions) -> Option<Decision> {
+    let blocks = blocks_of_tids(&source.columns, conditions)?;
+    let all = table.blocks();
+    let count = |range: &Range<u32>| range.end.min(all).saturating_sub(range.start);
+    let read: u32 = blocks.iter().map(count).sum();
+    let reason = format!("ctid, {read} of {all} blocks").into();
+    Some(Decision { access: Access::Blocks(blocks.into()), reason })
 }
 
 /// What came of a search.
@@ -296,8 +365,17 @@ fn search(
 ) -> pagemill_engine::Result<Lookup> {
     let context = &source.context;
     let database = context.catalog.database();
-    let reading = (context.options, progress);
-    IndexLookup::open(database, table, &candidate.index, reading)?.tids(&candidate.ranges, limits)
+    let (pool, index) = (context.catalog.open_indexes(), candidate.index.class.oid);
+    let mut lookup = match pool.take(index) {
+        None => IndexLookup::open(database, table, &candidate.index, context.options)?,
+        Some(kept) => kept,
+    };
+    lookup.begin(progress);
+    let found = lookup.tids(&candidate.ranges, limits)?;
+    if !database.cluster().is_live() {
+        pool.put(index, lookup);
+    }
+    Ok(found)
 }
 
 /// The indexes that the conditions hold to a part of them, the closest first, and why others are none of them.

@@ -25,6 +25,8 @@ pub(super) enum KeyForm {
     Float,
     /// As bytes that sort as numerics do.
     Numeric,
+    /// As bytes that sort as TIDs do.
+    Tid,
 }
 
 impl KeyForm {
@@ -34,6 +36,7 @@ impl KeyForm {
             "rtrim1" => Some(Self::Unpadded),
             "float_key" => Some(Self::Float),
             "numeric_key" => Some(Self::Numeric),
+            "tid_key" => Some(Self::Tid),
             _ => None,
         }
     }
@@ -69,6 +72,10 @@ pub(super) fn constant(
         (oid::FLOAT4 | oid::FLOAT8, KeyForm::Float) => float(base, value)?,
         (oid::NUMERIC, KeyForm::Numeric) => numeric_of_key(binary(value)?)?,
         (oid::NUMERIC, KeyForm::Plain) => decimal(value)?,
+        (oid::TID, KeyForm::Tid) => {
+            let [a, b, c, d, e, f] = *binary(value)?.first_chunk::<6>()?;
+            vec![b, a, d, c, f, e]
+        }
         (oid::TEXT | oid::VARCHAR | oid::NAME, KeyForm::Plain) => text(value)?.as_bytes().to_vec(),
         (oid::UUID, KeyForm::Plain) => Some(binary(value)?).filter(|b| b.len() == 16)?.to_vec(),
         (oid::BYTEA, KeyForm::Plain) => binary(value)?.to_vec(),

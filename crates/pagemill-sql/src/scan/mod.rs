@@ -9,11 +9,15 @@ mod filters;
 mod first_rows;
 mod first_rows_hints;
 mod first_rows_scan;
+mod guarded_aggregates;
+mod guarded_joins;
 mod guards;
 mod harmless;
 mod index_access;
 mod index_conditions;
 mod index_payload;
+mod index_pool;
+mod lookup;
 mod opener;
 mod partitions;
 mod reader;
@@ -21,26 +25,42 @@ mod relation_table;
 mod runtime_filters;
 mod source;
 mod statistics;
+mod stepwise;
+mod system_columns;
+mod tid_access;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use pagemill_cluster::ClassRow;
 use pagemill_engine::{DamageLog, OnDamage, Progress, ScanOptions};
 use tokio::sync::watch;
 
-pub(crate) use account::accounts;
+pub(crate) use account::{accounts, is_relation_scan};
+#[cfg(feature = "workers")]
+pub(crate) use account::{is_scan_of, parts_of_scan};
 pub(crate) use guards::GuardedConditions;
 pub(crate) use index_access::TableIndexes;
+pub(crate) use index_pool::IndexPool;
+pub(crate) use lookup::KeyLookup;
 pub(crate) use relation_table::RelationTable;
 pub(crate) use runtime_filters::with_runtime_filters;
+#[cfg(feature = "workers")]
+pub(crate) use source::NO_STORE;
+pub(crate) use source::renewed_scan;
 pub(crate) use statistics::{AllStatistics, read_statistics};
+#[cfg(feature = "workers")]
+pub(crate) use stepwise::Stepwise;
 
-use crate::bind::{Bound, Tables};
+use crate::bind::{Bound, TableRows, Tables};
 use crate::catalog::Catalog;
 use crate::databases::{Databases, type_here};
 use crate::error::Result;
 use crate::files::Files;
 use crate::nested::Nested;
+
+/// Microseconds between 1970-01-01 and 2000-01-01.
+const EPOCH: i64 = 946_684_800_000_000;
 
 /// What all scans of a statement share.
 #[derive(Debug)]
@@ -58,6 +78,12 @@ pub(crate) struct ScanContext {
     pub(crate) has_wide_numerics: bool,
     /// Every thread that reads listens here.
     running: watch::Sender<()>,
+    /// When the statement began, in microseconds since 2000-01-01.
+    pub(crate) start: i64,
+    /// True where counts of rows, too, are cut into ranges of blocks, for several machines.
+    pub(crate) cuts_counts: bool,
+    /// What there is to say of how the statement ran.
+    notices: Mutex<Vec<String>>,
 }
 
 impl ScanContext {
@@ -77,7 +103,22 @@ impl ScanContext {
             losses: Arc::default(),
             has_wide_numerics: false,
             running: watch::Sender::new(()),
+            start: now(),
+            cuts_counts: false,
+            notices: Mutex::default(),
         }
+    }
+
+    /// The same for a statement that began elsewhere, at this time.
+    #[cfg(feature = "workers")]
+    pub(crate) fn begun_at(self, start: i64) -> Self {
+        Self { start, ..self }
+    }
+
+    /// The same for scans that several machines do parts of.
+    #[cfg(feature = "workers")]
+    pub(crate) fn with_counts_cut(self) -> Self {
+        Self { cuts_counts: true, ..self }
     }
 
     /// The same, for numerics that no decimal is.
@@ -95,12 +136,29 @@ impl ScanContext {
             losses: self.losses.clone(),
             has_wide_numerics: self.has_wide_numerics,
             running: self.running.clone(),
+            start: self.start,
+            cuts_counts: self.cuts_counts,
+            notices: Mutex::default(),
         }
     }
 
     /// The damage that was left out so far, each with its place.
     pub(crate) fn losses(&self) -> Vec<String> {
         self.losses.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes what there is to say of how the statement runs, once.
+    #[cfg(feature = "workers")]
+    pub(crate) fn note(&self, notice: String) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        if !notices.contains(&notice) {
+            notices.push(notice);
+        }
+    }
+
+    /// What was noted.
+    pub(crate) fn notices(&self) -> Vec<String> {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Ends all scans.
@@ -131,6 +189,12 @@ impl ScanContext {
     }
 }
 
+/// Microseconds since 2000-01-01.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_micros()).unwrap_or(i64::MAX) - EPOCH
+}
+
 /// The tables of the databases that a statement can name.
 pub(crate) struct StatementTables<'c> {
     pub(crate) scans: &'c Arc<ScanContext>,
@@ -146,17 +210,17 @@ impl Tables for StatementTables<'_> {
         self.nested.clone()
     }
 
-    fn scan(&self, of: &Arc<Catalog>, class: &ClassRow, alias: &str) -> Result<Bound> {
+    fn scan(&self, of: &Arc<Catalog>, class: &ClassRow, alias: &str) -> Result<TableRows> {
         let own = &self.scans.catalog;
         if Arc::ptr_eq(of, own) {
             return RelationTable::open(self.scans, class)?.bound(alias);
         }
         let scans = Arc::new(self.scans.beside(of));
-        let mut bound = RelationTable::open(&scans, class)?.bound(alias)?;
-        for column in &mut bound.columns {
+        let mut rows = RelationTable::open(&scans, class)?.bound(alias)?;
+        for column in &mut rows.bound.columns {
             column.typed.ty = type_here(own, of, column.typed.ty);
         }
-        Ok(bound)
+        Ok(rows)
     }
 
     fn file(&self, name: &str, alias: &str) -> Result<Option<Bound>> {

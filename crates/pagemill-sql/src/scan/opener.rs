@@ -14,7 +14,7 @@ use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::DataFusionError;
 use futures::StreamExt as _;
 use futures::stream::unfold;
-use pagemill_engine::{ScanRequest, Table, count};
+use pagemill_engine::{ScanRequest, Table, count, count_blocks};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 
@@ -38,23 +38,42 @@ pub(super) struct RelationOpener {
 }
 
 /// Where batches go, and how many rows more are wanted there.
-pub(super) struct Output {
-    batches: Sender<QueryResult<RecordBatch>>,
+pub(super) struct Output<'o> {
+    pub(super) listener: Listener<'o>,
     /// Rows that are still wanted.
     pub(super) left: usize,
 }
 
-impl Output {
+/// Who is handed the batches.
+pub(super) enum Listener<'o> {
+    /// Another thread.
+    Channel(Sender<QueryResult<RecordBatch>>),
+    /// Who called: there are few.
+    Caller(&'o mut Vec<RecordBatch>),
+}
+
+impl Output<'_> {
     /// Hands over rows; false when no more are wanted.
     pub(super) fn send(&mut self, batch: RecordBatch) -> bool {
         let rows = batch.num_rows().min(self.left);
         self.left -= rows;
-        self.batches.blocking_send(Ok(batch.slice(0, rows))).is_ok() && self.left > 0
+        let batch = batch.slice(0, rows);
+        let is_taken = match &mut self.listener {
+            Listener::Channel(batches) => batches.blocking_send(Ok(batch)).is_ok(),
+            Listener::Caller(batches) => {
+                batches.push(batch);
+                true
+            }
+        };
+        is_taken && self.left > 0
     }
 
     /// True when nobody listens any more.
     pub(super) fn is_closed(&self) -> bool {
-        self.batches.is_closed()
+        match &self.listener {
+            Listener::Channel(batches) => batches.is_closed(),
+            Listener::Caller(_) => false,
+        }
     }
 }
 
@@ -73,7 +92,7 @@ impl FileOpener for RelationOpener {
             let (sender, receiver) = channel(BATCHES_AHEAD);
             let reader = tokio::task::spawn_blocking(move || {
                 let _running = source.context.running();
-                let out = Output { batches: sender.clone(), left };
+                let out = Output { listener: Listener::Channel(sender.clone()), left };
                 let read = read(&source, (at, blocks), partition, out);
                 if let Err(error) = read {
                     // Nobody to tell is nobody who minds.
@@ -124,7 +143,7 @@ fn read(
     source: &RelationSource,
     (at, blocks): (usize, Range<u32>),
     partition: usize,
-    out: Output,
+    out: Output<'_>,
 ) -> Result<()> {
     let Some((table, all)) = source.parts.get(at) else { return Ok(()) };
     let account = ScanAccount::new(source, partition, (&blocks, *all));
@@ -132,7 +151,7 @@ fn read(
         return Ok(());
     }
     match source.is_count() {
-        true => read_count(source, table, &account, out),
+        true => read_count(source, (table, blocks), &account, out),
         false => RowReader { source, part: at, table, blocks, account, out }.read(),
     }
 }
@@ -140,15 +159,19 @@ fn read(
 /// Rows of which no value is wanted: as many empty ones as there are.
 fn read_count(
     source: &RelationSource,
-    table: &Arc<Table>,
+    (table, blocks): (&Arc<Table>, Range<u32>),
     account: &ScanAccount,
-    mut out: Output,
+    mut out: Output<'_>,
 ) -> Result<()> {
     let context = &source.context;
     let mut damage = context.damage_log();
     let cluster = context.catalog.database().cluster();
     let (options, progress) = (context.options, &account.progress);
-    let mut rows = count(ScanRequest { cluster, table, options, progress }, &mut damage)?;
+    let request = ScanRequest { cluster, table, options, progress };
+    let mut rows = match blocks {
+        Range { start: 0, end: u32::MAX } => count(request, &mut damage)?,
+        some => count_blocks(request, &[some], &mut damage)?,
+    };
     context.keep(&damage)?;
     let schema = Arc::new(Schema::empty());
     while rows > 0 {

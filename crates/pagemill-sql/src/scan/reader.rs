@@ -10,8 +10,9 @@
 //!
 //! Invariants: a row is decoded whole or left out whole; damage is told once, where it was met first.
 
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, Int32Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
@@ -21,7 +22,7 @@ use pagemill_arrow::{BatchBuilder, InfinityChoice, Plan};
 use pagemill_engine::{
     DamageLog, RunScan, ScanOptions, ScanRequest, StepColumns, Table, TableScan, TidScan, TupleRow,
 };
-use pagemill_format::Tid;
+use pagemill_format::{Oid, Tid};
 use pagemill_types::builtin::oid;
 
 use super::ScanContext;
@@ -30,6 +31,8 @@ use super::filters::{RowFilter, ScanFilters};
 use super::index_access::Access;
 use super::opener::Output;
 use super::source::RelationSource;
+use super::system_columns::SystemColumn;
+use super::tid_access::within;
 use crate::error::Result;
 use crate::types::PgType;
 
@@ -41,7 +44,7 @@ pub(super) struct RowReader<'s> {
     pub(super) table: &'s Arc<Table>,
     pub(super) blocks: Range<u32>,
     pub(super) account: ScanAccount,
-    pub(super) out: Output,
+    pub(super) out: Output<'s>,
 }
 
 impl RowReader<'_> {
@@ -51,8 +54,13 @@ impl RowReader<'_> {
         match self.source.index.access(self.source, self.part, &mut self.account)? {
             Access::Rows(batches) => self.hand_over(&batches),
             Access::Tids(tids) => self.read_found(&tids, &mut damage)?,
+            Access::Blocks(blocks) => {
+                self.read_passing(&within(&blocks, &self.blocks), &mut damage)?;
+            }
             Access::Whole if self.source.filters.is_empty() => self.read_all(&mut damage)?,
-            Access::Whole => self.read_passing(&mut damage)?,
+            Access::Whole => {
+                self.read_passing(std::slice::from_ref(&self.blocks.clone()), &mut damage)?;
+            }
         }
         self.source.context.keep(&damage)
     }
@@ -75,7 +83,7 @@ impl RowReader<'_> {
     fn read_all(&mut self, damage: &mut DamageLog) -> Result<()> {
         let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
         let blocks = std::slice::from_ref(&self.blocks);
-        let mut scan = TableScan::of_blocks(self.request(), &wanted.positions, blocks)?;
+        let mut scan = TableScan::of_blocks(self.request(), wanted.positions(), blocks)?;
         while let Some(batch) = scan.next_batch(damage)? {
             let rows: Vec<TupleRow<'_>> = batch.rows().collect();
             let go_on = !self.out.is_closed() && wanted.hand_over(&rows, &mut self.out, damage)?;
@@ -87,13 +95,15 @@ impl RowReader<'_> {
         wanted.hand_over_rest(&mut self.out)
     }
 
-    fn read_passing(&mut self, damage: &mut DamageLog) -> Result<()> {
+    fn read_passing(&mut self, blocks: &[Range<u32>], damage: &mut DamageLog) -> Result<()> {
+        if blocks.is_empty() {
+            return Ok(());
+        }
         let mut choices = choices(self.source, self.table, &self.source.filters)?;
         let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
         let looked_at: Vec<usize> =
-            choices.iter().flat_map(|choice| choice.columns.positions.iter().copied()).collect();
-        let columns = StepColumns { first: &looked_at, rest: &wanted.positions };
-        let blocks = std::slice::from_ref(&self.blocks);
+            choices.iter().flat_map(|choice| choice.columns.positions().iter().copied()).collect();
+        let columns = StepColumns { first: &looked_at, rest: wanted.positions() };
         let mut scan = RunScan::of_blocks(self.request(), columns, blocks)?;
         while scan.next_run(damage)? {
             if self.out.is_closed() {
@@ -119,8 +129,8 @@ impl RowReader<'_> {
         let mut choices = choices(self.source, self.table, &self.source.filters)?;
         let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
         let looked_at: Vec<usize> =
-            choices.iter().flat_map(|choice| choice.columns.positions.iter().copied()).collect();
-        let columns = StepColumns { first: &looked_at, rest: &wanted.positions };
+            choices.iter().flat_map(|choice| choice.columns.positions().iter().copied()).collect();
+        let columns = StepColumns { first: &looked_at, rest: wanted.positions() };
         let mut scan = TidScan::new(self.request(), columns, tids, &self.blocks);
         while scan.next_block(damage)? {
             if self.out.is_closed() {
@@ -166,7 +176,7 @@ pub(super) fn choices(
         let columns = filters.columns();
         let mut decoder = Decoder::new(source, table, &columns)?;
         decoder.builder = decoder.builder.behind(others);
-        others += columns.len();
+        others += decoder.positions().len();
         let filter = filters.on(&columns)?;
         choices.push(Choice { filter, columns: decoder, chosen: Vec::new() });
     }
@@ -203,7 +213,7 @@ pub(super) struct Choice {
 impl Choice {
     /// The columns that are looked at.
     pub(super) fn positions(&self) -> &[usize] {
-        &self.columns.positions
+        self.columns.positions()
     }
 
     /// Values fetched from TOAST tables so far.
@@ -258,22 +268,35 @@ impl Choice {
 /// Some columns of rows in the making, as the query engine carries them.
 pub(super) struct Decoder {
     context: Arc<ScanContext>,
+    decoding: Arc<Decoding>,
+    builder: BatchBuilder,
+}
+
+/// How some columns of a relation are decoded.
+pub(super) struct Decoding {
     /// Where the columns are in the relation.
     positions: Vec<usize>,
     types: Vec<PgType>,
     schema: SchemaRef,
-    builder: BatchBuilder,
+    /// Of each column, whether it is one of the system's.
+    system: Vec<Option<SystemColumn>>,
+    /// The relation's.
+    table: Oid,
+    name: String,
+    plan: Plan,
 }
 
-impl Decoder {
-    /// These columns of the table, as stored in one of its parts.
-    pub(super) fn new(source: &RelationSource, part: &Table, columns: &[usize]) -> Result<Self> {
-        let context = source.context.clone();
-        let values = context.catalog.values();
+/// What was worked out once, for all threads and runs of a scan: by the relation, the columns, and whether numerics are wide.
+pub(super) type Decodings = Arc<Mutex<HashMap<(Oid, Vec<usize>, bool), Arc<Decoding>>>>;
+
+impl Decoding {
+    fn new(source: &RelationSource, part: &Table, columns: &[usize]) -> Result<Self> {
+        let values = source.context.catalog.values();
         let chosen = || columns.iter().map(|at| &source.columns[*at]);
-        let names: Vec<Box<[u8]>> = chosen().map(|column| column.stored_name.clone()).collect();
+        let stored = chosen().filter(|column| column.system.is_none());
+        let names: Vec<Box<[u8]>> = stored.map(|column| column.stored_name.clone()).collect();
         let mut relation = part.relation.clone();
-        if context.has_wide_numerics {
+        if source.context.has_wide_numerics {
             let columns = relation.columns.iter_mut();
             columns.filter(|column| column.type_oid == oid::NUMERIC).for_each(|column| {
                 column.type_modifier = -1;
@@ -285,15 +308,41 @@ impl Decoder {
             Field::new(&column.name, column.carrier.clone(), true)
         };
         let schema = Arc::new(Schema::new(chosen().map(field).collect::<Vec<_>>()));
-        let name = part.relation.display_name();
-        let builder = BatchBuilder::new(values, &name, &plan, InfinityChoice::Error)?;
         let types = chosen().map(|column| column.ty).collect();
-        Ok(Self { context, positions, types, schema, builder })
+        let system = chosen().map(|column| column.system).collect();
+        let (table, name) = (part.relation.class.oid, part.relation.display_name());
+        Ok(Self { positions, types, schema, system, table, name, plan })
+    }
+
+    /// The one that is known, or a new one.
+    fn of(source: &RelationSource, part: &Table, columns: &[usize]) -> Result<Arc<Self>> {
+        let key = (part.relation.class.oid, columns.to_vec(), source.context.has_wide_numerics);
+        let known = || source.decodings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(&key) {
+            return Ok(found.clone());
+        }
+        let made = Arc::new(Self::new(source, part, columns)?);
+        known().insert(key, made.clone());
+        Ok(made)
+    }
+}
+
+impl Decoder {
+    /// These columns of the table, as stored in one of its parts.
+    pub(super) fn new(source: &RelationSource, part: &Table, columns: &[usize]) -> Result<Self> {
+        let context = source.context.clone();
+        let decoding = Decoding::of(source, part, columns)?;
+        let (values, Decoding { name, plan, .. }) = (context.catalog.values(), &*decoding);
+        let mut builder = BatchBuilder::new(values, name, plan, InfinityChoice::Error)?;
+        if decoding.system.iter().flatten().any(|column| column.is_of_header()) {
+            builder = builder.with_headers();
+        }
+        Ok(Self { context, decoding, builder })
     }
 
     /// Where the columns are in the relation.
     pub(super) fn positions(&self) -> &[usize] {
-        &self.positions
+        &self.decoding.positions
     }
 
     /// Rows that are in no batch yet.
@@ -327,7 +376,7 @@ impl Decoder {
     fn hand_over(
         &mut self,
         mut rows: &[TupleRow<'_>],
-        out: &mut Output,
+        out: &mut Output<'_>,
         damage: &mut DamageLog,
     ) -> Result<bool> {
         while !rows.is_empty() {
@@ -341,7 +390,7 @@ impl Decoder {
         Ok(true)
     }
 
-    fn hand_over_rest(&mut self, out: &mut Output) -> Result<()> {
+    fn hand_over_rest(&mut self, out: &mut Output<'_>) -> Result<()> {
         if !self.builder.is_empty() {
             let _ = out.send(self.finish()?);
         }
@@ -350,12 +399,24 @@ impl Decoder {
 
     /// The batch of the rows so far: labels of enums become their places.
     pub(super) fn finish(&mut self) -> Result<RecordBatch> {
+        let Decoding { system, table, .. } = &*self.decoding;
+        let of_system = |column: &Option<SystemColumn>| {
+            column.map(|column| column.values(&self.builder, *table))
+        };
+        let of_system: Vec<Option<ArrayRef>> = system.iter().map(of_system).collect();
         let batch = self.builder.finish()?;
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(batch.num_columns());
-        for (at, array) in batch.columns().iter().enumerate() {
-            let wanted = self.schema.field(at).data_type();
+        let mut stored = batch.columns().iter();
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(of_system.len());
+        for (at, of_system) in of_system.into_iter().enumerate() {
+            let wanted = self.decoding.schema.field(at).data_type();
+            let array = match of_system {
+                Some(array) => &array.clone(),
+                None => stored.next().expect("a column for each that is stored"), // infallible: by the plan
+            };
             columns.push(match (array.data_type(), wanted) {
-                (DataType::UInt32, DataType::Int32) => self.places(array, self.types[at])?,
+                (DataType::UInt32, DataType::Int32) => {
+                    self.places(array, self.decoding.types[at])?
+                }
                 (found, wanted) => {
                     assert_eq!(found, wanted, "a column is read as its type is carried");
                     array.clone()
@@ -363,16 +424,15 @@ impl Decoder {
             });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options);
+        let batch =
+            RecordBatch::try_new_with_options(self.decoding.schema.clone(), columns, &options);
         Ok(batch.map_err(DataFusionError::from)?)
     }
 
     fn places(&self, array: &ArrayRef, ty: PgType) -> Result<ArrayRef> {
         let order = self.context.catalog.enum_order(ty.oid)?;
         let labels = array.as_primitive::<UInt32Type>();
-        let place = |label: Option<u32>| {
-            label.map(|label| order.place(pagemill_format::Oid(label))).transpose()
-        };
+        let place = |label: Option<u32>| label.map(|label| order.place(Oid(label))).transpose();
         let places: Int32Array = labels.iter().map(place).collect::<Result<_, _>>()?;
         assert_eq!(places.len(), array.len(), "each label has a place");
         Ok(Arc::new(places))

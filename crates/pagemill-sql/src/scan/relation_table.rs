@@ -19,10 +19,11 @@ use pagemill_types::builtin::oid;
 use super::ScanContext;
 use super::source::RelationSource;
 use super::statistics::statistics;
-use crate::bind::{Bound, BoundColumn};
+use super::system_columns::{SYSTEM_COLUMNS, SystemColumn};
+use crate::bind::{Bound, BoundColumn, TableRows};
 use crate::coerce::carrier_of;
 use crate::error::{Result, SqlState, fail, unsupported};
-use crate::typed::Typed;
+use crate::typed::{ColumnOrigin, Typed};
 use crate::types::PgType;
 
 /// A column of a table.
@@ -33,6 +34,10 @@ pub(crate) struct TableColumn {
     pub(crate) name: String,
     pub(crate) ty: PgType,
     pub(crate) carrier: DataType,
+    /// Of one that is not stored as a value.
+    pub(crate) system: Option<SystemColumn>,
+    /// Its number in the relation.
+    pub(crate) number: i16,
 }
 
 /// A table, materialized view, sequence or partitioned table.
@@ -42,6 +47,7 @@ pub(crate) struct RelationTable {
     pub(crate) named: Relation,
     /// The relations that hold the rows, each with its blocks.
     pub(crate) parts: Vec<(Arc<Table>, u64)>,
+    /// Its own columns, and behind them those of the system.
     pub(crate) columns: Vec<TableColumn>,
     pub(crate) schema: SchemaRef,
 }
@@ -82,20 +88,24 @@ impl RelationTable {
     }
 
     /// A scan under a name.
-    pub(crate) fn bound(mut self, alias: &str) -> Result<Bound> {
+    pub(crate) fn bound(mut self, alias: &str) -> Result<TableRows> {
         let relation = TableReference::bare(alias);
         let mut columns = Vec::with_capacity(self.columns.len());
+        let own = self.columns.iter().filter(|column| column.system.is_none()).count();
         for column in &mut self.columns {
             let in_plan = name_in_plans(&column.name, alias);
             let expr = Expr::Column(Column::new(Some(relation.clone()), &in_plan));
-            let typed = Typed::new(expr, column.ty, column.carrier.clone());
+            let mut typed = Typed::new(expr, column.ty, column.carrier.clone());
+            let (relation, number) = (self.named.class.oid, column.number);
+            typed.origin = Some(ColumnOrigin { relation, number });
             let name = std::mem::replace(&mut column.name, in_plan);
             columns.push(BoundColumn { name, typed });
         }
         self.schema = schema_of(&self.columns);
         let source = provider_as_source(Arc::new(self));
         let plan = LogicalPlanBuilder::scan(relation.clone(), source, None)?.build()?;
-        Ok(Bound { plan, columns })
+        let system = columns.split_off(own);
+        Ok(TableRows { bound: Bound { plan, columns }, system })
     }
 }
 
@@ -132,8 +142,7 @@ fn refuse_kind(class: &ClassRow) -> Result<()> {
 }
 
 fn columns(context: &ScanContext, relation: &Relation) -> Vec<TableColumn> {
-    let stored = |column: &&pagemill_cluster::Column| !column.dropped;
-    let column = |column: &pagemill_cluster::Column| {
+    let column = |(number, column): (i16, &pagemill_cluster::Column)| {
         let mut ty = PgType::new(column.type_oid).with_modifier(column.type_modifier);
         if ty.collation != Oid(0) {
             ty.collation = context.catalog.column_collation(relation.class.oid, &column.name);
@@ -143,9 +152,18 @@ fn columns(context: &ScanContext, relation: &Relation) -> Vec<TableColumn> {
         }
         let carrier = carrier_of(&context.catalog, ty);
         let name = column.display_name();
-        TableColumn { stored_name: column.name.clone(), name, ty, carrier }
+        let stored_name = column.name.clone();
+        TableColumn { stored_name, name, ty, carrier, system: None, number }
     };
-    relation.columns.iter().filter(stored).map(column).collect()
+    let system = |column: SystemColumn| {
+        let (name, ty) = (column.name(), PgType::new(column.type_oid()));
+        let carrier = carrier_of(&context.catalog, ty);
+        let stored_name = name.as_bytes().into();
+        let (name, number) = (name.to_owned(), column.number());
+        TableColumn { stored_name, name, ty, carrier, system: Some(column), number }
+    };
+    let own = (1..).zip(&relation.columns).filter(|(_, column)| !column.dropped).map(column);
+    own.chain(SYSTEM_COLUMNS.into_iter().map(system)).collect()
 }
 
 #[async_trait]

@@ -17,7 +17,7 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::DataFusionError;
 use datafusion::execution::object_store::ObjectStoreUrl;
-use datafusion::physical_expr::expressions::DynamicFilterTracking;
+use datafusion::physical_expr::expressions::{Column, DynamicFilterTracking};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
@@ -29,11 +29,12 @@ use object_store::ObjectStore;
 use datafusion_datasource::projection::{ProjectionOpener, SplitProjection};
 
 use super::ScanContext;
-use super::filters::ScanFilters;
+use super::filters::{Change, ScanFilters};
 use super::first_rows::{FirstRows, SortKey, WantedRows};
 use super::index_access::IndexAccess;
 use super::opener::RelationOpener;
 use super::partitions::Partitions;
+use super::reader::Decodings;
 use super::relation_table::{RelationTable, TableColumn};
 use super::statistics::statistics;
 use pagemill_engine::Table;
@@ -42,7 +43,7 @@ use pagemill_format::Oid;
 /// Bytes of a block.
 pub(super) const BLOCK_BYTES: u64 = 8192;
 /// The address that stands for files that the engine does not open itself.
-const NO_STORE: &str = "pagemill://files";
+pub(crate) const NO_STORE: &str = "pagemill://files";
 
 /// The scan of one relation.
 #[derive(Clone)]
@@ -61,6 +62,7 @@ pub(crate) struct RelationSource {
     schema: TableSchema,
     projection: SplitProjection,
     metrics: ExecutionPlanMetricsSet,
+    pub(super) decodings: Decodings,
 }
 
 /// What was found out of the partitions of a table, once it was asked for.
@@ -112,6 +114,7 @@ impl RelationSource {
             projection: SplitProjection::unprojected(&schema),
             schema,
             metrics: ExecutionPlanMetricsSet::new(),
+            decodings: Decodings::default(),
         };
         let file = |(at, (_, blocks)): (usize, &(Arc<Table>, u64))| {
             PartitionedFile::new(at.to_string(), blocks * BLOCK_BYTES)
@@ -158,6 +161,15 @@ impl RelationSource {
         self.projection.source.iter().map(|projected| &projected.expr)
     }
 
+    /// Which of the columns that are read are shown, in their order; `None` where anything else is.
+    pub(super) fn shown_columns(&self) -> Option<Vec<usize>> {
+        let place = |expr: &Arc<dyn PhysicalExpr>| {
+            let column = expr.downcast_ref::<Column>()?.index();
+            self.wanted().iter().position(|wanted| *wanted == column)
+        };
+        self.projected().map(place).collect()
+    }
+
     /// The same scan, of which only the rows that come first in these orders are wanted; `None` where no index may help.
     pub(super) fn with_first_rows(&self, orders: &[(Vec<SortKey>, usize)]) -> Option<Self> {
         let of = |(sort, rows): &(Vec<SortKey>, usize)| FirstRows::by(self, sort, *rows);
@@ -177,10 +189,42 @@ impl RelationSource {
         &self.metrics
     }
 
+    /// The same scan for another run of its statement, with each condition changed to one that is as harmless.
+    pub(super) fn renewed(
+        &self,
+        context: &Arc<ScanContext>,
+        change: impl Change,
+    ) -> QueryResult<Self> {
+        let filters = self.filters.changed(change, self.schema.table_schema())?;
+        // One in another database keeps to the catalogs of that.
+        let context = match Arc::ptr_eq(&context.catalog, &self.context.catalog) {
+            true => context.clone(),
+            false => Arc::new(context.beside(&self.context.catalog)),
+        };
+        let partitions = self.partitions.as_ref().map(KnownPartitions::anew);
+        let (index, metrics) = (IndexAccess::default(), ExecutionPlanMetricsSet::new());
+        Ok(Self { context, filters, partitions, index, metrics, ..self.clone() })
+    }
+
     /// True when rows are only counted.
     pub(super) fn is_count(&self) -> bool {
         self.wanted().is_empty() && self.filters.is_empty()
     }
+}
+
+/// The scan of a relation for another run of its statement, with each of its conditions changed to one that is as harmless.
+pub(crate) fn renewed_scan(
+    scan: &DataSourceExec,
+    context: &Arc<ScanContext>,
+    change: impl Change,
+) -> QueryResult<Arc<dyn ExecutionPlan>> {
+    let found = scan.data_source().downcast_ref::<FileScanConfig>().and_then(|config| {
+        config.file_source.downcast_ref::<RelationSource>().map(|source| (config, source))
+    });
+    let (config, source) = found.expect("a plan that is kept scans relations"); // infallible: others are not kept
+    let mut config = config.clone();
+    config.file_source = Arc::new(source.renewed(context, change)?);
+    Ok(DataSourceExec::from_data_source(config))
 }
 
 impl FileSource for RelationSource {
@@ -241,8 +285,8 @@ impl FileSource for RelationSource {
         output_ordering: Option<LexOrdering>,
         config: &FileScanConfig,
     ) -> QueryResult<Option<FileScanConfig>> {
-        // Rows that are only counted are counted by the visibility map, all at once.
-        if self.is_count() {
+        // Rows that are only counted are counted by the visibility map, all at once by one machine.
+        if self.is_count() && !self.context.cuts_counts {
             return Ok(None);
         }
         let cut = datafusion_datasource::file_groups::FileGroupPartitioner::new()

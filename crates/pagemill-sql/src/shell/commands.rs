@@ -264,11 +264,17 @@ impl Shell {
         let own =
             || String::from_utf8_lossy(&self.session.catalog().database().row().name).into_owned();
         let name = name.filter(|name| *name != "-").map_or_else(own, unquoted);
-        let (cluster, options, wanted) = (self.cluster.clone(), self.options.session, name.clone());
+        let (cluster, wanted) = (self.cluster.clone(), name.clone());
+        let options = self.options.session.clone();
         let (clusters, files) = (self.session.clusters().clone(), self.session.files().clone());
+        #[cfg(feature = "workers")]
+        let workers = self.session.workers().cloned();
         let opened = interruptible(move |_| {
             let session = Session::open(&cluster.database(&wanted)?, options)?;
-            Ok(session.beside(clusters).with_files(files))
+            let session = session.beside(clusters).with_files(files);
+            #[cfg(feature = "workers")]
+            let session = session.with_workers(workers);
+            Ok(session)
         });
         match opened {
             Ok(session) => {

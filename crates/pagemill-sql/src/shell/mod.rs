@@ -31,7 +31,7 @@ use tokio::runtime::Handle;
 
 use crate::error::{Error, Result, SqlState, unsupported};
 use crate::output::{Expanded, Output, OutputStyle, WholeFile};
-use crate::session::{Answer, Session, SessionOptions};
+use crate::session::{Answer, Session, SessionOptions, StatementMemory};
 use completion::Names;
 use cut::{Cutter, Piece};
 use lines::{Line, Lines, Stream, Terminal};
@@ -325,7 +325,7 @@ impl Shell {
     ) -> Result<Answer> {
         let (session, runtime) = (self.session.clone(), self.runtime.clone());
         let options = ArrowOptions { format, ..ArrowOptions::default() };
-        let memory = self.options.session.memory;
+        let memory = self.options.session.memory.as_ref().map(StatementMemory::bytes);
         interruptible(move |cancel| {
             let out = Gate { inner: target, cancel: cancel.clone() };
             let mut file = WholeFile::new(options, memory, out);
@@ -336,6 +336,7 @@ impl Shell {
     fn account(&mut self, answer: &Answer) -> Result<()> {
         self.work.rows += answer.rows;
         self.work.pages += answer.pages;
+        answer.notices.iter().for_each(failure::say);
         for loss in &answer.losses {
             failure::complain(format!("skipped: {loss}"));
             self.has_failed = true;

@@ -76,3 +76,6 @@ select (x).a, (x).n from (select f_pairs(array['a','b']) as x) t order by 2;
 select f_grow8(1);
 select f_look(id), count(*) from shop.customers where id < 3 group by id order by 1;
 select (x).nope from (select q as x from shop.customers q) y;
+select shop.added(1), shop.added(b => 1, a => 5), shop.added(a => id), shop.added(id, b := 7) from shop.customers where id < 4 order by id;
+select * from shop.added(a => 3);
+select total, x.total, x from shop.added(3, 4) x where total > 5;

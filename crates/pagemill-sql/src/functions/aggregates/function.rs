@@ -17,6 +17,7 @@ use super::collected::{Collected, Collection, Concatenation, list_fields};
 use super::exact::{Exact, Many, One};
 use super::extreme::{Best, Extreme};
 use super::floating::{FloatMoments, FloatSum};
+use super::pairs::{self, OfPairs, Pairs};
 use super::sums::Wanted;
 use super::whole::{AtOnce, Whole};
 
@@ -27,6 +28,8 @@ pub(super) enum Kind {
     Exact(Wanted),
     /// Of floats.
     Float(Wanted),
+    /// Of pairs of floats.
+    Pairs(OfPairs),
     Extreme(Extreme),
     Concatenation,
     Whole(Arc<Whole>),
@@ -48,6 +51,7 @@ impl Kind {
             }
             (Self::Float(Wanted::Sum), _) => Box::new(FloatSum::<Float64Type>::new()),
             (Self::Float(wanted), _) => Box::new(FloatMoments::new(*wanted)),
+            (Self::Pairs(wanted), _) => Box::new(Pairs::new(*wanted)),
             (Self::Extreme(extreme), value) => Box::new(Best::new(*extreme, value, &carriers[1])),
             (Self::Concatenation, _) => Box::new(Concatenation::default()),
             (Self::Whole(whole), _) => Box::new(AtOnce::new(whole.clone())),
@@ -62,6 +66,7 @@ impl Kind {
             Self::Float(_) => {
                 ["count", "sum", "squares"].map(|name| named(name, &DataType::Float64)).to_vec()
             }
+            Self::Pairs(_) => pairs::STATE.map(|name| named(name, &DataType::Float64)).to_vec(),
             Self::Extreme(_) => vec![named("value", &carriers[0]), named("key", &carriers[1])],
             Self::Concatenation => {
                 vec![named("text", &DataType::Utf8), named("delimiter", &DataType::UInt64)]

@@ -96,7 +96,7 @@ fn make_time(hour: i32, minute: i32, second: f64) -> Outcome<i64> {
 
 fn make_timestamp(whole: &[i32], second: f64) -> Outcome<i64> {
     let &[year, month, day, hour, minute] = whole else {
-        return Err(StatementError::unsupported("a timestamp with a zone"));
+        return Err(StatementError::unsupported("a timestamp of these parts"));
     };
     let named = format!("{year}-{month:02}-{day:02}");
     let date = civil(year, month, day)

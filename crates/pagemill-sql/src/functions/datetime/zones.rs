@@ -29,6 +29,7 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         "timestamp_izone" => |_, a| by_offset(a, -1),
         "timestamptz_izone" => |_, a| by_offset(a, 1),
         "timestamptz_trunc_zone" => truncated,
+        "make_timestamptz_at_timezone" => made,
         _ => return None,
     }))
 }
@@ -118,6 +119,18 @@ fn by_offset(arguments: &[ArrayRef], sign: i64) -> Outcome<ArrayRef> {
         }
         let made = timestamp.checked_add(sign * east).filter(|made| is_valid(*made));
         made.ok_or_else(timestamp_out_of_range)
+    })
+}
+
+/// The moment at which clocks of a zone showed these numbers.
+///
+/// Source: `make_timestamptz_at_timezone` in `src/backend/utils/adt/timestamp.c`, PostgreSQL 14 to 18.
+fn made(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let (names, numbers) = arguments.split_last().expect("it has a zone"); // infallible: it is declared so
+    let local = (super::make::plain("make_timestamp").expect("it is known"))(numbers)?; // infallible: it is there
+    let mut cache = ZoneCache::new(call)?;
+    two(&[names.clone(), local], |name: &str, local: i64| {
+        to_utc(&*cache.zone(name)?, local).ok_or_else(timestamp_out_of_range)
     })
 }
 

@@ -22,6 +22,8 @@ use crate::types::PgType;
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
+        // A row is its document by now.
+        "row_to_json" | "row_to_json_pretty" => |_, a| Ok(a[0].clone()),
         "to_json" | "to_jsonb" => |call, a| made(call, a, Shape::Value),
         "json_build_array" | "jsonb_build_array" => |call, a| made(call, a, Shape::Array),
         "json_build_object" | "jsonb_build_object" => |call, a| made(call, a, Shape::Object),
@@ -34,6 +36,8 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
 pub(crate) enum JsonShape {
     /// An array of one column's values.
     Array,
+    /// The same of rows, which are objects by now, each but the first on a line of its own.
+    Rows,
     /// An object of names and values.
     Object,
 }
@@ -48,7 +52,7 @@ enum Shape {
 }
 
 /// Writes values of one type as JSON.
-struct JsonWriter<'c> {
+pub(crate) struct JsonWriter<'c> {
     catalog: &'c Catalog,
     ty: PgType,
     value_type: Arc<ValueType>,
@@ -56,7 +60,7 @@ struct JsonWriter<'c> {
 }
 
 impl<'c> JsonWriter<'c> {
-    fn new(catalog: &'c Catalog, ty: PgType) -> Outcome<Self> {
+    pub(crate) fn new(catalog: &'c Catalog, ty: PgType) -> Outcome<Self> {
         let value_type = catalog.values().value_type(ty.oid).map_err(damaged)?;
         let form = JsonForm::of(&value_type);
         let has_lines = match &value_type.output {
@@ -70,7 +74,12 @@ impl<'c> JsonWriter<'c> {
         Ok(Self { catalog, ty, value_type, lookups: catalog.values().lookups() })
     }
 
-    fn write(&mut self, column: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Outcome<()> {
+    pub(crate) fn write(
+        &mut self,
+        column: &ArrayRef,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Outcome<()> {
         if column.is_null(row) {
             out.extend_from_slice(b"null");
             return Ok(());
@@ -183,7 +192,7 @@ pub(crate) fn collected_json(
     let writers = call.arguments.iter().map(|ty| JsonWriter::new(&call.catalog, *ty));
     let mut writers = writers.collect::<Outcome<Vec<_>>>()?;
     let (opened, closed) = match shape {
-        JsonShape::Array => ("[", "]"),
+        JsonShape::Array | JsonShape::Rows => ("[", "]"),
         JsonShape::Object => ("{ ", " }"),
     };
     let mut text = opened.as_bytes().to_vec();
@@ -197,8 +206,9 @@ pub(crate) fn collected_json(
                 text.extend_from_slice(b" : ");
                 writers[1].write(&columns[1], row, &mut text)?;
             }
-            JsonShape::Array => {
-                let has_lines = matches!(JsonForm::of(&writers[0].value_type), JsonForm::Array);
+            JsonShape::Array | JsonShape::Rows => {
+                let has_lines = shape == JsonShape::Rows
+                    || matches!(JsonForm::of(&writers[0].value_type), JsonForm::Array);
                 if has_lines && row > 0 && columns[0].is_valid(row) {
                     text.extend_from_slice(b"\n ");
                 }

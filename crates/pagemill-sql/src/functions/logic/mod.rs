@@ -11,7 +11,7 @@ pub(crate) mod each;
 pub(super) mod json_changes;
 mod json_made;
 
-pub(crate) use json_made::{JsonShape, collected_json};
+pub(crate) use json_made::{JsonShape, JsonWriter, collected_json};
 mod members;
 
 use arrow::array::ArrayRef;

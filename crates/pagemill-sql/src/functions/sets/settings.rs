@@ -1,4 +1,5 @@
-//! Rows of `pg_settings` that are the same on every server of a version: sizes that were chosen when it was built.
+//! Rows of `pg_settings` that are the same on every server of a version: sizes that were chosen when it was built, and what nobody
+//! changes who reads strings as the standard has them.
 //!
 //! Invariant: a setting that is not here is refused by its name.
 //!
@@ -39,40 +40,61 @@ struct Preset {
     name: &'static str,
     value: &'static str,
     about: &'static str,
+    category: &'static str,
+    /// Who may change it.
+    context: &'static str,
     /// True where it is a number, which is its least and its largest value.
     is_number: bool,
 }
 
-const PRESETS: [Preset; 5] = [
+const PRESETS: [Preset; 6] = [
     Preset {
         name: "block_size",
         value: "8192",
         about: "Shows the size of a disk block.",
+        category: "Preset Options",
+        context: "internal",
         is_number: true,
     },
     Preset {
         name: "integer_datetimes",
         value: "on",
         about: "Shows whether datetimes are integer based.",
+        category: "Preset Options",
+        context: "internal",
         is_number: false,
     },
     Preset {
         name: "max_function_args",
         value: "100",
         about: "Shows the maximum number of function arguments.",
+        category: "Preset Options",
+        context: "internal",
         is_number: true,
     },
     Preset {
         name: "max_identifier_length",
         value: "63",
         about: "Shows the maximum identifier length.",
+        category: "Preset Options",
+        context: "internal",
         is_number: true,
     },
     Preset {
         name: "max_index_keys",
         value: "32",
         about: "Shows the maximum number of index keys.",
+        category: "Preset Options",
+        context: "internal",
         is_number: true,
+    },
+    Preset {
+        name: "standard_conforming_strings",
+        value: "on",
+        about: "Causes '...' strings to treat backslashes literally.",
+        category: "Version and Platform Compatibility / Previous PostgreSQL Versions",
+        context: "user",
+        is_number: false,
     },
 ];
 
@@ -99,10 +121,10 @@ fn put(preset: &'static Preset, out: &mut [Cells]) -> Outcome<()> {
         (0, Some(preset.name)),
         (1, Some(preset.value)),
         (2, None),
-        (3, Some("Preset Options")),
+        (3, Some(preset.category)),
         (4, Some(preset.about)),
         (5, None),
-        (6, Some("internal")),
+        (6, Some(preset.context)),
         (7, Some(if preset.is_number { "integer" } else { "bool" })),
         (8, Some("default")),
         (9, bound),

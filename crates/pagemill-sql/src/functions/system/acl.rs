@@ -11,6 +11,7 @@ use super::super::rows::Outcome;
 use super::super::text_form::payload_of;
 use super::super::{Implementation, KernelCall};
 use crate::error::{SqlState, StatementError};
+use crate::rights::{bits, default_rights};
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     (key == "acldefault_sql").then_some(Implementation::Kernel(defaults))
@@ -21,39 +22,18 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
 /// # Errors
 /// For a letter that is no kind's.
 fn rights(kind: u8, major: u32) -> Outcome<(&'static str, &'static str)> {
-    Ok(match kind {
-        b'c' => ("", ""),
-        b'r' if major >= 17 => ("", "arwdDxtm"),
-        b'r' => ("", "arwdDxt"),
-        b's' => ("", "rwU"),
-        b'd' => ("Tc", "CTc"),
-        b'f' => ("X", "X"),
-        b'l' | b'T' => ("U", "U"),
-        b'L' => ("", "rw"),
-        b'n' => ("", "UC"),
-        b't' => ("", "C"),
-        b'F' | b'S' => ("", "U"),
-        b'p' if major >= 15 => ("", "sA"),
-        other => {
-            let message = format!("unrecognized object type abbreviation: {}", char::from(other));
-            return Err(StatementError::new(SqlState("XX000"), message));
-        }
+    default_rights(kind, major).ok_or_else(|| {
+        let message = format!("unrecognized object type abbreviation: {}", char::from(kind));
+        StatementError::new(SqlState("XX000"), message)
     })
-}
-
-/// Bits of letters; the place of each is its bit.
-fn bits(letters: &str) -> u64 {
-    const PRIVILEGES: &str = "arwdDxtXUCTcsAm";
-    let bit = |letter| PRIVILEGES.find(letter).expect("the letter of a privilege"); // infallible: by `rights`
-    letters.chars().map(|letter| 1 << bit(letter)).sum()
 }
 
 /// An `aclitem`: 16 bytes from 16 on, 12 before.
 fn item(grantee: u32, grantor: u32, letters: &str, major: u32) -> Vec<u8> {
     let mut out = [grantee.to_le_bytes(), grantor.to_le_bytes()].concat();
     match major >= 16 {
-        true => out.extend(bits(letters).to_le_bytes()),
-        false => out.extend((bits(letters) as u32).to_le_bytes()),
+        true => out.extend(u64::from(bits(letters)).to_le_bytes()),
+        false => out.extend(bits(letters).to_le_bytes()),
     }
     out
 }

@@ -10,6 +10,7 @@ mod file_sizes;
 mod memberships;
 mod privileges;
 pub(super) mod sequences;
+mod use_counts;
 mod visible;
 
 use std::collections::HashMap;
@@ -54,6 +55,10 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
             Implementation::Build(|build| crate::coerce::constant(build.catalog, build.result, "0"))
         }
         "nameconcatoid" => Implementation::Kernel(names_with_numbers),
+        "txid_current" | "pg_current_xact_id" => Implementation::Build(next_transaction),
+        "txid_current_if_assigned" | "pg_current_xact_id_if_assigned" => {
+            Implementation::Build(|build| crate::coerce::null_of(build.catalog, build.result))
+        }
         "pg_typeof" => Implementation::Build(type_of),
         // Of "char", which the catalogs are full of.
         "char_text" => Implementation::Kernel(super::text_form::to_text),
@@ -68,7 +73,8 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
                 .or_else(|| catalogs::find(key))
                 .or_else(|| privileges::find(key))
                 .or_else(|| memberships::find(key))
-                .or_else(|| sequences::find(key));
+                .or_else(|| sequences::find(key))
+                .or_else(|| use_counts::find(key));
         }
     })
 }
@@ -80,8 +86,14 @@ fn version(build: &Build<'_>) -> Result<Typed> {
     crate::coerce::constant(build.catalog, build.result, &text)
 }
 
+/// The number that the next transaction would get: none is taken here.
+fn next_transaction(build: &Build<'_>) -> Result<Typed> {
+    let next = build.catalog.database().cluster().counters().next_xid.0;
+    crate::coerce::constant(build.catalog, build.result, &next.to_string())
+}
+
 /// Settings that no session changes here.
-fn settings(_: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+fn settings(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     const FIXED: [(&str, &str); 8] = [
         ("block_size", "8192"),
         ("default_table_access_method", "heap"),
@@ -94,6 +106,11 @@ fn settings(_: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     ];
     let one = |name: Option<&str>| {
         let Some(name) = name else { return Ok(None) };
+        if name.eq_ignore_ascii_case("server_version_num") {
+            // Which minor version wrote the files is not in them.
+            let major = call.catalog.database().cluster().version().major();
+            return Ok(Some((major * 10_000).to_string()));
+        }
         let known = FIXED.iter().find(|(fixed, _)| fixed.eq_ignore_ascii_case(name));
         let refused = || StatementError::unsupported(format!("current_setting('{name}')"));
         known.map(|(_, value)| Some((*value).to_owned())).ok_or_else(refused)

@@ -1,12 +1,21 @@
-//! Privileges of the session's role, which is a superuser's here: everything that there is is its own.
+//! What privileges a role has on an object: `has_table_privilege` and its kin, in all their forms.
 //!
-//! Invariant: NULL for an object that there is not; an error for a word that is no privilege of its kind.
+//! ```text
+//! has_column_privilege_name_id_attnum     a name or a number for each of: the role, if it is not the session's,
+//!                      ──── ── ──────     the object, the column
+//! ```
 //!
-//! Source: `src/backend/utils/adt/acl.c`, PostgreSQL 14 to 18.
+//! Invariant: NULL for an object that there is not and that was given by its number; an error where it was named. The answer is
+//! that of [`crate::rights`], by which statements are let through, too.
+//!
+//! Source: `src/backend/utils/adt/acl.c`, `src/backend/utils/misc/rls.c`, PostgreSQL 14 to 18.
 
-use std::collections::HashSet;
+pub(super) mod names;
+pub(super) mod words;
 
-use arrow::array::{ArrayRef, AsArray};
+use std::collections::HashMap;
+
+use arrow::array::{Array as _, ArrayRef, AsArray};
 use arrow::datatypes::{Int16Type, UInt32Type};
 use pagemill_cluster::RelationKind;
 use pagemill_format::Oid;
@@ -17,162 +26,328 @@ use super::super::{Implementation, KernelCall};
 use super::statement_error;
 use crate::catalog::Catalog;
 use crate::error::{Result, SqlState, StatementError};
+use crate::rights::{
+    DATABASES, FUNCTIONS, Kind, LANGUAGES, LARGE_OBJECTS, PARAMETERS, SCHEMAS, SERVERS,
+    TABLESPACES, TYPES, WRAPPERS, Wanted,
+};
+use crate::roles::BOOTSTRAP_ROLE;
 use crate::system_rows::for_each_row;
+use words::Words;
 
-/// For whether a function is known at all.
-const NEWEST: u32 = 18;
+/// What a call is about.
+#[derive(Clone, Copy)]
+enum About {
+    Tables,
+    Columns,
+    AnyColumn,
+    Sequences,
+    Parameters,
+    /// Objects that have nothing of their own here.
+    Others(&'static Kind, Words),
+}
 
-/// The catalog of a kind of object, and its privileges.
-///
-/// `MAINTAIN` is one of tables from 17 on; `RULE`, which servers still read as none, is not known here.
-fn kind(key: &str, major: u32) -> Option<(&'static str, &'static [&'static str])> {
-    const MAINTAINED: &[&str] =
-        &["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "MAINTAIN"];
-    let table = if major >= 17 { MAINTAINED } else { &MAINTAINED[..MAINTAINED.len() - 1] };
-    const COLUMN: &[&str] = &["SELECT", "INSERT", "UPDATE", "REFERENCES"];
-    Some(match key {
-        "has_table_privilege_id" => ("pg_class", table),
-        "has_any_column_privilege_id" => ("pg_class", COLUMN),
-        "has_sequence_privilege_id" => ("pg_class", &["USAGE", "SELECT", "UPDATE"]),
-        "has_schema_privilege_id" => ("pg_namespace", &["CREATE", "USAGE"]),
-        "has_database_privilege_id" => ("pg_database", &["CREATE", "TEMPORARY", "TEMP", "CONNECT"]),
-        "has_function_privilege_id" => ("pg_proc", &["EXECUTE"]),
-        "has_language_privilege_id" => ("pg_language", &["USAGE"]),
-        "has_type_privilege_id" => ("pg_type", &["USAGE"]),
-        "has_tablespace_privilege_id" => ("pg_tablespace", &["CREATE"]),
-        "has_server_privilege_id" => ("pg_foreign_server", &["USAGE"]),
-        "has_foreign_data_wrapper_privilege_id" => ("pg_foreign_data_wrapper", &["USAGE"]),
-        "has_column_privilege_id_attnum" => ("pg_attribute", COLUMN),
+/// How something is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Name,
+    Number,
+}
+
+/// A call by its name.
+struct Question {
+    about: About,
+    /// `None` for the session's.
+    role: Option<Form>,
+    column: Option<Form>,
+}
+
+fn about(of: &str) -> Option<About> {
+    use About::Others;
+    Some(match of {
+        "table" => About::Tables,
+        "column" => About::Columns,
+        "any_column" => About::AnyColumn,
+        "sequence" => About::Sequences,
+        "parameter" => About::Parameters,
+        "schema" => Others(&SCHEMAS, words::OF_SCHEMAS),
+        "database" => Others(&DATABASES, words::OF_DATABASES),
+        "function" => Others(&FUNCTIONS, words::OF_FUNCTIONS),
+        "language" => Others(&LANGUAGES, words::USAGE),
+        "largeobject" => Others(&LARGE_OBJECTS, words::OF_LARGE_OBJECTS),
+        "type" => Others(&TYPES, words::USAGE),
+        "tablespace" => Others(&TABLESPACES, words::OF_TABLESPACES),
+        "server" => Others(&SERVERS, words::USAGE),
+        "foreign_data_wrapper" => Others(&WRAPPERS, words::USAGE),
         _ => return None,
     })
 }
 
+impl Question {
+    fn of(key: &str) -> Option<Self> {
+        let (of, forms) = key.strip_prefix("has_")?.split_once("_privilege_")?;
+        let about = about(of)?;
+        let form = |form| match form {
+            "name" => Some(Form::Name),
+            "id" | "attnum" => Some(Form::Number),
+            _ => None,
+        };
+        let mut forms = forms.split('_').map(form).collect::<Option<Vec<Form>>>()?;
+        let column = match about {
+            About::Columns => Some(forms.pop()?),
+            _ => None,
+        };
+        // The object's own form is told by what is given.
+        forms.pop()?;
+        Some(Self { about, role: forms.pop(), column }).filter(|_| forms.is_empty())
+    }
+}
+
 pub(super) fn find(key: &str) -> Option<Implementation> {
-    match (key, kind(key, NEWEST)) {
-        ("pg_has_role_id", _) => Some(Implementation::Kernel(of_roles)),
-        ("row_security_active", _) => Some(Implementation::Kernel(is_row_security_active)),
-        ("has_column_privilege_id_attnum", _) => Some(Implementation::Kernel(of_columns)),
-        (_, Some(_)) => Some(Implementation::Kernel(of_objects)),
-        _ => None,
+    match key {
+        "row_security_active" | "row_security_active_name" => {
+            Some(Implementation::Kernel(are_policies_active))
+        }
+        _ => Question::of(key).map(|_| Implementation::Kernel(answers)),
     }
 }
 
-/// `SELECT, INSERT WITH GRANT OPTION`: words of the kind, in any case.
-///
-/// # Errors
-/// For any other word; `RULE` is refused.
-fn check(words: &str, known: &[&str]) -> Outcome<()> {
-    for word in words.split(',') {
-        let word = word.trim();
-        let plain = word.to_ascii_uppercase();
-        let plain = plain.strip_suffix(" WITH GRANT OPTION").unwrap_or(&plain);
-        if plain == "RULE" && known.contains(&"TRIGGER") {
-            return Err(StatementError::unsupported("the privilege RULE"));
+/// An argument of a row.
+enum Given<'a> {
+    Text(&'a str),
+    Number(u32),
+    Column(i16),
+}
+
+fn given(array: &ArrayRef, row: usize) -> Option<Given<'_>> {
+    if array.is_null(row) {
+        return None;
+    }
+    if let Some(numbers) = array.as_primitive_opt::<UInt32Type>() {
+        return Some(Given::Number(numbers.value(row)));
+    }
+    match array.as_primitive_opt::<Int16Type>() {
+        Some(numbers) => Some(Given::Column(numbers.value(row))),
+        None => Some(Given::Text(strings(array).value(row))),
+    }
+}
+
+fn answers(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let question = Question::of(&call.key).expect("a kernel is found by its name"); // infallible: it was when the call was made
+    let mut asked = Asked { catalog: &call.catalog, question, columns: None };
+    let rows = arguments.first().map_or(0, |array| array.len());
+    let one = |row| {
+        let given: Option<Vec<Given<'_>>> =
+            arguments.iter().map(|array| given(array, row)).collect();
+        given.map_or(Ok(None), |given| asked.answer(&given))
+    };
+    Made::column((0..rows).map(one).collect::<Outcome<Vec<Option<bool>>>>()?)
+}
+
+/// Names of columns, and whether they are dropped.
+type Columns = HashMap<(Oid, i16), (String, bool)>;
+
+/// A call on its way over the rows.
+struct Asked<'c> {
+    catalog: &'c Catalog,
+    question: Question,
+    /// Read when they are first asked for.
+    columns: Option<Columns>,
+}
+
+impl Asked<'_> {
+    fn answer(&mut self, given: &[Given<'_>]) -> Outcome<Option<bool>> {
+        let mut rest = given.iter();
+        let mut next = || rest.next().expect("a call has its arguments"); // infallible: by its name
+        let (role, object) = (self.question.role.map(|_| next()), next());
+        let column = self.question.column.map(|_| next());
+        let Given::Text(list) = next() else { return Ok(None) };
+        let known = self.known();
+        // Two kinds look at the words before the names.
+        let early = match self.question.about {
+            About::Sequences | About::Parameters => Some(words::wanted(list, known)?),
+            _ => None,
+        };
+        let role = self.role(role)?;
+        if let About::Parameters = self.question.about {
+            return self.of_parameter(role, object, early.unwrap_or_default());
         }
-        if !known.contains(&plain) {
-            return Err(unknown(word));
+        let object = self.object(object)?;
+        let column = column.map(|column| self.column(object, column)).transpose()?;
+        let wanted = early.map_or_else(|| words::wanted(list, known), Ok)?;
+        self.of(role, (object, column), wanted).map_err(statement_error)
+    }
+
+    fn known(&self) -> Words {
+        let major = self.catalog.database().cluster().version().major();
+        match self.question.about {
+            About::Tables => words::of_tables(major),
+            About::Columns | About::AnyColumn => words::OF_COLUMNS,
+            About::Sequences => words::OF_SEQUENCES,
+            About::Parameters => words::OF_PARAMETERS,
+            About::Others(_, words) => words,
         }
     }
-    Ok(())
+
+    fn role(&self, given: Option<&Given<'_>>) -> Outcome<Oid> {
+        match given {
+            Some(Given::Text(name)) => names::role_or_public(self.catalog, name),
+            Some(Given::Number(number)) => Ok(Oid(*number)),
+            _ => session_role(self.catalog),
+        }
+    }
+
+    fn object(&self, given: &Given<'_>) -> Outcome<Oid> {
+        let object = match (given, self.question.about) {
+            (Given::Number(number), _) => Oid(*number),
+            (Given::Text(name), About::Others(kind, _)) => {
+                return names::object(self.catalog, kind, name);
+            }
+            (Given::Text(name), _) => names::relation(self.catalog, name)?,
+            (Given::Column(_), _) => Oid(0),
+        };
+        if let About::Sequences = self.question.about {
+            self.check_sequence(object, given)?;
+        }
+        Ok(object)
+    }
+
+    /// Refuses a relation of another kind.
+    fn check_sequence(&self, oid: Oid, given: &Given<'_>) -> Outcome<()> {
+        let class = self.catalog.database().class(oid);
+        let Some(class) = class.filter(|class| class.kind != RelationKind::Sequence) else {
+            return Ok(());
+        };
+        let name = match given {
+            Given::Text(name) => (*name).into(),
+            _ => String::from_utf8_lossy(&class.name),
+        };
+        Err(StatementError::new(SqlState("42809"), format!("\"{name}\" is not a sequence")))
+    }
+
+    /// The number of a column; `None` where it was dropped, or its table is not there.
+    fn column(&mut self, table: Oid, given: &Given<'_>) -> Outcome<Option<i16>> {
+        if self.columns.is_none() {
+            self.columns = Some(columns(self.catalog).map_err(statement_error)?);
+        }
+        let columns = self.columns.iter().flatten();
+        match given {
+            Given::Column(number) => {
+                let known = self.columns.as_ref().and_then(|all| all.get(&(table, *number)));
+                Ok(known.filter(|(_, is_dropped)| !is_dropped).map(|_| *number))
+            }
+            Given::Text(wanted) => {
+                let mut of = columns.filter(|((of, _), (name, _))| *of == table && name == wanted);
+                match (of.next(), self.catalog.database().class(table)) {
+                    (Some(((_, number), (_, is_dropped))), _) => {
+                        Ok(Some(*number).filter(|_| !is_dropped))
+                    }
+                    (None, None) => Ok(None),
+                    (None, Some(class)) => Err(no_column(wanted, &class.name)),
+                }
+            }
+            Given::Number(_) => Ok(None),
+        }
+    }
+
+    fn of(
+        &self,
+        role: Oid,
+        (object, column): (Oid, Option<Option<i16>>),
+        wanted: Wanted,
+    ) -> Result<Option<bool>> {
+        let catalog = self.catalog;
+        let of_whole = || catalog.may_relation(role, object, wanted);
+        match (self.question.about, column) {
+            (About::Others(kind, _), _) => catalog.may(role, (kind, object), wanted),
+            (About::Columns, Some(None)) => Ok(None),
+            (About::Columns | About::AnyColumn, column) => {
+                let column = (object, column.flatten());
+                let has_own = catalog.may_column(role, column, wanted)?;
+                Ok(of_whole()?.map(|has| has || has_own))
+            }
+            _ => of_whole(),
+        }
+    }
+
+    fn of_parameter(&self, role: Oid, given: &Given<'_>, wanted: Wanted) -> Outcome<Option<bool>> {
+        let Given::Text(name) = given else { return Ok(None) };
+        let members = self.catalog.members().map_err(statement_error)?;
+        if members.is_superuser(role) {
+            return Ok(Some(true));
+        }
+        let name = match name.to_ascii_lowercase() {
+            old if old == "sort_mem" => "work_mem".to_owned(),
+            old if old == "vacuum_mem" => "maintenance_work_mem".to_owned(),
+            name => name,
+        };
+        let found = self.catalog.objects(&PARAMETERS).map_err(statement_error)?.named(&name);
+        let Some(found) = found else { return Ok(Some(false)) };
+        self.catalog.may(role, (&PARAMETERS, found), wanted).map_err(statement_error)
+    }
 }
 
-pub(super) fn unknown(word: &str) -> StatementError {
-    let message = format!("unrecognized privilege type: \"{word}\"");
-    StatementError::new(SqlState::INVALID_PARAMETER, message)
+/// Who asks; any superuser has what every other one has.
+pub(super) fn session_role(catalog: &Catalog) -> Outcome<Oid> {
+    match catalog.role() {
+        Some(role) => Ok(role),
+        None => {
+            let user = catalog.database().session_user();
+            let user = user.map_err(|error| statement_error(error.into()))?;
+            let members = catalog.members().map_err(statement_error)?;
+            Ok(members.named(&user).unwrap_or(BOOTSTRAP_ROLE)) // default: without a name, the first superuser reads the files
+        }
+    }
 }
 
-fn objects(catalog: &Catalog, table: &str) -> Result<HashSet<Oid>> {
-    let mut found = HashSet::new();
-    for_each_row(catalog.values(), table, &["oid"], |row| {
-        found.insert(row.oid(0));
+fn no_column(wanted: &str, table: &[u8]) -> StatementError {
+    let table = String::from_utf8_lossy(table);
+    let message = format!("column \"{wanted}\" of relation \"{table}\" does not exist");
+    StatementError::new(SqlState::UNDEFINED_COLUMN, message)
+}
+
+fn columns(catalog: &Catalog) -> Result<Columns> {
+    let mut found = Columns::new();
+    let wanted = ["attrelid", "attnum", "attname", "attisdropped"];
+    for_each_row(catalog.values(), "pg_attribute", &wanted, |row| {
+        found.insert((row.oid(0), row.int2(1)), (row.name(2), row.bool(3)));
         Ok(())
     })?;
     Ok(found)
 }
 
-/// What the call is about.
-fn kind_of(call: &KernelCall) -> (&'static str, &'static [&'static str]) {
-    let major = call.catalog.database().cluster().version().major();
-    kind(&call.key, major).expect("a kernel is found by its name") // infallible: it was when the call was made
-}
-
-fn of_objects(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    let (table, known) = kind_of(call);
-    let objects = objects(&call.catalog, table).map_err(statement_error)?;
-    let of_sequences = &*call.key == "has_sequence_privilege_id";
-    let numbers = arguments[0].as_primitive::<UInt32Type>();
-    let one = |(number, words): (Option<u32>, Option<&str>)| {
-        let (Some(number), Some(words)) = (number, words) else { return Ok(None) };
-        check(words, known)?;
-        if of_sequences {
-            check_sequence(&call.catalog, Oid(number))?;
-        }
-        Ok(objects.contains(&Oid(number)).then_some(true))
+/// Whether policies hide rows of a table from the session's role.
+fn are_policies_active(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let catalog = &call.catalog;
+    let one = |row| {
+        let table = match given(&arguments[0], row) {
+            None | Some(Given::Column(_)) => return Ok(None),
+            Some(Given::Text(name)) => names::relation(catalog, name)?,
+            Some(Given::Number(number)) => Oid(number),
+        };
+        let Some(role) = catalog.role() else { return Ok(Some(false)) };
+        catalog.is_row_security_active(role, table).map(Some).map_err(statement_error)
     };
-    let rows = numbers.iter().zip(strings(&arguments[1]).iter()).map(one);
-    Made::column(rows.collect::<Outcome<Vec<Option<bool>>>>()?)
+    Made::column((0..arguments[0].len()).map(one).collect::<Outcome<Vec<Option<bool>>>>()?)
 }
 
-/// Refuses a relation of another kind.
-fn check_sequence(catalog: &Catalog, oid: Oid) -> Outcome<()> {
-    match catalog.database().class(oid).filter(|class| class.kind != RelationKind::Sequence) {
-        None => Ok(()),
-        Some(class) => {
-            let name = String::from_utf8_lossy(&class.name);
-            Err(StatementError::new(SqlState("42809"), format!("\"{name}\" is not a sequence")))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_calls_tell_what_is_given() {
+        let forms = |key| Question::of(key).map(|of| (of.role, of.column));
+        let (name, number) = (Form::Name, Form::Number);
+        assert_eq!(forms("has_table_privilege_id"), Some((None, None)));
+        let all = forms("has_column_privilege_name_id_attnum");
+        assert_eq!(all, Some((Some(name), Some(number))));
+        assert_eq!(forms("has_column_privilege_id_name"), Some((None, Some(name))));
+        let wrapper = forms("has_foreign_data_wrapper_privilege_id_name");
+        assert_eq!(wrapper, Some((Some(number), None)));
+        for other in
+            ["has_table_privilege", "has_nothing_privilege_id", "has_table_privilege_id_id_id"]
+        {
+            assert!(forms(other).is_none(), "{other}");
         }
     }
-}
-
-fn of_columns(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    let (_, known) = kind_of(call);
-    let mut columns = HashSet::new();
-    let wanted = ["attrelid", "attnum", "attisdropped"];
-    let read = for_each_row(call.catalog.values(), "pg_attribute", &wanted, |row| {
-        if !row.bool(2) {
-            columns.insert((row.oid(0), row.int2(1)));
-        }
-        Ok(())
-    });
-    read.map_err(statement_error)?;
-    let tables = arguments[0].as_primitive::<UInt32Type>();
-    let numbers = arguments[1].as_primitive::<Int16Type>();
-    let words = strings(&arguments[2]);
-    let one = |((table, number), words): ((Option<u32>, Option<i16>), Option<&str>)| {
-        let (Some(table), Some(number), Some(words)) = (table, number, words) else {
-            return Ok(None);
-        };
-        check(words, known)?;
-        Ok(columns.contains(&(Oid(table), number)).then_some(true))
-    };
-    let rows = tables.iter().zip(numbers.iter()).zip(words.iter()).map(one);
-    Made::column(rows.collect::<Outcome<Vec<Option<bool>>>>()?)
-}
-
-/// A superuser is a member of all roles, of those that there are not, too.
-fn of_roles(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    let major = call.catalog.database().cluster().version().major();
-    let known: &[&str] =
-        if major >= 16 { &["USAGE", "MEMBER", "SET"] } else { &["USAGE", "MEMBER"] };
-    let one = |(number, words): (Option<u32>, Option<&str>)| {
-        let (Some(_), Some(words)) = (number, words) else { return Ok(None) };
-        for word in words.split(',').map(str::trim) {
-            let plain = word.to_ascii_uppercase();
-            let plain = ["GRANT", "ADMIN"].iter().fold(plain.as_str(), |plain, option| {
-                plain.strip_suffix(&format!(" WITH {option} OPTION")).unwrap_or(plain)
-            });
-            known.contains(&plain).then_some(()).ok_or_else(|| unknown(word))?;
-        }
-        Ok(Some(true))
-    };
-    let numbers = arguments[0].as_primitive::<UInt32Type>();
-    let rows = numbers.iter().zip(strings(&arguments[1]).iter()).map(one);
-    Made::column(rows.collect::<Outcome<Vec<Option<bool>>>>()?)
-}
-
-/// Never for a superuser.
-fn is_row_security_active(_: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    let numbers = arguments[0].as_primitive::<UInt32Type>();
-    let none = |number: Option<u32>| number.map(|_| false);
-    Made::column(numbers.iter().map(none).collect::<Vec<Option<bool>>>())
 }

@@ -9,6 +9,7 @@ mod codes;
 mod concat;
 mod fit;
 mod format;
+mod identifiers;
 mod initials;
 pub(super) mod like;
 mod parts;
@@ -33,6 +34,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
         .or_else(|| format::find(key))
         .or_else(|| cases::find(key))
         .or_else(|| patterns::find(key))
+        .or_else(|| identifiers::find(key))
 }
 
 /// Functions that depend on their arguments alone.

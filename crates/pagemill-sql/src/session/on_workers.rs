@@ -1,0 +1,179 @@
+//! Statements of a session that workers run, on both sides: planned to be divided, and planned again where they arrive.
+//!
+//! Invariant: both sides plan with the same settings, which travel.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::TreeNode as _;
+use datafusion::execution::TaskContext;
+use datafusion::execution::context::{SessionConfig, SessionState};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
+use pagemill_engine::{OnDamage, Progress};
+use sqlparser::ast::{Query, Statement};
+
+use super::{LEAST_SHARE_BYTES, Session, StatementMemory, gains_by_jobs};
+use crate::bind::Bound;
+use crate::error::{Result, unsupported};
+use crate::parameters::Parameters;
+use crate::scan::{ScanContext, is_relation_scan, is_scan_of};
+use crate::workers::{Asked, Distributed, Planning, Travelling, Workers};
+
+/// Partitions of each task at least: of one, the engine makes steps that cannot be divided.
+const LEAST_PARTITIONS: usize = 2;
+
+/// What a plan runs by.
+type Planned = (Arc<dyn ExecutionPlan>, Arc<TaskContext>);
+
+/// What is planned, and how it was asked.
+pub(super) struct Candidate<'q> {
+    pub(super) query: &'q Query,
+    pub(super) parameters: &'q Parameters,
+    pub(super) scans: &'q Arc<ScanContext>,
+    /// True where queries run for each row of others.
+    pub(super) nests: bool,
+}
+
+impl Session {
+    /// The same with workers that may run its statements.
+    #[must_use]
+    pub fn with_workers(self, workers: Option<Arc<Workers>>) -> Self {
+        Self { workers, ..self }
+    }
+
+    /// The workers that may run its statements.
+    pub fn workers(&self) -> Option<&Arc<Workers>> {
+        self.workers.as_ref()
+    }
+
+    /// The plan by which workers run the statement; `None` where it runs here, which is noted.
+    pub(super) async fn planned_on_workers(
+        &self,
+        bound: &Bound,
+        candidate: &Candidate<'_>,
+    ) -> Result<Option<Planned>> {
+        let Some(workers) = &self.workers else { return Ok(None) };
+        match self.on_workers(workers, bound, candidate).await? {
+            Ok(planned) => Ok(Some(planned)),
+            Err(why) => {
+                candidate.scans.note(format!("the statement runs here, not on workers: {why}"));
+                Ok(None)
+            }
+        }
+    }
+
+    async fn on_workers(
+        &self,
+        workers: &Workers,
+        bound: &Bound,
+        candidate: &Candidate<'_>,
+    ) -> Result<Result<Planned, String>> {
+        let text = match self.text_to_send(bound, candidate)? {
+            Ok(text) => text,
+            Err(why) => return Ok(Err(why.to_owned())),
+        };
+        let Candidate { scans, .. } = candidate;
+        let planning = Planning {
+            jobs: self.options.jobs,
+            memory: self.options.memory.as_ref().map(StatementMemory::bytes),
+            share_bytes: workers.share_bytes,
+        };
+        let state = self.dividing_state(planning);
+        let plan = state.create_physical_plan(&bound.plan).await?;
+        let own = self.catalog.database().cluster().path();
+        if plan.exists(|step| Ok(is_relation_scan(&**step) && !is_scan_of(&**step, own)))? {
+            return Ok(Err("it reads another cluster, too".to_owned()));
+        }
+        let database = self.catalog.database().row().name.clone();
+        let asked = Asked {
+            database: String::from_utf8_lossy(&database).into_owned(),
+            text,
+            start: scans.start,
+            has_wide_numerics: scans.has_wide_numerics,
+            planning,
+        };
+        Ok(workers.distributed(&plan, &state, (asked, &scans.progress)).await?)
+    }
+
+    /// The text of a statement that may be sent; or why it may not.
+    fn text_to_send(
+        &self,
+        bound: &Bound,
+        candidate: &Candidate<'_>,
+    ) -> Result<Result<String, &'static str>> {
+        let Candidate { query, parameters, nests, .. } = candidate;
+        if *nests {
+            return Ok(Err("it has a query that runs for each row of another"));
+        }
+        if !matches!(parameters, Parameters::Given(values) if values.is_empty()) {
+            return Ok(Err("it has parameters"));
+        }
+        if !self.is_superuser() || !self.row_security || self.settings.is_some() {
+            return Ok(Err("it is asked by a client with rights and settings of its own"));
+        }
+        if self.options.on_damage == OnDamage::Skip {
+            return Ok(Err("damage is to be skipped"));
+        }
+        if self.catalog.database().cluster().is_live() {
+            return Ok(Err("a server may be changing the files"));
+        }
+        if !gains_by_jobs(&bound.plan)? {
+            return Ok(Err("it only reads and shows rows"));
+        }
+        // What is sent is what was understood.
+        let text = query.to_string();
+        let is_same = match Self::parse_unchecked(&text).as_deref() {
+            Ok([Statement::Query(read)]) => **read == **query,
+            _ => false,
+        };
+        Ok(if is_same { Ok(text) } else { Err("its text cannot be sent") })
+    }
+
+    /// The session's state for a plan that is divided.
+    fn dividing_state(&self, planning: Planning) -> SessionState {
+        let mut state = self.context.state();
+        let options = state.config_mut().options_mut();
+        options.execution.target_partitions = planning.jobs.max(LEAST_PARTITIONS);
+        options.optimizer.repartition_file_min_size = planning.share_bytes.min(LEAST_SHARE_BYTES);
+        state
+    }
+
+    /// The plan of a statement that came from elsewhere.
+    pub(crate) async fn plan_arrived(
+        &self,
+        statement: &Travelling,
+    ) -> Result<(Arc<dyn ExecutionPlan>, Arc<ScanContext>)> {
+        let statements = Self::parse_unchecked(&statement.text)?;
+        let [Statement::Query(query)] = &statements[..] else {
+            return unsupported("anything but a query on workers");
+        };
+        let scans = self.scans(&Progress::default()).begun_at(statement.start).with_counts_cut();
+        let scans = match statement.has_wide_numerics {
+            true => scans.with_wide_numerics(),
+            false => scans,
+        };
+        let scans = Arc::new(scans);
+        let plan = self.bound_plan(query, &scans)?;
+        let state = self.dividing_state(statement.planning);
+        Ok((state.create_physical_plan(&plan).await?, scans))
+    }
+
+    fn bound_plan(&self, query: &Query, scans: &Arc<ScanContext>) -> Result<LogicalPlan> {
+        let none = Parameters::given(&self.catalog, &[])?;
+        Ok(self.bind((query, &none), scans, false)?.plan)
+    }
+
+    /// How steps run here that were planned for this session, with what is known already of their surroundings.
+    pub(crate) fn execution_config(&self, mut config: SessionConfig) -> SessionConfig {
+        let own = self.context.state();
+        let options = config.options_mut();
+        options.execution = own.config().options().execution.clone();
+        options.optimizer = own.config().options().optimizer.clone();
+        config
+    }
+}
+
+/// The lines of EXPLAIN for a plan that workers run.
+pub(super) fn stages(plan: &dyn ExecutionPlan) -> Option<String> {
+    plan.downcast_ref::<Distributed>().map(Distributed::stages)
+}

@@ -1,0 +1,184 @@
+//! A statement that came to a worker: which directory it is about, whether that is the cluster that was pinned, and its plan.
+//!
+//! Invariant: nothing is read of a directory that the worker was not started with, and nothing runs on a cluster or by a plan other
+//! than the sender's.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use datafusion::error::DataFusionError;
+use datafusion::execution::session_state::SessionState;
+use datafusion_distributed::{DistributedExt as _, WorkerQueryContext, WorkerSessionBuilder};
+use http::HeaderMap;
+use pagemill_cluster::Cluster;
+use pagemill_engine::{OnDamage, ScanOptions};
+
+use super::channels::{Connections, StatementChannels};
+use super::errors::to_send;
+use super::plan_codec::{PlanCodec, PlanParts};
+use super::server::ServedDirectory;
+use super::snapshot::Snapshot;
+use super::stage::{EnvelopeCodec, StageOpener};
+use super::travelling::{HEADER, Planning, Travelling};
+use crate::error::{Error, Result, SqlState, StatementError};
+use crate::session::{Session, SessionOptions, StatementMemory};
+
+/// Sessions that are kept.
+const MOST_SESSIONS: usize = 64;
+/// A worker that is no use for what is asked.
+const REFUSED: SqlState = SqlState("55000");
+
+/// Opens statements.
+pub(super) struct Arrivals {
+    directories: Vec<OpenedDirectory>,
+    scan: ScanOptions,
+    connections: Arc<Connections>,
+}
+
+impl fmt::Debug for Arrivals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arrivals").finish_non_exhaustive()
+    }
+}
+
+/// A directory that the worker serves, and what of it is open.
+struct OpenedDirectory {
+    served: ServedDirectory,
+    open: Mutex<Option<OpenedCluster>>,
+}
+
+struct OpenedCluster {
+    cluster: Cluster,
+    snapshot: Snapshot,
+    sessions: HashMap<(String, Planning), Arc<Session>>,
+}
+
+impl Arrivals {
+    /// Opens all directories once, so that what cannot be opened is told at the start.
+    ///
+    /// # Errors
+    /// When one cannot be.
+    pub(super) fn new(
+        directories: Vec<ServedDirectory>,
+        scan: ScanOptions,
+        connections: Arc<Connections>,
+    ) -> anyhow::Result<Self> {
+        let open = |served: ServedDirectory| {
+            let cluster = served.open()?;
+            let snapshot = Snapshot::of(&cluster);
+            let opened = OpenedCluster { cluster, snapshot, sessions: HashMap::new() };
+            Ok(OpenedDirectory { served, open: Mutex::new(Some(opened)) })
+        };
+        let directories = directories.into_iter().map(open).collect::<anyhow::Result<_>>()?;
+        Ok(Self { directories, scan, connections })
+    }
+
+    /// The session that a statement is to be asked of.
+    fn session(&self, statement: &Travelling) -> Result<Arc<Session>> {
+        let is_it = |directory: &&OpenedDirectory| directory.served.name == statement.directory;
+        let directory = self.directories.iter().find(is_it).ok_or_else(|| {
+            let name = &statement.directory;
+            let message = format!("the worker does not serve the data directory {name}");
+            StatementError::new(SqlState::DENIED, message)
+                .with_hint("Start it with this directory, by -D.")
+        })?;
+        let mut open = directory.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let opened = directory.pinned(&mut open, &statement.snapshot)?;
+        let key = (statement.database.clone(), statement.planning);
+        if let Some(known) = opened.sessions.get(&key) {
+            return Ok(known.clone());
+        }
+        let Planning { jobs, memory, .. } = statement.planning;
+        // It decides how statements are planned; what they take is the worker's.
+        let memory = memory.map(StatementMemory::new);
+        let scan = self.scan;
+        let options = SessionOptions { jobs, memory, scan, on_damage: OnDamage::Stop };
+        let session = Session::open(&opened.cluster.database(&statement.database)?, options)?;
+        let session = Arc::new(session);
+        if opened.sessions.len() >= MOST_SESSIONS {
+            opened.sessions.clear();
+        }
+        opened.sessions.insert(key, session.clone());
+        Ok(session)
+    }
+
+    async fn state(&self, context: WorkerQueryContext) -> Result<SessionState> {
+        let WorkerQueryContext { mut builder, headers } = context;
+        let statement = statement(&headers)?;
+        let session = tokio::task::block_in_place(|| self.session(&statement))?;
+        let (plan, scans) = session.plan_arrived(&statement).await?;
+        if !statement.is_planned_as(&*plan) {
+            let message = "the worker plans the statement otherwise than who sent it";
+            let error = StatementError::new(REFUSED, message);
+            return Err(error.with_hint("Is it of another version, or another machine's?").into());
+        }
+        let codec = PlanCodec(Arc::new(PlanParts::of(&plan)?));
+        let opener = StageOpener { codec, scans };
+        let channels = StatementChannels { connections: self.connections.clone(), sent: None };
+        let config = builder.config().take().unwrap_or_default();
+        let config = session
+            .execution_config(config)
+            .with_distributed_channel_resolver(channels)
+            .with_distributed_user_codec(EnvelopeCodec(Some(opener)));
+        Ok(builder.with_config(config).build())
+    }
+}
+
+fn statement(headers: &HeaderMap) -> Result<Travelling> {
+    Travelling::of_header(headers.get(HEADER)).map_err(|why| {
+        let message = format!("the worker does not take the statement: {why}");
+        StatementError::new(REFUSED, message).into()
+    })
+}
+
+impl OpenedDirectory {
+    /// The cluster at this moment, opened anew where the directory has changed since.
+    fn pinned<'o>(
+        &self,
+        open: &'o mut Option<OpenedCluster>,
+        wanted: &Snapshot,
+    ) -> Result<&'o mut OpenedCluster> {
+        let is_current = open.as_ref().is_some_and(|opened| {
+            opened.snapshot == *wanted && opened.cluster.check_unchanged_lately().is_ok()
+        });
+        if !is_current {
+            let cluster = self.served.open().map_err(|error| self.not_opened(&error))?;
+            let snapshot = Snapshot::of(&cluster);
+            *open = Some(OpenedCluster { cluster, snapshot, sessions: HashMap::new() });
+        }
+        let opened = open.as_mut().ok_or_else(|| self.not_opened(&"it is not open"))?;
+        match opened.snapshot == *wanted {
+            true => Ok(opened),
+            false => Err(self.another(&opened.snapshot, wanted)),
+        }
+    }
+
+    fn not_opened(&self, why: &dyn fmt::Display) -> Error {
+        let message = format!("the worker cannot open {}: {why}", self.served.name);
+        StatementError::new(REFUSED, message).into()
+    }
+
+    fn another(&self, found: &Snapshot, wanted: &Snapshot) -> Error {
+        let name = &self.served.name;
+        let message = format!(
+            "the worker sees another cluster in {name}: it has {found}; the statement is about {wanted}"
+        );
+        StatementError::new(REFUSED, message).into()
+    }
+}
+
+/// For all requests of a worker.
+#[derive(Clone)]
+pub(super) struct SharedArrivals(pub(super) Arc<Arrivals>);
+
+#[async_trait]
+impl WorkerSessionBuilder for SharedArrivals {
+    async fn build_session_state(
+        &self,
+        context: WorkerQueryContext,
+    ) -> Result<SessionState, DataFusionError> {
+        self.0.state(context).await.map_err(|error| to_send(error.into()))
+    }
+}

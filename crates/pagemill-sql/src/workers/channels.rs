@@ -1,0 +1,182 @@
+//! Connections to workers, from the coordinator and from each other.
+//!
+//! Invariants: a worker that does not answer the pings of its connection ends what waits for it within [`PING_EVERY`] and
+//! [`PING_TIMEOUT`]; every request of a statement has the secret; what goes wrong names the worker.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arrow::record_batch::RecordBatch;
+use async_trait::async_trait;
+use datafusion::common::Result as QueryResult;
+use datafusion::error::DataFusionError;
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion_distributed::grpc::{BoxCloneSyncChannel, create_worker_client};
+use datafusion_distributed::{
+    ChannelResolver, CoordinatorToWorkerMsg, ExecuteTaskRequest, GetWorkerInfoRequest,
+    GetWorkerInfoResponse, MaybeEncoded, SetPlanRequest, WorkerChannel, WorkerToCoordinatorMsg,
+};
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+use tonic::transport::Endpoint;
+use url::Url;
+
+use super::errors::received;
+use super::plan_codec::PlanCodec;
+use super::secret::Secret;
+use super::stage::Envelope;
+use super::travelling::HEADER;
+
+/// How long a connection may take to come about.
+const CONNECTING: Duration = Duration::from_secs(5);
+/// How often a worker is asked whether it is there.
+const PING_EVERY: Duration = Duration::from_secs(2);
+/// How long it may take to say so.
+const PING_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// Connections that are open.
+#[derive(Debug, Default)]
+pub(super) struct Connections {
+    open: Mutex<HashMap<Url, BoxCloneSyncChannel>>,
+    secret: Option<Secret>,
+}
+
+impl Connections {
+    pub(super) fn new(secret: Option<Secret>) -> Self {
+        Self { open: Mutex::default(), secret }
+    }
+
+    async fn get(&self, url: &Url) -> QueryResult<BoxCloneSyncChannel> {
+        let known = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = known().get(url) {
+            return Ok(open.clone());
+        }
+        let failed = |error: tonic::transport::Error| {
+            let mut text = error.to_string();
+            let mut cause = std::error::Error::source(&error);
+            while let Some(error) = cause {
+                text = format!("{text}: {error}");
+                cause = error.source();
+            }
+            received(url, &DataFusionError::External(text.into()))
+        };
+        let endpoint = Endpoint::from_shared(url.to_string()).map_err(failed)?;
+        let endpoint = endpoint
+            .connect_timeout(CONNECTING)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PING_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .http2_adaptive_window(true);
+        let channel = BoxCloneSyncChannel::new(endpoint.connect().await.map_err(failed)?);
+        known().insert(url.clone(), channel.clone());
+        Ok(channel)
+    }
+
+    fn forget(&self, url: &Url) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(url);
+    }
+}
+
+/// The workers as one statement sees them.
+#[derive(Clone)]
+pub(super) struct StatementChannels {
+    pub(super) connections: Arc<Connections>,
+    /// On the coordinator: the statement, and how its plans are written.
+    pub(super) sent: Option<(HeaderValue, Arc<PlanCodec>)>,
+}
+
+#[async_trait]
+impl ChannelResolver for StatementChannels {
+    async fn get_worker_client_for_url(&self, url: &Url) -> QueryResult<Box<dyn WorkerChannel>> {
+        let inner = create_worker_client(self.connections.get(url).await?);
+        Ok(Box::new(Channel { inner, url: url.clone(), channels: self.clone() }))
+    }
+}
+
+struct Channel {
+    inner: Box<dyn WorkerChannel>,
+    url: Url,
+    channels: StatementChannels,
+}
+
+impl Channel {
+    fn with_secret(&self, mut headers: HeaderMap) -> HeaderMap {
+        if let Some(secret) = &self.channels.connections.secret {
+            headers.insert(AUTHORIZATION, secret.header());
+        }
+        headers
+    }
+
+    /// The error with its worker; the next request makes a connection anew.
+    fn failed(&self, error: &DataFusionError) -> DataFusionError {
+        self.channels.connections.forget(&self.url);
+        received(&self.url, error)
+    }
+
+    fn named<T: Send + 'static>(
+        &self,
+        stream: BoxStream<'static, QueryResult<T>>,
+    ) -> BoxStream<'static, QueryResult<T>> {
+        let (url, connections) = (self.url.clone(), self.channels.connections.clone());
+        stream
+            .map(move |item| {
+                item.map_err(|error| {
+                    connections.forget(&url);
+                    received(&url, &error)
+                })
+            })
+            .boxed()
+    }
+}
+
+#[async_trait]
+impl WorkerChannel for Channel {
+    async fn coordinator_channel(
+        &mut self,
+        headers: HeaderMap,
+        mut request: SetPlanRequest,
+        messages: BoxStream<'static, CoordinatorToWorkerMsg>,
+        metrics: ExecutionPlanMetricsSet,
+        context: &Arc<TaskContext>,
+    ) -> QueryResult<BoxStream<'static, QueryResult<WorkerToCoordinatorMsg>>> {
+        let mut headers = self.with_secret(headers);
+        if let (Some((statement, codec)), MaybeEncoded::Decoded(plan)) =
+            (&self.channels.sent, &request.plan)
+        {
+            headers.insert(HEADER, statement.clone());
+            request.plan = MaybeEncoded::Decoded(Arc::new(Envelope::seal(plan.clone(), codec)?));
+        }
+        let sent =
+            self.inner.coordinator_channel(headers, request, messages, metrics, context).await;
+        match sent {
+            Ok(messages) => Ok(self.named(messages)),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    async fn execute_task(
+        &mut self,
+        headers: HeaderMap,
+        request: ExecuteTaskRequest,
+        metrics: ExecutionPlanMetricsSet,
+        context: &Arc<TaskContext>,
+    ) -> QueryResult<Vec<BoxStream<'static, QueryResult<RecordBatch>>>> {
+        let headers = self.with_secret(headers);
+        match self.inner.execute_task(headers, request, metrics, context).await {
+            Ok(streams) => Ok(streams.into_iter().map(|rows| self.named(rows)).collect()),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    async fn get_worker_info(
+        &mut self,
+        request: GetWorkerInfoRequest,
+    ) -> QueryResult<GetWorkerInfoResponse> {
+        self.inner.get_worker_info(request).await
+    }
+}

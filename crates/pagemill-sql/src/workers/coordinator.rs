@@ -1,0 +1,164 @@
+//! The coordinator: which statements workers run, and the plan that has them do it.
+//!
+//! Invariant: a statement either runs on workers as it would here, or here.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::Result as QueryResult;
+use datafusion::error::DataFusionError;
+use datafusion::execution::TaskContext;
+use datafusion::execution::context::{QueryPlanner, SessionState};
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion_distributed::{
+    DistributedExec, DistributedExt as _, SessionStateBuilderExt as _, WorkerResolver,
+};
+use pagemill_engine::Progress;
+use url::Url;
+
+use super::channels::{Connections, StatementChannels};
+use super::plan_codec::{PlanCodec, PlanParts};
+use super::secret::Secret;
+use super::shares::{RangesOfTasks, TaskPerBytes, WorkersInOrder};
+use super::snapshot::Snapshot;
+use super::stage::EnvelopeCodec;
+use super::steps::{goes_by_columns, lost_on_the_way, unknown_step};
+use super::travelling::{Asked, Travelling};
+pub(crate) use super::whole_statement::Distributed;
+
+/// Workers that statements may run on.
+pub struct Workers {
+    urls: Vec<Url>,
+    connections: Arc<Connections>,
+    /// What they call the data directory.
+    directory: String,
+    snapshot: Snapshot,
+    /// Bytes of tables for which one more task is worth it.
+    pub(crate) share_bytes: usize,
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workers").field("urls", &self.urls).finish_non_exhaustive()
+    }
+}
+
+/// The address of a worker, `HOST:PORT`, as a URL.
+///
+/// # Errors
+/// Where it is none.
+pub fn worker_address(text: &str) -> Result<Url, String> {
+    let url = Url::parse(&format!("http://{text}")).map_err(|error| format!("{text}: {error}"))?;
+    let is_plain = url.path() == "/" && url.query().is_none() && url.username().is_empty();
+    // Of a URL the port of its protocol is left out.
+    let has_port = text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    match is_plain && has_port && url.host_str().is_some_and(|host| !host.is_empty()) {
+        true => Ok(url),
+        false => Err(format!("{text}: HOST:PORT is expected")),
+    }
+}
+
+impl Workers {
+    /// Those at these addresses, for a data directory of this name that is at this moment.
+    pub fn new(
+        urls: Vec<Url>,
+        secret: Option<Secret>,
+        (directory, snapshot): (String, Snapshot),
+        share_bytes: usize,
+    ) -> Self {
+        let connections = Arc::new(Connections::new(secret));
+        Self { urls, connections, directory, snapshot, share_bytes }
+    }
+
+    /// The plan by which workers run a statement, and what it runs in; or why they do not.
+    pub(crate) async fn distributed(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        state: &SessionState,
+        (asked, cancel): (Asked, &Progress),
+    ) -> QueryResult<Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>), String>> {
+        if let Some(step) = unknown_step(plan) {
+            return Ok(Err(format!("it has a step that one machine does, {step}")));
+        }
+        if !goes_by_columns(plan) {
+            return Ok(Err("its rows are told apart by more than columns".to_owned()));
+        }
+        let codec = PlanCodec(Arc::new(PlanParts::of(plan)?));
+        if let Some(lost) = lost_on_the_way(plan, &codec, &TaskContext::from(state)) {
+            return Ok(Err(format!("its plan cannot be sent: {lost}")));
+        }
+        let place = (self.directory.as_str(), self.snapshot.clone());
+        let Some(statement) = Travelling::new(place, asked, &**plan).header() else {
+            return Ok(Err("its text is too long to be sent".to_owned()));
+        };
+        let channels = StatementChannels {
+            connections: self.connections.clone(),
+            sent: Some((statement, Arc::new(codec))),
+        };
+        let config = state
+            .config()
+            .clone()
+            .with_distributed_worker_resolver(Known(self.urls.clone()))
+            .with_distributed_channel_resolver(channels)
+            .with_distributed_user_codec(EnvelopeCodec(None))
+            .with_distributed_desired_task_count_handler(TaskPerBytes(self.share_bytes))
+            .with_distributed_scale_up_leaf_node_handler(RangesOfTasks)
+            .with_distributed_route_tasks_handler(WorkersInOrder(self.urls.clone()))
+            .with_distributed_metrics_collection(false)?;
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(state.runtime_env().clone())
+            .with_query_planner(Arc::new(Given(plan.clone())))
+            .with_distributed_planner()
+            .build();
+        let nothing = LogicalPlan::default();
+        let plan = state.query_planner().create_physical_plan(&nothing, &state).await?;
+        if !plan.is::<DistributedExec>() {
+            let least = self.share_bytes.div_ceil(1 << 10);
+            return Ok(Err(format!("no table that it scans has more than {least} kB")));
+        }
+        Ok(Ok((Arc::new(Distributed::new(plan, cancel.clone())), state.task_ctx())))
+    }
+}
+
+struct Known(Vec<Url>);
+
+impl WorkerResolver for Known {
+    fn get_urls(&self) -> Result<Vec<Url>, DataFusionError> {
+        Ok(self.0.clone())
+    }
+}
+
+/// Gives the plan that is there already, for the engine to divide.
+#[derive(Debug)]
+struct Given(Arc<dyn ExecutionPlan>);
+
+#[async_trait]
+impl QueryPlanner for Given {
+    async fn create_physical_plan(
+        &self,
+        _: &LogicalPlan,
+        _: &dyn Session,
+    ) -> QueryResult<Arc<dyn ExecutionPlan>> {
+        Ok(self.0.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_s_address_is_a_host_and_a_port() {
+        for right in ["localhost:5999", "10.0.0.1:80", "[::1]:7000"] {
+            assert!(worker_address(right).is_ok(), "{right}");
+        }
+        for wrong in ["", "localhost", ":5999", "localhost:x", "a:1/b", "u@h:1", "h:99999"] {
+            assert!(worker_address(wrong).is_err(), "{wrong}");
+        }
+    }
+}

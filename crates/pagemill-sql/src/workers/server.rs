@@ -1,0 +1,159 @@
+//! `pagemill worker`: what listens for stages of statements.
+//!
+//! Invariants: a request without the secret goes no further than its headers; only this machine can reach a worker that has none; a
+//! message and its headers are of bounded size.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion_distributed::Worker;
+use http::header::AUTHORIZATION;
+use object_store::memory::InMemory;
+use pagemill_cluster::Cluster;
+use pagemill_engine::ScanOptions;
+use tokio::net::TcpListener;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Status};
+
+use super::PROTOCOL;
+use super::arrived::{Arrivals, SharedArrivals};
+use super::channels::Connections;
+use super::secret::Secret;
+use super::travelling::MOST_BYTES;
+use crate::statement_memory::StatementMemory;
+
+/// Bytes of a message that a worker takes: plans, which are small.
+const MOST_MESSAGE: usize = 16 << 20;
+/// What the other headers of a request take.
+const OTHER_HEADERS: usize = 64 << 10;
+/// Requests at a time on one connection.
+const MOST_STREAMS: u32 = 1024;
+/// A coordinator that is gone for so long gets no more rows.
+const PING_EVERY: Duration = Duration::from_secs(10);
+
+/// A data directory that a worker serves.
+pub struct ServedDirectory {
+    /// What statements call it: [`directory_name`](super::directory_name).
+    pub name: String,
+    /// Opens the cluster in it, watched.
+    pub opener: Box<dyn Fn() -> anyhow::Result<Cluster> + Send + Sync>,
+}
+
+impl fmt::Debug for ServedDirectory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServedDirectory").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl ServedDirectory {
+    pub(super) fn open(&self) -> anyhow::Result<Cluster> {
+        (self.opener)()
+    }
+}
+
+/// How a worker works.
+#[derive(Debug)]
+pub struct WorkerOptions {
+    /// What it serves.
+    pub directories: Vec<ServedDirectory>,
+    /// Bytes that sorts, joins and aggregates may take before they spill.
+    pub memory: Option<usize>,
+    /// How blocks are read.
+    pub scan: ScanOptions,
+    /// What whoever asks has to know.
+    pub secret: Option<Secret>,
+}
+
+/// A worker that is ready.
+#[derive(Debug)]
+pub struct WorkerServer {
+    arrivals: Arc<Arrivals>,
+    runtime: Arc<RuntimeEnv>,
+    secret: Option<Secret>,
+}
+
+impl WorkerServer {
+    /// Opens the directories.
+    ///
+    /// # Errors
+    /// When one cannot be opened.
+    pub fn new(options: WorkerOptions) -> anyhow::Result<Self> {
+        let WorkerOptions { directories, memory, scan, secret } = options;
+        let connections = Arc::new(Connections::new(secret.clone()));
+        let arrivals = Arc::new(Arrivals::new(directories, scan, connections)?);
+        let mut runtime = RuntimeEnvBuilder::new();
+        if let Some(bytes) = memory {
+            runtime = runtime.with_memory_pool(StatementMemory::new(bytes).pool());
+        }
+        let runtime = Arc::new(runtime.build()?);
+        // Scans open their files themselves; the engine wants to know a store for their address.
+        let url = ObjectStoreUrl::parse(crate::scan::NO_STORE)?;
+        runtime.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
+        Ok(Self { arrivals, runtime, secret })
+    }
+
+    /// Whether it may listen there: without a secret only this machine may reach it.
+    ///
+    /// # Errors
+    /// Where it may not, in words.
+    pub fn check_address(&self, address: SocketAddr) -> Result<(), String> {
+        match self.secret.is_some() || address.ip().is_loopback() {
+            true => Ok(()),
+            false => Err(format!(
+                "{address}: whoever reaches this address could read all of the data directories: give a secret by \
+                 --secret-file or {}, or listen at a loopback address",
+                super::SECRET_VARIABLE
+            )),
+        }
+    }
+
+    /// Takes requests until `end`.
+    ///
+    /// # Errors
+    /// When it cannot listen any more.
+    pub async fn run(
+        self,
+        listener: TcpListener,
+        end: impl Future<Output = ()>,
+    ) -> anyhow::Result<()> {
+        let Self { arrivals, runtime, secret } = self;
+        let worker = Worker::from_session_builder(SharedArrivals(arrivals))
+            .with_runtime_env(runtime)
+            .with_version(PROTOCOL);
+        let service = worker.into_worker_server().max_decoding_message_size(MOST_MESSAGE);
+        let guarded = InterceptedService::new(service, Gate(secret));
+        let headers = u32::try_from(MOST_BYTES + OTHER_HEADERS)?;
+        Server::builder()
+            .tcp_nodelay(true)
+            .http2_max_header_list_size(headers)
+            .max_concurrent_streams(MOST_STREAMS)
+            .http2_keepalive_interval(Some(PING_EVERY))
+            .http2_adaptive_window(Some(true))
+            .add_service(guarded)
+            .serve_with_incoming_shutdown(TcpIncoming::from(listener), end)
+            .await?;
+        Ok(())
+    }
+}
+
+/// Lets requests in that know the secret.
+#[derive(Debug, Clone)]
+struct Gate(Option<Secret>);
+
+impl tonic::service::Interceptor for Gate {
+    fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
+        let Some(secret) = &self.0 else { return Ok(request) };
+        let (headers, extensions, body) = request.into_parts();
+        let given = headers.get(AUTHORIZATION.as_str()).map(|value| value.as_bytes());
+        match secret.is_proven_by(given) {
+            true => Ok(Request::from_parts(headers, extensions, body)),
+            false => Err(Status::unauthenticated("the secret is not the worker's")),
+        }
+    }
+}
