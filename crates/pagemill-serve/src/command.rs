@@ -6,19 +6,22 @@
 //!
 //! Invariant: a text is understood whole before any of it is done.
 
+use std::sync::Arc;
+
 use pagemill_cluster::names::quote_identifier;
 use pagemill_format::PgVersion;
 use pagemill_sql::session::Session;
+use pagemill_sql::statement_texts::{StatementText, StatementTexts};
 use pagemill_sql::{SqlState, StatementError};
 use sqlparser::ast::Statement;
 use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::tokenizer::{Location, Token, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 /// What is to be done.
 #[derive(Debug, Clone)]
 pub enum Command {
     /// A statement that gives rows.
-    Query(Box<Statement>),
+    Query(Arc<StatementText>),
     /// `COPY … TO STDOUT`, by its text.
     Copy(String),
     /// A transaction begins; the tag.
@@ -27,8 +30,12 @@ pub enum Command {
     Commit,
     /// A transaction ends.
     Rollback,
+    /// A place in a transaction to come back to.
+    Savepoint(String),
+    /// Such a place is forgotten.
+    Release(String),
     /// Within a transaction, back to a place in it.
-    RollbackTo,
+    RollbackTo(String),
     /// What has nothing to do where nothing is changed, by its tag.
     Nothing(&'static str),
     /// A setting gets a value.
@@ -51,7 +58,7 @@ pub enum Command {
         /// The names of its parameters' types.
         types: Vec<String>,
         /// What is prepared.
-        query: Box<Statement>,
+        query: Arc<StatementText>,
     },
     /// A prepared statement runs with these values.
     Execute {
@@ -69,7 +76,7 @@ pub enum Command {
         /// Its name.
         name: String,
         /// Its query.
-        query: Box<Statement>,
+        query: Arc<StatementText>,
     },
     /// Rows of a cursor.
     Fetch(Fetch),
@@ -99,27 +106,51 @@ pub struct Fetch {
     pub is_move: bool,
 }
 
+/// A command of a text.
+#[derive(Debug, Clone)]
+pub struct SentCommand {
+    /// What it is.
+    pub command: Command,
+    /// At which byte of the text it begins.
+    pub begin: usize,
+}
+
+impl SentCommand {
+    /// Where errors of its statement are in the text; what is written within another command is not found again.
+    pub fn place<'t>(&self, text: &'t str) -> impl Fn(StatementError) -> StatementError + use<'t> {
+        let begin = matches!(self.command, Command::Query(_)).then_some(self.begin);
+        move |error| match begin {
+            Some(begin) => error.within(text, begin),
+            None => error,
+        }
+    }
+}
+
 type Result<T, E = StatementError> = std::result::Result<T, E>;
 
-/// The commands of a text.
+/// The commands of a text, with what is known of `texts` that came before.
 ///
 /// # Errors
 /// Where it is no SQL.
-pub fn commands(text: &str) -> Result<Vec<Command>> {
+pub fn commands(text: &str, texts: &StatementTexts) -> Result<Vec<SentCommand>> {
     let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location();
     let Ok(tokens) = tokens else {
         // Not even words: the parser says where.
         return match Session::parse(text) {
-            Err(error) => Err(error.report()),
+            Err(error) => Err(error.report().within(text, 0)),
             Ok(_) => Err(StatementError::new(SqlState::SYNTAX_ERROR, "syntax error")),
         };
     };
     let starts = line_starts(text);
+    let is_ascii = text.is_ascii();
     let at = |place: Location| {
         let line = starts[usize::try_from(place.line).map_or(0, |line| line - 1)];
         let column = usize::try_from(place.column).map_or(0, |column| column - 1);
-        let within = text[line..].char_indices().nth(column).map(|(at, _)| line + at);
-        within.unwrap_or(text.len())
+        let within = match is_ascii {
+            true => Some(line + column),
+            false => text[line..].char_indices().nth(column).map(|(at, _)| line + at),
+        };
+        within.map_or(text.len(), |at| at.min(text.len()))
     };
     let mut commands = Vec::new();
     let mut begin = 0;
@@ -132,14 +163,10 @@ pub fn commands(text: &str) -> Result<Vec<Command>> {
         let words: Vec<&Token> = given().map(|token| &token.token).collect();
         if !words.is_empty() {
             let ends = given().map(|token| at(token.span.end) - begin).collect();
-            let piece = Piece { text: &text[begin..end], words, ends };
-            commands.push(piece.command().map_err(|mut error| {
-                if begin > 0 {
-                    // A place in a later piece is none in the text.
-                    error.position = None;
-                }
-                error
-            })?);
+            let first = (begin == 0).then_some(First { tokens: part, at: &at, texts });
+            let piece = Piece { text: &text[begin..end], words, ends, first };
+            let command = piece.command().map_err(|error| error.within(text, begin))?;
+            commands.push(SentCommand { command, begin });
         }
         begin = (end + 1).min(text.len());
     }
@@ -155,14 +182,24 @@ fn line_starts(text: &str) -> Vec<usize> {
 }
 
 /// One statement's text, and its words.
-struct Piece<'t> {
+struct Piece<'t, 'a> {
     text: &'t str,
     words: Vec<&'t Token>,
     /// Where each word ends in the text.
     ends: Vec<usize>,
+    /// Of the first statement, the tokens of which stand where they would stand if it were alone.
+    first: Option<First<'t, 'a>>,
 }
 
-impl Piece<'_> {
+/// The tokens of a first statement.
+struct First<'t, 'a> {
+    tokens: &'t [TokenWithSpan],
+    /// The byte of a place.
+    at: &'a dyn Fn(Location) -> usize,
+    texts: &'a StatementTexts,
+}
+
+impl Piece<'_, '_> {
     /// A word in capitals; empty for what is no plain word.
     fn word(&self, number: usize) -> String {
         match self.words.get(number) {
@@ -183,10 +220,13 @@ impl Piece<'_> {
             "START" if self.word(1) == "TRANSACTION" => Ok(Command::Begin("START TRANSACTION")),
             "COMMIT" | "END" if self.word(1) != "PREPARED" => Ok(Command::Commit),
             "ABORT" => Ok(Command::Rollback),
-            "ROLLBACK" if (1..4).any(|number| self.word(number) == "TO") => Ok(Command::RollbackTo),
+            "ROLLBACK" if (1..3).any(|number| self.word(number) == "TO") => self.roll_back_to(),
             "ROLLBACK" if self.word(1) != "PREPARED" => Ok(Command::Rollback),
-            "SAVEPOINT" => Ok(Command::Nothing("SAVEPOINT")),
-            "RELEASE" => Ok(Command::Nothing("RELEASE")),
+            "SAVEPOINT" => Ok(Command::Savepoint(self.last_name(1)?)),
+            "RELEASE" => {
+                let at = if self.word(1) == "SAVEPOINT" && self.words.len() > 2 { 2 } else { 1 };
+                Ok(Command::Release(self.last_name(at)?))
+            }
             "LOCK" => self.lock(),
             "SET" => self.set(),
             "RESET" if self.is_whole(&["RESET", "ALL"]) => Ok(Command::ResetAll("RESET")),
@@ -213,15 +253,25 @@ impl Piece<'_> {
     }
 
     fn query(&self) -> Result<Command> {
-        self.statement(self.text).map(|statement| Command::Query(Box::new(statement)))
+        let Some(First { tokens, at, texts }) = &self.first else {
+            return self.statement(self.text).map(|statement| Command::Query(Arc::new(statement)));
+        };
+        let read = texts.read(self.text, tokens, at).map_err(|error| error.report());
+        read.map(|statement| Command::Query(Arc::new(statement)))
     }
 
-    fn statement(&self, text: &str) -> Result<Statement> {
+    fn statement(&self, text: &str) -> Result<StatementText> {
         let parsed = Session::parse(text).map_err(|error| error.report())?;
         match <[Statement; 1]>::try_from(parsed) {
-            Ok([statement]) => Ok(statement),
+            Ok([statement]) => Ok(statement.into()),
             Err(_) => Err(self.syntax()),
         }
+    }
+
+    /// The statement that is written behind a word.
+    fn statement_behind(&self, word: usize) -> Result<StatementText> {
+        let statement = self.statement(&self.text[self.behind(word)..]);
+        statement.map_err(StatementError::without_position)
     }
 
     /// `DECLARE NAME [ASENSITIVE | INSENSITIVE] [NO SCROLL] CURSOR [WITHOUT HOLD] FOR QUERY`
@@ -248,7 +298,7 @@ impl Piece<'_> {
         if self.word(at) != "FOR" {
             return Err(self.syntax());
         }
-        let query = Box::new(self.statement(&self.text[self.behind(at)..])?);
+        let query = Arc::new(self.statement_behind(at)?);
         Ok(Command::Declare { name, query })
     }
 
@@ -283,6 +333,26 @@ impl Piece<'_> {
     /// Where the text goes on behind a word.
     fn behind(&self, number: usize) -> usize {
         self.ends[number]
+    }
+
+    /// `ROLLBACK [WORK | TRANSACTION] TO [SAVEPOINT] NAME`
+    fn roll_back_to(&self) -> Result<Command> {
+        let mut at = if self.word(1) == "TO" { 2 } else { 3 };
+        if self.word(at) == "SAVEPOINT" && self.words.len() > at + 1 {
+            at += 1;
+        }
+        Ok(Command::RollbackTo(self.last_name(at)?))
+    }
+
+    /// A name behind which nothing stands.
+    fn last_name(&self, at: usize) -> Result<String> {
+        match self.words.get(at..) {
+            Some([Token::Word(word)]) if word.quote_style.is_none() => {
+                Ok(word.value.to_lowercase())
+            }
+            Some([Token::Word(word)]) => Ok(word.value.clone()),
+            _ => Err(self.syntax()),
+        }
     }
 
     /// Nobody writes: a lock that only keeps writers away is there already.
@@ -330,7 +400,7 @@ impl Piece<'_> {
         if self.word(at) != "AS" {
             return Err(self.syntax());
         }
-        let query = Box::new(self.statement(&self.text[self.behind(at)..])?);
+        let query = Arc::new(self.statement_behind(at)?);
         Ok(Command::Prepare { name, types, query })
     }
 
@@ -534,100 +604,4 @@ fn constant(words: &[&Token]) -> Result<Option<String>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn one(text: &str) -> Command {
-        let mut commands = commands(text).unwrap();
-        assert_eq!(commands.len(), 1, "{text}");
-        commands.remove(0)
-    }
-
-    #[test]
-    fn a_text_is_cut_where_statements_end() {
-        let all = commands("select ';' ; /* ; */ begin; -- ;\n select 1;;").unwrap();
-        assert!(
-            matches!(&all[..], [Command::Query(_), Command::Begin("BEGIN"), Command::Query(_)]),
-            "{all:?}"
-        );
-        assert!(commands(" ; -- nothing").unwrap().is_empty());
-        assert!(commands("select 1; selec 2").is_err());
-        assert!(commands("select 'open").is_err());
-    }
-
-    #[test]
-    fn settings_have_names_and_values() {
-        let set = |text: &str| match one(text) {
-            Command::Set(SetSetting { name, value, .. }) => (name, value),
-            other => panic!("{other:?}"),
-        };
-        let of = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
-        assert_eq!(set("set datestyle to ISO, 'MDY'"), of("datestyle", "ISO, MDY"));
-        assert_eq!(set("SET SESSION Statement_Timeout = 5"), of("statement_timeout", "5"));
-        assert_eq!(set("set local my.own to -1"), of("my.own", "-1"));
-        assert_eq!(set("set time zone 'UTC'"), of("timezone", "UTC"));
-        assert_eq!(set("set search_path = default"), ("search_path".to_owned(), None));
-        let path = |text: &str| set(text).1.unwrap_or_default();
-        assert_eq!(
-            path("set search_path to A, \"B c\", '$user', ''"),
-            "a, \"B c\", \"$user\", \"\""
-        );
-        assert!(matches!(one("set local search_path = x"), Command::Set(set) if set.is_local));
-        let given = one("SELECT pg_catalog.set_config('search_path', '', false);");
-        let Command::SetConfig { set: given, if_known: false } = given else { panic!("{given:?}") };
-        assert_eq!((&*given.name, given.value.as_deref()), ("search_path", Some("")));
-        let sought = one("SELECT set_config(name, 'v', true) FROM pg_settings WHERE name = 'n'");
-        let Command::SetConfig { set: sought, if_known: true } = sought else {
-            panic!("{sought:?}")
-        };
-        assert_eq!((&*sought.name, sought.is_local), ("n", true));
-        assert!(matches!(one("select set_config('x', 'y', false), 1"), Command::Query(_)));
-        assert!(matches!(one("show transaction isolation level"),
-            Command::Show(name) if name == "transaction_isolation"));
-        assert!(commands("set x").is_err() && commands("set role postgres").is_err());
-    }
-
-    #[test]
-    fn cursors_go_forward() {
-        let fetch = |text: &str| match one(text) {
-            Command::Fetch(Fetch { name, most_rows, is_move }) => (name, most_rows, is_move),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(fetch("fetch c"), ("c".to_owned(), Some(1), false));
-        assert_eq!(fetch("FETCH FORWARD 10 FROM \"C\""), ("C".to_owned(), Some(10), false));
-        assert_eq!(fetch("fetch next in c"), ("c".to_owned(), Some(1), false));
-        assert_eq!(fetch("move all from c"), ("c".to_owned(), None, true));
-        let declared =
-            one("declare \"x y\" no scroll cursor without hold for\nselect 'ä; for' from t");
-        let Command::Declare { name, query } = declared else { panic!("{declared:?}") };
-        assert_eq!((&*name, query.to_string()), ("x y", "SELECT 'ä; for' FROM t".to_owned()));
-        for wrong in
-            ["fetch backward 1 from c", "fetch -1 from c", "fetch 0 c", "fetch", "fetch 1 2 c"]
-        {
-            assert!(commands(wrong).is_err(), "{wrong}");
-        }
-        assert!(commands("declare c scroll cursor for select 1").is_err());
-    }
-
-    #[test]
-    fn statements_are_prepared_in_words() {
-        let prepared = one("prepare p(pg_catalog.oid, numeric(5,2)) as select $1, $2");
-        let Command::Prepare { name, types, query } = prepared else { panic!("{prepared:?}") };
-        assert_eq!((&*name, query.to_string()), ("p", "SELECT $1, $2".to_owned()));
-        assert_eq!(types, ["pg_catalog.oid", "numeric(5,2)"]);
-        let executed = one("execute p('1', -2, null, true)");
-        let Command::Execute { name, values } = executed else { panic!("{executed:?}") };
-        let wanted = [Some("1"), Some("-2"), None, Some("TRUE")];
-        assert_eq!((&*name, values), ("p", wanted.map(|text| text.map(str::to_owned)).to_vec()));
-        for wrong in ["prepare p", "prepare p(int as select 1", "execute p(1", "execute p(1 + 1)"] {
-            assert!(commands(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn locks_that_keep_readers_away_are_refused() {
-        assert!(matches!(one("lock table only t in access share mode"), Command::Nothing(_)));
-        assert!(matches!(one("lock t in access share mode nowait"), Command::Nothing(_)));
-        assert!(commands("lock table t").is_err());
-    }
-}
+mod tests;

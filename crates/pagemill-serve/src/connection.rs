@@ -21,11 +21,13 @@ mod startup;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pagemill_sql::{SqlState, StatementError};
 use tokio::io::{AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::time::Instant;
 
+use crate::activity::shown;
 use crate::endpoints::{Arrival, Stream};
 use crate::error::{Error, Result};
 use crate::protocol::{
@@ -40,6 +42,8 @@ use functions::OpenObjects;
 use path::PathSession;
 use startup::Entered;
 
+/// How long a client may be gone unnoticed while something runs for it.
+const UNWATCHED: Duration = Duration::from_millis(5);
 /// Bytes that are gathered before they are sent.
 const SEND_BYTES: usize = 64 << 10;
 
@@ -78,7 +82,8 @@ pub(crate) async fn serve(server: Arc<Server>, arrival: Arrival) {
     let Some((channel, entered)) = entered else { return };
     let mut connection = entered.connection(server, channel);
     if let Err(error) = connection.answer().await {
-        channel::tell_fatal(&mut connection.writer, &error).await;
+        let server = connection.server.clone();
+        channel::tell_fatal((&server, &mut connection.writer), &error).await;
     }
 }
 
@@ -87,16 +92,18 @@ async fn enter(server: &Arc<Server>, arrival: Arrival) -> Option<(Channel, Enter
     let (mut channel, startup) = channel::first(server, arrival).await?;
     match startup::enter(server, &mut channel, &startup).await {
         Ok(entered) => Some((channel, entered)),
-        Err(error) => channel.refuse(error).await,
+        Err(error) => channel.refuse(server, error).await,
     }
 }
 
 /// Writes an error as a message.
 fn report(out: &mut ResponseBuffer, severity: Severity, error: &StatementError) {
     let state = Some(error.state.0);
+    let character = error.character.map(|character| character.to_string());
+    let (message, hint) = (Some(&*error.message), error.hint.as_deref());
     out.report(
         severity,
-        &[(b'C', state), (b'M', Some(&error.message)), (b'H', error.hint.as_deref())],
+        &[(b'C', state), (b'M', message), (b'H', hint), (b'P', character.as_deref())],
     );
 }
 
@@ -105,6 +112,8 @@ impl Connection {
         self.flush().await?;
         loop {
             let server = self.server.clone();
+            let status = self.status;
+            self.registration.act(|activity| activity.waits(status));
             let message = tokio::select! {
                 () = server.ended() => return Err(ended().into()),
                 message = self.reader.message() => message?,
@@ -128,6 +137,7 @@ impl Connection {
             }
             FrontendMessage::Query(text) => {
                 self.extended.is_skipping = false;
+                self.works_on(&shown(&text));
                 self.simple(&text).await?;
                 self.flush().await
             }
@@ -145,15 +155,23 @@ impl Connection {
     /// Sends what there is.
     async fn flush(&mut self) -> Result<()> {
         if !self.out.is_empty() {
-            self.writer.write_all(&self.out.take()).await?;
+            let bytes = self.out.take();
+            self.server.metrics.sent_bytes.add(bytes.len() as u64);
+            self.writer.write_all(&bytes).await?;
             // Within TLS, bytes that the system did not take would wait for more of them.
             self.writer.flush().await?;
         }
         Ok(())
     }
 
+    /// This is what the session does now, for who looks at the server.
+    fn works_on(&self, text: &Arc<str>) {
+        self.registration.act(|activity| activity.works_on(text));
+    }
+
     /// Tells an error, which ends a transaction that is under way.
     fn fail(&mut self, error: &StatementError) {
+        self.server.metrics.error(error);
         report(&mut self.out, Severity::Error, error);
         if self.status == TransactionStatus::InTransaction {
             self.status = TransactionStatus::Failed;
@@ -178,12 +196,17 @@ impl Connection {
             let message = format!("canceling statement due to {why}");
             Ok(Err(StatementError::new(SqlState::QUERY_CANCELED, message)))
         };
+        // Most are done before a client can go: to look at the socket each time would cost a call.
+        let gone = async {
+            tokio::time::sleep(UNWATCHED).await;
+            self.reader.gone().await
+        };
         tokio::select! {
             biased;
             () = server.ended() => Err(ended().into()),
             () = interrupt.called(cancel) => canceled("user request"),
             () = timeout => canceled("statement timeout"),
-            gone = self.reader.gone() => Err(gone),
+            gone = gone => Err(gone),
             done = work => Ok(Ok(done)),
         }
     }

@@ -36,6 +36,16 @@ impl Error {
     }
 }
 
+impl From<pagemill_protocol::Error> for Error {
+    fn from(error: pagemill_protocol::Error) -> Self {
+        let state = match error {
+            pagemill_protocol::Error::Violation(_) => PROTOCOL_VIOLATION,
+            pagemill_protocol::Error::UnsupportedVersion { .. } => SqlState::FEATURE_NOT_SUPPORTED,
+        };
+        Self::Fatal(StatementError::new(state, error.to_string()))
+    }
+}
+
 /// `protocol_violation`.
 pub const PROTOCOL_VIOLATION: SqlState = SqlState("08P01");
 

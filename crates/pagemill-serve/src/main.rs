@@ -1,7 +1,7 @@
 //! `pagemill-serve`: the program that `pagemill serve` starts, with the words of that command line.
 //!
 //! ```text
-//!   main thread: waits for a signal, or for the command of --exec
+//!   main thread: waits for a signal, or for the command of --exec; SIGHUP opens all anew beside
 //!   one thread speaks with clients; as many as --jobs compute
 //! ```
 #![forbid(unsafe_code)]
@@ -9,26 +9,26 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use pagemill_cli::cluster_arguments::DamageChoice;
 use pagemill_cli::failure::{self, Completion, UsageError};
 use pagemill_cli::remedies::Remedies;
 use pagemill_cli::serve_arguments::ServeArguments;
-use pagemill_cli::session::Session as Opened;
 use pagemill_cluster::Cluster;
-use pagemill_engine::{OnDamage, ScanOrder};
-use pagemill_serve::access::Access;
 use pagemill_serve::endpoints::{Endpoints, Host};
-use pagemill_serve::server::{Network, Server, ServerOptions};
-use pagemill_serve::tls::Tls;
+use pagemill_serve::opening::Opener;
+use pagemill_serve::served_cluster::ServedCluster;
+use pagemill_serve::server::{Server, ServerOptions};
+use pagemill_serve::service_manager::ServiceManager;
+use pagemill_serve::status::{StatusListener, StatusPlace};
+use pagemill_sql::catalog::Catalog;
 use pagemill_sql::roles::BOOTSTRAP_ROLE;
-use pagemill_sql::session::{Session, SessionOptions};
 use pagemill_sql::shell::told;
 use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Under a limit of memory, blocks from this size on go back to the system once they are freed.
 const LARGE_BLOCK: u32 = 64 << 10;
@@ -78,44 +78,40 @@ fn exit_status(status: ExitStatus) -> u8 {
 }
 
 fn run(arguments: &ServeArguments) -> Result<Option<ExitStatus>> {
-    let opened = Opened::new(&arguments.common)?.recovered(&arguments.recovery);
-    let cluster = opened.cluster()?;
-    let jobs = usize::from(arguments.common.jobs);
     if arguments.memory.is_some() {
         // Without it what is freed stays with the process, and a sort that spills takes twice of the limit.
         pagemill_sys::return_freed_memory(LARGE_BLOCK);
     }
-    let session = SessionOptions {
-        jobs,
-        memory: arguments.memory,
-        scan: opened.scan_options(ScanOrder::default()),
-        on_damage: match arguments.common.on_damage {
-            DamageChoice::Stop => OnDamage::Stop,
-            DamageChoice::Skip => OnDamage::Skip,
-        },
-    };
-    let hosts = hosts(arguments)?;
-    let options = ServerOptions {
-        session,
-        most_connections: usize::try_from(arguments.max_connections)?,
-        authentication_timeout: Duration::from_secs(arguments.authentication_timeout.into()),
-        network: network(&cluster, arguments)?,
-        is_verbose: arguments.common.verbose,
-    };
+    let places = Places { hosts: hosts(arguments)?, status: status_place(arguments)? };
+    let opener = Arc::new(Opener::new(arguments)?);
+    let opened = opener.open()?;
+    let first = opened.clusters().first().cloned();
+    let jobs = usize::from(arguments.common.jobs);
     let compute = Builder::new_multi_thread().worker_threads(jobs).enable_time().build()?;
-    let server = Server::new(cluster.clone(), options, compute.handle().clone());
+    let server = Server::new(opened, server_options(arguments)?, compute.handle().clone());
     let speaking = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let ended = match arguments.exec.is_empty() {
-        true => until_signal(&speaking, server, (arguments, &hosts)).map(|()| None),
-        false => {
-            let user = superuser(&cluster, session)?;
-            with_command(&speaking, server, (&arguments.exec, &user)).map(Some)
+    let ended = match (first, arguments.exec.is_empty()) {
+        (Some(first), false) => {
+            let place = Place::of(&first, server.opened().clusters().len() > 1)?;
+            with_command(&speaking, server, (&arguments.exec, &place)).map(Some)
         }
+        _ => until_signal(&speaking, (server, &opener), (arguments, &places)).map(|()| None),
     };
     speaking.shutdown_background();
     // What a cancelled statement left behind is not waited for.
     compute.shutdown_background();
+    opener.close();
     ended
+}
+
+fn server_options(arguments: &ServeArguments) -> Result<ServerOptions> {
+    Ok(ServerOptions {
+        most_connections: usize::try_from(arguments.max_connections)?,
+        authentication_timeout: Duration::from_secs(arguments.authentication_timeout.into()),
+        // Without a certificate only this machine can connect.
+        allows_plaintext: arguments.tls_cert.is_none() || arguments.allow_plaintext,
+        is_verbose: arguments.common.verbose,
+    })
 }
 
 /// Where to listen on TCP.
@@ -135,51 +131,98 @@ fn hosts(arguments: &ServeArguments) -> Result<Vec<Host>> {
     }
 }
 
-/// How clients of TCP are let in, where there are any.
-fn network(cluster: &Cluster, arguments: &ServeArguments) -> Result<Option<Network>> {
-    if arguments.listen.is_empty() {
-        return Ok(None);
-    }
-    let tls = arguments.tls_cert.as_ref().zip(arguments.tls_key.as_ref());
-    let tls = tls.map(|(certificate, key)| Tls::load(certificate, key)).transpose()?;
-    let access = Access::read(cluster).map_err(told)?;
-    Ok(Some(match tls {
-        Some(tls) => Network::with_tls(access, tls, arguments.allow_plaintext),
-        None => Network::within_machine(access),
-    }))
+/// Where to listen.
+struct Places {
+    hosts: Vec<Host>,
+    status: Option<StatusPlace>,
 }
 
-/// Answers clients until SIGINT or SIGTERM comes.
+/// Where the server's state is told.
+fn status_place(arguments: &ServeArguments) -> Result<Option<StatusPlace>> {
+    let Some(given) = &arguments.status else { return Ok(None) };
+    let place = StatusPlace::resolve(given)?;
+    if place.is_loopback() || arguments.allow_remote_status {
+        return Ok(Some(place));
+    }
+    let message = format!(
+        "--status {given}: other machines could ask for the server's state: allow it by --allow-remote-status, or tell \
+         it at localhost only"
+    );
+    Err(UsageError(message).into())
+}
+
+/// Answers clients until SIGINT or SIGTERM comes; SIGHUP opens all anew.
 fn until_signal(
     speaking: &Runtime,
-    server: std::sync::Arc<Server>,
-    (arguments, hosts): (&ServeArguments, &[Host]),
+    (server, opener): (Arc<Server>, &Arc<Opener>),
+    (arguments, places): (&ServeArguments, &Places),
 ) -> Result<()> {
     speaking.block_on(async {
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let hangup = signal(SignalKind::hangup())?;
         let mut endpoints = Endpoints::on_socket(&arguments.socket_dir, arguments.port)?;
-        hosts.iter().try_for_each(|host| endpoints.listen(host))?;
-        for place in endpoints.places() {
+        places.hosts.iter().try_for_each(|host| endpoints.listen(host))?;
+        let places_told = endpoints.places();
+        for place in &places_told {
             failure::say(format!("clients are answered at {place}"));
         }
-        server
-            .run(endpoints, async {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
-            })
-            .await;
+        if let Some(place) = &places.status {
+            let listener = StatusListener::bind(place).await?;
+            failure::say(format!("the server's state is told at http://{}/", listener.address()?));
+            tokio::spawn(listener.run(server.clone()));
+        }
+        let manager = Arc::new(ServiceManager::of_environment());
+        manager.ready(&format!("clients are answered at {}", places_told.join(", ")));
+        tokio::spawn(reopened_at(hangup, (server.clone(), opener.clone()), manager.clone()));
+        let end = async {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            manager.stopping();
+        };
+        server.run(endpoints, end).await;
         Ok(())
     })
+}
+
+/// Opens all anew whenever the signal comes, one time after the other.
+async fn reopened_at(
+    mut hangup: Signal,
+    (server, opener): (Arc<Server>, Arc<Opener>),
+    manager: Arc<ServiceManager>,
+) {
+    while hangup.recv().await.is_some() {
+        manager.reloading();
+        let opener = opener.clone();
+        let told = match tokio::task::spawn_blocking(move || opener.open()).await {
+            Ok(Ok(opened)) => {
+                server.replace(opened);
+                let told = "the data directories were opened anew";
+                failure::say(told);
+                told.to_owned()
+            }
+            Ok(Err(error)) => not_anew(&server, &failure::text_of(&error)),
+            Err(_) => not_anew(&server, "a defect of pagemill, please report it"),
+        };
+        manager.ready(&told);
+    }
+}
+
+/// Says why nothing was opened anew.
+fn not_anew(server: &Server, why: &str) -> String {
+    server.not_replaced(why);
+    let told = format!("what was opened before is served on: {why}");
+    failure::complain(&told);
+    told
 }
 
 /// Answers clients on a socket of our own until a command ends.
 fn with_command(
     speaking: &Runtime,
-    server: std::sync::Arc<Server>,
-    (words, user): (&[OsString], &str),
+    server: Arc<Server>,
+    (words, place): (&[OsString], &Place),
 ) -> Result<ExitStatus> {
     let directory = tempfile::Builder::new().prefix("pagemill-").tempdir()?;
     speaking.block_on(async {
@@ -187,7 +230,7 @@ fn with_command(
         let _interrupt = signal(SignalKind::interrupt())?;
         let endpoints = Endpoints::on_socket(directory.path(), PRIVATE_PORT)?;
         let (told, ended) = tokio::sync::oneshot::channel();
-        let mut command = command(words, directory.path(), user);
+        let mut command = command(words, directory.path(), place);
         let name = words[0].to_string_lossy().into_owned();
         let mut child = command.spawn().with_context(|| name.clone())?;
         std::thread::spawn(move || {
@@ -200,24 +243,41 @@ fn with_command(
     })
 }
 
-fn command(words: &[OsString], directory: &Path, user: &str) -> std::process::Command {
+/// As whom, and where, a command connects that says neither.
+struct Place {
+    user: String,
+    database: String,
+}
+
+impl Place {
+    /// In the database that there always is, as the role that initdb made.
+    fn of(cluster: &ServedCluster, is_one_of_several: bool) -> Result<Self> {
+        let database = match is_one_of_several {
+            true => format!("{}.postgres", cluster.name()),
+            false => "postgres".to_owned(),
+        };
+        Ok(Self { user: superuser(cluster.cluster())?, database })
+    }
+}
+
+fn command(words: &[OsString], directory: &Path, place: &Place) -> std::process::Command {
     let mut command = std::process::Command::new(&words[0]);
     command.args(&words[1..]).env("PGHOST", directory).env("PGPORT", PRIVATE_PORT.to_string());
-    command.env("PGUSER", user).env_remove("PGHOSTADDR").env_remove("PGSERVICE");
+    command.env("PGUSER", &place.user).env_remove("PGHOSTADDR").env_remove("PGSERVICE");
     if std::env::var_os("PGDATABASE").is_none() {
-        command.env("PGDATABASE", "postgres");
+        command.env("PGDATABASE", &place.database);
     }
     command
 }
 
 /// The name of the role that initdb made.
-fn superuser(cluster: &Cluster, options: SessionOptions) -> Result<String> {
+fn superuser(cluster: &Cluster) -> Result<String> {
     let rows = cluster.databases()?;
     let row = rows.iter().find(|row| row.allows_connections && !row.is_invalid());
     let name =
         String::from_utf8_lossy(&row.context("no database allows connections")?.name).into_owned();
-    let session = Session::open(&cluster.database(&name)?, options).map_err(told)?;
-    let roles = session.catalog().roles().map_err(told)?;
+    let catalog = Catalog::read(&cluster.database(&name)?).map_err(told)?;
+    let roles = catalog.roles().map_err(told)?;
     let first = roles.into_iter().find(|role| role.oid == BOOTSTRAP_ROLE && role.can_login);
     Ok(first.context("the role that initdb made cannot log in")?.name)
 }

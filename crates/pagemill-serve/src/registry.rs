@@ -23,6 +23,8 @@ use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::sync::Notify;
 
+use crate::activity::Activity;
+
 /// What runs in a connection, to be ended from another one.
 #[derive(Debug, Default)]
 pub struct Interrupt {
@@ -73,8 +75,17 @@ pub struct Registry {
 struct Known {
     key: Vec<u8>,
     interrupt: Arc<Interrupt>,
-    /// Its role and its database, once they are known.
-    of: Option<(Oid, Oid)>,
+    /// Whose it is, once that is known.
+    of: Option<Belonging>,
+    activity: Arc<Mutex<Activity>>,
+}
+
+/// Whose a connection is: a cluster's, and there a role's and a database's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Belonging {
+    cluster: Arc<str>,
+    role: Oid,
+    database: Oid,
 }
 
 /// A connection's place among them.
@@ -87,6 +98,7 @@ pub struct Registration {
     pub key: Vec<u8>,
     /// Ends its statements.
     pub interrupt: Arc<Interrupt>,
+    activity: Arc<Mutex<Activity>>,
 }
 
 impl Registry {
@@ -109,8 +121,11 @@ impl Registry {
             return Ok(None);
         }
         let process = self.free_number(&known);
-        known.insert(process, Known { key: key.clone(), interrupt: interrupt.clone(), of: None });
-        Ok(Some(Registration { registry: self.clone(), process, key, interrupt }))
+        let activity = Arc::<Mutex<Activity>>::default();
+        let (secret, own) = (key.clone(), activity.clone());
+        let newcomer = Known { key: secret, interrupt: interrupt.clone(), of: None, activity: own };
+        known.insert(process, newcomer);
+        Ok(Some(Registration { registry: self.clone(), process, key, interrupt, activity }))
     }
 
     /// Numbers come again after two thousand million connections.
@@ -138,6 +153,20 @@ impl Registry {
         lock(&self.known).values().for_each(|known| known.interrupt.call());
     }
 
+    /// How many there may be.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// What each of them does, by its number.
+    pub fn activities(&self) -> Vec<(i32, Activity)> {
+        let known = lock(&self.known);
+        let seen = known.iter().map(|(number, known)| (*number, lock(&known.activity).clone()));
+        let mut seen: Vec<_> = seen.collect();
+        seen.sort_by_key(|(number, _)| *number);
+        seen
+    }
+
     /// How many connections there are.
     pub fn count(&self) -> usize {
         lock(&self.known).len()
@@ -145,15 +174,29 @@ impl Registry {
 }
 
 impl Registration {
-    /// Counts it among the connections of a role and of a database.
+    /// Takes note of what the session does.
+    pub(crate) fn act(&self, act: impl FnOnce(&mut Activity)) {
+        act(&mut lock(&self.activity));
+    }
+
+    /// Counts it among the connections of a role and of a database of a cluster.
     ///
     /// # Errors
     /// When the role is no superuser's, and one of both has as many as it may have.
-    pub fn settle(&self, role: &Role, database: &DatabaseRow) -> Result<(), StatementError> {
+    pub fn settle(
+        &self,
+        cluster: &Arc<str>,
+        role: &Role,
+        database: &DatabaseRow,
+    ) -> Result<(), StatementError> {
         let mut known = lock(&self.registry.known);
-        let of = |known: &Known| known.of;
-        let roles = known.values().filter_map(of).filter(|(of, _)| *of == role.oid).count();
-        let databases = known.values().filter_map(of).filter(|(_, of)| *of == database.oid).count();
+        let own = Belonging { cluster: cluster.clone(), role: role.oid, database: database.oid };
+        let beside = || {
+            let of = known.values().filter_map(|known| known.of.as_ref());
+            of.filter(|of| of.cluster == own.cluster)
+        };
+        let roles = beside().filter(|of| of.role == own.role).count();
+        let databases = beside().filter(|of| of.database == own.database).count();
         let is_full = |limit: i32, count: usize| {
             !role.is_superuser && usize::try_from(limit).is_ok_and(|limit| count >= limit)
         };
@@ -168,7 +211,7 @@ impl Registration {
             return full("role", &role.name);
         }
         if let Some(known) = known.get_mut(&self.process) {
-            known.of = Some((role.oid, database.oid));
+            known.of = Some(own);
         }
         Ok(())
     }

@@ -14,14 +14,15 @@ use pagemill_engine::Progress;
 use pagemill_sql::output::{CopyPrinter, CopyStyle, ValuePrinter};
 use pagemill_sql::parameters::ParameterValue;
 use pagemill_sql::rows::Rows;
-use pagemill_sql::session::{Answer, AnswerColumn, Session};
+use pagemill_sql::session::{Answer, AnswerColumn, Prepared, Session};
+use pagemill_sql::statement_texts::StatementText;
 use pagemill_sql::{SqlState, StatementError};
-use sqlparser::ast::Statement;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::AbortHandle;
 
 use crate::protocol::ResponseBuffer;
+use crate::served_cluster::{check_unchanged, check_unchanged_lately};
 
 /// Bytes of rows that are handed over at once.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -33,11 +34,23 @@ type Result<T, E = StatementError> = std::result::Result<T, E>;
 /// What a statement tells while it runs.
 pub enum Event {
     /// Its columns, once it is known to begin.
-    Columns(Vec<AnswerColumn>),
+    Columns(Arc<[AnswerColumn]>),
     /// Some rows.
     Rows(Chunk),
     /// Its end.
     End(Result<Answer>),
+    /// All of it at once, where it is little.
+    Whole(Whole),
+}
+
+/// An answer that is there as a whole.
+pub struct Whole {
+    /// Its columns.
+    pub columns: Arc<[AnswerColumn]>,
+    /// Its rows.
+    pub rows: Chunk,
+    /// What it came to.
+    pub answer: Answer,
 }
 
 /// Rows as messages.
@@ -53,8 +66,10 @@ pub struct Chunk {
 #[derive(Debug, Clone)]
 pub struct Work {
     /// The statement.
-    pub statement: Statement,
-    /// Values for its parameters.
+    pub statement: Arc<StatementText>,
+    /// What is known of one that was prepared.
+    pub prepared: Option<Prepared>,
+    /// Values for the parameters of such a one.
     pub values: Vec<ParameterValue>,
     /// How rows are written.
     pub form: RowForm,
@@ -156,14 +171,20 @@ impl Running {
         let (sender, events) = channel(WAITING);
         let seen = cancel.clone();
         let task = compute.spawn(async move {
-            let run = produce(&session, &work, &seen, &sender);
+            let run = async {
+                check_unchanged_lately(&session)?;
+                let end = produce(&session, &work, &seen, &sender).await;
+                // An answer, or what went wrong, may be of files that are not those that were opened.
+                check_unchanged(&session)?;
+                end
+            };
             let end = std::panic::AssertUnwindSafe(run).catch_unwind().await;
             let end = end.unwrap_or_else(|_| {
                 let message = "a statement ended in a defect of pagemill, please report it";
                 Err(StatementError::new(SqlState("XX000"), message))
             });
             // A client that left is told nothing.
-            let _ = sender.send(Event::End(end)).await;
+            let _ = sender.send(end.unwrap_or_else(|error| Event::End(Err(error)))).await;
         });
         Self { events, cancel, task: task.abort_handle() }
     }
@@ -173,29 +194,42 @@ impl Running {
         &self.cancel
     }
 
-    /// What it tells next. Nothing follows [`Event::End`].
+    /// What it tells next. Nothing follows [`Event::End`] and [`Event::Whole`].
     pub async fn next(&mut self) -> Event {
         let event = self.events.recv().await;
         event.expect("a statement tells its end before it goes") // infallible: by `start`; asked once too often else
     }
 }
 
+/// Computes the rows and hands them over, but for what it gives: the last that is to be told.
 async fn produce(
     session: &Session,
     work: &Work,
     cancel: &Progress,
     to: &Sender<Event>,
-) -> Result<Answer> {
+) -> Result<Event> {
     let told = |error: pagemill_sql::Error| error.report();
-    let mut rows = session.start_with(&work.statement, &work.values, cancel).await.map_err(told)?;
+    let Work { statement, prepared, values, .. } = work;
+    let rows = match prepared {
+        Some(prepared) => session.execute((statement, prepared), values, cancel).await,
+        None => session.start_text(statement, cancel).await,
+    };
+    let mut rows = rows.map_err(told)?;
     let mut printer = RowPrinter::new(&work.form, session, &rows).map_err(told)?;
     let gone = || StatementError::new(SqlState::QUERY_CANCELED, "the client is gone");
-    to.send(Event::Columns(rows.columns().to_vec())).await.map_err(|_| gone())?;
     let mut chunk = printer.header(rows.columns());
+    if rows.are_few() {
+        let columns = rows.columns().clone();
+        while let Some(batch) = next(&mut rows).await? {
+            print(&mut chunk, &batch, &mut printer).map_err(told)?;
+        }
+        return Ok(Event::Whole(Whole { columns, rows: chunk, answer: rows.finish().await }));
+    }
+    to.send(Event::Columns(rows.columns().clone())).await.map_err(|_| gone())?;
     while let Some(batch) = next(&mut rows).await? {
         let mut row = 0;
         while row < batch.num_rows() {
-            row = fill(&mut chunk, (&batch, row), &mut printer).map_err(told)?;
+            row = fill(&mut chunk, (&batch, row), CHUNK_BYTES, &mut printer).map_err(told)?;
             if chunk.bytes.len() >= CHUNK_BYTES {
                 let full = std::mem::take(&mut chunk);
                 to.send(Event::Rows(full)).await.map_err(|_| gone())?;
@@ -205,21 +239,31 @@ async fn produce(
     if !chunk.bytes.is_empty() {
         to.send(Event::Rows(chunk)).await.map_err(|_| gone())?;
     }
-    Ok(rows.finish().await)
+    Ok(Event::End(Ok(rows.finish().await)))
+}
+
+/// Writes all rows of a batch.
+fn print(
+    chunk: &mut Chunk,
+    batch: &RecordBatch,
+    printer: &mut RowPrinter,
+) -> pagemill_sql::Result<()> {
+    fill(chunk, (batch, 0), usize::MAX, printer).map(drop)
 }
 
 async fn next(rows: &mut Rows) -> Result<Option<RecordBatch>> {
     rows.next().await.map_err(|error| error.report())
 }
 
-/// Writes rows until the chunk is full; the first row that is not in it.
+/// Writes rows until the chunk has so many bytes; the first row that is not in it.
 fn fill(
     chunk: &mut Chunk,
     (batch, mut row): (&RecordBatch, usize),
+    most: usize,
     printer: &mut RowPrinter,
 ) -> pagemill_sql::Result<usize> {
     let mut out = ResponseBuffer::from_bytes(std::mem::take(&mut chunk.bytes));
-    while row < batch.num_rows() && out.len() < CHUNK_BYTES {
+    while row < batch.num_rows() && out.len() < most {
         printer.row(batch, row, &mut out)?;
         chunk.ends.push(out.len());
         row += 1;

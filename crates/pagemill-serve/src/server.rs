@@ -1,25 +1,22 @@
-//! What all connections share: the cluster, its databases once they are asked for, and where statements are computed.
+//! What all connections share: what is served, how they are let in, and where statements are computed.
 //!
-//! Invariant: a database is opened once, however many clients ask for it at a time.
+//! Invariant: what is served is replaced as a whole, and by what could be opened only.
 
-use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
 
 use pagemill_cli::failure::say;
-use pagemill_cluster::Cluster;
-use pagemill_sql::roles::Role;
-use pagemill_sql::session::{Session, SessionOptions};
-use pagemill_sql::{SqlState, StatementError};
+use pagemill_sql::statement_texts::StatementTexts;
 use tokio::runtime::Handle;
-use tokio::sync::{OnceCell, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
-use crate::access::Access;
 use crate::connection;
 use crate::endpoints::Endpoints;
+use crate::metrics::Metrics;
+use crate::opened::Opened;
 use crate::registry::Registry;
-use crate::tls::Tls;
+use crate::status::since_1970;
 
 /// Clients of TCP that have yet to prove who they are, for each that may be there at a time; as of `MaxLivePostmasterChildren`.
 const ARRIVING: usize = 2;
@@ -27,61 +24,38 @@ const ARRIVING: usize = 2;
 /// How a server answers.
 #[derive(Debug)]
 pub struct ServerOptions {
-    /// How statements run.
-    pub session: SessionOptions,
     /// How many clients there may be at a time.
     pub most_connections: usize,
     /// How long a client may take to say and prove who it is; `authentication_timeout`.
     pub authentication_timeout: Duration,
-    /// How clients of TCP are let in; `None` where nothing listens there.
-    pub network: Option<Network>,
+    /// Whether clients of TCP are let in without TLS: where only this machine can connect, or where that is wanted.
+    pub allows_plaintext: bool,
     /// Whether it is told who comes in, and why others do not.
     pub is_verbose: bool,
 }
 
-/// How clients of TCP are let in.
-#[derive(Debug)]
-pub struct Network {
-    access: Access,
-    tls: Option<Tls>,
-    allows_plaintext: bool,
+/// How often directories were to be opened anew.
+#[derive(Debug, Clone, Default)]
+pub struct Reloads {
+    /// Times that they were.
+    pub done: u64,
+    /// Times that one of them could not be.
+    pub failed: u64,
+    /// When that was, since 1970, and why, where none followed that was done.
+    pub last_failure: Option<(Duration, String)>,
 }
-
-impl Network {
-    /// By these roles, in the clear: where only this machine can connect.
-    pub fn within_machine(access: Access) -> Self {
-        Self { access, tls: None, allows_plaintext: true }
-    }
-
-    /// By these roles, within TLS, and in the clear too only where that is allowed.
-    pub fn with_tls(access: Access, tls: Tls, allows_plaintext: bool) -> Self {
-        Self { access, tls: Some(tls), allows_plaintext }
-    }
-
-    pub(crate) fn access(&self) -> &Access {
-        &self.access
-    }
-
-    pub(crate) fn tls(&self) -> Option<&Tls> {
-        self.tls.as_ref()
-    }
-
-    pub(crate) fn allows_plaintext(&self) -> bool {
-        self.allows_plaintext
-    }
-}
-
-/// A database, and a user where it is not the first superuser.
-type SessionKey = (String, Option<String>);
 
 /// A server.
 pub struct Server {
-    cluster: Cluster,
-    options: SessionOptions,
-    databases: Mutex<HashMap<SessionKey, Arc<OnceCell<Arc<Session>>>>>,
+    opened: RwLock<Arc<Opened>>,
+    reloads: Mutex<Reloads>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Statements that came before, of whatever client.
+    pub(crate) texts: Arc<StatementTexts>,
+    started: SystemTime,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) network: Option<Network>,
     pub(crate) authentication_timeout: Duration,
+    pub(crate) allows_plaintext: bool,
     /// Places for clients of TCP that are not let in yet.
     pub(crate) arriving: Arc<Semaphore>,
     is_verbose: bool,
@@ -91,20 +65,51 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server for a cluster.
-    pub fn new(cluster: Cluster, options: ServerOptions, compute: Handle) -> Arc<Self> {
+    /// A server of what was opened.
+    pub fn new(opened: Opened, options: ServerOptions, compute: Handle) -> Arc<Self> {
         Arc::new(Self {
-            cluster,
-            options: options.session,
-            databases: Mutex::default(),
+            opened: RwLock::new(Arc::new(opened)),
+            reloads: Mutex::default(),
+            metrics: Arc::default(),
+            texts: Arc::default(),
+            started: SystemTime::now(),
             registry: Registry::new(options.most_connections),
-            network: options.network,
             authentication_timeout: options.authentication_timeout,
+            allows_plaintext: options.allows_plaintext,
             arriving: Arc::new(Semaphore::new(options.most_connections * ARRIVING)),
             is_verbose: options.is_verbose,
             compute,
             ending: watch::Sender::new(false),
         })
+    }
+
+    /// What clients that come now are served.
+    pub fn opened(&self) -> Arc<Opened> {
+        self.opened.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Serves this to all clients that come from now on. Those that are there keep what they have.
+    pub fn replace(&self, opened: Opened) {
+        *self.opened.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(opened);
+        let mut reloads = self.reloads.lock().unwrap_or_else(PoisonError::into_inner);
+        *reloads = Reloads { done: reloads.done + 1, failed: reloads.failed, last_failure: None };
+    }
+
+    /// Keeps what is served: it could not be opened anew.
+    pub fn not_replaced(&self, why: &str) {
+        let mut reloads = self.reloads.lock().unwrap_or_else(PoisonError::into_inner);
+        reloads.failed += 1;
+        reloads.last_failure = Some((since_1970(SystemTime::now()), why.to_owned()));
+    }
+
+    /// How often it was to be opened anew.
+    pub fn reloads(&self) -> Reloads {
+        self.reloads.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// When it was started.
+    pub fn started(&self) -> SystemTime {
+        self.started
     }
 
     /// Answers clients until `end` comes, then ends their statements.
@@ -148,93 +153,5 @@ impl Server {
         if self.is_verbose {
             say(message());
         }
-    }
-
-    /// The major version as clients are told it. Which minor version wrote the files is not in them.
-    pub(crate) fn version(&self) -> String {
-        format!("{} (Pagemill {})", self.major(), env!("CARGO_PKG_VERSION"))
-    }
-
-    /// The major version of the files.
-    pub(crate) fn major(&self) -> u32 {
-        self.cluster.version().major()
-    }
-
-    /// A database by its name.
-    ///
-    /// # Errors
-    /// When there is none, or it cannot be read.
-    pub(crate) async fn database(&self, name: &str) -> Result<Arc<Session>, StatementError> {
-        let (cluster, options, wanted) = (self.cluster.clone(), self.options, name.to_owned());
-        self.opened((name.to_owned(), None), move || open(&cluster, &wanted, options)).await
-    }
-
-    /// A database as a user sees it who may connect.
-    ///
-    /// # Errors
-    /// When its catalogs cannot be read.
-    pub(crate) async fn database_of(
-        &self,
-        database: Arc<Session>,
-        user: &str,
-    ) -> Result<Arc<Session>, StatementError> {
-        let told = |error: pagemill_sql::Error| error.report();
-        let shared = database.catalog().database();
-        let first = shared.session_user().map_err(|error| told(error.into()))?;
-        if *first == *user.as_bytes() {
-            return Ok(database);
-        }
-        let name = String::from_utf8_lossy(&shared.row().name).into_owned();
-        let (key, user) = ((name, Some(user.to_owned())), user.to_owned());
-        self.opened(key, move || database.for_client(&user, None).map_err(told)).await
-    }
-
-    /// What `open` gives, for all who ask by the same key.
-    async fn opened(
-        &self,
-        key: SessionKey,
-        open: impl FnOnce() -> Result<Session, StatementError> + Send + 'static,
-    ) -> Result<Arc<Session>, StatementError> {
-        let cell = {
-            let mut databases = self.databases.lock().unwrap_or_else(PoisonError::into_inner);
-            databases.entry(key.clone()).or_default().clone()
-        };
-        let opened = cell.get_or_try_init(|| async {
-            let failed = |_| StatementError::new(SqlState("XX000"), "a database was not opened");
-            self.compute.spawn_blocking(open).await.map_err(failed)?.map(Arc::new)
-        });
-        let opened = opened.await.cloned();
-        if opened.is_err() {
-            // Names that there are no databases of are not kept.
-            self.databases.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-        }
-        opened
-    }
-}
-
-fn open(cluster: &Cluster, name: &str, options: SessionOptions) -> Result<Session, StatementError> {
-    let database = cluster.database(name).map_err(|error| match error {
-        pagemill_cluster::Error::NotFound { .. } => {
-            let message = format!("database \"{name}\" does not exist");
-            StatementError::new(SqlState("3D000"), message)
-        }
-        other => pagemill_sql::Error::from(other).report(),
-    })?;
-    Session::open(&database, options).map_err(|error| error.report())
-}
-
-/// The role that a client connects as.
-///
-/// # Errors
-/// When there is none, or it may not log in.
-pub(crate) fn role(session: &Session, name: &str) -> Result<Role, StatementError> {
-    let denied = |message: String| StatementError::new(SqlState("28000"), message);
-    let roles = session.catalog().roles().map_err(|error| error.report())?;
-    let Some(role) = roles.into_iter().find(|role| role.name == name) else {
-        return Err(denied(format!("role \"{name}\" does not exist")));
-    };
-    match role.can_login {
-        true => Ok(role),
-        false => Err(denied(format!("role \"{name}\" is not permitted to log in"))),
     }
 }

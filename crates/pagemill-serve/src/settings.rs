@@ -3,8 +3,8 @@
 //! Answers are printed in one way, that of TimeZone UTC and DateStyle ISO. A setting that would change what is printed can be
 //! set to what it is, and to nothing else; one that changes how fast or how long a statement runs can be set to anything.
 //!
-//! Values that are set in a transaction go with it when it is rolled back, and those that are `LOCAL` to it at its end in any case. One
-//! difference to the server's: `ROLLBACK TO SAVEPOINT` leaves them.
+//! Values that are set in a transaction go with it, or with a part of it, when that is rolled back, and those that are `LOCAL` to it at its
+//! end in any case. A setting of an application that was set once is there from then on, empty where nothing else is said.
 //!
 //! Source: `src/backend/utils/misc/guc_tables.c`, PostgreSQL 18, for names, defaults and units.
 
@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pagemill_cluster::settings::parse_search_path;
+use pagemill_sql::session::SettingValues;
 use pagemill_sql::{SqlState, StatementError};
 
 use crate::command::SetSetting;
@@ -33,14 +34,13 @@ const REPORTED: [(&str, &str); 10] = [
 ];
 
 /// More that can be shown, and set to what it is.
-const FIXED: [(&str, &str); 11] = [
+const FIXED: [(&str, &str); 10] = [
     ("array_nulls", "on"),
     ("backslash_quote", "safe_encoding"),
     ("bytea_output", "hex"),
     ("default_transaction_isolation", "read committed"),
     ("escape_string_warning", "on"),
     ("quote_all_identifiers", "off"),
-    ("row_security", "on"),
     ("transaction_isolation", "read committed"),
     ("transaction_read_only", "on"),
     ("transform_null_equals", "off"),
@@ -77,6 +77,9 @@ const FREE: [(&str, &str); 26] = [
     ("work_mem", "4MB"),
 ];
 
+/// Whether policies leave out rows, or are errors where they would.
+const ROW_SECURITY: &str = "row_security";
+
 /// By names in small letters: as it is spelled, and the value.
 type Values = BTreeMap<String, (String, String)>;
 
@@ -87,6 +90,8 @@ pub struct Settings {
     defaults: Values,
     /// While there is a transaction.
     transaction: Option<Ends>,
+    /// How often they were changed.
+    changes: u64,
     /// Clients of 18 are told of their search path.
     reports_path: bool,
 }
@@ -96,6 +101,15 @@ pub struct Settings {
 struct Ends {
     committed: Values,
     rolled_back: Values,
+    savepoints: Vec<Savepoint>,
+}
+
+/// How settings were when a savepoint was made.
+#[derive(Debug, Clone)]
+struct Savepoint {
+    name: String,
+    values: Values,
+    committed: Values,
 }
 
 /// What the settings of a session begin with.
@@ -116,13 +130,17 @@ pub struct Origin<'a> {
 impl Settings {
     /// Those of a new session.
     pub fn new(origin: Origin<'_>) -> Self {
+        // Which minor version wrote the files is not in them.
+        let number = (origin.major * 10_000).to_string();
         let own = [
             // Over what stands in REPORTED.
             ("is_superuser", if origin.is_superuser { "on" } else { "off" }),
             ("server_version", origin.version),
+            ("server_version_num", &number),
             ("server_encoding", "UTF8"),
             ("session_authorization", origin.user),
             ("search_path", origin.search_path),
+            (ROW_SECURITY, "on"),
             ("extra_float_digits", "1"),
             ("max_identifier_length", "63"),
             ("block_size", "8192"),
@@ -133,7 +151,7 @@ impl Settings {
         };
         let values: Values = all.map(entry).collect();
         let reports_path = origin.major >= 18;
-        Self { defaults: values.clone(), values, transaction: None, reports_path }
+        Self { defaults: values.clone(), values, transaction: None, changes: 0, reports_path }
     }
 
     /// What a client is told of when it connects.
@@ -160,13 +178,68 @@ impl Settings {
     /// A transaction begins.
     pub fn begin(&mut self) {
         let values = || self.values.clone();
-        self.transaction = Some(Ends { committed: values(), rolled_back: values() });
+        let (committed, rolled_back) = (values(), values());
+        self.transaction = Some(Ends { committed, rolled_back, savepoints: Vec::new() });
+    }
+
+    /// A place in the transaction to come back to.
+    pub fn save(&mut self, name: &str) {
+        if let Some(ends) = &mut self.transaction {
+            let (values, committed) = (self.values.clone(), ends.committed.clone());
+            ends.savepoints.push(Savepoint { name: name.to_owned(), values, committed });
+        }
+    }
+
+    /// Forgets a savepoint and those behind it.
+    ///
+    /// # Errors
+    /// When there is none of this name.
+    pub fn release(&mut self, name: &str) -> Result<()> {
+        let at = self.savepoint(name)?;
+        if let Some(ends) = &mut self.transaction {
+            ends.savepoints.truncate(at);
+        }
+        Ok(())
+    }
+
+    /// Values are again what they were at a savepoint, which stays.
+    ///
+    /// # Errors
+    /// When there is none of this name.
+    pub fn roll_back_to(&mut self, name: &str) -> Result<()> {
+        let at = self.savepoint(name)?;
+        if let Some(ends) = &mut self.transaction {
+            ends.savepoints.truncate(at + 1);
+            let Savepoint { values, committed, .. } = &ends.savepoints[at];
+            self.values.clone_from(values);
+            ends.committed.clone_from(committed);
+            self.changes += 1;
+            self.keep_custom();
+        }
+        Ok(())
+    }
+
+    fn savepoint(&self, name: &str) -> Result<usize> {
+        let made = self.transaction.as_ref().map_or(&[][..], |ends| &ends.savepoints);
+        made.iter().rposition(|savepoint| savepoint.name == name).ok_or_else(|| {
+            let message = format!("savepoint \"{name}\" does not exist");
+            StatementError::new(SqlState("3B001"), message)
+        })
+    }
+
+    /// One of an application that was ever set stays there, if only with its default.
+    fn keep_custom(&mut self) {
+        for (key, default) in self.defaults.iter().filter(|(key, _)| key.contains('.')) {
+            self.values.entry(key.clone()).or_insert_with(|| default.clone());
+        }
     }
 
     /// A transaction ends.
     pub fn end(&mut self, is_commit: bool) {
         if let Some(ends) = self.transaction.take() {
             self.values = if is_commit { ends.committed } else { ends.rolled_back };
+            self.changes += 1;
+            self.keep_custom();
         }
     }
 
@@ -177,6 +250,11 @@ impl Settings {
     pub fn set(&mut self, set: &SetSetting) -> Result<()> {
         let key = set.name.to_lowercase();
         let value = self.changed(&key, set)?;
+        self.changes += 1;
+        if key.contains('.') {
+            let nothing = || (set.name.clone(), String::new());
+            self.defaults.entry(key.clone()).or_insert_with(nothing);
+        }
         let mut all = Vec::new();
         match (&mut self.transaction, set.is_local) {
             (None, true) => {}
@@ -189,6 +267,7 @@ impl Settings {
                 None => drop(values.remove(&key)),
             }
         }
+        self.keep_custom();
         Ok(())
     }
 
@@ -212,6 +291,13 @@ impl Settings {
         if key == "search_path" && parse_search_path(value.as_bytes()).is_none() {
             return Err(invalid(spelled, value));
         }
+        if key == ROW_SECURITY {
+            let is_on = boolean(value).ok_or_else(|| {
+                let message = format!("parameter \"{spelled}\" requires a Boolean value");
+                StatementError::new(SqlState::INVALID_PARAMETER, message)
+            })?;
+            return Ok(Some((spelled.clone(), if is_on { "on" } else { "off" }.to_owned())));
+        }
         let is_free = ["application_name", "search_path"].contains(&key)
             || FREE.iter().any(|(free, _)| *free == key);
         match is_free {
@@ -224,6 +310,7 @@ impl Settings {
     /// Sets all to their defaults.
     pub fn reset_all(&mut self) {
         self.values.clone_from(&self.defaults);
+        self.changes += 1;
         if let Some(ends) = &mut self.transaction {
             ends.committed.clone_from(&self.defaults);
         }
@@ -237,9 +324,31 @@ impl Settings {
         }
     }
 
+    /// How often they were changed so far.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// What statements can ask for by `current_setting`: those of the application, and those that clients are told.
+    pub fn asked_for(&self) -> SettingValues {
+        let is_asked = |key: &str| {
+            let told = || REPORTED.iter().any(|(name, _)| name.eq_ignore_ascii_case(key));
+            key.contains('.')
+                || ["search_path", "server_version_num", ROW_SECURITY].contains(&key)
+                || told()
+        };
+        let asked = self.values.iter().filter(|(key, _)| is_asked(key));
+        asked.map(|(key, (_, value))| (key.clone(), value.clone())).collect()
+    }
+
     /// Where names without a schema are looked up.
     pub fn search_path(&self) -> &str {
         &self.values["search_path"].1
+    }
+
+    /// Whether policies leave out rows.
+    pub fn row_security(&self) -> bool {
+        self.values[ROW_SECURITY].1 == "on"
     }
 
     /// How long a statement may run.
@@ -280,7 +389,6 @@ fn is_same(key: &str, current: &str, value: &str) -> bool {
         "default_transaction_isolation" | "transaction_isolation" => {
             one_of(&["read committed", "repeatable read", "serializable", "read uncommitted"])
         }
-        "row_security" => one_of(&["on", "off", "true", "false"]),
         _ => match current {
             "on" => one_of(&["on", "true", "yes", "1"]),
             "off" => one_of(&["off", "false", "no", "0"]),
@@ -289,6 +397,23 @@ fn is_same(key: &str, current: &str, value: &str) -> bool {
                 plain(current) == plain(value)
             }
         },
+    }
+}
+
+/// `on` and `off` in all spellings, and their beginnings that are no other's.
+///
+/// Source: `parse_bool_with_len` in `src/backend/utils/adt/bool.c`, PostgreSQL 18.
+fn boolean(value: &str) -> Option<bool> {
+    let value = value.to_ascii_lowercase();
+    let begins = |word: &str, least: usize| value.len() >= least && word.starts_with(&value);
+    match () {
+        () if begins("true", 1) || begins("yes", 1) || begins("on", 2) || value == "1" => {
+            Some(true)
+        }
+        () if begins("false", 1) || begins("no", 1) || begins("off", 2) || value == "0" => {
+            Some(false)
+        }
+        () => None,
     }
 }
 
@@ -366,6 +491,33 @@ mod tests {
         set(&mut settings, "search_path", "c").unwrap();
         settings.end(false);
         assert_eq!(settings.search_path(), "a");
+    }
+
+    #[test]
+    fn what_an_application_set_once_stays_there() {
+        let mut settings = settings();
+        let own = |value: Option<&str>, is_local| {
+            let (name, value) = ("My.own".to_owned(), value.map(str::to_owned));
+            SetSetting { name, value, is_local }
+        };
+        let value = |settings: &Settings| settings.asked_for().get("my.own").cloned();
+        assert_eq!(value(&settings), None);
+        settings.begin();
+        settings.set(&own(Some("a"), true)).unwrap();
+        assert_eq!(value(&settings).as_deref(), Some("a"));
+        settings.save("s");
+        settings.set(&own(Some("b"), false)).unwrap();
+        settings.save("t");
+        settings.set(&own(Some("c"), false)).unwrap();
+        settings.roll_back_to("s").unwrap();
+        assert_eq!(value(&settings).as_deref(), Some("a"));
+        assert!(settings.roll_back_to("t").is_err() && settings.release("s").is_ok());
+        assert!(settings.release("s").is_err());
+        settings.end(true);
+        assert_eq!(value(&settings).as_deref(), Some(""));
+        settings.set(&own(Some("d"), false)).unwrap();
+        settings.set(&own(None, false)).unwrap();
+        assert_eq!(value(&settings).as_deref(), Some(""));
     }
 
     #[test]

@@ -1,13 +1,17 @@
 //! pg_dump: what it writes of the files is what it wrote of the server, byte for byte, so that it restores as that does.
 //!
-//! Whole databases, one schema without data, and one table as statements, large objects among them.
+//! Whole databases, one schema without data, and one table as statements, large objects among them; and what PostgreSQL's own
+//! regression suite leaves behind (`dump/regression.rs`).
+
+#[path = "dump/regression.rs"]
+mod regression;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
 use pagemill_testkit::versions::each_of;
-use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
+use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, skipped};
 
 const OBJECTS: &str = include_str!("dump/objects.sql");
 
@@ -31,11 +35,16 @@ fn compare(cluster: &TestCluster, expected: &[(Vec<&str>, String)]) -> Result<()
         served.args(["serve", "-D"]).arg(cluster.data_dir()).arg("--exec").arg(&program);
         let found = dump(served.args(arguments).arg("postgres").output()?)
             .with_context(|| format!("pg_dump {arguments:?}"))?;
-        for (number, (found, expected)) in found.lines().zip(expected.lines()).enumerate() {
-            ensure!(found == expected, "{arguments:?}, line {}\n{found}\n{expected}", number + 1);
-        }
-        ensure!(found.len() == expected.len(), "{arguments:?}: as much");
+        same_lines(&found, expected).with_context(|| format!("pg_dump {arguments:?}"))?;
     }
+    Ok(())
+}
+
+fn same_lines(found: &str, expected: &str) -> Result<()> {
+    for (number, (found, expected)) in found.lines().zip(expected.lines()).enumerate() {
+        ensure!(found == expected, "line {}\n{found}\n{expected}", number + 1);
+    }
+    ensure!(found.len() == expected.len(), "as much");
     Ok(())
 }
 
@@ -51,10 +60,21 @@ fn dumper(install: &PgInstall) -> PathBuf {
     install.psql().with_file_name("pg_dump")
 }
 
+/// pg_dump of a running server.
+fn server_dumper(cluster: &TestCluster) -> Command {
+    let mut of_server = cluster.account().command(&dumper(cluster.install()));
+    for (name, value) in cluster.psql_command("postgres").get_envs() {
+        if let Some(value) = value {
+            of_server.env(name, value);
+        }
+    }
+    of_server
+}
+
 fn check(install: &PgInstall) -> Result<()> {
     let dumper_major = dumper_version(install)?;
     if dumper_major < install.major {
-        eprintln!("skipped: pg_dump {dumper_major} does not read PostgreSQL {}", install.major);
+        skipped(format!("pg_dump {dumper_major} does not read PostgreSQL {}", install.major));
         return Ok(());
     }
     let mut cluster = TestCluster::create(install, &ClusterOptions::default())?;
@@ -62,15 +82,7 @@ fn check(install: &PgInstall) -> Result<()> {
     let ways = [vec![], vec!["-s", "-n", "app"], vec!["-a", "--inserts", "-t", "app.customers"]];
     let mut expected = Vec::new();
     for arguments in ways {
-        let psql = cluster.psql_command("postgres");
-        let mut of_server = cluster.account().command(&dumper(install));
-        of_server.args(&arguments).arg("postgres");
-        for (name, value) in psql.get_envs() {
-            if let Some(value) = value {
-                of_server.env(name, value);
-            }
-        }
-        let written = dump(of_server.output()?)?;
+        let written = dump(server_dumper(&cluster).args(&arguments).arg("postgres").output()?)?;
         expected.push((arguments, written));
     }
     ensure!(expected[0].1.lines().count() > 400, "there is much to compare");

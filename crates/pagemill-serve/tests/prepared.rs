@@ -2,16 +2,16 @@
 //!
 //! Each question is asked of both by the same code, and all that the driver was told is compared: types, names, values, errors.
 
+#[path = "support/driver.rs"]
+mod driver;
 mod support;
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use driver::{Values, asked, connect, runtime, server_client, told, user};
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 use support::Served;
-use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::types::{FromSql, ToSql, Type};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 const TABLES: &str = "
@@ -23,11 +23,16 @@ const TABLES: &str = "
         jsonb_build_object('a', i), decode(md5(i::text), 'hex'), i/7.0, i/7.0, md5(i::text)::uuid, 'ok', i
         from generate_series(1, 3000) i;
     insert into kinds(id) values (3001);
+    create view seen as select name as n, id, small + 1 as more from kinds;
+    create table gone (first int, middle int, later int) partition by range (later);
+    alter table gone drop middle;
+    create table gone_1 partition of gone for values from (0) to (10);
+    insert into gone values (1, 2), (3, 4);
     checkpoint;
 ";
 
 /// Statements with values as texts, of whatever types the parameters turn out to have.
-const ASKED: [(&str, &[Option<&str>]); 18] = [
+const ASKED: [(&str, Values<'_>); 25] = [
     ("select * from kinds where id = $1", &[Some("7")]),
     (
         "select * from kinds where id >= $1 order by id limit $2 offset $3",
@@ -62,6 +67,26 @@ const ASKED: [(&str, &[Option<&str>]); 18] = [
     ),
     ("select id from kinds where id = $2", &[Some("x"), Some("7")]),
     ("select nothing from kinds", &[]),
+    // Where columns come from.
+    (
+        "select k.id, (k.name) as n, id + 1, ok::text, s.id, s.n from kinds k join seen s on s.id = k.id where k.id < 3 order by 1",
+        &[],
+    ),
+    (
+        "select * from (select name, day as d, 1 as one from kinds) x natural join (select 'name 5'::varchar as name) y",
+        &[],
+    ),
+    (
+        "with w as (select small, big from kinds) select w.big, w.small, count(*) from w group by big, small order by 1 limit 2",
+        &[],
+    ),
+    ("select id from kinds where id < 3 union select id from kinds where id < 4 order by id", &[]),
+    ("select distinct on (ok) ok, f from kinds order by ok, f", &[]),
+    ("select later, tableoid::regclass, gone.* from gone order by later", &[]),
+    (
+        "select relname, (select max(id) from kinds), o.oid from pg_class o where relname = 'kinds'",
+        &[],
+    ),
     (
         "select id, f, g, wide, span, c from kinds where raw = $1",
         &[Some("\\xc4ca4238a0b923820dcc509a6f75849b")],
@@ -72,110 +97,13 @@ const ASKED: [(&str, &[Option<&str>]); 18] = [
     ),
 ];
 
-/// A text for any parameter.
-#[derive(Debug)]
-struct AnyText<'t>(Option<&'t str>);
-
-impl ToSql for AnyText<'_> {
-    fn to_sql(
-        &self,
-        _: &Type,
-        out: &mut tokio_postgres::types::private::BytesMut,
-    ) -> Result<tokio_postgres::types::IsNull, Box<dyn std::error::Error + Sync + Send>> {
-        match self.0 {
-            None => Ok(tokio_postgres::types::IsNull::Yes),
-            Some(text) => {
-                out.extend_from_slice(text.as_bytes());
-                Ok(tokio_postgres::types::IsNull::No)
-            }
-        }
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    fn encode_format(&self, _: &Type) -> tokio_postgres::types::Format {
-        tokio_postgres::types::Format::Text
-    }
-
-    tokio_postgres::types::to_sql_checked!();
-}
-
-/// The bytes of any value.
-struct Bytes(Vec<u8>);
-
-impl<'b> FromSql<'b> for Bytes {
-    fn from_sql(_: &Type, raw: &'b [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        Ok(Self(raw.to_vec()))
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-}
-
-async fn connect(socket: &Path, port: u16, user: &str) -> Result<Client> {
-    let mut config = tokio_postgres::Config::new();
-    config.host_path(socket).port(port).user(user).dbname("postgres").options("-c timezone=UTC");
-    let (client, connection) = config.connect(NoTls).await?;
-    tokio::spawn(connection);
-    Ok(client)
-}
-
-/// All that a driver is told of a statement, as a text.
-async fn asked(client: &Client, statement: &str, values: &[Option<&str>]) -> String {
-    let prepared = match client.prepare(statement).await {
-        Ok(prepared) => prepared,
-        Err(error) => return told(&error),
-    };
-    let columns =
-        prepared.columns().iter().map(|column| format!("{} {}", column.name(), column.type_()));
-    let columns: Vec<String> = columns.collect();
-    let values: Vec<AnyText<'_>> = values.iter().map(|value| AnyText(*value)).collect();
-    let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-    let mut all = format!("{:?} {columns:?}\n", prepared.params());
-    match client.query(&prepared, &values).await {
-        Err(error) => all += &told(&error),
-        Ok(rows) => {
-            for row in rows {
-                let value = |at| row.get::<_, Option<Bytes>>(at).map(|bytes| bytes.0);
-                let values: Vec<Option<Vec<u8>>> = (0..row.len()).map(value).collect();
-                all += &format!("{values:?}\n");
-            }
-        }
-    }
-    all
-}
-
-fn told(error: &tokio_postgres::Error) -> String {
-    match error.as_db_error() {
-        Some(error) => format!("{} {}\n", error.code().code(), error.message()),
-        None => format!("{error}\n"),
-    }
-}
-
 async fn all(client: &Client) -> Vec<String> {
     let mut answers = Vec::new();
     for (statement, values) in ASKED {
-        answers.push(asked(client, statement, values).await);
+        // The second time by a plan that is kept, if there is one.
+        answers.push(asked(client, statement, &[values, values, values]).await);
     }
     answers
-}
-
-/// Where the cluster's own server listens: what its psql is told.
-async fn server_client(cluster: &TestCluster) -> Result<Client> {
-    let command = cluster.psql_command("postgres");
-    let of = |wanted: &str| {
-        let mut all = command.get_envs().filter(|(name, _)| *name == wanted);
-        all.next().and_then(|(_, value)| value).map(Path::new).context("psql is told the place")
-    };
-    let port = of("PGPORT")?.to_string_lossy().parse()?;
-    connect(of("PGHOST")?, port, &of("PGUSER")?.to_string_lossy()).await
-}
-
-fn runtime() -> Result<Runtime> {
-    Ok(Builder::new_current_thread().enable_all().build()?)
 }
 
 fn stopped_cluster() -> Result<(TestCluster, Vec<String>)> {
@@ -208,12 +136,6 @@ fn a_driver_is_answered_as_by_the_server() -> Result<()> {
         in_portions(&mut client).await?;
         ends_early(&client, &served, &user).await
     })
-}
-
-fn user(cluster: &TestCluster) -> Result<String> {
-    let command = cluster.psql_command("postgres");
-    let found = command.get_envs().find(|(name, _)| *name == "PGUSER").and_then(|(_, value)| value);
-    Ok(found.context("psql is told the user")?.to_string_lossy().into_owned())
 }
 
 /// A portal gives as many rows as are asked for, and the rest later.

@@ -65,6 +65,23 @@ const ASKED: [&str; 37] = [
     "prepare p as select $1::int + 1; execute p(-1)",
 ];
 
+/// Wrong statements, of which clients show where they are wrong.
+const WRONG: [&str; 13] = [
+    "select nope from kinds",
+    "select id,\n  'ä', nope\nfrom kinds",
+    "select 1;\n select k.nope from kinds k",
+    "select id from kinds where name = 'x' and nope > 1",
+    "select * from nowhere",
+    "select * from kinds join other.nowhere n on true",
+    "select id, 'x'::int from kinds",
+    "select int 'x'",
+    "select cast('2024-13-01' as date)",
+    "select id, nofunction(id) from kinds",
+    "select 'ä', pg_catalog.nofunction()",
+    "select id from kinds group by nope",
+    "select id from kinds order by nope",
+];
+
 fn client(mut command: Command, statement: &str) -> Result<Output> {
     // Tags are printed, too.
     command.args(["-A", "-v", "QUIET=off", "-c", statement]).env("PGTZ", "UTC");
@@ -85,6 +102,13 @@ fn without_places(errors: &[u8]) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
+/// Which names come near is told in other words here.
+fn without_hints(errors: &[u8]) -> String {
+    let errors = String::from_utf8_lossy(errors);
+    let lines = errors.lines().filter(|line| !line.starts_with("HINT: "));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
 #[test]
 fn psql_prints_what_it_printed_of_the_server() -> Result<()> {
     let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
@@ -92,6 +116,7 @@ fn psql_prints_what_it_printed_of_the_server() -> Result<()> {
     cluster.psql("postgres", TABLES)?;
     let ask = |statement| (statement, client(cluster.psql_command("postgres"), statement));
     let asked = ASKED.map(ask);
+    let wrong = WRONG.map(ask);
     cluster.stop()?;
     for (statement, expected) in asked {
         let (expected, found) = (expected?, served(&cluster, statement)?);
@@ -100,6 +125,10 @@ fn psql_prints_what_it_printed_of_the_server() -> Result<()> {
         let errors = without_places(&expected.stderr);
         assert_eq!(without_places(&found.stderr), errors, "{statement}");
         assert_eq!(found.status.code(), expected.status.code(), "{statement}");
+    }
+    for (statement, expected) in wrong {
+        let (expected, found) = (expected?, served(&cluster, statement)?);
+        assert_eq!(without_hints(&found.stderr), without_hints(&expected.stderr), "{statement}");
     }
     let failed = served(&cluster, "\\c nope")?;
     ensure!(without_places(&failed.stderr).contains("database \"nope\" does not exist"));

@@ -16,11 +16,12 @@ use std::sync::Arc;
 use pagemill_sql::{SqlState, StatementError};
 
 use super::channel::Channel;
-use crate::access::now;
+use crate::access::{Access, now};
 use crate::error::{Error, Result};
 use crate::protocol::{ResponseBuffer, SaslInitialResponse};
 use crate::scram::{Exchange, Mechanism};
-use crate::server::{Network, Server};
+use crate::served_cluster::ServedCluster;
+use crate::server::Server;
 
 /// `AUTH_REQ_SASL`, `AUTH_REQ_SASL_CONT` and `AUTH_REQ_SASL_FIN` in `src/include/libpq/protocol.h`.
 const SASL: i32 = 10;
@@ -29,17 +30,21 @@ const SASL_FINAL: i32 = 12;
 
 /// Has a client prove its password, where it has to. `out` holds what it is told before, and then what it is told behind.
 pub(super) async fn authenticate(
-    server: &Arc<Server>,
+    (server, cluster): (&Arc<Server>, &ServedCluster),
     channel: &mut Channel,
     user: &str,
     out: &mut ResponseBuffer,
 ) -> Result<()> {
-    let Some(network) = server.network.as_ref().filter(|_| channel.address.is_some()) else {
+    if channel.address.is_none() {
         // The system has seen to it that this is who started the server.
         return Ok(());
+    }
+    let Some(access) = cluster.access() else {
+        let message = "the server lets nobody in over TCP";
+        return Err(StatementError::new(SqlState("28000"), message).into());
     };
     let deadline = channel.deadline;
-    let proof = prove((server, network), channel, user, out);
+    let proof = prove((server, access), channel, user, out);
     tokio::time::timeout_at(deadline, proof).await.unwrap_or_else(|_| {
         let message = "canceling authentication due to timeout";
         Err(StatementError::new(SqlState::QUERY_CANCELED, message).into())
@@ -47,15 +52,16 @@ pub(super) async fn authenticate(
 }
 
 async fn prove(
-    (server, network): (&Server, &Network),
+    (server, access): (&Server, &Access),
     channel: &mut Channel,
     user: &str,
     out: &mut ResponseBuffer,
 ) -> Result<()> {
-    let tls = network.tls().filter(|_| channel.is_encrypted);
+    let opened = channel.opened.clone();
+    let tls = opened.tls().filter(|_| channel.is_encrypted);
     let end_point = tls.and_then(|tls| tls.end_point());
     let offered = Mechanism::offered(end_point.is_some());
-    let (verifier, denial) = network.access().verifier(user, now());
+    let (verifier, denial) = access.verifier(user, now());
     let names = offered.iter().map(|mechanism| format!("{}\0", mechanism.name()));
     let names: String = names.chain([String::from("\0")]).collect();
     let response = asked(channel, out, (SASL, &names)).await?;

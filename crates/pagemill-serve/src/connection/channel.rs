@@ -23,8 +23,9 @@ use tokio::time::Instant;
 use super::{Reader, report};
 use crate::endpoints::{Arrival, Stream};
 use crate::error::{Error, Result};
+use crate::opened::Opened;
 use crate::protocol::{MessageReader, ResponseBuffer, Severity, Startup, StartupRequest};
-use crate::server::{Network, Server};
+use crate::server::Server;
 use crate::tls::{Handshake, Tls};
 
 /// What a client that speaks TLS begins with: the type of a record that has a handshake in it (RFC 8446, section 5.1).
@@ -40,6 +41,8 @@ pub(super) struct Channel {
     pub(super) is_encrypted: bool,
     /// Until when it may take to say and prove who it is.
     pub(super) deadline: Instant,
+    /// What was served when it came.
+    pub(super) opened: Arc<Opened>,
 }
 
 /// The packet of a client that asks for a session. All others are answered here, or gone.
@@ -53,12 +56,14 @@ pub(super) async fn first(server: &Arc<Server>, arrival: Arrival) -> Option<(Cha
 }
 
 async fn open(server: &Arc<Server>, arrival: Arrival, deadline: Instant) -> Option<Channel> {
+    let opened = server.opened();
+    let come = |stream, address| Channel::new(stream, address, (deadline, opened.clone()));
     match arrival {
-        Arrival::Socket(stream) => Some(Channel::new(Box::new(stream), None, deadline)),
+        Arrival::Socket(stream) => Some(come(Box::new(stream), None)),
         Arrival::Tcp(stream, address) => {
             let begins_tls = begins_tls(&stream).await;
-            let channel = Channel::new(Box::new(stream), Some(address), deadline);
-            match server.network.as_ref().and_then(Network::tls) {
+            let channel = come(Box::new(stream), Some(address));
+            match opened.tls() {
                 Some(tls) if begins_tls => channel.secured(server, tls, Handshake::Direct).await,
                 _ => Some(channel),
             }
@@ -73,22 +78,26 @@ async fn begins_tls(stream: &TcpStream) -> bool {
 }
 
 impl Channel {
-    fn new(stream: Box<dyn Stream>, address: Option<SocketAddr>, deadline: Instant) -> Self {
+    fn new(
+        stream: Box<dyn Stream>,
+        address: Option<SocketAddr>,
+        (deadline, opened): (Instant, Arc<Opened>),
+    ) -> Self {
         let (reader, writer) = tokio::io::split(stream);
         let reader = MessageReader::new(reader);
-        Self { reader, writer, address, is_encrypted: false, deadline }
+        Self { reader, writer, address, is_encrypted: false, deadline, opened }
     }
 
     async fn session_packet(mut self, server: &Arc<Server>) -> Option<(Self, Startup)> {
         loop {
             let request = match self.reader.startup().await {
                 Ok(request) => request?,
-                Err(error) => return self.refuse(error).await,
+                Err(error) => return self.refuse(server, error).await,
             };
             match request {
                 StartupRequest::Session(startup) => match self.admit(server) {
                     Ok(()) => return Some((self, startup)),
-                    Err(error) => return self.refuse(error).await,
+                    Err(error) => return self.refuse(server, error).await,
                 },
                 StartupRequest::Cancel { process, key } => {
                     server.registry.cancel(process, &key);
@@ -102,8 +111,7 @@ impl Channel {
 
     /// Refuses what goes over the network in the clear.
     fn admit(&self, server: &Server) -> Result<()> {
-        let network = server.network.as_ref().filter(|_| self.address.is_some());
-        if self.is_encrypted || network.is_none_or(Network::allows_plaintext) {
+        if self.is_encrypted || self.address.is_none() || server.allows_plaintext {
             return Ok(());
         }
         let message = "connections over TCP without TLS are refused";
@@ -113,15 +121,16 @@ impl Channel {
 
     /// Answers a client that asks for TLS.
     async fn secured_by_request(mut self, server: &Arc<Server>) -> Option<Self> {
-        let tls = server.network.as_ref().and_then(Network::tls);
-        let Some(tls) = tls.filter(|_| self.address.is_some() && !self.is_encrypted) else {
+        let opened = self.opened.clone();
+        let Some(tls) = opened.tls().filter(|_| self.address.is_some() && !self.is_encrypted)
+        else {
             // Nobody listens on a socket that only this user can open.
             self.send(b"N").await.ok()?;
             return Some(self);
         };
         if !self.reader.is_empty() {
             return self
-                .refuse(Error::protocol("received unencrypted data after SSL request"))
+                .refuse(server, Error::protocol("received unencrypted data after SSL request"))
                 .await;
         }
         self.send(b"S").await.ok()?;
@@ -130,10 +139,13 @@ impl Channel {
 
     /// The same within TLS; `None` when that failed, which its client knows by then.
     async fn secured(self, server: &Arc<Server>, tls: &Tls, handshake: Handshake) -> Option<Self> {
-        let Self { reader, writer, address, deadline, .. } = self;
+        let Self { reader, writer, address, deadline, opened, .. } = self;
         let stream = reader.into_inner()?.unsplit(writer);
         match tls.accept(stream, handshake).await {
-            Ok(stream) => Some(Self { is_encrypted: true, ..Self::new(stream, address, deadline) }),
+            Ok(stream) => {
+                let channel = Self::new(stream, address, (deadline, opened));
+                Some(Self { is_encrypted: true, ..channel })
+            }
             Err(error) => {
                 server.tell(|| format!("{}: no TLS: {error}", place(address)));
                 None
@@ -154,8 +166,9 @@ impl Channel {
     }
 
     /// Tells the client why it is not let in, and ends.
-    pub(super) async fn refuse<T>(mut self, error: Error) -> Option<T> {
-        tell_fatal(&mut self.writer, &error).await;
+    pub(super) async fn refuse<T>(mut self, server: &Server, error: Error) -> Option<T> {
+        server.metrics.refusals.add(1);
+        tell_fatal((server, &mut self.writer), &error).await;
         None
     }
 }
@@ -165,8 +178,12 @@ fn place(address: Option<SocketAddr>) -> String {
 }
 
 /// Tells a client what ends its connection. It may be gone already.
-pub(super) async fn tell_fatal(writer: &mut WriteHalf<Box<dyn Stream>>, error: &Error) {
+pub(super) async fn tell_fatal(
+    (server, writer): (&Server, &mut WriteHalf<Box<dyn Stream>>),
+    error: &Error,
+) {
     if let Error::Fatal(error) = error {
+        server.metrics.error(error);
         let mut out = ResponseBuffer::default();
         report(&mut out, Severity::Fatal, error);
         let _ = writer.write_all(&out.take()).await;

@@ -9,43 +9,56 @@
 //! Source: `exec_parse_message` and what follows it in `src/backend/tcop/postgres.c`, PostgreSQL 18.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use pagemill_engine::Progress;
 use pagemill_format::Oid;
 use pagemill_sql::parameters::ParameterValue;
-use pagemill_sql::session::Prepared;
+use pagemill_sql::session::{Answer, AnswerColumn, Prepared};
+use pagemill_sql::statement_texts::StatementText;
 use pagemill_sql::{SqlState, StatementError};
 
 use super::Connection;
 use super::portal::{Delivered, Portal};
+use crate::activity::shown;
 use crate::command::{Command, Fetch, commands};
 use crate::error::{Error, Result};
 use crate::protocol::{Bind, Described, Execute, FrontendMessage, Parse, TransactionStatus};
 use crate::running::{Chunk, Formats, RowForm, Running, Work};
+use crate::served_cluster::check_unchanged;
 
 /// What a client keeps between messages.
 #[derive(Default)]
 pub(super) struct Extended {
-    statements: HashMap<String, Statement>,
+    statements: HashMap<String, Arc<Statement>>,
     portals: HashMap<String, Bound>,
     /// An error was told, and its run of messages is not over.
     pub(super) is_skipping: bool,
 }
 
 /// A prepared statement.
-#[derive(Clone)]
 struct Statement {
     /// `None` for a text in which nothing stands.
     command: Option<Command>,
     prepared: Prepared,
+    /// Its text, as it is shown to who looks at the server.
+    text: Arc<str>,
 }
 
 /// A statement with its values.
 struct Bound {
-    statement: Statement,
+    statement: Arc<Statement>,
     values: Vec<ParameterValue>,
     formats: Formats,
     state: State,
+}
+
+impl Bound {
+    /// What runs, with its values. They are taken: a portal begins once.
+    fn executed(&mut self, statement: Arc<StatementText>) -> Executed {
+        let prepared = Some(self.statement.prepared.clone());
+        Executed { statement, prepared, values: std::mem::take(&mut self.values) }
+    }
 }
 
 /// How far a portal is.
@@ -67,6 +80,23 @@ struct Begun {
     portal: Portal,
     /// Rows that came and were not sent: so many of the chunk were.
     left: Option<(Chunk, usize)>,
+    /// What the statement came to, once no more rows come.
+    answer: Option<Answer>,
+}
+
+/// What runs when a statement is executed.
+pub(super) struct Executed {
+    pub(super) statement: Arc<StatementText>,
+    /// Of one that was prepared.
+    pub(super) prepared: Option<Prepared>,
+    pub(super) values: Vec<ParameterValue>,
+}
+
+impl Executed {
+    /// One that was sent as a text.
+    pub(super) fn of_text(statement: Arc<StatementText>) -> Self {
+        Self { statement, prepared: None, values: Vec::new() }
+    }
 }
 
 type Told<T> = Result<T, StatementError>;
@@ -141,7 +171,7 @@ impl Connection {
     }
 
     async fn parse(&mut self, Parse { name, text, types }: Parse) -> Result<Told<()>> {
-        let mut all = match commands(&text) {
+        let mut all = match commands(&text, &self.server.texts) {
             Ok(all) => all,
             Err(error) => return Ok(Err(error)),
         };
@@ -150,7 +180,14 @@ impl Connection {
             return Ok(Err(StatementError::new(SqlState::SYNTAX_ERROR, message)));
         }
         let types = types.into_iter().map(Oid).collect();
-        let kept = self.keep(name, all.pop(), types).await?;
+        let only = all.pop();
+        let place = only.as_ref().map(|sent| sent.place(&text));
+        let command = only.map(|sent| sent.command);
+        let kept = self.keep(name, (command, shown(&text)), types).await?;
+        let kept = match place {
+            Some(place) => kept.map_err(place),
+            None => kept,
+        };
         Ok(kept.map(|()| self.out.empty(b'1')))
     }
 
@@ -158,15 +195,16 @@ impl Connection {
     async fn keep(
         &mut self,
         name: String,
-        command: Option<Command>,
+        (command, text): (Option<Command>, Arc<str>),
         types: Vec<Oid>,
     ) -> Result<Told<()>> {
+        self.works_on(&text);
         if !name.is_empty() && self.extended.statements.contains_key(&name) {
             let message = format!("prepared statement \"{name}\" already exists");
             return Ok(Err(StatementError::new(SqlState("42P05"), message)));
         }
         Ok(self.prepared(command.as_ref(), types).await?.map(|prepared| {
-            self.extended.statements.insert(name, Statement { command, prepared });
+            self.extended.statements.insert(name, Arc::new(Statement { command, prepared, text }));
         }))
     }
 
@@ -175,14 +213,15 @@ impl Connection {
         &mut self,
         name: String,
         types: &[String],
-        query: Box<sqlparser::ast::Statement>,
+        query: Arc<StatementText>,
     ) -> Result<Told<()>> {
         let types = types.iter().map(|name| self.type_named(name));
         let types = match types.collect::<Told<Vec<Oid>>>() {
             Ok(types) => types,
             Err(error) => return Ok(Err(error)),
         };
-        let kept = self.keep(name, Some(Command::Query(query)), types).await?;
+        let text = shown(&query.to_string());
+        let kept = self.keep(name, (Some(Command::Query(query)), text), types).await?;
         Ok(kept.map(|()| self.out.complete("PREPARE")))
     }
 
@@ -195,11 +234,7 @@ impl Connection {
     }
 
     /// What `EXECUTE` runs, and with which values.
-    pub(super) fn executed(
-        &self,
-        name: &str,
-        values: Vec<Option<String>>,
-    ) -> Told<(sqlparser::ast::Statement, Vec<ParameterValue>)> {
+    pub(super) fn executed(&self, name: &str, values: Vec<Option<String>>) -> Told<Executed> {
         let statement = self.extended.statements.get(name);
         let statement = statement.ok_or_else(|| unknown_statement(name))?;
         let Some(Command::Query(query)) = &statement.command else {
@@ -215,7 +250,11 @@ impl Connection {
             is_binary: false,
             value: value.map(String::into_bytes),
         };
-        Ok(((**query).clone(), values.into_iter().zip(types).map(value).collect()))
+        Ok(Executed {
+            statement: query.clone(),
+            prepared: Some(statement.prepared.clone()),
+            values: values.into_iter().zip(types.iter()).map(value).collect(),
+        })
     }
 
     /// What is known of a command before it runs.
@@ -227,12 +266,12 @@ impl Connection {
         if let Some(Err(error)) = command.map(|command| self.admit(command)) {
             return Ok(Err(error));
         }
-        let nothing = |columns| Ok(Prepared { types: Vec::new(), columns });
+        let nothing = |columns: Arc<[AnswerColumn]>| Ok(Prepared::of_columns(columns));
         let statement = match command {
-            Some(Command::Query(statement)) => (**statement).clone(),
+            Some(Command::Query(statement)) => statement.clone(),
             Some(command @ (Command::Show(_) | Command::SetConfig { .. })) => {
                 let column = self.setting_column(command);
-                return Ok(column.and_then(|column| nothing(vec![column])));
+                return Ok(column.and_then(|column| nothing(Arc::new([column]))));
             }
             Some(Command::Execute { name, .. }) => {
                 let columns = self.extended.statements.get(name);
@@ -244,15 +283,21 @@ impl Connection {
                     .cursor(&fetch.name)
                     .and_then(|bound| nothing(bound.statement.prepared.columns.clone())));
             }
-            _ => return Ok(nothing(Vec::new())),
+            _ => return Ok(nothing(Arc::default())),
         };
         if let Err(error) = self.follow_search_path().await {
             return Ok(Err(error));
         }
         let session = self.session().clone();
+        if let Some(known) = session.prepared_before(&statement, &types) {
+            return Ok(Ok(known));
+        }
         // On a thread of its own: those that compute may all be busy with others' statements.
         let preparing = self.server.compute.spawn_blocking(move || {
-            session.prepare(&statement, &types).map_err(|error| error.report())
+            let prepared = session.prepare(&statement, &types).map_err(|error| error.report());
+            // What is said of it may be of files that are not those that were opened.
+            check_unchanged(&session)?;
+            prepared
         });
         let cancel = Progress::default();
         self.registration.interrupt.begin(&cancel);
@@ -269,7 +314,7 @@ impl Connection {
         if let Some(command) = &statement.command {
             self.admit(command)?;
         }
-        let Prepared { types, columns } = &statement.prepared;
+        let Prepared { types, columns, .. } = &statement.prepared;
         let violation =
             |message| Err(StatementError::new(crate::error::PROTOCOL_VIOLATION, message));
         if values.len() != types.len() {
@@ -343,7 +388,7 @@ impl Connection {
     pub(super) async fn declare(
         &mut self,
         name: String,
-        query: Box<sqlparser::ast::Statement>,
+        query: Arc<StatementText>,
     ) -> Result<Told<()>> {
         if self.status == TransactionStatus::Idle {
             let message = "DECLARE CURSOR can only be used in transaction blocks";
@@ -353,6 +398,7 @@ impl Connection {
             let message = format!("cursor \"{name}\" already exists");
             return Ok(Err(StatementError::new(SqlState("42P03"), message)));
         }
+        let text = shown(&query.to_string());
         let command = Command::Query(query);
         let prepared = match self.prepared(Some(&command), Vec::new()).await? {
             Ok(prepared) => prepared,
@@ -361,7 +407,7 @@ impl Connection {
         if !prepared.types.is_empty() {
             return Ok(Err(StatementError::unsupported("a parameter in DECLARE")));
         }
-        let statement = Statement { command: Some(command), prepared };
+        let statement = Arc::new(Statement { command: Some(command), prepared, text });
         let (values, formats) = (Vec::new(), Formats::default());
         let bound = Bound { statement, values, formats, state: State::Ready };
         self.extended.portals.insert(name, bound);
@@ -378,7 +424,8 @@ impl Connection {
             return Ok(Err(StatementError::unsupported("FETCH from what is no query")));
         };
         let wanted = (fetch.most_rows, fetch.is_move);
-        Ok(match self.rows(&mut bound, &statement, wanted).await? {
+        let executed = bound.executed(statement);
+        Ok(match self.rows(&mut bound, executed, wanted).await? {
             Ok(sent) => {
                 let word = if fetch.is_move { "MOVE" } else { "FETCH" };
                 self.out.complete(&format!("{word} {}", sent.rows));
@@ -427,6 +474,7 @@ impl Connection {
         let Some(mut bound) = self.extended.portals.remove(&execute.portal) else {
             return Ok(Err(unknown_portal(&execute.portal)));
         };
+        self.works_on(&bound.statement.text);
         if let Err(error) = self.follow_search_path().await {
             return Ok(Err(error));
         }
@@ -438,12 +486,12 @@ impl Connection {
             Some(command) => match (self.admit(&command), command) {
                 (Err(error), _) => Err(error),
                 (Ok(()), Command::Query(statement)) => {
-                    self.execute_query(&mut bound, &statement, execute.most_rows).await?
+                    let executed = bound.executed(statement);
+                    self.execute_query(&mut bound, executed, execute.most_rows).await?
                 }
                 (Ok(()), Command::Execute { name, values }) => match self.executed(&name, values) {
-                    Ok((statement, values)) => {
-                        bound.values = values;
-                        self.execute_query(&mut bound, &statement, execute.most_rows).await?
+                    Ok(executed) => {
+                        self.execute_query(&mut bound, executed, execute.most_rows).await?
                     }
                     Err(error) => Err(error),
                 },
@@ -466,15 +514,15 @@ impl Connection {
     async fn execute_query(
         &mut self,
         bound: &mut Bound,
-        statement: &sqlparser::ast::Statement,
+        executed: Executed,
         most: u32,
     ) -> Result<Told<()>> {
         let most_rows = (most > 0).then_some(most);
-        let sent = match self.rows(bound, statement, (most_rows, false)).await? {
+        let is_explain = executed.statement.is_explain();
+        let sent = match self.rows(bound, executed, (most_rows, false)).await? {
             Ok(sent) => sent,
             Err(error) => return Ok(Err(error)),
         };
-        let is_explain = matches!(statement, sqlparser::ast::Statement::Explain { .. });
         match sent.is_end {
             false => self.out.empty(b's'),
             true if is_explain => self.out.complete("EXPLAIN"),
@@ -487,15 +535,16 @@ impl Connection {
     async fn rows(
         &mut self,
         bound: &mut Bound,
-        statement: &sqlparser::ast::Statement,
+        executed: Executed,
         (most, is_move): (Option<u32>, bool),
     ) -> Result<Told<Sent>> {
         if let State::Ready = bound.state {
-            let (values, formats) = (bound.values.clone(), bound.formats.clone());
-            let work = Work { statement: statement.clone(), values, form: RowForm::Data(formats) };
+            let Executed { statement, prepared, values } = executed;
+            let form = RowForm::Data(bound.formats.clone());
+            let work = Work { statement, prepared, values, form };
             let running = Running::start(&self.server.compute, self.session().clone(), work);
-            bound.state =
-                State::Running(Box::new(Begun { portal: self.portal(running), left: None }));
+            let begun = Begun { portal: self.portal(running), left: None, answer: None };
+            bound.state = State::Running(Box::new(begun));
         }
         let State::Running(begun) = &mut bound.state else {
             return Ok(Ok(Sent { rows: 0, is_end: true }));
@@ -516,17 +565,25 @@ impl Connection {
                 self.flush_much().await?;
             }
             if sent == most {
-                return Ok(Ok(Sent { rows: sent, is_end: false }));
+                return Ok(self
+                    .still_unchanged()
+                    .await
+                    .map(|()| Sent { rows: sent, is_end: false }));
+            }
+            if let Some(answer) = begun.answer.take() {
+                self.tell_losses(&answer);
+                bound.state = State::Done;
+                return Ok(Ok(Sent { rows: sent, is_end: true }));
             }
             match self.next(&mut begun.portal).await? {
                 Err(error) => return Ok(Err(error)),
                 // They were told by what was prepared.
                 Ok(Delivered::Columns(_)) => {}
                 Ok(Delivered::Rows(chunk)) => begun.left = Some((chunk, 0)),
-                Ok(Delivered::End(answer)) => {
-                    self.tell_losses(&answer);
-                    bound.state = State::Done;
-                    return Ok(Ok(Sent { rows: sent, is_end: true }));
+                Ok(Delivered::End(answer)) => begun.answer = Some(answer),
+                Ok(Delivered::Whole(whole)) => {
+                    begun.left = Some((whole.rows, 0));
+                    begun.answer = Some(whole.answer);
                 }
             }
         }

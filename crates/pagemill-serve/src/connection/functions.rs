@@ -17,6 +17,7 @@ use super::Connection;
 use super::large_object::{LargeObject, PAGES_AT_ONCE, Page};
 use crate::error::{PROTOCOL_VIOLATION, Result};
 use crate::protocol::{FunctionCall, TransactionStatus};
+use crate::served_cluster::check_unchanged;
 
 /// `INV_WRITE`, PostgreSQL's `src/include/libpq/libpq-fs.h`.
 const TO_WRITE: i32 = 0x20000;
@@ -256,7 +257,12 @@ impl Connection {
     async fn pages(&mut self, text: String) -> Result<Told<Vec<Page>>> {
         let (session, cancel) = (self.session().clone(), Progress::default());
         let seen = cancel.clone();
-        let reading = self.server.compute.spawn(async move { pages(&session, &text, &seen).await });
+        let reading = self.server.compute.spawn(async move {
+            check_unchanged(&session)?;
+            let found = pages(&session, &text, &seen).await;
+            check_unchanged(&session)?;
+            found
+        });
         self.registration.interrupt.begin(&cancel);
         let deadline = self.deadline();
         let read = self.unless_ended(reading, &cancel, deadline).await;

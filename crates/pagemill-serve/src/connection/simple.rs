@@ -2,31 +2,35 @@
 //!
 //! Source: `exec_simple_query` in `src/backend/tcop/postgres.c`, PostgreSQL 18.
 
+use std::sync::Arc;
+
+use pagemill_format::Oid;
 use pagemill_sql::catalog::Catalog;
 use pagemill_sql::copy::copy_to_client;
-use pagemill_sql::parameters::ParameterValue;
 use pagemill_sql::session::{Answer, AnswerColumn};
 use pagemill_sql::types::PgType;
 use pagemill_sql::{SqlState, StatementError};
-use sqlparser::ast::Statement;
 
+use super::extended::Executed;
 use super::portal::Delivered;
 use super::{Connection, report};
 use crate::command::{Command, SetSetting, commands};
 use crate::error::Result;
 use crate::protocol::{ColumnDescription, Severity, TransactionStatus};
-use crate::running::{Formats, RowForm, Running, Work};
+use crate::running::{Formats, RowForm, Running, Whole, Work};
 use crate::settings::Settings;
 
 impl Connection {
     /// Answers a text. An error ends it.
     pub(super) async fn simple(&mut self, text: &str) -> Result<()> {
-        match commands(text) {
+        let texts = self.server.texts.clone();
+        match commands(text, &texts) {
             Ok(all) if all.is_empty() => self.out.empty(b'I'),
             Ok(all) => {
-                for command in all {
-                    if let Err(error) = self.command(command).await? {
-                        self.fail(&error);
+                for sent in all {
+                    let place = sent.place(text);
+                    if let Err(error) = self.command(sent.command).await? {
+                        self.fail(&place(error));
                         break;
                     }
                 }
@@ -45,7 +49,7 @@ impl Connection {
             return Ok(Err(error));
         }
         match command {
-            Command::Query(statement) => self.query(*statement, Vec::new()).await,
+            Command::Query(statement) => self.query(Executed::of_text(statement)).await,
             Command::Copy(text) => self.copy(&text).await,
             Command::Show(_) | Command::SetConfig { .. } => {
                 Ok(self.setting_column(&command).and_then(|column| {
@@ -55,7 +59,7 @@ impl Connection {
             }
             Command::Prepare { name, types, query } => self.prepare(name, &types, query).await,
             Command::Execute { name, values } => match self.executed(&name, values) {
-                Ok((statement, values)) => self.query(statement, values).await,
+                Ok(executed) => self.query(executed).await,
                 Err(error) => Ok(Err(error)),
             },
             Command::Declare { name, query } => self.declare(name, query).await,
@@ -66,7 +70,8 @@ impl Connection {
 
     /// Refuses what has no place in a transaction that failed.
     pub(super) fn admit(&self, command: &Command) -> Result<(), StatementError> {
-        let is_end = matches!(command, Command::Commit | Command::Rollback | Command::RollbackTo);
+        let is_end =
+            matches!(command, Command::Commit | Command::Rollback | Command::RollbackTo(_));
         if self.status != TransactionStatus::Failed || is_end {
             return Ok(());
         }
@@ -92,11 +97,27 @@ impl Connection {
                 self.end_transaction(false)?;
                 "ROLLBACK"
             }
-            Command::RollbackTo if self.status == TransactionStatus::Idle => {
-                let message = "ROLLBACK TO SAVEPOINT can only be used in transaction blocks";
+            Command::Savepoint(_) | Command::Release(_) | Command::RollbackTo(_)
+                if self.status == TransactionStatus::Idle =>
+            {
+                let what = match command {
+                    Command::Savepoint(_) => "SAVEPOINT",
+                    Command::Release(_) => "RELEASE SAVEPOINT",
+                    _ => "ROLLBACK TO SAVEPOINT",
+                };
+                let message = format!("{what} can only be used in transaction blocks");
                 return Err(StatementError::new(SqlState("25P01"), message));
             }
-            Command::RollbackTo => {
+            Command::Savepoint(name) => {
+                self.settings.save(&name);
+                "SAVEPOINT"
+            }
+            Command::Release(name) => {
+                self.settings.release(&name)?;
+                "RELEASE"
+            }
+            Command::RollbackTo(name) => {
+                self.change_settings(|settings| settings.roll_back_to(&name))?;
                 self.status = TransactionStatus::InTransaction;
                 "ROLLBACK"
             }
@@ -203,7 +224,7 @@ impl Connection {
             _ => "set_config",
         };
         let ty = PgType::new(pagemill_types::builtin::oid::TEXT);
-        Ok(AnswerColumn { name: name.to_owned(), ty })
+        Ok(AnswerColumn::computed(name.to_owned(), ty))
     }
 
     fn show(&mut self, name: &str) -> Result<(), StatementError> {
@@ -220,15 +241,12 @@ impl Connection {
     }
 
     /// A statement whose rows go out as they come.
-    async fn query(
-        &mut self,
-        statement: Statement,
-        values: Vec<ParameterValue>,
-    ) -> Result<Result<(), StatementError>> {
+    async fn query(&mut self, executed: Executed) -> Result<Result<(), StatementError>> {
+        let Executed { statement, prepared, values } = executed;
         let (compute, session) = (self.server.compute.clone(), self.session().clone());
-        let is_explain = matches!(statement, Statement::Explain { .. });
+        let is_explain = statement.is_explain();
         let formats = Formats::default();
-        let work = Work { statement, values, form: RowForm::Data(formats.clone()) };
+        let work = Work { statement, prepared, values, form: RowForm::Data(formats.clone()) };
         let mut portal = self.portal(Running::start(&compute, session, work));
         loop {
             match self.next(&mut portal).await? {
@@ -239,14 +257,24 @@ impl Connection {
                     self.flush_much().await?;
                 }
                 Ok(Delivered::End(answer)) => {
-                    self.tell_losses(&answer);
-                    match is_explain {
-                        true => self.out.complete("EXPLAIN"),
-                        false => self.out.complete(&format!("SELECT {}", answer.rows)),
-                    }
+                    self.end_of_rows(&answer, is_explain);
+                    return Ok(Ok(()));
+                }
+                Ok(Delivered::Whole(Whole { columns, rows, answer })) => {
+                    self.describe(&columns, &formats);
+                    self.out.append(&rows.bytes);
+                    self.end_of_rows(&answer, is_explain);
                     return Ok(Ok(()));
                 }
             }
+        }
+    }
+
+    fn end_of_rows(&mut self, answer: &Answer, is_explain: bool) {
+        self.tell_losses(answer);
+        match is_explain {
+            true => self.out.complete("EXPLAIN"),
+            false => self.out.complete(&format!("SELECT {}", answer.rows)),
         }
     }
 
@@ -257,7 +285,8 @@ impl Connection {
             Ok(copy) => copy,
             Err(error) => return Ok(Err(error.report())),
         };
-        let work = Work { statement, values: Vec::new(), form: RowForm::Copy(style) };
+        let (statement, values) = (Arc::new(statement.into()), Vec::new());
+        let work = Work { statement, prepared: None, values, form: RowForm::Copy(style) };
         let compute = self.server.compute.clone();
         let mut portal = self.portal(Running::start(&compute, session, work));
         loop {
@@ -269,13 +298,23 @@ impl Connection {
                     self.flush_much().await?;
                 }
                 Ok(Delivered::End(answer)) => {
-                    self.tell_losses(&answer);
-                    self.out.empty(b'c');
-                    self.out.complete(&format!("COPY {}", answer.rows));
+                    self.end_of_copy(&answer);
+                    return Ok(Ok(()));
+                }
+                Ok(Delivered::Whole(Whole { columns, rows, answer })) => {
+                    self.out.copy_out(columns.len());
+                    self.out.append(&rows.bytes);
+                    self.end_of_copy(&answer);
                     return Ok(Ok(()));
                 }
             }
         }
+    }
+
+    fn end_of_copy(&mut self, answer: &Answer) {
+        self.tell_losses(answer);
+        self.out.empty(b'c');
+        self.out.complete(&format!("COPY {}", answer.rows));
     }
 
     /// Damage that was left out of an answer.
@@ -302,7 +341,7 @@ fn described<'c>(catalog: &Catalog, column: &'c AnswerColumn) -> ColumnDescripti
     let (type_oid, modifier) = catalog.base_type(column.ty.oid, column.ty.modifier);
     ColumnDescription {
         name: &column.name,
-        origin: (pagemill_format::Oid(0), 0),
+        origin: column.origin.map_or((Oid(0), 0), |origin| (origin.relation, origin.number)),
         type_oid,
         type_length: catalog.type_row(type_oid).map_or(-1, |row| row.length),
         modifier,

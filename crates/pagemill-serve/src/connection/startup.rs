@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use pagemill_sql::roles::Role;
 use pagemill_sql::session::Session;
 use pagemill_sql::{SqlState, StatementError};
 
@@ -13,11 +14,14 @@ use super::extended::Extended;
 use super::functions::OpenObjects;
 use super::path::PathSession;
 use super::{Connection, report};
+use crate::activity::Owner;
 use crate::command::SetSetting;
 use crate::error::{Error, Result};
+use crate::opened::{Meant, Opened};
 use crate::protocol::{ResponseBuffer, Severity, Startup, TransactionStatus};
 use crate::registry::Registration;
-use crate::server::{Server, role};
+use crate::served_cluster::{ServedCluster, role};
+use crate::server::Server;
 use crate::settings::{Origin, Settings};
 
 /// A client that may ask statements.
@@ -66,44 +70,93 @@ pub(super) async fn enter(
     if startup.asks_too_much() {
         out.negotiate(startup.spoken_minor(), &startup.protocol_options);
     }
-    authenticate(server, channel, user, &mut out).await?;
+    let asked = startup.parameter("database").filter(|name| !name.is_empty()).unwrap_or(user);
+    let opened = channel.opened.clone();
+    let (cluster, meant) = opened.meant(asked)?;
+    authenticate((server, cluster), channel, user, &mut out).await?;
     let Some(registration) = server.registry.register(startup.key_bytes())? else {
         let message = "sorry, too many clients already";
         return Err(StatementError::new(SqlState("53300"), message).into());
     };
-    let name = startup.parameter("database").filter(|name| !name.is_empty()).unwrap_or(user);
-    let session = server.database(name).await?;
+    let Meant::Database(name) = meant else {
+        let is_local = channel.address.is_none();
+        return Err(unnamed(server, opened.clone(), (asked, is_local)).await.into());
+    };
+    cluster.check_connect(&server.compute).await?;
+    let session = cluster.database((name, asked), &server.compute).await?;
     if channel.address.is_some() {
         check_connections(&session)?;
     }
     let role = role(&session, user)?;
-    let session = server.database_of(session, user).await?;
+    let session = cluster.database_of(session, user, &server.compute).await?;
     session.check_connect().map_err(|error| error.report())?;
-    registration.settle(&role, session.catalog().database().row())?;
+    registration.settle(cluster.name(), &role, session.catalog().database().row())?;
+    let owner =
+        Owner { user: user.to_owned(), database: asked.to_owned(), address: channel.address };
+    registration.act(|activity| activity.owner = owner);
+    server.metrics.connections.add(1);
     out.authentication(0, &[]);
-    let (settings, path_session) = settle(server, session, (startup, user), &mut out)?;
+    let custom = custom_settings(server, &session, &role).await?;
+    let client = Client { startup, user, custom };
+    let (settings, path_session) = settle(cluster, session, client, &mut out)?;
     out.key(registration.process, &registration.key);
     out.ready(TransactionStatus::Idle);
     Ok(Entered { path_session, registration, settings, out })
 }
 
+/// What a client is told that names none of several clusters.
+async fn unnamed(
+    server: &Server,
+    opened: Arc<Opened>,
+    (asked, is_local): (&str, bool),
+) -> StatementError {
+    let name = asked.to_owned();
+    let told = server.compute.spawn_blocking(move || opened.unnamed(&name, is_local)).await;
+    told.unwrap_or_else(|_| super::defect())
+}
+
+/// Settings of applications that files and roles have.
+async fn custom_settings(
+    server: &Server,
+    session: &Arc<Session>,
+    role: &Role,
+) -> Result<Vec<(String, String)>, StatementError> {
+    let (session, role) = (session.clone(), role.oid);
+    let read = move || session.catalog().database().custom_settings(role);
+    let read = server.compute.spawn_blocking(read).await.map_err(|_| super::defect())?;
+    read.map_err(|error| pagemill_sql::Error::from(error).report())
+}
+
+/// Who connects, and with what.
+struct Client<'c> {
+    startup: &'c Startup,
+    user: &'c str,
+    /// Settings of applications that it has before it sets any.
+    custom: Vec<(String, String)>,
+}
+
 /// The settings that a session begins with, of which its client is told.
 fn settle(
-    server: &Server,
+    cluster: &ServedCluster,
     session: Arc<Session>,
-    (startup, user): (&Startup, &str),
+    Client { startup, user, custom }: Client<'_>,
     out: &mut ResponseBuffer,
 ) -> Result<(Settings, PathSession)> {
     let configured_path = session.catalog().database().search_path_setting();
     let configured_path =
         configured_path.map_err(|error| pagemill_sql::Error::from(error).report())?;
     let mut settings = Settings::new(Origin {
-        version: &server.version(),
-        major: server.major(),
+        version: &cluster.version(),
+        major: cluster.major(),
         user,
         is_superuser: session.is_superuser(),
         search_path: &configured_path,
     });
+    for (name, value) in custom {
+        let set = SetSetting { name, value: Some(value), is_local: false };
+        settings.set(&set)?;
+        settings.keep_as_default(&set.name);
+    }
     apply(&mut settings, startup, out)?;
     for (name, value) in settings.reported() {
         out.parameter(name, value);

@@ -6,11 +6,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use pagemill_protocol::scram::{BindingFlag, ClientFinal, ClientFirst, KEY_BYTES};
 use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use subtle::{Choice, ConstantTimeEq as _};
 
-use super::message::{BindingFlag, ClientFinal, ClientFirst, KEY_BYTES};
 use super::{Result, ScramError, Verifier};
 
 /// `SCRAM_RAW_NONCE_LEN` in `scram-common.h`.

@@ -12,13 +12,12 @@
 //! mistakes end the exchange with which words.
 
 mod exchange;
-mod message;
 mod verifier;
 
+use pagemill_protocol::scram::ScramError as ScramMessage;
 use pagemill_sql::{SqlState, StatementError};
 
 pub use exchange::{Exchange, Mechanism};
-pub use message::{BindingFlag, ClientFinal, ClientFirst};
 pub use verifier::Verifier;
 
 use crate::error::PROTOCOL_VIOLATION;
@@ -26,15 +25,9 @@ use crate::error::PROTOCOL_VIOLATION;
 /// Why an exchange ends before a password could be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScramError {
-    /// Bytes that are no message of this kind.
-    #[error("malformed SCRAM message")]
-    Malformed,
-    /// The client wants to be somebody else than who it authenticates as.
-    #[error("client uses authorization identity, but it is not supported")]
-    AuthorizationIdentity,
-    /// What the client depends on is not known here.
-    #[error("client requires an unsupported SCRAM extension")]
-    MandatoryExtension,
+    /// What the client sent is no message, or not one that is taken.
+    #[error(transparent)]
+    Message(#[from] ScramMessage),
     /// Another nonce than that of this exchange.
     #[error("invalid SCRAM response: the nonce does not match")]
     Nonce,
@@ -66,9 +59,9 @@ pub enum ScramError {
 impl From<ScramError> for StatementError {
     fn from(error: ScramError) -> Self {
         let state = match error {
-            ScramError::AuthorizationIdentity | ScramError::MandatoryExtension => {
-                SqlState::FEATURE_NOT_SUPPORTED
-            }
+            ScramError::Message(
+                ScramMessage::AuthorizationIdentity | ScramMessage::MandatoryExtension,
+            ) => SqlState::FEATURE_NOT_SUPPORTED,
             ScramError::Downgrade | ScramError::OtherChannel => SqlState("28000"),
             ScramError::NoRandomBytes => SqlState("XX000"),
             _ => PROTOCOL_VIOLATION,

@@ -12,9 +12,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use pagemill_protocol::scram::KEY_BYTES;
 use ring::digest::{Context, SHA256};
-
-use super::message::KEY_BYTES;
 
 /// `SCRAM_SHA_256_DEFAULT_ITERATIONS`.
 const ITERATIONS: u32 = 4096;

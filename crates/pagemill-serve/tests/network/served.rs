@@ -6,9 +6,10 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
@@ -68,10 +69,23 @@ pub(crate) struct Served {
     psql: PathBuf,
 }
 
+/// A port that nobody has, and no other test of this process will be given: below those that the kernel hands out to clients.
+fn free_port() -> Result<u16> {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + u16::try_from(std::process::id() % 600)? * 20;
+    for _ in 0..200 {
+        let port = first + NEXT.fetch_add(1, Ordering::Relaxed) % 700;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    bail!("no port is free")
+}
+
 impl Served {
     pub(crate) fn start(cluster: &TestCluster, flags: &[&str]) -> Result<Self> {
         let directory = tempfile::tempdir()?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = free_port()?;
         let mut command = command(cluster, flags, &directory);
         command.args(["-p", &port.to_string()]);
         let log = std::fs::File::create(directory.path().join("log"))?;

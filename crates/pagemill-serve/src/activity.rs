@@ -1,0 +1,128 @@
+//! What a session does, for who looks at the server from outside.
+//!
+//! Invariant: of a text no more is kept than a screen shows, however long it is.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::protocol::TransactionStatus;
+
+/// Bytes of a statement that are kept; `track_activity_query_size` has this value by default.
+const MOST_BYTES: usize = 1024;
+
+/// Where a session stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionState {
+    /// Its client is not let in yet.
+    Arriving,
+    /// It works on a statement.
+    Active,
+    /// It waits for its client, in this state of a transaction.
+    Waiting(TransactionStatus),
+}
+
+impl SessionState {
+    /// All there are.
+    pub const ALL: [Self; 5] = [
+        Self::Arriving,
+        Self::Active,
+        Self::Waiting(TransactionStatus::Idle),
+        Self::Waiting(TransactionStatus::InTransaction),
+        Self::Waiting(TransactionStatus::Failed),
+    ];
+
+    /// As `pg_stat_activity` calls it, where it has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Arriving => "arriving",
+            Self::Active => "active",
+            Self::Waiting(TransactionStatus::Idle) => "idle",
+            Self::Waiting(TransactionStatus::InTransaction) => "idle in transaction",
+            Self::Waiting(TransactionStatus::Failed) => "idle in transaction (aborted)",
+        }
+    }
+}
+
+/// Whose a session is.
+#[derive(Debug, Clone, Default)]
+pub struct Owner {
+    /// The role.
+    pub user: String,
+    /// The database, as its client named it.
+    pub database: String,
+    /// Where its client is, for TCP.
+    pub address: Option<SocketAddr>,
+}
+
+/// A session, as it is seen.
+#[derive(Debug, Clone)]
+pub struct Activity {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Where it stands.
+    pub state: SessionState,
+    /// The statement that it works on, or was the last, cut where it is long.
+    pub text: Arc<str>,
+    since: Instant,
+}
+
+impl Default for Activity {
+    fn default() -> Self {
+        let owner = Owner::default();
+        Self { owner, state: SessionState::Arriving, text: "".into(), since: Instant::now() }
+    }
+}
+
+impl Activity {
+    /// Works on a statement from now on.
+    pub fn works_on(&mut self, text: &Arc<str>) {
+        (self.state, self.since, self.text) = (SessionState::Active, Instant::now(), text.clone());
+    }
+
+    /// Waits for its client from now on.
+    pub fn waits(&mut self, status: TransactionStatus) {
+        let state = SessionState::Waiting(status);
+        if self.state != state {
+            (self.state, self.since) = (state, Instant::now());
+        }
+    }
+
+    /// How long it stands there.
+    pub fn age(&self) -> Duration {
+        self.since.elapsed()
+    }
+}
+
+/// As much of a text as is kept.
+pub fn shown(text: &str) -> Arc<str> {
+    match text.len() <= MOST_BYTES {
+        true => text.into(),
+        false => format!("{}…", &text[..text.floor_char_boundary(MOST_BYTES)]).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(&*shown("select 1"), "select 1");
+        let long = shown(&format!("x{}", "é".repeat(2000)));
+        assert!(long.len() <= MOST_BYTES + '…'.len_utf8() && long.ends_with("é…"));
+    }
+
+    #[test]
+    fn a_session_that_still_waits_has_waited_since_it_began_to() {
+        let mut activity = Activity::default();
+        activity.waits(TransactionStatus::Idle);
+        let since = activity.since;
+        activity.waits(TransactionStatus::Idle);
+        assert_eq!(activity.since, since);
+        activity.works_on(&"select 1".into());
+        assert_eq!((activity.state.name(), &*activity.text), ("active", "select 1"));
+        activity.waits(TransactionStatus::Failed);
+        assert_eq!(activity.state.name(), "idle in transaction (aborted)");
+    }
+}

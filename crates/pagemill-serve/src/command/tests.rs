@@ -1,0 +1,126 @@
+//! Which commands texts are, and what is refused of them.
+//!
+//! Invariant: nothing here asks a session.
+
+use super::*;
+
+fn commands(text: &str) -> Result<Vec<Command>> {
+    let sent = super::commands(text, &StatementTexts::default())?;
+    Ok(sent.into_iter().map(|sent| sent.command).collect())
+}
+
+fn one(text: &str) -> Command {
+    let mut commands = commands(text).unwrap();
+    assert_eq!(commands.len(), 1, "{text}");
+    commands.remove(0)
+}
+
+#[test]
+fn a_text_is_cut_where_statements_end() {
+    let all = commands("select ';' ; /* ; */ begin; -- ;\n select 1;;").unwrap();
+    assert!(
+        matches!(&all[..], [Command::Query(_), Command::Begin("BEGIN"), Command::Query(_)]),
+        "{all:?}"
+    );
+    assert!(commands(" ; -- nothing").unwrap().is_empty());
+    assert!(commands("select 1; selec 2").is_err());
+    assert!(commands("select 'open").is_err());
+}
+
+#[test]
+fn places_are_told_in_characters_of_the_whole_text() {
+    let texts = StatementTexts::default();
+    let told = |text: &str| super::commands(text, &texts).unwrap_err().character;
+    assert_eq!(told("select 'ä' from t where )"), Some(25));
+    assert_eq!(told("select 'ä';\n select\n  1 from t where )"), Some(38));
+    assert_eq!(told("declare c cursor for select 1 from t where )"), None);
+    let sent = super::commands("select 1;\nselect ä, x", &texts).unwrap();
+    let error = StatementError::new(SqlState::UNDEFINED_COLUMN, "it is missing");
+    let place = sent[1].place("select 1;\nselect ä, x");
+    assert_eq!(place(error.clone().at(2, 11)).character, Some(21));
+    assert_eq!(place(error).character, None);
+}
+
+#[test]
+fn settings_have_names_and_values() {
+    let set = |text: &str| match one(text) {
+        Command::Set(SetSetting { name, value, .. }) => (name, value),
+        other => panic!("{other:?}"),
+    };
+    let of = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
+    assert_eq!(set("set datestyle to ISO, 'MDY'"), of("datestyle", "ISO, MDY"));
+    assert_eq!(set("SET SESSION Statement_Timeout = 5"), of("statement_timeout", "5"));
+    assert_eq!(set("set local my.own to -1"), of("my.own", "-1"));
+    assert_eq!(set("set time zone 'UTC'"), of("timezone", "UTC"));
+    assert_eq!(set("set search_path = default"), ("search_path".to_owned(), None));
+    let path = |text: &str| set(text).1.unwrap_or_default();
+    assert_eq!(path("set search_path to A, \"B c\", '$user', ''"), "a, \"B c\", \"$user\", \"\"");
+    assert!(matches!(one("set local search_path = x"), Command::Set(set) if set.is_local));
+    let given = one("SELECT pg_catalog.set_config('search_path', '', false);");
+    let Command::SetConfig { set: given, if_known: false } = given else { panic!("{given:?}") };
+    assert_eq!((&*given.name, given.value.as_deref()), ("search_path", Some("")));
+    let sought = one("SELECT set_config(name, 'v', true) FROM pg_settings WHERE name = 'n'");
+    let Command::SetConfig { set: sought, if_known: true } = sought else { panic!("{sought:?}") };
+    assert_eq!((&*sought.name, sought.is_local), ("n", true));
+    assert!(matches!(one("select set_config('x', 'y', false), 1"), Command::Query(_)));
+    assert!(matches!(one("show transaction isolation level"),
+        Command::Show(name) if name == "transaction_isolation"));
+    assert!(commands("set x").is_err() && commands("set role postgres").is_err());
+}
+
+#[test]
+fn cursors_go_forward() {
+    let fetch = |text: &str| match one(text) {
+        Command::Fetch(Fetch { name, most_rows, is_move }) => (name, most_rows, is_move),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(fetch("fetch c"), ("c".to_owned(), Some(1), false));
+    assert_eq!(fetch("FETCH FORWARD 10 FROM \"C\""), ("C".to_owned(), Some(10), false));
+    assert_eq!(fetch("fetch next in c"), ("c".to_owned(), Some(1), false));
+    assert_eq!(fetch("move all from c"), ("c".to_owned(), None, true));
+    let declared = one("declare \"x y\" no scroll cursor without hold for\nselect 'ä; for' from t");
+    let Command::Declare { name, query } = declared else { panic!("{declared:?}") };
+    assert_eq!((&*name, query.to_string()), ("x y", "SELECT 'ä; for' FROM t".to_owned()));
+    for wrong in ["fetch backward 1 from c", "fetch -1 from c", "fetch 0 c", "fetch", "fetch 1 2 c"]
+    {
+        assert!(commands(wrong).is_err(), "{wrong}");
+    }
+    assert!(commands("declare c scroll cursor for select 1").is_err());
+}
+
+#[test]
+fn statements_are_prepared_in_words() {
+    let prepared = one("prepare p(pg_catalog.oid, numeric(5,2)) as select $1, $2");
+    let Command::Prepare { name, types, query } = prepared else { panic!("{prepared:?}") };
+    assert_eq!((&*name, query.to_string()), ("p", "SELECT $1, $2".to_owned()));
+    assert_eq!(types, ["pg_catalog.oid", "numeric(5,2)"]);
+    let executed = one("execute p('1', -2, null, true)");
+    let Command::Execute { name, values } = executed else { panic!("{executed:?}") };
+    let wanted = [Some("1"), Some("-2"), None, Some("TRUE")];
+    assert_eq!((&*name, values), ("p", wanted.map(|text| text.map(str::to_owned)).to_vec()));
+    for wrong in ["prepare p", "prepare p(int as select 1", "execute p(1", "execute p(1 + 1)"] {
+        assert!(commands(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn places_in_a_transaction_have_names() {
+    for (text, name) in [
+        ("rollback to x", "x"),
+        ("ROLLBACK TRANSACTION TO SAVEPOINT \"A b\"", "A b"),
+        ("rollback work to Savepoint", "savepoint"),
+    ] {
+        assert!(matches!(one(text), Command::RollbackTo(found) if found == name), "{text}");
+    }
+    assert!(matches!(one("savepoint S"), Command::Savepoint(name) if name == "s"));
+    assert!(matches!(one("release savepoint s"), Command::Release(name) if name == "s"));
+    assert!(matches!(one("release s"), Command::Release(name) if name == "s"));
+    assert!(commands("savepoint").is_err() && commands("rollback to a b").is_err());
+}
+
+#[test]
+fn locks_that_keep_readers_away_are_refused() {
+    assert!(matches!(one("lock table only t in access share mode"), Command::Nothing(_)));
+    assert!(matches!(one("lock t in access share mode nowait"), Command::Nothing(_)));
+    assert!(commands("lock table t").is_err());
+}
