@@ -8,26 +8,42 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
+use pagemill_cluster::BackupName;
 use pagemill_cluster::recovery::plan::{PlanOptions, RecoveryTarget, TargetPlace, TimelineChoice};
 use pagemill_cluster::tablespace_mapping::{MappingError, TablespaceMapping};
 
 use crate::progress::ProgressMode;
 use crate::read_arguments::ReadArguments;
+use crate::remote_arguments::RemoteArguments;
 use crate::values::{database_name, maybe_empty, memory_size, shared_buffers};
+
+impl CommonArguments {
+    /// What it reads: the data directory, and the backups below it.
+    pub fn paths(&self) -> Vec<&Path> {
+        self.pgdata.iter().chain(&self.base).map(PathBuf::as_path).collect()
+    }
+}
 
 /// What every command that opens a data directory takes.
 #[derive(Debug, Clone, Args)]
 pub struct CommonArguments {
-    /// The data directory: the one with PG_VERSION in it, or a backup's with base.tar in it
+    /// The data directory: the one with PG_VERSION in it, a backup's with base.tar in it, or a repository with --backup;
+    /// also a URL of an object store (s3://, gs://, az://, https://) or of a file
     #[arg(short = 'D', long, value_name = "DIR", env = "PGDATA", hide_env_values = true, value_parser = maybe_empty())]
     pub pgdata: Option<PathBuf>,
     /// A backup that the incremental one in -D builds on, up to the full one; repeatable, in any order
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = maybe_empty())]
     pub base: Vec<PathBuf>,
+    /// The backup of the repository in -D (of pgBackRest, Barman or WAL-G): its label, or latest
+    #[arg(long, value_name = "LABEL", conflicts_with = "live")]
+    pub backup: Option<BackupName>,
+    /// The stanza of the pgBackRest repository in -D [default: its only one]
+    #[arg(long, value_name = "NAME")]
+    pub stanza: Option<String>,
     /// Read although a server is running; the result is only advisory
     #[arg(long)]
     pub live: bool,
@@ -76,6 +92,9 @@ pub struct CommonArguments {
     /// How blocks are read.
     #[command(flatten)]
     pub reading: ReadArguments,
+    /// What is kept of object stores.
+    #[command(flatten)]
+    pub remote: RemoteArguments,
 }
 
 /// Up to where WAL is redone, in front of files that lack it.
@@ -83,7 +102,7 @@ pub struct CommonArguments {
 #[command(next_help_heading = "Recovery")]
 pub struct RecoveryArguments {
     /// A directory with archived WAL, looked at before pg_wal; repeatable
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = maybe_empty())]
     pub wal: Vec<PathBuf>,
     /// Where to stop: lsn:LSN, xid:XID, time:TIME (in UTC unless it says otherwise), name:NAME or consistent
     #[arg(long, value_name = "TARGET")]
@@ -111,6 +130,12 @@ fn tablespace_mapping(given: OsString) -> Result<TablespaceMapping, MappingError
 }
 
 impl RecoveryArguments {
+    /// What is read beside the data directory: archives, and tablespaces where they are now.
+    pub fn paths(&self) -> Vec<&Path> {
+        let tablespaces = self.tablespace_mapping.iter().map(|mapping| &mapping.new);
+        self.wal.iter().chain(tablespaces).map(PathBuf::as_path).collect()
+    }
+
     /// What was asked for, for a plan.
     pub fn plan_options(&self) -> PlanOptions {
         let place = self.until.clone();

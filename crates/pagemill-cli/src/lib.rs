@@ -10,10 +10,15 @@ pub mod output_paths;
 pub mod progress;
 pub mod read_arguments;
 pub mod remedies;
+pub mod remote_arguments;
+#[cfg(feature = "remote")]
+mod remote_remedies;
 pub mod serve_arguments;
+pub mod served_directories;
 pub mod session;
 pub mod sizes;
 pub mod sql_arguments;
 pub mod standard_output;
 pub mod text_table;
 pub mod values;
+pub mod worker_arguments;

@@ -6,18 +6,23 @@ use clap::Args;
 
 use crate::cluster_arguments::{CommonArguments, RecoveryArguments};
 
-/// List databases, or with -d the tables of one
+/// List databases, or with -d the tables of one; the backups of a repository
 ///
 /// Databases are listed with OID, encoding, tablespace and size. Tables are listed with their
 /// kind, blocks, estimated rows (as of the last VACUUM or ANALYZE), the size of all their forks,
 /// and that of their TOAST table. Only catalogs are read, so this is fast. Files, segments and directories that
-/// are missing are shown beside what they belong to, and give exit status 1.
+/// are missing are shown beside what they belong to, and give exit status 1. Of a repository of pgBackRest, Barman (the directory of a
+/// server) or WAL-G, the backups are listed, and the WAL in its archive; --backup shows what is in one of them.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   pagemill ls -D /var/lib/postgresql/15/main
   pagemill ls -D /var/lib/postgresql/15/main -d shop -t 'sales.*'
-  pagemill ls -D backup -d shop -t orders --ddl")]
+  pagemill ls -D backup -d shop -t orders --ddl
+  pagemill ls -D /var/lib/pgbackrest
+  pagemill ls -D /var/lib/pgbackrest --backup latest -d shop
+  pagemill ls -D /var/lib/barman/shop
+  pagemill ls -D s3://backups/shop")]
 pub struct LsArguments {
     /// The data directory.
     #[command(flatten)]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use pagemill_cluster::Cluster;
-use pagemill_io::{HostFiles, Identity, Node, Storage};
+use pagemill_io::{HostFiles, Identity, Node, Storage, is_url};
 
 use crate::failure::UsageError;
 
@@ -44,11 +44,15 @@ pub fn refuse_in_cluster(flag: &str, path: &Path, cluster: &Cluster) -> Result<(
 }
 
 /// Refuses a place that looks like part of any cluster: below a directory with `PG_VERSION` and `global` in it, or below
-/// that of a tablespace.
+/// that of a tablespace; and one on an object store, where nothing is written.
 ///
 /// # Errors
 /// As [`refuse_in_cluster`].
 pub fn refuse_in_any_cluster(flag: &str, path: &Path) -> Result<()> {
+    if is_url(path) {
+        let reason = "object stores are only read: name a place on this machine";
+        return Err(UsageError(format!("{flag} {}: {reason}", path.display())).into());
+    }
     let host = HostFiles::real();
     let is_cluster = |directory: &Path| {
         let is_there = |name: &str| host.is_there(&directory.join(name));
@@ -176,5 +180,15 @@ mod tests {
             assert!(refuse_in_any_cluster("-o", &dir.path().join(place)).is_err(), "{place}");
         }
         refuse_in_any_cluster("-o", &dir.path().join("x")).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_written_to_an_object_store() {
+        let refused = refuse_in_any_cluster("-o", Path::new("s3://bucket/out")).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "-o s3://bucket/out: object stores are only read: name a place on this machine"
+        );
+        refuse_in_any_cluster("-o", Path::new("./s3:")).unwrap();
     }
 }

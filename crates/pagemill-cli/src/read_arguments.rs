@@ -25,7 +25,7 @@ pub struct ReadArguments {
     /// Bypass the kernel's page cache (O_DIRECT)
     #[arg(long, help_heading = HEADING)]
     pub direct: bool,
-    /// Maximum number of blocks in one read call (1 to 128)
+    /// Maximum number of blocks in one read call (1 to 128); of an object store as many as 8 MiB have are asked for at once
     #[arg(
         long,
         help_heading = HEADING,
@@ -211,7 +211,7 @@ impl MapAdviceChoice {
 }
 
 /// A number of bytes, with one of PostgreSQL's units or none.
-fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let scale = match &text[digits.len()..] {
         "" | "B" => 0,

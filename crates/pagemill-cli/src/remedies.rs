@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use pagemill_cluster::refusal::{DatabaseCause, LoadObstacle};
+use pagemill_cluster::error::DirectoryFault;
+use pagemill_cluster::refusal::{DatabaseCause, LoadObstacle, RepositoryCause};
 use pagemill_cluster::{Error as ClusterError, Refusal as ClusterRefusal};
 use pagemill_engine::Error as EngineError;
 use pagemill_engine::clone::cluster::escaped;
@@ -17,6 +18,8 @@ use rustix::io::Errno;
 const LC_MONETARY: &str = "; name another locale with --lc-monetary, such as C";
 const FILE_COPY: &str = ": use --strategy file_copy";
 const NO_DIRECT: &str = ": leave out --direct";
+const BACKUP: &str =
+    ", or a backup of the repository with --backup: latest, or a label that ls shows";
 /// Where what WAL does is too much for the memory it has.
 const MORE_FOR_WAL: &str = ": allow more with --wal-memory";
 
@@ -85,6 +88,11 @@ impl Remedies {
             ClusterError::Running { .. } if self.reads => {
                 ", or read on with --live, which can only be advisory"
             }
+            ClusterError::NotADataDirectory { fault: DirectoryFault::Repository, .. }
+                if self.reads =>
+            {
+                BACKUP
+            }
             ClusterError::NotShutDown { .. } if self.reads => {
                 ", or read the files as they are with --allow-unclean"
             }
@@ -146,6 +154,7 @@ fn of_cluster_cause(refusal: &ClusterRefusal) -> &'static str {
         ClusterRefusal::Money { .. } => LC_MONETARY,
         ClusterRefusal::Incremental { .. } => ", or read it as it lies, and name those with --base",
         ClusterRefusal::MissingBase { .. } => ", with --base",
+        ClusterRefusal::Repository { cause: RepositoryCause::Stanzas(_), .. } => ", with --stanza",
         ClusterRefusal::Column { cause, .. } => of_cluster_cause(cause),
         ClusterRefusal::NotLoadable { obstacle: LoadObstacle::ReferringKey(_), .. } => {
             ", or load without --truncate"
@@ -235,10 +244,24 @@ fn of_io(error: &IoError) -> &'static str {
         ErrorKind::Io(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::PERM | Errno::NOSYS) => ": try another --io-method",
             Some(Errno::NOMEM) => ", or try another --io-method than mmap",
-            _ => error.get_ref().and_then(|cause| cause.downcast_ref()).map_or("", of_wal),
+            _ => match error.get_ref().and_then(|cause| cause.downcast_ref()) {
+                Some(error) => of_wal(error),
+                None => of_store(error),
+            },
         },
         _ => "",
     }
+}
+
+/// Of an object store, in a program that reads some.
+#[cfg(feature = "remote")]
+fn of_store(error: &std::io::Error) -> &'static str {
+    crate::remote_remedies::of(error)
+}
+
+#[cfg(not(feature = "remote"))]
+fn of_store(_: &std::io::Error) -> &'static str {
+    ""
 }
 
 /// Of a page that cannot be redone because of what is known of WAL.

@@ -10,6 +10,8 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::cluster_arguments::{CommonArguments, RecoveryArguments};
+use crate::failure::UsageError;
+use crate::served_directories::{DirectoryArguments, ServedDirectory, of_each_directory};
 use crate::sizes::default_jobs;
 use crate::values::memory_size;
 
@@ -22,8 +24,19 @@ static JOBS: LazyLock<String> = LazyLock::new(|| default_jobs().to_string());
 /// `pagemill sql` answers them. To the socket only this user can connect; over TCP a client proves its password, of which the cluster
 /// keeps a verifier. A role reads what it may read on the server. Nothing is changed, no file outside of the cluster is read, and a
 /// statement that is not known to give the server's answer is refused. The session's TimeZone is UTC, its DateStyle ISO. SIGINT and
-/// SIGTERM end the server.
+/// SIGTERM end the server; SIGHUP has it open its directories and its certificate anew, for sessions that begin then. A service manager
+/// is told by NOTIFY_SOCKET.
+///
+/// With -D several times, a database is named by its directory, too: a.shop for shop in the directory a. --base, --wal, --until, --exclusive,
+/// --timeline and --tablespace-mapping are then of the -D that stands before them.
 #[derive(Debug, Args)]
+#[command(mut_arg("pgdata", |arg| {
+    arg.value_name("[NAME=]DIR")
+        .help("The data directory: the one with PG_VERSION in it, or a backup's with base.tar in it; repeatable")
+        .long_help("The data directory: the one with PG_VERSION in it, or a backup's with base.tar in it; repeatable\n\n\
+            With several, databases are named NAME.DATABASE; without a NAME of its own it is the last name in the path.")
+}))]
+#[command(mut_args(of_each_directory))]
 #[command(mut_arg("jobs", |arg| {
     arg.default_value(JOBS.as_str())
         .hide_default_value(true)
@@ -33,10 +46,15 @@ static JOBS: LazyLock<String> = LazyLock::new(|| default_jobs().to_string());
 Examples:
   pagemill serve -D backup --socket-dir /tmp --port 5433
   psql -h /tmp -p 5433 -U postgres shop
+  pagemill serve -D main -D old=backup --until 'time:2024-05-01 12:00:00'
+  psql -h /tmp -U postgres old.shop
   pagemill serve -D backup --listen '*' \\
       --tls-cert server.crt --tls-key server.key
   pagemill serve -D backup --exec psql shop -c 'select count(*) from orders'")]
 pub struct ServeArguments {
+    /// What was given for each directory.
+    #[command(flatten)]
+    pub given: DirectoryArguments,
     /// The data directory.
     #[command(flatten)]
     pub common: CommonArguments,
@@ -74,13 +92,33 @@ pub struct ServeArguments {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub max_connections: u32,
     /// Memory for sorts, joins and aggregates, which then spill to temporary files [default: no limit]
+    ///
+    /// All statements share it. Those that sort, group or join large tables wait for each other: one runs at a time for each 128MB.
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     pub memory: Option<usize>,
+    /// Tell the server's state over HTTP at this address: / a page, /metrics for Prometheus, /ready, /healthz
+    ///
+    /// Statements that run, roles, and addresses of clients are shown to this machine only, and there to every user.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub status: Option<String>,
+    /// Let --status be at an address that other machines can reach
+    #[arg(long, requires = "status")]
+    pub allow_remote_status: bool,
     /// Run a command, to whose end all words that follow belong, on a private socket; end with it
     ///
     /// PGHOST, PGPORT and PGUSER are set so that psql, pg_dump and whatever uses libpq connect here, and PGDATABASE to postgres
     /// where it is not set.
     #[arg(long, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true)]
-    #[arg(conflicts_with_all = ["socket_dir", "port", "listen"])]
+    #[arg(conflicts_with_all = ["socket_dir", "port", "listen", "status"])]
     pub exec: Vec<OsString>,
+}
+
+impl ServeArguments {
+    /// The directories that are served, each with its flags.
+    ///
+    /// # Errors
+    /// When one has no name of its own.
+    pub fn directories(&self) -> Result<Vec<ServedDirectory>, UsageError> {
+        self.given.served(&self.common, &self.recovery)
+    }
 }

@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use pagemill_io::local_path;
 use pagemill_stream::buffer_pool::MIN_SHARED_BUFFERS;
 
 use crate::sizes::blocks;
@@ -38,9 +39,10 @@ pub fn memory_size(text: &str) -> Result<usize, String> {
     if bytes < LEAST { Err("1MB is the least".into()) } else { Ok(bytes) }
 }
 
-/// A path that may be empty, as one out of the environment is that stands for none.
+/// A path that may be empty, as one out of the environment is that stands for none, or a URL; one of this machine's files is
+/// its path.
 pub fn maybe_empty() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new().map(PathBuf::from)
+    OsStringValueParser::new().map(|given| local_path(given.into()))
 }
 
 /// A database; an empty name, as out of the environment, is the usual one.

@@ -40,6 +40,7 @@ pub mod requests;
 pub mod scratch;
 pub mod server;
 pub mod session;
+mod skips;
 pub mod versions;
 
 pub use compare::{Diff, compare};
@@ -55,4 +56,5 @@ pub use requests::Request;
 pub use scratch::Medium;
 pub use server::{ClusterOptions, TestCluster};
 pub use session::Session;
+pub use skips::skipped;
 pub use versions::each_of;

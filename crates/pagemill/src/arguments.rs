@@ -18,6 +18,7 @@ use pagemill_cli::read_arguments::ReadArguments;
 use pagemill_cli::remedies::Remedies;
 use pagemill_cli::serve_arguments::ServeArguments;
 use pagemill_cli::sql_arguments::SqlArguments;
+use pagemill_cli::worker_arguments::WorkerArguments;
 use pagemill_engine::ScanOrder;
 use pagemill_format::BlockNumber;
 
@@ -67,6 +68,7 @@ pub(crate) enum Command {
     Wal(WalArguments),
     Sql(Box<SqlArguments>),
     Serve(Box<ServeArguments>),
+    Worker(Box<WorkerArguments>),
     Lab(LabArguments),
     Advise(AdviseArguments),
     Probe(ProbeArguments),
@@ -425,7 +427,7 @@ pub(crate) fn definition() -> clap::Command {
                     })
             }),
             // Answers go where a bar would be drawn.
-            "sql" | "serve" => command.mut_arg("progress", |arg| arg.hide(true)),
+            "sql" | "serve" | "worker" => command.mut_arg("progress", |arg| arg.hide(true)),
             _ => command,
         }
     })

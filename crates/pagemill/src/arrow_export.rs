@@ -39,6 +39,7 @@ pub(crate) fn arrow_options(
         compression: flags.compression,
         row_group_rows: flags.row_group_size.map(|rows| rows as usize),
         scan: options.scan,
+        redo_end: None,
     }))
 }
 
@@ -62,8 +63,8 @@ impl Job<'_> {
         watch: &mut Watch<'_>,
     ) -> Result<()> {
         let end = self.session.end_of_wal(source.database().cluster()).map(|lsn| lsn.to_string());
-        let how = (options, end.as_deref());
-        let export = ArrowExport::prepare(source, &self.catalog, how, watch.progress);
+        let options = &ArrowOptions { redo_end: end, ..options.clone() };
+        let export = ArrowExport::prepare(source, &self.catalog, options, watch.progress);
         let export = export.map_err(told)?;
         let order = self.order.as_ref().map(|order| order.index(source)).transpose()?;
         if !options.partition_by.is_empty() {

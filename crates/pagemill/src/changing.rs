@@ -11,15 +11,29 @@ use pagemill_cluster::change::{has_leftovers, make_ready};
 use pagemill_cluster::{Cluster, ClusterLock, DatabaseRow, OpenOptions};
 use pagemill_engine::clone::cluster::UnfinishedCopy;
 use pagemill_engine::encoding::stored_text;
-use pagemill_io::Storage;
+use pagemill_io::{Storage, is_url};
 
 use crate::failure::{UsageError, is_interruption, say};
 
-/// The data directory that was named. An empty name is none.
+/// The data directory that was named. An empty name is none, and what is changed is on this machine.
 pub(crate) fn data_directory(pgdata: Option<&Path>) -> Result<&Path> {
-    pgdata.filter(|dir| !dir.as_os_str().is_empty()).ok_or_else(|| {
-        UsageError("no data directory: name it with -D, or set PGDATA".into()).into()
-    })
+    let named = pgdata.filter(|dir| !dir.as_os_str().is_empty());
+    let missing = || UsageError("no data directory: name it with -D, or set PGDATA".into());
+    let named = named.ok_or_else(missing)?;
+    refuse_url(named)?;
+    Ok(named)
+}
+
+/// Refuses a URL where something is changed or made.
+pub(crate) fn refuse_url(path: &Path) -> Result<()> {
+    match is_url(path) {
+        false => Ok(()),
+        true => Err(UsageError(format!(
+            "{}: what lies on an object store is only read: name a directory of this machine",
+            path.display()
+        ))
+        .into()),
+    }
 }
 
 /// Takes the right to change a cluster, with signals watched from now on.

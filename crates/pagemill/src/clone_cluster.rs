@@ -14,6 +14,7 @@ use pagemill_engine::{
 };
 use pagemill_io::{CopyMethod, ErrorKind, Storage};
 
+use crate::changing::refuse_url;
 use crate::clone_arguments::{CloneArguments, StrategyChoice};
 use crate::failure::{Completion, UsageError, say};
 use crate::progress::{ProgressDisplay, is_wanted};
@@ -40,6 +41,7 @@ pub(crate) fn run(arguments: &CloneArguments) -> Result<Completion> {
     };
     let (source, destination) = (Path::new(&arguments.source), Path::new(destination));
     let clone = CloneCluster { arguments, source, destination };
+    [source, destination].into_iter().try_for_each(refuse_url)?;
     let cloned = clone_with(&clone, &storage);
     if let Some(form) = arguments.stats {
         let copied = cloned.as_ref().ok().copied().flatten();

@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::tables::Tables;
 
 pub(crate) fn run(arguments: &CountArguments) -> Result<Completion> {
-    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
+    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery)?;
     let database = session.database(&arguments.database.dbname)?;
     let tables = Tables::choose(&database, &arguments.selection)?;
     let order = Order::of(&arguments.order, &arguments.common, &tables)?;

@@ -28,7 +28,7 @@ use crate::tables::{Tables, Watch};
 pub(crate) fn run(arguments: &ExportArguments) -> Result<Completion> {
     #[cfg(not(feature = "arrow"))]
     crate::arrow_missing::refuse(arguments)?;
-    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
+    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery)?;
     refuse_flags_of_copy(arguments)?;
     let options = export_options(&session, arguments)?;
     #[cfg(feature = "arrow")]

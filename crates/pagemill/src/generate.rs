@@ -10,6 +10,7 @@ use pagemill_cli::sizes::default_jobs;
 use pagemill_engine::{GenerateOptions, GeneratedTable, generate};
 use pagemill_io::Storage;
 
+use crate::changing::refuse_url;
 use crate::failure::{Completion, is_interruption};
 use crate::generate_arguments::{GenerateArguments, TableChoice};
 use crate::output_paths::refuse_in_any_cluster;
@@ -18,6 +19,7 @@ use crate::standard_output::print;
 
 pub(crate) fn run(arguments: &GenerateArguments) -> Result<Completion> {
     let start = Instant::now();
+    refuse_url(&arguments.dir)?;
     let storage = Storage::real();
     let options = GenerateOptions {
         table: match arguments.table {

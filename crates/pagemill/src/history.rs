@@ -22,7 +22,7 @@ use crate::text_table::printable;
 use crate::tuple_changes::action_json;
 
 pub(crate) fn run(arguments: &HistoryArguments) -> Result<Completion> {
-    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
+    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery)?;
     let database = session.database(&arguments.database.dbname)?;
     let relation = database.relation(&find_one(&database, &arguments.table)?.class)?;
     let mut histories = RowHistories::of(&database, &relation)?;

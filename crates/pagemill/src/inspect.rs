@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::session::stats::Work;
 
 pub(crate) fn run(arguments: &InspectArguments) -> Result<Completion> {
-    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
+    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery)?;
     let view = match &arguments.table {
         None => control_view(&session, arguments.json)?,
         Some(table) => table_view(&session, table, arguments)?,

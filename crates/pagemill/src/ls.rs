@@ -1,15 +1,17 @@
-//! `pagemill ls`: the databases of a cluster, or the tables of a database.
+//! `pagemill ls`: the databases of a cluster, the tables of a database, or the backups of a repository.
 //!
 //! As text for people, sizes rounded; as JSON for programs, sizes in bytes. What of the files is lost, as far as their
 //! names and sizes tell, stands beside them, and gives exit status 1. Definitions are written by the program that knows SQL.
 
 use anyhow::Result;
 use pagemill_cli::ls_arguments::LsArguments;
+use pagemill_cluster::Repository;
 use pagemill_engine::list::{DatabaseEntry, RelationEntry, databases, is_listed, relations, sizes};
 use pagemill_engine::{PatternTexts, Patterns};
 use serde_json::{Value, json};
 
 use crate::failure::Completion;
+use crate::ls_repository;
 use crate::other_program;
 use crate::session::Session;
 use crate::session::stats::Work;
@@ -22,7 +24,12 @@ pub(crate) fn run(arguments: &LsArguments) -> Result<Completion> {
     if arguments.ddl {
         return other_program::run(other_program::SQL, "ls --ddl");
     }
-    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
+    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery)?;
+    if let Some(repository) = repository(&session, arguments)? {
+        let stanza = arguments.common.stanza.as_deref();
+        session.print(&ls_repository::listing(&repository, stanza, arguments.json)?)?;
+        return Ok(Completion::Done);
+    }
     let (text, is_whole) = match &arguments.dbname {
         None => {
             let found = databases(&session.cluster()?)?;
@@ -38,6 +45,15 @@ pub(crate) fn run(arguments: &LsArguments) -> Result<Completion> {
     session.print(&text)?;
     session.finish(&Work::default());
     Ok(if is_whole { Completion::Done } else { Completion::Incomplete })
+}
+
+/// The repository in the directory, where none of its backups is chosen.
+fn repository(session: &Session<'_>, arguments: &LsArguments) -> Result<Option<Repository>> {
+    if arguments.common.backup.is_some() || arguments.dbname.is_some() {
+        return Ok(None);
+    }
+    // Whoever opens what cannot be listed says why.
+    Ok(Repository::find(session.storage(), session.directory()?).unwrap_or_default())
 }
 
 fn chosen(

@@ -31,6 +31,7 @@ mod inspect_relation;
 mod load;
 mod load_arguments;
 mod ls;
+mod ls_repository;
 mod man_page;
 mod options;
 mod order;
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
         Command::Advise(_) => other_program::run(other_program::LAB, "advise"),
         Command::Sql(_) => other_program::run(other_program::SQL, "sql"),
         Command::Serve(_) => other_program::run(other_program::SERVE, "serve"),
+        Command::Worker(_) => other_program::run(other_program::SQL, "worker"),
         Command::Probe(arguments) => probe::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man_page::run(arguments),

@@ -15,32 +15,42 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::failure::Completion;
 
+/// A program that does commands of this one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OtherProgram {
+    name: &'static str,
+    /// The package of a release that has it.
+    package: &'static str,
+}
+
 /// The lab, and advice from it.
-pub(crate) const LAB: &str = "pagemill-lab";
+pub(crate) const LAB: OtherProgram = OtherProgram { name: "pagemill-lab", package: "pagemill" };
 /// Statements.
-pub(crate) const SQL: &str = "pagemill-sql";
+pub(crate) const SQL: OtherProgram = OtherProgram { name: "pagemill-sql", package: "pagemill-sql" };
 /// PostgreSQL's clients.
-pub(crate) const SERVE: &str = "pagemill-serve";
+pub(crate) const SERVE: OtherProgram =
+    OtherProgram { name: "pagemill-serve", package: "pagemill-sql" };
 
 /// Becomes the program that does the command; returns only where it could not be started.
-pub(crate) fn run(program: &'static str, command: &str) -> Result<Completion> {
-    let beside = std::env::current_exe().ok().map(|own| own.with_file_name(program));
+pub(crate) fn run(program: OtherProgram, command: &str) -> Result<Completion> {
+    let OtherProgram { name, package } = program;
+    let beside = std::env::current_exe().ok().map(|own| own.with_file_name(name));
     if let Some(beside) = &beside {
         let error = start(beside.as_os_str());
         if error.kind() != ErrorKind::NotFound {
             return Err(error).with_context(|| beside.display().to_string());
         }
     }
-    let error = start(OsStr::new(program));
+    let error = start(OsStr::new(name));
     if error.kind() != ErrorKind::NotFound {
-        return Err(error).context(program);
+        return Err(error).context(name);
     }
     let place = beside.as_deref().and_then(|beside| beside.parent());
-    let place =
-        place.map_or_else(String::new, |place| format!(", neither in {} nor", place.display()));
+    let place = place
+        .map_or_else(|| "not".to_owned(), |place| format!("neither in {} nor", place.display()));
     bail!(
-        "{command} is done by the program {program}, which is not installed{place} in PATH: \
-         cargo install --locked --path crates/{program}"
+        "{command} needs the program {name}, which is {place} in PATH: it comes with the package {package} of \
+         a release; from a checkout, cargo install --locked --path crates/{name}"
     )
 }
 

@@ -199,7 +199,7 @@ fn of_cluster(
     let is_current = directory.timeline == control.checkpoint.timeline;
     let checkpoint = if is_current { Lsn(control.checkpoint_location.0 + 1) } else { Lsn(0) };
     let storage = session.storage();
-    let source = source(storage, &directory, arguments)?;
+    let source = source(storage, &directory, arguments, session.archives())?;
     let start = match (start, &arguments.block) {
         (Some(start), _) => start,
         (None, None) => control.checkpoint.redo,
@@ -218,8 +218,9 @@ fn source(
     storage: &Storage,
     directory: &WalDirectory,
     arguments: &ShowArguments,
+    of_backup: &[PathBuf],
 ) -> Result<Option<WalSource>> {
-    let archives = &arguments.wal;
+    let archives = &[&arguments.wal, of_backup].concat();
     if archives.is_empty() {
         return Ok(None);
     }

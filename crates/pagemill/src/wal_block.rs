@@ -124,7 +124,7 @@ fn locator_of(name: &str, arguments: &ShowArguments) -> Result<RelFileLocator> {
         allow_inconsistent: false,
         wal_memory: arguments.wal_memory,
     };
-    let session = Session::new(&arguments.common)?.recovered(&recovery);
+    let session = Session::new(&arguments.common)?.recovered(&recovery)?;
     let database = session.cluster_for_names()?.database(&arguments.database.dbname)?;
     Ok(database.locator(&find_one(&database, name)?.class)?)
 }

@@ -26,14 +26,14 @@ pub(crate) struct PlanReport<'a> {
 }
 
 pub(crate) fn run(arguments: &PlanArguments) -> Result<Completion> {
-    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery);
+    let session = Session::new(&arguments.common)?.recovered(&arguments.recovery)?;
     let (storage, directory) = (session.storage(), session.directory()?);
     let state = match arguments.common.live {
         true => DirectoryState::read_live(storage, directory)?,
         false => DirectoryState::read(storage, directory)?,
     };
     let state = session.with_tablespaces(state)?;
-    let plan_options = arguments.recovery.plan_options();
+    let plan_options = session.plan_options();
     let plan = RecoveryPlan::new(&state, &plan_options)?;
     let survey = plan.survey(storage)?;
     let report = PlanReport {

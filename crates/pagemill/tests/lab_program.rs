@@ -29,8 +29,14 @@ impl Installed {
 
     fn put(&self, folder: &str, script: &str) -> PathBuf {
         let path = self.0.path().join(folder).join("pagemill-lab");
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        // By another process: a child that another test starts meanwhile would hold a file that we write open, and what is
+        // open for writing cannot be executed.
+        let written = Command::new("sh")
+            .args(["-c", r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod 755 "$2""#, "sh", script])
+            .arg(&path)
+            .status()
+            .unwrap();
+        assert!(written.success());
         path
     }
 
@@ -94,12 +100,23 @@ fn the_one_beside_comes_before_the_one_in_path() {
 #[test]
 fn without_the_program_the_way_to_install_it_is_said() {
     let installed = Installed::new();
-    for command in ["lab", "advise"] {
-        let output = installed.run(&[command]);
+    let commands: [(&[&str], &str, &str); 6] = [
+        (&["lab"], "pagemill-lab", "pagemill"),
+        (&["advise"], "pagemill-lab", "pagemill"),
+        (&["sql", "-D", "x"], "pagemill-sql", "pagemill-sql"),
+        (&["serve", "-D", "x"], "pagemill-serve", "pagemill-sql"),
+        (&["worker", "-D", "x"], "pagemill-sql", "pagemill-sql"),
+        (&["ls", "-D", "x", "-d", "y", "--ddl"], "pagemill-sql", "pagemill-sql"),
+    ];
+    for (command, program, package) in commands {
+        let output = installed.run(command);
         let said = said(&output);
         assert_eq!(output.status.code(), Some(1));
-        assert!(said.starts_with(&format!("pagemill: {command} ")), "{said}");
-        assert!(said.contains("cargo install --locked --path crates/pagemill-lab"), "{said}");
+        assert!(said.starts_with(&format!("pagemill: {} ", command[0])), "{said}");
+        assert!(said.contains(&format!("needs the program {program}, which is neither in ")));
+        assert!(said.contains(&format!("the package {package} of a release")), "{said}");
+        let remedy = format!("cargo install --locked --path crates/{program}\n");
+        assert!(said.ends_with(&remedy), "{said}");
         assert!(said.contains(&text(&installed.0.path().join("bin"))), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }

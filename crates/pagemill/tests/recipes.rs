@@ -8,10 +8,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use pagemill_testkit::{PgInstall, TestCluster};
+use pagemill_testkit::{PgInstall, TestCluster, skipped};
 
 /// Its commands take minutes.
 const LEFT_OUT: &str = "Derive settings from measurements";
+
+/// It needs a program that is not everywhere.
+const OF_PGBACKREST: &str = "One table out of a pgBackRest repository";
 
 /// The status of one of its commands is 1, as the page says.
 const ENDS_WITH_DAMAGE: &str = "Save what is left of a damaged table";
@@ -30,7 +33,14 @@ const PRINTED: [&str; 8] = [
 
 /// The commands of a page, recipe by recipe.
 fn script(page: &str) -> String {
-    let sections = page.split("\n## ").skip(1).filter(|section| !section.starts_with(LEFT_OUT));
+    let has_pgbackrest = Path::new("/usr/bin/pgbackrest").exists();
+    if !has_pgbackrest {
+        skipped(format!("{OF_PGBACKREST}: install the package pgbackrest"));
+    }
+    let is_left_out = |section: &&str| {
+        section.starts_with(LEFT_OUT) || section.starts_with(OF_PGBACKREST) && !has_pgbackrest
+    };
+    let sections = page.split("\n## ").skip(1).filter(|section| !is_left_out(section));
     let blocks = sections.flat_map(|section| {
         let guard = if section.starts_with(ENDS_WITH_DAMAGE) { "set +e" } else { "set -e" };
         let parts = section.split("```sh\n").skip(1);

@@ -3,12 +3,17 @@
 //! failed.
 //!
 //! ```text
-//! Session::new(common) ─► .recovered(recovery) ─► .cluster() or .database(name) ─► work ─► .finish(&work)
+//! Session::new(common)? ─► .recovered(recovery)? ─► .cluster() or .database(name) ─► work ─► .finish(&work)
 //! ```
 //!
 //! What it says goes to standard error; the statistics follow when it is dropped, so nothing may be left to say by then.
 
 pub mod stats;
+#[cfg(feature = "remote")]
+mod stores;
+#[cfg(not(feature = "remote"))]
+#[path = "stores_missing.rs"]
+mod stores;
 
 use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
@@ -16,13 +21,18 @@ use std::time::Instant;
 
 use anyhow::Result;
 use pagemill_cluster::change::has_leftovers;
-use pagemill_cluster::{Cluster, Database, DirectoryState, OpenOptions, Recovery, backup_storage};
+use pagemill_cluster::recovery::plan::PlanOptions;
+use pagemill_cluster::{
+    ArchiveToUnpack, BackupChoice, Cluster, Database, DirectoryState, OpenBackup, OpenOptions,
+    Recovery, UnpackNotice, backup_storage,
+};
 use pagemill_engine::{DamageLog, OnDamage, ScanOptions, ScanOrder};
 use pagemill_format::Lsn;
-use pagemill_io::{Output, Storage};
+use pagemill_io::{Output, Storage, is_url};
 use pagemill_stream::MethodUse;
 
 use self::stats::{WalWork, Work};
+use self::stores::Stores;
 use crate::cluster_arguments::{CommonArguments, DamageChoice, RecoveryArguments};
 use crate::failure::{UsageError, say};
 
@@ -34,7 +44,9 @@ pub struct Session<'a> {
     common: &'a CommonArguments,
     /// Up to where WAL is redone; `None` for what looks at no relation.
     recovery: Option<&'a RecoveryArguments>,
-    storage: Storage,
+    /// The directory, and what it is read through.
+    opened: OpenBackup,
+    stores: Stores,
     /// What was opened.
     cluster: OnceCell<Cluster>,
     start: Instant,
@@ -53,23 +65,23 @@ impl<'a> Session<'a> {
     /// that are damaged.
     pub fn new(common: &'a CommonArguments) -> Result<Self> {
         let start = Instant::now();
-        let storage = common.reading.storage(common.live)?;
-        let storage = if common.stats.is_some() { storage } else { storage.untimed() };
-        let storage = match &common.pgdata {
-            Some(directory) => {
-                backup_storage(&storage, directory, &common.base, &|archive| say(archive))?
-            }
-            None => storage,
-        };
+        let (opened, stores) = opened(common, &[])?;
         let (cluster, work, redone) = (OnceCell::new(), Cell::default(), Cell::default());
         let redo_end = Cell::default();
-        Ok(Self { common, recovery: None, storage, cluster, start, work, redone, redo_end })
+        Ok(Self { common, recovery: None, opened, stores, cluster, start, work, redone, redo_end })
     }
 
     /// The same for relations as they are after redo up to where these arguments say.
-    pub fn recovered(mut self, recovery: &'a RecoveryArguments) -> Self {
+    ///
+    /// # Errors
+    /// As [`Self::new`], where what is read beside the data directory needs more than that.
+    pub fn recovered(mut self, recovery: &'a RecoveryArguments) -> Result<Self> {
         self.recovery = Some(recovery);
-        self
+        let beside = recovery.paths();
+        if !self.stores.are_there() && beside.iter().any(|path| is_url(path)) {
+            (self.opened, self.stores) = opened(self.common, &beside)?;
+        }
+        Ok(self)
     }
 
     /// The flags it follows.
@@ -79,18 +91,33 @@ impl<'a> Session<'a> {
 
     /// The files of the directory, read as the flags say.
     pub fn storage(&self) -> &Storage {
-        &self.storage
+        &self.opened.storage
     }
 
-    /// The data directory that was named.
+    /// The data directory that was named, or that of the backup that was chosen.
     ///
     /// # Errors
     /// When none was.
-    pub fn directory(&self) -> Result<&'a Path> {
-        let named = self.common.pgdata.as_deref().filter(|dir| !dir.as_os_str().is_empty());
-        named.ok_or_else(|| {
-            UsageError("no data directory: name it with -D, or set PGDATA".into()).into()
-        })
+    pub fn directory(&self) -> Result<&Path> {
+        match &*self.opened.directory {
+            path if path.as_os_str().is_empty() => {
+                let message = "no data directory: name it with -D, or set PGDATA";
+                Err(UsageError(message.into()).into())
+            }
+            path => Ok(path),
+        }
+    }
+
+    /// Where the WAL of the backup is that was chosen.
+    pub fn archives(&self) -> &[PathBuf] {
+        &self.opened.archives
+    }
+
+    /// How far WAL is redone, with the archive that belongs to a backup of a repository.
+    pub fn plan_options(&self) -> PlanOptions {
+        let mut options = self.recovery.map(RecoveryArguments::plan_options).unwrap_or_default();
+        options.archives.extend(self.opened.archives.iter().cloned());
+        options
     }
 
     /// Opens the data directory.
@@ -144,9 +171,10 @@ impl<'a> Session<'a> {
     fn open(&self, options: OpenOptions) -> Result<Cluster> {
         let (path, live) = (self.directory()?, options.live);
         let read = if live { DirectoryState::read_live } else { DirectoryState::read };
-        let state = self.with_tablespaces(read(&self.storage, path)?)?;
-        let wanted = self.recovery.map(RecoveryArguments::plan_options).unwrap_or_default();
-        if (live || options.allow_unclean) && wanted.are_given() {
+        let state = self.with_tablespaces(read(self.storage(), path)?)?;
+        let given = self.recovery.map(RecoveryArguments::plan_options).unwrap_or_default();
+        let wanted = self.plan_options();
+        if (live || options.allow_unclean) && given.are_given() {
             let what = "--live and --allow-unclean read files as they are: leave out --wal, --until and --timeline";
             return Err(UsageError(what.into()).into());
         }
@@ -221,7 +249,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When it is closed.
     pub fn standard_output(&self) -> Result<Output> {
-        Ok(Output::standard(&self.storage).map_err(pagemill_engine::Error::Output)?)
+        Ok(Output::standard(self.storage()).map_err(pagemill_engine::Error::Output)?)
     }
 
     /// Writes a text to standard output.
@@ -246,19 +274,49 @@ impl<'a> Session<'a> {
     }
 }
 
+/// The directory and its storage as the flags ask for them, with the stores that they name and these paths.
+fn opened(common: &CommonArguments, beside: &[&Path]) -> Result<(OpenBackup, Stores)> {
+    // `serve` has flags of several directories on one line, so that these two are told apart here.
+    if common.backup.is_some() && !common.base.is_empty() {
+        let message =
+            "--base does not go with --backup: the repository tells what its backups build on";
+        return Err(UsageError(message.into()).into());
+    }
+    let storage = common.reading.storage(common.live)?;
+    let storage = if common.stats.is_some() { storage } else { storage.untimed() };
+    let paths = [&common.paths(), beside].concat();
+    let laid = Stores::laid_over(&storage, &paths, &common.remote)?;
+    let (storage, stores) = laid.unwrap_or_else(|| (storage, Stores::default()));
+    let opened = match &common.pgdata {
+        Some(directory) => {
+            let (bases, stanza) = (&common.base, common.stanza.as_deref());
+            let choice = BackupChoice { bases, stanza, backup: common.backup.as_ref() };
+            backup_storage(&storage, directory, choice, &UnpackNotice::to(say_archive))?
+        }
+        None => OpenBackup { storage, directory: PathBuf::new(), archives: Vec::new() },
+    };
+    Ok((opened, stores))
+}
+
 impl Drop for Session<'_> {
     fn drop(&mut self) {
+        self.stores.finish();
         if let Some(newer) = self.cluster.get().and_then(Cluster::newer_page) {
             say(format!("{newer}; it is read as it lies, and so is every other one like it"));
         }
-        for reason in MethodUse::of(&self.storage).reasons() {
+        for reason in MethodUse::of(self.storage()).reasons() {
             self.tell(|| format!("io_method {reason}"));
         }
         if let Some(form) = self.common.stats {
             let work = Work { redone: self.redone.get(), ..self.work.get() };
-            stats::print(form, self.start.elapsed(), &self.storage, &work);
+            let record = stats::record(self.start.elapsed(), self.storage(), &work);
+            stats::print_with(form, record, self.stores.record());
         }
     }
+}
+
+fn say_archive(archive: &ArchiveToUnpack) {
+    say(archive);
 }
 
 /// Refuses buffers that the threads could pin all at once: they would then fail by chance.

@@ -54,10 +54,22 @@ pub struct CopyWork {
     pub method: &'static str,
 }
 
+/// What there is to tell, by name.
+pub(super) type Record = Vec<(&'static str, Value)>;
+
 /// Prints the record to standard error.
 pub fn print(form: StatsForm, elapsed: Duration, storage: &Storage, work: &Work) {
+    write(form, record(elapsed, storage, work));
+}
+
+/// The same with more lines at its end.
+pub(super) fn print_with(form: StatsForm, mut record: Record, more: Record) {
+    record.extend(more);
+    write(form, record);
+}
+
+fn write(form: StatsForm, record: Record) {
     use std::io::Write as _;
-    let record = record(elapsed, storage, work);
     let text = match form {
         StatsForm::Table => table(&record),
         StatsForm::Json => {
@@ -70,7 +82,7 @@ pub fn print(form: StatsForm, elapsed: Duration, storage: &Storage, work: &Work)
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-fn record(elapsed: Duration, storage: &Storage, work: &Work) -> Vec<(&'static str, Value)> {
+pub(super) fn record(elapsed: Duration, storage: &Storage, work: &Work) -> Record {
     let calls = storage.counters().snapshot();
     let mut record = vec![
         ("elapsed_s", seconds(elapsed)),

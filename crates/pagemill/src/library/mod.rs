@@ -13,7 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pagemill_cluster::{
-    DirectoryState, OpenOptions, Recovery, RedoneWal, UnknownTypes, ValueCatalog,
+    DirectoryState, OpenBackup, OpenOptions, Recovery, RedoneWal, UnknownTypes, UnpackNotice,
+    ValueCatalog, backup_storage,
 };
 use pagemill_engine::refusal::Misuse;
 use pagemill_engine::{PatternTexts, Patterns, Result, Selected};
@@ -65,14 +66,16 @@ impl Cluster {
         options: OpenOptions,
         recovery: &RecoveryOptions,
     ) -> Result<Self> {
-        let storage =
-            pagemill_cluster::backup_storage(&storage, path.as_ref(), &recovery.bases, &|_| ())?;
+        let choice = recovery.choice();
+        let opened = backup_storage(&storage, path.as_ref(), choice, &UnpackNotice::nobody())?;
+        let OpenBackup { storage, directory, archives } = opened;
         let state = match options.live {
-            true => DirectoryState::read_live(&storage, path.as_ref())?,
-            false => DirectoryState::read(&storage, path.as_ref())?,
+            true => DirectoryState::read_live(&storage, &directory)?,
+            false => DirectoryState::read(&storage, &directory)?,
         };
         let state = state.with_tablespaces(&recovery.tablespaces, &options)?;
-        let (recovered, redone) = Recovery::for_reading(&state, &options, &recovery.plan)?;
+        let (recovered, redone) =
+            Recovery::for_reading(&state, &options, &recovery.plan_with(archives))?;
         let inner = pagemill_cluster::Cluster::open_recovered(state, recovered, options);
         Ok(Self { inner, redone: redone.map(Arc::new) })
     }

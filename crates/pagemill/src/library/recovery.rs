@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
-use pagemill_cluster::TablespaceMapping;
 use pagemill_cluster::recovery::plan::{PlanOptions, RecoveryTarget, TargetPlace, TimelineChoice};
+use pagemill_cluster::{BackupChoice, BackupName, TablespaceMapping};
 
 /// How a directory that is not whole is recovered while it is read. The default is a server's own crash recovery: to the end
 /// of the WAL in its `pg_wal`.
@@ -29,6 +29,8 @@ pub struct RecoveryOptions {
     pub(super) plan: PlanOptions,
     pub(super) tablespaces: Vec<TablespaceMapping>,
     pub(super) bases: Vec<PathBuf>,
+    stanza: Option<String>,
+    backup: Option<BackupName>,
 }
 
 impl RecoveryOptions {
@@ -49,6 +51,33 @@ impl RecoveryOptions {
     pub fn base(mut self, directory: impl Into<PathBuf>) -> Self {
         self.bases.push(directory.into());
         self
+    }
+
+    /// The directory is a repository of pgBackRest, Barman or WAL-G: this backup of it is read, named by its label or `latest`. WAL comes
+    /// from the archive in the repository, too.
+    #[must_use]
+    pub fn backup(mut self, name: BackupName) -> Self {
+        self.backup = Some(name);
+        self
+    }
+
+    /// The backup is of this stanza of the repository; without it there has to be one only.
+    #[must_use]
+    pub fn stanza(mut self, name: impl Into<String>) -> Self {
+        self.stanza = Some(name.into());
+        self
+    }
+
+    pub(super) fn choice(&self) -> BackupChoice<'_> {
+        let (stanza, backup) = (self.stanza.as_deref(), self.backup.as_ref());
+        BackupChoice { bases: &self.bases, stanza, backup }
+    }
+
+    /// What is planned where there are these archives, too.
+    pub(super) fn plan_with(&self, archives: Vec<PathBuf>) -> PlanOptions {
+        let mut plan = self.plan.clone();
+        plan.archives.extend(archives);
+        plan
     }
 
     /// Stops behind this place: parsed from `lsn:LSN`, `xid:XID`, `time:TIME`, `name:NAME` or `consistent`, as the command

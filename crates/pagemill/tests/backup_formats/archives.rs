@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::{PgInstall, TestCluster, each_of};
 
-use super::{
-    by_server, cluster, done, pagemill, refused, said, sorted, start_load, stop_load, succeed,
-    unpack,
-};
+use super::support::{done, pagemill, refused, said, sorted, start_load, stop_load, succeed};
+use super::{LOAD, by_server, cluster, unpack};
 
 fn by_pg_basebackup(cluster: &TestCluster, wal: &str) -> Result<PathBuf> {
     let target = cluster.root().join(format!("by-{wal}"));
@@ -111,7 +109,7 @@ fn damaged(backup: &Path) -> Result<()> {
 
 fn reads_archives(install: &PgInstall) -> Result<()> {
     let cluster = cluster(install, &[])?;
-    let load = start_load(&cluster)?;
+    let load = start_load(&cluster, LOAD)?;
     let mut backups = Vec::new();
     if install.major >= 15 {
         backups.push(by_server(&cluster, "by-server", None, "")?);

@@ -7,7 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use pagemill_testkit::{PgInstall, TestCluster, each_of};
 
-use super::{by_server, cluster, done, refused, sorted, start_load, stop_load, succeed, unpack};
+use super::support::{done, refused, sorted, start_load, stop_load, succeed};
+use super::{LOAD, by_server, cluster, unpack};
 
 /// Relations that become longer, shorter, others, and none.
 const FIRST_CHANGES: &str = "\
@@ -51,7 +52,7 @@ fn reads_chains(install: &PgInstall) -> Result<()> {
     let cluster = changing(install)?;
     let full = by_server(&cluster, "full", None, "")?;
     change(&cluster, FIRST_CHANGES)?;
-    let load = start_load(&cluster)?;
+    let load = start_load(&cluster, LOAD)?;
     let first = by_server(&cluster, "first", Some(&full), "")?;
     stop_load(&cluster, load)?;
     change(&cluster, SECOND_CHANGES)?;
@@ -114,7 +115,7 @@ fn broken_chains(cluster: &TestCluster, [full, first, second]: [&Path; 3]) -> Re
     std::fs::remove_file(&file)?;
     let said = refused(&still, second)?;
     ensure!(said.contains("an older backup lacks it"), "{said}");
-    succeed(std::process::Command::new("rm").arg("-r").arg(&plain))
+    succeed(std::process::Command::new("rm").arg("-r").arg(&plain)).map(drop)
 }
 
 #[test]

@@ -5,12 +5,14 @@
 
 mod archives;
 mod incremental;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use pagemill_testkit::{ClusterOptions, PgInstall, ReplicationConnection, TestCluster};
+use support::succeed;
 
 /// Tables of two tablespaces, with TOAST values and indexes.
 const TABLES: &str = "\
@@ -31,44 +33,6 @@ do $$ begin for i in 1..1000000 loop
   exit when exists (select from pg_attribute where attrelid = 'stopped'::regclass and attnum > 0);
 end loop; end $$";
 
-fn pagemill(words: &[&str], data: &Path) -> Result<Output> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
-    let (commands, rest) = words.split_at(if words[0] == "wal" { 2 } else { 1 });
-    command.args(commands).arg("-D").arg(data).args(rest).env_remove("PGDATA");
-    Ok(command.output()?)
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn done(words: &[&str], data: &Path) -> Result<String> {
-    let output = pagemill(words, data)?;
-    ensure!(output.status.success(), "{words:?}: {}", said(&output));
-    Ok(String::from_utf8(output.stdout)?)
-}
-
-/// What a command says that does not do its work; it neither prints nor panics.
-fn refused(words: &[&str], data: &Path) -> Result<String> {
-    let output = pagemill(words, data)?;
-    let said = said(&output);
-    ensure!(!output.status.success() && output.stdout.is_empty(), "{words:?}: {said}");
-    ensure!(!said.contains("panicked"), "{words:?}: {said}");
-    Ok(said)
-}
-
-fn sorted(text: &str) -> Vec<&str> {
-    let mut lines: Vec<&str> = text.lines().collect();
-    lines.sort_unstable();
-    lines
-}
-
-fn succeed(command: &mut Command) -> Result<()> {
-    let output = command.output().with_context(|| format!("{command:?}"))?;
-    ensure!(output.status.success(), "{command:?}: {}", said(&output));
-    Ok(())
-}
-
 fn cluster(install: &PgInstall, settings: &[&str]) -> Result<TestCluster> {
     let settings = settings.iter().map(|line| (*line).to_owned()).collect();
     let cluster =
@@ -78,18 +42,6 @@ fn cluster(install: &PgInstall, settings: &[&str]) -> Result<TestCluster> {
     cluster.psql("postgres", &create)?;
     cluster.psql("postgres", TABLES)?;
     Ok(cluster)
-}
-
-/// A session that changes rows until it is [stopped](stop_load).
-fn start_load(cluster: &TestCluster) -> Result<Child> {
-    let mut command = cluster.psql_command("postgres");
-    Ok(command.args(["-c", LOAD]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
-}
-
-fn stop_load(cluster: &TestCluster, mut load: Child) -> Result<()> {
-    cluster.psql("postgres", "alter table stopped add column yes int")?;
-    ensure!(load.wait()?.success(), "the load failed");
-    cluster.psql("postgres", "alter table stopped drop column yes").map(drop)
 }
 
 /// A backup that the server writes to its own disk, in archives; its WAL is in `base.tar`. An incremental one if there is
@@ -121,5 +73,5 @@ fn by_server(
 fn unpack(cluster: &TestCluster, archive: &Path, to: &Path) -> Result<()> {
     cluster.account().create_dir(to)?;
     let mut tar = cluster.account().command(Path::new("tar"));
-    succeed(tar.arg("-xf").arg(archive).arg("-C").arg(to))
+    succeed(tar.arg("-xf").arg(archive).arg("-C").arg(to)).map(drop)
 }

@@ -1,0 +1,75 @@
+//! The flags of `pagemill worker`: for the command, whose help and completions have them, and for the program that it starts.
+//!
+//! Invariant: both parse the same words alike, as the one hands them to the other unread.
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+
+use crate::cluster_arguments::{CommonArguments, RecoveryArguments};
+use crate::failure::UsageError;
+use crate::served_directories::{DirectoryArguments, ServedDirectory, of_each_directory};
+use crate::sizes::default_jobs;
+use crate::values::memory_size;
+
+/// A thread for each processor, as a word of the command line: statements compute much for each row.
+static JOBS: LazyLock<String> = LazyLock::new(|| default_jobs().to_string());
+
+/// Run parts of statements for `pagemill sql --workers`
+///
+/// A worker opens the data directories that it is started with, and no others, and reads in them what statements ask for that have the
+/// secret; where there is none, it listens at addresses of this machine only. The secret is read from the file of --secret-file, or from
+/// the environment's PAGEMILL_WORKER_SECRET; it has 16 bytes at least. What goes over the network is not encrypted: let workers and those
+/// who ask them have a network of their own. A statement names its directory as it is named where it is asked: by the same URL, or by a path
+/// that leads to the same name. It is about the cluster as it was opened there; where another is found here, it is refused.
+///
+/// With -D several times, --base, --wal, --until, --exclusive, --timeline and --tablespace-mapping are of the -D that stands before them.
+#[derive(Debug, Args)]
+#[command(mut_arg("pgdata", |arg| {
+    arg.help("A data directory: the one with PG_VERSION in it, or a backup's with base.tar in it; repeatable")
+}))]
+#[command(mut_args(of_each_directory))]
+#[command(mut_arg("jobs", |arg| {
+    arg.default_value(JOBS.as_str())
+        .hide_default_value(true)
+        .help("Threads that compute [default: one for each processor]")
+}))]
+#[command(after_long_help = "\
+Examples:
+  pagemill worker -D s3://backups/main --listen 0.0.0.0:5999 \\
+      --secret-file /run/secrets/pagemill
+  pagemill sql -D s3://backups/main -d shop --workers w1:5999,w2:5999 \\
+      --secret-file /run/secrets/pagemill 'select count(*) from orders'")]
+pub struct WorkerArguments {
+    /// What was given for each directory.
+    #[command(flatten)]
+    pub given: DirectoryArguments,
+    /// The data directory.
+    #[command(flatten)]
+    pub common: CommonArguments,
+    /// Up to where WAL is redone.
+    #[command(flatten)]
+    pub recovery: RecoveryArguments,
+    /// Where to listen
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:5999")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub listen: String,
+    /// A file with the secret that statements have to have [default: what PAGEMILL_WORKER_SECRET has]
+    #[arg(long, value_name = "FILE")]
+    pub secret_file: Option<PathBuf>,
+    /// Memory for sorts, joins and aggregates, which then spill to temporary files [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = memory_size)]
+    pub memory: Option<usize>,
+}
+
+impl WorkerArguments {
+    /// The directories that are served, each with its flags.
+    ///
+    /// # Errors
+    /// When one has no name of its own.
+    pub fn directories(&self) -> Result<Vec<ServedDirectory>, UsageError> {
+        self.given.served(&self.common, &self.recovery)
+    }
+}
