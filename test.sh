@@ -4,7 +4,11 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 . ci/needs.sh
 
-need_packages gcc libc6-dev git strace
+need_packages bzip2 gcc libc6-dev git strace
 need_rust clippy fmt
 bash ci/install-postgres.sh
+sh ci/install-drivers.sh
+sh ci/install-pgbackrest.sh
+sh ci/install-barman.sh
+sh ci/fetch-regression-suite.sh
 exec cargo xtask ci

@@ -1,12 +1,21 @@
 #!/usr/bin/env bash
-# Tries a Debian package on the system it runs on: installs it by dpkg, runs what is in it, reads its man pages,
-# asks its completions, removes it, and looks for what was left. As root, where losing the package is no loss.
+# Tries Debian packages on the system it runs on: installs them by dpkg, runs what is in them, reads the man pages,
+# asks the completions, removes all, and looks for what was left. As root, where losing the packages is no loss.
 #
-#   ci/try-package.sh FILE.deb [DATADIR]   with a data directory, its databases are listed and its tables counted
+#   ci/try-package.sh FILE.deb... [DATADIR]   the package pagemill, and with it pagemill-sql; with a data directory, its
+#                                             databases are listed, its tables counted and asked for in SQL
 set -euo pipefail
 
-package=${1:?the package is missing}
-data=${2:-}
+package=
+sql_package=
+data=
+for given in "$@"; do
+    case $(basename "$given") in
+        pagemill-sql_*.deb) sql_package=$given ;;
+        *.deb) package=$given ;;
+        *) data=$given ;;
+    esac
+done
 
 fail() {
     printf 'error: %s\n' "$*" >&2
@@ -33,8 +42,23 @@ offered() {
         printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
 }
 
+# The files of a package.
+files_of() {
+    dpkg -L "$1" | while read -r path; do [ -d "$path" ] || echo "$path"; done
+}
+
+# refused PATTERN COMMAND...: the command fails, and says this.
+refused() {
+    local wanted=$1 printed
+    shift
+    ! printed=$("$@" 2>&1) || fail "$* did not fail"
+    grep -q -- "$wanted" <<<"$printed" || fail "$* does not say: $wanted"
+    echo "ok: $*, in vain"
+}
+
+[ -n "$package" ] || fail "the package is missing"
 dpkg -i "$package"
-files=$(dpkg -L pagemill | while read -r path; do [ -d "$path" ] || echo "$path"; done)
+files=$(files_of pagemill)
 
 expect '^pagemill [0-9]' pagemill --version
 expect 'ls -D' pagemill ls --help
@@ -46,6 +70,23 @@ if [ -n "$data" ]; then
     expect 'postgres' pagemill ls -D "$data"
     expect '^[a-z_.]*[[:space:]]*[0-9]' pagemill count -D "$data" -t 'pg_catalog.*'
 fi
+if [ -n "$sql_package" ]; then
+    refused 'package pagemill-sql of a release' pagemill serve -D "${data:-/}"
+    dpkg -i "$sql_package"
+    files+=$'\n'$(files_of pagemill-sql)
+    for command in sql serve; do
+        expect 'Usage: pagemill' pagemill "$command" --help
+        expect '^pagemill [0-9]' "pagemill-$command" --version
+    done
+    if [ -n "$data" ]; then
+        expect '^42$' pagemill sql -D "$data" -d postgres --format csv 'select 6 * 7 as n'
+        if command -v psql >/dev/null; then
+            expect '^[1-9][0-9]*$' pagemill serve -D "$data" --exec psql -X -A -t -c 'select count(*) from pg_class' postgres
+        else
+            echo "SKIPPED: pagemill serve, as psql is not installed"
+        fi
+    fi
+fi
 for page in $(grep -o 'man1/[^/]*\.1' <<<"$files" | sed 's,man1/,,; s,\.1$,,'); do
     expect 'SYNOPSIS' env MANPAGER=cat MANWIDTH=80 man "$page"
 done
@@ -56,6 +97,10 @@ else
     echo "SKIPPED: completion, as bash-completion is not installed"
 fi
 
+if [ -n "$sql_package" ]; then
+    refused 'dependency problems' dpkg -r pagemill
+    dpkg -r pagemill-sql
+fi
 dpkg -r pagemill
 for file in $files; do
     [ ! -e "$file" ] || fail "$file is left"

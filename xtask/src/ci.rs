@@ -50,7 +50,10 @@ pub(crate) fn run() -> Result<bool> {
 }
 
 /// What is released has every feature, so this is what is checked and tested.
-const RELEASED: &str = "--features=pagemill/arrow";
+const RELEASED: &str = "--features=pagemill/arrow,pagemill/remote";
+
+/// The same of the programs that answer SQL.
+const SQL_RELEASED: &str = "--features=pagemill-sql/workers";
 
 fn step(name: &'static str, work: impl FnOnce() -> Result<bool>) -> Result<StepResult> {
     println!("== {name}");
@@ -84,9 +87,12 @@ fn sql(root: &Path, tally: &mut Tally) -> Result<bool> {
     };
     let mut passed =
         workspace::cargo().args(["fmt", "--check"]).current_dir(&place).status()?.success();
-    let mut clippy = cargo(&["clippy", "--all-targets"]);
+    let mut clippy = cargo(&["clippy", "--all-targets", SQL_RELEASED]);
     passed &= clippy.args(["--", "-D", "warnings"]).status()?.success();
-    passed &= run_counted(&mut cargo(&["test", "--no-fail-fast"]), tally)?;
+    // The same without what asks for it, of which only what is built is another.
+    let mut lean = cargo(&["clippy", "--package=pagemill-sql", "--lib", "--bins"]);
+    passed &= lean.args(["--", "-D", "warnings"]).status()?.success();
+    passed &= run_counted(&mut cargo(&["test", "--no-fail-fast", SQL_RELEASED]), tally)?;
     Ok(passed)
 }
 
@@ -115,7 +121,9 @@ fn test(root: &Path, tally: &mut Tally) -> Result<bool> {
 fn lean(root: &Path, tally: &mut Tally) -> Result<bool> {
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     let mut command = workspace::cargo();
-    command.args(["test", "--workspace", "--test=arrow_missing"]).current_dir(root);
+    command
+        .args(["test", "--workspace", "--test=arrow_missing", "--test=remote_missing"])
+        .current_dir(root);
     Ok(quiet(root, &clippy)? & run_counted(&mut command, tally)?)
 }
 

@@ -1,13 +1,14 @@
 //! `cargo xtask bench`: pagemill measured against PostgreSQL, against the device, and against itself.
 //!
-//! Nine benchmarks share what stands here. `bench tables`, the default, asks what whole commands cost on twin
+//! Twelve benchmarks share what stands here. `bench tables`, the default, asks what whole commands cost on twin
 //! directories. `bench read` asks the same of every way to read, on one and the same directory, in a stated state of
 //! the page cache, on devices that it makes slow, mirrored or short of memory itself. `bench extend` asks how files
 //! grow: how fast, how durable, and in how many pieces. `bench load` asks how fast rows get into a table, against COPY.
 //! `bench clone` asks how fast databases are made from others, against CREATE DATABASE. `bench wal` asks how fast killed clusters are read,
-//! against servers that recover them. `bench sql` asks how fast statements are answered, against a server and DuckDB. `bench
-//! device` asks whether the lab's own figures are those of fio and pg_test_fsync, and `bench builds` whether a build is slower
-//! than an earlier one.
+//! against servers that recover them. `bench sql` asks how fast statements are answered, against a server and DuckDB,
+//! and `bench serve` what clients get of them. `bench device` asks whether the lab's own figures are those of fio and
+//! pg_test_fsync, `bench builds` whether a build is slower than an earlier one, `bench remote` how fast an object store is read,
+//! and `bench workers` what several workers gain there.
 //!
 //! What makes a figure of any of them worth keeping: answers are checked before and while anything is timed, contestants
 //! run in turns so that a drift of the machine hits all of them, and the result is written down with its
@@ -26,12 +27,16 @@ mod load;
 mod options;
 mod process;
 mod read;
+mod remote;
+mod serve;
 mod server;
 mod settling;
 mod sql;
 mod tables;
 mod targets;
+mod twin_clusters;
 mod wal;
+mod workers;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -72,7 +77,10 @@ enum Benchmark {
     Device(device::Options),
     Wal(wal::Options),
     Sql(sql::Options),
+    Serve(serve::Options),
     Builds(builds::Options),
+    Remote(remote::Options),
+    Workers(workers::Options),
 }
 
 /// Runs the benchmark that was asked for; false when something in it failed.
@@ -86,7 +94,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<bool> {
         Benchmark::Device(options) => device::run(&options),
         Benchmark::Wal(options) => wal::run(options),
         Benchmark::Sql(options) => sql::run(options),
+        Benchmark::Serve(options) => serve::run(options),
         Benchmark::Builds(options) => builds::run(&options),
+        Benchmark::Remote(options) => remote::run(&options),
+        Benchmark::Workers(options) => workers::run(&options),
     }
 }
 
@@ -98,12 +109,28 @@ fn binary(given: Option<&Path>, root: &Path) -> Result<PathBuf> {
     eprintln!("building pagemill, release ...");
     let mut command = workspace::cargo();
     // As it is released.
-    command.args(["build", "--release", "--quiet", "-p", "pagemill", "--features", "arrow"]);
+    command.args(["build", "--release", "--quiet", "-p", "pagemill", "--features", "arrow,remote"]);
     command.current_dir(root);
     if !command.status()?.success() {
         bail!("failed: {}", shown(&command));
     }
     Ok(workspace::target_directory(root).join("release/pagemill"))
+}
+
+/// The given program, or a release build of one of the workspace that has DataFusion.
+fn sql_program(given: Option<&Path>, root: &Path, package: &str) -> Result<PathBuf> {
+    if given.is_some() {
+        return binary(given, root);
+    }
+    eprintln!("building {package}, release: half an hour from nothing on two cores ...");
+    let target = workspace::target_directory(root).join("sql");
+    let mut command = workspace::cargo();
+    command.args(["build", "--release", "--locked", "--quiet", "-p", package, "--target-dir"]);
+    command.arg(&target).current_dir(root.join("crates/pagemill-sql"));
+    if !command.status()?.success() {
+        bail!("failed: {}", shown(&command));
+    }
+    Ok(target.join("release").join(package))
 }
 
 /// What a binary says its version is.

@@ -81,7 +81,7 @@ mod tests {
     use clap::{CommandFactory as _, Parser};
 
     use super::*;
-    use crate::bench::{builds, clone, device, extend, load, read, sql, tables, wal};
+    use crate::bench::{builds, clone, device, extend, load, read, serve, sql, tables, wal};
 
     #[derive(Parser)]
     #[command(args_override_self = true)]
@@ -125,6 +125,8 @@ mod tests {
         );
         let sql = parse::<sql::Options>(quick).unwrap();
         assert_eq!((sql.scale, sql.run.repetitions), (0.05, 3));
+        let serve = parse::<serve::Options>(quick).unwrap();
+        assert_eq!((serve.thousands, serve.seconds, serve.run.repetitions), (100, 1, 2));
         for line in ["--rows 7_000 --quick count", "count --quick --rows 1 --rows 7000"] {
             assert_eq!(parse::<tables::Options>(line).unwrap().rows, 7_000, "{line}");
         }
@@ -189,7 +191,8 @@ mod tests {
         ]);
         assert_refused::<wal::Options>(&["--wal-mib 0", "--rows x"]);
         assert_refused::<builds::Options>(&["", "--before old --rows 0"]);
+        assert_refused::<serve::Options>(&["--thousands 0", "--seconds x", "--soak-minutes 0"]);
         assert_refused::<sql::Options>(&["--scale 0", "--scale -1", "--scale x"]);
-        assert_refused::<device::Options>(&["--seconds", "--seconds 0", "--size-mib 0", "count"]);
+        assert_refused::<device::Options>(&["--seconds", "--seconds 0", "--size-mib 0"]);
     }
 }

@@ -189,6 +189,11 @@ impl Server<'_> {
         Ok(self.cluster.server.psql("postgres", statements)?)
     }
 
+    /// Has a client connect to it.
+    pub(super) fn connect(&self, client: &mut Command) {
+        self.cluster.server.connect(client, "postgres");
+    }
+
     /// Runs a COPY from standard input, with what is written as its rows.
     pub(super) fn copy_in(
         &self,

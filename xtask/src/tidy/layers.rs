@@ -9,14 +9,16 @@ use crate::workspace::{Dependency, Package};
 const RULE: &str = "layers";
 
 /// From the bytes down to the command line; a crate imports from the rows above its own.
-const ROWS: [&str; 15] = [
+const ROWS: [&str; 17] = [
     "pagemill-statistics",
     "pagemill-format",
+    "pagemill-protocol",
     "pagemill-types",
     "pagemill-redo",
     "pagemill-sys",
     "pagemill-server",
     "pagemill-io",
+    "pagemill-remote",
     "pagemill-stream",
     "pagemill-wal",
     "pagemill-cluster",
@@ -32,7 +34,8 @@ const ROWS: [&str; 15] = [
 const BESIDE: (&str, &str) = ("pagemill-sim", "pagemill-wal");
 
 /// Of what ships, only a dev-dependency.
-const DEV_ONLY: [&str; 4] = ["pagemill-testkit", "pagemill-sim", "pagemill-torture", "xtask"];
+const DEV_ONLY: [&str; 5] =
+    ["pagemill-testkit", "pagemill-testbucket", "pagemill-sim", "pagemill-torture", "xtask"];
 
 /// The lab shows what the simulated disk makes of an experiment where no real one is available.
 const SHOWN: (&str, &str) = ("pagemill-lab", "pagemill-sim");

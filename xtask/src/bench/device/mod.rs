@@ -50,7 +50,8 @@ pub(super) fn run(options: &Options) -> Result<bool> {
 fn measure(options: &Options, program: &Path, directory: &Path) -> Result<Vec<RowResult>> {
     let files = rows::BenchFiles::new(program, directory, options.mib, options.seconds)?;
     let begin = |row| RowResult { row, ours: Vec::new(), others: Vec::new(), failure: None };
-    let mut outcomes: Vec<RowResult> = rows::all().into_iter().map(begin).collect();
+    let mut outcomes: Vec<RowResult> =
+        rows::selected(&options.selected)?.into_iter().map(begin).collect();
     for round in 1..=options.run.repetitions {
         let others_first = round % 2 == 0;
         for outcome in outcomes.iter_mut().filter(|outcome| outcome.failure.is_none()) {

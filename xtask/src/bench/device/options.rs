@@ -15,6 +15,9 @@ use crate::bench::options::{RunOptions, number};
     after_help = "In turns, on one file; the result is kept under runs/."
 )]
 pub(crate) struct Options {
+    /// The beginning of a row's name; all rows without one
+    #[arg(value_name = "ROW")]
+    pub(in crate::bench) selected: Vec<String>,
     /// Size of the file in MiB
     #[arg(long = "size-mib", value_name = "N", value_parser = number::<u64>)]
     #[arg(default_value = "1024", default_value_if("quick", "true", "64"))]

@@ -58,6 +58,17 @@ pub(super) fn all() -> Vec<Row> {
     rows
 }
 
+/// The rows whose names begin as one of these; all without any.
+pub(super) fn selected(beginnings: &[String]) -> Result<Vec<Row>> {
+    let is_wanted = |row: &Row| {
+        let mut wanted = beginnings.iter();
+        beginnings.is_empty() || wanted.any(|beginning| row.name.starts_with(&**beginning))
+    };
+    let rows: Vec<Row> = all().into_iter().filter(is_wanted).collect();
+    ensure!(!rows.is_empty(), "no row begins with {}", beginnings.join(", "));
+    Ok(rows)
+}
+
 fn in_order(rw: &'static str, method: &str, kilobytes: u32, direct: bool) -> Row {
     // What goes through the page cache ends with the file: a block that came is not read again.
     let (caching, order) = if direct { ("direct", "around") } else { ("buffered", "once") };

@@ -15,13 +15,13 @@ mod rows;
 mod tpch;
 mod turns;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
-use super::{artifact, binary, environment, output_of, version_of};
+use super::twin_clusters::TwinClusters;
+use super::{artifact, binary, environment, output_of, sql_program, version_of};
 use crate::workspace;
-use bench_cluster::BenchCluster;
 pub(super) use options::Options;
 use turns::{Measured, Stand};
 
@@ -44,10 +44,10 @@ pub(super) fn run(options: Options) -> Result<bool> {
     }
     let root = workspace::root();
     let pagemill = binary(options.pagemill.as_deref(), &root)?;
-    let pagemill_sql = sql_binary(options.pagemill_sql.as_deref(), &root)?;
+    let pagemill_sql = sql_program(options.pagemill_sql.as_deref(), &root, "pagemill-sql")?;
     let default = || workspace::target_directory(&root).join("bench-sql");
     let directory = options.run.directory.clone().unwrap_or_else(default);
-    let cluster = BenchCluster::make(&options, &directory)?;
+    let cluster = bench_cluster::make(&options, &directory)?;
     let environment = environment::collect(&cluster.served, version_of(&pagemill), &root);
     let (settings, duckdb) = (cluster.settings(), turns::duckdb_version());
     let mut bench = Bench { options, environment, settings, duckdb, measured: Vec::new() };
@@ -66,7 +66,7 @@ pub(super) fn run(options: Options) -> Result<bool> {
 
 fn measure(
     bench: &mut Bench,
-    cluster: &BenchCluster,
+    cluster: &TwinClusters,
     rows: &[rows::Row],
     (pagemill, pagemill_sql): (&Path, &Path),
 ) -> Result<()> {
@@ -89,20 +89,4 @@ fn measure(
         bench.measured.push(stand.measure(row));
     }
     Ok(())
-}
-
-/// The given program, or a release build of the one for SQL.
-fn sql_binary(given: Option<&Path>, root: &Path) -> Result<PathBuf> {
-    if given.is_some() {
-        return binary(given, root);
-    }
-    eprintln!("building pagemill-sql, release: 10 minutes from nothing on two cores ...");
-    let target = workspace::target_directory(root).join("sql");
-    let mut command = workspace::cargo();
-    command.args(["build", "--release", "--locked", "--quiet", "--target-dir"]).arg(&target);
-    command.current_dir(root.join("crates/pagemill-sql"));
-    if !command.status()?.success() {
-        bail!("failed: {}", super::shown(&command));
-    }
-    Ok(target.join("release/pagemill-sql"))
 }

@@ -9,11 +9,11 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::bench_cluster::BenchCluster;
 use super::rows::{MEMORY_MIB, Row, Work};
 use super::tpch::TABLES;
 use crate::bench::figures::verdict;
 use crate::bench::server::Server;
+use crate::bench::twin_clusters::TwinClusters;
 use crate::bench::{output_of, process, shown};
 
 /// One row with everything that was found out about it.
@@ -57,7 +57,7 @@ fn ratios(others: &[f64], own: &[f64]) -> Vec<f64> {
 
 /// Everything a turn needs to know.
 pub(super) struct Stand<'a> {
-    pub(super) cluster: &'a BenchCluster,
+    pub(super) cluster: &'a TwinClusters,
     pub(super) server: &'a Server<'a>,
     pub(super) pagemill_sql: &'a Path,
     pub(super) pagemill: &'a Path,
