@@ -48,7 +48,7 @@ build() {
     done
     # shellcheck disable=SC2086
     (cd "$sql" && $BUILD --profile "$PROFILE" --locked ${1:+--target "$1"} --target-dir "$targets/sql" \
-        "${SQL_PROGRAMS[@]/#/--package=}" --features pagemill-sql/workers)
+        "${SQL_PROGRAMS[@]/#/--package=}" --features pagemill-sql/workers,pagemill-serve/workers)
     built=$targets/${1:+$1/}$folder
     sql_built=$targets/sql/${1:+$1/}$folder
 }

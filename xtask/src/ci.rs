@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::{tidy, workspace};
+use crate::{test_programs, tidy, workspace};
 
 /// What became of one step.
 struct StepResult {
@@ -53,7 +53,7 @@ pub(crate) fn run() -> Result<bool> {
 const RELEASED: &str = "--features=pagemill/arrow,pagemill/remote";
 
 /// The same of the programs that answer SQL.
-const SQL_RELEASED: &str = "--features=pagemill-sql/workers";
+const SQL_RELEASED: &str = "--features=pagemill-sql/workers,pagemill-serve/workers";
 
 fn step(name: &'static str, work: impl FnOnce() -> Result<bool>) -> Result<StepResult> {
     println!("== {name}");
@@ -92,7 +92,8 @@ fn sql(root: &Path, tally: &mut Tally) -> Result<bool> {
     // The same without what asks for it, of which only what is built is another.
     let mut lean = cargo(&["clippy", "--package=pagemill-sql", "--lib", "--bins"]);
     passed &= lean.args(["--", "-D", "warnings"]).status()?.success();
-    passed &= run_counted(&mut cargo(&["test", "--no-fail-fast", SQL_RELEASED]), tally)?;
+    passed &= run_programs(&mut cargo(&["test", "--tests", SQL_RELEASED]), tally)?;
+    passed &= run_counted(&mut cargo(&["test", "--doc", SQL_RELEASED]), tally)?;
     Ok(passed)
 }
 
@@ -112,9 +113,16 @@ fn loom(root: &Path) -> Result<bool> {
 }
 
 fn test(root: &Path, tally: &mut Tally) -> Result<bool> {
-    let mut command = workspace::cargo();
-    command.args(["test", "--workspace", "--no-fail-fast", RELEASED]).current_dir(root);
-    run_counted(&mut command, tally)
+    let cargo = |kind| {
+        let mut command = workspace::cargo();
+        command.args(["test", "--workspace", kind, RELEASED]).current_dir(root);
+        command
+    };
+    Ok(run_programs(&mut cargo("--tests"), tally)? & run_counted(&mut cargo("--doc"), tally)?)
+}
+
+fn run_programs(command: &mut Command, tally: &mut Tally) -> Result<bool> {
+    test_programs::run(command, |line| tally.read(line))
 }
 
 /// The command as it is built unless features are asked for: without warnings, and with an answer to what it lacks.

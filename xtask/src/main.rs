@@ -8,6 +8,7 @@
 mod bench;
 mod ci;
 mod mutate;
+mod test_programs;
 mod tidy;
 mod torture;
 mod workspace;

@@ -34,6 +34,15 @@ const PIECES_AHEAD: usize = 2;
 /// Where a file goes.
 pub type ArrowSink<'o> = &'o mut (dyn ByteSink + Send);
 
+/// Some blocks of a part of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockRange {
+    /// Which of the relations that hold the rows.
+    pub part: usize,
+    /// Its blocks.
+    pub blocks: Range<u32>,
+}
+
 /// A table prepared for files of Arrow batches: what can be refused has been checked.
 pub struct ArrowExport<'a> {
     pub(crate) source: &'a RowSource<'a>,
@@ -136,6 +145,46 @@ impl<'a> ArrowExport<'a> {
         encoder.finish(&mut emit)?;
         file.finish()?;
         Ok(job.summary())
+    }
+
+    /// The blocks of all parts, each by its number, in ranges of at most so many: files of them, one after the other, have the rows
+    /// of the table in its order.
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    pub fn block_ranges(&self, most: u32, damage: &mut DamageLog) -> Result<Vec<BlockRange>> {
+        let (progress, mut ranges) = (Progress::default(), Vec::new());
+        for (number, part) in self.source.parts().iter().enumerate() {
+            let cut = self.part(part, &progress, damage)?.shares_of(most)?;
+            ranges.extend(cut.into_iter().map(|blocks| BlockRange { part: number, blocks }));
+        }
+        Ok(ranges)
+    }
+
+    /// Writes a file of the rows in some blocks; of none, a file without rows.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_blocks(
+        &self,
+        range: Option<&BlockRange>,
+        output: ArrowSink<'_>,
+        progress: &Progress,
+        damage: &mut DamageLog,
+    ) -> Result<ExportSummary> {
+        self.refuse_partitioning();
+        let (mut file, setup) = TableFile::begin(LentSink(output), &self.schema, self.options)?;
+        let (mut encoder, mut summary) = (Encoder::new(&setup), ExportSummary::default());
+        if let Some(BlockRange { part, blocks }) = range {
+            let work = self.part(&self.source.parts()[*part], progress, damage)?;
+            let mut job = work.job()?;
+            let mut emit = |piece| file.write(piece);
+            job.run(work.scan(blocks)?, damage, &mut Encoding(&mut encoder, &mut emit))?;
+            summary = job.summary();
+        }
+        encoder.finish(&mut |piece| file.write(piece))?;
+        file.finish()?;
+        Ok(summary)
     }
 
     pub(crate) fn part<'p>(

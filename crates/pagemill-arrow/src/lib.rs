@@ -24,10 +24,10 @@ mod table_part;
 pub use answer_file::{AnswerColumn, AnswerFile, AnswerSchema, NumericExtents};
 pub use batch_builder::{BatchBuilder, RowHeader};
 pub use error::{Error, Remedy, Result, RowPlace, Unfit};
-pub use export::{ArrowExport, ArrowSink};
+pub use export::{ArrowExport, ArrowSink, BlockRange};
 pub use options::{
     ArrayChoice, ArrowOptions, Compression, FileFormat, InfinityChoice, NumericChoice, ParseError,
 };
-pub use parquet_file::read_parquet;
-pub use plan::{Plan, stored_type};
+pub use parquet_file::{FooterRows, footer_rows, read_parquet};
+pub use plan::{Plan, columns_to_measure, stored_type};
 pub use record_batches::RecordBatches;

@@ -6,7 +6,10 @@ use std::thread;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::reader::ChunkReader;
 
 use crate::error::{Error, Result};
@@ -25,6 +28,32 @@ pub fn read_parquet(
         let work = work.map_err(|error| Error::Encoding(error.to_string()))?;
         work.join().unwrap_or_else(|_| Err(damaged()))
     })
+}
+
+/// What the end of a file tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FooterRows {
+    /// How many rows the file has.
+    Rows(u64),
+    /// So many bytes of the end are needed.
+    NeedsBytes(usize),
+}
+
+/// The rows of a file of this size, of which these are the last bytes.
+///
+/// # Errors
+/// When it is no whole Parquet file.
+pub fn footer_rows(tail: Vec<u8>, file_bytes: u64) -> Result<FooterRows> {
+    let mut reader = ParquetMetaDataReader::new();
+    match reader.try_parse_sized(&Bytes::from(tail), file_bytes) {
+        Ok(()) => {
+            let rows = reader.finish()?.file_metadata().num_rows();
+            let negative = |_| Error::Encoding("a damaged Parquet file".to_owned());
+            Ok(FooterRows::Rows(u64::try_from(rows).map_err(negative)?))
+        }
+        Err(ParquetError::NeedMoreData(bytes)) => Ok(FooterRows::NeedsBytes(bytes)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn read(

@@ -287,6 +287,19 @@ pub(crate) fn to_measure(
     Ok(wanted)
 }
 
+/// The columns of a relation that a pass over all of it would have to measure before any row can be written, by their names.
+///
+/// # Errors
+/// When a column does not exist, or a type is not known.
+pub fn columns_to_measure(
+    catalog: &ValueCatalog,
+    relation: &Relation,
+    options: &ArrowOptions,
+) -> Result<Vec<Box<[u8]>>> {
+    let found = to_measure(catalog, relation, options)?.into_iter();
+    Ok(found.map(|at| relation.columns[at].name.clone()).collect())
+}
+
 /// True for a numeric whose type does not say which decimal holds its values.
 pub(crate) fn is_open_numeric(catalog: &ValueCatalog, type_oid: Oid, own: i32) -> Result<bool> {
     let value_type = catalog.value_type(type_oid)?;

@@ -44,9 +44,12 @@ impl TablePart<'_> {
     pub(crate) fn shares(&self) -> Result<Vec<Range<u32>>> {
         let jobs = u32::try_from(self.options.jobs).unwrap_or(u32::MAX);
         let wanted = self.table.blocks() / jobs.saturating_mul(SHARES_PER_JOB).max(1);
-        let blocks = wanted.clamp(LEAST_SHARE_BLOCKS, MOST_SHARE_BLOCKS);
+        self.shares_of(wanted.clamp(LEAST_SHARE_BLOCKS, MOST_SHARE_BLOCKS))
+    }
+
+    pub(crate) fn shares_of(&self, most_blocks: u32) -> Result<Vec<Range<u32>>> {
         let cluster = self.export.source.database().cluster();
-        Ok(TableScan::shares(cluster, &self.table, self.options, blocks)?)
+        Ok(TableScan::shares(cluster, &self.table, self.options, most_blocks)?)
     }
 
     pub(crate) fn request(&self) -> ScanRequest<'_> {

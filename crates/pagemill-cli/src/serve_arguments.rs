@@ -14,6 +14,7 @@ use crate::failure::UsageError;
 use crate::served_directories::{DirectoryArguments, ServedDirectory, of_each_directory};
 use crate::sizes::default_jobs;
 use crate::values::memory_size;
+use crate::worker_arguments::{OnWorkersArguments, WorkerShareArgument};
 
 /// A thread for each processor, as a word of the command line: statements compute much for each row.
 static JOBS: LazyLock<String> = LazyLock::new(|| default_jobs().to_string());
@@ -50,6 +51,8 @@ Examples:
   psql -h /tmp -U postgres old.shop
   pagemill serve -D backup --listen '*' \\
       --tls-cert server.crt --tls-key server.key
+  pagemill serve -D s3://backups/main --workers w1:5999,w2:5999 \\
+      --secret-file /run/secrets/pagemill
   pagemill serve -D backup --exec psql shop -c 'select count(*) from orders'")]
 pub struct ServeArguments {
     /// What was given for each directory.
@@ -96,6 +99,12 @@ pub struct ServeArguments {
     /// All statements share it. Those that sort, group or join large tables wait for each other: one runs at a time for each 128MB.
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     pub memory: Option<usize>,
+    /// The workers that may run statements.
+    #[command(flatten)]
+    pub on_workers: OnWorkersArguments,
+    /// When they are worth it.
+    #[command(flatten)]
+    pub share: WorkerShareArgument,
     /// Tell the server's state over HTTP at this address: / a page, /metrics for Prometheus, /ready, /healthz
     ///
     /// Statements that run, roles, and addresses of clients are shown to this machine only, and there to every user.

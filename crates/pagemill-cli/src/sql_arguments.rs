@@ -6,13 +6,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser as _};
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 use pagemill_cluster::recovery::plan::TimelineChoice;
 
 use crate::cluster_arguments::{CommonArguments, DatabaseArgument, RecoveryArguments};
 use crate::sizes::default_jobs;
 use crate::values::memory_size;
+use crate::worker_arguments::{OnWorkersArguments, WorkerShareArgument};
 
 /// A thread for each processor, as a word of the command line: statements compute much for each row.
 static JOBS: LazyLock<String> = LazyLock::new(|| default_jobs().to_string());
@@ -78,19 +79,12 @@ pub struct SqlArguments {
     /// Memory for sorts, joins and aggregates, which then spill to temporary files [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     pub memory: Option<usize>,
-    /// Workers that run the statement, which each of them reads parts of the tables for; repeatable, or with commas between
-    ///
-    /// Each is a `pagemill worker` that serves the same data directory, by the same path or URL, on its machine, and reads it by itself.
-    /// A statement that cannot be divided, or that small tables are enough for, runs here, which a notice says. A worker whose directory
-    /// is not what it is here refuses, and one that ends or falls silent ends the statement with an error.
-    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
-    pub workers: Vec<String>,
-    /// A file with the secret of the workers [default: what PAGEMILL_WORKER_SECRET has]
-    #[arg(long, value_name = "FILE", requires = "workers")]
-    pub secret_file: Option<PathBuf>,
-    /// One more worker scans a table for each so many bytes of it
-    #[arg(long, value_name = "SIZE", value_parser = memory_size, default_value = "64MB", requires = "workers")]
-    pub worker_share: usize,
+    /// The workers that may run it.
+    #[command(flatten)]
+    pub on_workers: OnWorkersArguments,
+    /// When they are worth it.
+    #[command(flatten)]
+    pub share: WorkerShareArgument,
 }
 
 /// A data directory or a file under a name.

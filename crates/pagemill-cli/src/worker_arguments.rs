@@ -1,4 +1,4 @@
-//! The flags of `pagemill worker`: for the command, whose help and completions have them, and for the program that it starts.
+//! The flags of `pagemill worker`, and those by which other commands name workers: for the command, whose help and completions have them, and for the program that it starts.
 //!
 //! Invariant: both parse the same words alike, as the one hands them to the other unread.
 
@@ -17,7 +17,31 @@ use crate::values::memory_size;
 /// A thread for each processor, as a word of the command line: statements compute much for each row.
 static JOBS: LazyLock<String> = LazyLock::new(|| default_jobs().to_string());
 
-/// Run parts of statements for `pagemill sql --workers`
+/// The flags of a command whose statements workers may run.
+#[derive(Debug, Args)]
+pub struct OnWorkersArguments {
+    /// Workers that do it, each of which reads parts of the tables; repeatable, or with commas between
+    ///
+    /// Each is a `pagemill worker` that serves the same data directory, by the same path or URL, on its machine, and reads it by itself.
+    /// A worker whose directory is not what it is here refuses. A statement that cannot be divided, or that small tables are enough for,
+    /// runs here, and EXPLAIN says why; a worker that ends or falls silent ends the statement with an error. Of an export, others write
+    /// what such a one left.
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub workers: Vec<String>,
+    /// A file with the secret of the workers [default: what PAGEMILL_WORKER_SECRET has]
+    #[arg(long, value_name = "FILE", requires = "workers")]
+    pub secret_file: Option<PathBuf>,
+}
+
+/// When statements are worth workers.
+#[derive(Debug, Args)]
+pub struct WorkerShareArgument {
+    /// One more worker scans a table for each so many bytes of it
+    #[arg(long, value_name = "SIZE", value_parser = memory_size, default_value = "64MB", requires = "workers")]
+    pub worker_share: usize,
+}
+
+/// Run parts of statements and exports for `pagemill sql`, `serve` and `export` with `--workers`
 ///
 /// A worker opens the data directories that it is started with, and no others, and reads in them what statements ask for that have the
 /// secret; where there is none, it listens at addresses of this machine only. The secret is read from the file of --secret-file, or from
@@ -59,6 +83,9 @@ pub struct WorkerArguments {
     /// A file with the secret that statements have to have [default: what PAGEMILL_WORKER_SECRET has]
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
+    /// Let exports write files below this directory or URL; repeatable
+    #[arg(long, value_name = "DIR|URL")]
+    pub export_to: Vec<PathBuf>,
     /// Memory for sorts, joins and aggregates, which then spill to temporary files [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     pub memory: Option<usize>,

@@ -215,7 +215,8 @@ impl DiskCache {
         let mut bytes = promised + found.iter().map(|piece| piece.bytes).sum::<u64>();
         if bytes + share > self.limit {
             found.sort_by_key(|piece| piece.used);
-            for piece in &found {
+            // One that is being written is somebody's.
+            for piece in found.iter().filter(|piece| piece.is_finished) {
                 if bytes + 2 * share <= self.limit {
                     break;
                 }
@@ -244,10 +245,16 @@ impl Drop for Promise<'_> {
 fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     let mut attempts = 0;
     loop {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        let file =
+            made.and_then(|()| tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder));
         attempts += 1;
-        match tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && attempts < ATTEMPTS => {}
+        // Removed before there was a file in it, or while it was made.
+        let may_pass = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists)
+        };
+        match file {
+            Err(error) if may_pass(&error) && attempts < ATTEMPTS => {}
             file => return file,
         }
     }
@@ -258,22 +265,27 @@ struct FoundPiece {
     path: PathBuf,
     bytes: u64,
     used: SystemTime,
+    is_finished: bool,
 }
 
-/// The pieces of an object; what was left behind half written is removed, and a folder with nothing in it.
+/// The pieces of an object; what was left behind half written is removed, and a folder with nothing in it for long.
 fn pieces_in(folder: &Path) -> Vec<FoundPiece> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else { continue };
         let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let age = used.elapsed().unwrap_or_default();
-        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) && age > ABANDONED {
+        let is_finished = !entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+        if !is_finished && age > ABANDONED {
             let _ = fs::remove_file(&path);
             continue;
         }
-        found.push(FoundPiece { path, bytes: metadata.len(), used });
+        found.push(FoundPiece { path, bytes: metadata.len(), used, is_finished });
     }
-    if found.is_empty() {
+    // One that was made or emptied lately may be about to get a file.
+    let changed = fs::metadata(folder).and_then(|metadata| metadata.modified());
+    let age = changed.ok().and_then(|changed| changed.elapsed().ok());
+    if found.is_empty() && age.is_some_and(|age| age > ABANDONED) {
         // It stays where it is not empty.
         let _ = fs::remove_dir(folder);
     }

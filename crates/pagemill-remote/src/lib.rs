@@ -6,6 +6,7 @@ mod connect;
 mod directories;
 mod disk_cache;
 pub mod error;
+mod folder;
 mod foresight;
 mod http_requests;
 mod object;
@@ -23,6 +24,7 @@ mod tests;
 mod url;
 
 pub use error::RemoteError;
+pub use folder::{ObjectFolder, ObjectOutput};
 pub use remote_files::{RemoteFiles, RemoteOptions};
 pub use request_counts::RequestSnapshot;
 pub use retry::RetryPolicy;

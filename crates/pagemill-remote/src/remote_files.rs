@@ -3,7 +3,7 @@
 //! A path that is a URL lies on a store, any other on this machine: so an archive of WAL may lie in a bucket and the cluster
 //! here, or the other way round.
 //!
-//! Invariants: it reads only, as far as stores are concerned; what a session sees of a store does not change while it lasts.
+//! Invariants: it reads only, as far as stores are concerned (results are written elsewhere, `folder.rs`); what a session sees of a store does not change while it lasts.
 
 use std::collections::HashMap;
 use std::io;

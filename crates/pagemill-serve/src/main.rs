@@ -62,7 +62,8 @@ fn main() -> ExitCode {
     failure::set_quiet(quiet);
     failure::set_wording(|error, message| Remedies::READING.apply(error, message));
     let Command::Serve(arguments) = command;
-    match run(&arguments) {
+    // What is opened anew needs them until the process ends.
+    match run(Box::leak(arguments)) {
         Ok(Some(status)) => ExitCode::from(exit_status(status)),
         Ok(None) => failure::exit_code(Ok(Completion::Done)),
         Err(error) => failure::exit_code(Err(error)),
@@ -77,7 +78,7 @@ fn exit_status(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(1)
 }
 
-fn run(arguments: &ServeArguments) -> Result<Option<ExitStatus>> {
+fn run(arguments: &'static ServeArguments) -> Result<Option<ExitStatus>> {
     if arguments.memory.is_some() {
         // Without it what is freed stays with the process, and a sort that spills takes twice of the limit.
         pagemill_sys::return_freed_memory(LARGE_BLOCK);
@@ -87,7 +88,9 @@ fn run(arguments: &ServeArguments) -> Result<Option<ExitStatus>> {
     let opened = opener.open()?;
     let first = opened.clusters().first().cloned();
     let jobs = usize::from(arguments.common.jobs);
-    let compute = Builder::new_multi_thread().worker_threads(jobs).enable_time().build()?;
+    // One more thread speaks with workers while the others compute.
+    let threads = jobs + usize::from(!arguments.on_workers.workers.is_empty());
+    let compute = Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
     let server = Server::new(opened, server_options(arguments)?, compute.handle().clone());
     let speaking = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let ended = match (first, arguments.exec.is_empty()) {

@@ -10,9 +10,11 @@ use pagemill_cli::cluster_arguments::{CommonArguments, DamageChoice};
 use pagemill_cli::serve_arguments::ServeArguments;
 use pagemill_cli::served_directories::ServedDirectory;
 use pagemill_cli::session::Session;
+use pagemill_cli::worker_arguments::OnWorkersArguments;
 use pagemill_cluster::{Cluster, DirectoryWitness};
 use pagemill_engine::{OnDamage, ScanOrder};
 use pagemill_io::HostFiles;
+use pagemill_sql::named_workers::NamedWorkers;
 use pagemill_sql::session::{SessionOptions, StatementMemory};
 use pagemill_sql::shell::told;
 
@@ -30,6 +32,8 @@ pub struct Opener {
     certificate: Option<(PathBuf, PathBuf)>,
     /// Whether clients come over TCP, too, and roles are needed before databases are.
     is_networked: bool,
+    on_workers: &'static OnWorkersArguments,
+    worker_share: usize,
     /// The directories that are open, for what is said of each when it is let go.
     open: Mutex<Vec<Session<'static>>>,
 }
@@ -39,13 +43,15 @@ impl Opener {
     ///
     /// # Errors
     /// When a directory has no name of its own.
-    pub fn new(arguments: &ServeArguments) -> Result<Self> {
+    pub fn new(arguments: &'static ServeArguments) -> Result<Self> {
         let certificate = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
         Ok(Self {
             directories: arguments.directories()?.leak(),
             memory: arguments.memory.map(StatementMemory::new),
             certificate,
             is_networked: !arguments.listen.is_empty(),
+            on_workers: &arguments.on_workers,
+            worker_share: arguments.share.worker_share,
             open: Mutex::default(),
         })
     }
@@ -83,8 +89,11 @@ impl Opener {
                 DamageChoice::Skip => OnDamage::Skip,
             },
         };
+        // Workers know the directory by the name that links lead to, which may be another by now than when it was resolved.
+        let path = common.pgdata.as_deref().map_or_else(|| session.directory(), Ok)?;
+        let workers = NamedWorkers::of(self.on_workers, self.worker_share, path, &cluster)?;
         let access = self.is_networked.then(|| Access::read(&cluster).map_err(told)).transpose()?;
-        Ok((session, ServedCluster::new(&directory.name, cluster, options, access)))
+        Ok((session, ServedCluster::new(&directory.name, (cluster, workers), options, access)))
     }
 
     /// Lets all directories go, and says what there is to say of them: nothing is opened any more.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pagemill_cluster::{Cluster, DirectoryChange};
+use pagemill_sql::named_workers::NamedWorkers;
 use pagemill_sql::roles::Role;
 use pagemill_sql::session::{Session, SessionOptions};
 use pagemill_sql::{SqlState, StatementError};
@@ -28,19 +29,20 @@ pub struct ServedCluster {
     name: Arc<str>,
     cluster: Cluster,
     options: SessionOptions,
+    workers: NamedWorkers,
     access: Option<Access>,
     databases: Mutex<HashMap<SessionKey, Arc<OnceCell<Arc<Session>>>>>,
 }
 
 impl ServedCluster {
-    /// A cluster under a name. Without `access`, nobody comes in over TCP.
+    /// A cluster under a name, and the workers that statements on it may run on. Without `access`, nobody comes in over TCP.
     pub fn new(
         name: &str,
-        cluster: Cluster,
+        (cluster, workers): (Cluster, NamedWorkers),
         options: SessionOptions,
         access: Option<Access>,
     ) -> Self {
-        Self { name: name.into(), cluster, options, access, databases: Mutex::default() }
+        Self { name: name.into(), cluster, options, workers, access, databases: Mutex::default() }
     }
 
     /// The name of its directory.
@@ -94,12 +96,12 @@ impl ServedCluster {
         compute: &Handle,
     ) -> Result<Arc<Session>, StatementError> {
         let (cluster, options) = (self.cluster.clone(), self.options.clone());
-        let (wanted, asked) = (name.to_owned(), asked.to_owned());
+        let (wanted, asked, workers) = (name.to_owned(), asked.to_owned(), self.workers.clone());
         let open = move || {
             let opened = open(&cluster, (&wanted, &asked), options);
             // What was read while something changed is not kept.
             unchanged(&cluster, CANNOT_CONNECT)?;
-            opened
+            opened.map(|session| session.with_workers(workers))
         };
         self.opened((name.to_owned(), None), open, compute).await
     }

@@ -118,6 +118,18 @@ struct BarrierExec {
     input: Arc<dyn ExecutionPlan>,
 }
 
+/// True for a barrier.
+#[cfg(feature = "workers")]
+pub(crate) fn is_barrier(node: &dyn ExecutionPlan) -> bool {
+    node.is::<BarrierExec>()
+}
+
+/// A barrier as it comes to a worker.
+#[cfg(feature = "workers")]
+pub(crate) fn barrier_over(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    Arc::new(BarrierExec { input })
+}
+
 impl DisplayAs for BarrierExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("BarrierExec")

@@ -21,6 +21,7 @@ mod global_groups;
 mod interruption;
 pub(crate) mod lexical;
 mod long_sorts;
+pub mod named_workers;
 mod nested;
 pub mod output;
 pub mod parameters;

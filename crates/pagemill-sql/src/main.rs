@@ -1,8 +1,14 @@
-//! `pagemill-sql`: the program that `pagemill sql` and `pagemill ls --ddl` start, with the words of that command line.
+//! `pagemill-sql`: the program that `pagemill sql`, `worker`, `ls --ddl` and `export --workers` start, with the words of that command
+//! line.
 //!
 //! Answers go to standard output, everything else to standard error, as with all of pagemill.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "workers")]
+mod export_command;
+#[cfg(not(feature = "workers"))]
+#[path = "worker_missing.rs"]
+mod export_command;
 #[cfg(feature = "workers")]
 #[path = "worker.rs"]
 mod worker;
@@ -17,6 +23,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use pagemill_arrow::FileFormat;
 use pagemill_cli::cluster_arguments::{CommonArguments, DamageChoice, RecoveryArguments};
+use pagemill_cli::export_arguments::ExportArguments;
 use pagemill_cli::failure::{self, Completion};
 use pagemill_cli::ls_arguments::LsArguments;
 use pagemill_cli::output_paths::refuse_in_cluster;
@@ -31,6 +38,7 @@ use pagemill_engine::{Error as EngineError, OnDamage, PatternTexts, Patterns, Sc
 use pagemill_format::Oid;
 use pagemill_io::HostFiles;
 use pagemill_sql::files::NamedFile;
+use pagemill_sql::named_workers::NamedWorkers;
 use pagemill_sql::output::OutputFormat;
 use pagemill_sql::session::{Session, SessionOptions, StatementMemory};
 use pagemill_sql::shell::{MOST_BYTES, Shell, ShellOptions, Target, told};
@@ -55,6 +63,7 @@ enum Command {
     Sql(Box<SqlArguments>),
     Ls(Box<LsArguments>),
     Worker(Box<WorkerArguments>),
+    Export(Box<ExportArguments>),
 }
 
 fn format_of(choice: FormatChoice) -> OutputFormat {
@@ -94,7 +103,15 @@ fn main() -> ExitCode {
         Command::Sql(arguments) => run(arguments),
         Command::Ls(arguments) => definitions(arguments),
         Command::Worker(arguments) => worker::run(arguments),
+        Command::Export(arguments) => exported(arguments),
     })
+}
+
+/// `export --workers`: tables to Parquet by several machines.
+fn exported(arguments: &ExportArguments) -> Result<Completion> {
+    let is_here = !arguments.on_workers.workers.is_empty();
+    ensure!(is_here, "without --workers, `pagemill export` is done by the program pagemill");
+    export_command::run(arguments)
 }
 
 /// `ls --ddl`: the definitions of tables, all of them where no pattern chooses.
@@ -159,7 +176,14 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
     let session = Session::open(&database, options.clone()).map_err(told)?.beside(clusters.into());
     let files = arguments.tables.iter().map(file_of).collect::<Vec<_>>();
     let session = session.with_files(files.into());
-    let session = worker::with_workers(session, arguments, &opened)?;
+    let directory = arguments.common.pgdata.as_deref().map_or_else(|| opened.directory(), Ok)?;
+    let workers = NamedWorkers::of(
+        &arguments.on_workers,
+        arguments.share.worker_share,
+        directory,
+        database.cluster(),
+    )?;
+    let session = session.with_workers(workers);
     let runtime = Builder::new_multi_thread().worker_threads(jobs).enable_all().build()?;
     if let Some(path) = &arguments.output {
         refuse_in_cluster("-o", path, database.cluster())?;

@@ -28,8 +28,10 @@ const MOST: usize = 65_535;
 
 /// A value for a parameter.
 #[derive(Debug, Clone)]
+#[cfg_attr(feature = "workers", derive(serde::Serialize, serde::Deserialize))]
 pub struct ParameterValue {
     /// The parameter's type.
+    #[cfg_attr(feature = "workers", serde(with = "oid_number"))]
     pub type_oid: Oid,
     /// True for the binary form of the protocol, and not the text.
     pub is_binary: bool,
@@ -37,14 +39,38 @@ pub struct ParameterValue {
     pub value: Option<Vec<u8>>,
 }
 
+/// An OID on its way to a worker.
+#[cfg(feature = "workers")]
+mod oid_number {
+    use pagemill_format::Oid;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(oid: &Oid, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u32(oid.0)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Oid, D::Error> {
+        u32::deserialize(from).map(Oid)
+    }
+}
+
 /// What parameters of a statement are.
 pub(crate) enum Parameters {
     /// Their types are found.
     Sought(Mutex<Vec<Undecided>>),
     /// They have values.
-    Given(Vec<Typed>),
+    Given(GivenValues),
     /// Their types are known, and the plan is to hold for any values. A modifier says only how a value is carried.
     Generic(Vec<PgType>),
+}
+
+/// Values of all parameters.
+#[derive(Debug, Default)]
+pub(crate) struct GivenValues {
+    typed: Vec<Typed>,
+    /// As they came, for workers.
+    #[cfg(feature = "workers")]
+    pub(crate) sent: Vec<ParameterValue>,
 }
 
 /// A parameter whose type follows from where it stands.
@@ -70,8 +96,12 @@ impl Parameters {
     /// # Errors
     /// When a value is none of its type.
     pub(crate) fn given(catalog: &Arc<Catalog>, values: &[ParameterValue]) -> Result<Self> {
-        let typed = |value: &ParameterValue| value.typed(catalog);
-        Ok(Self::Given(values.iter().map(typed).collect::<Result<_>>()?))
+        let typed = values.iter().map(|value| value.typed(catalog)).collect::<Result<_>>()?;
+        Ok(Self::Given(GivenValues {
+            typed,
+            #[cfg(feature = "workers")]
+            sent: values.to_vec(),
+        }))
     }
 
     /// True while nothing is known but types.
@@ -100,8 +130,8 @@ impl Parameters {
                 }
                 known[number - 1].typed(catalog)
             }
-            (Self::Given(values), Some(number)) if number <= values.len() => {
-                Ok(values[number - 1].clone())
+            (Self::Given(values), Some(number)) if number <= values.typed.len() => {
+                Ok(values.typed[number - 1].clone())
             }
             (Self::Generic(types), Some(number)) if number <= types.len() => {
                 let undecided = Undecided { number, ..Undecided::default() };

@@ -46,6 +46,7 @@ use crate::global_groups;
 use crate::interruption::interruptible;
 use crate::lexical;
 use crate::long_sorts::LongSorts;
+use crate::named_workers::NamedWorkers;
 use crate::nested::Nested;
 use crate::parameters::{ParameterValue, Parameters};
 use crate::rows::Rows;
@@ -95,9 +96,19 @@ pub struct Session {
     /// What a client set, where there is one.
     settings: Option<Arc<SettingValues>>,
     shape_plans: Arc<ShapePlans>,
+    /// Whose it is, if it was made for a client.
+    client: Option<Client>,
     /// Machines that may run its statements.
-    #[cfg(feature = "workers")]
-    workers: Option<Arc<crate::workers::Workers>>,
+    workers: NamedWorkers,
+}
+
+/// Who a session is for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "workers", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Client {
+    pub(crate) user: String,
+    /// Where it set one.
+    pub(crate) search_path: Option<String>,
 }
 
 /// Settings of a session, by their names in small letters.
@@ -195,8 +206,8 @@ impl Session {
             row_security: true,
             settings: None,
             shape_plans: Arc::default(),
-            #[cfg(feature = "workers")]
-            workers: None,
+            client: None,
+            workers: NamedWorkers::default(),
         })
     }
 
@@ -204,6 +215,17 @@ impl Session {
     #[must_use]
     pub fn beside(self, clusters: Arc<[(String, Cluster)]>) -> Self {
         Self { databases: Databases::new(&self.catalog, clusters), ..self }
+    }
+
+    /// The same with workers that may run its statements.
+    #[must_use]
+    pub fn with_workers(self, workers: NamedWorkers) -> Self {
+        Self { workers, ..self }
+    }
+
+    /// The workers that may run its statements.
+    pub fn workers(&self) -> &NamedWorkers {
+        &self.workers
     }
 
     /// The same with files as tables.
@@ -223,6 +245,8 @@ impl Session {
             StatementError::new(SqlState::INVALID_PARAMETER, message)
         };
         let parsed = |path| parse_search_path(str::as_bytes(path)).ok_or_else(|| invalid(path));
+        let client =
+            Some(Client { user: user.to_owned(), search_path: search_path.map(str::to_owned) });
         let search_path = search_path.map(parsed).transpose()?;
         let names = SessionNames { user: Some(user.as_bytes().into()), search_path };
         let mut catalog = Catalog::read(&self.catalog.database().for_session(names))?;
@@ -233,7 +257,7 @@ impl Session {
         let databases = Databases::new(&catalog, self.clusters().clone());
         let (row_security, settings, shape_plans) = (true, None, Arc::default());
         let again = self.again();
-        Ok(Self { catalog, databases, row_security, settings, shape_plans, ..again })
+        Ok(Self { catalog, databases, row_security, settings, shape_plans, client, ..again })
     }
 
     /// The same with the setting `row_security` off: where a policy would leave out rows, a statement is refused.
@@ -258,7 +282,7 @@ impl Session {
             row_security: self.row_security,
             settings: self.settings.clone(),
             shape_plans: self.shape_plans.clone(),
-            #[cfg(feature = "workers")]
+            client: self.client.clone(),
             workers: self.workers.clone(),
         }
     }
@@ -413,7 +437,7 @@ impl Session {
         let options = ScanOptions { jobs, ..scan };
         let scans = ScanContext::new(&self.catalog, options, on_damage, cancel);
         #[cfg(feature = "workers")]
-        if self.workers.is_some() {
+        if self.workers.known().is_some() {
             return scans.with_counts_cut();
         }
         scans

@@ -1,77 +1,26 @@
-//! `pagemill worker`, and the workers of `pagemill sql`: from flags to what the library has.
+//! `pagemill worker`: from flags to what the library has.
 //!
 //! Invariant: a worker that others could reach listens only with a secret.
 
 use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, bail};
-use pagemill_cli::cluster_arguments::CommonArguments;
+use anyhow::{Context as _, Result};
 use pagemill_cli::failure::{self, Completion, UsageError};
 use pagemill_cli::served_directories::ServedDirectory as Named;
 use pagemill_cli::session::Session as Opened;
-use pagemill_cli::sql_arguments::SqlArguments;
 use pagemill_cli::worker_arguments::WorkerArguments;
 use pagemill_cluster::{Cluster, DirectoryWitness};
 use pagemill_engine::ScanOrder;
-use pagemill_io::HostFiles;
-use pagemill_sql::session::Session;
-use pagemill_sql::workers::{
-    SECRET_VARIABLE, Secret, ServedDirectory, Snapshot, WorkerOptions, WorkerServer, Workers,
-    directory_name, worker_address,
-};
+use pagemill_sql::named_workers::secret;
+use pagemill_sql::workers::{ServedDirectory, WorkerOptions, WorkerServer, directory_name};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Bytes of a file with a secret.
-const MOST_SECRET: u64 = 4096;
 /// Threads beside those that compute: one that speaks with others while all compute.
 const SPEAKING: usize = 1;
-
-/// The secret of a file, or else of the environment.
-fn secret(file: Option<&Path>) -> Result<Option<Secret>> {
-    let (place, bytes) = match file {
-        Some(path) => {
-            let bytes = HostFiles::real().read_file(path, MOST_SECRET)?;
-            (path.display().to_string(), bytes)
-        }
-        None => match std::env::var_os(SECRET_VARIABLE) {
-            Some(text) => (SECRET_VARIABLE.to_owned(), text.into_encoded_bytes()),
-            None => return Ok(None),
-        },
-    };
-    match Secret::new(&bytes) {
-        Some(secret) => Ok(Some(secret)),
-        None => bail!("{place}: a secret has 16 bytes at least"),
-    }
-}
-
-/// The session with the workers that were named.
-pub(crate) fn with_workers(
-    session: Session,
-    arguments: &SqlArguments,
-    opened: &Opened<'_>,
-) -> Result<Session> {
-    if arguments.workers.is_empty() {
-        return Ok(session);
-    }
-    let usage = |message| UsageError(format!("--workers {message}"));
-    let urls = arguments.workers.iter().map(|text| worker_address(text.trim()).map_err(usage));
-    let urls = urls.collect::<Result<Vec<_>, _>>()?;
-    let place = named(&arguments.common, opened)?;
-    let snapshot = Snapshot::of(session.catalog().database().cluster());
-    let secret = secret(arguments.secret_file.as_deref())?;
-    let workers = Workers::new(urls, secret, (place, snapshot), arguments.worker_share);
-    Ok(session.with_workers(Some(Arc::new(workers))))
-}
-
-/// What a data directory is called between machines: as it was given, whatever backup in it was chosen.
-fn named(common: &CommonArguments, opened: &Opened<'_>) -> Result<String> {
-    let given = common.pgdata.as_deref().map_or_else(|| opened.directory(), Ok)?;
-    Ok(directory_name(given))
-}
 
 pub(crate) fn run(arguments: &WorkerArguments) -> Result<Completion> {
     let directories: &'static [Named] = arguments.directories()?.leak();
@@ -81,7 +30,8 @@ pub(crate) fn run(arguments: &WorkerArguments) -> Result<Completion> {
     let served = directories.iter().map(served).collect::<Result<Vec<_>>>()?;
     let names: Vec<String> = served.iter().map(|directory| directory.name.clone()).collect();
     let memory = arguments.memory;
-    let options = WorkerOptions { directories: served, memory, scan, secret };
+    let export_to = arguments.export_to.iter().map(|place| export_place(place)).collect();
+    let options = WorkerOptions { directories: served, memory, scan, secret, export_to };
     let server = WorkerServer::new(options)?;
     let jobs = usize::from(arguments.common.jobs);
     let runtime =
@@ -89,6 +39,11 @@ pub(crate) fn run(arguments: &WorkerArguments) -> Result<Completion> {
     let ended = runtime.block_on(listen(server, &arguments.listen, &names));
     runtime.shutdown_background();
     ended.map(|()| Completion::Done)
+}
+
+/// A place as those who export name it.
+fn export_place(path: &Path) -> PathBuf {
+    PathBuf::from(directory_name(path))
 }
 
 async fn listen(server: WorkerServer, place: &str, names: &[String]) -> Result<()> {

@@ -8,29 +8,24 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Arg, ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use crate::clone_arguments::{CleanArguments, CloneArguments, DropArguments};
+use crate::generate_arguments::GenerateArguments;
+use crate::history_arguments::HistoryArguments;
+use crate::load_arguments::LoadArguments;
+use crate::wal_arguments::WalArguments;
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use pagemill_cli::advise_arguments::AdviseArguments;
 use pagemill_cli::cluster_arguments::{CommonArguments, DatabaseArgument, RecoveryArguments};
+use pagemill_cli::export_arguments::ExportArguments;
 use pagemill_cli::lab_arguments::LabArguments;
 use pagemill_cli::ls_arguments::LsArguments;
 use pagemill_cli::read_arguments::ReadArguments;
 use pagemill_cli::remedies::Remedies;
 use pagemill_cli::serve_arguments::ServeArguments;
 use pagemill_cli::sql_arguments::SqlArguments;
+use pagemill_cli::table_arguments::{OrderArguments, SelectionArguments};
 use pagemill_cli::worker_arguments::WorkerArguments;
-use pagemill_engine::ScanOrder;
-use pagemill_format::BlockNumber;
-
-#[cfg(feature = "arrow")]
-use crate::arrow_arguments::ArrowArguments;
-#[cfg(not(feature = "arrow"))]
-use crate::arrow_missing::ArrowArguments;
-use crate::clone_arguments::{CleanArguments, CloneArguments, DropArguments};
-use crate::generate_arguments::GenerateArguments;
-use crate::history_arguments::HistoryArguments;
-use crate::load_arguments::LoadArguments;
-use crate::wal_arguments::WalArguments;
 
 /// Read, load and copy PostgreSQL's tables and databases in their files, with no server running
 ///
@@ -92,55 +87,6 @@ impl Command {
     }
 }
 
-/// Which tables are meant.
-#[derive(Debug, Args)]
-#[command(group = ArgGroup::new("selection").required(true).multiple(true))]
-pub(crate) struct SelectionArguments {
-    /// Tables of this name or pattern ([SCHEMA.]TABLE, * and ?, quotes as in SQL); repeatable
-    #[arg(short, long = "table", value_name = "PATTERN", group = "selection")]
-    pub(crate) tables: Vec<String>,
-    /// Leave out tables of this name or pattern; repeatable
-    #[arg(short = 'T', long = "exclude-table", value_name = "PATTERN", group = "selection")]
-    pub(crate) excluded_tables: Vec<String>,
-    /// All tables of the schemas of this name or pattern; repeatable
-    #[arg(short = 'n', long = "schema", value_name = "PATTERN", group = "selection")]
-    pub(crate) schemas: Vec<String>,
-    /// Leave out the schemas of this name or pattern; repeatable
-    #[arg(short = 'N', long = "exclude-schema", value_name = "PATTERN", group = "selection")]
-    pub(crate) excluded_schemas: Vec<String>,
-}
-
-/// In what order rows are wanted.
-#[derive(Debug, Args)]
-pub(crate) struct OrderArguments {
-    /// Read rows in the order of this B-tree index of the table ([SCHEMA.]INDEX); with one job only
-    ///
-    /// The order is that of PostgreSQL's index scan, including rows with equal keys. So they
-    /// are read one after the other, and -j is refused.
-    #[arg(long, value_name = "INDEX")]
-    pub(crate) order_by: Option<String>,
-    /// From the last row to the first: of the index, or of the table; of several tables or partitions,
-    /// each
-    #[arg(long)]
-    pub(crate) backward: bool,
-    /// Begin with this block, counted from 0, and wrap around at the end of the table
-    ///
-    /// The rows come as PostgreSQL's synchronized scans give them. A partition that has no such block
-    /// is scanned from its beginning.
-    #[arg(long, value_name = "N", conflicts_with = "order_by")]
-    pub(crate) start_block: Option<u32>,
-    /// Read the table for every row, even where the index and the visibility map would do
-    #[arg(long, requires = "order_by")]
-    pub(crate) no_index_only: bool,
-}
-
-impl OrderArguments {
-    /// The order of blocks where no index gives the order of rows.
-    pub(crate) fn scan_order(&self) -> ScanOrder {
-        ScanOrder { backward: self.backward, start: self.start_block.map(BlockNumber) }
-    }
-}
-
 /// Count the rows of tables
 ///
 /// Prints what `select count(*)` would print: the rows that are committed and not deleted. One
@@ -168,128 +114,6 @@ pub(crate) struct CountArguments {
     pub(crate) json: bool,
 }
 
-/// Write tables as COPY TO would, as JSON, or as Parquet and Arrow
-///
-/// Text and CSV are the bytes of COPY TO in a session with these settings, regardless of the server's files, ALTER
-/// DATABASE and ALTER ROLE: DateStyle ISO, TimeZone UTC, IntervalStyle postgres, bytea_output hex,
-/// extra_float_digits 1, client_encoding that of the database. search_path and lc_monetary are
-/// those of a new session of the first superuser.
-///
-/// Rows come in the order of the table's pages or of an index; those of a partitioned table partition by partition, in
-/// the order of the bounds, as a server scans them: lists by their smallest value, ranges by their bounds, hashes by
-/// modulus and remainder, the default last.
-///
-/// A file appears under its name only when it is whole. Several tables go to a directory, one file each:
-/// SCHEMA.TABLE.txt, .csv, .jsonl, .parquet and so on, with what a file name cannot hold as %XX. A value is in memory as a whole,
-/// two to three times while it is written: one of 500 MB takes 1 to 1.5 GB, in each job.
-///
-/// JSON is what `select row_to_json(t) from t` writes with these settings, an object on each line, always in UTF-8: numbers and
-/// booleans as such, arrays as arrays, rows and hstore as objects, json and jsonb as they are, dates in ISO 8601, all others as the
-/// text of COPY. Columns are those of COPY, which leaves out generated ones.
-///
-/// Parquet and Arrow have each value as it is, or the table is refused, with the row: numbers as numbers, arrays as lists, rows
-/// as structs, hstore as maps, PostGIS's shapes as well-known binary, and what they have no type for as the text of COPY, such as
-/// intervals and ranges. Fields tell PostgreSQL's type, files their source and up to which LSN they are.
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders > orders.txt
-  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders \\
-      --format csv --header -o orders.csv
-  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders \\
-      --order-by orders_pkey --backward
-  pagemill export -D /var/lib/postgresql/15/main -d shop -t 'sales.*' \\
-      -j 4 -o sales/
-  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders \\
-      --format json | jq .state
-  pagemill export -D /var/lib/postgresql/15/main -d shop -t orders \\
-      --format parquet -j 4 -o orders.parquet")]
-pub(crate) struct ExportArguments {
-    #[command(flatten)]
-    pub(crate) common: CommonArguments,
-    #[command(flatten)]
-    pub(crate) recovery: RecoveryArguments,
-    #[command(flatten)]
-    pub(crate) database: DatabaseArgument,
-    #[command(flatten)]
-    pub(crate) selection: SelectionArguments,
-    #[command(flatten)]
-    pub(crate) order: OrderArguments,
-    /// The format
-    #[cfg_attr(
-        not(feature = "arrow"),
-        arg(help = "The format; this program was built without Parquet and Arrow")
-    )]
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    pub(crate) format: ExportFormat,
-    /// What separates columns; \t and the like are understood [default: tab, in CSV a comma]
-    #[arg(long, value_name = "C")]
-    pub(crate) delimiter: Option<String>,
-    /// What stands for null [default: \N, in CSV nothing]
-    #[arg(long, value_name = "STRING")]
-    pub(crate) null: Option<String>,
-    /// Begin with a line of column names
-    #[arg(long)]
-    pub(crate) header: bool,
-    /// What values are quoted with in CSV [default: "]
-    #[arg(long, value_name = "C")]
-    pub(crate) quote: Option<String>,
-    /// What a quote within quotes is escaped with in CSV [default: the quote]
-    #[arg(long, value_name = "C")]
-    pub(crate) escape: Option<String>,
-    /// Columns always quoted in CSV, separated by commas, or * for all
-    #[arg(long, value_name = "COLUMNS")]
-    pub(crate) force_quote: Option<String>,
-    /// Columns to write, separated by commas, in this order; quotes as in SQL
-    #[arg(long, value_name = "COLUMNS")]
-    pub(crate) columns: Option<String>,
-    /// Convert to this encoding [default: as stored; JSON, Parquet and Arrow are UTF-8]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) encoding: Option<String>,
-    /// Print money as in this locale [default: lc_monetary of the server's settings, or C]
-    #[arg(long, value_name = "LOCALE")]
-    pub(crate) lc_monetary: Option<String>,
-    /// What to do with types that only an extension's code can print: refuse the table, or print their bytes in hex
-    #[arg(long, value_enum, value_name = "WHAT", default_value = "refuse")]
-    pub(crate) unknown_types: UnknownTypesChoice,
-    /// Write to this file, or into this directory (DIR/) [default: standard output]
-    #[arg(short, long, value_name = "FILE|DIR/")]
-    pub(crate) output: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) arrow: ArrowArguments,
-}
-
-/// Formats of tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// COPY's: tab-separated, escaped with backslashes
-    Text,
-    /// COPY's: comma-separated values, quoted
-    Csv,
-    /// JSON Lines: an object for each row, as row_to_json writes it
-    Json,
-    /// Apache Parquet
-    Parquet,
-    /// Arrow IPC's file format, also called Feather 2
-    Arrow,
-    /// Arrow IPC's stream format
-    ArrowStream,
-}
-
-impl ExportFormat {
-    /// How names of files in this format end.
-    pub(crate) fn extension(self) -> &'static str {
-        match self {
-            Self::Text => ".txt",
-            Self::Csv => ".csv",
-            Self::Json => ".jsonl",
-            Self::Parquet => ".parquet",
-            Self::Arrow => ".arrow",
-            Self::ArrowStream => ".arrows",
-        }
-    }
-}
-
 /// COPY's formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormatChoice {
@@ -297,15 +121,6 @@ pub(crate) enum FormatChoice {
     Text,
     /// Comma-separated values, quoted
     Csv,
-}
-
-/// What to do with types that cannot be printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum UnknownTypesChoice {
-    /// Refuse the table
-    Refuse,
-    /// Print the value's bytes in hex
-    Hex,
 }
 
 /// Show the control file, a relation's files, or what lies on one block

@@ -5,11 +5,10 @@ use anyhow::{Error, Result};
 use pagemill_arrow::{ArrowExport, ArrowOptions, Error as ArrowError, FileFormat, Remedy};
 use pagemill_engine::{Error as EngineError, ExportOptions, IndexOrder, RowSource};
 
-use crate::arguments::{ExportArguments, ExportFormat};
 use crate::export::{Given, Job, finish, note, refuse_given};
 use crate::failure::{UsageError, is_interruption};
-use crate::options::values::column_list;
 use crate::tables::Watch;
+use pagemill_cli::export_arguments::{ExportArguments, ExportFormat};
 
 /// What the flags ask for, if it is one of Arrow's formats; the flags of the other formats are refused.
 pub(crate) fn arrow_options(
@@ -28,19 +27,7 @@ pub(crate) fn arrow_options(
     if format != FileFormat::Parquet {
         refuse_given(&[("row-group-size", flags.row_group_size.is_some())], arguments)?;
     }
-    let partition_by = flags.partition_by.as_deref().map(|text| column_list("partition-by", text));
-    Ok(Some(ArrowOptions {
-        columns: options.columns.clone(),
-        partition_by: partition_by.transpose()?.unwrap_or_default(),
-        numeric: flags.numeric.unwrap_or_default(),
-        infinity: flags.infinity.map(Into::into).unwrap_or_default(),
-        arrays: flags.arrays.map(Into::into).unwrap_or_default(),
-        format,
-        compression: flags.compression,
-        row_group_rows: flags.row_group_size.map(|rows| rows as usize),
-        scan: options.scan,
-        redo_end: None,
-    }))
+    flags.options(format, options.columns.clone(), options.scan).map(Some)
 }
 
 fn arrow_flags(arguments: &ExportArguments) -> [Given; 6] {

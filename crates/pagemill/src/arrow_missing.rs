@@ -1,32 +1,13 @@
-//! The formats and flags of Parquet and Arrow in a program that was built without them: taken, so that they are answered
-//! with how to build them in, and not called unknown.
+//! The formats and flags of Parquet and Arrow in a program that was built without them: the answer is how to build them in.
 //!
 //! Invariant: nothing is opened before the answer.
 
 use anyhow::Result;
-use clap::Args;
 
-use crate::arguments::{ExportArguments, ExportFormat};
 use crate::failure::UsageError;
+use pagemill_cli::export_arguments::{ExportArguments, ExportFormat};
 
 const REMEDY: &str = "this program was built without Parquet and Arrow; the feature arrow builds them in: cargo install --locked --path crates/pagemill --features arrow";
-
-/// The flags of those formats, whatever their values are.
-#[derive(Debug, Args)]
-pub(crate) struct ArrowArguments {
-    #[arg(long, hide = true)]
-    compression: Option<String>,
-    #[arg(long, hide = true)]
-    row_group_size: Option<String>,
-    #[arg(long, hide = true)]
-    numeric: Option<String>,
-    #[arg(long, hide = true)]
-    infinity: Option<String>,
-    #[arg(long, hide = true)]
-    arrays: Option<String>,
-    #[arg(long, hide = true)]
-    partition_by: Option<String>,
-}
 
 /// Refuses what only a program with the feature can do.
 ///
@@ -42,19 +23,5 @@ pub(crate) fn refuse(arguments: &ExportArguments) -> Result<()> {
     match format.or_else(|| arguments.arrow.given()) {
         None => Ok(()),
         Some(flag) => Err(UsageError(format!("--{flag}: {REMEDY}")).into()),
-    }
-}
-
-impl ArrowArguments {
-    fn given(&self) -> Option<&'static str> {
-        let flags = [
-            ("compression", &self.compression),
-            ("row-group-size", &self.row_group_size),
-            ("numeric", &self.numeric),
-            ("infinity", &self.infinity),
-            ("arrays", &self.arrays),
-            ("partition-by", &self.partition_by),
-        ];
-        flags.into_iter().find(|(_, value)| value.is_some()).map(|(flag, _)| flag)
     }
 }

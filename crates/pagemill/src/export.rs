@@ -17,17 +17,22 @@ use pagemill_io::Output;
 #[cfg(feature = "arrow")]
 use pagemill_io::OutputDirectory;
 
-use crate::arguments::{ExportArguments, ExportFormat, UnknownTypesChoice};
 use crate::export_files::{Destination, file_name};
 use crate::failure::{Completion, UsageError, say};
-use crate::options::values::{character, column_list, money_locale};
+use crate::options::values::{character, money_locale};
 use crate::order::Order;
+use crate::other_program;
 use crate::session::Session;
 use crate::tables::{Tables, Watch};
+use pagemill_cli::column_lists::column_list;
+use pagemill_cli::export_arguments::{ExportArguments, ExportFormat, UnknownTypesChoice};
 
 pub(crate) fn run(arguments: &ExportArguments) -> Result<Completion> {
     #[cfg(not(feature = "arrow"))]
     crate::arrow_missing::refuse(arguments)?;
+    if !arguments.on_workers.workers.is_empty() {
+        return other_program::run(other_program::SQL, "pagemill export --workers");
+    }
     let session = Session::new(&arguments.common)?.recovered(&arguments.recovery)?;
     refuse_flags_of_copy(arguments)?;
     let options = export_options(&session, arguments)?;

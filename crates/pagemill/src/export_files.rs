@@ -1,8 +1,6 @@
 //! Where an export goes, and the names of files when it goes to a directory.
 //!
-//! Invariant: two tables never get the same file. The first dot of a file's name ends the schema,
-//! because a dot within the schema is encoded; `%` is always encoded, so encoding is never
-//! mistaken for a name.
+//! Invariant: two tables never get the same file.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -13,8 +11,9 @@ use pagemill_cluster::Cluster;
 use pagemill_engine::Selected;
 use pagemill_io::HostFiles;
 
-use crate::arguments::ExportFormat;
 use crate::output_paths::refuse_in_cluster;
+use pagemill_cli::export_arguments::ExportFormat;
+use pagemill_cli::table_files::table_stem;
 
 /// Where an export goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,35 +60,14 @@ impl Destination {
 
 /// The name of a table's file in a directory.
 pub(crate) fn file_name(table: &Selected, format: ExportFormat) -> OsString {
-    let mut name = encoded(&table.schema_utf8(), b"/%\0.");
-    name.push(b'.');
-    name.extend(encoded(&table.name_utf8(), b"/%\0"));
+    let mut name = table_stem(table);
     name.extend(format.extension().as_bytes());
     OsString::from_vec(name)
-}
-
-fn encoded(name: &[u8], special: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(name.len());
-    for &byte in name {
-        if special.contains(&byte) {
-            out.extend(format!("%{byte:02X}").into_bytes());
-        } else {
-            out.push(byte);
-        }
-    }
-    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_file_name_cannot_hold_is_encoded() {
-        assert_eq!(encoded(b"a/b%c", b"/%\0"), b"a%2Fb%25c");
-        assert_eq!(encoded(b"x.y", b"/%\0."), b"x%2Ey");
-        assert_eq!(encoded("größe 1".as_bytes(), b"/%\0"), "größe 1".as_bytes());
-    }
 
     #[test]
     fn a_directory_is_told_by_its_slash_or_by_being_there() {

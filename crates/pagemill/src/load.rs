@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
+use pagemill_cli::column_lists::column_list;
 use pagemill_cli::sizes::default_jobs;
 use pagemill_cluster::{Cluster, OpenOptions, Persistence};
 use pagemill_engine::copy::from::{
@@ -21,7 +22,7 @@ use crate::arguments::FormatChoice;
 use crate::changing::{data_directory, open, take_lock, undone};
 use crate::failure::{Completion, say};
 use crate::load_arguments::{HeaderChoice, LoadArguments};
-use crate::options::values::{character, column_list};
+use crate::options::values::character;
 use crate::output_paths::{refuse_existing, refuse_in_cluster, refuse_input};
 use crate::progress::{ProgressDisplay, is_wanted};
 use crate::session::stats::{self, Work};

@@ -6,8 +6,6 @@
 
 mod arguments;
 #[cfg(feature = "arrow")]
-mod arrow_arguments;
-#[cfg(feature = "arrow")]
 mod arrow_export;
 #[cfg(not(feature = "arrow"))]
 mod arrow_missing;

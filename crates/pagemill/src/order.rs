@@ -11,9 +11,9 @@ use pagemill_engine::{
 use pagemill_format::BLOCK_SIZE;
 use pagemill_io::ByteSink;
 
-use crate::arguments::OrderArguments;
 use crate::failure::UsageError;
 use crate::tables::{Tables, Watch};
+use pagemill_cli::table_arguments::OrderArguments;
 
 /// The order that was asked for, as far as the command line tells.
 pub(crate) struct Order {

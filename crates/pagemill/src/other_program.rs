@@ -1,5 +1,5 @@
-//! What programs of their own do: `pagemill lab` and `advise` in `pagemill-lab`, `pagemill sql` and
-//! `pagemill ls --ddl` in `pagemill-sql`, `pagemill serve` in `pagemill-serve`. They are started as
+//! What programs of their own do: `pagemill lab` and `advise` in `pagemill-lab`, `pagemill sql`,
+//! `pagemill ls --ddl` and `pagemill export --workers` in `pagemill-sql`, `pagemill serve` in `pagemill-serve`. They are started as
 //! git and cargo start their parts.
 //!
 //! The program takes the place of this process, so that terminal, signals and exit status are its own. It gets the words

@@ -12,13 +12,13 @@ use pagemill_engine::pattern::Pattern;
 use pagemill_engine::{DamageLog, PatternTexts, Patterns, Progress, RowSource, Selected};
 use pagemill_io::Spool;
 
-use crate::arguments::SelectionArguments;
 use crate::failure::{
     Completion, complain, is_broken_pipe, is_output_error, is_usage, say, text_of,
 };
 use crate::progress::{ProgressDisplay, is_wanted};
 use crate::session::Session;
 use crate::session::stats::Work;
+use pagemill_cli::table_arguments::SelectionArguments;
 
 /// The tables that the flags choose.
 pub(crate) struct Tables<'a> {

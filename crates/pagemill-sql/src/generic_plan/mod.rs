@@ -166,6 +166,11 @@ impl GenericPlan {
         Arc::ptr_eq(&self.catalog, catalog) && self.row_security == row_security
     }
 
+    #[cfg(feature = "workers")]
+    pub(crate) fn plan(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.plan
+    }
+
     pub(crate) fn columns(&self) -> &Arc<[AnswerColumn]> {
         &self.columns
     }

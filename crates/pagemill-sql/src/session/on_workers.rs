@@ -7,7 +7,6 @@ use std::sync::Arc;
 use datafusion::common::tree_node::TreeNode as _;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::{SessionConfig, SessionState};
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use pagemill_engine::{OnDamage, Progress};
 use sqlparser::ast::{Query, Statement};
@@ -15,9 +14,9 @@ use sqlparser::ast::{Query, Statement};
 use super::{LEAST_SHARE_BYTES, Session, StatementMemory, gains_by_jobs};
 use crate::bind::Bound;
 use crate::error::{Result, unsupported};
-use crate::parameters::Parameters;
+use crate::parameters::{ParameterValue, Parameters};
 use crate::scan::{ScanContext, is_relation_scan, is_scan_of};
-use crate::workers::{Asked, Distributed, Planning, Travelling, Workers};
+use crate::workers::{Asked, Asker, Distributed, Planning, Travelling, Workers};
 
 /// Partitions of each task at least: of one, the engine makes steps that cannot be divided.
 const LEAST_PARTITIONS: usize = 2;
@@ -35,24 +34,13 @@ pub(super) struct Candidate<'q> {
 }
 
 impl Session {
-    /// The same with workers that may run its statements.
-    #[must_use]
-    pub fn with_workers(self, workers: Option<Arc<Workers>>) -> Self {
-        Self { workers, ..self }
-    }
-
-    /// The workers that may run its statements.
-    pub fn workers(&self) -> Option<&Arc<Workers>> {
-        self.workers.as_ref()
-    }
-
     /// The plan by which workers run the statement; `None` where it runs here, which is noted.
     pub(super) async fn planned_on_workers(
         &self,
         bound: &Bound,
         candidate: &Candidate<'_>,
     ) -> Result<Option<Planned>> {
-        let Some(workers) = &self.workers else { return Ok(None) };
+        let Some(workers) = self.workers.known() else { return Ok(None) };
         match self.on_workers(workers, bound, candidate).await? {
             Ok(planned) => Ok(Some(planned)),
             Err(why) => {
@@ -68,8 +56,8 @@ impl Session {
         bound: &Bound,
         candidate: &Candidate<'_>,
     ) -> Result<Result<Planned, String>> {
-        let text = match self.text_to_send(bound, candidate)? {
-            Ok(text) => text,
+        let (text, values) = match self.text_to_send(bound, candidate)? {
+            Ok(found) => found,
             Err(why) => return Ok(Err(why.to_owned())),
         };
         let Candidate { scans, .. } = candidate;
@@ -91,26 +79,25 @@ impl Session {
             start: scans.start,
             has_wide_numerics: scans.has_wide_numerics,
             planning,
+            asker: self.asker(),
+            values,
         };
         Ok(workers.distributed(&plan, &state, (asked, &scans.progress)).await?)
     }
 
-    /// The text of a statement that may be sent; or why it may not.
+    /// The text of a statement that may be sent, and its parameters' values; or why it may not.
     fn text_to_send(
         &self,
         bound: &Bound,
         candidate: &Candidate<'_>,
-    ) -> Result<Result<String, &'static str>> {
+    ) -> Result<Result<(String, Vec<ParameterValue>), &'static str>> {
         let Candidate { query, parameters, nests, .. } = candidate;
         if *nests {
             return Ok(Err("it has a query that runs for each row of another"));
         }
-        if !matches!(parameters, Parameters::Given(values) if values.is_empty()) {
-            return Ok(Err("it has parameters"));
-        }
-        if !self.is_superuser() || !self.row_security || self.settings.is_some() {
-            return Ok(Err("it is asked by a client with rights and settings of its own"));
-        }
+        let Parameters::Given(values) = parameters else {
+            return Ok(Err("its parameters have no values"));
+        };
         if self.options.on_damage == OnDamage::Skip {
             return Ok(Err("damage is to be skipped"));
         }
@@ -126,7 +113,28 @@ impl Session {
             Ok([Statement::Query(read)]) => **read == **query,
             _ => false,
         };
-        Ok(if is_same { Ok(text) } else { Err("its text cannot be sent") })
+        Ok(if is_same { Ok((text, values.sent.clone())) } else { Err("its text cannot be sent") })
+    }
+
+    /// Whose rights, path and settings its statements are bound by.
+    fn asker(&self) -> Asker {
+        Asker {
+            client: self.client.clone(),
+            row_security: self.row_security,
+            settings: self.settings.as_deref().cloned(),
+        }
+    }
+
+    /// The same for who asked elsewhere.
+    pub(crate) fn for_asker(&self, asker: &Asker) -> Result<Self> {
+        let session = match &asker.client {
+            Some(client) => self.for_client(&client.user, client.search_path.as_deref())?,
+            None => self.again(),
+        };
+        Ok(match asker.row_security {
+            true => session,
+            false => session.without_row_security(),
+        })
     }
 
     /// The session's state for a plan that is divided.
@@ -153,14 +161,10 @@ impl Session {
             false => scans,
         };
         let scans = Arc::new(scans);
-        let plan = self.bound_plan(query, &scans)?;
+        let parameters = Parameters::given(&self.catalog, &statement.values)?;
+        let plan = self.bind((query, &parameters), &scans, false)?.plan;
         let state = self.dividing_state(statement.planning);
         Ok((state.create_physical_plan(&plan).await?, scans))
-    }
-
-    fn bound_plan(&self, query: &Query, scans: &Arc<ScanContext>) -> Result<LogicalPlan> {
-        let none = Parameters::given(&self.catalog, &[])?;
-        Ok(self.bind((query, &none), scans, false)?.plan)
     }
 
     /// How steps run here that were planned for this session, with what is known already of their surroundings.

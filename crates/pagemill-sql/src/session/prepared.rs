@@ -239,6 +239,10 @@ impl Session {
         if let Some(batches) = generic.rows_by_key(&values, &scans)? {
             return Ok(Some(Rows::of_batches(columns, batches, scans)));
         }
+        #[cfg(feature = "workers")]
+        if self.workers.known().is_some_and(|workers| workers.are_worth(generic.plan())) {
+            return Ok(None);
+        }
         let plan = generic.with_values(&values, &scans)?;
         let (plan, task) = match generic.hands_down() {
             true => with_runtime_filters(plan, &self.context.state())?,

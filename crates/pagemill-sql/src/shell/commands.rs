@@ -267,14 +267,10 @@ impl Shell {
         let (cluster, wanted) = (self.cluster.clone(), name.clone());
         let options = self.options.session.clone();
         let (clusters, files) = (self.session.clusters().clone(), self.session.files().clone());
-        #[cfg(feature = "workers")]
-        let workers = self.session.workers().cloned();
+        let workers = self.session.workers().clone();
         let opened = interruptible(move |_| {
             let session = Session::open(&cluster.database(&wanted)?, options)?;
-            let session = session.beside(clusters).with_files(files);
-            #[cfg(feature = "workers")]
-            let session = session.with_workers(workers);
-            Ok(session)
+            Ok(session.beside(clusters).with_files(files).with_workers(workers))
         });
         match opened {
             Ok(session) => {

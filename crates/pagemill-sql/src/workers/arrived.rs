@@ -21,14 +21,14 @@ use super::plan_codec::{PlanCodec, PlanParts};
 use super::server::ServedDirectory;
 use super::snapshot::Snapshot;
 use super::stage::{EnvelopeCodec, StageOpener};
-use super::travelling::{HEADER, Planning, Travelling};
+use super::travelling::{Asker, HEADER, Planning, Travelling};
 use crate::error::{Error, Result, SqlState, StatementError};
-use crate::session::{Session, SessionOptions, StatementMemory};
+use crate::session::{Client, Session, SessionOptions, StatementMemory};
 
 /// Sessions that are kept.
 const MOST_SESSIONS: usize = 64;
 /// A worker that is no use for what is asked.
-const REFUSED: SqlState = SqlState("55000");
+pub(super) const REFUSED: SqlState = SqlState("55000");
 
 /// Opens statements.
 pub(super) struct Arrivals {
@@ -52,7 +52,33 @@ struct OpenedDirectory {
 struct OpenedCluster {
     cluster: Cluster,
     snapshot: Snapshot,
-    sessions: HashMap<(String, Planning), Arc<Session>>,
+    sessions: HashMap<SessionKey, Arc<Session>>,
+}
+
+/// What a session is opened for.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct SessionKey {
+    database: String,
+    planning: Planning,
+    client: Option<Client>,
+    row_security: bool,
+}
+
+/// Whose session something is asked of.
+#[derive(Debug)]
+pub(super) struct Wanted<'w> {
+    pub(super) directory: &'w str,
+    pub(super) snapshot: &'w Snapshot,
+    pub(super) database: &'w str,
+    pub(super) planning: Planning,
+    pub(super) asker: &'w Asker,
+}
+
+impl Travelling {
+    fn wanted(&self) -> Wanted<'_> {
+        let Self { directory, snapshot, database, planning, asker, .. } = self;
+        Wanted { directory, snapshot, database, planning: *planning, asker }
+    }
 }
 
 impl Arrivals {
@@ -75,28 +101,34 @@ impl Arrivals {
         Ok(Self { directories, scan, connections })
     }
 
-    /// The session that a statement is to be asked of.
-    fn session(&self, statement: &Travelling) -> Result<Arc<Session>> {
-        let is_it = |directory: &&OpenedDirectory| directory.served.name == statement.directory;
+    /// The session that something is to be asked of.
+    pub(super) fn session(&self, wanted: &Wanted<'_>) -> Result<Arc<Session>> {
+        let is_it = |directory: &&OpenedDirectory| directory.served.name == wanted.directory;
         let directory = self.directories.iter().find(is_it).ok_or_else(|| {
-            let name = &statement.directory;
+            let name = wanted.directory;
             let message = format!("the worker does not serve the data directory {name}");
             StatementError::new(SqlState::DENIED, message)
                 .with_hint("Start it with this directory, by -D.")
         })?;
         let mut open = directory.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let opened = directory.pinned(&mut open, &statement.snapshot)?;
-        let key = (statement.database.clone(), statement.planning);
+        let opened = directory.pinned(&mut open, wanted.snapshot)?;
+        let asker = wanted.asker;
+        let key = SessionKey {
+            database: wanted.database.to_owned(),
+            planning: wanted.planning,
+            client: asker.client.clone(),
+            row_security: asker.row_security,
+        };
         if let Some(known) = opened.sessions.get(&key) {
             return Ok(known.clone());
         }
-        let Planning { jobs, memory, .. } = statement.planning;
+        let Planning { jobs, memory, .. } = wanted.planning;
         // It decides how statements are planned; what they take is the worker's.
         let memory = memory.map(StatementMemory::new);
         let scan = self.scan;
         let options = SessionOptions { jobs, memory, scan, on_damage: OnDamage::Stop };
-        let session = Session::open(&opened.cluster.database(&statement.database)?, options)?;
-        let session = Arc::new(session);
+        let session = Session::open(&opened.cluster.database(wanted.database)?, options)?;
+        let session = Arc::new(session.for_asker(asker)?);
         if opened.sessions.len() >= MOST_SESSIONS {
             opened.sessions.clear();
         }
@@ -107,7 +139,11 @@ impl Arrivals {
     async fn state(&self, context: WorkerQueryContext) -> Result<SessionState> {
         let WorkerQueryContext { mut builder, headers } = context;
         let statement = statement(&headers)?;
-        let session = tokio::task::block_in_place(|| self.session(&statement))?;
+        let session = tokio::task::block_in_place(|| self.session(&statement.wanted()))?;
+        let session = match &statement.asker.settings {
+            Some(settings) => Arc::new(session.with_settings(settings.clone())),
+            None => session,
+        };
         let (plan, scans) = session.plan_arrived(&statement).await?;
         if !statement.is_planned_as(&*plan) {
             let message = "the worker plans the statement otherwise than who sent it";

@@ -50,7 +50,11 @@ impl Connections {
         Self { open: Mutex::default(), secret }
     }
 
-    async fn get(&self, url: &Url) -> QueryResult<BoxCloneSyncChannel> {
+    pub(super) fn secret(&self) -> Option<&Secret> {
+        self.secret.as_ref()
+    }
+
+    pub(super) async fn get(&self, url: &Url) -> QueryResult<BoxCloneSyncChannel> {
         let known = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = known().get(url) {
             return Ok(open.clone());
@@ -77,7 +81,7 @@ impl Connections {
         Ok(channel)
     }
 
-    fn forget(&self, url: &Url) {
+    pub(super) fn forget(&self, url: &Url) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(url);
     }
 }

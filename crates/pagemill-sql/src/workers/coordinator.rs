@@ -23,7 +23,7 @@ use url::Url;
 use super::channels::{Connections, StatementChannels};
 use super::plan_codec::{PlanCodec, PlanParts};
 use super::secret::Secret;
-use super::shares::{RangesOfTasks, TaskPerBytes, WorkersInOrder};
+use super::shares::{RangesOfTasks, TaskPerBytes, WorkersInOrder, has_large_scan};
 use super::snapshot::Snapshot;
 use super::stage::EnvelopeCodec;
 use super::steps::{goes_by_columns, lost_on_the_way, unknown_step};
@@ -32,11 +32,11 @@ pub(crate) use super::whole_statement::Distributed;
 
 /// Workers that statements may run on.
 pub struct Workers {
-    urls: Vec<Url>,
-    connections: Arc<Connections>,
+    pub(super) urls: Vec<Url>,
+    pub(super) connections: Arc<Connections>,
     /// What they call the data directory.
-    directory: String,
-    snapshot: Snapshot,
+    pub(super) directory: String,
+    pub(super) snapshot: Snapshot,
     /// Bytes of tables for which one more task is worth it.
     pub(crate) share_bytes: usize,
 }
@@ -72,6 +72,11 @@ impl Workers {
     ) -> Self {
         let connections = Arc::new(Connections::new(secret));
         Self { urls, connections, directory, snapshot, share_bytes }
+    }
+
+    /// Whether a plan has enough to read for several of them.
+    pub(crate) fn are_worth(&self, plan: &Arc<dyn ExecutionPlan>) -> bool {
+        has_large_scan(plan, self.share_bytes)
     }
 
     /// The plan by which workers run a statement, and what it runs in; or why they do not.

@@ -2,7 +2,7 @@
 //! rows to each other, by the engine `datafusion-distributed`.
 //!
 //! ```text
-//! coordinator (`sql --workers`)                                worker (`pagemill worker`), one of several
+//! coordinator (`sql --workers`, `serve --workers`)              worker (`pagemill worker`), one of several
 //! bound and planned ─► may it travel? ─► stages ──────────────► secret ─► directory ─► snapshot ─► bound and planned
 //!    │ no: it runs here, with a notice     │ the statement,              refused where one of them is another, or the plan is
 //!                                          │ the snapshot,       stage ─► decoded on the parts of that plan ─► rows
@@ -27,6 +27,7 @@ mod arrived;
 mod channels;
 mod coordinator;
 mod errors;
+mod export;
 mod plan_codec;
 mod secret;
 mod server;
@@ -39,10 +40,11 @@ mod whole_statement;
 
 pub(crate) use coordinator::Distributed;
 pub use coordinator::{Workers, worker_address};
+pub use export::{ExportOrder, ExportSummary, run as export};
 pub use secret::{SECRET_VARIABLE, Secret};
 pub use server::{ServedDirectory, WorkerOptions, WorkerServer};
 pub use snapshot::{Snapshot, directory_name};
-pub(crate) use travelling::{Asked, Planning, Travelling};
+pub(crate) use travelling::{Asked, Asker, Planning, Travelling};
 
 /// Beside what the program's own version says, what both sides have to agree on.
-const PROTOCOL: &str = concat!("pagemill ", env!("CARGO_PKG_VERSION"), ", protocol 1");
+const PROTOCOL: &str = concat!("pagemill ", env!("CARGO_PKG_VERSION"), ", protocol 2");

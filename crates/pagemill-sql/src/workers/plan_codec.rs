@@ -22,11 +22,13 @@ use datafusion_distributed::DistributedCodec;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 use serde::{Deserialize, Serialize};
 
+use crate::barrier::{barrier_over, is_barrier};
 use crate::scan::{Stepwise, is_relation_scan, parts_of_scan};
 
 /// What stands for a step.
 const ENGINE: u8 = 0;
 const SCAN: u8 = 1;
+const BARRIER: u8 = 2;
 /// More shares than any plan has for one task.
 const MOST_GROUPS: usize = 4096;
 
@@ -174,6 +176,10 @@ impl PhysicalExtensionCodec for PlanCodec {
     ) -> QueryResult<Arc<dyn ExecutionPlan>> {
         match buffer.split_first() {
             Some((&SCAN, shares)) => self.scan(shares),
+            Some((&BARRIER, [])) => match inputs {
+                [input] => Ok(barrier_over(input.clone())),
+                _ => Err(defect("a barrier has one input")),
+            },
             Some((&ENGINE, node)) => DistributedCodec.try_decode(node, inputs, context, converter),
             _ => Err(defect("a step that is not known")),
         }
@@ -190,6 +196,10 @@ impl PhysicalExtensionCodec for PlanCodec {
             buffer.push(SCAN);
             let written = serde_json::to_writer(buffer, &shares);
             return written.map_err(|error| defect(&error.to_string()));
+        }
+        if is_barrier(&*node) {
+            buffer.push(BARRIER);
+            return Ok(());
         }
         buffer.push(ENGINE);
         DistributedCodec.try_encode(node, buffer, converter)

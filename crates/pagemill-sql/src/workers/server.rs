@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use tonic::{Request, Status};
 use super::PROTOCOL;
 use super::arrived::{Arrivals, SharedArrivals};
 use super::channels::Connections;
+use super::export::{ExportService, Exporter};
 use super::secret::Secret;
 use super::travelling::MOST_BYTES;
 use crate::statement_memory::StatementMemory;
@@ -68,12 +70,15 @@ pub struct WorkerOptions {
     pub scan: ScanOptions,
     /// What whoever asks has to know.
     pub secret: Option<Secret>,
+    /// Paths and URLs below which exports may write.
+    pub export_to: Vec<PathBuf>,
 }
 
 /// A worker that is ready.
 #[derive(Debug)]
 pub struct WorkerServer {
     arrivals: Arc<Arrivals>,
+    exporter: Arc<Exporter>,
     runtime: Arc<RuntimeEnv>,
     secret: Option<Secret>,
 }
@@ -84,9 +89,10 @@ impl WorkerServer {
     /// # Errors
     /// When one cannot be opened.
     pub fn new(options: WorkerOptions) -> anyhow::Result<Self> {
-        let WorkerOptions { directories, memory, scan, secret } = options;
+        let WorkerOptions { directories, memory, scan, secret, export_to } = options;
         let connections = Arc::new(Connections::new(secret.clone()));
         let arrivals = Arc::new(Arrivals::new(directories, scan, connections)?);
+        let exporter = Arc::new(Exporter::new(arrivals.clone(), scan, export_to));
         let mut runtime = RuntimeEnvBuilder::new();
         if let Some(bytes) = memory {
             runtime = runtime.with_memory_pool(StatementMemory::new(bytes).pool());
@@ -95,7 +101,7 @@ impl WorkerServer {
         // Scans open their files themselves; the engine wants to know a store for their address.
         let url = ObjectStoreUrl::parse(crate::scan::NO_STORE)?;
         runtime.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
-        Ok(Self { arrivals, runtime, secret })
+        Ok(Self { arrivals, exporter, runtime, secret })
     }
 
     /// Whether it may listen there: without a secret only this machine may reach it.
@@ -122,11 +128,12 @@ impl WorkerServer {
         listener: TcpListener,
         end: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
-        let Self { arrivals, runtime, secret } = self;
+        let Self { arrivals, exporter, runtime, secret } = self;
         let worker = Worker::from_session_builder(SharedArrivals(arrivals))
             .with_runtime_env(runtime)
             .with_version(PROTOCOL);
         let service = worker.into_worker_server().max_decoding_message_size(MOST_MESSAGE);
+        let exports = InterceptedService::new(ExportService(exporter), Gate(secret.clone()));
         let guarded = InterceptedService::new(service, Gate(secret));
         let headers = u32::try_from(MOST_BYTES + OTHER_HEADERS)?;
         Server::builder()
@@ -136,6 +143,7 @@ impl WorkerServer {
             .http2_keepalive_interval(Some(PING_EVERY))
             .http2_adaptive_window(Some(true))
             .add_service(guarded)
+            .add_service(exports)
             .serve_with_incoming_shutdown(TcpIncoming::from(listener), end)
             .await?;
         Ok(())

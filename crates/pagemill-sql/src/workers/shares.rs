@@ -28,16 +28,26 @@ fn relation_config(plan: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
     scan.data_source().downcast_ref()
 }
 
+/// What a scan of a relation may read; `None` for any other step.
+fn bytes_of_scan(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+    let files = relation_config(plan)?.file_groups.iter().flat_map(FileGroup::iter);
+    let bytes: u64 = files.map(|file| file.effective_size()).sum();
+    Some(usize::try_from(bytes).unwrap_or(usize::MAX))
+}
+
+/// Whether any of its scans is worth several tasks.
+pub(super) fn has_large_scan(plan: &Arc<dyn ExecutionPlan>, share_bytes: usize) -> bool {
+    bytes_of_scan(plan).is_some_and(|bytes| bytes > share_bytes)
+        || plan.children().into_iter().any(|child| has_large_scan(child, share_bytes))
+}
+
 #[async_trait]
 impl DesiredTaskCountHandler for TaskPerBytes {
     async fn handle(
         &self,
         event: DesiredTaskCountEvent<'_>,
     ) -> Option<QueryResult<DesiredTaskCountEventResponse>> {
-        let config = relation_config(event.plan)?;
-        let files = config.file_groups.iter().flat_map(FileGroup::iter);
-        let bytes: u64 = files.map(|file| file.effective_size()).sum();
-        let tasks = usize::try_from(bytes).unwrap_or(usize::MAX).div_ceil(self.0.max(1));
+        let tasks = bytes_of_scan(event.plan)?.div_ceil(self.0.max(1));
         Some(Ok(DesiredTaskCountEventResponse::desired(tasks.max(1))))
     }
 }

@@ -31,6 +31,7 @@ use datafusion_proto::bytes::{
 };
 
 use super::plan_codec::PlanCodec;
+use crate::barrier::is_barrier;
 use crate::scan::is_relation_scan;
 
 /// Expressions of a step.
@@ -38,6 +39,7 @@ type Expressions = Vec<Arc<dyn PhysicalExpr>>;
 
 fn is_known(node: &dyn ExecutionPlan) -> bool {
     is_relation_scan(node)
+        || is_barrier(node)
         || node.is::<AggregateExec>()
         || node.is::<CoalescePartitionsExec>()
         || node.is::<CooperativeExec>()

@@ -11,6 +11,8 @@ use http::HeaderValue;
 use serde::{Deserialize, Serialize};
 
 use super::{PROTOCOL, Snapshot};
+use crate::parameters::ParameterValue;
+use crate::session::{Client, SettingValues};
 
 /// The header that has it.
 pub(super) const HEADER: &str = "x-pagemill-statement";
@@ -36,8 +38,23 @@ pub(crate) struct Travelling {
     pub(crate) has_wide_numerics: bool,
     /// What it is planned for.
     pub(crate) planning: Planning,
+    /// Who asked it.
+    pub(crate) asker: Asker,
+    /// The values of its parameters.
+    pub(crate) values: Vec<ParameterValue>,
     /// A fingerprint of its plan.
     plan: u64,
+}
+
+/// What a statement is bound by beside the catalogs. A worker takes it as it is told: who has the secret may read everything.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Asker {
+    /// Nobody where the session was made for none.
+    pub(crate) client: Option<Client>,
+    /// False where policies that would leave out rows are errors.
+    pub(crate) row_security: bool,
+    /// What a client set, where there is one.
+    pub(crate) settings: Option<SettingValues>,
 }
 
 /// What a plan depends on beside the statement and the catalogs.
@@ -59,6 +76,8 @@ pub(crate) struct Asked {
     pub(crate) start: i64,
     pub(crate) has_wide_numerics: bool,
     pub(crate) planning: Planning,
+    pub(crate) asker: Asker,
+    pub(crate) values: Vec<ParameterValue>,
 }
 
 impl Travelling {
@@ -67,7 +86,7 @@ impl Travelling {
         asked: Asked,
         plan: &dyn ExecutionPlan,
     ) -> Self {
-        let Asked { database, text, start, has_wide_numerics, planning } = asked;
+        let Asked { database, text, start, has_wide_numerics, planning, asker, values } = asked;
         Self {
             protocol: PROTOCOL.to_owned(),
             directory: directory.to_owned(),
@@ -77,6 +96,8 @@ impl Travelling {
             start,
             has_wide_numerics,
             planning,
+            asker,
+            values,
             plan: fingerprint(plan),
         }
     }

@@ -37,9 +37,21 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
+    #[allow(dead_code)] // Not all tests have workers that do not export.
     pub(crate) fn start(directory: &Path, secret: Option<&str>) -> Result<Self> {
+        Self::with(directory, secret, &[])
+    }
+
+    /// One that may write below a place.
+    #[allow(dead_code)] // Likewise.
+    pub(crate) fn exporting(directory: &Path, place: &str) -> Result<Self> {
+        Self::with(directory, Some(SECRET), &["--export-to", place])
+    }
+
+    fn with(directory: &Path, secret: Option<&str>, words: &[&str]) -> Result<Self> {
         let mut command = program();
         command.args(["worker", "--listen", "127.0.0.1:0", "--jobs", "2", "-D"]).arg(directory);
+        command.args(words);
         if let Some(secret) = secret {
             command.env(VARIABLE, secret);
         }
@@ -64,6 +76,7 @@ impl Worker {
         Ok(Self { child, address })
     }
 
+    #[allow(dead_code)] // Likewise.
     /// What a worker without a secret says that is to listen there.
     pub(crate) fn refused(directory: &Path, listen: &str) -> Result<String> {
         let output =
@@ -90,6 +103,7 @@ impl Drop for Worker {
 
 /// How statements are asked.
 #[derive(Debug, Clone)]
+#[allow(dead_code)] // Not all tests ask statements.
 pub(crate) struct Asking {
     directory: PathBuf,
     workers: Vec<String>,
@@ -97,6 +111,7 @@ pub(crate) struct Asking {
     secret: Option<String>,
 }
 
+#[allow(dead_code)] // Likewise.
 impl Asking {
     pub(crate) fn alone(directory: &Path) -> Self {
         let jobs = "2".to_owned();
@@ -125,30 +140,40 @@ impl Asking {
     }
 
     pub(crate) fn begin(&self, statement: &str) -> Result<Running> {
-        let mut command = program();
-        command.args(["sql", "-d", "postgres", "--format", "csv", "--jobs", &self.jobs, "-D"]);
-        command.arg(&self.directory);
-        if !self.workers.is_empty() {
-            command.args(["--workers", &self.workers.join(","), "--worker-share", "1MB"]);
-        }
-        if let Some(secret) = &self.secret {
-            command.env(VARIABLE, secret);
-        }
-        command.arg(statement).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn()?;
-        let (ended, told) = channel();
-        let id = child.id();
-        // What never ends ends the test.
-        std::thread::spawn(move || match told.recv_timeout(LONGEST) {
-            Err(RecvTimeoutError::Timeout) => signal(id, "KILL"),
-            _ => Ok(()),
-        });
-        Ok(Running { child, _ended: ended })
+        begun(self.secret.as_deref(), |command| {
+            command.args(["sql", "-d", "postgres", "--format", "csv", "--jobs", &self.jobs, "-D"]);
+            command.arg(&self.directory);
+            if !self.workers.is_empty() {
+                command.args(["--workers", &self.workers.join(","), "--worker-share", "1MB"]);
+            }
+            command.arg(statement)
+        })
     }
 
     pub(crate) fn ask(&self, statement: &str) -> Result<Asked> {
         self.begin(statement)?.end()
     }
+}
+
+/// The program with these words, and a secret in its environment.
+pub(crate) fn begun(
+    secret: Option<&str>,
+    words: impl FnOnce(&mut Command) -> &mut Command,
+) -> Result<Running> {
+    let mut command = program();
+    if let Some(secret) = secret {
+        command.env(VARIABLE, secret);
+    }
+    words(&mut command).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn()?;
+    let (ended, told) = channel();
+    let id = child.id();
+    // What never ends ends the test.
+    std::thread::spawn(move || match told.recv_timeout(LONGEST) {
+        Err(RecvTimeoutError::Timeout) => signal(id, "KILL"),
+        _ => Ok(()),
+    });
+    Ok(Running { child, _ended: ended })
 }
 
 /// A statement that runs.
@@ -158,6 +183,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    #[allow(dead_code)] // Not all tests send it signals.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn end(self) -> Result<Asked> {
         let output = self.child.wait_with_output()?;
         Ok(Asked {

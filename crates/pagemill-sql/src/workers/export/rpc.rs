@@ -1,0 +1,176 @@
+//! One question and its answer, over the connections that statements go over: gRPC with JSON in it.
+//!
+//! Invariants: a message is of bounded size; a question whose asker is gone is not answered any more.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use datafusion::error::DataFusionError;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, header::AUTHORIZATION};
+use tonic::body::Body;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::metadata::MetadataMap;
+use tonic::server::{NamedService, UnaryService};
+use tonic::{Code, Extensions, Request, Response, Status};
+use tower::Service;
+use url::Url;
+
+use super::super::channels::Connections;
+use super::super::errors::{received, to_send};
+use super::doing::Exporter;
+use super::sent::{Answered, Asked};
+use crate::error::Error;
+
+const PATH: &str = "/pagemill.Export/Ask";
+/// Bytes of a message.
+const MOST_MESSAGE: usize = 1 << 20;
+
+/// Messages as the bytes that they are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Plain;
+
+impl Codec for Plain {
+    type Encode = Vec<u8>;
+    type Decode = Vec<u8>;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Plain {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn encode(&mut self, item: Vec<u8>, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        bytes::BufMut::put_slice(to, &item);
+        Ok(())
+    }
+}
+
+impl Decoder for Plain {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Vec<u8>>, Status> {
+        let mut item = vec![0; bytes::Buf::remaining(from)];
+        bytes::Buf::copy_to_slice(from, &mut item);
+        Ok(Some(item))
+    }
+}
+
+/// Why a worker gave no answer.
+#[derive(Debug)]
+pub(super) enum NoAnswer {
+    /// Another one may give it: the worker is gone.
+    Lost(Error),
+    /// It is what any worker would say.
+    Refused(Error),
+}
+
+/// Asks a worker.
+///
+/// # Errors
+/// When it does not answer, or refuses.
+pub(super) async fn ask(
+    connections: &Connections,
+    url: &Url,
+    asked: &Asked,
+) -> Result<Answered, NoAnswer> {
+    let lost = |error: DataFusionError| NoAnswer::Lost(error.into());
+    let channel = connections.get(url).await.map_err(lost)?;
+    let mut headers = HeaderMap::new();
+    if let Some(secret) = connections.secret() {
+        headers.insert(AUTHORIZATION, secret.header());
+    }
+    let json = |error: serde_json::Error| lost(DataFusionError::External(error.into()));
+    let message = serde_json::to_vec(asked).map_err(json)?;
+    let request =
+        Request::from_parts(MetadataMap::from_headers(headers), Extensions::default(), message);
+    let mut client = tonic::client::Grpc::new(channel).max_decoding_message_size(MOST_MESSAGE);
+    let sent = async {
+        let ready = client.ready().await;
+        ready.map_err(|error| Status::unavailable(error.to_string()))?;
+        client.unary(request, PathAndQuery::from_static(PATH), Plain).await
+    };
+    match sent.await {
+        Ok(answer) => serde_json::from_slice(answer.get_ref()).map_err(json),
+        Err(status) => {
+            let is_refusal = status.code() == Code::FailedPrecondition;
+            let error = match is_refusal {
+                // Its words are an error as it was sent.
+                true => DataFusionError::External(status.message().into()),
+                false => DataFusionError::External(Box::new(status)),
+            };
+            let error = Error::from(received(url, &error));
+            if is_refusal {
+                return Err(NoAnswer::Refused(error));
+            }
+            connections.forget(url);
+            Err(NoAnswer::Lost(error))
+        }
+    }
+}
+
+/// What answers.
+#[derive(Clone)]
+pub(in super::super) struct ExportService(pub(in super::super) Arc<Exporter>);
+
+impl NamedService for ExportService {
+    const NAME: &'static str = "pagemill.Export";
+}
+
+impl Service<http::Request<Body>> for ExportService {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<http::Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let call = Call(self.0.clone());
+        async move {
+            if request.uri().path() != PATH {
+                return Ok(Status::unimplemented("there is one question").into_http());
+            }
+            let mut server =
+                tonic::server::Grpc::new(Plain).max_decoding_message_size(MOST_MESSAGE);
+            Ok(server.unary(call, request).await)
+        }
+        .boxed()
+    }
+}
+
+struct Call(Arc<Exporter>);
+
+impl UnaryService<Vec<u8>> for Call {
+    type Response = Vec<u8>;
+    type Future = BoxFuture<'static, Result<Response<Vec<u8>>, Status>>;
+
+    fn call(&mut self, request: Request<Vec<u8>>) -> Self::Future {
+        let exporter = self.0.clone();
+        async move {
+            let refused =
+                |error: Error| Status::failed_precondition(to_send(error.into()).to_string());
+            let asked = serde_json::from_slice(request.get_ref());
+            let asked: Asked =
+                asked.map_err(|_| Status::failed_precondition("a question of another program"))?;
+            let answered = exporter.answer(asked).await.map_err(refused)?;
+            let json = serde_json::to_vec(&answered);
+            json.map(Response::new).map_err(|error| Status::internal(error.to_string()))
+        }
+        .boxed()
+    }
+}

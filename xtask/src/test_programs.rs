@@ -1,0 +1,116 @@
+//! The test programs of a workspace, as many at a time as there are processors: many of them wait for servers and disks, or end with
+//! one long test, and one after the other they would leave processors idle.
+//!
+//! Invariant: what a program printed is printed in one piece, once it has ended; each is run, whatever became of others.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+/// Tests at a time in each program.
+const TESTS_AT_ONCE: &str = "2";
+
+/// A program that cargo built.
+#[derive(Debug, PartialEq, Eq)]
+struct TestProgram {
+    name: String,
+    executable: PathBuf,
+    /// Of its package.
+    directory: PathBuf,
+}
+
+/// Builds the programs by a command of `cargo test`, and runs them; what each printed goes to `take`. True if all passed.
+pub(crate) fn run(command: &mut Command, take: impl FnMut(&str) + Send) -> Result<bool> {
+    let Some(programs) = built(command)? else { return Ok(false) };
+    let queue = Mutex::new(VecDeque::from(programs));
+    let (take, passed) = (Mutex::new(take), Mutex::new(true));
+    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+    let work = || -> Result<()> {
+        loop {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let Some(program) = next else { return Ok(()) };
+            let (printed, has_passed) = run_one(&program)?;
+            let mut take = take.lock().unwrap_or_else(PoisonError::into_inner);
+            std::io::stdout().write_all(printed.as_bytes())?;
+            printed.lines().for_each(|line| take(line));
+            *passed.lock().unwrap_or_else(PoisonError::into_inner) &= has_passed;
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+        let ends = threads.into_iter().map(|thread| thread.join());
+        ends.map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+    .map(|()| passed.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The programs, in cargo's order; `None` where they could not be built, which cargo has told.
+fn built(command: &mut Command) -> Result<Option<Vec<TestProgram>>> {
+    command.args(["--no-run", "--message-format=json-render-diagnostics"]);
+    let output = command.stderr(Stdio::inherit()).output()?;
+    let messages = String::from_utf8(output.stdout)?;
+    let mut programs: Vec<TestProgram> = messages.lines().filter_map(program_of).collect();
+    // Cargo tells them as they are ready.
+    programs.sort_by(|a, b| (&a.directory, &a.name).cmp(&(&b.directory, &b.name)));
+    Ok(output.status.success().then_some(programs))
+}
+
+fn program_of(message: &str) -> Option<TestProgram> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let is_test = message["profile"]["test"].as_bool()?;
+    let executable = PathBuf::from(message["executable"].as_str()?);
+    let directory = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+    let package = directory.file_name()?.to_string_lossy().into_owned();
+    let name =
+        format!("{package}: {}", message["target"]["src_path"].as_str()?.rsplit_once(&package)?.1);
+    is_test.then_some(TestProgram { name, executable, directory })
+}
+
+/// All that it printed, and whether it passed.
+fn run_one(program: &TestProgram) -> Result<(String, bool)> {
+    let TestProgram { name, executable, directory } = program;
+    // Into a file and not through a pipe, whose end would not come while a server that a test left behind holds it.
+    let log = executable.with_extension("log");
+    let to = File::create(&log).with_context(|| log.display().to_string())?;
+    let mut command = Command::new(executable);
+    command.current_dir(directory).env("CARGO_MANIFEST_DIR", directory);
+    if std::env::var_os("RUST_TEST_THREADS").is_none() {
+        command.env("RUST_TEST_THREADS", TESTS_AT_ONCE);
+    }
+    let begun = Instant::now();
+    let status = command.stdin(Stdio::null()).stdout(to.try_clone()?).stderr(to).status();
+    let passed = status.with_context(|| executable.display().to_string())?.success();
+    let printed = std::fs::read(&log)?;
+    std::fs::remove_file(&log)?;
+    let printed = String::from_utf8_lossy(&printed);
+    let took = begun.elapsed().as_secs_f64();
+    Ok((format!("     Ran {name} in {took:.1} s\n{printed}"), passed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_programs_are_told_from_all_else_that_cargo_builds() {
+        let of = |is_test: bool, executable: &str| {
+            format!(
+                r#"{{"reason":"compiler-artifact","manifest_path":"/w/crates/x/Cargo.toml","target":{{"src_path":"/w/crates/x/tests/a.rs"}},"profile":{{"test":{is_test}}},"executable":{executable}}}"#
+            )
+        };
+        let found = program_of(&of(true, "\"/t/a-1\"")).unwrap();
+        assert_eq!(found.name, "x: /tests/a.rs");
+        assert_eq!((found.executable, found.directory), ("/t/a-1".into(), "/w/crates/x".into()));
+        assert_eq!(program_of(&of(false, "\"/t/a\"")), None);
+        assert_eq!(program_of(&of(true, "null")), None);
+        assert_eq!(program_of("{}"), None);
+        assert_eq!(program_of("no JSON"), None);
+    }
+}
