@@ -39,16 +39,17 @@ pub(crate) fn run(command: &mut Command, take: impl FnMut(&str) + Send) -> Resul
             let (printed, has_passed) = run_one(&program)?;
             let mut take = take.lock().unwrap_or_else(PoisonError::into_inner);
             std::io::stdout().write_all(printed.as_bytes())?;
-            printed.lines().for_each(|line| take(line));
+            printed.lines().for_each(&mut *take);
             *passed.lock().unwrap_or_else(PoisonError::into_inner) &= has_passed;
         }
     };
-    std::thread::scope(|scope| {
+    let ended: Result<()> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
-        let ends = threads.into_iter().map(|thread| thread.join());
-        ends.map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-    })
-    .map(|()| passed.into_inner().unwrap_or_else(PoisonError::into_inner))
+        let mut ends = threads.into_iter().map(|thread| thread.join());
+        ends.try_for_each(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    ended?;
+    Ok(passed.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// The programs, in cargo's order; `None` where they could not be built, which cargo has told.
