@@ -4,6 +4,7 @@
 //! Invariant: what a program printed is printed in one piece, once it has ended; each is run, whatever became of others.
 
 use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -26,9 +27,14 @@ struct TestProgram {
     directory: PathBuf,
 }
 
-/// Builds the programs by a command of `cargo test`, and runs them; what each printed goes to `take`. True if all passed.
+/// What tests read of their environment.
+type Variables = Vec<(OsString, OsString)>;
+
+/// Builds the programs by a command of `cargo test`, and runs them with its variables for tests; what each printed goes to `take`. True
+/// if all passed.
 pub(crate) fn run(command: &mut Command, take: impl FnMut(&str) + Send) -> Result<bool> {
     let Some(programs) = built(command)? else { return Ok(false) };
+    let variables = variables(command);
     let queue = Mutex::new(VecDeque::from(programs));
     let (take, passed) = (Mutex::new(take), Mutex::new(true));
     let at_once = std::thread::available_parallelism().map_or(1, usize::from);
@@ -36,7 +42,7 @@ pub(crate) fn run(command: &mut Command, take: impl FnMut(&str) + Send) -> Resul
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some(program) = next else { return Ok(()) };
-            let (printed, has_passed) = run_one(&program)?;
+            let (printed, has_passed) = run_one(&program, &variables)?;
             let mut take = take.lock().unwrap_or_else(PoisonError::into_inner);
             std::io::stdout().write_all(printed.as_bytes())?;
             printed.lines().for_each(&mut *take);
@@ -50,6 +56,13 @@ pub(crate) fn run(command: &mut Command, take: impl FnMut(&str) + Send) -> Resul
     });
     ended?;
     Ok(passed.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Those of the command that are for tests, and not for cargo.
+fn variables(command: &Command) -> Variables {
+    let for_tests = |name: &OsStr| name.as_encoded_bytes().starts_with(b"PAGEMILL_");
+    let given = command.get_envs().filter(|(name, _)| for_tests(name));
+    given.filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect()
 }
 
 /// The programs, in cargo's order; `None` where they could not be built, which cargo has told.
@@ -75,13 +88,14 @@ fn program_of(message: &str) -> Option<TestProgram> {
 }
 
 /// All that it printed, and whether it passed.
-fn run_one(program: &TestProgram) -> Result<(String, bool)> {
+fn run_one(program: &TestProgram, variables: &Variables) -> Result<(String, bool)> {
     let TestProgram { name, executable, directory } = program;
     // Into a file and not through a pipe, whose end would not come while a server that a test left behind holds it.
     let log = executable.with_extension("log");
     let to = File::create(&log).with_context(|| log.display().to_string())?;
     let mut command = Command::new(executable);
     command.current_dir(directory).env("CARGO_MANIFEST_DIR", directory);
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
         command.env("RUST_TEST_THREADS", TESTS_AT_ONCE);
     }

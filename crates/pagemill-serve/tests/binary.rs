@@ -15,7 +15,7 @@ use tokio_postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, NoTls};
 
 /// A type each, with texts of values.
-const VALUES: [(&str, &[&str]); 48] = [
+const VALUES: [(&str, &[&str]); 64] = [
     ("bool", &["t", "f"]),
     ("bytea", &["\\x00ff10", ""]),
     ("\"char\"", &["a"]),
@@ -64,6 +64,22 @@ const VALUES: [(&str, &[&str]); 48] = [
     ("mood[]", &["{sad,ok}"]),
     ("jsonb[]", &["{\"{\\\"a\\\": 1}\"}"]),
     ("timestamptz[]", &["{2024-01-01 00:00:00+00,infinity}"]),
+    ("path", &["((1,2),(3.5,-4))", "[(0,0)]"]),
+    ("polygon", &["((1,2),(3,4),(5,Infinity))"]),
+    ("tsvector", &["'a' 'cat':3A,5 'it''s':1B 'lon\\\\g':16383", ""]),
+    ("tsquery", &["'a' & !('b':*AB | 'it''s') <2> 'c':D", "'x'", ""]),
+    ("int4range", &["[1,5)", "(,7]", "empty", "(,)"]),
+    ("int8range", &["[-9223372036854775808,0]"]),
+    ("numrange", &["(1.50,2.5]", "[0,)"]),
+    ("daterange", &["[2024-01-01,2024-02-29]"]),
+    ("tsrange", &["[\"2024-01-01 00:00:00\",infinity)"]),
+    ("tstzrange", &["(,\"2024-01-01 00:00:00+00\"]"]),
+    ("texts", &["[a,\"b\"\"\\\\, c\")", "[\"\",)"]),
+    ("int4multirange", &["{[1,3),[5,9)}", "{}"]),
+    ("nummultirange", &["{(,1.5],[2,)}"]),
+    ("int4range[]", &["{\"[1,5)\",NULL}"]),
+    ("pair", &["(1,\"a \"\"b\"\", c\",2024-02-29,\"[1,5)\",ok)", "(,,,,)"]),
+    ("pair[]", &["{\"(1,x,2024-01-01,empty,sad)\"}"]),
 ];
 
 /// Bytes in binary form, for a parameter of any type.
@@ -141,7 +157,9 @@ async fn all(client: &Client) -> Result<Vec<String>> {
 fn what_the_server_sends_is_sent_and_taken() -> Result<()> {
     let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
     let mut cluster = TestCluster::create(&install, &ClusterOptions::default())?;
-    cluster.psql("postgres", "create type mood as enum ('sad', 'ok')")?;
+    let types = "create type mood as enum ('sad', 'ok'); create type texts as range (subtype = text, collation = \"C\");
+        create type pair as (n int, t text, d date, r int4range, m mood)";
+    cluster.psql("postgres", types)?;
     let expected = runtime()?.block_on(async { all(&server_client(&cluster).await?).await })?;
     cluster.stop()?;
     let served = Served::start(&cluster, &["-p", "5432"])?;

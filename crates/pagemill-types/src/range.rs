@@ -89,6 +89,11 @@ impl<'v> RangeValue<'v> {
         Ok((range, at))
     }
 
+    /// What its last byte says of it: `RANGE_EMPTY` and its kin.
+    pub fn flags(&self) -> u8 {
+        self.flags
+    }
+
     fn write(&self, writer: &mut ValueWriter<'_>, out: &mut Vec<u8>) -> Result<()> {
         if self.is_empty {
             out.extend_from_slice(b"empty");

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use datafusion::logical_expr::Expr;
 use pagemill_format::Oid;
 
+use super::inner::framed;
 use super::{BinaryForm, constant, wrong};
 use crate::catalog::{Catalog, TypeRow};
 use crate::error::{Result, SqlState, fail};
@@ -19,7 +20,7 @@ use crate::types::PgType;
 /// `MAXDIM` in `src/include/utils/array.h`.
 const MOST_DIMENSIONS: i32 = 6;
 /// The length of NULL.
-const NULL: i32 = -1;
+pub(super) const NULL: i32 = -1;
 
 /// The type of an array's elements; `None` for another type.
 pub(super) fn element(catalog: &Catalog, array: Oid) -> Option<PgType> {
@@ -50,33 +51,29 @@ pub(super) fn put(
             out.extend(NULL.to_be_bytes());
             continue;
         };
-        let start = out.len();
-        out.extend([0; 4]);
-        match form {
+        framed(out, |out| match form {
             BinaryForm::Text | BinaryForm::Versioned | BinaryForm::Numeric => {
                 let value = elements.value(Some(payload))?;
                 let value = value.to_array().map_err(unexpected)?;
-                super::print((&mut printer, form), &value, 0, out)?;
+                super::print((&mut printer, form), &value, 0, out)
             }
-            _ => super::put((catalog, elements.ty), form, payload, out)?,
-        }
-        let length = (out.len() - start - 4) as i32;
-        out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+            _ => super::put((catalog, elements.ty), form, payload, out),
+        })?;
     }
     Ok(())
 }
 
 /// Words and elements of a value that comes in.
-struct Incoming<'b>(&'b [u8]);
+pub(super) struct Incoming<'b>(pub(super) &'b [u8]);
 
 impl<'b> Incoming<'b> {
-    fn word(&mut self) -> Result<i32> {
+    pub(super) fn word(&mut self) -> Result<i32> {
         let Some((word, rest)) = self.0.split_first_chunk::<4>() else { return wrong() };
         self.0 = rest;
         Ok(i32::from_be_bytes(*word))
     }
 
-    fn element(&mut self) -> Result<Option<&'b [u8]>> {
+    pub(super) fn element(&mut self) -> Result<Option<&'b [u8]>> {
         let length = self.word()?;
         if length == NULL {
             return Ok(None);

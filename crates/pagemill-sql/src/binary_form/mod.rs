@@ -7,8 +7,11 @@
 //! Source: the functions `*recv` and `*send` in `src/backend/utils/adt`, PostgreSQL 18.
 
 mod array;
+mod inner;
 mod network;
 mod numeric;
+mod shapes;
+mod text_search;
 
 use std::sync::Arc;
 
@@ -22,6 +25,7 @@ use crate::error::{Result, SqlState, fail, unsupported};
 use crate::functions::text_form::{Printer, payload_of, scalar_of_payload};
 use crate::typed::Typed;
 use crate::types::PgType;
+pub(crate) use inner::InnerForm;
 use numeric::{numeric_text, put_numeric};
 
 /// What stands before the text of a jsonb.
@@ -46,8 +50,21 @@ pub(crate) enum BinaryForm {
     Tid,
     /// Family, bits, whether it is a network, and the address.
     Address,
+    /// Points.
+    Path,
+    Polygon,
+    /// Lexemes with their places.
+    Document,
+    /// Operators and lexemes.
+    SearchQuery,
     /// Bounds, and elements of this form.
     Array(Box<BinaryForm>),
+    /// Flags, and bounds of this form.
+    Range(Box<InnerForm>),
+    /// Such ranges.
+    Multirange(Box<InnerForm>),
+    /// Types, and values of these forms.
+    Row(Box<[InnerForm]>),
 }
 
 impl BinaryForm {
@@ -82,6 +99,10 @@ impl BinaryForm {
             oid::BIT | oid::VARBIT => Self::Bits,
             oid::TID => Self::Tid,
             oid::INET | oid::CIDR => Self::Address,
+            oid::PATH => Self::Path,
+            oid::POLYGON => Self::Polygon,
+            oid::TSVECTOR => Self::Document,
+            oid::TSQUERY => Self::SearchQuery,
             oid::TIMETZ => Self::Numbers(&[8, 4]),
             oid::INTERVAL => Self::Numbers(&[8, 4, 4]),
             oid::JSONB | oid::JSONPATH => Self::Versioned,
@@ -90,6 +111,7 @@ impl BinaryForm {
                 Self::Array(Box::new(Self::of(catalog, element)?))
             }
             _ if is_enum || ty.oid == crate::types::UNKNOWN => Self::Text,
+            _ if let Some(form) = inner::form(catalog, base)? => form,
             _ => {
                 let name = catalog.type_name(ty.oid);
                 return unsupported(format!("the binary form of type {name}"));
@@ -127,7 +149,24 @@ pub(crate) fn constant(catalog: &Arc<Catalog>, ty: PgType, bytes: &[u8]) -> Resu
             [a, b, c, d, e, f] => vec![*b, *a, *d, *c, *f, *e],
             _ => return wrong(),
         },
+        BinaryForm::Path => return constant_of_text(catalog, ty, &shapes::path_text(bytes)?),
+        BinaryForm::Polygon => return constant_of_text(catalog, ty, &shapes::polygon_text(bytes)?),
+        BinaryForm::Document => {
+            return constant_of_text(catalog, ty, &text_search::document_text(bytes)?);
+        }
+        BinaryForm::SearchQuery => {
+            return constant_of_text(catalog, ty, &text_search::query_text(bytes)?);
+        }
         BinaryForm::Array(_) => array::payload(catalog, ty, bytes)?,
+        BinaryForm::Range(form) => {
+            return constant_of_text(catalog, ty, &inner::range_text(catalog, &form, bytes)?);
+        }
+        BinaryForm::Multirange(form) => {
+            return constant_of_text(catalog, ty, &inner::multirange_text(catalog, &form, bytes)?);
+        }
+        BinaryForm::Row(forms) => {
+            return constant_of_text(catalog, ty, &inner::row_text(catalog, &forms, bytes)?);
+        }
     };
     let carrier = carrier_of(catalog, ty);
     let value = scalar_of_payload(catalog, ty, &carrier, &payload)?;
@@ -178,7 +217,14 @@ fn put(
             [a, b, c, d, e, f] => out.extend([b, a, d, c, f, e]),
             _ => return wrong(),
         },
+        BinaryForm::Path => shapes::put_path(payload, out)?,
+        BinaryForm::Polygon => shapes::put_polygon(payload, out)?,
+        BinaryForm::Document => text_search::put_document(payload, out)?,
+        BinaryForm::SearchQuery => text_search::put_query(payload, out)?,
         BinaryForm::Array(form) => array::put(catalog, (ty, form), payload, out)?,
+        BinaryForm::Range(_) | BinaryForm::Multirange(_) | BinaryForm::Row(_) => {
+            inner::put_inner(catalog, (ty, form), payload, out)?;
+        }
         _ => out.extend_from_slice(payload),
     }
     Ok(())

@@ -107,6 +107,8 @@ impl TypeNames<'_> {
             DataType::JSON => plain(oid::JSON),
             DataType::JSONB => plain(oid::JSONB),
             DataType::Regclass => plain(Oid(2205)),
+            DataType::TsVector => plain(oid::TSVECTOR),
+            DataType::TsQuery => plain(oid::TSQUERY),
             DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
                 let element = self.find(element)?;
                 let row = self.catalog.type_row(element.oid).filter(|row| row.array.0 != 0);
@@ -253,6 +255,8 @@ pub(super) fn shown_name(name: &DataType) -> String {
         DataType::Timestamp(_, zone) if with_zone(zone) => "timestamptz".to_owned(),
         DataType::Timestamp(..) => "timestamp".to_owned(),
         DataType::Interval { .. } => "interval".to_owned(),
+        DataType::TsVector => "tsvector".to_owned(),
+        DataType::TsQuery => "tsquery".to_owned(),
         DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => shown_name(element),
         DataType::Custom(name, _) => super::columns::last_name(name),
         other => other.to_string().to_ascii_lowercase(),
