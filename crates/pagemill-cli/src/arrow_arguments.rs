@@ -14,8 +14,12 @@ use crate::column_lists::{ColumnNames, column_list};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Parquet and Arrow")]
 pub struct ArrowArguments {
-    /// Compress by zstd[:LEVEL], snappy, lz4, gzip[:LEVEL] or none [default: zstd:1, in Arrow none]
-    #[arg(long, value_name = "METHOD")]
+    /// How files are compressed.
+    #[arg(
+        long,
+        value_name = "METHOD",
+        help = "Compress by zstd[:LEVEL], snappy, lz4, gzip[:LEVEL] or none [default: zstd:1, in Arrow none]"
+    )]
     pub compression: Option<Compression>,
     /// Most rows of a Parquet row group [default: 1048576]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..))]

@@ -6,15 +6,14 @@
 
 #[cfg(feature = "workers")]
 mod export_command;
-#[cfg(not(feature = "workers"))]
-#[path = "worker_missing.rs"]
-mod export_command;
 #[cfg(feature = "workers")]
 #[path = "worker.rs"]
 mod worker;
 #[cfg(not(feature = "workers"))]
 #[path = "worker_missing.rs"]
 mod worker;
+#[cfg(not(feature = "workers"))]
+use worker as export_command;
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;

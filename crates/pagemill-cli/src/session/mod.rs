@@ -286,6 +286,7 @@ fn opened(common: &CommonArguments, beside: &[&Path]) -> Result<(OpenBackup, Sto
     let storage = if common.stats.is_some() { storage } else { storage.untimed() };
     let paths = [&common.paths(), beside].concat();
     let laid = Stores::laid_over(&storage, &paths, &common.remote)?;
+    #[allow(clippy::default_constructed_unit_structs)] // With the feature it has fields.
     let (storage, stores) = laid.unwrap_or_else(|| (storage, Stores::default()));
     let opened = match &common.pgdata {
         Some(directory) => {

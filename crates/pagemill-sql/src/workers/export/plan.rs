@@ -4,7 +4,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Field, SchemaRef};
 use pagemill_arrow::{ArrowExport, ArrowOptions, columns_to_measure};
 use pagemill_cli::table_files::table_stem;
 use pagemill_cluster::ValueCatalog;
@@ -80,7 +80,7 @@ pub(super) fn files_of(source: &RowSource<'_>, cutting: Cutting<'_>) -> Result<V
 pub(super) fn columns_fingerprint(schema: &SchemaRef) -> u64 {
     let mut hasher = DefaultHasher::new();
     for field in schema.fields() {
-        let mut metadata: Vec<_> = field.metadata().iter().collect();
+        let mut metadata: Vec<_> = Field::metadata(field).iter().collect();
         metadata.sort();
         (field.name(), field.data_type().to_string(), field.is_nullable(), metadata)
             .hash(&mut hasher);
