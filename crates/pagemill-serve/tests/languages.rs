@@ -56,7 +56,7 @@ impl ServerAddress {
 /// What a driver gets in binary form and cannot have here, by the beginning of its question. A list that can only become shorter.
 type Refused = [&'static str];
 
-const PSYCOPG_REFUSED: &Refused = &["binary select both_of, pairs"];
+const PSYCOPG_REFUSED: &Refused = &[];
 const PGJDBC_REFUSED: &Refused = &[];
 
 fn file(name: &str) -> PathBuf {
