@@ -142,7 +142,8 @@ fn commits(path: &Path, bytes: u64, time: Duration, cancel: &Cancel) -> Result<W
     Random::new(2).fill(&mut block);
     let (begin, mut done) = (Instant::now(), 0);
     for at in (0..bytes).step_by(BLOCK_SIZE) {
-        if begin.elapsed() >= time {
+        // One at least: to get here may have taken all of a short time.
+        if done > 0 && begin.elapsed() >= time {
             break;
         }
         cancel.check()?;
