@@ -2,74 +2,41 @@
 //!
 //! Invariant: a statement reads; whatever would change something is refused before it is planned.
 
+mod answer;
+mod engine;
 #[cfg(feature = "workers")]
 mod on_workers;
+mod parsing;
+mod planning;
 mod prepared;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::record_batch::RecordBatch;
-use datafusion::common::tree_node::TreeNode as _;
-use datafusion::execution::TaskContext;
-use datafusion::execution::context::{SessionConfig, SessionContext};
-use datafusion::execution::object_store::ObjectStoreUrl;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use datafusion::physical_plan::display::DisplayableExecutionPlan;
-use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
-use futures::StreamExt as _;
-use object_store::memory::InMemory;
+use datafusion::execution::context::SessionContext;
 use pagemill_cluster::database::SessionNames;
 use pagemill_cluster::settings::parse_search_path;
 use pagemill_cluster::{Cluster, Database};
 use pagemill_engine::{OnDamage, Progress, ScanOptions};
 use pagemill_format::Oid;
 use pagemill_types::encoding::encoding_name;
-use sqlparser::ast::{DescribeAlias, Query, Statement};
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::Tokenizer;
+use sqlparser::ast::{DescribeAlias, Statement};
 
-use crate::admission::Turn;
-use crate::bind::{Binder, Bound, BoundColumn, type_of_text};
+use crate::bind::type_of_text;
 use crate::catalog::Catalog;
 use crate::databases::Databases;
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
-use crate::expand::Planner;
 use crate::files::{Files, NamedFile};
-use crate::functions::row_forms::shown_row;
-use crate::global_groups;
-use crate::interruption::interruptible;
-use crate::lexical;
-use crate::long_sorts::LongSorts;
 use crate::named_workers::NamedWorkers;
-use crate::nested::Nested;
 use crate::parameters::{ParameterValue, Parameters};
 use crate::rows::Rows;
-use crate::scan::{
-    GuardedConditions, ScanContext, StatementTables, accounts, with_runtime_filters,
-};
 pub use crate::statement_memory::StatementMemory;
 pub use crate::typed::ColumnOrigin;
-use crate::types::PgType;
 
+pub use answer::{Answer, AnswerColumn, AnswerSink};
+use parsing::refuse;
 pub use prepared::Prepared;
 use prepared::ShapePlans;
-
-/// A table is cut for another thread from here on.
-const LEAST_SHARE_BYTES: usize = 4 << 20;
-
-/// Merging sorted runs holds some batches of each, and their rows can be wide: where memory is limited, a batch has a row for each so
-/// many bytes of it, and never less than so many rows.
-const MEMORY_PER_BATCH_ROW: usize = 256 << 10;
-const LEAST_ROWS: usize = 512;
-
-/// The column of EXPLAIN.
-const PLAN: &str = "QUERY PLAN";
 
 /// How statements run.
 #[derive(Debug, Clone)]
@@ -114,38 +81,6 @@ pub(crate) struct Client {
 /// Settings of a session, by their names in small letters.
 pub type SettingValues = BTreeMap<String, String>;
 
-/// A column of an answer.
-#[derive(Debug, Clone)]
-pub struct AnswerColumn {
-    /// Its name.
-    pub name: String,
-    /// Its type.
-    pub ty: PgType,
-    /// Where it comes from, if it is a column of a relation as it stands.
-    pub origin: Option<ColumnOrigin>,
-}
-
-impl AnswerColumn {
-    /// One that is no column of a relation.
-    pub fn computed(name: impl Into<String>, ty: PgType) -> Self {
-        Self { name: name.into(), ty, origin: None }
-    }
-}
-
-/// What a statement gave.
-pub struct Answer {
-    /// The columns.
-    pub columns: Arc<[AnswerColumn]>,
-    /// How many rows were handed out.
-    pub rows: u64,
-    /// How many pages of tables were scanned.
-    pub pages: u64,
-    /// Damage that was left out, each with its place.
-    pub losses: Vec<String>,
-    /// What there is to say of how it ran.
-    pub notices: Vec<String>,
-}
-
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("catalog", &self.catalog).finish_non_exhaustive()
@@ -164,39 +99,8 @@ impl Session {
             return unsupported(format!("SQL on a database in {name}"));
         }
         let catalog = Arc::new(Catalog::read(database)?);
-        let mut config = SessionConfig::new()
-            .with_target_partitions(options.jobs)
-            .with_collect_statistics(false)
-            .with_repartition_file_min_size(LEAST_SHARE_BYTES);
-        let optimizer = &mut config.options_mut().optimizer;
-        optimizer.prefer_hash_join = options.memory.is_none();
-        // Filters that come up while a statement runs are handed down later, where nothing can fail.
-        optimizer.enable_dynamic_filter_pushdown = false;
-        optimizer.enable_join_dynamic_filter_pushdown = false;
-        optimizer.enable_topk_dynamic_filter_pushdown = false;
-        optimizer.enable_aggregate_dynamic_filter_pushdown = false;
-        let mut runtime = RuntimeEnvBuilder::new();
-        if let Some(memory) = &options.memory {
-            let (bytes, rows) = (memory.bytes(), config.batch_size());
-            config = config.with_batch_size((bytes / MEMORY_PER_BATCH_ROW).clamp(LEAST_ROWS, rows));
-            runtime = runtime.with_memory_pool(memory.pool());
-        }
-        let runtime = Arc::new(runtime.build()?);
-        // Scans open their files themselves; the engine wants to know a store for their address.
-        let url = ObjectStoreUrl::parse("pagemill://files")?;
-        runtime.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
-        // Those that the engine's own rules put in place of others, and no more.
-        let aggregates = datafusion::functions_aggregate::all_default_aggregate_functions();
-        let state = SessionStateBuilder::new()
-            .with_config(config)
-            .with_runtime_env(runtime)
-            .with_aggregate_functions(aggregates)
-            .with_optimizer_rules(global_groups::logical_rules())
-            .with_physical_optimizer_rules(physical_rules(options.memory.is_some()))
-            .with_query_planner(Arc::new(Planner))
-            .build();
         let databases = Databases::new(&catalog, Arc::default());
-        let (files, context) = (Files::default(), SessionContext::new_with_state(state));
+        let (files, context) = (Files::default(), engine::context(&options)?);
         Ok(Self {
             catalog,
             databases,
@@ -327,36 +231,6 @@ impl Session {
         &self.catalog
     }
 
-    /// The statements of a text.
-    ///
-    /// # Errors
-    /// Where it is no SQL.
-    pub fn parse(text: &str) -> Result<Vec<Statement>> {
-        let labels = lexical::check_tokens(text)?;
-        let statements = Self::parse_unchecked(text)?;
-        statements.iter().try_for_each(|statement| lexical::check_statement(statement, &labels))?;
-        Ok(statements)
-    }
-
-    pub(crate) fn parse_unchecked(text: &str) -> Result<Vec<Statement>> {
-        let dialect = PostgreSqlDialect {};
-        let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
-        let parsed = tokens.map_err(ParserError::from).and_then(|tokens| {
-            let tokens = lexical::spelled(tokens);
-            Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements()
-        });
-        parsed.map_err(|error| {
-            let message = error.to_string();
-            let message = message.trim_start_matches("sql parser error: ");
-            let (message, position) = parted(message);
-            // The parser does not know all that PostgreSQL's grammar does.
-            let message =
-                format!("a syntax error, or a syntax that is not supported here: {message}");
-            StatementError { position, ..StatementError::new(SqlState::SYNTAX_ERROR, message) }
-                .into()
-        })
-    }
-
     /// Runs a statement. The sink's `begin` is told the columns first, then `take` each batch of rows.
     ///
     /// # Errors
@@ -431,274 +305,4 @@ impl Session {
             other => refuse(other),
         }
     }
-
-    fn scans(&self, cancel: &Progress) -> ScanContext {
-        let &SessionOptions { jobs, scan, on_damage, .. } = &self.options;
-        let options = ScanOptions { jobs, ..scan };
-        let scans = ScanContext::new(&self.catalog, options, on_damage, cancel);
-        #[cfg(feature = "workers")]
-        if self.workers.known().is_some() {
-            return scans.with_counts_cut();
-        }
-        scans
-    }
-
-    fn bind(
-        &self,
-        (query, parameters): (&Query, &Parameters),
-        scans: &Arc<ScanContext>,
-        nests: bool,
-    ) -> Result<Bound> {
-        let Self { databases, files, options, .. } = self;
-        let memory = options.memory.as_ref().map(StatementMemory::bytes);
-        let mut state = self.context.state();
-        // Such a query has few rows, or is run often.
-        state.config_mut().options_mut().execution.target_partitions = 1;
-        let nested =
-            Arc::new(Nested { state, progress: scans.progress.clone(), scans: scans.clone() });
-        let tables = StatementTables { scans, databases, files, memory, nested };
-        let mut binder = Binder::new(&self.catalog, &tables, scans.start, parameters);
-        if nests {
-            binder = binder.nesting();
-        }
-        if !self.row_security {
-            binder = binder.without_row_security();
-        }
-        if let Some(settings) = &self.settings {
-            binder = binder.with_session_settings(settings);
-        }
-        let mut bound = binder.statement(query)?;
-        for column in bound.columns.iter_mut().filter(|column| column.typed.is_row()) {
-            if column.typed.row.is_none() {
-                let what = format!("the row \"{}\" as a value that is shown", column.name);
-                return unsupported(what);
-            }
-            column.typed = shown_row(&self.catalog, &column.typed);
-        }
-        // The shown columns, in their order, whatever lies beside them in the plan.
-        let shown: Vec<Expr> = bound.columns.iter().map(|c| c.typed.expr.clone()).collect();
-        bound.plan = LogicalPlanBuilder::from(bound.plan).project(shown)?.build()?;
-        Ok(bound)
-    }
-
-    /// How a statement runs, and what it runs in.
-    async fn plan(
-        &self,
-        bound: &Bound,
-        cancel: &Progress,
-    ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
-        let mut state = self.context.state();
-        if !gains_by_jobs(&bound.plan)? {
-            state.config_mut().options_mut().execution.target_partitions = 1;
-        }
-        let plan = state.create_physical_plan(&bound.plan).await?;
-        let (plan, task) = with_runtime_filters(plan, &state)?;
-        Ok((interruptible(plan, cancel)?, task))
-    }
-
-    /// Binds and plans: with joins for the queries in expressions, and where that cannot be, running them for each row.
-    async fn planned(
-        &self,
-        query: (&Query, &Parameters),
-        scans: &Arc<ScanContext>,
-    ) -> Result<(Bound, Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
-        match self.planned_as(query, scans, false).await {
-            Err(error) if error.is_unsupported() => self.planned_as(query, scans, true).await,
-            planned => planned,
-        }
-    }
-
-    async fn planned_as(
-        &self,
-        query: (&Query, &Parameters),
-        scans: &Arc<ScanContext>,
-        nests: bool,
-    ) -> Result<(Bound, Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
-        let bound = self.bind(query, scans, nests)?;
-        #[cfg(feature = "workers")]
-        {
-            let (query, parameters) = query;
-            let candidate = on_workers::Candidate { query, parameters, scans, nests };
-            if let Some((plan, task)) = self.planned_on_workers(&bound, &candidate).await? {
-                return Ok((bound, plan, task));
-            }
-        }
-        let (plan, task) = self.plan(&bound, &scans.progress).await?;
-        Ok((bound, plan, task))
-    }
-
-    async fn query(&self, query: (&Query, &Parameters), scans: ScanContext) -> Result<Rows> {
-        let scans = Arc::new(scans);
-        let (bound, plan, task) = self.planned(query, &scans).await?;
-        match self.begin(columns(bound).into(), (plan, task), scans.clone()).await {
-            // Perhaps of a row that nobody asks for: run for each row, the query tells.
-            Err(error) if error.is_of_several_rows() => {
-                let again = self.scans(&scans.progress);
-                let again = match scans.has_wide_numerics {
-                    true => again.with_wide_numerics(),
-                    false => again,
-                };
-                let scans = Arc::new(again);
-                let (bound, plan, task) = self.planned_as(query, &scans, true).await?;
-                self.begin(columns(bound).into(), (plan, task), scans).await
-            }
-            rows => rows,
-        }
-    }
-
-    /// Runs a plan, in its turn where memory is limited.
-    async fn begin(
-        &self,
-        columns: Arc<[AnswerColumn]>,
-        (plan, task): (Arc<dyn ExecutionPlan>, Arc<TaskContext>),
-        scans: Arc<ScanContext>,
-    ) -> Result<Rows> {
-        let turn = self.admit(&plan, &scans).await?;
-        Rows::begin(columns, execute_stream(plan, task)?, scans, turn).await
-    }
-
-    async fn admit(
-        &self,
-        plan: &Arc<dyn ExecutionPlan>,
-        scans: &ScanContext,
-    ) -> Result<Option<Turn>> {
-        match &self.options.memory {
-            Some(memory) => memory.admission().admit(plan, &scans.progress).await,
-            None => Ok(None),
-        }
-    }
-
-    /// The plan as lines of text; with ANALYZE, after it has run.
-    async fn explain(
-        &self,
-        query: (&Query, &Parameters),
-        analyze: bool,
-        cancel: &Progress,
-    ) -> Result<Rows> {
-        let scans = Arc::new(self.scans(cancel));
-        let (_, plan, task) = self.planned(query, &scans).await?;
-        if analyze {
-            let _turn = self.admit(&plan, &scans).await?;
-            let mut stream = execute_stream(plan.clone(), task)?;
-            while let Some(batch) = stream.next().await {
-                batch?;
-            }
-            drop(stream);
-            scans.quiet().await;
-        }
-        let shown = match analyze {
-            true => DisplayableExecutionPlan::with_metrics(&*plan).indent(false).to_string(),
-            false => displayable(&*plan).indent(false).to_string(),
-        };
-        #[cfg(feature = "workers")]
-        let shown = on_workers::stages(&*plan).unwrap_or(shown);
-        let mut met = if analyze { accounts(&*plan) } else { Vec::new() };
-        met.extend(scans.notices());
-        let lines = shown.lines().chain(met.iter().map(String::as_str));
-        Rows::of_lines(PLAN, lines, scans)
-    }
-}
-
-/// What the parser says, and where that is, which it says as the last of it.
-fn parted(message: &str) -> (&str, Option<(u64, u64)>) {
-    let parted = message.rsplit_once(" at Line: ").and_then(|(message, place)| {
-        let (line, column) = place.split_once(", Column: ")?;
-        Some((message, (line.parse().ok()?, column.parse().ok()?)))
-    });
-    match parted {
-        Some((message, position)) => (message, Some(position)),
-        None => (message, None),
-    }
-}
-
-fn columns(bound: Bound) -> Vec<AnswerColumn> {
-    let columns = bound.columns.into_iter();
-    let column =
-        |BoundColumn { name, typed }| AnswerColumn { name, ty: typed.ty, origin: typed.origin };
-    columns.map(column).collect()
-}
-
-/// Rules of the engine that change an answer, by the names that they give themselves.
-const WRONG_RULES: [&str; 5] = [
-    // Moves a projection below a filter: an expression would be computed for rows that the conditions leave out, and fail on
-    // their values. Which columns are read is settled before these rules.
-    "ProjectionPushdown",
-    // Stop grouping at a LIMIT, and look through windows that count all groups.
-    "LimitAggregation",
-    "LimitedDistinctAggregation",
-    // Move a LIMIT below windows.
-    "LimitPushPastWindows",
-    "WindowTopN",
-];
-
-/// The engine's rules but those, and ours; is memory limited, with one for sorts.
-fn physical_rules(is_limited: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let mut rules = PhysicalOptimizer::new().rules;
-    for name in WRONG_RULES {
-        assert!(rules.iter().any(|rule| rule.name() == name), "the engine has a rule {name}");
-    }
-    rules.retain(|rule| !WRONG_RULES.contains(&rule.name()));
-    rules.push(Arc::new(GuardedConditions));
-    if is_limited {
-        rules.push(Arc::new(LongSorts));
-    }
-    rules
-}
-
-/// Where an answer goes.
-pub trait AnswerSink: Send {
-    /// The columns, before the first row.
-    ///
-    /// # Errors
-    /// When they cannot be written.
-    fn begin(&mut self, catalog: &Arc<Catalog>, columns: &[AnswerColumn]) -> Result<()>;
-
-    /// Some rows.
-    ///
-    /// # Errors
-    /// When they cannot be written.
-    fn take(&mut self, batch: &RecordBatch) -> Result<()>;
-
-    /// The end, after so many rows.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    fn end(&mut self, rows: u64) -> Result<()>;
-}
-
-fn refuse<T>(statement: &Statement) -> Result<T> {
-    let text = statement.to_string();
-    let word = text.split_whitespace().next().unwrap_or("this").to_uppercase();
-    match statement {
-        Statement::Insert(_)
-        | Statement::Update { .. }
-        | Statement::Delete(_)
-        | Statement::Merge { .. }
-        | Statement::Truncate { .. }
-        | Statement::Drop { .. }
-        | Statement::CreateTable(_)
-        | Statement::CreateView { .. }
-        | Statement::CreateIndex(_)
-        | Statement::AlterTable { .. }
-        | Statement::Copy { .. } => {
-            fail(SqlState::READ_ONLY, format!("cannot execute {word} in a read-only transaction"))
-        }
-        _ => unsupported(word),
-    }
-}
-
-/// Whether there is more to do than to scan and to print. Else one reader is enough, and rows come in the order of the files.
-fn gains_by_jobs(plan: &LogicalPlan) -> Result<bool> {
-    let is_light = |node: &LogicalPlan| {
-        matches!(
-            node,
-            LogicalPlan::Projection(_)
-                | LogicalPlan::SubqueryAlias(_)
-                | LogicalPlan::Limit(_)
-                | LogicalPlan::TableScan(_)
-                | LogicalPlan::EmptyRelation(_)
-                | LogicalPlan::Values(_)
-        )
-    };
-    Ok(plan.exists(|node| Ok(!is_light(node)))?)
 }

@@ -13,7 +13,7 @@ use sqlparser::ast::Statement;
 use super::table_names::FoundTable;
 use super::{Binder, Bound};
 use crate::barrier::behind_barrier;
-use crate::definitions::{Style, Unwritten, view, view_rules};
+use crate::definitions::{Style, Unwritten, view, view_rule};
 use crate::error::{Error, Result, SqlState, StatementError, fail, unsupported};
 use crate::session::Session;
 use crate::typed::ColumnOrigin;
@@ -28,13 +28,12 @@ impl Binder<'_> {
         if !Arc::ptr_eq(&found.catalog, &self.catalog) {
             return unsupported(format!("the view \"{name}\" of another database"));
         }
-        let rules = view_rules(&self.catalog)?;
         let missing = || {
             let message = format!("the view \"{name}\" has no query in pg_rewrite");
             StatementError::new(SqlState::DATA_CORRUPTED, message)
         };
-        let rule = rules.get(&found.class.oid).ok_or_else(missing)?;
-        let text = view(&self.catalog, rule, Style::new(false));
+        let rule = view_rule(&self.catalog, found.class.oid)?.ok_or_else(missing)?;
+        let text = view(&self.catalog, &rule, Style::new(false));
         let text = text.map_err(|unwritten: Unwritten| StatementError::from(unwritten))?;
         let bound = Session::parse(&text).and_then(|statements| match &statements[..] {
             [Statement::Query(query)] => {

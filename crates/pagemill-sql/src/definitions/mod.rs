@@ -45,7 +45,7 @@ pub(crate) use indexes::{IndexRow, IndexWriter, indexes, partition_keys};
 pub(crate) use partition_constraints::PartitionWriter;
 pub(crate) use relations::{
     Rule, rule, rules, statistics, statistics_columns, statistics_object, trigger, triggers, view,
-    view_rules,
+    view_rule, view_rules,
 };
 pub(crate) use updatable::Updatability;
 pub(crate) use writer::{Style, Writer};

@@ -15,10 +15,16 @@ use super::dictionary::literal;
 use super::writer::{Style, Writer, Written};
 use crate::catalog::Catalog;
 use crate::error::Result;
-use crate::system_rows::for_each_row;
+use crate::system_rows::{SystemRow, for_each_row};
 
 /// The rule that a view's query is.
 const VIEW_RULE: &str = "_RETURN";
+
+/// What is read of `pg_rewrite`, and where in that the name and the relation are.
+const RULE_COLUMNS: [&str; 7] =
+    ["oid", "rulename", "ev_class", "ev_type", "is_instead", "ev_qual", "ev_action"];
+const RULE_NAME: usize = 1;
+const RULE_RELATION: usize = 2;
 
 /// A row of `pg_rewrite`.
 #[derive(Debug, Clone)]
@@ -32,6 +38,17 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
+    fn read(row: &mut SystemRow<'_>) -> Result<Self> {
+        Ok(Self {
+            name: row.name(RULE_NAME),
+            relation: row.oid(RULE_RELATION),
+            event: row.byte(3),
+            is_instead: row.bool(4),
+            condition: row.text(5)?.unwrap_or_default(),
+            action: row.text(6)?.unwrap_or_default(),
+        })
+    }
+
     /// Its name.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -73,18 +90,25 @@ impl Rule {
 /// # Errors
 /// When the catalog cannot be read.
 pub(crate) fn rules(catalog: &Catalog) -> Result<HashMap<Oid, Rule>> {
-    let columns = ["oid", "rulename", "ev_class", "ev_type", "is_instead", "ev_qual", "ev_action"];
     let mut found = HashMap::new();
-    for_each_row(catalog.values(), "pg_rewrite", &columns, |row| {
-        let rule = Rule {
-            name: row.name(1),
-            relation: row.oid(2),
-            event: row.byte(3),
-            is_instead: row.bool(4),
-            condition: row.text(5)?.unwrap_or_default(),
-            action: row.text(6)?.unwrap_or_default(),
-        };
-        found.insert(row.oid(0), rule);
+    for_each_row(catalog.values(), "pg_rewrite", &RULE_COLUMNS, |row| {
+        found.insert(row.oid(0), Rule::read(row)?);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The rule that is the query of one view.
+///
+/// # Errors
+/// When the catalog cannot be read.
+pub(crate) fn view_rule(catalog: &Catalog, view: Oid) -> Result<Option<Rule>> {
+    let mut found = None;
+    for_each_row(catalog.values(), "pg_rewrite", &RULE_COLUMNS, |row| {
+        // Trees of others are not decompressed.
+        if row.oid(RULE_RELATION) == view && row.name(RULE_NAME) == VIEW_RULE {
+            found = Some(Rule::read(row)?);
+        }
         Ok(())
     })?;
     Ok(found)

@@ -11,7 +11,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use pagemill_engine::{OnDamage, Progress};
 use sqlparser::ast::{Query, Statement};
 
-use super::{LEAST_SHARE_BYTES, Session, StatementMemory, gains_by_jobs};
+use super::engine::{LEAST_SHARE_BYTES, gains_by_jobs};
+use super::{Session, StatementMemory};
 use crate::bind::Bound;
 use crate::error::{Result, unsupported};
 use crate::parameters::{ParameterValue, Parameters};

@@ -14,7 +14,11 @@ use pagemill_engine::Progress;
 use pagemill_format::Oid;
 use sqlparser::ast::{DescribeAlias, Query, Statement};
 
-use super::{AnswerColumn, PLAN, Session, columns, gains_by_jobs, refuse};
+use super::answer::columns;
+use super::engine::gains_by_jobs;
+use super::parsing::refuse;
+use super::planning::PLAN;
+use super::{AnswerColumn, Session};
 use crate::error::Result;
 use crate::generic_plan::{GenericPlan, PlanCell, Planned, Sample};
 use crate::interruption::interruptible;

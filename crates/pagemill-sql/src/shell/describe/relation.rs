@@ -162,9 +162,9 @@ fn storage(letter: u8) -> &'static str {
 
 /// The query of a view.
 fn view_query(names: &Names<'_>, class: &Class) -> Result<String> {
-    let rules = definitions::view_rules(names.catalog)?;
-    let written = rules.get(&class.oid).map(|rule| {
-        definitions::view(names.catalog, rule, Style::new(true)).map(|query| query + ";")
+    let rule = definitions::view_rule(names.catalog, class.oid)?;
+    let written = rule.map(|rule| {
+        definitions::view(names.catalog, &rule, Style::new(true)).map(|query| query + ";")
     });
     Ok(written.and_then(std::result::Result::ok).unwrap_or_else(|| format!("    {UNWRITTEN}")))
 }

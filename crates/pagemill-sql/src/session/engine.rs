@@ -1,0 +1,109 @@
+//! The engine that plans and runs statements, as a session has it: its settings, its memory, its rules without those that change answers.
+//!
+//! Invariant: a rule that is left out by its name is one that the engine has.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::TreeNode as _;
+use datafusion::execution::context::{SessionConfig, SessionContext};
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use object_store::memory::InMemory;
+
+use super::SessionOptions;
+use crate::error::Result;
+use crate::expand::Planner;
+use crate::global_groups;
+use crate::long_sorts::LongSorts;
+use crate::scan::GuardedConditions;
+
+/// A table is cut for another thread from here on.
+pub(super) const LEAST_SHARE_BYTES: usize = 4 << 20;
+
+/// Merging sorted runs holds some batches of each, and their rows can be wide: where memory is limited, a batch has a row for each so
+/// many bytes of it, and never less than so many rows.
+const MEMORY_PER_BATCH_ROW: usize = 256 << 10;
+const LEAST_ROWS: usize = 512;
+
+/// An engine for a session.
+pub(super) fn context(options: &SessionOptions) -> Result<SessionContext> {
+    let mut config = SessionConfig::new()
+        .with_target_partitions(options.jobs)
+        .with_collect_statistics(false)
+        .with_repartition_file_min_size(LEAST_SHARE_BYTES);
+    let optimizer = &mut config.options_mut().optimizer;
+    optimizer.prefer_hash_join = options.memory.is_none();
+    // Filters that come up while a statement runs are handed down later, where nothing can fail.
+    optimizer.enable_dynamic_filter_pushdown = false;
+    optimizer.enable_join_dynamic_filter_pushdown = false;
+    optimizer.enable_topk_dynamic_filter_pushdown = false;
+    optimizer.enable_aggregate_dynamic_filter_pushdown = false;
+    let mut runtime = RuntimeEnvBuilder::new();
+    if let Some(memory) = &options.memory {
+        let (bytes, rows) = (memory.bytes(), config.batch_size());
+        config = config.with_batch_size((bytes / MEMORY_PER_BATCH_ROW).clamp(LEAST_ROWS, rows));
+        runtime = runtime.with_memory_pool(memory.pool());
+    }
+    let runtime = Arc::new(runtime.build()?);
+    // Scans open their files themselves; the engine wants to know a store for their address.
+    let url = ObjectStoreUrl::parse("pagemill://files")?;
+    runtime.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
+    // Those that the engine's own rules put in place of others, and no more.
+    let aggregates = datafusion::functions_aggregate::all_default_aggregate_functions();
+    let state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_aggregate_functions(aggregates)
+        .with_optimizer_rules(global_groups::logical_rules())
+        .with_physical_optimizer_rules(physical_rules(options.memory.is_some()))
+        .with_query_planner(Arc::new(Planner))
+        .build();
+    Ok(SessionContext::new_with_state(state))
+}
+
+/// Rules of the engine that change an answer, by the names that they give themselves.
+const WRONG_RULES: [&str; 5] = [
+    // Moves a projection below a filter: an expression would be computed for rows that the conditions leave out, and fail on
+    // their values. Which columns are read is settled before these rules.
+    "ProjectionPushdown",
+    // Stop grouping at a LIMIT, and look through windows that count all groups.
+    "LimitAggregation",
+    "LimitedDistinctAggregation",
+    // Move a LIMIT below windows.
+    "LimitPushPastWindows",
+    "WindowTopN",
+];
+
+/// The engine's rules but those, and ours; is memory limited, with one for sorts.
+fn physical_rules(is_limited: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    for name in WRONG_RULES {
+        assert!(rules.iter().any(|rule| rule.name() == name), "the engine has a rule {name}");
+    }
+    rules.retain(|rule| !WRONG_RULES.contains(&rule.name()));
+    rules.push(Arc::new(GuardedConditions));
+    if is_limited {
+        rules.push(Arc::new(LongSorts));
+    }
+    rules
+}
+
+/// Whether there is more to do than to scan and to print. Else one reader is enough, and rows come in the order of the files.
+pub(super) fn gains_by_jobs(plan: &LogicalPlan) -> Result<bool> {
+    let is_light = |node: &LogicalPlan| {
+        matches!(
+            node,
+            LogicalPlan::Projection(_)
+                | LogicalPlan::SubqueryAlias(_)
+                | LogicalPlan::Limit(_)
+                | LogicalPlan::TableScan(_)
+                | LogicalPlan::EmptyRelation(_)
+                | LogicalPlan::Values(_)
+        )
+    };
+    Ok(plan.exists(|node| Ok(!is_light(node)))?)
+}

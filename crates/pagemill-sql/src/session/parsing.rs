@@ -1,0 +1,78 @@
+//! Text to statements, and which of them are for nobody who only reads.
+//!
+//! Invariant: what PostgreSQL's lexer refuses is refused, whatever the parser makes of it.
+
+use sqlparser::ast::Statement;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Tokenizer;
+
+use super::Session;
+use crate::error::{Result, SqlState, StatementError, fail, unsupported};
+use crate::lexical;
+
+impl Session {
+    /// The statements of a text.
+    ///
+    /// # Errors
+    /// Where it is no SQL.
+    pub fn parse(text: &str) -> Result<Vec<Statement>> {
+        let labels = lexical::check_tokens(text)?;
+        let statements = Self::parse_unchecked(text)?;
+        statements.iter().try_for_each(|statement| lexical::check_statement(statement, &labels))?;
+        Ok(statements)
+    }
+
+    pub(crate) fn parse_unchecked(text: &str) -> Result<Vec<Statement>> {
+        let dialect = PostgreSqlDialect {};
+        let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
+        let parsed = tokens.map_err(ParserError::from).and_then(|tokens| {
+            let tokens = lexical::spelled(tokens);
+            Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements()
+        });
+        parsed.map_err(|error| {
+            let message = error.to_string();
+            let message = message.trim_start_matches("sql parser error: ");
+            let (message, position) = parted(message);
+            // The parser does not know all that PostgreSQL's grammar does.
+            let message =
+                format!("a syntax error, or a syntax that is not supported here: {message}");
+            StatementError { position, ..StatementError::new(SqlState::SYNTAX_ERROR, message) }
+                .into()
+        })
+    }
+}
+
+/// What the parser says, and where that is, which it says as the last of it.
+fn parted(message: &str) -> (&str, Option<(u64, u64)>) {
+    let parted = message.rsplit_once(" at Line: ").and_then(|(message, place)| {
+        let (line, column) = place.split_once(", Column: ")?;
+        Some((message, (line.parse().ok()?, column.parse().ok()?)))
+    });
+    match parted {
+        Some((message, position)) => (message, Some(position)),
+        None => (message, None),
+    }
+}
+
+/// What is no query.
+pub(super) fn refuse<T>(statement: &Statement) -> Result<T> {
+    let text = statement.to_string();
+    let word = text.split_whitespace().next().unwrap_or("this").to_uppercase();
+    match statement {
+        Statement::Insert(_)
+        | Statement::Update { .. }
+        | Statement::Delete(_)
+        | Statement::Merge { .. }
+        | Statement::Truncate { .. }
+        | Statement::Drop { .. }
+        | Statement::CreateTable(_)
+        | Statement::CreateView { .. }
+        | Statement::CreateIndex(_)
+        | Statement::AlterTable { .. }
+        | Statement::Copy { .. } => {
+            fail(SqlState::READ_ONLY, format!("cannot execute {word} in a read-only transaction"))
+        }
+        _ => unsupported(word),
+    }
+}

@@ -1,0 +1,204 @@
+//! From a parsed statement to its rows: bound, planned, begun in its turn.
+//!
+//! Invariant: a statement that is tried in a second way has shown nothing of the first.
+
+use std::sync::Arc;
+
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use futures::StreamExt as _;
+use pagemill_engine::{Progress, ScanOptions};
+use sqlparser::ast::Query;
+
+use super::answer::columns;
+use super::engine::gains_by_jobs;
+#[cfg(feature = "workers")]
+use super::on_workers;
+use super::{AnswerColumn, Session, SessionOptions};
+use crate::admission::Turn;
+use crate::bind::{Binder, Bound};
+use crate::error::{Result, unsupported};
+use crate::functions::row_forms::shown_row;
+use crate::interruption::interruptible;
+use crate::nested::Nested;
+use crate::parameters::Parameters;
+use crate::rows::Rows;
+use crate::scan::{ScanContext, StatementTables, accounts, with_runtime_filters};
+use crate::statement_memory::StatementMemory;
+
+/// The column of EXPLAIN.
+pub(super) const PLAN: &str = "QUERY PLAN";
+
+impl Session {
+    pub(super) fn scans(&self, cancel: &Progress) -> ScanContext {
+        let &SessionOptions { jobs, scan, on_damage, .. } = &self.options;
+        let options = ScanOptions { jobs, ..scan };
+        let scans = ScanContext::new(&self.catalog, options, on_damage, cancel);
+        #[cfg(feature = "workers")]
+        if self.workers.known().is_some() {
+            return scans.with_counts_cut();
+        }
+        scans
+    }
+
+    pub(super) fn bind(
+        &self,
+        (query, parameters): (&Query, &Parameters),
+        scans: &Arc<ScanContext>,
+        nests: bool,
+    ) -> Result<Bound> {
+        let Self { databases, files, options, .. } = self;
+        let memory = options.memory.as_ref().map(StatementMemory::bytes);
+        let mut state = self.context.state();
+        // Such a query has few rows, or is run often.
+        state.config_mut().options_mut().execution.target_partitions = 1;
+        let nested =
+            Arc::new(Nested { state, progress: scans.progress.clone(), scans: scans.clone() });
+        let tables = StatementTables { scans, databases, files, memory, nested };
+        let mut binder = Binder::new(&self.catalog, &tables, scans.start, parameters);
+        if nests {
+            binder = binder.nesting();
+        }
+        if !self.row_security {
+            binder = binder.without_row_security();
+        }
+        if let Some(settings) = &self.settings {
+            binder = binder.with_session_settings(settings);
+        }
+        let mut bound = binder.statement(query)?;
+        for column in bound.columns.iter_mut().filter(|column| column.typed.is_row()) {
+            if column.typed.row.is_none() {
+                let what = format!("the row \"{}\" as a value that is shown", column.name);
+                return unsupported(what);
+            }
+            column.typed = shown_row(&self.catalog, &column.typed);
+        }
+        // The shown columns, in their order, whatever lies beside them in the plan.
+        let shown: Vec<Expr> = bound.columns.iter().map(|c| c.typed.expr.clone()).collect();
+        bound.plan = LogicalPlanBuilder::from(bound.plan).project(shown)?.build()?;
+        Ok(bound)
+    }
+
+    /// How a statement runs, and what it runs in.
+    pub(super) async fn plan(
+        &self,
+        bound: &Bound,
+        cancel: &Progress,
+    ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+        let mut state = self.context.state();
+        if !gains_by_jobs(&bound.plan)? {
+            state.config_mut().options_mut().execution.target_partitions = 1;
+        }
+        let plan = state.create_physical_plan(&bound.plan).await?;
+        let (plan, task) = with_runtime_filters(plan, &state)?;
+        Ok((interruptible(plan, cancel)?, task))
+    }
+
+    /// Binds and plans: with joins for the queries in expressions, and where that cannot be, running them for each row.
+    async fn planned(
+        &self,
+        query: (&Query, &Parameters),
+        scans: &Arc<ScanContext>,
+    ) -> Result<(Bound, Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+        match self.planned_as(query, scans, false).await {
+            Err(error) if error.is_unsupported() => self.planned_as(query, scans, true).await,
+            planned => planned,
+        }
+    }
+
+    async fn planned_as(
+        &self,
+        query: (&Query, &Parameters),
+        scans: &Arc<ScanContext>,
+        nests: bool,
+    ) -> Result<(Bound, Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+        let bound = self.bind(query, scans, nests)?;
+        #[cfg(feature = "workers")]
+        {
+            let (query, parameters) = query;
+            let candidate = on_workers::Candidate { query, parameters, scans, nests };
+            if let Some((plan, task)) = self.planned_on_workers(&bound, &candidate).await? {
+                return Ok((bound, plan, task));
+            }
+        }
+        let (plan, task) = self.plan(&bound, &scans.progress).await?;
+        Ok((bound, plan, task))
+    }
+
+    pub(super) async fn query(
+        &self,
+        query: (&Query, &Parameters),
+        scans: ScanContext,
+    ) -> Result<Rows> {
+        let scans = Arc::new(scans);
+        let (bound, plan, task) = self.planned(query, &scans).await?;
+        match self.begin(columns(bound).into(), (plan, task), scans.clone()).await {
+            // Perhaps of a row that nobody asks for: run for each row, the query tells.
+            Err(error) if error.is_of_several_rows() => {
+                let again = self.scans(&scans.progress);
+                let again = match scans.has_wide_numerics {
+                    true => again.with_wide_numerics(),
+                    false => again,
+                };
+                let scans = Arc::new(again);
+                let (bound, plan, task) = self.planned_as(query, &scans, true).await?;
+                self.begin(columns(bound).into(), (plan, task), scans).await
+            }
+            rows => rows,
+        }
+    }
+
+    /// Runs a plan, in its turn where memory is limited.
+    pub(super) async fn begin(
+        &self,
+        columns: Arc<[AnswerColumn]>,
+        (plan, task): (Arc<dyn ExecutionPlan>, Arc<TaskContext>),
+        scans: Arc<ScanContext>,
+    ) -> Result<Rows> {
+        let turn = self.admit(&plan, &scans).await?;
+        Rows::begin(columns, execute_stream(plan, task)?, scans, turn).await
+    }
+
+    async fn admit(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        scans: &ScanContext,
+    ) -> Result<Option<Turn>> {
+        match &self.options.memory {
+            Some(memory) => memory.admission().admit(plan, &scans.progress).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The plan as lines of text; with ANALYZE, after it has run.
+    pub(super) async fn explain(
+        &self,
+        query: (&Query, &Parameters),
+        analyze: bool,
+        cancel: &Progress,
+    ) -> Result<Rows> {
+        let scans = Arc::new(self.scans(cancel));
+        let (_, plan, task) = self.planned(query, &scans).await?;
+        if analyze {
+            let _turn = self.admit(&plan, &scans).await?;
+            let mut stream = execute_stream(plan.clone(), task)?;
+            while let Some(batch) = stream.next().await {
+                batch?;
+            }
+            drop(stream);
+            scans.quiet().await;
+        }
+        let shown = match analyze {
+            true => DisplayableExecutionPlan::with_metrics(&*plan).indent(false).to_string(),
+            false => displayable(&*plan).indent(false).to_string(),
+        };
+        #[cfg(feature = "workers")]
+        let shown = on_workers::stages(&*plan).unwrap_or(shown);
+        let mut met = if analyze { accounts(&*plan) } else { Vec::new() };
+        met.extend(scans.notices());
+        let lines = shown.lines().chain(met.iter().map(String::as_str));
+        Rows::of_lines(PLAN, lines, scans)
+    }
+}
