@@ -95,28 +95,25 @@ impl<'a> ArrowExport<'a> {
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
-        self.refuse_partitioning();
-        let (mut file, setup) = TableFile::begin(LentSink(output), &self.schema, self.options)?;
-        let mut summary = ExportSummary::default();
-        let mut encoder = Encoder::new(&setup);
-        for part in self.source.parts() {
-            let work = self.part(part, progress, damage)?;
-            let shares = work.shares()?;
-            let jobs = work.options.jobs.min(shares.len());
-            if jobs > 1 {
-                encoder.finish(&mut |piece| file.write(piece))?;
-                let team = Team { work: &work, setup: &setup, shares: &shares, jobs };
-                summary.add(team.write(&mut file, damage)?);
-                continue;
+        self.file(output, |file, setup, encoder| {
+            let mut summary = ExportSummary::default();
+            for part in self.source.parts() {
+                let work = self.part(part, progress, damage)?;
+                let shares = work.shares()?;
+                let jobs = work.options.jobs.min(shares.len());
+                if jobs > 1 {
+                    encoder.finish(&mut |piece| file.write(piece))?;
+                    let team = Team { work: &work, setup, shares: &shares, jobs };
+                    summary.add(team.write(file, damage)?);
+                    continue;
+                }
+                let mut job = work.job()?;
+                let mut emit = |piece| file.write(piece);
+                job.run(work.all()?, damage, &mut Encoding(encoder, &mut emit))?;
+                summary.add(job.summary());
             }
-            let mut job = work.job()?;
-            let mut emit = |piece| file.write(piece);
-            job.run(work.all()?, damage, &mut Encoding(&mut encoder, &mut emit))?;
-            summary.add(job.summary());
-        }
-        encoder.finish(&mut |piece| file.write(piece))?;
-        file.finish()?;
-        Ok(summary)
+            Ok(summary)
+        })
     }
 
     /// Writes a file of all rows in the order of an index of the table, which has no partitions.
@@ -130,21 +127,19 @@ impl<'a> ArrowExport<'a> {
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
-        self.refuse_partitioning();
-        let (mut file, setup) = TableFile::begin(LentSink(output), &self.schema, self.options)?;
-        let work = self.part(self.source.named(), progress, damage)?;
-        let (mut encoder, mut job) = (Encoder::new(&setup), work.job()?);
-        let database = self.source.database();
-        let mut scan = order.scan(database, work.request(), &work.columns, damage)?;
-        let mut emit = |piece| file.write(piece);
-        let mut encoding = Encoding(&mut encoder, &mut emit);
-        while let Some(row) = scan.next_row(damage)? {
-            job.take(&[row], damage, &mut encoding)?;
-        }
-        job.flush(&mut encoding)?;
-        encoder.finish(&mut emit)?;
-        file.finish()?;
-        Ok(job.summary())
+        self.file(output, |file, _, encoder| {
+            let work = self.part(self.source.named(), progress, damage)?;
+            let mut job = work.job()?;
+            let database = self.source.database();
+            let mut scan = order.scan(database, work.request(), &work.columns, damage)?;
+            let mut emit = |piece| file.write(piece);
+            let mut encoding = Encoding(encoder, &mut emit);
+            while let Some(row) = scan.next_row(damage)? {
+                job.take(&[row], damage, &mut encoding)?;
+            }
+            job.flush(&mut encoding)?;
+            Ok(job.summary())
+        })
     }
 
     /// The blocks of all parts, each by its number, in ranges of at most so many: files of them, one after the other, have the rows
@@ -172,16 +167,36 @@ impl<'a> ArrowExport<'a> {
         progress: &Progress,
         damage: &mut DamageLog,
     ) -> Result<ExportSummary> {
-        self.refuse_partitioning();
-        let (mut file, setup) = TableFile::begin(LentSink(output), &self.schema, self.options)?;
-        let (mut encoder, mut summary) = (Encoder::new(&setup), ExportSummary::default());
-        if let Some(BlockRange { part, blocks }) = range {
+        self.file(output, |file, _, encoder| {
+            let Some(BlockRange { part, blocks }) = range else {
+                return Ok(ExportSummary::default());
+            };
             let work = self.part(&self.source.parts()[*part], progress, damage)?;
             let mut job = work.job()?;
             let mut emit = |piece| file.write(piece);
-            job.run(work.scan(blocks)?, damage, &mut Encoding(&mut encoder, &mut emit))?;
-            summary = job.summary();
-        }
+            job.run(work.scan(blocks)?, damage, &mut Encoding(encoder, &mut emit))?;
+            Ok(job.summary())
+        })
+    }
+
+    /// A file from its beginning to its end, with the rows that `write` puts into it.
+    fn file<'o>(
+        &self,
+        output: ArrowSink<'o>,
+        write: impl FnOnce(
+            &mut TableFile<LentSink<'o>>,
+            &EncoderSetup,
+            &mut Encoder,
+        ) -> Result<ExportSummary>,
+    ) -> Result<ExportSummary> {
+        let columns = self.plan.partition_columns();
+        assert!(
+            columns.is_empty(),
+            "a table with columns in its directories' names goes to a directory"
+        );
+        let (mut file, setup) = TableFile::begin(LentSink(output), &self.schema, self.options)?;
+        let mut encoder = Encoder::new(&setup);
+        let summary = write(&mut file, &setup, &mut encoder)?;
         encoder.finish(&mut |piece| file.write(piece))?;
         file.finish()?;
         Ok(summary)
@@ -196,14 +211,6 @@ impl<'a> ArrowExport<'a> {
         let (table, options) = self.source.open_part(part, self.options.scan, damage)?;
         let columns = self.plan.positions(self.catalog, part)?;
         Ok(TablePart { export: self, table, columns, options, progress })
-    }
-
-    fn refuse_partitioning(&self) {
-        let columns = self.plan.partition_columns();
-        assert!(
-            columns.is_empty(),
-            "a table with columns in its directories' names goes to a directory"
-        );
     }
 }
 
