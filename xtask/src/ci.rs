@@ -94,8 +94,8 @@ fn sql(root: &Path, tally: &mut Tally) -> Result<bool> {
         workspace::cargo().args(["fmt", "--check"]).current_dir(&place).status()?.success();
     passed &= run_programs(&mut cargo(&["test", SQL_RELEASED]), tally)?;
     passed &= run_counted(&mut cargo(&["test", "--doc", SQL_RELEASED]), tally)?;
-    // The same without what asks for it, of which only what is built is another.
-    passed &= cargo(&["build", "--package=pagemill-sql"]).status()?.success();
+    // The same without what asks for it. Not built, as what it needs would have to be built anew with fewer features.
+    passed &= cargo(&["check", "--package=pagemill-sql"]).status()?.success();
     Ok(passed)
 }
 
