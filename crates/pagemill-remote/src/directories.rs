@@ -7,7 +7,7 @@
 //! to stand for a directory, is none.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use object_store::path::Path as Key;
 use tokio::sync::OnceCell;
@@ -30,16 +30,26 @@ pub(crate) type Listing = HashMap<String, Entry>;
 /// `None` for a directory that is not there.
 type Slot = Arc<OnceCell<Option<Arc<Listing>>>>;
 
+/// A directory that somebody asked for.
+#[derive(Debug, Default)]
+struct Asked {
+    slot: Slot,
+    /// By who reads, and not only because it may be wanted.
+    is_wanted: bool,
+    /// What is expected to be asked for next was asked for.
+    is_followed: bool,
+}
+
 /// The directories of a store, as far as somebody asked for them.
 #[derive(Debug)]
 pub(crate) struct Directories {
-    store: Arc<Store>,
-    slots: Mutex<HashMap<Key, Slot>>,
+    pub(crate) store: Arc<Store>,
+    asked: Mutex<HashMap<Key, Asked>>,
 }
 
 impl Directories {
     pub(crate) fn new(store: Arc<Store>) -> Self {
-        Self { store, slots: Mutex::default() }
+        Self { store, asked: Mutex::default() }
     }
 
     /// What lies in a directory; `None` where there is none. Of several who ask at once, one sends the request.
@@ -54,8 +64,25 @@ impl Directories {
 
     /// The same where nobody needs to be asked; the outer `None` where somebody would.
     pub(crate) fn known(&self, directory: &Key) -> Option<Option<Arc<Listing>>> {
-        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.get(directory)?.get().cloned()
+        self.lock().get(directory)?.slot.get().cloned()
+    }
+
+    /// Somebody reads what lies there.
+    pub(crate) fn want(&self, directory: &Key) {
+        self.lock().entry(directory.clone()).or_default().is_wanted = true;
+    }
+
+    /// The directories that were there and somebody read.
+    pub(crate) fn wanted(&self) -> Vec<Key> {
+        let asked = self.lock();
+        let is_wanted =
+            |asked: &Asked| asked.is_wanted && matches!(asked.slot.get(), Some(Some(_)));
+        asked.iter().filter(|(_, asked)| is_wanted(asked)).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// True for the first who comes to ask for what follows from a directory.
+    pub(crate) fn follow(&self, directory: &Key) -> bool {
+        !std::mem::replace(&mut self.lock().entry(directory.clone()).or_default().is_followed, true)
     }
 
     /// What a key stands for; `None` for nothing.
@@ -74,8 +101,11 @@ impl Directories {
     }
 
     fn slot(&self, directory: &Key) -> Slot {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.entry(directory.clone()).or_default().clone()
+        self.lock().entry(directory.clone()).or_default().slot.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn list(&self, directory: &Key) -> Result<Option<Arc<Listing>>> {

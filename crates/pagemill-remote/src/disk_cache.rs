@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/pieces-1/<hash of the object>/<number>.<class>      one piece each:
 //!     bytes | identity of the object and the piece | its length, 4 | crc32c of both, 4 | magic, 8
+//! DIR/pieces-1/<hash of the path>/listed                  likewise: what was listed under a path
 //! ```
 //!
 //! A piece is written beside its place under another name, and renamed; so several processes may use one directory, and one that
@@ -13,7 +14,7 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, IoSliceMut, Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -82,13 +83,21 @@ impl PieceKey {
         Self::of(object, number, "large")
     }
 
+    /// What was listed under a path, which is no part of an object.
+    pub(crate) fn listed(path: &str) -> Self {
+        Self::below(path, "listed")
+    }
+
     fn of(object: &Object, number: u64, class: &str) -> Option<Self> {
         let (store, key, len, etag) = (&object.store.name, &object.key, object.len, object.etag()?);
-        let object = format!("{store}/{key}\n{len}\n{etag}");
+        Some(Self::below(&format!("{store}/{key}\n{len}\n{etag}"), &format!("{number}.{class}")))
+    }
+
+    fn below(object: &str, name: &str) -> Self {
         let mut hasher = DefaultHasher::new();
         object.hash(&mut hasher);
-        let name = format!("{:016x}/{number}.{class}", hasher.finish());
-        Some(Self { name, identity: format!("{object}\n{number}.{class}") })
+        let identity = format!("{object}\n{name}");
+        Self { name: format!("{:016x}/{name}", hasher.finish()), identity }
     }
 }
 
@@ -130,14 +139,33 @@ impl DiskCache {
             let _ = fs::remove_file(&path);
             return None;
         };
-        let used = found.modified().ok().and_then(|used| used.elapsed().ok());
-        if used.is_none_or(|used| used > USED_LATELY) {
-            // It is read all the same, and may go sooner.
-            let _ = file.set_modified(SystemTime::now());
-        }
+        mark_as_used(&file, &found);
         self.counts.count_cached(data);
         bytes.truncate(data);
         Some(bytes.into())
+    }
+
+    /// A piece of just this length, if it is there and sound, right to where its bytes are wanted. Where there is none, what is there
+    /// then means nothing.
+    pub(crate) fn read_into(&self, key: &PieceKey, mut buffers: Vec<&mut [u8]>) -> bool {
+        let len: usize = buffers.iter().map(|buffer| buffer.len()).sum();
+        let path = self.directory.join(&key.name);
+        let Ok(mut file) = File::open(&path) else { return false };
+        let rest = key.identity.len() + TRAILER;
+        let Ok(found) = file.metadata() else { return false };
+        let mut rest_read = vec![0; rest];
+        let is_read = found.len() == (len + rest) as u64
+            && read_all(&mut file, &mut buffers).is_ok()
+            && file.read_exact(&mut rest_read).is_ok();
+        let sum = || buffers.iter().fold(0, |sum, bytes| crc32c::crc32c_append(sum, bytes));
+        if !is_read || !is_rest(&rest_read, &key.identity, sum()) {
+            // Nobody else believes it either.
+            let _ = fs::remove_file(&path);
+            return false;
+        }
+        mark_as_used(&file, &found);
+        self.counts.count_cached(len);
+        true
     }
 
     /// Keeps a piece, some time soon.
@@ -149,11 +177,16 @@ impl DiskCache {
         let this = self.clone();
         tokio::task::spawn_blocking(move || {
             let done = Done(&this);
-            if let Err(error) = this.write(&key, &bytes) {
-                let _ = this.trouble.set(error.to_string());
-            }
+            this.keep_now(&key, &bytes);
             drop(done);
         });
+    }
+
+    /// Keeps a piece before it returns.
+    pub(crate) fn keep_now(&self, key: &PieceKey, bytes: &[u8]) {
+        if let Err(error) = self.write(key, bytes) {
+            let _ = self.trouble.set(error.to_string());
+        }
     }
 
     /// Waits until all is written that was to be kept.
@@ -180,7 +213,7 @@ impl DiskCache {
         let sum = crc32c::crc32c_append(crc32c::crc32c(bytes), identity);
         file.write_all(bytes)?;
         let mut rest = identity.to_vec();
-        rest.extend(u32::try_from(identity.len()).unwrap_or(u32::MAX).to_le_bytes());
+        rest.extend(trailer_len(&key.identity));
         rest.extend(sum.to_le_bytes());
         rest.extend(MAGIC);
         file.write_all(&rest)?;
@@ -292,16 +325,51 @@ fn pieces_in(folder: &Path) -> Vec<FoundPiece> {
     found
 }
 
+/// Those that are used go last.
+fn mark_as_used(file: &File, found: &fs::Metadata) {
+    let used = found.modified().ok().and_then(|used| used.elapsed().ok());
+    if used.is_none_or(|used| used > USED_LATELY) {
+        // It is read all the same, and may go sooner.
+        let _ = file.set_modified(SystemTime::now());
+    }
+}
+
+/// Fills all of the buffers.
+fn read_all(file: &mut File, buffers: &mut [&mut [u8]]) -> io::Result<()> {
+    let mut slices: Vec<_> = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+    let mut left = slices.as_mut_slice();
+    IoSliceMut::advance_slices(&mut left, 0);
+    while !left.is_empty() {
+        match file.read_vectored(left) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(got) => IoSliceMut::advance_slices(&mut left, got),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// How many bytes a piece has, where all of the file is sound and it is the one that was asked for.
 fn checked(file: &[u8], identity: &str) -> Option<usize> {
-    let (rest, trailer) = file.split_last_chunk::<TRAILER>()?;
-    let (len, sum) = (trailer.first_chunk::<4>()?, trailer[4..].first_chunk::<4>()?);
-    let len = u32::from_le_bytes(*len) as usize;
-    let is_it = trailer[8..] == MAGIC
-        && rest.ends_with(identity.as_bytes())
-        && len == identity.len()
-        && crc32c::crc32c(rest) == u32::from_le_bytes(*sum);
-    is_it.then(|| rest.len() - len)
+    let len = file.len().checked_sub(identity.len() + TRAILER)?;
+    let (bytes, rest) = file.split_at(len);
+    is_rest(rest, identity, crc32c::crc32c(bytes)).then_some(len)
+}
+
+/// Whether this is what stands behind the bytes of a piece, whose checksum is given.
+fn is_rest(rest: &[u8], identity: &str, sum: u32) -> bool {
+    let Some((found, trailer)) = rest.split_last_chunk::<TRAILER>() else { return false };
+    let sum = crc32c::crc32c_append(sum, found);
+    trailer[8..] == MAGIC
+        && found == identity.as_bytes()
+        && trailer[..4] == trailer_len(identity)
+        && trailer[4..8] == sum.to_le_bytes()
+}
+
+/// The length of an identity as it is written.
+fn trailer_len(identity: &str) -> [u8; 4] {
+    u32::try_from(identity.len()).unwrap_or(u32::MAX).to_le_bytes()
 }
 
 /// A piece that was being written is written, or will not be.

@@ -5,6 +5,7 @@ mod aws_profile;
 mod connect;
 mod directories;
 mod disk_cache;
+mod earlier_listings;
 pub mod error;
 mod folder;
 mod foresight;

@@ -69,15 +69,41 @@ impl Parts {
 
     /// Bytes of the object, from `at` on; none come twice.
     pub(crate) fn take(&mut self, at: u64, bytes: &[u8]) {
-        let end = at + bytes.len() as u64;
-        for index in (0..self.parts.len()).rev() {
-            let part = &mut self.parts[index];
-            let range = part.range();
-            let (start, end) = (range.start.max(at), range.end.min(end));
+        for part in &mut self.parts {
+            let start = part.range().start;
+            copy_part(part.buffer(), start, at, bytes);
+        }
+        self.took(at..at + bytes.len() as u64);
+    }
+
+    /// Where the bytes of a range are wanted, if each of them is, and once.
+    pub(crate) fn buffers(&mut self, range: &Range<u64>) -> Option<Vec<&mut [u8]>> {
+        let (mut at, mut buffers) = (range.start, Vec::new());
+        for part in &mut self.parts {
+            let of_part = part.range();
+            let (start, end) = (of_part.start.max(range.start), of_part.end.min(range.end));
             if start >= end {
                 continue;
             }
-            copy_part(part.buffer(), range.start, at, bytes);
+            if start != at {
+                return None;
+            }
+            at = end;
+            let within = (start - of_part.start) as usize..(end - of_part.start) as usize;
+            buffers.push(&mut part.buffer()[within]);
+        }
+        (at == range.end).then_some(buffers)
+    }
+
+    /// The bytes of a range are where they are wanted; none come twice.
+    pub(crate) fn took(&mut self, taken: Range<u64>) {
+        for index in (0..self.parts.len()).rev() {
+            let part = &mut self.parts[index];
+            let range = part.range();
+            let (start, end) = (range.start.max(taken.start), range.end.min(taken.end));
+            if start >= end {
+                continue;
+            }
             part.got += usize::try_from(end - start).unwrap_or(0);
             if part.got >= part.len {
                 let part = self.parts.remove(index);

@@ -18,8 +18,9 @@ use pagemill_io::{
 };
 
 use crate::connect;
-use crate::directories::{Directories, Entry, parted};
+use crate::directories::{Directories, Entry, Listing, parted};
 use crate::disk_cache::DiskCache;
+use crate::earlier_listings::EarlierListings;
 use crate::error::Result;
 use crate::foresight::{self, Expected};
 use crate::http_requests::Connector;
@@ -50,6 +51,7 @@ pub struct RemoteFiles {
     connector: Connector,
     stores: Mutex<HashMap<String, Arc<Directories>>>,
     pieces: Arc<Pieces>,
+    earlier: Option<EarlierListings>,
 }
 
 impl RemoteFiles {
@@ -59,8 +61,10 @@ impl RemoteFiles {
         let cache = options.cache.as_ref();
         let disk =
             cache.map(|(path, limit)| Arc::new(DiskCache::new(path, *limit, counts.clone())));
+        let earlier = disk.as_ref().and_then(|disk| EarlierListings::of(directory, disk));
         Self {
             below,
+            earlier,
             is_distant: is_url(directory),
             connector: Connector { counts, policy: options.retry },
             stores: Mutex::default(),
@@ -76,6 +80,11 @@ impl RemoteFiles {
     /// Waits for what is still being kept on this machine. Why nothing is kept there any more, if so.
     pub fn finish(&self) -> Option<&str> {
         let disk = self.pieces.disk.as_ref()?;
+        if let Some(earlier) = &self.earlier
+            && let Some(directories) = self.lock().get(&earlier.store)
+        {
+            earlier.replace(directories.wanted());
+        }
         disk.finish();
         disk.trouble()
     }
@@ -89,7 +98,28 @@ impl RemoteFiles {
     fn directories(&self, name: String, client: Arc<dyn ObjectStore>) -> Arc<Directories> {
         let Connector { counts, policy } = self.connector.clone();
         let in_flight = tokio::sync::Semaphore::new(MOST_IN_FLIGHT);
-        Arc::new(Directories::new(Arc::new(Store { name, client, counts, policy, in_flight })))
+        let store = Arc::new(Store { name, client, counts, policy, in_flight });
+        let directories = Arc::new(Directories::new(store));
+        self.list_as_earlier(&directories);
+        directories
+    }
+
+    /// Asks for all directories at once that the session before read.
+    fn list_as_earlier(&self, directories: &Arc<Directories>) {
+        let Some(earlier) = &self.earlier else { return };
+        // Who reads learns why no thread can be started.
+        let Ok(runtime) = runtime::handle() else { return };
+        if earlier.store == directories.store.name {
+            let _within = runtime.enter();
+            for directory in &earlier.directories {
+                list_along(directories, directory.clone(), &self.pieces);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn directories_of(&self, store: &str) -> Arc<Directories> {
+        self.lock()[store].clone()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Directories>>> {
@@ -115,11 +145,9 @@ impl RemoteFiles {
         let pieces = self.pieces.clone();
         let entry = runtime::wait(async move {
             let (directory, _) = parted(&key).unwrap_or_else(|| (key.clone(), String::new()));
-            let was_known = directories.known(&directory).is_some();
+            directories.want(&directory);
             let entry = directories.entry(&key).await?;
-            if !was_known {
-                fetch_along(&directories, &directory, &pieces);
-            }
+            fetch_along(&directories, &directory, &pieces);
             Result::Ok(entry)
         })??;
         entry.map(Some).ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -129,33 +157,33 @@ impl RemoteFiles {
 /// Asks for what is likely to be wanted next; nobody waits for it, and what fails is asked for again by who wants it.
 fn fetch_along(directories: &Arc<Directories>, directory: &Key, pieces: &Arc<Pieces>) {
     let Some(Some(listing)) = directories.known(directory) else { return };
+    if !directories.follow(directory) {
+        return;
+    }
     for expected in foresight::expected(directory, &listing) {
-        let (directories, pieces) = (directories.clone(), pieces.clone());
         match expected {
-            Expected::Listing(key) => {
-                tokio::spawn(async move {
-                    if directories.known(&key).is_none() && directories.listing(&key).await.is_ok()
-                    {
-                        fetch_along_files(&directories, &key, &pieces);
-                    }
-                });
-            }
-            Expected::File(_) => {}
+            Expected::Listing(key) => list_along(directories, key, pieces),
+            Expected::File(name) => fetch_file_along(&listing, name, pieces),
         }
     }
-    fetch_along_files(directories, directory, pieces);
 }
 
-/// The same, of the small files in a directory.
-fn fetch_along_files(directories: &Arc<Directories>, directory: &Key, pieces: &Arc<Pieces>) {
-    let Some(Some(listing)) = directories.known(directory) else { return };
-    for expected in foresight::expected(directory, &listing) {
-        let Expected::File(name) = expected else { continue };
-        let Some(Entry::Object(object)) = listing.get(name).cloned() else { continue };
-        let pieces = pieces.clone();
-        if (1..=foresight::MOST_BYTES).contains(&object.len) {
-            tokio::spawn(async move { pieces.fetch(&object, 0..object.len).await });
+/// The same of a directory, with what follows from it.
+fn list_along(directories: &Arc<Directories>, directory: Key, pieces: &Arc<Pieces>) {
+    let (directories, pieces) = (directories.clone(), pieces.clone());
+    tokio::spawn(async move {
+        if directories.listing(&directory).await.is_ok() {
+            fetch_along(&directories, &directory, &pieces);
         }
+    });
+}
+
+/// The same of a small file.
+fn fetch_file_along(listing: &Listing, name: &str, pieces: &Arc<Pieces>) {
+    let Some(Entry::Object(object)) = listing.get(name).cloned() else { return };
+    let pieces = pieces.clone();
+    if (1..=foresight::MOST_BYTES).contains(&object.len) {
+        tokio::spawn(async move { pieces.fetch(&object, 0..object.len).await });
     }
 }
 
@@ -186,11 +214,9 @@ impl FileSystem for RemoteFiles {
         let directory = key.clone();
         let pieces = self.pieces.clone();
         let listing = runtime::wait(async move {
-            let was_known = directories.known(&directory).is_some();
+            directories.want(&directory);
             let listing = directories.listing(&directory).await?;
-            if !was_known {
-                fetch_along(&directories, &directory, &pieces);
-            }
+            fetch_along(&directories, &directory, &pieces);
             Result::Ok(listing)
         })??;
         let Some(listing) = listing else {

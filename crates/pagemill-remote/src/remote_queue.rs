@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
@@ -19,7 +20,7 @@ use bytes::Bytes;
 use pagemill_io::{Direction, FinishedIo, IoQueue, QueuedIo};
 use tokio::runtime::Handle;
 
-use crate::disk_cache::PieceKey;
+use crate::disk_cache::{DiskCache, PieceKey};
 use crate::error::Result;
 use crate::object::Object;
 use crate::parts::{Finished, Part, Parts};
@@ -177,11 +178,18 @@ impl Group {
         let Self { object, parts } = self;
         let mut parts = Parts::new(parts, finished);
         let range = parts.range();
-        let read = match range.end - range.start {
-            len if len < LARGE || object.len < LARGE_OBJECT => {
-                through_pieces(&object, &mut parts, &pieces).await
+        let is_short = range.end - range.start < LARGE || object.len < LARGE_OBJECT;
+        let read = match &pieces.disk {
+            _ if is_short => through_pieces(&object, &mut parts, &pieces).await,
+            None => fetch(&object, &mut parts, range).await,
+            Some(disk) => {
+                // Whose reads are told that they were dropped, should that panic.
+                let Some((left, missing)) = kept(object.clone(), parts, disk.clone()).await else {
+                    return;
+                };
+                parts = left;
+                fetch_and_keep(&object, &mut parts, disk, missing).await
             }
-            _ => past_pieces(&object, &mut parts, &pieces).await,
         };
         if let Err(error) = read {
             parts.fail(error);
@@ -197,35 +205,82 @@ async fn through_pieces(object: &Arc<Object>, parts: &mut Parts, pieces: &Pieces
 }
 
 /// A long stretch: it would drive everything else out of memory.
-async fn past_pieces(object: &Arc<Object>, parts: &mut Parts, pieces: &Pieces) -> Result<()> {
-    let range = parts.range();
-    let Some(disk) = &pieces.disk else {
-        let mut at = range.start;
-        return object
-            .fetch(range, |bytes| {
-                parts.take(at, bytes);
-                at += bytes.len() as u64;
-            })
-            .await;
+async fn fetch(object: &Object, parts: &mut Parts, range: Range<u64>) -> Result<()> {
+    let mut at = range.start;
+    let take = |bytes: &[u8]| {
+        parts.take(at, bytes);
+        at += bytes.len() as u64;
     };
-    let mut begin = range.start;
-    for number in range.start / LARGE_PIECE..range.end.div_ceil(LARGE_PIECE) {
-        let Some(key) = PieceKey::large(object, number) else { break };
-        let Some(bytes) = disk.read(key).await else { continue };
-        let at = number * LARGE_PIECE;
-        fetch_and_keep(object, parts, pieces, begin..at.max(begin)).await?;
-        parts.take(at, &bytes);
-        begin = (at + bytes.len() as u64).min(range.end);
+    object.fetch(range, take).await
+}
+
+/// What the disk has of a long stretch, by a thread that may wait; with what it does not have.
+async fn kept(
+    object: Arc<Object>,
+    mut parts: Parts,
+    disk: Arc<DiskCache>,
+) -> Option<(Parts, Vec<Range<u64>>)> {
+    let read = move || {
+        let range = parts.range();
+        let mut missing: Vec<Range<u64>> = Vec::new();
+        for number in range.start / LARGE_PIECE..range.end.div_ceil(LARGE_PIECE) {
+            let piece = span_of_large(&object, number);
+            if take_kept(&object, number, &mut parts, &disk) {
+                continue;
+            }
+            let wanted = piece.start.max(range.start)..piece.end.min(range.end);
+            match missing.last_mut().filter(|last| last.end == wanted.start) {
+                Some(last) => last.end = wanted.end,
+                None => missing.push(wanted),
+            }
+        }
+        (parts, missing)
+    };
+    runtime::blocking(read).await
+}
+
+/// One piece, if the disk has it.
+fn take_kept(object: &Object, number: u64, parts: &mut Parts, disk: &DiskCache) -> bool {
+    let Some(key) = PieceKey::large(object, number) else { return false };
+    let piece = span_of_large(object, number);
+    // Where all of it is wanted it is not copied.
+    if let Some(buffers) = parts.buffers(&piece) {
+        let is_there = disk.read_into(&key, buffers);
+        if is_there {
+            parts.took(piece);
+        }
+        return is_there;
     }
-    fetch_and_keep(object, parts, pieces, begin..range.end).await
+    let Some(bytes) = disk.read_now(&key) else { return false };
+    parts.take(piece.start, &bytes);
+    true
+}
+
+/// Where a piece lies in its object.
+fn span_of_large(object: &Object, number: u64) -> Range<u64> {
+    let start = number * LARGE_PIECE;
+    start..(start + LARGE_PIECE).min(object.len)
+}
+
+/// Stretches from the network, one after the other.
+async fn fetch_and_keep(
+    object: &Object,
+    parts: &mut Parts,
+    disk: &Arc<DiskCache>,
+    missing: Vec<Range<u64>>,
+) -> Result<()> {
+    for range in missing {
+        fetch_and_keep_one(object, parts, disk, range).await?;
+    }
+    Ok(())
 }
 
 /// A stretch from the network; the pieces that it has whole are kept on disk.
-async fn fetch_and_keep(
-    object: &Arc<Object>,
+async fn fetch_and_keep_one(
+    object: &Object,
     parts: &mut Parts,
-    pieces: &Pieces,
-    range: std::ops::Range<u64>,
+    disk: &Arc<DiskCache>,
+    range: Range<u64>,
 ) -> Result<()> {
     let mut at = range.start;
     let mut piece = Vec::new();
@@ -233,8 +288,7 @@ async fn fetch_and_keep(
     let fetched = object.fetch(range, |mut bytes| {
         parts.take(at, bytes);
         while !bytes.is_empty() {
-            let begin = at / LARGE_PIECE * LARGE_PIECE;
-            let end = (begin + LARGE_PIECE).min(object.len);
+            let Range { start: begin, end } = span_of_large(object, at / LARGE_PIECE);
             let now = bytes.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));
             // Of a piece whose beginning was not wanted nothing is kept.
             if at - begin == piece.len() as u64 {
@@ -252,7 +306,7 @@ async fn fetch_and_keep(
     });
     fetched.await?;
     for (number, bytes) in whole {
-        if let Some((disk, key)) = pieces.disk.as_ref().zip(PieceKey::large(object, number)) {
+        if let Some(key) = PieceKey::large(object, number) {
             disk.keep(key, bytes);
         }
     }

@@ -139,6 +139,71 @@ proptest! {
     }
 }
 
+/// What the session before read is listed before anybody asks; what no session reads is forgotten, and what is gone is no failure.
+#[test]
+fn directories_of_the_session_before_are_listed_at_once() {
+    let (store, cache) = (store(), tempfile::tempdir().unwrap());
+    let kept = Some((cache.path().to_owned(), 1 << 30));
+    let options = RemoteOptions { cache: kept, ..RemoteOptions::default() };
+    let read = |files: &RemoteFiles, name: &str| {
+        let path = Path::new("s3://bucket/prod").join(name);
+        assert!(files.read_whole(&path, 10).is_ok(), "{name}");
+        assert_eq!(files.finish(), None);
+    };
+    let is_listed = |files: &RemoteFiles, directory: &str| {
+        let directories = files.directories_of("s3://bucket");
+        let listed = || directories.known(&Key::from(directory));
+        let waits = (0..200).map(|_| std::thread::sleep(Duration::from_millis(5)));
+        waits.map(|()| listed()).find(Option::is_some).flatten()
+    };
+    read(&files(&store, &options), "base/5/1259");
+    let second = files(&store, &options);
+    assert!(is_listed(&second, "prod/base/5").unwrap().is_some());
+    read(&second, "PG_VERSION");
+    let third = files(&store, &options);
+    assert!(is_listed(&third, "prod").unwrap().is_some());
+    assert!(third.directories_of("s3://bucket").known(&Key::from("prod/base/5")).is_none());
+    read(&third, "base/5/1259");
+    let objects = store.clone();
+    let gone = async move { objects.delete(&Key::from("prod/base/5/1259")).await };
+    runtime::wait(gone).unwrap().unwrap();
+    read(&files(&store, &options), "PG_VERSION");
+}
+
+/// A piece that was changed on the disk is fetched again, wherever the change is.
+#[test]
+fn a_changed_piece_is_no_piece() {
+    let (store, cache) = (store(), tempfile::tempdir().unwrap());
+    let kept = Some((cache.path().to_owned(), 1 << 30));
+    let options = RemoteOptions { cache: kept, ..RemoteOptions::default() };
+    let reads: Vec<(u64, usize)> = (0..4).map(|n| (n << 20, 1 << 20)).collect();
+    let wanted = expected(&contents(LONG, 2), &reads);
+    let session = || {
+        let files = files(&store, &options);
+        let file = files.open(Path::new("s3://bucket/prod/base/5/16384"), Caching::Buffered);
+        let file: Arc<dyn File> = file.unwrap().into();
+        assert!(queued(&files, &file, &reads) == wanted);
+        assert_eq!(files.finish(), None);
+        files.requests().cache_bytes
+    };
+    session();
+    let whole = session();
+    assert!(whole >= 4 << 20, "{whole}");
+    let folders = std::fs::read_dir(cache.path().join("pieces-1")).unwrap();
+    let pieces = folders.flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
+    let large = pieces.map(|piece| piece.unwrap().path());
+    let large: Vec<_> =
+        large.filter(|path| path.extension().is_some_and(|class| class == "large")).collect();
+    for (path, at) in large.iter().zip([0, 1 << 19, (1 << 20) + 3, (1 << 20) + 60]) {
+        let mut bytes = std::fs::read(path).unwrap();
+        let at = at.min(bytes.len() - 1);
+        bytes[at] ^= 1;
+        std::fs::write(path, bytes).unwrap();
+    }
+    assert!(session() <= whole - (4 << 20));
+    assert_eq!(session(), whole);
+}
+
 #[test]
 fn an_object_that_was_replaced_since_it_was_listed_is_an_error_in_every_way_to_read_it() {
     let (store, options) = (store(), RemoteOptions::default());
