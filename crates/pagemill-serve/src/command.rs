@@ -6,10 +6,12 @@
 //!
 //! Invariant: a text is understood whole before any of it is done.
 
+mod cursors;
+mod prepared;
+mod settings;
+
 use std::sync::Arc;
 
-use pagemill_cluster::names::quote_identifier;
-use pagemill_format::PgVersion;
 use pagemill_sql::session::Session;
 use pagemill_sql::statement_texts::{StatementText, StatementTexts};
 use pagemill_sql::{SqlState, StatementError};
@@ -274,62 +276,6 @@ impl Piece<'_, '_> {
         statement.map_err(StatementError::without_position)
     }
 
-    /// `DECLARE NAME [ASENSITIVE | INSENSITIVE] [NO SCROLL] CURSOR [WITHOUT HOLD] FOR QUERY`
-    fn declare(&self) -> Result<Command> {
-        let name = self.name(1)?;
-        let mut at = 2;
-        while matches!(self.word(at).as_str(), "ASENSITIVE" | "INSENSITIVE") {
-            at += 1;
-        }
-        match (self.word(at).as_str(), self.word(at + 1).as_str()) {
-            ("NO", "SCROLL") => at += 2,
-            ("SCROLL", _) => return Err(StatementError::unsupported("a cursor with SCROLL")),
-            ("BINARY", _) => return Err(StatementError::unsupported("a binary cursor")),
-            _ => {}
-        }
-        if self.word(at) != "CURSOR" {
-            return Err(self.syntax());
-        }
-        at += match (self.word(at + 1).as_str(), self.word(at + 2).as_str()) {
-            ("WITH", "HOLD") => return Err(StatementError::unsupported("a cursor WITH HOLD")),
-            ("WITHOUT", "HOLD") => 3,
-            _ => 1,
-        };
-        if self.word(at) != "FOR" {
-            return Err(self.syntax());
-        }
-        let query = Arc::new(self.statement_behind(at)?);
-        Ok(Command::Declare { name, query })
-    }
-
-    /// `FETCH [NEXT | FORWARD] [COUNT | ALL] [FROM | IN] NAME`
-    fn fetch(&self, is_move: bool) -> Result<Command> {
-        let mut at = 1;
-        let is_forward = matches!(self.word(at).as_str(), "NEXT" | "FORWARD");
-        at += usize::from(is_forward);
-        let is_all = self.word(at) == "ALL";
-        let backward = ["BACKWARD", "PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE"];
-        let most_rows = match self.words.get(at) {
-            _ if is_all => None,
-            Some(Token::Number(digits, _)) if digits != "0" => {
-                Some(digits.parse().map_err(|_| self.syntax())?)
-            }
-            Some(Token::Number(..) | Token::Minus) => {
-                return Err(StatementError::unsupported("FETCH but forward"));
-            }
-            _ if backward.contains(&self.word(at).as_str()) && self.words.len() > at + 1 => {
-                return Err(StatementError::unsupported("FETCH but forward"));
-            }
-            _ => Some(1),
-        };
-        at += usize::from(is_all || matches!(self.words.get(at), Some(Token::Number(..))));
-        at += usize::from(matches!(self.word(at).as_str(), "FROM" | "IN"));
-        if self.words.len() != at + 1 {
-            return Err(self.syntax());
-        }
-        Ok(Command::Fetch(Fetch { name: self.name(at)?, most_rows, is_move }))
-    }
-
     /// Where the text goes on behind a word.
     fn behind(&self, number: usize) -> usize {
         self.ends[number]
@@ -367,137 +313,6 @@ impl Piece<'_, '_> {
         Err(StatementError::new(SqlState::READ_ONLY, message))
     }
 
-    fn deallocate(&self) -> Result<Command> {
-        let at = if self.word(1) == "PREPARE" { 2 } else { 1 };
-        match self.word(at).as_str() {
-            "ALL" => Ok(Command::Deallocate(None)),
-            _ => Ok(Command::Deallocate(Some(self.name(at)?))),
-        }
-    }
-
-    /// `PREPARE NAME [(TYPE, …)] AS QUERY`
-    fn prepare(&self) -> Result<Command> {
-        let name = self.name(1)?;
-        let (mut at, mut types) = (2, Vec::new());
-        if self.words.get(at) == Some(&&Token::LParen) {
-            let (mut depth, mut begin) = (1, self.behind(at));
-            while depth > 0 {
-                at += 1;
-                match self.words.get(at) {
-                    Some(Token::LParen) => depth += 1,
-                    Some(Token::RParen) => depth -= 1,
-                    None => return Err(self.syntax()),
-                    _ => {}
-                }
-                if depth == 0 || depth == 1 && self.words[at] == &Token::Comma {
-                    // A comma and a parenthesis have one byte each.
-                    types.push(self.text[begin..self.behind(at) - 1].trim().to_owned());
-                    begin = self.behind(at);
-                }
-            }
-            at += 1;
-        }
-        if self.word(at) != "AS" {
-            return Err(self.syntax());
-        }
-        let query = Arc::new(self.statement_behind(at)?);
-        Ok(Command::Prepare { name, types, query })
-    }
-
-    /// `EXECUTE NAME [(VALUE, …)]`, of which values are constants.
-    fn execute(&self) -> Result<Command> {
-        let name = self.name(1)?;
-        let given = match (self.words.get(2), self.words.last()) {
-            (None, _) => &[],
-            (Some(Token::LParen), Some(Token::RParen)) => &self.words[3..self.words.len() - 1],
-            _ => return Err(self.syntax()),
-        };
-        let values = match given {
-            [] => Vec::new(),
-            given => {
-                given.split(|token| **token == Token::Comma).map(constant).collect::<Result<_>>()?
-            }
-        };
-        Ok(Command::Execute { name, values })
-    }
-
-    /// `SELECT set_config('NAME', 'VALUE', BOOLEAN)`: the one function that changes something, if only for its session. Also with
-    /// `name` for the name, `FROM pg_settings WHERE name = 'NAME'`, which sets it where there is such a setting.
-    fn set_config(&self) -> Option<Command> {
-        let [
-            function,
-            Token::LParen,
-            name,
-            Token::Comma,
-            value,
-            Token::Comma,
-            local,
-            Token::RParen,
-            rest @ ..,
-        ] = without_schema(&self.words[1..])
-        else {
-            return None;
-        };
-        let Token::SingleQuotedString(value) = value else { return None };
-        let is_word = |token: &Token, wanted: &str| matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case(wanted));
-        let is_local = is_word(local, "true");
-        if !is_word(function, "set_config") || !is_local && !is_word(local, "false") {
-            return None;
-        }
-        let (name, if_known) = match (name, rest) {
-            (Token::SingleQuotedString(name), []) => (name, false),
-            (name, [from, rest @ ..]) if is_word(name, "name") && is_word(from, "from") => {
-                let [settings, of, column, Token::Eq, Token::SingleQuotedString(name)] =
-                    without_schema(rest)
-                else {
-                    return None;
-                };
-                let words = [(settings, "pg_settings"), (of, "where"), (column, "name")];
-                if !words.iter().all(|(token, wanted)| is_word(token, wanted)) {
-                    return None;
-                }
-                (name, true)
-            }
-            _ => return None,
-        };
-        let set = SetSetting { name: name.clone(), value: Some(value.clone()), is_local };
-        Some(Command::SetConfig { set, if_known })
-    }
-
-    /// `SET [SESSION | LOCAL] NAME { TO | = } VALUE, …`, and what has words of its own.
-    fn set(&self) -> Result<Command> {
-        let at = match self.word(1).as_str() {
-            "SESSION" if self.word(2) == "CHARACTERISTICS" => return Ok(Command::Nothing("SET")),
-            "SESSION" | "LOCAL" if self.word(2) != "TO" => 2,
-            _ => 1,
-        };
-        let is_local = self.word(1) == "LOCAL" && at == 2;
-        let set = |name: &str, value| {
-            Ok(Command::Set(SetSetting { name: name.to_owned(), value, is_local }))
-        };
-        match self.word(at).as_str() {
-            "TRANSACTION" | "CONSTRAINTS" => return Ok(Command::Nothing("SET")),
-            "TIME" if self.word(at + 1) == "ZONE" => {
-                return set("timezone", self.value(at + 2)?);
-            }
-            "NAMES" => {
-                return set("client_encoding", self.value(at + 1)?);
-            }
-            "ROLE" | "SESSION" | "XML" => {
-                return Err(StatementError::unsupported(format!("SET {}", self.word(at))));
-            }
-            _ => {}
-        }
-        let name = self.name(at)?;
-        let behind = at + 1 + 2 * name.matches('.').count();
-        let is_assigned = self.word(behind) == "TO" || self.words.get(behind) == Some(&&Token::Eq);
-        match is_assigned {
-            true if name == "search_path" => set(&name, self.names(behind + 1)?),
-            true => set(&name, self.value(behind + 1)?),
-            false => Err(self.syntax()),
-        }
-    }
-
     /// A name, perhaps one with a dot in it; plain words in small letters.
     fn name(&self, at: usize) -> Result<String> {
         let part = |number: usize| match self.words.get(number) {
@@ -515,91 +330,10 @@ impl Piece<'_, '_> {
         }
     }
 
-    /// The values from here on as one text; `None` for DEFAULT.
-    fn value(&self, at: usize) -> Result<Option<String>> {
-        if self.words.len() <= at {
-            return Err(self.syntax());
-        }
-        if self.words.len() == at + 1 && self.word(at) == "DEFAULT" {
-            return Ok(None);
-        }
-        let mut value = String::new();
-        for token in &self.words[at..] {
-            match token {
-                Token::Comma => value.push_str(", "),
-                Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => {
-                    value.push_str(text);
-                }
-                Token::Word(word) => value.push_str(&word.value),
-                Token::Number(digits, _) => value.push_str(digits),
-                Token::Minus => value.push('-'),
-                Token::Plus => {}
-                _ => return Err(self.syntax()),
-            }
-        }
-        Ok(Some(value))
-    }
-
-    /// The names from here on as one text, each quoted where it must be; `None` for DEFAULT.
-    fn names(&self, at: usize) -> Result<Option<String>> {
-        if self.words.len() == at + 1 && self.word(at) == "DEFAULT" {
-            return Ok(None);
-        }
-        let parts: Vec<_> = self.words.get(at..).unwrap_or_default().iter().collect();
-        let name = |part: &[&&Token]| match part {
-            [Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text)] => {
-                Ok(quoted(text))
-            }
-            [Token::Word(word)] if word.quote_style.is_some() => Ok(quoted(&word.value)),
-            [Token::Word(word)] => Ok(quoted(&word.value.to_lowercase())),
-            _ => Err(self.syntax()),
-        };
-        let names = parts.split(|token| ***token == Token::Comma).map(name);
-        Ok(Some(names.collect::<Result<Vec<_>>>()?.join(", ")))
-    }
-
     fn syntax(&self) -> StatementError {
         let near = self.words.last().map_or_else(String::new, |token| token.to_string());
         let message = format!("syntax error at or near \"{near}\"");
         StatementError::new(SqlState::SYNTAX_ERROR, message)
-    }
-}
-
-/// What follows `pg_catalog.`, or all.
-fn without_schema<'w, 't>(words: &'w [&'t Token]) -> &'w [&'t Token] {
-    match words {
-        [Token::Word(schema), Token::Period, rest @ ..]
-            if schema.value.eq_ignore_ascii_case("pg_catalog") =>
-        {
-            rest
-        }
-        all => all,
-    }
-}
-
-/// A name in quotes, unless it reads the same without: to the newest server, whose key words include those of older ones.
-fn quoted(name: &str) -> String {
-    let mut out = Vec::new();
-    quote_identifier(name.as_bytes(), PgVersion::V18, &mut out);
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-/// A value in words, as a text.
-fn constant(words: &[&Token]) -> Result<Option<String>> {
-    match words {
-        [Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text)] => {
-            Ok(Some(text.clone()))
-        }
-        [Token::Number(digits, _)] => Ok(Some(digits.clone())),
-        [Token::Minus, Token::Number(digits, _)] => Ok(Some(format!("-{digits}"))),
-        [Token::Word(word)] if word.quote_style.is_none() => {
-            match word.value.to_uppercase().as_str() {
-                "NULL" => Ok(None),
-                value @ ("TRUE" | "FALSE") => Ok(Some(value.to_owned())),
-                _ => Err(StatementError::unsupported("EXECUTE with a value that is no constant")),
-            }
-        }
-        _ => Err(StatementError::unsupported("EXECUTE with a value that is no constant")),
     }
 }
 

@@ -8,6 +8,9 @@
 //!
 //! Source: `exec_parse_message` and what follows it in `src/backend/tcop/postgres.c`, PostgreSQL 18.
 
+mod cursors;
+mod execution;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -19,12 +22,12 @@ use pagemill_sql::statement_texts::StatementText;
 use pagemill_sql::{SqlState, StatementError};
 
 use super::Connection;
-use super::portal::{Delivered, Portal};
+use super::portal::Portal;
 use crate::activity::shown;
-use crate::command::{Command, Fetch, commands};
+use crate::command::{Command, commands};
 use crate::error::{Error, Result};
-use crate::protocol::{Bind, Described, Execute, FrontendMessage, Parse, TransactionStatus};
-use crate::running::{Chunk, Formats, RowForm, Running, Work};
+use crate::protocol::{Bind, Described, FrontendMessage, Parse, TransactionStatus};
+use crate::running::{Chunk, Formats};
 use crate::served_cluster::check_unchanged;
 
 /// What a client keeps between messages.
@@ -66,13 +69,6 @@ enum State {
     Ready,
     Running(Box<Begun>),
     Done,
-}
-
-/// Rows that were sent.
-struct Sent {
-    rows: usize,
-    /// True where there are no more.
-    is_end: bool,
 }
 
 /// A portal that has given rows, or will.
@@ -127,10 +123,6 @@ fn unknown_statement(name: &str) -> StatementError {
         name => format!("prepared statement \"{name}\" does not exist"),
     };
     StatementError::new(SqlState("26000"), message)
-}
-
-fn unknown_cursor(name: &str) -> StatementError {
-    StatementError::new(SqlState("34000"), format!("cursor \"{name}\" does not exist"))
 }
 
 fn unknown_portal(name: &str) -> StatementError {
@@ -379,218 +371,11 @@ impl Connection {
             || matches!(command, Some(Command::Fetch(fetch)) if !fetch.is_move)
     }
 
-    /// A cursor, which is a portal that was made in words.
-    fn cursor(&self, name: &str) -> Told<&Bound> {
-        self.extended.portals.get(name).ok_or_else(|| unknown_cursor(name))
-    }
-
-    /// `DECLARE`.
-    pub(super) async fn declare(
-        &mut self,
-        name: String,
-        query: Arc<StatementText>,
-    ) -> Result<Told<()>> {
-        if self.status == TransactionStatus::Idle {
-            let message = "DECLARE CURSOR can only be used in transaction blocks";
-            return Ok(Err(StatementError::new(SqlState("25P01"), message)));
-        }
-        if self.extended.portals.contains_key(&name) {
-            let message = format!("cursor \"{name}\" already exists");
-            return Ok(Err(StatementError::new(SqlState("42P03"), message)));
-        }
-        let text = shown(&query.to_string());
-        let command = Command::Query(query);
-        let prepared = match self.prepared(Some(&command), Vec::new()).await? {
-            Ok(prepared) => prepared,
-            Err(error) => return Ok(Err(error)),
-        };
-        if !prepared.types.is_empty() {
-            return Ok(Err(StatementError::unsupported("a parameter in DECLARE")));
-        }
-        let statement = Arc::new(Statement { command: Some(command), prepared, text });
-        let (values, formats) = (Vec::new(), Formats::default());
-        let bound = Bound { statement, values, formats, state: State::Ready };
-        self.extended.portals.insert(name, bound);
-        self.out.complete("DECLARE CURSOR");
-        Ok(Ok(()))
-    }
-
-    /// `FETCH` and `MOVE`, whose columns were told already.
-    pub(super) async fn fetch(&mut self, fetch: &Fetch) -> Result<Told<()>> {
-        let Some(mut bound) = self.extended.portals.remove(&fetch.name) else {
-            return Ok(Err(unknown_cursor(&fetch.name)));
-        };
-        let Some(Command::Query(statement)) = bound.statement.command.clone() else {
-            return Ok(Err(StatementError::unsupported("FETCH from what is no query")));
-        };
-        let wanted = (fetch.most_rows, fetch.is_move);
-        let executed = bound.executed(statement);
-        Ok(match self.rows(&mut bound, executed, wanted).await? {
-            Ok(sent) => {
-                let word = if fetch.is_move { "MOVE" } else { "FETCH" };
-                self.out.complete(&format!("{word} {}", sent.rows));
-                self.extended.portals.insert(fetch.name.clone(), bound);
-                Ok(())
-            }
-            Err(error) => Err(error),
-        })
-    }
-
-    /// `FETCH` in a text: its columns come first.
-    pub(super) async fn fetch_described(&mut self, fetch: &Fetch) -> Result<Told<()>> {
-        let columns = match self.cursor(&fetch.name) {
-            Ok(bound) => bound.statement.prepared.columns.clone(),
-            Err(error) => return Ok(Err(error)),
-        };
-        if !fetch.is_move {
-            self.describe(&columns, &Formats::default());
-        }
-        self.fetch(fetch).await
-    }
-
-    /// `CLOSE`.
-    pub(super) fn close_cursor(&mut self, name: Option<&str>) -> Told<&'static str> {
-        match name {
-            None => {
-                self.extended.portals.clear();
-                Ok("CLOSE CURSOR ALL")
-            }
-            Some(name) => match self.extended.portals.remove(name) {
-                Some(_) => Ok("CLOSE CURSOR"),
-                None => Err(unknown_cursor(name)),
-            },
-        }
-    }
-
     fn close(&mut self, described: &Described) {
         match described {
             Described::Statement(name) => drop(self.extended.statements.remove(name)),
             Described::Portal(name) => drop(self.extended.portals.remove(name)),
         }
         self.out.empty(b'3');
-    }
-
-    async fn execute(&mut self, execute: &Execute) -> Result<Told<()>> {
-        let Some(mut bound) = self.extended.portals.remove(&execute.portal) else {
-            return Ok(Err(unknown_portal(&execute.portal)));
-        };
-        self.works_on(&bound.statement.text);
-        if let Err(error) = self.follow_search_path().await {
-            return Ok(Err(error));
-        }
-        let done = match bound.statement.command.clone() {
-            None => {
-                self.out.empty(b'I');
-                Ok(())
-            }
-            Some(command) => match (self.admit(&command), command) {
-                (Err(error), _) => Err(error),
-                (Ok(()), Command::Query(statement)) => {
-                    let executed = bound.executed(statement);
-                    self.execute_query(&mut bound, executed, execute.most_rows).await?
-                }
-                (Ok(()), Command::Execute { name, values }) => match self.executed(&name, values) {
-                    Ok(executed) => {
-                        self.execute_query(&mut bound, executed, execute.most_rows).await?
-                    }
-                    Err(error) => Err(error),
-                },
-                (Ok(()), Command::Prepare { name, types, query }) => {
-                    self.prepare(name, &types, query).await?
-                }
-                (Ok(()), Command::Copy(text)) => self.copy(&text).await?,
-                (Ok(()), Command::Declare { name, query }) => self.declare(name, query).await?,
-                (Ok(()), Command::Fetch(fetch)) => self.fetch(&fetch).await?,
-                (Ok(()), other) => self.control(other),
-            },
-        };
-        if done.is_ok() {
-            self.extended.portals.insert(execute.portal.clone(), bound);
-        }
-        Ok(done)
-    }
-
-    /// Rows of a portal, as many as are wanted, and how they ended.
-    async fn execute_query(
-        &mut self,
-        bound: &mut Bound,
-        executed: Executed,
-        most: u32,
-    ) -> Result<Told<()>> {
-        let most_rows = (most > 0).then_some(most);
-        let is_explain = executed.statement.is_explain();
-        let sent = match self.rows(bound, executed, (most_rows, false)).await? {
-            Ok(sent) => sent,
-            Err(error) => return Ok(Err(error)),
-        };
-        match sent.is_end {
-            false => self.out.empty(b's'),
-            true if is_explain => self.out.complete("EXPLAIN"),
-            true => self.out.complete(&format!("SELECT {}", sent.rows)),
-        }
-        Ok(Ok(()))
-    }
-
-    /// Rows of a portal, as many as are wanted; or as many that are left out.
-    async fn rows(
-        &mut self,
-        bound: &mut Bound,
-        executed: Executed,
-        (most, is_move): (Option<u32>, bool),
-    ) -> Result<Told<Sent>> {
-        if let State::Ready = bound.state {
-            let Executed { statement, prepared, values } = executed;
-            let form = RowForm::Data(bound.formats.clone());
-            let work = Work { statement, prepared, values, form };
-            let running = Running::start(&self.server.compute, self.session().clone(), work);
-            let begun = Begun { portal: self.portal(running), left: None, answer: None };
-            bound.state = State::Running(Box::new(begun));
-        }
-        let State::Running(begun) = &mut bound.state else {
-            return Ok(Ok(Sent { rows: 0, is_end: true }));
-        };
-        let most = most.map_or(usize::MAX, |most| most as usize);
-        let mut sent = 0;
-        loop {
-            let wanted = most - sent;
-            if let Some((chunk, from)) = begun.left.take() {
-                let until = chunk.ends.len().min(from.saturating_add(wanted));
-                if !is_move {
-                    self.append_rows(&chunk, from..until);
-                }
-                sent += until - from;
-                if until < chunk.ends.len() {
-                    begun.left = Some((chunk, until));
-                }
-                self.flush_much().await?;
-            }
-            if sent == most {
-                return Ok(self
-                    .still_unchanged()
-                    .await
-                    .map(|()| Sent { rows: sent, is_end: false }));
-            }
-            if let Some(answer) = begun.answer.take() {
-                self.tell_losses(&answer);
-                bound.state = State::Done;
-                return Ok(Ok(Sent { rows: sent, is_end: true }));
-            }
-            match self.next(&mut begun.portal).await? {
-                Err(error) => return Ok(Err(error)),
-                // They were told by what was prepared.
-                Ok(Delivered::Columns(_)) => {}
-                Ok(Delivered::Rows(chunk)) => begun.left = Some((chunk, 0)),
-                Ok(Delivered::End(answer)) => begun.answer = Some(answer),
-                Ok(Delivered::Whole(whole)) => {
-                    begun.left = Some((whole.rows, 0));
-                    begun.answer = Some(whole.answer);
-                }
-            }
-        }
-    }
-
-    fn append_rows(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>) {
-        let end = |row: usize| if row == 0 { 0 } else { chunk.ends[row - 1] };
-        self.out.append(&chunk.bytes[end(rows.start)..end(rows.end)]);
     }
 }

@@ -1,0 +1,151 @@
+//! Settings in words: `SET`, and the one function that sets.
+//!
+//! Invariant: a value is the text that the setting would be shown with, or `None` for its default.
+
+use pagemill_cluster::names::quote_identifier;
+use pagemill_format::PgVersion;
+use pagemill_sql::StatementError;
+use sqlparser::tokenizer::Token;
+
+use super::{Command, Piece, Result, SetSetting};
+
+impl Piece<'_, '_> {
+    /// `SELECT set_config('NAME', 'VALUE', BOOLEAN)`: the one function that changes something, if only for its session. Also with
+    /// `name` for the name, `FROM pg_settings WHERE name = 'NAME'`, which sets it where there is such a setting.
+    pub(super) fn set_config(&self) -> Option<Command> {
+        let [
+            function,
+            Token::LParen,
+            name,
+            Token::Comma,
+            value,
+            Token::Comma,
+            local,
+            Token::RParen,
+            rest @ ..,
+        ] = without_schema(&self.words[1..])
+        else {
+            return None;
+        };
+        let Token::SingleQuotedString(value) = value else { return None };
+        let is_word = |token: &Token, wanted: &str| matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case(wanted));
+        let is_local = is_word(local, "true");
+        if !is_word(function, "set_config") || !is_local && !is_word(local, "false") {
+            return None;
+        }
+        let (name, if_known) = match (name, rest) {
+            (Token::SingleQuotedString(name), []) => (name, false),
+            (name, [from, rest @ ..]) if is_word(name, "name") && is_word(from, "from") => {
+                let [settings, of, column, Token::Eq, Token::SingleQuotedString(name)] =
+                    without_schema(rest)
+                else {
+                    return None;
+                };
+                let words = [(settings, "pg_settings"), (of, "where"), (column, "name")];
+                if !words.iter().all(|(token, wanted)| is_word(token, wanted)) {
+                    return None;
+                }
+                (name, true)
+            }
+            _ => return None,
+        };
+        let set = SetSetting { name: name.clone(), value: Some(value.clone()), is_local };
+        Some(Command::SetConfig { set, if_known })
+    }
+
+    /// `SET [SESSION | LOCAL] NAME { TO | = } VALUE, …`, and what has words of its own.
+    pub(super) fn set(&self) -> Result<Command> {
+        let at = match self.word(1).as_str() {
+            "SESSION" if self.word(2) == "CHARACTERISTICS" => return Ok(Command::Nothing("SET")),
+            "SESSION" | "LOCAL" if self.word(2) != "TO" => 2,
+            _ => 1,
+        };
+        let is_local = self.word(1) == "LOCAL" && at == 2;
+        let set = |name: &str, value| {
+            Ok(Command::Set(SetSetting { name: name.to_owned(), value, is_local }))
+        };
+        match self.word(at).as_str() {
+            "TRANSACTION" | "CONSTRAINTS" => return Ok(Command::Nothing("SET")),
+            "TIME" if self.word(at + 1) == "ZONE" => {
+                return set("timezone", self.value(at + 2)?);
+            }
+            "NAMES" => {
+                return set("client_encoding", self.value(at + 1)?);
+            }
+            "ROLE" | "SESSION" | "XML" => {
+                return Err(StatementError::unsupported(format!("SET {}", self.word(at))));
+            }
+            _ => {}
+        }
+        let name = self.name(at)?;
+        let behind = at + 1 + 2 * name.matches('.').count();
+        let is_assigned = self.word(behind) == "TO" || self.words.get(behind) == Some(&&Token::Eq);
+        match is_assigned {
+            true if name == "search_path" => set(&name, self.names(behind + 1)?),
+            true => set(&name, self.value(behind + 1)?),
+            false => Err(self.syntax()),
+        }
+    }
+
+    /// The values from here on as one text; `None` for DEFAULT.
+    fn value(&self, at: usize) -> Result<Option<String>> {
+        if self.words.len() <= at {
+            return Err(self.syntax());
+        }
+        if self.words.len() == at + 1 && self.word(at) == "DEFAULT" {
+            return Ok(None);
+        }
+        let mut value = String::new();
+        for token in &self.words[at..] {
+            match token {
+                Token::Comma => value.push_str(", "),
+                Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => {
+                    value.push_str(text);
+                }
+                Token::Word(word) => value.push_str(&word.value),
+                Token::Number(digits, _) => value.push_str(digits),
+                Token::Minus => value.push('-'),
+                Token::Plus => {}
+                _ => return Err(self.syntax()),
+            }
+        }
+        Ok(Some(value))
+    }
+
+    /// The names from here on as one text, each quoted where it must be; `None` for DEFAULT.
+    fn names(&self, at: usize) -> Result<Option<String>> {
+        if self.words.len() == at + 1 && self.word(at) == "DEFAULT" {
+            return Ok(None);
+        }
+        let parts: Vec<_> = self.words.get(at..).unwrap_or_default().iter().collect();
+        let name = |part: &[&&Token]| match part {
+            [Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text)] => {
+                Ok(quoted(text))
+            }
+            [Token::Word(word)] if word.quote_style.is_some() => Ok(quoted(&word.value)),
+            [Token::Word(word)] => Ok(quoted(&word.value.to_lowercase())),
+            _ => Err(self.syntax()),
+        };
+        let names = parts.split(|token| ***token == Token::Comma).map(name);
+        Ok(Some(names.collect::<Result<Vec<_>>>()?.join(", ")))
+    }
+}
+
+/// What follows `pg_catalog.`, or all.
+fn without_schema<'w, 't>(words: &'w [&'t Token]) -> &'w [&'t Token] {
+    match words {
+        [Token::Word(schema), Token::Period, rest @ ..]
+            if schema.value.eq_ignore_ascii_case("pg_catalog") =>
+        {
+            rest
+        }
+        all => all,
+    }
+}
+
+/// A name in quotes, unless it reads the same without: to the newest server, whose key words include those of older ones.
+fn quoted(name: &str) -> String {
+    let mut out = Vec::new();
+    quote_identifier(name.as_bytes(), PgVersion::V18, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
