@@ -108,7 +108,8 @@ fn damaged(backup: &Path) -> Result<()> {
 }
 
 fn reads_archives(install: &PgInstall) -> Result<()> {
-    let cluster = cluster(install, &[])?;
+    // Else a slow machine removes what the backup wants to fetch last.
+    let cluster = cluster(install, &["wal_keep_size=1GB"])?;
     let load = start_load(&cluster, LOAD)?;
     let mut backups = Vec::new();
     if install.major >= 15 {
