@@ -74,7 +74,10 @@ impl Connection {
     }
 
     /// `FETCH` in a text: its columns come first.
-    pub(in crate::connection) async fn fetch_described(&mut self, fetch: &Fetch) -> Result<Told<()>> {
+    pub(in crate::connection) async fn fetch_described(
+        &mut self,
+        fetch: &Fetch,
+    ) -> Result<Told<()>> {
         let columns = match self.cursor(&fetch.name) {
             Ok(bound) => bound.statement.prepared.columns.clone(),
             Err(error) => return Ok(Err(error)),
