@@ -17,6 +17,7 @@ const TABLES: &str = "
     create table long(id int, doc text) with (autovacuum_enabled = off);
     alter table long alter doc set storage external;
     insert into long select i, repeat(md5(i::text), 100) from generate_series(1, 2000) i;
+    create table tall as select i as id from generate_series(1, 300000) i;
     checkpoint;
 ";
 
@@ -132,7 +133,8 @@ fn a_scan_tells_what_it_read_and_reads_no_more_than_it_must() -> Result<()> {
     let failed = stopped.answered(&format!("{joined} and 100 / (c.id - 30) < 0"));
     let failed = failed.map_err(|error| error.to_string());
     assert!(failed.as_ref().is_err_and(|error| error.contains("division by zero")), "{failed:?}");
-    let first = "select id, v from changed order by id limit 3";
+    // Of many batches: the first few are read before a row is known that is among the first.
+    let first = "select id from tall order by id limit 3";
     assert!(stopped.account(first)?.removed > 0);
     Ok(())
 }
