@@ -308,7 +308,8 @@ pub(crate) fn is_open_numeric(catalog: &ValueCatalog, type_oid: Oid, own: i32) -
 }
 
 fn is_scalar(value_type: &ValueType) -> bool {
-    matches!(value_type.output, TypeOutput::Verbatim | TypeOutput::Scalar { .. })
+    use TypeOutput::{Scalar, TimestampTz, Verbatim};
+    matches!(value_type.output, Verbatim | Scalar { .. } | TimestampTz(_))
 }
 
 /// The modifier of a column's values, which a domain may give.
@@ -388,12 +389,8 @@ impl Planner<'_> {
             (TypeOutput::Composite(_), _) => self.row(&value_type)?,
             (TypeOutput::Money(_), _) => Kind::Money,
             (TypeOutput::Hex, _) => Kind::Bytes,
-            (TypeOutput::Verbatim | TypeOutput::Scalar { .. }, Decode::Numeric) => {
-                self.numeric(modifier, measured)
-            }
-            (TypeOutput::Verbatim | TypeOutput::Scalar { .. }, decode) => {
-                scalar(decode, value_type.base, modifier)
-            }
+            (_, Decode::Numeric) if is_scalar(&value_type) => self.numeric(modifier, measured),
+            (_, decode) if is_scalar(&value_type) => scalar(decode, value_type.base, modifier),
             _ => Kind::Printed,
         };
         let field = self.field(&name, &value_type, &kind, own_modifier)?;

@@ -90,12 +90,23 @@ impl Database {
         Ok(written.map_or("\"$user\", public".into(), String::from_utf8_lossy).into_owned())
     }
 
-    /// Who asks: the session's user, or the first superuser.
+    /// Whose rights the session has: its user's, or the first superuser's.
+    ///
+    /// # Errors
+    /// When `pg_authid` cannot be read.
+    pub fn current_user(&self) -> Result<Box<[u8]>> {
+        Ok(DatabaseSettings::read(self)?.names.user)
+    }
+
+    /// Who connected.
     ///
     /// # Errors
     /// When `pg_authid` cannot be read.
     pub fn session_user(&self) -> Result<Box<[u8]>> {
-        Ok(DatabaseSettings::read(self)?.names.user)
+        match &self.session().session_user {
+            Some(user) => Ok(user.clone()),
+            None => self.current_user(),
+        }
     }
 
     /// True where `search_path` names `pg_catalog` and does not leave it to the server to look there first.

@@ -17,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 
 use pagemill_format::wal::RelFileLocator;
 use pagemill_format::{Error as FormatError, Oid};
+use pagemill_types::time_zone::Zone;
 
 use catalogs::Catalogs;
 
@@ -68,14 +69,18 @@ pub struct Database {
     session: Arc<SessionNames>,
 }
 
-/// What names depend on that differs between sessions.
+/// What names and values depend on that differs between sessions.
 #[derive(Debug, Default)]
 pub struct SessionNames {
-    /// Who asks; `None` for the first superuser.
+    /// Whose rights it has, `current_user`; `None` for the first superuser.
     pub user: Option<Box<[u8]>>,
+    /// Who connected, `session_user`, where that is somebody else.
+    pub session_user: Option<Box<[u8]>>,
     /// What `SET search_path` gave instead of the settings, as entries of
     /// [`parse_search_path`](crate::settings::parse_search_path).
     pub search_path: Option<Vec<Box<[u8]>>>,
+    /// In which zone moments are printed and read; `None` for UTC.
+    pub time_zone: Option<Arc<Zone>>,
 }
 
 impl Cluster {
@@ -218,6 +223,11 @@ impl Database {
     /// What the session set.
     pub(crate) fn session(&self) -> &SessionNames {
         &self.session
+    }
+
+    /// In which zone the session prints and reads moments; `None` for UTC.
+    pub fn session_time_zone(&self) -> Option<&Arc<Zone>> {
+        self.session.time_zone.as_ref()
     }
 
     /// The cluster it is in.

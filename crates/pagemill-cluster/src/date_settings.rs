@@ -12,7 +12,7 @@ use pagemill_types::time_zone::Zone;
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::refusal::Refusal;
-use crate::time_zones::{SYSTEM_ZONES, TimeZones};
+use crate::time_zones::{NamedZone, SYSTEM_ZONES, TimeZones};
 
 /// From 1970 to 2000, where the server's clock begins, in microseconds.
 const EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
@@ -25,12 +25,10 @@ pub(crate) fn date_time_context(database: &Database) -> Result<DateTimeContext> 
     let settings = database.session_settings()?;
     let text =
         |name: &str| settings.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
-    let zones = TimeZones::new(database.cluster().storage().host(), SYSTEM_ZONES);
-    let session_zone = match text("timezone").filter(|name| !name.is_empty()) {
+    let zones = database.time_zones();
+    let session_zone = match configured_zone(database, &zones)? {
         None => Arc::new(Zone::gmt()),
-        Some(name) => {
-            zones.of_setting(&name).ok_or_else(|| Error::refused(Refusal::UnknownTimeZone(name)))?
-        }
+        Some(found) => found.zone,
     };
     let sql_standard =
         text("intervalstyle").is_some_and(|style| style.eq_ignore_ascii_case("sql_standard"));
@@ -45,6 +43,33 @@ pub(crate) fn date_time_context(database: &Database) -> Result<DateTimeContext> 
         zones: Arc::new(zones),
         transaction_start: now(),
     })
+}
+
+impl Database {
+    /// The zone that a new session's setting `TimeZone` means; `None` where it is not set.
+    ///
+    /// # Errors
+    /// When the settings cannot be read, or name a time zone that is not known.
+    pub fn configured_time_zone(&self) -> Result<Option<NamedZone>> {
+        configured_zone(self, &self.time_zones())
+    }
+
+    /// The zone that a value of the setting `TimeZone` means, where it means one.
+    pub fn time_zone_of_setting(&self, value: &str) -> Option<NamedZone> {
+        self.time_zones().of_setting(value)
+    }
+
+    fn time_zones(&self) -> TimeZones {
+        TimeZones::new(self.cluster().storage().host(), SYSTEM_ZONES)
+    }
+}
+
+fn configured_zone(database: &Database, zones: &TimeZones) -> Result<Option<NamedZone>> {
+    let settings = database.session_settings()?;
+    let name = settings.get("timezone").map(|value| String::from_utf8_lossy(value).into_owned());
+    let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
+    let unknown = || Error::refused(Refusal::UnknownTimeZone(name.clone()));
+    zones.of_setting(&name).ok_or_else(unknown).map(Some)
 }
 
 fn now() -> i64 {

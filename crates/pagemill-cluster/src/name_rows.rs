@@ -211,21 +211,21 @@ pub(crate) fn read_session_settings(database: &Database) -> Result<Settings> {
 }
 
 impl Database {
-    /// The settings of applications and extensions, those with a dot in their names, with which a new session of a role begins.
+    /// The settings with which a new session of a role begins, by their names in small letters: what the server's files say, and
+    /// `ALTER DATABASE` and `ALTER ROLE`.
     ///
     /// # Errors
     /// When `pg_db_role_setting` cannot be read.
-    pub fn custom_settings(&self, role: Oid) -> Result<Vec<(String, String)>> {
+    pub fn settings_of_role(&self, role: Oid) -> Result<Vec<(String, String)>> {
         let cluster = self.cluster();
         let files = StorageFiles(cluster.storage());
         let mut settings = Settings::of_cluster(cluster.path(), cluster.version().major(), &files);
         apply_role_settings(self, role, &mut settings)?;
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-        let custom = settings.iter().filter(|(name, _)| name.contains('.'));
-        let mut custom: Vec<_> =
-            custom.map(|(name, value)| (name.to_owned(), text(value))).collect();
-        custom.sort_unstable();
-        Ok(custom)
+        let all = settings.iter().map(|(name, value)| (name.to_owned(), text(value)));
+        let mut all: Vec<_> = all.collect();
+        all.sort_unstable();
+        Ok(all)
     }
 }
 

@@ -28,13 +28,22 @@ const MOST_HOURS: f64 = 168.0;
 /// No zone file is nearly as large.
 const FILE_LIMIT: u64 = 1 << 20;
 
+/// A zone, and its name as the setting `TimeZone` shows it.
+#[derive(Debug, Clone)]
+pub struct NamedZone {
+    /// As the file is spelled, or a rule in capitals.
+    pub name: String,
+    /// The zone.
+    pub zone: Arc<Zone>,
+}
+
 /// The zones of one directory.
 #[derive(Debug)]
 pub struct TimeZones {
     host: HostFiles,
     directory: PathBuf,
     /// By name in capitals.
-    known: Mutex<HashMap<String, Arc<Zone>>>,
+    known: Mutex<HashMap<String, NamedZone>>,
 }
 
 impl TimeZones {
@@ -45,25 +54,42 @@ impl TimeZones {
 
     /// The zone that a value of the setting `TimeZone` means: a name, or hours east of Greenwich.
     /// Nothing for what the server would refuse, and for `INTERVAL '…'`.
-    pub fn of_setting(&self, value: &str) -> Option<Arc<Zone>> {
+    pub fn of_setting(&self, value: &str) -> Option<NamedZone> {
         match value.parse::<f64>() {
-            Ok(hours) if hours.abs() < MOST_HOURS => {
-                fixed_zone((hours * 3600.0) as i64).map(Arc::new)
-            }
-            _ => self.zone(value),
+            Ok(hours) if hours.abs() < MOST_HOURS => fixed_zone((hours * 3600.0) as i64),
+            _ => self.named(value),
         }
     }
 
-    fn read(&self, name: &str) -> Option<Zone> {
+    fn named(&self, name: &str) -> Option<NamedZone> {
+        if name.len() > MOST_NAME_BYTES {
+            return None;
+        }
+        let name = name.to_ascii_uppercase();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(&name) {
+            return Some(found.clone());
+        }
+        let found = self.read(&name)?;
+        known.insert(name, found.clone());
+        Some(found)
+    }
+
+    /// By its name in capitals.
+    fn read(&self, name: &str) -> Option<NamedZone> {
+        let named = |name: &str, zone| NamedZone { name: name.to_owned(), zone: Arc::new(zone) };
         if name == "GMT" {
-            return Some(Zone::gmt());
+            return Some(named(name, Zone::gmt()));
         }
         let from_file = self.file(name.strip_prefix(':').unwrap_or(name)).and_then(|path| {
             let bytes = self.host.read_file(&path, FILE_LIMIT).ok()?;
-            Zone::from_tzif(&bytes).ok()
+            let spelled = path.strip_prefix(&self.directory).ok()?;
+            Some(named(spelled.to_str()?, Zone::from_tzif(&bytes).ok()?))
         });
-        let is_rule = !name.starts_with(':');
-        from_file.or_else(|| Zone::from_posix(name.as_bytes()).filter(|_| is_rule))
+        from_file.or_else(|| match name.starts_with(':') {
+            true => None,
+            false => Zone::from_posix(name.as_bytes()).map(|zone| named(name, zone)),
+        })
     }
 
     /// The file of a zone, its name compared without case.
@@ -83,27 +109,23 @@ impl TimeZones {
 }
 
 /// The zone that is always so many seconds east of Greenwich.
-fn fixed_zone(east: i64) -> Option<Zone> {
+fn fixed_zone(east: i64) -> Option<NamedZone> {
     let seconds = east.abs();
     let (hours, rest) = (seconds / 3600, seconds % 3600);
-    let offset = format!("{hours:02}:{:02}:{:02}", rest / 60, rest % 60);
+    let offset = match (rest / 60, rest % 60) {
+        (0, 0) => format!("{hours:02}"),
+        (minutes, 0) => format!("{hours:02}:{minutes:02}"),
+        (minutes, seconds) => format!("{hours:02}:{minutes:02}:{seconds:02}"),
+    };
     let (sign, posix_sign) = if east < 0 { ('-', '+') } else { ('+', '-') };
-    Zone::from_posix(format!("<{sign}{offset}>{posix_sign}{offset}").as_bytes())
+    let name = format!("<{sign}{offset}>{posix_sign}{offset}");
+    let zone = Arc::new(Zone::from_posix(name.as_bytes())?);
+    Some(NamedZone { name, zone })
 }
 
 impl ZoneLookup for TimeZones {
     fn zone(&self, name: &str) -> Option<Arc<Zone>> {
-        if name.len() > MOST_NAME_BYTES {
-            return None;
-        }
-        let name = name.to_ascii_uppercase();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(zone) = known.get(&name) {
-            return Some(zone.clone());
-        }
-        let zone = Arc::new(self.read(&name)?);
-        known.insert(name, zone.clone());
-        Some(zone)
+        self.named(name).map(|found| found.zone)
     }
 }
 

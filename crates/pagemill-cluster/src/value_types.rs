@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pagemill_format::tuple::AttributeLayout;
 use pagemill_format::{Error as FormatError, Oid};
+use pagemill_types::builtin::oid::TIMESTAMPTZ;
 use pagemill_types::builtin::{BuiltinType, Print};
 use pagemill_types::decode::Decode;
 use pagemill_types::encoding::stored_text;
@@ -429,7 +430,10 @@ impl Builder<'_> {
         let Some(found) = BuiltinType::by_oid(oid) else { return Ok(None) };
         let output = match found.print_in(self.database.cluster().version()) {
             Print::Verbatim => TypeOutput::Verbatim,
-            Print::Scalar { write, plain } => TypeOutput::Scalar { write, plain },
+            Print::Scalar { write, plain } => match &self.database.session().time_zone {
+                Some(zone) if oid == TIMESTAMPTZ => TypeOutput::TimestampTz(zone.clone()),
+                _ => TypeOutput::Scalar { write, plain },
+            },
             Print::Name(kind) => TypeOutput::Name(kind),
             Print::Money => {
                 let format = self.choices.money(self.database.row().encoding)?;

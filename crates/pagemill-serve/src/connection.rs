@@ -14,10 +14,10 @@ mod channel;
 mod extended;
 mod functions;
 mod large_object;
-mod path;
 mod portal;
 mod simple;
 mod startup;
+mod view;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ use crate::settings::Settings;
 use channel::Channel;
 use extended::Extended;
 use functions::OpenObjects;
-use path::PathSession;
 use startup::Entered;
+use view::ViewedSession;
 
 /// How long a client may be gone unnoticed while something runs for it.
 const UNWATCHED: Duration = Duration::from_millis(5);
@@ -52,7 +52,7 @@ type Reader = MessageReader<ReadHalf<Box<dyn Stream>>>;
 /// A client that was let in.
 struct Connection {
     server: Arc<Server>,
-    path_session: PathSession,
+    viewed: ViewedSession,
     registration: Registration,
     settings: Settings,
     status: TransactionStatus,

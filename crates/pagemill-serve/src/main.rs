@@ -24,6 +24,7 @@ use pagemill_serve::served_cluster::ServedCluster;
 use pagemill_serve::server::{Server, ServerOptions};
 use pagemill_serve::service_manager::ServiceManager;
 use pagemill_serve::status::{StatusListener, StatusPlace};
+use pagemill_sql::PLANNING_STACK;
 use pagemill_sql::catalog::Catalog;
 use pagemill_sql::roles::BOOTSTRAP_ROLE;
 use pagemill_sql::shell::told;
@@ -90,7 +91,11 @@ fn run(arguments: &'static ServeArguments) -> Result<Option<ExitStatus>> {
     let jobs = usize::from(arguments.common.jobs);
     // One more thread speaks with workers while the others compute.
     let threads = jobs + usize::from(!arguments.on_workers.workers.is_empty());
-    let compute = Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
+    let compute = Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_stack_size(PLANNING_STACK)
+        .enable_all()
+        .build()?;
     let server = Server::new(opened, server_options(arguments)?, compute.handle().clone());
     let speaking = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let ended = match (first, arguments.exec.is_empty()) {

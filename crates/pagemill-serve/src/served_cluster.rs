@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pagemill_cluster::{Cluster, DirectoryChange};
 use pagemill_sql::named_workers::NamedWorkers;
 use pagemill_sql::roles::Role;
-use pagemill_sql::session::{Session, SessionOptions};
+use pagemill_sql::session::{Client, Session, SessionOptions};
 use pagemill_sql::{SqlState, StatementError};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
@@ -125,7 +125,7 @@ impl ServedCluster {
         let name = String::from_utf8_lossy(&shared.row().name).into_owned();
         let (key, user) = ((name, Some(user.to_owned())), user.to_owned());
         let open = move || {
-            let opened = database.for_client(&user, None).map_err(told);
+            let opened = database.for_client(Client { user, ..Client::default() }).map_err(told);
             unchanged(database.catalog().database().cluster(), CANNOT_CONNECT)?;
             opened
         };
@@ -165,7 +165,8 @@ fn open(
         pagemill_cluster::Error::NotFound { .. } => missing(asked),
         other => pagemill_sql::Error::from(other).report(),
     })?;
-    Session::open(&database, options).map_err(|error| error.report())
+    let session = Session::open(&database, options).and_then(Session::in_configured_zone);
+    session.map_err(|error| error.report())
 }
 
 /// Refuses to read on in files that are no longer those that were opened.

@@ -1,7 +1,8 @@
 //! The settings of a session: what a client may ask, and set.
 //!
-//! Answers are printed in one way, that of TimeZone UTC and DateStyle ISO. A setting that would change what is printed can be
-//! set to what it is, and to nothing else; one that changes how fast or how long a statement runs can be set to anything.
+//! Answers are printed in the session's time zone, and otherwise in one way, that of DateStyle ISO. A setting that would change what
+//! is printed can be set to what it is, and to nothing else; one that changes how fast or how long a statement runs can be set to
+//! anything.
 //!
 //! Values that are set in a transaction go with it, or with a part of it, when that is rolled back, and those that are `LOCAL` to it at its
 //! end in any case. A setting of an application that was set once is there from then on, empty where nothing else is said.
@@ -80,6 +81,10 @@ const FREE: [(&str, &str); 26] = [
 /// Whether policies leave out rows, or are errors where they would.
 const ROW_SECURITY: &str = "row_security";
 
+/// Whose rights the session has, and what stands there for its user's own.
+const ROLE: &str = "role";
+const NO_ROLE: &str = "none";
+
 /// By names in small letters: as it is spelled, and the value.
 type Values = BTreeMap<String, (String, String)>;
 
@@ -125,6 +130,8 @@ pub struct Origin<'a> {
     pub is_superuser: bool,
     /// The configured search path.
     pub search_path: &'a str,
+    /// The configured time zone.
+    pub time_zone: &'a str,
 }
 
 impl Settings {
@@ -140,6 +147,8 @@ impl Settings {
             ("server_encoding", "UTF8"),
             ("session_authorization", origin.user),
             ("search_path", origin.search_path),
+            ("TimeZone", origin.time_zone),
+            (ROLE, NO_ROLE),
             (ROW_SECURITY, "on"),
             ("extra_float_digits", "1"),
             ("max_identifier_length", "63"),
@@ -298,7 +307,7 @@ impl Settings {
             })?;
             return Ok(Some((spelled.clone(), if is_on { "on" } else { "off" }.to_owned())));
         }
-        let is_free = ["application_name", "search_path"].contains(&key)
+        let is_free = ["application_name", "search_path", "timezone", ROLE].contains(&key)
             || FREE.iter().any(|(free, _)| *free == key);
         match is_free {
             true => Ok(Some((spelled.clone(), value.to_owned()))),
@@ -334,7 +343,7 @@ impl Settings {
         let is_asked = |key: &str| {
             let told = || REPORTED.iter().any(|(name, _)| name.eq_ignore_ascii_case(key));
             key.contains('.')
-                || ["search_path", "server_version_num", ROW_SECURITY].contains(&key)
+                || ["search_path", "server_version_num", ROW_SECURITY, ROLE].contains(&key)
                 || told()
         };
         let asked = self.values.iter().filter(|(key, _)| is_asked(key));
@@ -344,6 +353,16 @@ impl Settings {
     /// Where names without a schema are looked up.
     pub fn search_path(&self) -> &str {
         &self.values["search_path"].1
+    }
+
+    /// In which zone moments are printed and read.
+    pub fn time_zone(&self) -> &str {
+        &self.values["timezone"].1
+    }
+
+    /// Whose rights the session has instead of its user's own.
+    pub fn role(&self) -> Option<&str> {
+        Some(&*self.values[ROLE].1).filter(|role| *role != NO_ROLE)
     }
 
     /// Whether policies leave out rows.
@@ -375,9 +394,6 @@ fn is_same(key: &str, current: &str, value: &str) -> bool {
     let value = value.trim().trim_matches('\'');
     let one_of = |known: &[&str]| known.iter().any(|known| known.eq_ignore_ascii_case(value));
     match key {
-        "timezone" => {
-            one_of(&["UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Universal", "0", "default"])
-        }
         "client_encoding" => one_of(&["UTF8", "UTF-8", "UNICODE", "utf_8"]),
         "datestyle" => {
             let mut parts = value.split(',').map(str::trim);
@@ -444,8 +460,14 @@ mod tests {
 
     fn settings() -> Settings {
         let search_path = "public";
-        let origin =
-            Origin { version: "15", major: 15, user: "ada", is_superuser: true, search_path };
+        let origin = Origin {
+            version: "15",
+            major: 15,
+            user: "ada",
+            is_superuser: true,
+            search_path,
+            time_zone: "UTC",
+        };
         Settings::new(origin)
     }
 

@@ -200,7 +200,12 @@ impl Catalog {
         &self.values
     }
 
-    /// How texts become values: dates and times as in a session with TimeZone UTC and DateStyle ISO, MDY.
+    /// The session's zone, where it is not UTC.
+    pub(crate) fn time_zone(&self) -> Option<&Arc<Zone>> {
+        self.database().session_time_zone()
+    }
+
+    /// How texts become values: dates and times as in a session with DateStyle ISO, MDY, in its time zone.
     ///
     /// # Errors
     /// When the catalogs cannot be read.
@@ -212,7 +217,7 @@ impl Catalog {
         let session = DateTimeContext {
             date_order: DateOrder::Mdy,
             interval_style: IntervalStyle::Postgres,
-            session_zone: Arc::new(Zone::gmt()),
+            session_zone: self.time_zone().cloned().unwrap_or_else(|| Arc::new(Zone::gmt())),
             ..inputs.context().date_time.clone()
         };
         let inputs = inputs.with_date_time(session);

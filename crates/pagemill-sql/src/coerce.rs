@@ -116,7 +116,14 @@ fn convert(
             })?;
             let typed = with_base_type(catalog, typed);
             let arguments = cast_arguments(function, typed, target.modifier, context);
-            call(catalog, function, arguments, plain)
+            let own = PgType::new(function.result);
+            // An integer of two bytes becomes an OID by way of one of four.
+            match (carrier_of(catalog, own), carrier_of(catalog, plain)) {
+                (DataType::Int32, DataType::UInt32) => {
+                    relabel(catalog, call(catalog, function, arguments, own)?, plain)
+                }
+                _ => call(catalog, function, arguments, plain),
+            }
         }
     }
 }

@@ -43,3 +43,4 @@ pub mod types;
 pub mod workers;
 
 pub use error::{Error, Result, SqlState, StatementError};
+pub use nested::PLANNING_STACK;

@@ -36,6 +36,7 @@ use pagemill_engine::list::{is_listed, relations};
 use pagemill_engine::{Error as EngineError, OnDamage, PatternTexts, Patterns, ScanOrder};
 use pagemill_format::Oid;
 use pagemill_io::HostFiles;
+use pagemill_sql::PLANNING_STACK;
 use pagemill_sql::files::NamedFile;
 use pagemill_sql::named_workers::NamedWorkers;
 use pagemill_sql::output::OutputFormat;
@@ -125,7 +126,10 @@ fn definitions(arguments: &LsArguments) -> Result<Completion> {
     let on_damage = on_damage(arguments.common.on_damage);
     let options = SessionOptions { jobs, memory: None, scan, on_damage };
     let session = Session::open(&database, options).map_err(told)?;
-    let runtime = Builder::new_multi_thread().worker_threads(jobs).build()?;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(jobs)
+        .thread_stack_size(PLANNING_STACK)
+        .build()?;
     let mut text = Vec::new();
     pagemill_sql::ddl::write(&session, runtime.handle(), &chosen, &mut text).map_err(told)?;
     opened.print(&String::from_utf8(text)?)?;
@@ -183,7 +187,11 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
         database.cluster(),
     )?;
     let session = session.with_workers(workers);
-    let runtime = Builder::new_multi_thread().worker_threads(jobs).enable_all().build()?;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(jobs)
+        .thread_stack_size(PLANNING_STACK)
+        .enable_all()
+        .build()?;
     if let Some(path) = &arguments.output {
         refuse_in_cluster("-o", path, database.cluster())?;
     }

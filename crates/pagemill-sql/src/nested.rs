@@ -38,8 +38,8 @@ use crate::error::{Error, SqlState, StatementError};
 use crate::interruption::interruptible;
 use crate::scan::{ScanContext, with_runtime_filters};
 
-/// Of the thread that plans and runs: the engine's planner recurses.
-const STACK: usize = 16 << 20;
+/// Bytes of the stack of a thread that plans and runs statements: the engine's planner recurses.
+pub const PLANNING_STACK: usize = 16 << 20;
 
 /// What a query within another runs in.
 pub(crate) struct Nested {
@@ -109,7 +109,7 @@ pub(crate) fn planned_apart<T: Send>(
 fn on_own_thread<T: Send>(run: impl FnOnce() -> QueryResult<T> + Send) -> QueryResult<T> {
     std::thread::scope(|scope| {
         let named = std::thread::Builder::new().name("nested query".to_owned());
-        let thread = named.stack_size(STACK).spawn_scoped(scope, run)?;
+        let thread = named.stack_size(PLANNING_STACK).spawn_scoped(scope, run)?;
         match thread.join() {
             Ok(found) => found,
             // A defect there is one here.

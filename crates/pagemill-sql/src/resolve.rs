@@ -415,6 +415,10 @@ fn settle<'c>(
         Some(oid)
     };
     let unsettled = || {
+        if declared.iter().any(|oid| polymorphic::is_range(*oid)) {
+            return StatementError::unsupported("a function of ranges that gives an element")
+                .into();
+        }
         let what = "could not determine polymorphic type because input has type unknown";
         Error::from(StatementError::new(SqlState::DATATYPE_MISMATCH, what))
     };

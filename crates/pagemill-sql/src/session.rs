@@ -16,10 +16,12 @@ use std::sync::Arc;
 use datafusion::execution::context::SessionContext;
 use pagemill_cluster::database::SessionNames;
 use pagemill_cluster::settings::parse_search_path;
+use pagemill_cluster::time_zones::NamedZone;
 use pagemill_cluster::{Cluster, Database};
 use pagemill_engine::{OnDamage, Progress, ScanOptions};
 use pagemill_format::Oid;
 use pagemill_types::encoding::encoding_name;
+use pagemill_types::time_zone::Zone;
 use sqlparser::ast::{DescribeAlias, Statement};
 
 use crate::bind::type_of_text;
@@ -29,6 +31,7 @@ use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::files::{Files, NamedFile};
 use crate::named_workers::NamedWorkers;
 use crate::parameters::{ParameterValue, Parameters};
+use crate::rights::By;
 use crate::rows::Rows;
 pub use crate::statement_memory::StatementMemory;
 pub use crate::typed::ColumnOrigin;
@@ -63,20 +66,31 @@ pub struct Session {
     /// What a client set, where there is one.
     settings: Option<Arc<SettingValues>>,
     shape_plans: Arc<ShapePlans>,
+    /// In which zone moments are printed and read.
+    time_zone: Arc<str>,
     /// Whose it is, if it was made for a client.
     client: Option<Client>,
     /// Machines that may run its statements.
     workers: NamedWorkers,
 }
 
-/// Who a session is for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// Who a session is for, and what it set that the meaning of names and values depends on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "workers", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Client {
-    pub(crate) user: String,
+pub struct Client {
+    /// Who connected.
+    pub user: String,
+    /// Whose rights it has instead of its own, by `SET ROLE`.
+    pub role: Option<String>,
     /// Where it set one.
-    pub(crate) search_path: Option<String>,
+    pub search_path: Option<String>,
+    /// The zone of the setting `TimeZone`, where it set one.
+    pub time_zone: Option<String>,
 }
+
+/// Zones that show UTC, by that abbreviation.
+const UTC_NAMES: [&str; 8] =
+    ["UTC", "Etc/UTC", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal", "Etc/Universal"];
 
 /// Settings of a session, by their names in small letters.
 pub type SettingValues = BTreeMap<String, String>;
@@ -88,7 +102,7 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// Opens a database.
+    /// Opens a database, for a session in UTC.
     ///
     /// # Errors
     /// When its catalogs cannot be read, or it is in an encoding that is not supported here.
@@ -110,6 +124,7 @@ impl Session {
             row_security: true,
             settings: None,
             shape_plans: Arc::default(),
+            time_zone: UTC_NAMES[0].into(),
             client: None,
             workers: NamedWorkers::default(),
         })
@@ -138,21 +153,27 @@ impl Session {
         Self { files: Files::new(named), ..self }
     }
 
-    /// The same for a client of this name, by this search path where it set one, with the rights that the role has. It shares the memory
-    /// that statements may take.
+    /// The same for a client, with the rights that it has. It shares the memory that statements may take.
     ///
     /// # Errors
-    /// When there is no such role, the path is no list of names, or the catalogs cannot be read.
-    pub fn for_client(&self, user: &str, search_path: Option<&str>) -> Result<Self> {
+    /// When there is no such role, the path is no list of names, the zone is unknown, or the catalogs cannot be read.
+    pub fn for_client(&self, client: Client) -> Result<Self> {
         let invalid = |path: &str| {
             let message = format!("invalid value for parameter \"search_path\": \"{path}\"");
             StatementError::new(SqlState::INVALID_PARAMETER, message)
         };
         let parsed = |path| parse_search_path(str::as_bytes(path)).ok_or_else(|| invalid(path));
-        let client =
-            Some(Client { user: user.to_owned(), search_path: search_path.map(str::to_owned) });
-        let search_path = search_path.map(parsed).transpose()?;
-        let names = SessionNames { user: Some(user.as_bytes().into()), search_path };
+        let user = client.role.as_ref().unwrap_or(&client.user);
+        let zone = match client.time_zone.as_deref() {
+            Some(name) => self.zone_of_setting(name)?,
+            None => self.configured_zone(),
+        };
+        let names = SessionNames {
+            user: Some(user.as_bytes().into()),
+            session_user: Some(client.user.as_bytes().into()),
+            search_path: client.search_path.as_deref().map(parsed).transpose()?,
+            time_zone: Some(zone.zone).filter(|_| !UTC_NAMES.contains(&&*zone.name)),
+        };
         let mut catalog = Catalog::read(&self.catalog.database().for_session(names))?;
         if let Some(role) = catalog.restricted_role(user.as_bytes())? {
             catalog.restrict(role)?;
@@ -160,8 +181,69 @@ impl Session {
         let catalog = Arc::new(catalog);
         let databases = Databases::new(&catalog, self.clusters().clone());
         let (row_security, settings, shape_plans) = (true, None, Arc::default());
-        let again = self.again();
-        Ok(Self { catalog, databases, row_security, settings, shape_plans, client, ..again })
+        let (client, time_zone, again) = (Some(client), zone.name.into(), self.again());
+        Ok(Self {
+            catalog,
+            databases,
+            row_security,
+            settings,
+            shape_plans,
+            time_zone,
+            client,
+            ..again
+        })
+    }
+
+    /// The same for the first superuser in the zone that the server's settings say.
+    ///
+    /// # Errors
+    /// When the catalogs cannot be read.
+    pub fn in_configured_zone(self) -> Result<Self> {
+        let user = self.catalog.database().session_user()?;
+        let user = String::from_utf8_lossy(&user).into_owned();
+        let zone = self.configured_zone();
+        match UTC_NAMES.contains(&&*zone.name) {
+            true => Ok(Self { time_zone: zone.name.into(), ..self }),
+            false => self.for_client(Client { user, ..Client::default() }),
+        }
+    }
+
+    /// The zone that moments are printed and read in, as the setting `TimeZone` has it.
+    pub fn time_zone(&self) -> &str {
+        &self.time_zone
+    }
+
+    fn zone_of_setting(&self, name: &str) -> Result<NamedZone> {
+        let found = self.catalog.database().time_zone_of_setting(name);
+        let invalid = || {
+            let message = format!("invalid value for parameter \"TimeZone\": \"{name}\"");
+            StatementError::new(SqlState::INVALID_PARAMETER, message).into()
+        };
+        found.ok_or_else(invalid)
+    }
+
+    /// The zone that sessions begin with: UTC where the setting names one that is not known here.
+    fn configured_zone(&self) -> NamedZone {
+        let gmt = |name: &str| NamedZone { name: name.to_owned(), zone: Arc::new(Zone::gmt()) };
+        match self.catalog.database().configured_time_zone() {
+            Ok(found) => found.unwrap_or_else(|| gmt("GMT")),
+            // Who serves clients warns them.
+            Err(_) => gmt(UTC_NAMES[0]),
+        }
+    }
+
+    /// Whether its user may become this role by `SET ROLE`.
+    ///
+    /// # Errors
+    /// When there is no such role, or the catalogs cannot be read.
+    pub fn may_become(&self, role: &str) -> Result<bool> {
+        let (database, members) = (self.catalog.database(), self.catalog.members()?);
+        let Some(wanted) = members.named(role.as_bytes()) else {
+            let message = format!("role \"{role}\" does not exist");
+            return fail(SqlState::INVALID_PARAMETER, message);
+        };
+        let user = members.named(&database.session_user()?);
+        Ok(user.is_some_and(|user| members.is_member(user, wanted, By::Set)))
     }
 
     /// The same with the setting `row_security` off: where a policy would leave out rows, a statement is refused.
@@ -186,6 +268,7 @@ impl Session {
             row_security: self.row_security,
             settings: self.settings.clone(),
             shape_plans: self.shape_plans.clone(),
+            time_zone: self.time_zone.clone(),
             client: self.client.clone(),
             workers: self.workers.clone(),
         }

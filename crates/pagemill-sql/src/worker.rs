@@ -13,6 +13,7 @@ use pagemill_cli::session::Session as Opened;
 use pagemill_cli::worker_arguments::WorkerArguments;
 use pagemill_cluster::{Cluster, DirectoryWitness};
 use pagemill_engine::ScanOrder;
+use pagemill_sql::PLANNING_STACK;
 use pagemill_sql::named_workers::secret;
 use pagemill_sql::workers::{ServedDirectory, WorkerOptions, WorkerServer, directory_name};
 use tokio::net::{TcpListener, lookup_host};
@@ -34,8 +35,11 @@ pub(crate) fn run(arguments: &WorkerArguments) -> Result<Completion> {
     let options = WorkerOptions { directories: served, memory, scan, secret, export_to };
     let server = WorkerServer::new(options)?;
     let jobs = usize::from(arguments.common.jobs);
-    let runtime =
-        Builder::new_multi_thread().worker_threads(jobs + SPEAKING).enable_all().build()?;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(jobs + SPEAKING)
+        .thread_stack_size(PLANNING_STACK)
+        .enable_all()
+        .build()?;
     let ended = runtime.block_on(listen(server, &arguments.listen, &names));
     runtime.shutdown_background();
     ended.map(|()| Completion::Done)

@@ -1,4 +1,4 @@
-//! `date`, `time`, `timetz`, `timestamp` and `timestamptz`, DateStyle ISO, TimeZone UTC.
+//! `date`, `time`, `timetz`, `timestamp` and `timestamptz`, DateStyle ISO; `timestamptz` in UTC, or as clocks of a zone show it.
 //!
 //! Dates count days and timestamps microseconds from 2000-01-01; times count microseconds from
 //! midnight; `timetz` adds its zone in seconds west of Greenwich. The extreme values are the
@@ -11,9 +11,12 @@ use pagemill_format::error::{Error, Result};
 
 use super::digits::{pair, push_integer, push_two, quad};
 use super::payload::fixed;
+use super::time_zone::Zone;
 
 const MICROS_PER_SECOND: u64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND as i64;
+/// From 1970-01-01 to 2000-01-01.
+const UNIX_SECONDS: i64 = 946_684_800;
 /// The Julian day of 2000-01-01.
 const EPOCH_JULIAN_DAY: i64 = 2_451_545;
 
@@ -69,6 +72,14 @@ pub fn write_timestamptz(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     push_timestamp("timestamptz", i64::from_le_bytes(fixed("timestamptz", value)?), &ISO_ZONED, out)
 }
 
+/// `timestamptz` as clocks of a zone show it.
+///
+/// # Errors
+/// As [`write_timestamptz`].
+pub fn write_timestamptz_in(zone: &Zone, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    push_zoned(zone, value, b' ', out)
+}
+
 /// `timestamp` in the form of XML Schema, which JSON has: a `T` stands before the time.
 ///
 /// # Errors
@@ -85,21 +96,46 @@ pub fn write_xsd_timestamptz(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     push_timestamp("timestamptz", i64::from_le_bytes(fixed("timestamptz", value)?), &XSD_ZONED, out)
 }
 
-/// What stands between a date and its time, and behind that.
-struct TimestampForm {
-    separator: u8,
-    zone: &'static [u8],
+/// The same as clocks of a zone show it.
+///
+/// # Errors
+/// As [`write_timestamp`].
+pub fn write_xsd_timestamptz_in(zone: &Zone, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    push_zoned(zone, value, b'T', out)
 }
 
-const ISO: TimestampForm = TimestampForm { separator: b' ', zone: b"" };
-const ISO_ZONED: TimestampForm = TimestampForm { separator: b' ', zone: b"+00" };
-const XSD: TimestampForm = TimestampForm { separator: b'T', zone: b"" };
-const XSD_ZONED: TimestampForm = TimestampForm { separator: b'T', zone: b"+00:00" };
+/// A `timestamptz` in a zone, whose minutes XML Schema always has.
+fn push_zoned(zone: &Zone, value: &[u8], separator: u8, out: &mut Vec<u8>) -> Result<()> {
+    let micros = i64::from_le_bytes(fixed("timestamptz", value)?);
+    let second = micros.div_euclid(MICROS_PER_SECOND as i64) + UNIX_SECONDS;
+    let east = zone.at(second).east;
+    let mut offset = Vec::with_capacity(9);
+    push_zone(-east, &mut offset);
+    if separator == b'T' && offset.len() == 3 {
+        offset.extend_from_slice(b":00");
+    }
+    let local = match micros {
+        i64::MIN | i64::MAX => micros,
+        finite => finite.saturating_add(i64::from(east) * MICROS_PER_SECOND as i64),
+    };
+    push_timestamp("timestamptz", local, &TimestampForm { separator, zone: &offset }, out)
+}
+
+/// What stands between a date and its time, and behind that.
+struct TimestampForm<'z> {
+    separator: u8,
+    zone: &'z [u8],
+}
+
+const ISO: TimestampForm<'_> = TimestampForm { separator: b' ', zone: b"" };
+const ISO_ZONED: TimestampForm<'_> = TimestampForm { separator: b' ', zone: b"+00" };
+const XSD: TimestampForm<'_> = TimestampForm { separator: b'T', zone: b"" };
+const XSD_ZONED: TimestampForm<'_> = TimestampForm { separator: b'T', zone: b"+00:00" };
 
 fn push_timestamp(
     structure: &'static str,
     micros: i64,
-    form: &TimestampForm,
+    form: &TimestampForm<'_>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match micros {
@@ -286,6 +322,18 @@ mod tests {
 
     #[test]
     fn zones_print_only_the_parts_they_have() {
+        let berlin = Zone::from_posix(b"CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let local = |micros: i64| {
+            let mut out = Vec::new();
+            write_timestamptz_in(&berlin, &micros.to_le_bytes(), &mut out).unwrap();
+            out.push(b'|');
+            write_xsd_timestamptz_in(&berlin, &micros.to_le_bytes(), &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(local(0), "2000-01-01 01:00:00+01|2000-01-01T01:00:00+01:00");
+        let summer = 182 * MICROS_PER_DAY - 1;
+        assert_eq!(local(summer), "2000-07-01 01:59:59.999999+02|2000-07-01T01:59:59.999999+02:00");
+        assert_eq!(local(i64::MAX), "infinity|infinity");
         let timetz = |micros: i64, west: i32| {
             let mut value = micros.to_le_bytes().to_vec();
             value.extend(west.to_le_bytes());

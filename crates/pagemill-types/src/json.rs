@@ -30,7 +30,7 @@ use super::decode::{Decode, scalar};
 use super::extension::hstore;
 use super::output::{CompositeAttribute, TypeOutput, ValueType, ValueWriter};
 use super::value::Value;
-use super::{ScalarWriter, array, datetime, identifier, integer};
+use super::{array, datetime, identifier, integer};
 
 /// What values of a type are in JSON; found once per column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub enum JsonForm {
     Date,
     /// A string: a timestamp in the form of XML Schema.
     Timestamp,
-    /// The same of a timestamptz, in UTC.
+    /// The same of a timestamptz, in UTC or the zone that it is printed in.
     TimestampTz,
     /// The value is JSON.
     Json,
@@ -116,7 +116,15 @@ impl ValueWriter<'_> {
             }
             JsonForm::Date => quoted(datetime::write_date, payload, out)?,
             JsonForm::Timestamp => quoted(datetime::write_xsd_timestamp, payload, out)?,
-            JsonForm::TimestampTz => quoted(datetime::write_xsd_timestamptz, payload, out)?,
+            JsonForm::TimestampTz => match output {
+                TypeOutput::TimestampTz(zone) => {
+                    let write = |payload: &[u8], out: &mut Vec<u8>| {
+                        datetime::write_xsd_timestamptz_in(zone, payload, out)
+                    };
+                    quoted(write, payload, out)?;
+                }
+                _ => quoted(datetime::write_xsd_timestamptz, payload, out)?,
+            },
             JsonForm::Json => {
                 self.write_payload(output, payload, out)?;
                 blank_line_breaks(&mut out[start..]);
@@ -151,7 +159,11 @@ impl ValueWriter<'_> {
 }
 
 /// A string with nothing to escape.
-fn quoted(write: ScalarWriter, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
+fn quoted(
+    write: impl Fn(&[u8], &mut Vec<u8>) -> Result<()>,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<()> {
     out.push(b'"');
     write(payload, out)?;
     out.push(b'"');

@@ -21,7 +21,8 @@ use super::brin::BoundTypes;
 use super::decode::{Decode, payload};
 use super::jsonb::check_text_length;
 use super::money::MoneyFormat;
-use super::{ScalarWriter, acl, array, brin, bytea, composite, money, range};
+use super::time_zone::Zone;
+use super::{ScalarWriter, acl, array, brin, bytea, composite, datetime, money, range};
 
 /// Deepest nesting of values in values.
 pub const MAX_DEPTH: usize = 64;
@@ -116,6 +117,8 @@ pub enum TypeOutput {
     },
     /// Amounts, as the cluster's `lc_monetary` has them.
     Money(Arc<MoneyFormat>),
+    /// A timestamptz as clocks of a zone other than UTC show it.
+    TimestampTz(Arc<Zone>),
     /// An OID printed as an object's name.
     Name(NameKind),
     /// An access privilege.
@@ -142,7 +145,7 @@ impl TypeOutput {
     /// True when the text never needs escaping or quoting by COPY.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        matches!(self, Self::Scalar { plain: true, .. })
+        matches!(self, Self::Scalar { plain: true, .. } | Self::TimestampTz(_))
     }
 }
 
@@ -250,6 +253,7 @@ impl<'a> ValueWriter<'a> {
             TypeOutput::Verbatim => out.extend_from_slice(payload),
             TypeOutput::Scalar { write, .. } => write(payload, out)?,
             TypeOutput::Money(format) => money::write_money(payload, format, out)?,
+            TypeOutput::TimestampTz(zone) => datetime::write_timestamptz_in(zone, payload, out)?,
             TypeOutput::Name(kind) => {
                 let oid = oid_payload("reg type", payload)?;
                 self.lookups.write_name(*kind, oid, out)?;

@@ -10,6 +10,7 @@
 //!
 //! Source: `StartupXLOG` in `src/backend/access/transam/xlog.c`, `PerformWalRecovery` in `xlogrecovery.c`, PostgreSQL 14 to 18.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -158,18 +159,25 @@ fn with_copied_databases(
     plan: &RecoveryPlan,
     index: &WalIndex,
 ) -> Result<(Storage, Vec<Oid>)> {
-    let (mut redirects, mut lost) = (Vec::new(), Vec::new());
+    let (mut copied, mut lost, mut whole) = (Vec::new(), Vec::new(), HashSet::new());
     let path = |of: DatabaseDirectory| state.relation_directory(of.tablespace, of.database);
     for (directory, life) in index.files.directories().filter(|_| plan.case.is_of_copy()) {
         if !matches!(life, DirectoryLife::Copied { .. }) {
             continue;
         }
         let target = path(index.files.first_origin(directory));
-        match state.storage().exists(&target.join(VERSION_FILE))? {
-            true => redirects.push(Redirect { path: path(directory), target }),
-            false => lost.push(directory.database),
+        // Only the directory in a database's own tablespace has one.
+        if state.storage().exists(&target.join(VERSION_FILE))? {
+            whole.insert(directory.database);
+        } else if !state.storage().exists(&target)? {
+            lost.push(directory.database);
         }
+        copied.push((directory.database, Redirect { path: path(directory), target }));
     }
+    lost.extend(copied.iter().map(|(database, _)| *database).filter(|oid| !whole.contains(oid)));
+    let is_there = |database: &Oid| !lost.contains(database);
+    let redirects = copied.into_iter().filter(|(database, _)| is_there(database));
+    let redirects = redirects.map(|(_, redirect)| redirect).collect();
     Ok((state.storage().redirected(redirects), lost))
 }
 

@@ -188,7 +188,7 @@ impl Server {
             version: self.version,
             date_order: session.order,
             interval_style: session.interval_style,
-            session_zone: self.zones.of_setting(session.time_zone).context("no session zone")?,
+            session_zone: self.zones.of_setting(session.time_zone).context("no session zone")?.zone,
             zones: self.zones.clone(),
             transaction_start: start,
         };

@@ -67,12 +67,16 @@ impl Piece<'_, '_> {
         match self.word(at).as_str() {
             "TRANSACTION" | "CONSTRAINTS" => return Ok(Command::Nothing("SET")),
             "TIME" if self.word(at + 1) == "ZONE" => {
-                return set("timezone", self.value(at + 2)?);
+                let is_local = self.word(at + 2) == "LOCAL" && self.words.len() == at + 3;
+                return set("timezone", if is_local { None } else { self.value(at + 2)? });
             }
             "NAMES" => {
                 return set("client_encoding", self.value(at + 1)?);
             }
-            "ROLE" | "SESSION" | "XML" => {
+            "ROLE" if self.word(at + 1) != "TO" && self.words.get(at + 1) != Some(&&Token::Eq) => {
+                return set("role", self.role(at + 1)?);
+            }
+            "SESSION" | "XML" => {
                 return Err(StatementError::unsupported(format!("SET {}", self.word(at))));
             }
             _ => {}
@@ -84,6 +88,17 @@ impl Piece<'_, '_> {
             true if name == "search_path" => set(&name, self.names(behind + 1)?),
             true => set(&name, self.value(behind + 1)?),
             false => Err(self.syntax()),
+        }
+    }
+
+    /// A role's name, or a text; `NONE` as it is.
+    fn role(&self, at: usize) -> Result<Option<String>> {
+        match self.words.get(at..) {
+            Some([Token::Word(word)]) if word.quote_style.is_none() => {
+                Ok(Some(word.value.to_lowercase()))
+            }
+            Some([Token::Word(word)]) => Ok(Some(word.value.clone())),
+            _ => self.value(at),
         }
     }
 

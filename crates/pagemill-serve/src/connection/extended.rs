@@ -277,7 +277,7 @@ impl Connection {
             }
             _ => return Ok(nothing(Arc::default())),
         };
-        if let Err(error) = self.follow_search_path().await {
+        if let Err(error) = self.follow_settings().await {
             return Ok(Err(error));
         }
         let session = self.session().clone();

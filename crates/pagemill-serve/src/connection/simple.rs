@@ -45,17 +45,19 @@ impl Connection {
         if let Err(error) = self.admit(&command) {
             return Ok(Err(error));
         }
-        if let Err(error) = self.follow_search_path().await {
+        if let Err(error) = self.follow_settings().await {
             return Ok(Err(error));
         }
         match command {
             Command::Query(statement) => self.query(Executed::of_text(statement)).await,
             Command::Copy(text) => self.copy(&text).await,
             Command::Show(_) | Command::SetConfig { .. } => {
-                Ok(self.setting_column(&command).and_then(|column| {
-                    self.describe(&[column], &Formats::default());
-                    self.control(command)
-                }))
+                let column = match self.setting_column(&command) {
+                    Ok(column) => column,
+                    Err(error) => return Ok(Err(error)),
+                };
+                self.describe(&[column], &Formats::default());
+                Ok(self.control(command).await)
             }
             Command::Prepare { name, types, query } => self.prepare(name, &types, query).await,
             Command::Execute { name, values } => match self.executed(&name, values) {
@@ -64,7 +66,7 @@ impl Connection {
             },
             Command::Declare { name, query } => self.declare(name, query).await,
             Command::Fetch(fetch) => self.fetch_described(&fetch).await,
-            other => Ok(self.control(other)),
+            other => Ok(self.control(other).await),
         }
     }
 
@@ -79,7 +81,7 @@ impl Connection {
     }
 
     /// What concerns the session only.
-    pub(super) fn control(&mut self, command: Command) -> Result<(), StatementError> {
+    pub(super) async fn control(&mut self, command: Command) -> Result<(), StatementError> {
         let tag = match command {
             Command::Begin(tag) => {
                 match self.status {
@@ -123,6 +125,7 @@ impl Connection {
             }
             Command::Nothing(tag) => tag,
             Command::Set(set) => {
+                let set = self.followed(set).await?;
                 self.set(&set)?;
                 if set.value.is_some() { "SET" } else { "RESET" }
             }
@@ -130,6 +133,7 @@ impl Connection {
                 "SELECT 0"
             }
             Command::SetConfig { set, .. } => {
+                let set = self.followed(set).await?;
                 // It is a statement, and so a transaction of its own where there is none: to that, a local value is one.
                 self.change_settings(|settings| settings.set(&set))?;
                 match set.value.filter(|_| set.is_local) {

@@ -12,7 +12,7 @@ use super::authentication::authenticate;
 use super::channel::Channel;
 use super::extended::Extended;
 use super::functions::OpenObjects;
-use super::path::PathSession;
+use super::view::{SessionView, ViewedSession, followed};
 use super::{Connection, report};
 use crate::activity::Owner;
 use crate::command::SetSetting;
@@ -26,7 +26,7 @@ use crate::settings::{Origin, Settings};
 
 /// A client that may ask statements.
 pub(super) struct Entered {
-    path_session: PathSession,
+    viewed: ViewedSession,
     registration: Registration,
     settings: Settings,
     out: ResponseBuffer,
@@ -34,13 +34,13 @@ pub(super) struct Entered {
 
 impl Entered {
     pub(super) fn connection(self, server: Arc<Server>, channel: Channel) -> Connection {
-        let Self { path_session, registration, settings, out } = self;
+        let Self { viewed, registration, settings, out } = self;
         let Channel { reader, writer, .. } = channel;
         let status = TransactionStatus::Idle;
         let (extended, objects) = (Extended::default(), OpenObjects::default());
         Connection {
             server,
-            path_session,
+            viewed,
             registration,
             settings,
             status,
@@ -96,12 +96,12 @@ pub(super) async fn enter(
     registration.act(|activity| activity.owner = owner);
     server.metrics.connections.add(1);
     out.authentication(0, &[]);
-    let custom = custom_settings(server, &session, &role).await?;
-    let client = Client { startup, user, custom };
-    let (settings, path_session) = settle(cluster, session, client, &mut out)?;
+    let own = role_settings(server, &session, &role).await?;
+    let client = Client { startup, user, own };
+    let (settings, viewed) = settle(cluster, session, client, &mut out)?;
     out.key(registration.process, &registration.key);
     out.ready(TransactionStatus::Idle);
-    Ok(Entered { path_session, registration, settings, out })
+    Ok(Entered { viewed, registration, settings, out })
 }
 
 /// What a client is told that names none of several clusters.
@@ -115,33 +115,38 @@ async fn unnamed(
     told.unwrap_or_else(|_| super::defect())
 }
 
-/// Settings of applications that files and roles have.
-async fn custom_settings(
+/// Settings of files, databases and roles that sessions begin with here, beside those of applications.
+const FOLLOWED: [&str; 4] = ["row_security", "search_path", "statement_timeout", "timezone"];
+
+/// What the settings of files, databases and roles say that is followed here.
+async fn role_settings(
     server: &Server,
     session: &Arc<Session>,
     role: &Role,
 ) -> Result<Vec<(String, String)>, StatementError> {
     let (session, role) = (session.clone(), role.oid);
-    let read = move || session.catalog().database().custom_settings(role);
+    let read = move || session.catalog().database().settings_of_role(role);
     let read = server.compute.spawn_blocking(read).await.map_err(|_| super::defect())?;
-    read.map_err(|error| pagemill_sql::Error::from(error).report())
+    let mut read = read.map_err(|error| pagemill_sql::Error::from(error).report())?;
+    read.retain(|(name, _)| name.contains('.') || FOLLOWED.contains(&name.as_str()));
+    Ok(read)
 }
 
 /// Who connects, and with what.
 struct Client<'c> {
     startup: &'c Startup,
     user: &'c str,
-    /// Settings of applications that it has before it sets any.
-    custom: Vec<(String, String)>,
+    /// Settings that it has before it sets any.
+    own: Vec<(String, String)>,
 }
 
 /// The settings that a session begins with, of which its client is told.
 fn settle(
     cluster: &ServedCluster,
     session: Arc<Session>,
-    Client { startup, user, custom }: Client<'_>,
+    Client { startup, user, own }: Client<'_>,
     out: &mut ResponseBuffer,
-) -> Result<(Settings, PathSession)> {
+) -> Result<(Settings, ViewedSession)> {
     let configured_path = session.catalog().database().search_path_setting();
     let configured_path =
         configured_path.map_err(|error| pagemill_sql::Error::from(error).report())?;
@@ -151,17 +156,23 @@ fn settle(
         user,
         is_superuser: session.is_superuser(),
         search_path: &configured_path,
+        time_zone: session.time_zone(),
     });
-    for (name, value) in custom {
-        let set = SetSetting { name, value: Some(value), is_local: false };
-        settings.set(&set)?;
-        settings.keep_as_default(&set.name);
+    for (name, value) in own {
+        let set = SetSetting { name: name.clone(), value: Some(value), is_local: false };
+        match followed(&session, set).and_then(|set| settings.set(&set)) {
+            Ok(()) => settings.keep_as_default(&name),
+            // A value that a server of its own version may have taken must not keep its clients away.
+            Err(error) => report(out, Severity::Warning, &error),
+        }
     }
-    apply(&mut settings, startup, out)?;
+    apply(&mut settings, &session, startup)?;
     for (name, value) in settings.reported() {
         out.parameter(name, value);
     }
-    Ok((settings, PathSession::new(session, (user.to_owned(), configured_path))))
+    let time_zone = session.time_zone().to_owned();
+    let view = SessionView { role: None, search_path: configured_path, time_zone };
+    Ok((settings, ViewedSession::new(session, user, view)))
 }
 
 /// Refuses a database that its server would let nobody into.
@@ -176,23 +187,16 @@ fn check_connections(session: &Session) -> Result<()> {
 }
 
 /// Settings that a client asks for as it connects.
-fn apply(settings: &mut Settings, startup: &Startup, out: &mut ResponseBuffer) -> Result<()> {
+fn apply(settings: &mut Settings, session: &Session, startup: &Startup) -> Result<()> {
     let own = startup.parameters.iter().map(|(name, value)| (name.clone(), value.clone()));
     let options = startup.parameter("options").unwrap_or_default();
     for (name, value) in own.chain(switches(options)?) {
         if matches!(name.as_str(), "user" | "database" | "options" | "replication") {
             continue;
         }
-        let set = SetSetting { name: name.clone(), value: Some(value.clone()), is_local: false };
-        match settings.set(&set) {
-            Ok(()) => settings.keep_as_default(&name),
-            // Drivers send their machine's time zone without being asked: that must not keep them away.
-            Err(mut error) if name.eq_ignore_ascii_case("timezone") => {
-                error.message = format!("times are shown in UTC, not in \"{value}\"");
-                report(out, Severity::Warning, &error);
-            }
-            Err(error) => return Err(error.into()),
-        }
+        let set = SetSetting { name: name.clone(), value: Some(value), is_local: false };
+        settings.set(&followed(session, set)?)?;
+        settings.keep_as_default(&name);
     }
     Ok(())
 }

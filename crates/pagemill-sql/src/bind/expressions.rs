@@ -2,6 +2,8 @@
 //!
 //! Source: `transformExprRecurse` in `src/backend/parser/parse_expr.c`, `gram.y`, PostgreSQL 18.
 
+use std::borrow::Cow;
+
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Expr, is_not_null, is_null, lit, not};
 use pagemill_format::Oid;
@@ -14,6 +16,7 @@ use sqlparser::ast::{
 use super::Binder;
 use super::query::boolean;
 use super::scope::{at, at_start};
+use super::subqueries::array_of_query;
 use crate::catalog::CastContext;
 use crate::coerce::{call_chosen, coerce, constant};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
@@ -109,11 +112,11 @@ impl Binder<'_> {
             }
             Syntax::Like { negated, any: true, expr, pattern, escape_char: None } => {
                 let name = if *negated { "!~~" } else { "~~" };
-                self.over_elements(expr, name, unnested(pattern), false)
+                self.over_elements(expr, name, &elements_of_any(pattern), false)
             }
             Syntax::ILike { negated, any: true, expr, pattern, escape_char: None } => {
                 let name = if *negated { "!~~*" } else { "~~*" };
-                self.over_elements(expr, name, unnested(pattern), false)
+                self.over_elements(expr, name, &elements_of_any(pattern), false)
             }
             Syntax::SimilarTo { negated, expr, pattern, escape_char } => {
                 self.similar_to(*negated, expr, pattern, escape_char.as_ref())
@@ -401,11 +404,12 @@ impl Binder<'_> {
         // Where it says that a value is of a list or not, as IN does.
         let plain = if is_all { BinaryOperator::NotEq } else { BinaryOperator::Eq };
         if *op != plain {
+            let name = operator_name(op)?;
             return match right {
-                Syntax::Subquery(_) => {
-                    unsupported(format!("{op} {} of a query", if is_all { "ALL" } else { "ANY" }))
+                Syntax::Subquery(query) => {
+                    self.over_elements(left, &name, &array_of_query(query), is_all)
                 }
-                array => self.over_elements(left, &operator_name(op)?, array, is_all),
+                array => self.over_elements(left, &name, array, is_all),
             };
         }
         match right {
@@ -509,6 +513,14 @@ fn is_comparison(op: &BinaryOperator) -> bool {
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }
 
+/// The array of `LIKE ANY (…)`, which a query may give.
+fn elements_of_any(pattern: &Syntax) -> Cow<'_, Syntax> {
+    match unnested(pattern) {
+        Syntax::Subquery(query) => Cow::Owned(array_of_query(query)),
+        array => Cow::Borrowed(array),
+    }
+}
+
 /// A comparison without parentheses around it.
 fn is_bare_comparison(syntax: &Syntax) -> bool {
     matches!(syntax, Syntax::BinaryOp { op, .. } if is_comparison(op))
@@ -557,7 +569,7 @@ fn elements_of_all(syntax: &Syntax) -> Option<&Syntax> {
     }
 }
 
-fn unnested(syntax: &Syntax) -> &Syntax {
+pub(super) fn unnested(syntax: &Syntax) -> &Syntax {
     match syntax {
         Syntax::Nested(inner) => unnested(inner),
         other => other,

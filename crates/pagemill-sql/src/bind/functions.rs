@@ -457,7 +457,11 @@ impl Binder<'_> {
             }
             "current_schema" => self.call("current_schema", Vec::new()),
             "current_user" | "session_user" | "user" | "current_role" => {
-                let name = self.catalog.database().session_user()?;
+                let database = self.catalog.database();
+                let name = match name {
+                    "session_user" => database.session_user()?,
+                    _ => database.current_user()?,
+                };
                 constant(&self.catalog, PgType::new(oid::NAME), &String::from_utf8_lossy(&name))
             }
             _ => unsupported(name.to_uppercase()),

@@ -17,6 +17,7 @@ use sqlparser::ast::{
     UnaryOperator, Value, With,
 };
 
+use super::expressions::unnested;
 use super::recursion::refuse_later_names;
 use super::scope::{Level, folded};
 use super::{Binder, Bound, BoundColumn};
@@ -267,8 +268,8 @@ pub(super) fn output_position(syntax: &Syntax, columns: &[BoundColumn]) -> Resul
 
 /// A column of the output by its number, from 1.
 pub(super) fn ordinal(syntax: &Syntax, count: usize, clause: &str) -> Result<Option<usize>> {
-    let (constant, sign) = match syntax {
-        Syntax::UnaryOp { op: UnaryOperator::Minus, expr } => (&**expr, "-"),
+    let (constant, sign) = match unnested(syntax) {
+        Syntax::UnaryOp { op: UnaryOperator::Minus, expr } => (unnested(expr), "-"),
         other => (other, ""),
     };
     let Syntax::Value(value) = constant else { return Ok(None) };

@@ -2,7 +2,8 @@
 //!
 //! Source: `transformSetOperationTree` in `src/backend/parser/analyze.c`, PostgreSQL 18.
 
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::functions_window::expr_fn::row_number;
+use datafusion::logical_expr::{Expr, ExprFunctionExt as _, LogicalPlan, LogicalPlanBuilder};
 use pagemill_format::Oid;
 use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier, Values};
 
@@ -17,6 +18,16 @@ use crate::functions::{keys, numeric};
 use crate::resolve::common_type_of;
 use crate::typed::Typed;
 use crate::types::PgType;
+
+/// Rows with a number among those that are equal, so that they are told apart.
+fn numbered(plan: LogicalPlan, columns: &[BoundColumn], number: &str) -> Result<LogicalPlan> {
+    let keys = columns.iter().map(|column| column.typed.expr.clone()).collect();
+    let numbers = row_number().partition_by(keys).build()?.alias(number);
+    let mut shown: Vec<Expr> = columns.iter().map(|column| column.typed.expr.clone()).collect();
+    shown.push(column(number));
+    let windowed = LogicalPlanBuilder::from(plan).window([numbers])?;
+    Ok(windowed.project(shown)?.build()?)
+}
 
 const NO_TAIL: Tail<'static> = Tail { order_by: &[], limit: None, offset: None, with_ties: false };
 
@@ -76,18 +87,22 @@ impl Binder<'_> {
             _ => {
                 self.refuse_strange_keys(&columns, name)?;
                 let left = builder.build()?;
-                match op {
-                    SetOperator::Intersect => {
-                        LogicalPlanBuilder::intersect(left, right.plan, is_all)?
+                let of_rows = |left, right| match op {
+                    SetOperator::Intersect => LogicalPlanBuilder::intersect(left, right, false),
+                    _ => LogicalPlanBuilder::except(left, right, false),
+                };
+                match is_all {
+                    false => of_rows(left, right.plan)?,
+                    true => {
+                        let number = self.fresh("number");
+                        let left = numbered(left, &columns, &number)?;
+                        let found = of_rows(left, numbered(right.plan, &columns, &number)?)?;
+                        let own = columns.iter().map(|column| column.typed.expr.clone());
+                        LogicalPlanBuilder::from(found).project(own)?.build()?
                     }
-                    _ if is_all => return unsupported("EXCEPT ALL"),
-                    _ => LogicalPlanBuilder::except(left, right.plan, is_all)?,
                 }
             }
         };
-        if matches!(op, SetOperator::Intersect) && is_all {
-            return unsupported("INTERSECT ALL");
-        }
         Ok(Bound { plan, columns })
     }
 

@@ -32,6 +32,20 @@ use crate::system_rows::PG_CATALOG;
 use crate::typed::Typed;
 use crate::types::PgType;
 
+/// `ARRAY(SELECT …)`
+pub(super) fn array_of_query(query: &Query) -> Syntax {
+    Syntax::Function(Function {
+        name: ObjectName::from(vec![Ident::new("array")]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::Subquery(Box::new(query.clone())),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
 impl Binder<'_> {
     pub(super) fn exists(&mut self, query: &Query, negated: bool) -> Result<Typed> {
         let bound = self.query(query)?;
@@ -257,7 +271,7 @@ impl Binder<'_> {
         }
         // The join that looks for NULLs looks at the rows of all outer rows together.
         if is_correlated(&plan) {
-            return unsupported("IN (SELECT …) that refers to the query around it");
+            return self.in_array_of(syntax, query, negated);
         }
         let (left, right) = self.operands_of_equality(typed, columns.remove(0).typed)?;
         if has_no_common_key(&left, &right) {
@@ -274,20 +288,10 @@ impl Binder<'_> {
 
     /// `x IN (SELECT …)` as a value: `x = ANY (ARRAY(SELECT …))`, which NULL makes of the same.
     fn in_array_of(&mut self, syntax: &Syntax, query: &Query, negated: bool) -> Result<Typed> {
-        let array = Syntax::Function(Function {
-            name: ObjectName::from(vec![Ident::new("array")]),
-            uses_odbc_syntax: false,
-            parameters: FunctionArguments::None,
-            args: FunctionArguments::Subquery(Box::new(query.clone())),
-            filter: None,
-            null_treatment: None,
-            over: None,
-            within_group: Vec::new(),
-        });
         let found = self.expr(&Syntax::AnyOp {
             left: Box::new(syntax.clone()),
             compare_op: BinaryOperator::Eq,
-            right: Box::new(array),
+            right: Box::new(array_of_query(query)),
             is_some: false,
         })?;
         Ok(if negated { truth_value(not(found.expr)) } else { found })

@@ -110,10 +110,17 @@ fn wrong(state: &'static str, message: String) -> StatementError {
     StatementError::new(SqlState(state), message)
 }
 
+/// No type is longer.
+///
+/// Source: `MaxAttrSize` in `src/include/access/htup_details.h`, PostgreSQL 14 to 18.
+const MOST_BITS: usize = (10 << 20) * 8;
+
 /// `bit(n)`.
 fn fixed(bits: &[u8], wanted: i32, explicit: bool) -> Outcome<Vec<u8>> {
     let own = length(bits);
     match usize::try_from(wanted) {
+        // Calls of the function may ask for more than any type has room for; the server gives what it was given.
+        Ok(wanted) if wanted > MOST_BITS => Ok(bits.to_vec()),
         Ok(wanted) if wanted > 0 && wanted != own => match explicit {
             true => Ok(payload(wanted, data(bits))),
             false => {
@@ -141,7 +148,8 @@ fn at_most(bits: &[u8], most: i32, explicit: bool) -> Outcome<Vec<u8>> {
 
 /// The last bits of an integer, its sign in front of them where more are wanted.
 fn of_integer(number: i64, length: i32) -> Vec<u8> {
-    let length = usize::try_from(length).ok().filter(|length| *length > 0).unwrap_or(1);
+    let length = usize::try_from(length).ok().filter(|length| (1..=MOST_BITS).contains(length));
+    let length = length.unwrap_or(1); // default: the server's for all others
     let bit = |from_right: usize| number >> from_right.min(63) & 1 == 1;
     of_bits((0..length).rev().map(bit))
 }

@@ -1,6 +1,6 @@
 //! Values from their texts and to them, by the same input and output functions that `load` and `export` use.
 //!
-//! Dates and times are read and written as in a session with TimeZone UTC and DateStyle ISO.
+//! Dates and times are read and written as in a session with DateStyle ISO, in its time zone.
 
 use std::sync::Arc;
 

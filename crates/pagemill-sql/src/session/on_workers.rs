@@ -129,7 +129,7 @@ impl Session {
     /// The same for who asked elsewhere.
     pub(crate) fn for_asker(&self, asker: &Asker) -> Result<Self> {
         let session = match &asker.client {
-            Some(client) => self.for_client(&client.user, client.search_path.as_deref())?,
+            Some(client) => self.for_client(client.clone())?,
             None => self.again(),
         };
         Ok(match asker.row_security {

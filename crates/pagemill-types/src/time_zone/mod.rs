@@ -104,6 +104,13 @@ impl Zone {
         }
     }
 
+    /// The abbreviation of what clocks of this zone show, as the zone has it.
+    pub fn name_of(&self, kind: LocalTimeKind) -> &str {
+        let names = self.names.get(kind.name..).unwrap_or_default();
+        let name = names.split(|&byte| byte == 0).next().unwrap_or_default();
+        std::str::from_utf8(name).unwrap_or_default()
+    }
+
     /// The moment at which clocks showed a local time, given in seconds from 1970-01-01 as if it
     /// were UTC. A time that clocks skipped is read by the offset before the gap, one that they
     /// showed twice is the second.

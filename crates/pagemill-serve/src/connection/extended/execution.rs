@@ -23,7 +23,7 @@ impl Connection {
             return Ok(Err(unknown_portal(&execute.portal)));
         };
         self.works_on(&bound.statement.text);
-        if let Err(error) = self.follow_search_path().await {
+        if let Err(error) = self.follow_settings().await {
             return Ok(Err(error));
         }
         let done = match bound.statement.command.clone() {
@@ -49,7 +49,7 @@ impl Connection {
                 (Ok(()), Command::Copy(text)) => self.copy(&text).await?,
                 (Ok(()), Command::Declare { name, query }) => self.declare(name, query).await?,
                 (Ok(()), Command::Fetch(fetch)) => self.fetch(&fetch).await?,
-                (Ok(()), other) => self.control(other),
+                (Ok(()), other) => self.control(other).await,
             },
         };
         if done.is_ok() {

@@ -32,7 +32,7 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
             |a| two(a, |by: Interval, timestamp: i64| plus(timestamp, by))
         }
         "timestamp_mi" | "timestamptz_mi" => |a| two(a, between),
-        "timestamp_age" | "timestamptz_age" => |a| two(a, age),
+        "timestamp_age" | "timestamptz_age" => |a| two(a, |x: i64, y: i64| age((x, y), x < y)),
         "timestamp_bin" | "timestamptz_bin" => |a| three(a, bin),
         "time_pl_interval" => |a| two(a, |time: i64, by: Interval| Ok(clock_plus(time, by.micros))),
         "interval_pl_time(interval,time)" => {
@@ -44,7 +44,6 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
         "time_mi_time" => |a| two(a, |x: i64, y: i64| Ok(Interval::new(0, 0, x - y))),
         "datetime_timestamp" => |a| two(a, at_time),
         "timedate_pl(time,date)" => |a| two(a, |time: i64, date: i32| at_time(date, time)),
-        // In a session of UTC.
         "timestamptz(date,time)" => |a| two(a, at_time),
         _ => return None,
     })
@@ -105,12 +104,13 @@ fn between(x: i64, y: i64) -> Outcome<Interval> {
     justify_hours(Interval::new(0, 0, micros))
 }
 
-/// Years, months and days between, as a calendar has them.
-fn age(x: i64, y: i64) -> Outcome<Interval> {
+/// Years, months and days between, as a calendar has them; negative where the first is the earlier one.
+pub(super) fn age((x, y): (i64, i64), is_negative: bool) -> Outcome<Interval> {
     if is_infinite(x) || is_infinite(y) {
         return Err(StatementError::unsupported("the age of an infinite timestamp"));
     }
-    let (later, earlier) = (Parts::of(x.max(y)), Parts::of(x.min(y)));
+    let (later, earlier) = if is_negative { (y, x) } else { (x, y) };
+    let (later, earlier) = (Parts::of(later), Parts::of(earlier));
     let mut micros = later.clock - earlier.clock;
     let mut days = later.date.day - earlier.date.day;
     let mut months =
@@ -123,7 +123,7 @@ fn age(x: i64, y: i64) -> Outcome<Interval> {
         days += month_length(earlier.date.year, earlier.date.month);
         months -= 1;
     }
-    let sign = if x < y { -1 } else { 1 };
+    let sign = if is_negative { -1 } else { 1 };
     // Years between timestamps are below 300000.
     Ok(Interval::new((sign * months) as i32, (sign * days) as i32, sign * micros))
 }
@@ -156,7 +156,7 @@ fn clock_plus(time: i64, micros: i64) -> i64 {
     time.wrapping_add(micros).rem_euclid(DAY)
 }
 
-fn at_time(date: i32, time: i64) -> Outcome<i64> {
+pub(super) fn at_time(date: i32, time: i64) -> Outcome<i64> {
     let midnight = date_to_timestamp(date)?;
     if is_infinite(midnight) {
         return Ok(midnight);

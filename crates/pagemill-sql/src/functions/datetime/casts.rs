@@ -1,4 +1,4 @@
-//! Dates, times and timestamps as each other, in a session of UTC, and to a precision; comparisons between them.
+//! Dates, times and timestamps as each other, in UTC, and to a precision; comparisons between them.
 //!
 //! Source: `date2timestamp_opt_overflow`, `date_cmp_timestamp_internal` in `src/backend/utils/adt/date.c`, `AdjustTimestampForTypmod` in
 //! `timestamp.c`, PostgreSQL 14 to 18.
@@ -100,7 +100,7 @@ pub(super) fn date_to_timestamp(date: i32) -> Outcome<i64> {
     }
 }
 
-fn date_of(timestamp: i64) -> i32 {
+pub(super) fn date_of(timestamp: i64) -> i32 {
     match timestamp {
         i64::MIN => i32::MIN,
         i64::MAX => i32::MAX,
@@ -109,7 +109,7 @@ fn date_of(timestamp: i64) -> i32 {
     }
 }
 
-fn time_of(timestamp: i64) -> Option<i64> {
+pub(super) fn time_of(timestamp: i64) -> Option<i64> {
     (!is_infinite(timestamp)).then(|| timestamp.rem_euclid(DAY))
 }
 

@@ -15,26 +15,18 @@ use crate::error::{SqlState, StatementError};
 
 pub(super) fn plain(key: &str) -> Option<Plain> {
     Some(match key {
-        "extract_timestamp" => |a| two(a, |unit: &str, t: i64| numeric(timestamp(unit, t, false)?)),
-        "extract_timestamptz" => {
-            |a| two(a, |unit: &str, t: i64| numeric(timestamp(unit, t, true)?))
-        }
+        "extract_timestamp" => |a| two(a, |unit: &str, t: i64| numeric(timestamp(unit, t)?)),
+        "extract_timestamptz" => |a| two(a, |unit: &str, t: i64| numeric_of_moment(unit, (t, t))),
         "extract_date" => |a| two(a, |unit: &str, date: i32| numeric(day(unit, date)?)),
         "extract_time" => |a| two(a, |unit: &str, t: i64| numeric(Some(time(unit, t)?))),
         "extract_interval" => {
             |a| two(a, |unit: &str, i: Interval| numeric(Some(interval(unit, i)?)))
         }
-        "timestamp_part" => {
-            |a| two(a, |unit: &str, t: i64| Ok(timestamp(unit, t, false)?.map(float)))
+        "timestamp_part" => |a| two(a, |unit: &str, t: i64| Ok(timestamp(unit, t)?.map(float))),
+        "timestamptz_part" => |a| two(a, |unit: &str, t: i64| float_of_moment(unit, (t, t))),
+        "date_part(text,date)" => {
+            |a| two(a, |unit: &str, d: i32| Ok(timestamp(unit, date_to_timestamp(d)?)?.map(float)))
         }
-        "timestamptz_part" => {
-            |a| two(a, |unit: &str, t: i64| Ok(timestamp(unit, t, true)?.map(float)))
-        }
-        "date_part(text,date)" => |a| {
-            two(a, |unit: &str, d: i32| {
-                Ok(timestamp(unit, date_to_timestamp(d)?, false)?.map(float))
-            })
-        },
         "time_part" => |a| two(a, |unit: &str, t: i64| Ok(float(time(unit, t)?))),
         "interval_part" => |a| two(a, interval_float),
         _ => return None,
@@ -59,22 +51,38 @@ enum Part {
     MinusInfinity,
 }
 
-fn timestamp(unit: &str, timestamp: i64, has_zone: bool) -> Outcome<Option<Part>> {
+/// Of a moment, and what clocks showed then.
+pub(super) fn numeric_of_moment(unit: &str, of: (i64, i64)) -> Outcome<Option<Vec<u8>>> {
+    numeric(moment(unit, of, true)?)
+}
+
+/// Of a moment, and what clocks showed then.
+pub(super) fn float_of_moment(unit: &str, of: (i64, i64)) -> Outcome<Option<f64>> {
+    Ok(moment(unit, of, true)?.map(float))
+}
+
+fn timestamp(unit: &str, timestamp: i64) -> Outcome<Option<Part>> {
+    moment(unit, (timestamp, timestamp), false)
+}
+
+fn moment(unit: &str, (utc, local): (i64, i64), has_zone: bool) -> Outcome<Option<Part>> {
     let name = if has_zone { "timestamp with time zone" } else { "timestamp without time zone" };
     let named = of_extraction(unit);
     let Some(unit) = named.unit else { return Err(named.unknown(name)) };
-    if is_infinite(timestamp) {
-        return infinite(unit, timestamp > 0, &named, name);
+    if is_infinite(utc) {
+        return infinite(unit, utc > 0, &named, name);
     }
-    let Parts { date, clock } = Parts::of(timestamp);
+    let Parts { date, clock } = Parts::of(local);
     if let Some(whole) = of_date(unit, date, has_zone) {
         return Ok(Some(Part::Whole(whole)));
     }
+    let east = (local - utc) / SECOND;
     Ok(Some(match unit {
         Unit::Julian => Part::Julian(date.days() + EPOCH_JULIAN_DAY, clock),
-        Unit::Epoch => Part::Epoch(i128::from(timestamp) - i128::from(UNIX_EPOCH)),
-        // The session is in UTC.
-        Unit::Zone | Unit::ZoneHour | Unit::ZoneMinute if has_zone => Part::Whole(0),
+        Unit::Epoch => Part::Epoch(i128::from(utc) - i128::from(UNIX_EPOCH)),
+        Unit::Zone if has_zone => Part::Whole(east),
+        Unit::ZoneHour if has_zone => Part::Whole(east / 3600),
+        Unit::ZoneMinute if has_zone => Part::Whole(east / 60 % 60),
         unit => of_clock(unit, clock).ok_or_else(|| named.unsupported(name))?,
     }))
 }

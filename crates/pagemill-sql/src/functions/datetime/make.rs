@@ -5,10 +5,11 @@
 
 use arrow::array::{Array, ArrayRef, Float64Array, Int32Array};
 
-use super::super::rows::{Made, Outcome, Plain, three};
+use super::super::rows::{Made, Outcome, Plain, one, three};
 use super::calendar::overflow;
 use super::calendar::{
-    Civil, DAY, HOUR, MINUTE, Parts, interval_out_of_range, is_valid_date, month_length,
+    Civil, DAY, END_TIMESTAMP_DAY, EPOCH_JULIAN_DAY, HOUR, MINUTE, Parts, SECOND, UNIX_EPOCH,
+    interval_out_of_range, is_valid, is_valid_date, month_length, timestamp_out_of_range,
 };
 use super::interval::Interval;
 use crate::error::{SqlState, StatementError};
@@ -19,6 +20,7 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
         "make_time" => |a| three(a, make_time),
         "make_timestamp" | "make_timestamptz" => |a| made(a, make_timestamp),
         "make_interval" => |a| made(a, make_interval),
+        "float8_timestamptz" => |a| one(a, of_unix_seconds),
         _ => return None,
     })
 }
@@ -107,6 +109,23 @@ fn make_timestamp(whole: &[i32], second: f64) -> Outcome<i64> {
     let clock = clock(hour, minute, second).ok_or_else(|| time_overflow(hour, minute))?;
     let made = Parts { date, clock }.timestamp();
     made.ok_or_else(|| overflow(format!("timestamp out of range: {named}")))
+}
+
+/// `to_timestamp`: the moment so many seconds after 1970.
+///
+/// Source: `float8_timestamptz` in `src/backend/utils/adt/timestamp.c`, PostgreSQL 14 to 18.
+fn of_unix_seconds(seconds: f64) -> Outcome<i64> {
+    if seconds.is_nan() {
+        return Err(overflow("timestamp cannot be NaN"));
+    }
+    if seconds.is_infinite() {
+        return Ok(if seconds > 0.0 { i64::MAX } else { i64::MIN });
+    }
+    let days = seconds / 86_400.0 + (UNIX_EPOCH / DAY) as f64;
+    let micros = ((seconds + (UNIX_EPOCH / SECOND) as f64) * 1e6).round_ties_even();
+    let fits = days >= -EPOCH_JULIAN_DAY as f64 && days < END_TIMESTAMP_DAY as f64;
+    let made = Some(micros as i64).filter(|made| fits && is_valid(*made));
+    made.ok_or_else(timestamp_out_of_range)
 }
 
 /// Too large a part is an error, as from 17 on; before, some were other parts.

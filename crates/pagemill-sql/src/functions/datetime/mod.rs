@@ -1,4 +1,4 @@
-//! Dates, times, timestamps and intervals, in a session whose TimeZone is UTC and whose DateStyle is ISO.
+//! Dates, times, timestamps and intervals, in a session whose DateStyle is ISO: as if its TimeZone were UTC, and by another zone.
 //!
 //! Intervals that are infinite, as they may be from 17 on, are refused.
 //!
@@ -13,6 +13,7 @@ mod make;
 mod overlaps;
 mod pictures;
 pub(crate) mod series;
+mod session_zone;
 mod truncate;
 mod units;
 mod zones;
@@ -46,7 +47,10 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
 
 fn kernel(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     require_finite(call, arguments)?;
-    run(plain, call, arguments)
+    match call.catalog.time_zone().zip(session_zone::find(&call.key)) {
+        Some((zone, zoned)) => zoned(zone, arguments),
+        None => run(plain, call, arguments),
+    }
 }
 
 /// Refuses infinite intervals, which no function here has in mind.

@@ -13,9 +13,8 @@ use crate::error::StatementError;
 
 pub(super) fn plain(key: &str) -> Option<Plain> {
     Some(match key {
-        "timestamp_to_char" => |a| two(a, |t: i64, picture: &str| to_char(t, picture, "")),
-        // The session is in UTC.
-        "timestamptz_to_char" => |a| two(a, |t: i64, picture: &str| to_char(t, picture, "UTC")),
+        "timestamp_to_char" => |a| two(a, |t: i64, picture: &str| to_char(t, picture, NOWHERE)),
+        "timestamptz_to_char" => |a| two(a, |t: i64, picture: &str| to_char(t, picture, UTC)),
         _ => return None,
     })
 }
@@ -58,8 +57,24 @@ fn field(picture: &str) -> Option<(&'static str, Case, usize)> {
     })
 }
 
+/// What clocks show, by its abbreviation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NamedOffset<'z> {
+    pub(super) name: &'z str,
+    /// Seconds east of Greenwich.
+    pub(super) east: i32,
+}
+
+const UTC: NamedOffset<'_> = NamedOffset { name: "UTC", east: 0 };
+/// A timestamp without time zone.
+const NOWHERE: NamedOffset<'_> = NamedOffset { name: "", east: 0 };
+
 /// NULL of an empty picture, or an infinite timestamp.
-fn to_char(timestamp: i64, picture: &str, zone: &str) -> Outcome<Option<String>> {
+pub(super) fn to_char(
+    timestamp: i64,
+    picture: &str,
+    zone: NamedOffset<'_>,
+) -> Outcome<Option<String>> {
     if picture.is_empty() || is_infinite(timestamp) {
         return Ok(None);
     }
@@ -126,7 +141,7 @@ fn literal<'p>(picture: &'p str, out: &mut String) -> &'p str {
 /// What is pictured.
 struct Moment<'z> {
     parts: Parts,
-    zone: &'z str,
+    zone: NamedOffset<'z>,
 }
 
 const MONTHS: [&str; 12] = [
@@ -179,6 +194,9 @@ impl Moment<'_> {
         };
         let (month, day) = (MONTHS[(date.month - 1) as usize], DAYS[date.day_of_week() as usize]);
         let is_late = clock >= 12 * HOUR;
+        let east = self.zone.east.abs();
+        let sign = if self.zone.east < 0 { '-' } else { '+' };
+        let (hours, minutes) = (east / 3600, east % 3600 / 60);
         let is_small_zone = case == Case::Small && matches!(name, "OF" | "TZH" | "TZM");
         Ok(Some(match name {
             "A.M." | "P.M." => cased(if is_late { "P.M." } else { "A.M." }, case),
@@ -190,15 +208,20 @@ impl Moment<'_> {
             "DAY" => padded(day, 9),
             "DY" => cased(&day[..3], case),
             "RM" => padded(ROMAN[(date.month - 1) as usize], 4),
-            "TZ" => cased(self.zone, case),
+            "TZ" if case == Case::Small => self.zone.name.to_ascii_lowercase(),
+            "TZ" => self.zone.name.to_owned(),
             // Small ones are older than others.
             _ if is_small_zone => {
                 return Err(StatementError::unsupported("to_char with small \"of\" or \"tz\""));
             }
-            "TZH" => "+00".to_owned(),
-            "TZM" => "00".to_owned(),
-            "OF" if is_short => "+0".to_owned(),
-            "OF" => "+00".to_owned(),
+            "TZH" => format!("{sign}{hours:02}"),
+            "TZM" => format!("{minutes:02}"),
+            "OF" => {
+                let width = if is_short { 0 } else { 2 };
+                let behind =
+                    if east % 3600 == 0 { String::new() } else { format!(":{minutes:02}") };
+                format!("{sign}{hours:0width$}{behind}")
+            }
             "FX" => String::new(),
             "Y,YYY" => {
                 let year = self.year_of_era(date.year)?;

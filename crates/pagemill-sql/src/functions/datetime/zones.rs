@@ -14,10 +14,9 @@ use pagemill_types::time_zone::Zone;
 
 use super::super::rows::{Outcome, three, two};
 use super::super::{Implementation, KernelCall};
-use super::calendar::{
-    DAY, Parts, SECOND, UNIX_EPOCH, is_infinite, is_valid, timestamp_out_of_range,
-};
+use super::calendar::{DAY, Parts, SECOND, is_infinite, is_valid, timestamp_out_of_range};
 use super::interval::Interval;
+use super::session_zone::{to_local, to_utc};
 use super::truncate::{infinite, parts};
 use super::units::{Unit, of_truncation};
 use crate::error::{SqlState, StatementError};
@@ -87,23 +86,6 @@ fn by_name(
     })
 }
 
-/// Seconds from 1970: in seconds, as the microseconds of the last years do not reach so far.
-fn unix_second(timestamp: i64) -> i64 {
-    timestamp.div_euclid(SECOND) - UNIX_EPOCH / SECOND
-}
-
-/// The moment at which clocks of the zone showed this.
-fn to_utc(zone: &Zone, local: i64) -> Option<i64> {
-    let east = zone.resolve(unix_second(local)).east;
-    local.checked_sub(i64::from(east) * SECOND).filter(|made| is_valid(*made))
-}
-
-/// What clocks of the zone showed at this moment.
-fn to_local(zone: &Zone, utc: i64) -> Option<i64> {
-    let east = zone.at(unix_second(utc)).east;
-    utc.checked_add(i64::from(east) * SECOND).filter(|made| is_valid(*made))
-}
-
 fn by_offset(arguments: &[ArrayRef], sign: i64) -> Outcome<ArrayRef> {
     two(arguments, |zone: Interval, timestamp: i64| {
         if is_infinite(timestamp) {
@@ -134,26 +116,31 @@ fn made(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     })
 }
 
-/// Truncated as clocks of the zone show it. Units of a day and more begin when those clocks showed midnight, smaller ones
-/// keep the offset.
 fn truncated(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let mut cache = ZoneCache::new(call)?;
-    three(arguments, |unit: &str, timestamp: i64, name: &str| {
-        let type_name = "timestamp with time zone";
-        let named = of_truncation(unit);
-        if is_infinite(timestamp) {
-            return infinite(&named, timestamp);
-        }
-        let Some(unit) = named.unit else { return Err(named.unknown(type_name)) };
-        let zone = cache.zone(name)?;
-        let local = to_local(&zone, timestamp).ok_or_else(timestamp_out_of_range)?;
-        let made = parts(unit, Parts::of(local)).ok_or_else(|| named.unsupported(type_name))?;
-        let made = made.timestamp().ok_or_else(timestamp_out_of_range)?;
-        use Unit::{Hour, Microsecond, Millisecond, Minute, Second};
-        let utc = match unit {
-            Hour | Minute | Second | Millisecond | Microsecond => Some(made - (local - timestamp)),
-            _ => to_utc(&zone, made),
-        };
-        utc.filter(|utc| is_valid(*utc)).ok_or_else(timestamp_out_of_range)
+    three(arguments, |unit: &str, timestamp: i64, name: &str| match of_truncation(unit).unit {
+        Some(_) if !is_infinite(timestamp) => truncate(&*cache.zone(name)?, unit, timestamp),
+        // An error whatever the zone.
+        _ => truncate(&Zone::gmt(), unit, timestamp),
     })
+}
+
+/// Truncated as clocks of the zone show it. Units of a day and more begin when those clocks showed midnight, smaller ones
+/// keep the offset.
+pub(super) fn truncate(zone: &Zone, unit: &str, timestamp: i64) -> Outcome<i64> {
+    let type_name = "timestamp with time zone";
+    let named = of_truncation(unit);
+    if is_infinite(timestamp) {
+        return infinite(&named, timestamp);
+    }
+    let Some(unit) = named.unit else { return Err(named.unknown(type_name)) };
+    let local = to_local(zone, timestamp).ok_or_else(timestamp_out_of_range)?;
+    let made = parts(unit, Parts::of(local)).ok_or_else(|| named.unsupported(type_name))?;
+    let made = made.timestamp().ok_or_else(timestamp_out_of_range)?;
+    use Unit::{Hour, Microsecond, Millisecond, Minute, Second};
+    let utc = match unit {
+        Hour | Minute | Second | Millisecond | Microsecond => Some(made - (local - timestamp)),
+        _ => to_utc(zone, made),
+    };
+    utc.filter(|utc| is_valid(*utc)).ok_or_else(timestamp_out_of_range)
 }

@@ -291,7 +291,7 @@ pub(super) fn session_role(catalog: &Catalog) -> Outcome<Oid> {
     match catalog.role() {
         Some(role) => Ok(role),
         None => {
-            let user = catalog.database().session_user();
+            let user = catalog.database().current_user();
             let user = user.map_err(|error| statement_error(error.into()))?;
             let members = catalog.members().map_err(statement_error)?;
             Ok(members.named(&user).unwrap_or(BOOTSTRAP_ROLE)) // default: without a name, the first superuser reads the files

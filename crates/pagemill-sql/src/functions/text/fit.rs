@@ -14,6 +14,11 @@ pub(super) fn plain(key: &str) -> Option<Plain> {
     })
 }
 
+/// No type is longer.
+///
+/// Source: `MaxAttrSize` in `src/include/access/htup_details.h`, PostgreSQL 14 to 18.
+const MOST_CHARACTERS: usize = 10 << 20;
+
 /// The characters that a modifier leaves room for.
 fn room(modifier: i32) -> Option<usize> {
     usize::try_from(modifier.checked_sub(4)?).ok()
@@ -28,6 +33,10 @@ fn varchar(text: &str, modifier: i32, is_explicit: bool) -> Outcome<String> {
 
 fn bpchar(text: &str, modifier: i32, is_explicit: bool) -> Outcome<String> {
     let Some(room) = room(modifier) else { return Ok(text.to_owned()) };
+    if room > MOST_CHARACTERS {
+        let message = format!("length for type char cannot exceed {MOST_CHARACTERS}");
+        return Err(StatementError::new(SqlState::INVALID_PARAMETER, message));
+    }
     let kept = cut(text, room, is_explicit, "character")?;
     let blanks = room - length(kept) as usize;
     Ok(kept.to_owned() + &" ".repeat(blanks))

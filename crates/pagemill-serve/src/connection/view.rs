@@ -1,0 +1,172 @@
+//! The database as a session sees it that set its role, search path, time zone, `row_security`, or settings that statements ask for.
+//!
+//! Invariant: a statement is bound by what was set before it came.
+//!
+//! Source: `check_timezone` and `check_role` in `src/backend/commands/variable.c`, PostgreSQL 14 to 18.
+
+use std::sync::Arc;
+
+use pagemill_sql::session::{Client, Session};
+use pagemill_sql::{SqlState, StatementError};
+
+use super::Connection;
+use crate::command::SetSetting;
+use crate::served_cluster::check_unchanged;
+use crate::settings::Settings;
+
+/// What the catalogs are read by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SessionView {
+    /// Whose rights it has instead of its user's own.
+    pub(super) role: Option<String>,
+    pub(super) search_path: String,
+    pub(super) time_zone: String,
+}
+
+impl SessionView {
+    fn of(settings: &Settings) -> Self {
+        Self {
+            role: settings.role().map(str::to_owned),
+            search_path: settings.search_path().to_owned(),
+            time_zone: settings.time_zone().to_owned(),
+        }
+    }
+}
+
+/// The database by the role, path and zone that were asked for last.
+pub(super) struct ViewedSession {
+    /// As it is configured; all clients of the user share it.
+    configured: Arc<Session>,
+    configured_view: SessionView,
+    user: String,
+    /// By another view, and that view.
+    other: Option<(SessionView, Arc<Session>)>,
+    /// The one of both that counts, where policies that would leave out rows are to be errors.
+    strict: Option<Arc<Session>>,
+    /// That with what its client set.
+    own: Option<Own>,
+}
+
+/// A session with the settings that there were after so many changes.
+struct Own {
+    of: Arc<Session>,
+    changes: u64,
+    session: Arc<Session>,
+}
+
+impl ViewedSession {
+    pub(super) fn new(configured: Arc<Session>, user: &str, configured_view: SessionView) -> Self {
+        let user = user.to_owned();
+        Self { configured, configured_view, user, other: None, strict: None, own: None }
+    }
+
+    /// The database by the view that was asked for last.
+    pub(super) fn current(&self) -> &Arc<Session> {
+        self.own.as_ref().map_or_else(|| self.without_settings(), |own| &own.session)
+    }
+
+    fn without_settings(&self) -> &Arc<Session> {
+        self.strict.as_ref().unwrap_or_else(|| self.viewed())
+    }
+
+    /// Follows what the client set.
+    fn follow(&mut self, settings: &Settings) {
+        let (of, changes) = (self.without_settings().clone(), settings.changes());
+        let is_it = |own: &Own| own.changes == changes && Arc::ptr_eq(&own.of, &of);
+        if !self.own.as_ref().is_some_and(is_it) {
+            let session = Arc::new(of.with_settings(settings.asked_for()));
+            self.own = Some(Own { of, changes, session });
+        }
+    }
+
+    fn viewed(&self) -> &Arc<Session> {
+        self.other.as_ref().map_or(&self.configured, |(_, session)| session)
+    }
+
+    fn view(&self) -> &SessionView {
+        self.other.as_ref().map_or(&self.configured_view, |(view, _)| view)
+    }
+}
+
+/// A value that is to be set, as the server spells it where catalogs are read by it. Looks into files.
+///
+/// # Errors
+/// When there is no such zone or role, or the user may not become it.
+pub(super) fn followed(session: &Session, set: SetSetting) -> Result<SetSetting, StatementError> {
+    let Some(value) = set.value.as_deref() else { return Ok(set) };
+    let invalid = |name: &str| {
+        let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
+        StatementError::new(SqlState::INVALID_PARAMETER, message)
+    };
+    match set.name.to_lowercase().as_str() {
+        "timezone" => {
+            let zone = session.catalog().database().time_zone_of_setting(value);
+            let spelled = zone.ok_or_else(|| invalid("TimeZone"))?.name;
+            Ok(SetSetting { value: Some(spelled), ..set })
+        }
+        "role" if value != "none" => {
+            if session.may_become(value).map_err(|error| error.report())? {
+                return Ok(set);
+            }
+            let message = format!("permission denied to set role \"{value}\"");
+            Err(StatementError::new(SqlState("42501"), message))
+        }
+        _ => Ok(set),
+    }
+}
+
+impl Connection {
+    /// Reads the catalogs anew where role, search path or time zone have changed since the last statement, and follows `row_security`.
+    pub(super) async fn follow_settings(&mut self) -> Result<(), StatementError> {
+        let before = self.viewed.viewed().clone();
+        self.follow_view().await?;
+        let session = &mut self.viewed;
+        if self.settings.row_security() || !Arc::ptr_eq(session.viewed(), &before) {
+            session.strict = None;
+        }
+        if !self.settings.row_security() && session.strict.is_none() {
+            session.strict = Some(Arc::new(session.viewed().without_row_security()));
+        }
+        session.follow(&self.settings);
+        Ok(())
+    }
+
+    async fn follow_view(&mut self) -> Result<(), StatementError> {
+        let wanted = SessionView::of(&self.settings);
+        if wanted == *self.viewed.view() {
+            return Ok(());
+        }
+        if wanted == self.viewed.configured_view {
+            self.viewed.other = None;
+            return Ok(());
+        }
+        let (configured, view) = (self.viewed.configured.clone(), wanted.clone());
+        let client = Client {
+            user: self.viewed.user.clone(),
+            role: wanted.role,
+            search_path: Some(wanted.search_path),
+            time_zone: Some(wanted.time_zone),
+        };
+        let opening = self.server.compute.spawn_blocking(move || {
+            let session = configured.for_client(client);
+            check_unchanged(&configured)?;
+            let session = session.map_err(|error| error.report())?;
+            Ok::<_, StatementError>((view, Arc::new(session)))
+        });
+        let opened = opening.await.unwrap_or_else(|_| Err(super::defect()));
+        self.viewed.other = Some(opened?);
+        Ok(())
+    }
+
+    /// A value that is to be set, as [`followed`] spells it, found on a thread that may wait for files.
+    pub(super) async fn followed(&mut self, set: SetSetting) -> Result<SetSetting, StatementError> {
+        let session = self.session().clone();
+        let found = self.server.compute.spawn_blocking(move || followed(&session, set)).await;
+        found.unwrap_or_else(|_| Err(super::defect()))
+    }
+
+    /// The database as statements see it now.
+    pub(super) fn session(&self) -> &Arc<Session> {
+        self.viewed.current()
+    }
+}
