@@ -97,7 +97,11 @@ fn run(arguments: &'static ServeArguments) -> Result<Option<ExitStatus>> {
         .enable_all()
         .build()?;
     let server = Server::new(opened, server_options(arguments)?, compute.handle().clone());
-    let speaking = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let speaking = Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_stack_size(PLANNING_STACK)
+        .enable_all()
+        .build()?;
     let ended = match (first, arguments.exec.is_empty()) {
         (Some(first), false) => {
             let place = Place::of(&first, server.opened().clusters().len() > 1)?;

@@ -483,7 +483,7 @@ mod tests {
         assert!(set("DateStyle", "ISO").is_ok());
         assert!(set("datestyle", "German").is_err());
         assert!(set("timezone", "UTC").is_ok());
-        assert!(set("TimeZone", "Europe/Paris").is_err());
+        assert!(set("TimeZone", "Europe/Paris").is_ok());
         assert!(set("extra_float_digits", "3").is_ok());
         assert!(set("extra_float_digits", "0").is_err());
         assert!(set("nonsense", "0").is_err());

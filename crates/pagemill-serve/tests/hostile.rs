@@ -118,6 +118,16 @@ fn clients_do_no_harm_to_others() -> Result<()> {
     ] {
         ensure!(contains(&told_after(&served, wrong)?, "08P01"), "{wrong:?}");
     }
+    // What is deep, but not too deep, is planned; the rest would be deeper than any stack.
+    for (terms, told) in [(450, "100000"), (3000, "54001"), (200_000, "54001")] {
+        let chain = vec!["(i = 1 or i > 0)"; terms].join(" and ");
+        let answer = served.asks(&format!("select count(*) from t where {chain}"))?;
+        ensure!(contains(&answer, told), "{terms}: {}", String::from_utf8_lossy(&answer));
+    }
+    let grouped = "select (i, 'T') < (v, 'A'), min(1), grouping((i, 'T') < (v, 'A')) from (select 1::int2 i, 1::int8 v, true b) t
+        where greatest(i in (select 1 where false), 'e' not in ('ABC', 'T', '12'), b)
+        group by grouping sets(((i, 'T') < (v, 'A'), b), ((i, 'T') < (v, 'A')), ()) having bool_or(starts_with('x,y,,z', 'abc'))";
+    ensure!(!contains(&served.asks(grouped)?, "XX000"));
     // Who vanishes: with half a message, in the middle of an answer, and while a statement computes.
     served.enter()?.write_all(b"Q\0\0\0\x64select")?;
     for text in ["select * from t", "select count(*) from t a, t b where a.i * 1.5 < -b.i"] {

@@ -1,4 +1,6 @@
 //! Sessions in other time zones and of other roles get what the server gives them.
+//!
+//! Each question is asked of psql in nine zones, by users with settings of their own, before the server stops and after.
 
 use std::process::Command;
 

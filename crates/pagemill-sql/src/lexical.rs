@@ -14,6 +14,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
 
+use crate::depth::check_depth;
 use crate::error::{Result, SqlState, StatementError};
 use crate::precedence::binds_alike;
 
@@ -35,6 +36,7 @@ pub(crate) fn check_tokens(text: &str) -> Result<Labels> {
     if let Some(last) = tokens.last() {
         check_number(last, &Token::EOF)?;
     }
+    check_depth(&tokens)?;
     check_strings(&tokens)?;
     check_not_null(&tokens)?;
     check_intervals(&tokens)?;

@@ -11,6 +11,7 @@ pub mod copy;
 mod databases;
 pub mod ddl;
 mod definitions;
+mod depth;
 pub mod error;
 pub(crate) mod expand;
 pub mod files;

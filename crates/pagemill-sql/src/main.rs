@@ -99,11 +99,20 @@ fn main() -> ExitCode {
     };
     failure::set_quiet(quiet);
     failure::set_wording(|error, message| Remedies::READING.apply(error, message));
-    failure::exit_code(match &command {
+    failure::exit_code(on_planning_stack(|| match &command {
         Command::Sql(arguments) => run(arguments),
         Command::Ls(arguments) => definitions(arguments),
         Command::Worker(arguments) => worker::run(arguments),
         Command::Export(arguments) => exported(arguments),
+    }))
+}
+
+/// On a thread whose stack is long enough for every statement, as the first one's is not.
+fn on_planning_stack(run: impl FnOnce() -> Result<Completion> + Send) -> Result<Completion> {
+    std::thread::scope(|scope| {
+        let named = std::thread::Builder::new().name("statements".to_owned());
+        let thread = named.stack_size(PLANNING_STACK).spawn_scoped(scope, run)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 

@@ -39,7 +39,7 @@ use crate::interruption::interruptible;
 use crate::scan::{ScanContext, with_runtime_filters};
 
 /// Bytes of the stack of a thread that plans and runs statements: the engine's planner recurses.
-pub const PLANNING_STACK: usize = 16 << 20;
+pub const PLANNING_STACK: usize = 64 << 20;
 
 /// What a query within another runs in.
 pub(crate) struct Nested {

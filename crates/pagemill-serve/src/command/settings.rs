@@ -85,6 +85,7 @@ impl Piece<'_, '_> {
         let behind = at + 1 + 2 * name.matches('.').count();
         let is_assigned = self.word(behind) == "TO" || self.words.get(behind) == Some(&&Token::Eq);
         match is_assigned {
+            true if name == "role" => set(&name, self.role(behind + 1)?),
             true if name == "search_path" => set(&name, self.names(behind + 1)?),
             true => set(&name, self.value(behind + 1)?),
             false => Err(self.syntax()),
@@ -94,6 +95,7 @@ impl Piece<'_, '_> {
     /// A role's name, or a text; `NONE` as it is.
     fn role(&self, at: usize) -> Result<Option<String>> {
         match self.words.get(at..) {
+            Some([Token::Word(_)]) if self.word(at) == "DEFAULT" => Ok(None),
             Some([Token::Word(word)]) if word.quote_style.is_none() => {
                 Ok(Some(word.value.to_lowercase()))
             }

@@ -65,7 +65,16 @@ fn settings_have_names_and_values() {
     assert!(matches!(one("select set_config('x', 'y', false), 1"), Command::Query(_)));
     assert!(matches!(one("show transaction isolation level"),
         Command::Show(name) if name == "transaction_isolation"));
-    assert!(commands("set x").is_err() && commands("set role postgres").is_err());
+    assert!(commands("set x").is_err() && commands("set session authorization x").is_err());
+    let role = |text| match one(text) {
+        Command::Set(SetSetting { name, value, .. }) if name == "role" => value,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(role("set role Ada").as_deref(), Some("ada"));
+    assert_eq!(role("set local role \"Ada\"").as_deref(), Some("Ada"));
+    assert_eq!((role("set role to Ada").as_deref(), role("set role default")), (Some("ada"), None));
+    assert_eq!(role("set role to 'ada b'").as_deref(), Some("ada b"));
+    assert_eq!((role("set role none").as_deref(), role("reset role")), (Some("none"), None));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use pagemill_engine::Progress;
 
 use crate::error::{Error, Result, SqlState, StatementError};
+use crate::nested::PLANNING_STACK;
 
 /// How often the key is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -58,7 +59,8 @@ pub(super) fn interruptible<T: Send + 'static>(
     let cancel = Progress::default();
     let (sender, receiver) = sync_channel(1);
     let seen = cancel.clone();
-    std::thread::Builder::new().name("statement".to_owned()).spawn(move || {
+    let named = std::thread::Builder::new().name("statement".to_owned());
+    named.stack_size(PLANNING_STACK).spawn(move || {
         // The shell may have gone on without it.
         let _ = sender.send(work(&seen));
     })?;
