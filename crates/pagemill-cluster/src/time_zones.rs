@@ -172,9 +172,12 @@ mod tests {
     #[test]
     fn the_setting_may_be_hours() {
         let (_directory, zones) = zones();
-        assert_eq!(zones.of_setting("-7").unwrap().only_offset(), Some(-25_200));
-        assert_eq!(zones.of_setting("5.5").unwrap().only_offset(), Some(19_800));
-        assert_eq!(zones.of_setting("Sea/Bottom").unwrap().only_offset(), Some(3600));
+        assert_eq!(zones.of_setting("-7").unwrap().zone.only_offset(), Some(-25_200));
+        let name = |value: &str| zones.of_setting(value).unwrap().name;
+        assert_eq!((name("-7"), name("3.5")), ("<-07>+07".into(), "<+03:30>-03:30".into()));
+        assert_eq!((name("sea/BOTTOM"), name("est5edt")), ("Sea/Bottom".into(), "EST5EDT".into()));
+        assert_eq!(zones.of_setting("5.5").unwrap().zone.only_offset(), Some(19_800));
+        assert_eq!(zones.of_setting("Sea/Bottom").unwrap().zone.only_offset(), Some(3600));
         for value in ["nan", "-inf", "168", "Sea", ""] {
             assert!(zones.of_setting(value).is_none(), "{value}");
         }
