@@ -2,7 +2,6 @@
 //!
 //! Source: `get_rule_expr`, `isSimpleNode`, `get_oper_expr` in `src/backend/utils/adt/ruleutils.c`, PostgreSQL 14 to 18.
 
-use pagemill_format::Oid;
 use pagemill_format::node_tree::{Const, Node, NodeStruct};
 use pagemill_types::builtin::oid;
 
@@ -57,6 +56,7 @@ impl<'t> Writer<'t> {
                 self.in_call(name, node, "args")
             }
             b"SQLVALUEFUNCTION" => self.sql_value(node),
+            b"XMLEXPR" => self.xml(node),
             b"NULLTEST" => self.null_test(node),
             b"BOOLEANTEST" => self.boolean_test(node),
             b"SUBLINK" => self.sublink(node),
@@ -344,9 +344,9 @@ impl<'t> Writer<'t> {
     }
 
     fn row_comparison(&mut self, node: &'t NodeStruct<'t>) -> Written {
-        let operators = super::tree::numbers(node, "opnos")?;
+        let operators = super::tree::oids(node, "opnos")?;
         let first = operators.first().ok_or_else(|| Unwritten::node(node))?;
-        let operator = self.dictionary.operator(Oid(first.cast_unsigned()))?;
+        let operator = self.dictionary.operator(*first)?;
         self.put("(ROW(");
         self.top_level_list(&node.nodes("largs")?)?;
         self.put(&format!(") {operator} ROW("));

@@ -7,7 +7,7 @@ use pagemill_format::node_tree::NodeStruct;
 
 use super::Unwritten;
 use super::columns::{Columns, Item, Kind};
-use super::tree::{expr_type, flag, optional, text};
+use super::tree::{expr_type, flag, numbers, oids, optional, text, texts};
 use super::writer::{STEP, VAR_STEP, Writer, Written};
 
 /// What a join is set in.
@@ -86,10 +86,17 @@ impl<'t> Writer<'t> {
             _ => return Err(Unwritten::unknown("XMLTABLE or JSON_TABLE")),
         }
         self.alias(item)?;
-        if is_plain_function && has_column_definitions(node)? {
-            return Err(Unwritten::unknown("a function with a list of columns"));
+        match is_plain_function && has_column_definitions(node)? {
+            true => {
+                let names = item.columns.present.iter().map(|(name, _)| name.clone()).collect();
+                let function = node.nodes("functions")?;
+                self.column_definitions(
+                    function.first().ok_or_else(|| Unwritten::node(node))?,
+                    names,
+                )?;
+            }
+            false => self.column_aliases(&item.columns),
         }
-        self.column_aliases(&item.columns);
         match optional(node, "tablesample") {
             Some(sample) => self.sample(sample),
             None => Ok(()),
@@ -110,11 +117,9 @@ impl<'t> Writer<'t> {
     fn functions(&mut self, node: &'t NodeStruct<'t>) -> Written<bool> {
         let functions = node.nodes("functions")?;
         let has_ordinality = flag(node, "funcordinality");
-        let is_one = functions.len() == 1;
+        let is_one = functions.len() == 1 && (!has_ordinality || !has_column_definitions(node)?);
         match functions.as_slice() {
-            [only] if !has_ordinality || !has_column_definitions(node)? => {
-                self.table_call(only.node("funcexpr")?)?;
-            }
+            [only] if is_one => self.table_call(only.node("funcexpr")?)?,
             several => self.rows_from(several)?,
         }
         if has_ordinality {
@@ -127,10 +132,9 @@ impl<'t> Writer<'t> {
         let mut unnested = Vec::new();
         for function in functions {
             let expr = function.node("funcexpr")?;
-            if !function.value("funccolnames")?.as_list()?.is_empty() {
-                return Err(Unwritten::unknown("a function with a list of columns"));
-            }
-            let is_unnest = expr.name == b"FUNCEXPR" && expr.oid("funcid")?.0 == UNNEST;
+            let is_unnest = expr.name == b"FUNCEXPR"
+                && expr.oid("funcid")?.0 == UNNEST
+                && function.value("funccolnames")?.as_list()?.is_empty();
             unnested.push(if is_unnest { expr.nodes("args")?.first().copied() } else { None });
         }
         if let Some(arrays) = unnested.into_iter().collect::<Option<Vec<_>>>() {
@@ -145,6 +149,31 @@ impl<'t> Writer<'t> {
                 self.put(", ");
             }
             self.table_call(function.node("funcexpr")?)?;
+            let names = texts(function, "funccolnames")?;
+            if !names.is_empty() {
+                self.put(" AS ");
+                self.column_definitions(function, names)?;
+            }
+        }
+        self.put(")");
+        Ok(())
+    }
+
+    /// The columns of rows whose type is not known but from the query.
+    fn column_definitions(&mut self, function: &NodeStruct<'_>, names: Vec<String>) -> Written {
+        let types = oids(function, "funccoltypes")?;
+        let modifiers = numbers::<i32>(function, "funccoltypmods")?;
+        let collations = oids(function, "funccolcollations")?;
+        let columns = types.into_iter().zip(modifiers).zip(collations).zip(names);
+        for (at, (((of, modifier), collation), name)) in columns.enumerate() {
+            self.put(if at == 0 { "(" } else { ", " });
+            self.identifier(&name);
+            let type_name = self.type_name(of, modifier)?;
+            self.put(&format!(" {type_name}"));
+            if collation.is_valid() && collation != self.dictionary.type_collation(of) {
+                let collation = self.dictionary.collation(collation)?;
+                self.put(&format!(" COLLATE {collation}"));
+            }
         }
         self.put(")");
         Ok(())

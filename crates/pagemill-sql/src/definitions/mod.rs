@@ -31,6 +31,7 @@ mod tree;
 mod updatable;
 mod windows;
 mod writer;
+mod xml;
 
 use pagemill_format::node_tree::NodeStruct;
 use pagemill_format::{ErrorKind, Oid};

@@ -2,13 +2,12 @@
 //!
 //! Source: `get_sublink_expr` in `src/backend/utils/adt/ruleutils.c`, PostgreSQL 14 to 18.
 
-use pagemill_format::Oid;
 use pagemill_format::node_tree::NodeStruct;
 
 use super::Unwritten;
 use super::tree::{
     ALL_SUBLINK, ANY_SUBLINK, ARRAY_SUBLINK, EXISTS_SUBLINK, EXPR_SUBLINK, ROWCOMPARE_SUBLINK,
-    numbers, optional,
+    oids, optional,
 };
 use super::writer::{Writer, Written};
 
@@ -63,9 +62,9 @@ impl<'t> Writer<'t> {
                 self.put("(");
                 self.list(&test.nodes("largs")?, true)?;
                 self.put(")");
-                let operators = numbers(test, "opnos")?;
+                let operators = oids(test, "opnos")?;
                 let operator = operators.first().ok_or_else(|| Unwritten::node(test))?;
-                self.dictionary.operator(Oid(operator.cast_unsigned()))
+                self.dictionary.operator(*operator)
             }
             _ => Err(Unwritten::node(test)),
         }

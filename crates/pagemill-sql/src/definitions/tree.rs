@@ -3,6 +3,8 @@
 //! Source: `src/include/nodes/primnodes.h`, `exprType` in `src/backend/nodes/nodeFuncs.c`, PostgreSQL 14 to 18. Some nodes have
 //! two names: the first up to 15, the second from 16 on.
 
+use std::str::FromStr;
+
 use pagemill_format::Oid;
 use pagemill_format::node_tree::{Node, NodeStruct, text_of};
 use pagemill_types::builtin::oid;
@@ -58,8 +60,13 @@ pub(super) fn texts(node: &NodeStruct<'_>, label: &str) -> Result<Vec<String>, U
     node.value(label)?.as_list()?.iter().map(one).collect()
 }
 
+/// A field that is a list of OIDs: `(o 1 2)`.
+pub(super) fn oids(node: &NodeStruct<'_>, label: &str) -> Result<Vec<Oid>, Unwritten> {
+    Ok(numbers(node, label)?.into_iter().map(Oid).collect())
+}
+
 /// A field that is a list of numbers: `(i 1 2)`.
-pub(super) fn numbers(node: &NodeStruct<'_>, label: &str) -> Result<Vec<i32>, Unwritten> {
+pub(super) fn numbers<N: FromStr>(node: &NodeStruct<'_>, label: &str) -> Result<Vec<N>, Unwritten> {
     let one = |member: &Node<'_>| match member {
         Node::Token(token) => std::str::from_utf8(token).ok().and_then(|text| text.parse().ok()),
         _ => None,
