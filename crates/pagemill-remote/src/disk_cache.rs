@@ -168,18 +168,19 @@ impl DiskCache {
         true
     }
 
+    /// While it is held, something is to be kept: a reader has its bytes before they are.
+    pub(crate) fn expect(self: &Arc<Self>) -> Expected {
+        *self.lock_writing() += 1;
+        Expected(self.clone())
+    }
+
     /// Keeps a piece, some time soon.
     pub(crate) fn keep(self: &Arc<Self>, key: PieceKey, bytes: Bytes) {
         if self.trouble.get().is_some() {
             return;
         }
-        *self.lock_writing() += 1;
-        let this = self.clone();
-        tokio::task::spawn_blocking(move || {
-            let done = Done(&this);
-            this.keep_now(&key, &bytes);
-            drop(done);
-        });
+        let this = self.expect();
+        tokio::task::spawn_blocking(move || this.0.keep_now(&key, &bytes));
     }
 
     /// Keeps a piece before it returns.
@@ -372,10 +373,10 @@ fn trailer_len(identity: &str) -> [u8; 4] {
     u32::try_from(identity.len()).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-/// A piece that was being written is written, or will not be.
-struct Done<'a>(&'a DiskCache);
+/// Something that is to be kept: when it is dropped it is written, or will not be.
+pub(crate) struct Expected(Arc<DiskCache>);
 
-impl Drop for Done<'_> {
+impl Drop for Expected {
     fn drop(&mut self) {
         *self.0.lock_writing() -= 1;
         self.0.written.notify_all();

@@ -282,6 +282,8 @@ async fn fetch_and_keep_one(
     disk: &Arc<DiskCache>,
     range: Range<u64>,
 ) -> Result<()> {
+    // Who waits for what is to be kept has its own bytes before this has kept anything.
+    let _expected = disk.expect();
     let mut at = range.start;
     let mut piece = Vec::new();
     let mut whole: Vec<(u64, Bytes)> = Vec::new();
