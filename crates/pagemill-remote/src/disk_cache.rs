@@ -169,7 +169,7 @@ impl DiskCache {
     }
 
     /// While it is held, something is to be kept: a reader has its bytes before they are.
-    pub(crate) fn expect(self: &Arc<Self>) -> Expected {
+    pub(crate) fn announce(self: &Arc<Self>) -> Expected {
         *self.lock_writing() += 1;
         Expected(self.clone())
     }
@@ -179,7 +179,7 @@ impl DiskCache {
         if self.trouble.get().is_some() {
             return;
         }
-        let this = self.expect();
+        let this = self.announce();
         tokio::task::spawn_blocking(move || this.0.keep_now(&key, &bytes));
     }
 

@@ -283,7 +283,7 @@ async fn fetch_and_keep_one(
     range: Range<u64>,
 ) -> Result<()> {
     // Who waits for what is to be kept has its own bytes before this has kept anything.
-    let _expected = disk.expect();
+    let _announced = disk.announce();
     let mut at = range.start;
     let mut piece = Vec::new();
     let mut whole: Vec<(u64, Bytes)> = Vec::new();
