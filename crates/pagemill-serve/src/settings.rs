@@ -84,6 +84,7 @@ const ROW_SECURITY: &str = "row_security";
 /// Whose rights the session has, and what stands there for its user's own.
 const ROLE: &str = "role";
 const NO_ROLE: &str = "none";
+const IS_SUPERUSER: &str = "is_superuser";
 
 /// By names in small letters: as it is spelled, and the value.
 type Values = BTreeMap<String, (String, String)>;
@@ -264,13 +265,7 @@ impl Settings {
             let nothing = || (set.name.clone(), String::new());
             self.defaults.entry(key.clone()).or_insert_with(nothing);
         }
-        let mut all = Vec::new();
-        match (&mut self.transaction, set.is_local) {
-            (None, true) => {}
-            (Some(ends), false) => all.extend([&mut self.values, &mut ends.committed]),
-            (Some(_), true) | (None, false) => all.push(&mut self.values),
-        }
-        for values in all {
+        for values in self.set_in(set.is_local) {
             match &value {
                 Some(value) => drop(values.insert(key.clone(), value.clone())),
                 None => drop(values.remove(&key)),
@@ -316,12 +311,40 @@ impl Settings {
         }
     }
 
-    /// Sets all to their defaults.
+    /// Sets all to their defaults but the role, whose rights stay (`GUC_NO_RESET_ALL`).
     pub fn reset_all(&mut self) {
-        self.values.clone_from(&self.defaults);
+        let mut all = vec![&mut self.values];
+        all.extend(self.transaction.as_mut().map(|ends| &mut ends.committed));
+        for values in all {
+            let kept = [ROLE, IS_SUPERUSER].map(|key| (key.to_owned(), values[key].clone()));
+            values.clone_from(&self.defaults);
+            values.extend(kept);
+        }
         self.changes += 1;
-        if let Some(ends) = &mut self.transaction {
-            ends.committed.clone_from(&self.defaults);
+    }
+
+    /// The role of a user again, as at the begin of the session.
+    pub fn reset_role(&mut self) {
+        for key in [ROLE, IS_SUPERUSER] {
+            self.values.insert(key.to_owned(), self.defaults[key].clone());
+        }
+    }
+
+    /// Whether nothing is kept from the role that was set just now, for as long as it is set.
+    pub fn note_superuser(&mut self, is_superuser: bool, is_local: bool) {
+        let word = if is_superuser { "on" } else { "off" };
+        let value = (IS_SUPERUSER.to_owned(), word.to_owned());
+        for values in self.set_in(is_local) {
+            values.insert(IS_SUPERUSER.to_owned(), value.clone());
+        }
+    }
+
+    /// Where a value is set: nowhere, if it is local to a transaction that there is not.
+    fn set_in(&mut self, is_local: bool) -> Vec<&mut Values> {
+        match (&mut self.transaction, is_local) {
+            (None, true) => Vec::new(),
+            (Some(ends), false) => vec![&mut self.values, &mut ends.committed],
+            (Some(_), true) | (None, false) => vec![&mut self.values],
         }
     }
 

@@ -52,7 +52,7 @@ const ZONES: [&str; 9] = [
 ];
 
 /// What is set for a session, and shown of it.
-const SET: [&str; 11] = [
+const SET: [&str; 13] = [
     "show timezone; select at from moments where id = 5",
     "set time zone 'Asia/Tokyo'; select at from moments where id = 5; reset timezone; show timezone",
     "set time zone 3; show time zone; set time zone local; show time zone; set time zone default; show time zone",
@@ -64,6 +64,8 @@ const SET: [&str; 11] = [
     "set role reader; select count(*) from moments; set role none; select current_user; select count(*) from keyed",
     "set role 'nope'; set role nobody; select current_user; reset role; select current_role",
     "begin; set local role reader; select current_user; commit; select current_user",
+    "show is_superuser; set role reader; show is_superuser; reset all; select current_user; reset role; show is_superuser; show search_path",
+    "set role reader; discard all; select current_user; begin; set role nobody; show is_superuser; rollback; show is_superuser",
 ];
 
 fn asked(mut client: Command, (user, zone): (&str, &str), words: &[&str]) -> Result<String> {

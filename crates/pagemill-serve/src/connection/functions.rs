@@ -90,7 +90,11 @@ impl Connection {
     pub(super) async fn function_call(&mut self, call: &FunctionCall) -> Result<()> {
         let done = match self.status {
             TransactionStatus::Failed => Err(super::aborted()),
-            _ => self.called(call).await?,
+            // By the rights that were set before it came.
+            _ => match self.follow_settings().await {
+                Ok(()) => self.called(call).await?,
+                Err(error) => Err(error),
+            },
         };
         match done {
             Ok(value) => self.out.message(b'V', |out| {

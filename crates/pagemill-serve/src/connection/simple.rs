@@ -127,6 +127,7 @@ impl Connection {
             Command::Set(set) => {
                 let set = self.followed(set).await?;
                 self.set(&set)?;
+                self.follow_role(&set).await?;
                 if set.value.is_some() { "SET" } else { "RESET" }
             }
             Command::SetConfig { set, if_known } if if_known && !self.settings.has(&set.name) => {
@@ -136,6 +137,7 @@ impl Connection {
                 let set = self.followed(set).await?;
                 // It is a statement, and so a transaction of its own where there is none: to that, a local value is one.
                 self.change_settings(|settings| settings.set(&set))?;
+                self.follow_role(&set).await?;
                 match set.value.filter(|_| set.is_local) {
                     Some(value) => self.show_value(&value)?,
                     None => self.show(&set.name)?,
@@ -152,6 +154,7 @@ impl Connection {
             Command::DiscardAll => {
                 self.change_settings(|settings| {
                     settings.reset_all();
+                    settings.reset_role();
                     Ok(())
                 })?;
                 self.extended.forget_all();
@@ -204,7 +207,7 @@ impl Connection {
     }
 
     /// Changes settings, and tells the client of those that it is to know.
-    fn change_settings(
+    pub(super) fn change_settings(
         &mut self,
         change: impl FnOnce(&mut Settings) -> Result<(), StatementError>,
     ) -> Result<(), StatementError> {

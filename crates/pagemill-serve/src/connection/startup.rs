@@ -155,8 +155,9 @@ fn settle(
         major: cluster.major(),
         user,
         is_superuser: session.is_superuser(),
-        search_path: &configured_path,
-        time_zone: session.time_zone(),
+        // Those of a user for whom nothing is set; what is set is among its own.
+        search_path: "\"$user\", public",
+        time_zone: "GMT",
     });
     for (name, value) in own {
         let set = SetSetting { name: name.clone(), value: Some(value), is_local: false };
@@ -166,7 +167,7 @@ fn settle(
             Err(error) => report(out, Severity::Warning, &error),
         }
     }
-    apply(&mut settings, &session, startup)?;
+    apply(&mut settings, &session, startup, out)?;
     for (name, value) in settings.reported() {
         out.parameter(name, value);
     }
@@ -187,7 +188,12 @@ fn check_connections(session: &Session) -> Result<()> {
 }
 
 /// Settings that a client asks for as it connects.
-fn apply(settings: &mut Settings, session: &Session, startup: &Startup) -> Result<()> {
+fn apply(
+    settings: &mut Settings,
+    session: &Session,
+    startup: &Startup,
+    out: &mut ResponseBuffer,
+) -> Result<()> {
     let own = startup.parameters.iter().map(|(name, value)| (name.clone(), value.clone()));
     let options = startup.parameter("options").unwrap_or_default();
     for (name, value) in own.chain(switches(options)?) {
@@ -195,7 +201,16 @@ fn apply(settings: &mut Settings, session: &Session, startup: &Startup) -> Resul
             continue;
         }
         let set = SetSetting { name: name.clone(), value: Some(value), is_local: false };
-        settings.set(&followed(session, set)?)?;
+        match followed(session, set) {
+            Ok(set) => settings.set(&set)?,
+            // Drivers send their machine's time zone without being asked: that must not keep them away where this one lacks it.
+            Err(mut error) if name.eq_ignore_ascii_case("timezone") => {
+                error.message =
+                    format!("{}: times are shown in {}", error.message, settings.time_zone());
+                report(out, Severity::Warning, &error);
+            }
+            Err(error) => return Err(error.into()),
+        }
         settings.keep_as_default(&name);
     }
     Ok(())

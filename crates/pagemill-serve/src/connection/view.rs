@@ -158,6 +158,19 @@ impl Connection {
         Ok(())
     }
 
+    /// `is_superuser` follows the role, and clients are told.
+    pub(super) async fn follow_role(&mut self, set: &SetSetting) -> Result<(), StatementError> {
+        if !set.name.eq_ignore_ascii_case("role") {
+            return Ok(());
+        }
+        self.follow_settings().await?;
+        let is_superuser = self.session().is_superuser();
+        self.change_settings(|settings| {
+            settings.note_superuser(is_superuser, set.is_local);
+            Ok(())
+        })
+    }
+
     /// A value that is to be set, as [`followed`] spells it, found on a thread that may wait for files.
     pub(super) async fn followed(&mut self, set: SetSetting) -> Result<SetSetting, StatementError> {
         let session = self.session().clone();

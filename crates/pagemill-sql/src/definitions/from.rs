@@ -164,6 +164,10 @@ impl<'t> Writer<'t> {
         let types = oids(function, "funccoltypes")?;
         let modifiers = numbers::<i32>(function, "funccoltypmods")?;
         let collations = oids(function, "funccolcollations")?;
+        let counts = [modifiers.len(), collations.len(), names.len()];
+        if counts.iter().any(|count| *count != types.len()) {
+            return Err(Unwritten::node(function));
+        }
         let columns = types.into_iter().zip(modifiers).zip(collations).zip(names);
         for (at, (((of, modifier), collation), name)) in columns.enumerate() {
             self.put(if at == 0 { "(" } else { ", " });

@@ -117,6 +117,7 @@ fn identifier_of(name: &str) -> String {
         let (before, escaped) = rest.split_at(at);
         found.push_str(before);
         let digits = escaped.get(2..6).filter(|_| escaped.as_bytes().get(6) == Some(&b'_'));
+        let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
         match code.and_then(char::from_u32) {
             Some(letter) => {
@@ -144,6 +145,7 @@ mod tests {
             ("_x0031_st_x", "1st_x"),
             ("_x00zz__x0041_", "_x00zz_A"),
             ("_x_x0042_", "_xB"),
+            ("_x+041_", "_x+041_"),
         ] {
             assert_eq!(identifier_of(name), identifier);
         }
