@@ -8,13 +8,14 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
-use pagemill_cluster::BackupName;
 use pagemill_cluster::recovery::plan::{PlanOptions, RecoveryTarget, TargetPlace, TimelineChoice};
 use pagemill_cluster::tablespace_mapping::{MappingError, TablespaceMapping};
+use pagemill_cluster::{BackupName, Passphrase};
 
 use crate::progress::ProgressMode;
 use crate::read_arguments::ReadArguments;
@@ -26,6 +27,15 @@ impl CommonArguments {
     pub fn paths(&self) -> Vec<&Path> {
         self.pgdata.iter().chain(&self.base).map(PathBuf::as_path).collect()
     }
+}
+
+/// Where pgBackRest itself takes from what a repository is encrypted by. It is no flag: others on a machine see those.
+pub const REPOSITORY_PASSPHRASE: &str = "PGBACKREST_REPO1_CIPHER_PASS";
+
+/// What a repository of pgBackRest is encrypted by, as the environment says.
+pub fn repository_passphrase() -> Option<Passphrase> {
+    let found = std::env::var_os(REPOSITORY_PASSPHRASE).filter(|found| !found.is_empty());
+    found.map(|found| Passphrase::new(found.into_vec()))
 }
 
 /// What every command that opens a data directory takes.
@@ -41,7 +51,8 @@ pub struct CommonArguments {
     /// The backup of the repository in -D (of pgBackRest, Barman or WAL-G): its label, or latest
     #[arg(long, value_name = "LABEL", conflicts_with = "live")]
     pub backup: Option<BackupName>,
-    /// The stanza of the pgBackRest repository in -D [default: its only one]
+    /// The stanza of the pgBackRest repository in -D [default: its only one]; the environment's
+    /// PGBACKREST_REPO1_CIPHER_PASS decrypts it
     #[arg(long, value_name = "NAME")]
     pub stanza: Option<String>,
     /// Read although a server is running; the result is only advisory

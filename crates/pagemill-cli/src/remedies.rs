@@ -154,7 +154,16 @@ fn of_cluster_cause(refusal: &ClusterRefusal) -> &'static str {
         ClusterRefusal::Money { .. } => LC_MONETARY,
         ClusterRefusal::Incremental { .. } => ", or read it as it lies, and name those with --base",
         ClusterRefusal::MissingBase { .. } => ", with --base",
-        ClusterRefusal::Repository { cause: RepositoryCause::Stanzas(_), .. } => ", with --stanza",
+        ClusterRefusal::Repository { cause, .. } => match cause {
+            RepositoryCause::Stanzas(_) => ", with --stanza",
+            RepositoryCause::NoPassphrase => {
+                ": set PGBACKREST_REPO1_CIPHER_PASS in the environment to its repo1-cipher-pass"
+            }
+            RepositoryCause::WrongPassphrase => {
+                ": look at PGBACKREST_REPO1_CIPHER_PASS in the environment"
+            }
+            _ => "",
+        },
         ClusterRefusal::Column { cause, .. } => of_cluster_cause(cause),
         ClusterRefusal::NotLoadable { obstacle: LoadObstacle::ReferringKey(_), .. } => {
             ", or load without --truncate"

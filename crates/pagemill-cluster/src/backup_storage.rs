@@ -23,7 +23,7 @@ use pagemill_format::backup::TablespaceMap;
 use pagemill_io::{Storage, TarFiles};
 
 use crate::backup_chain::chained;
-use crate::backup_repository::{BackupName, OpenBackup, Repository};
+use crate::backup_repository::{BackupName, OpenBackup, Passphrase, Repository};
 use crate::directory_state::SMALL_FILE_LIMIT;
 use crate::error::{Error, Result};
 use crate::refusal::{Refusal, RepositoryCause};
@@ -46,6 +46,8 @@ pub struct BackupChoice<'a> {
     pub stanza: Option<&'a str>,
     /// The backup of a repository.
     pub backup: Option<&'a BackupName>,
+    /// What a repository of pgBackRest is encrypted by, if it is.
+    pub passphrase: Option<&'a Passphrase>,
 }
 
 /// The data directory to read, and what to read it through: the storage given, or over it one that shows a backup as the data
@@ -67,6 +69,7 @@ pub fn backup_storage(
             let (path, cause) = (directory.to_owned(), RepositoryCause::NoRepository);
             return Err(Error::refused(Refusal::Repository { path, cause }));
         };
+        let repository = repository.with_passphrase(choice.passphrase.cloned());
         if let Some(name) = choice.backup {
             return repository.open(choice.stanza, name, notice);
         }

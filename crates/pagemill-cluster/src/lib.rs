@@ -56,7 +56,7 @@ pub mod visibility;
 pub mod wal_history;
 
 pub use all_visible::AllVisible;
-pub use backup_repository::{BackupName, OpenBackup, Repository};
+pub use backup_repository::{BackupName, OpenBackup, Passphrase, Repository};
 pub use backup_storage::{BackupChoice, backup_storage};
 pub use change::ClusterLock;
 pub use column::{Column, Generated};

@@ -53,7 +53,7 @@ pub use library::{
     Cluster, Column, CopyFrom, Database, LockedCluster, RecoveryOptions, Row, Rows, Table,
 };
 pub use pagemill_cluster::recovery::plan::{TargetPlace, TimelineChoice};
-pub use pagemill_cluster::{BackupName, OpenOptions, RedoneWal};
+pub use pagemill_cluster::{BackupName, OpenOptions, Passphrase, RedoneWal};
 pub use pagemill_engine::clone::database::CloneSummary;
 pub use pagemill_engine::copy::from::{CopyFromOptions, Header};
 pub use pagemill_engine::load::ReadBack;

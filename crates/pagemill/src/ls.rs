@@ -4,6 +4,7 @@
 //! names and sizes tell, stands beside them, and gives exit status 1. Definitions are written by the program that knows SQL.
 
 use anyhow::Result;
+use pagemill_cli::cluster_arguments::repository_passphrase;
 use pagemill_cli::ls_arguments::LsArguments;
 use pagemill_cluster::Repository;
 use pagemill_engine::list::{DatabaseEntry, RelationEntry, databases, is_listed, relations, sizes};
@@ -53,7 +54,8 @@ fn repository(session: &Session<'_>, arguments: &LsArguments) -> Result<Option<R
         return Ok(None);
     }
     // Whoever opens what cannot be listed says why.
-    Ok(Repository::find(session.storage(), session.directory()?).unwrap_or_default())
+    let found = Repository::find(session.storage(), session.directory()?).unwrap_or_default();
+    Ok(found.map(|found| found.with_passphrase(repository_passphrase())))
 }
 
 fn chosen(

@@ -33,7 +33,9 @@ use pagemill_stream::MethodUse;
 
 use self::stats::{WalWork, Work};
 use self::stores::Stores;
-use crate::cluster_arguments::{CommonArguments, DamageChoice, RecoveryArguments};
+use crate::cluster_arguments::{
+    CommonArguments, DamageChoice, RecoveryArguments, repository_passphrase,
+};
 use crate::failure::{UsageError, say};
 
 /// More shared buffers than a thread ever pins at a time.
@@ -291,7 +293,8 @@ fn opened(common: &CommonArguments, beside: &[&Path]) -> Result<(OpenBackup, Sto
     let opened = match &common.pgdata {
         Some(directory) => {
             let (bases, stanza) = (&common.base, common.stanza.as_deref());
-            let choice = BackupChoice { bases, stanza, backup: common.backup.as_ref() };
+            let (backup, passphrase) = (common.backup.as_ref(), repository_passphrase());
+            let choice = BackupChoice { bases, stanza, backup, passphrase: passphrase.as_ref() };
             backup_storage(&storage, directory, choice, &UnpackNotice::to(say_archive))?
         }
         None => OpenBackup { storage, directory: PathBuf::new(), archives: Vec::new() },

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use pagemill_format::Lsn;
+pub use pagemill_format::pgbackrest::Passphrase;
 use pagemill_io::Storage;
 use pagemill_types::input::datetime::iso_timestamptz;
 
@@ -190,6 +191,15 @@ impl Repository {
             Tool::Barman => Self::Barman(Barman::new(storage, directory)),
             Tool::WalG => Self::WalG(WalG::new(storage, directory)),
         }))
+    }
+
+    /// With what a repository of pgBackRest is encrypted by, if it is.
+    #[must_use]
+    pub fn with_passphrase(self, passphrase: Option<Passphrase>) -> Self {
+        match self {
+            Self::PgBackRest(found) => Self::PgBackRest(found.with_passphrase(passphrase)),
+            others => others,
+        }
     }
 
     /// What there is of each owner, or of the stanza of this name.

@@ -26,6 +26,14 @@ pub enum RepositoryCause {
     /// A stanza is named of what has none.
     #[error("this is no pgBackRest repository, and only those have stanzas")]
     NoStanzasHere,
+    /// An encrypted repository, and nothing to decrypt it by.
+    #[error("this pgBackRest repository is encrypted, and there is no passphrase for it")]
+    NoPassphrase,
+    /// What the passphrase does not decrypt.
+    #[error(
+        "the passphrase for this pgBackRest repository is not the one that this file was encrypted by, or the file is damaged"
+    )]
+    WrongPassphrase,
     /// No stanza of this name.
     #[error("no stanza \"{name}\" with a backup.info in this pgBackRest repository: it has {}", list(.there))]
     NoStanza {

@@ -11,12 +11,11 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use sha1::{Digest as _, Sha1};
 
+use super::cipher::{Passphrase, is_encrypted};
 use crate::error::{Error, Result};
 
 /// The format of repositories that is known (`REPOSITORY_FORMAT`).
 const FORMAT: u64 = 5;
-/// What OpenSSL's files begin with.
-const ENCRYPTED: &[u8] = b"Salted__";
 
 /// A file of this form, its checksum verified.
 #[derive(Debug)]
@@ -43,9 +42,8 @@ impl<'a> InfoFile<'a> {
     /// # Errors
     /// Unsupported: it is encrypted, or of another format. Corrupt: not of this form, or the checksum is wrong.
     pub(super) fn parse(structure: &'static str, bytes: &'a [u8]) -> Result<Self> {
-        if bytes.starts_with(ENCRYPTED) {
-            let what = "it is encrypted (by repo-cipher-type); encrypted repositories are not read";
-            return Err(Error::unsupported(structure, what));
+        if is_encrypted(bytes) {
+            return Err(Error::unsupported(structure, "it is encrypted (by repo-cipher-type)"));
         }
         let text = std::str::from_utf8(bytes)
             .map_err(|error| Error::corrupt(structure, error.valid_up_to(), "not UTF-8"))?;
@@ -68,6 +66,12 @@ impl<'a> InfoFile<'a> {
     /// The value of a key that has to be there.
     pub(super) fn required<T: Deserialize<'a>>(&self, section: &str, key: &str) -> Result<T> {
         self.value(section, key)?.ok_or_else(|| self.wrong(format!("no {key} in [{section}]")))
+    }
+
+    /// What the files are encrypted by that this one tells of, if they are.
+    pub(super) fn passphrase(&self) -> Result<Option<Passphrase>> {
+        let text: Option<String> = self.value("cipher", "cipher-pass")?;
+        Ok(text.map(|text| Passphrase::new(text.into_bytes())))
     }
 
     /// What is wrong with the file as a whole.

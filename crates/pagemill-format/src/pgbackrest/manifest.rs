@@ -11,6 +11,7 @@
 
 use serde::Deserialize;
 
+use super::cipher::Passphrase;
 use super::info_file::{Entry, InfoFile};
 use super::stanza_info::{BackupKind, label};
 use crate::error::Result;
@@ -39,6 +40,8 @@ pub struct Manifest {
     pub files: Vec<ManifestFile>,
     /// The directories, named alike.
     pub directories: Vec<String>,
+    /// What the files are encrypted by.
+    pub passphrase: Option<Passphrase>,
 }
 
 /// How files are compressed: what pgBackRest calls `compress-type`.
@@ -118,6 +121,7 @@ impl Manifest {
                 .map_or_else(Vec::new, |list| list.split(',').map(str::to_owned).collect()),
             files: Vec::new(),
             directories: Vec::new(),
+            passphrase: file.passphrase()?,
         };
         let own = manifest.reference(own);
         for entry in file.entries() {

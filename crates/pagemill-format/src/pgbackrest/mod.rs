@@ -7,17 +7,21 @@
 //! LABEL/…/FILE.pgbi, LABEL/bundle/ID         blocks of a file, and a map of them: BlockMap
 //! ```
 //!
+//! All of them may be encrypted, each kind by a passphrase that another one has ([`Cipher`]).
+//!
 //! Invariant: a file whose checksum is wrong, or whose format is newer than the one that is known, is an error, and nothing of it
 //! is believed.
 //!
 //! Source: `src/info/` and `src/command/backup/` of pgBackRest 2.45 to 2.59, whose repository format is 5.
 
 mod block_map;
+mod cipher;
 mod info_file;
 mod manifest;
 mod stanza_info;
 
 pub use block_map::{BlockMap, BlockMapShape, BlockPlace, SuperBlock};
+pub use cipher::{CIPHER_BLOCK, Cipher, CipherHeader, Passphrase, contents_len, is_encrypted};
 pub use manifest::{BlockIncrement, Manifest, ManifestFile, StoredBy};
 pub use stanza_info::{ArchiveInfo, BackupEntry, BackupInfo, BackupKind, ClusterEntry};
 

@@ -9,6 +9,7 @@
 
 use serde::Deserialize;
 
+use super::cipher::Passphrase;
 use super::info_file::{Entry, InfoFile};
 use crate::error::Result;
 use crate::ids::Lsn;
@@ -23,6 +24,8 @@ pub struct BackupInfo {
     pub clusters: Vec<ClusterEntry>,
     /// The backups that there are.
     pub backups: Vec<BackupEntry>,
+    /// What manifests are encrypted by.
+    pub passphrase: Option<Passphrase>,
 }
 
 /// `archive.info`.
@@ -30,6 +33,8 @@ pub struct BackupInfo {
 pub struct ArchiveInfo {
     /// The clusters of the stanza, the oldest first.
     pub clusters: Vec<ClusterEntry>,
+    /// What WAL is encrypted by.
+    pub passphrase: Option<Passphrase>,
 }
 
 /// A cluster that a stanza is or was of.
@@ -110,7 +115,7 @@ impl BackupInfo {
         let current = file.entries().filter(|entry| entry.section == CURRENT);
         let mut backups: Vec<_> = current.map(BackupEntry::read).collect::<Result<_>>()?;
         backups.sort_by(|one, other| one.label.cmp(&other.label));
-        Ok(Self { clusters: in_order(clusters)?, backups })
+        Ok(Self { clusters: in_order(clusters)?, backups, passphrase: file.passphrase()? })
     }
 
     /// The cluster of a backup.
@@ -131,7 +136,7 @@ impl ArchiveInfo {
             let ArchiveHistory { system_identifier, version } = entry.value()?;
             cluster(entry, system_identifier, version)
         });
-        Ok(Self { clusters: in_order(clusters)? })
+        Ok(Self { clusters: in_order(clusters)?, passphrase: file.passphrase()? })
     }
 
     /// The names of the directories with the WAL of a cluster, the newest first.

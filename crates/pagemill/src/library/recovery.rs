@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use pagemill_cluster::recovery::plan::{PlanOptions, RecoveryTarget, TargetPlace, TimelineChoice};
-use pagemill_cluster::{BackupChoice, BackupName, TablespaceMapping};
+use pagemill_cluster::{BackupChoice, BackupName, Passphrase, TablespaceMapping};
 
 /// How a directory that is not whole is recovered while it is read. The default is a server's own crash recovery: to the end
 /// of the WAL in its `pg_wal`.
@@ -31,6 +31,7 @@ pub struct RecoveryOptions {
     pub(super) bases: Vec<PathBuf>,
     stanza: Option<String>,
     backup: Option<BackupName>,
+    passphrase: Option<Passphrase>,
 }
 
 impl RecoveryOptions {
@@ -68,9 +69,17 @@ impl RecoveryOptions {
         self
     }
 
+    /// The repository is one of pgBackRest that is encrypted by this (`repo1-cipher-pass`).
+    #[must_use]
+    pub fn passphrase(mut self, passphrase: Passphrase) -> Self {
+        self.passphrase = Some(passphrase);
+        self
+    }
+
     pub(super) fn choice(&self) -> BackupChoice<'_> {
         let (stanza, backup) = (self.stanza.as_deref(), self.backup.as_ref());
-        BackupChoice { bases: &self.bases, stanza, backup }
+        let passphrase = self.passphrase.as_ref();
+        BackupChoice { bases: &self.bases, stanza, backup, passphrase }
     }
 
     /// What is planned where there are these archives, too.

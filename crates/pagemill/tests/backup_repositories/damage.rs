@@ -106,7 +106,7 @@ fn of_manifests(copy: &Path, backup: &Path, label: &str) -> Result<()> {
         ensure!(said.contains("backup.manifest: ") && said.contains(says), "{says}: {said}");
     }
     std::fs::write(&manifest, "Salted__")?;
-    ensure!(refused(&count, copy)?.contains("it is encrypted"), "encrypted");
+    ensure!(refused(&count, copy)?.contains("repository is encrypted"), "encrypted");
     std::fs::remove_file(&manifest)?;
     ensure!(refused(&count, copy)?.contains("no manifest of the backup"), "no manifest");
     let info = copy.join("backup/shop/backup.info");

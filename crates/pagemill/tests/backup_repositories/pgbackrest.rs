@@ -10,7 +10,9 @@ use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster, each_of, skipped}
 use serde_json::Value;
 
 use super::damage;
-use super::support::{done, pagemill, refused, said, start_load, stop_load, succeed};
+use super::support::{
+    done, pagemill, pagemill_command, refused, said, start_load, stop_load, succeed,
+};
 use super::tables::{LOAD, archive_all, make_tables, rows, rows_once_recovered, same_rows};
 
 /// What happens between the backups of a chain, each line in a transaction of its own.
@@ -25,9 +27,18 @@ delete from apart where id % 5 = 0;
 insert into apart select i, 'new ' || i from generate_series(20000, 20500) i on conflict do nothing;",
 ];
 
-/// How a repository stores files, and what it is compressed by.
-const WAYS: [(&str, &[&str]); 3] =
-    [("", &["none", "gz"]), ("bundle=y", &["lz4"]), ("bundle=y block=y", &["zst", "bz2"])];
+/// How a repository stores files, and what it is compressed by; encrypted ones are behind the others.
+const WAYS: [(&str, &[&str]); 6] = [
+    ("", &["none", "gz"]),
+    ("bundle=y", &["lz4"]),
+    ("bundle=y block=y", &["zst", "bz2"]),
+    ("cipher-type=aes-256-cbc cipher-pass=flour", &["gz"]),
+    ("bundle=y cipher-type=aes-256-cbc cipher-pass=flour", &["none"]),
+    ("bundle=y block=y cipher-type=aes-256-cbc cipher-pass=flour", &["zst"]),
+];
+
+/// The environment's name for what the encrypted repositories are encrypted by.
+const PASSPHRASE: &str = "PGBACKREST_REPO1_CIPHER_PASS";
 
 /// pgBackRest on a cluster.
 pub(super) struct Backups {
@@ -239,7 +250,38 @@ fn reads_repositories(install: &PgInstall, program: PathBuf, has_blocks: bool) -
     }
     let packed = &backups.labels(1)?[3];
     tells_what_is_unpacked(&backups, 1, packed)?;
+    encrypted_by_another(&backups)?;
     damage::damaged(&backups)
+}
+
+/// Without its passphrase, and with another one, an encrypted repository is refused, and it is said why.
+fn encrypted_by_another(backups: &Backups) -> Result<()> {
+    let is_encrypted = |(way, _): &(&str, _)| way.contains("cipher");
+    let at = backups.ways.iter().position(is_encrypted).context("an encrypted repository")?;
+    let repository = backups.repository(at + 1);
+    let asked = |passphrase: Option<&str>, words: &[&str]| -> Result<String> {
+        let mut command = pagemill_command(words, &repository);
+        command.env_remove(PASSPHRASE);
+        passphrase.map(|passphrase| command.env(PASSPHRASE, passphrase));
+        let output = command.output()?;
+        ensure!(output.status.code() == Some(1), "{words:?}: {}", said(&output));
+        Ok(said(&output))
+    };
+    for words in [&["ls"][..], &["count", "-d", "postgres", "-t", "orders", "--backup", "latest"]] {
+        let without = asked(None, words)?;
+        ensure!(
+            without.contains("backup.info: this pgBackRest repository is encrypted"),
+            "{without}"
+        );
+        ensure!(without.contains(PASSPHRASE), "{without}");
+        let with_another = asked(Some("bran"), words)?;
+        ensure!(
+            with_another.contains("is not the one that this file was encrypted by"),
+            "{with_another}"
+        );
+        ensure!(!with_another.contains("bran"), "a passphrase is told: {with_another}");
+    }
+    Ok(())
 }
 
 /// `pgBackRest 2.45`: the second number.

@@ -8,11 +8,16 @@ use std::process::{Child, Command, Output, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use pagemill_testkit::TestCluster;
 
-pub(crate) fn pagemill(words: &[&str], data: &Path) -> Result<Output> {
+pub(crate) fn pagemill_command(words: &[&str], data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pagemill"));
     let (commands, rest) = words.split_at(if words[0] == "wal" { 2 } else { 1 });
     command.args(commands).arg("-D").arg(data).args(rest).env_remove("PGDATA");
-    Ok(command.output()?)
+    command.env("PGBACKREST_REPO1_CIPHER_PASS", "flour");
+    command
+}
+
+pub(crate) fn pagemill(words: &[&str], data: &Path) -> Result<Output> {
+    Ok(pagemill_command(words, data).output()?)
 }
 
 pub(crate) fn said(output: &Output) -> String {

@@ -13,6 +13,8 @@ pub(super) enum StoredFault {
     Cut { path: PathBuf, end: u64 },
     #[error("{}: what is stored of this file at offset {offset} cannot be decompressed: {cause}", path.display())]
     Unpack { path: PathBuf, offset: u64, cause: io::Error },
+    #[error("{}: what is stored of this file at offset {offset}: {cause}", path.display())]
+    Decrypt { path: PathBuf, offset: u64, cause: pagemill_format::Error },
     #[error("{}: {found} bytes come out of what is stored at offset {offset}, and {expected} should", path.display())]
     Length { path: PathBuf, offset: u64, found: u64, expected: u64 },
     #[error(

@@ -10,12 +10,16 @@
 //! All that is read goes through the storage handed in, so a repository may lie on any file system of the seam. Of each file the
 //! manifest tells size and place, so none is asked for; one that nobody reads is never opened.
 //!
+//! What is encrypted is decrypted as it is read: by the passphrase given what tells of others, and by theirs the rest.
+//!
 //! Invariants: of two copies of a file that tells of others (`.copy`), the first whose checksum is right counts; what a manifest names
 //! lies within its stanza.
 //!
 //! Source: `src/command/restore/` of pgBackRest 2.59, the layout of `archive` and `backup` in `src/storage/helper.c`.
 
 mod block_file;
+mod decrypted;
+mod decrypted_archive;
 mod fault;
 mod packed_file;
 mod stored_backup;
@@ -24,7 +28,9 @@ mod unpacked_files;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pagemill_format::pgbackrest::{ArchiveInfo, BackupEntry, BackupInfo, Manifest};
+use pagemill_format::pgbackrest::{
+    ArchiveInfo, BackupEntry, BackupInfo, Manifest, Passphrase, is_encrypted,
+};
 use pagemill_format::{PgVersion, Result as FormatResult};
 use pagemill_io::{ListedFiles, Storage};
 
@@ -34,6 +40,7 @@ use crate::error::{Error, Result};
 use crate::recovery::plan::Moment;
 use crate::refusal::{Refusal, RepositoryCause};
 use crate::unpacked_archive::UnpackNotice;
+use decrypted_archive::DecryptedArchive;
 use stored_backup::StoredBackup;
 
 const BACKUPS: &str = "backup";
@@ -51,6 +58,8 @@ const MAX_INFO_BYTES: u64 = 4 << 30;
 pub struct PgBackRest {
     storage: Storage,
     root: PathBuf,
+    /// What the files that tell of others are encrypted by.
+    passphrase: Option<Passphrase>,
 }
 
 /// What a repository has of one server.
@@ -66,7 +75,12 @@ pub(super) struct Stanza {
 
 impl PgBackRest {
     pub(super) fn new(storage: &Storage, root: &Path) -> Self {
-        Self { storage: storage.clone(), root: root.to_owned() }
+        Self { storage: storage.clone(), root: root.to_owned(), passphrase: None }
+    }
+
+    /// With what it is encrypted by, if it is.
+    pub(super) fn with_passphrase(self, passphrase: Option<Passphrase>) -> Self {
+        Self { passphrase, ..self }
     }
 
     /// What there is of its stanzas, or of the one of this name.
@@ -127,12 +141,17 @@ impl PgBackRest {
     /// Reads what a stanza has, if it has a `backup.info`.
     fn read(&self, name: String) -> Result<Option<Stanza>> {
         let directories = [BACKUPS, ARCHIVES].map(|kind| self.root.join(kind).join(&name));
-        let info =
-            read_either(&self.storage, &directories[0].join(BACKUP_INFO), BackupInfo::parse)?;
+        let files = InfoFiles { storage: &self.storage, passphrase: self.passphrase.as_ref() };
+        let info = files.read_either(&directories[0].join(BACKUP_INFO), BackupInfo::parse)?;
         let Some(info) = info else { return Ok(None) };
-        let archive =
-            read_either(&self.storage, &directories[1].join(ARCHIVE_INFO), ArchiveInfo::parse)?;
-        Ok(Some(Stanza { name, info, storage: self.storage.clone(), directories, archive }))
+        let archive = files.read_either(&directories[1].join(ARCHIVE_INFO), ArchiveInfo::parse)?;
+        let storage = match archive.as_ref().and_then(|archive| archive.passphrase.as_ref()) {
+            None => self.storage.clone(),
+            Some(passphrase) => self
+                .storage
+                .over(|below| Arc::new(DecryptedArchive::new(below, &directories[1], passphrase))),
+        };
+        Ok(Some(Stanza { name, info, storage, directories, archive }))
     }
 }
 
@@ -224,7 +243,9 @@ impl Stanza {
     pub(super) fn open(&self, backup: &BackupEntry, notice: &UnpackNotice) -> Result<OpenBackup> {
         let directory = self.directories[0].join(&backup.label);
         let path = directory.join(MANIFEST);
-        let manifest = read_either(&self.storage, &path, Manifest::parse)?;
+        let passphrase = self.info.passphrase.as_ref();
+        let files = InfoFiles { storage: &self.storage, passphrase };
+        let manifest = files.read_either(&path, Manifest::parse)?;
         let Some(manifest) = manifest.filter(|manifest| manifest.label == backup.label) else {
             let cause = RepositoryCause::NoManifest { label: backup.label.clone() };
             return Err(Error::refused(Refusal::Repository { path, cause }));
@@ -273,26 +294,51 @@ fn within(name: &str) -> &Path {
     Path::new(data.unwrap_or(name))
 }
 
-/// Reads a file, or the second copy of it where the first is not there or damaged; `None` where neither is there.
-fn read_either<T>(
-    storage: &Storage,
-    path: &Path,
-    parse: impl Fn(&[u8]) -> FormatResult<T>,
-) -> Result<Option<T>> {
-    let read = |path: &Path| match storage.read_file(path, MAX_INFO_BYTES) {
-        Ok(bytes) => parse(&bytes).map(Some).map_err(|error| Error::file_damage(path, &error)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error.into()),
-    };
-    let first = read(path);
-    if let Ok(Some(_)) = first {
-        return first;
+/// Files that tell of others, and what they are encrypted by.
+#[derive(Clone, Copy)]
+struct InfoFiles<'a> {
+    storage: &'a Storage,
+    passphrase: Option<&'a Passphrase>,
+}
+
+impl InfoFiles<'_> {
+    /// Reads a file, or the second copy of it where the first is not there or damaged; `None` where neither is there.
+    fn read_either<T>(
+        self,
+        path: &Path,
+        parse: impl Fn(&[u8]) -> FormatResult<T>,
+    ) -> Result<Option<T>> {
+        let read = |path: &Path| match self.storage.read_file(path, MAX_INFO_BYTES) {
+            Ok(bytes) => {
+                let bytes = self.decrypted(path, bytes)?;
+                parse(&bytes).map(Some).map_err(|error| Error::file_damage(path, &error))
+            }
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error.into()),
+        };
+        let first = read(path);
+        if let Ok(Some(_)) = first {
+            return first;
+        }
+        let mut copy = path.as_os_str().to_owned();
+        copy.push(".copy");
+        match read(Path::new(&copy)) {
+            Ok(Some(found)) => Ok(Some(found)),
+            _ => first,
+        }
     }
-    let mut copy = path.as_os_str().to_owned();
-    copy.push(".copy");
-    match read(Path::new(&copy)) {
-        Ok(Some(found)) => Ok(Some(found)),
-        _ => first,
+
+    fn decrypted(self, path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        if !is_encrypted(&bytes) {
+            return Ok(bytes);
+        }
+        let refused = |cause| Error::refused(Refusal::Repository { path: path.to_owned(), cause });
+        let Some(passphrase) = self.passphrase else {
+            return Err(refused(RepositoryCause::NoPassphrase));
+        };
+        // The first line is the name of a section.
+        let found = passphrase.decrypt(&bytes).ok().filter(|text| text.starts_with(b"["));
+        found.ok_or_else(|| refused(RepositoryCause::WrongPassphrase))
     }
 }
 

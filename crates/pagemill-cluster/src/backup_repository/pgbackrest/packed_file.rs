@@ -32,7 +32,7 @@ struct Packed {
     number: usize,
     len: u64,
     checksum: Option<String>,
-    without_header: bool,
+    is_raw: bool,
     /// Held by whoever unpacks it.
     unpacking: Mutex<()>,
 }
@@ -44,10 +44,10 @@ impl PackedFile {
         number: usize,
         file: &ManifestFile,
     ) -> Self {
-        let without_header = file.bundle.is_some() && stored.has_raw_bundles();
+        let is_raw = file.bundle.is_some() && stored.has_raw_bundles();
         let (len, checksum) = (file.len, file.checksum.clone());
         let unpacking = Mutex::default();
-        Self(Arc::new(Packed { stored, stretch, number, len, checksum, without_header, unpacking }))
+        Self(Arc::new(Packed { stored, stretch, number, len, checksum, is_raw, unpacking }))
     }
 }
 
@@ -109,7 +109,7 @@ impl Packed {
 
     /// Hands out all that comes out, and holds it against what the manifest says.
     fn unpack(&self, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        let mut from = self.stored.unpacked(&self.stretch, self.without_header)?.take(self.len + 1);
+        let mut from = self.stored.unpacked(&self.stretch, self.is_raw)?.take(self.len + 1);
         let (mut chunk, mut found) = (vec![0; CHUNK.min(self.len as usize + 1)], 0);
         let mut digest = ContentDigest::default();
         loop {

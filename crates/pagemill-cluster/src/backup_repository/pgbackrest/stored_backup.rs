@@ -11,11 +11,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pagemill_format::pgbackrest::{Manifest, ManifestFile, StoredBy};
+use pagemill_format::pgbackrest::{CipherHeader, Manifest, ManifestFile, StoredBy};
 use pagemill_io::{Caching, File, FileSystem, FileWindow, ListedFile, Storage};
 use pagemill_wal::Compression;
 
 use super::block_file::BlockFile;
+use super::decrypted::{DecryptedFile, DecryptingReader, Encryption};
 use super::fault::StoredFault;
 use super::packed_file::PackedFile;
 use super::unpacked_files::UnpackedFiles;
@@ -105,7 +106,8 @@ impl StoredBackup {
                 Arc::new(BlockFile::new(stored, blocks, stretch, (len, name, number)))
             }
             None if self.manifest.stored_by == StoredBy::None => {
-                Arc::new(PlainFile { stored, stretch })
+                let is_raw = file.bundle.is_some() && self.has_raw_bundles();
+                Arc::new(PlainFile { stored, stretch, len: file.len, is_raw })
             }
             None => Arc::new(PackedFile::new(stored, stretch, number, &file)),
         }
@@ -149,29 +151,39 @@ impl StoredBackup {
         Ok(file)
     }
 
-    /// Reads a stretch, all of it.
+    /// Reads the stretch of a map, all of it.
     pub(super) fn read(&self, stretch: &Stretch) -> io::Result<Vec<u8>> {
-        let mut reader = self.reader(stretch)?;
         let mut bytes = Vec::new();
-        reader.read_to_end(&mut bytes)?;
+        self.reader(stretch, true)?.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// A stretch as it is stored, from its beginning.
-    pub(super) fn reader<'a>(&self, stretch: &'a Stretch) -> io::Result<StretchReader<'a>> {
-        Ok(StretchReader { file: self.open(&stretch.path)?, stretch, done: 0 })
+    /// How a piece is encrypted, if the files of this backup are.
+    fn encryption(&self, is_raw: bool) -> Option<Encryption<'_>> {
+        let header = if is_raw { CipherHeader::Raw } else { CipherHeader::Salted };
+        self.manifest.passphrase.as_ref().map(|passphrase| Encryption { passphrase, header })
     }
 
-    /// What comes out of a stretch. Blocks are always packed without headers, other streams where the manifest says so.
+    /// A stretch as it was before it was encrypted, from its beginning.
+    fn reader<'a>(&self, stretch: &'a Stretch, is_raw: bool) -> io::Result<Box<dyn Read + 'a>> {
+        let reader = StretchReader { file: self.open(&stretch.path)?, stretch, done: 0 };
+        Ok(match self.encryption(is_raw) {
+            None => Box::new(reader),
+            Some(encryption) => Box::new(DecryptingReader::new(reader, encryption, stretch)?),
+        })
+    }
+
+    /// What comes out of a stretch. Blocks are always packed and encrypted without headers, other streams where the manifest
+    /// says so.
     pub(super) fn unpacked<'a>(
         &self,
         stretch: &'a Stretch,
-        without_header: bool,
+        is_raw: bool,
     ) -> io::Result<Box<dyn Read + 'a>> {
-        let reader = BufReader::with_capacity(READ_BYTES, self.reader(stretch)?);
+        let reader = BufReader::with_capacity(READ_BYTES, self.reader(stretch, is_raw)?);
         let compression = match self.manifest.stored_by {
             StoredBy::None => return Ok(Box::new(reader)),
-            StoredBy::Gz if without_header => Compression::Zlib,
+            StoredBy::Gz if is_raw => Compression::Zlib,
             StoredBy::Gz => Compression::Gzip,
             StoredBy::Lz4 => Compression::Lz4,
             StoredBy::Zst => Compression::Zstd,
@@ -184,9 +196,9 @@ impl StoredBackup {
         self.manifest.has_raw_bundles
     }
 
-    /// True when what is stored has to be decompressed.
+    /// True when what is stored has to be decompressed or decrypted.
     pub(super) fn is_packed(&self) -> bool {
-        self.manifest.stored_by != StoredBy::None
+        self.manifest.stored_by != StoredBy::None || self.manifest.passphrase.is_some()
     }
 }
 
@@ -195,7 +207,7 @@ const READ_BYTES: usize = 1 << 20;
 
 /// Reads a stretch; its end is an error where the file ends before.
 #[derive(Debug)]
-pub(super) struct StretchReader<'a> {
+struct StretchReader<'a> {
     file: Arc<dyn File>,
     stretch: &'a Stretch,
     done: u64,
@@ -233,20 +245,29 @@ impl ListedFile for EmptyFile {
     }
 }
 
-/// A file that is stored as it is.
+/// A file that is stored as it is, or encrypted.
 #[derive(Debug)]
 struct PlainFile {
     stored: Arc<StoredBackup>,
     stretch: Stretch,
+    /// Bytes of its contents.
+    len: u64,
+    is_raw: bool,
 }
 
 impl ListedFile for PlainFile {
     fn bytes(&self) -> u64 {
-        self.stretch.len
+        self.len
     }
 
     fn open(&self) -> io::Result<Box<dyn File>> {
         let Stretch { path, offset, len } = &self.stretch;
-        Ok(Box::new(FileWindow::new(self.stored.open(path)?, *offset, *len)))
+        let file = self.stored.open(path)?;
+        Ok(match self.stored.encryption(self.is_raw) {
+            None => Box::new(FileWindow::new(file, *offset, *len)),
+            Some(encryption) => {
+                Box::new(DecryptedFile::new(file, self.stretch.clone(), encryption, self.len))
+            }
+        })
     }
 }
