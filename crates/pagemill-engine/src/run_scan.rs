@@ -1,13 +1,13 @@
 //! The visible rows of a table run by run, for whoever chooses among them by some columns before it looks at others.
 //!
 //! ```text
-//! next_run ──► rows: the columns to choose by, of all rows of a run ── keep ──► kept: the other columns, of those chosen
+//! next_run ──► rows: the columns of one step, of all rows of a run ── keep ──► rows: those of another, of the chosen ── …
 //! ```
 //!
 //! A run is what one read fetches, some pages that follow one another: enough rows for a choice that works on whole columns,
 //! and few enough to stay in a core's cache until the chosen ones are looked at again. Of a row that is not chosen no more is
-//! looked at than the choice needs; but where most rows of a run were chosen, all columns of the next one are found in one
-//! walk over each tuple.
+//! looked at than the choice needs; but where most rows of a run were chosen to the end, all columns of the next one are
+//! found in one walk over each tuple.
 //!
 //! Invariants: the runs have every visible tuple of the scan's blocks once, in the order of the scan; what is damaged is
 //! reported once, and left out where that is the policy; each span lies inside of its tuple.
@@ -49,49 +49,40 @@ impl Place {
     }
 }
 
-/// Rows of the run, with the spans of the columns that were looked for.
+/// Chosen rows by their places among all of the run, with the spans of the columns that were looked for last.
 #[derive(Default)]
-struct Rows {
-    places: Vec<Place>,
+struct Chosen {
+    rows: Vec<u32>,
     spans: Vec<Span>,
 }
 
-/// Chosen rows by their places among the rows of the run; the spans of their other columns, unless the rows have those.
-#[derive(Default)]
-struct Kept {
-    chosen: Vec<usize>,
-    spans: Vec<Span>,
+/// The columns of a step: found by a walk of their own, and by the one that finds all.
+struct Step {
+    alone: WantedColumns,
+    of_all: WantedColumns,
 }
 
-/// The columns of a scan in two steps, by their positions in `table.relation.columns`.
-#[derive(Clone, Copy)]
-pub struct StepColumns<'a> {
-    /// What rows are chosen by.
-    pub first: &'a [usize],
-    /// What is wanted of the chosen rows.
-    pub rest: &'a [usize],
-}
-
-/// A scan of ranges of a table's blocks in two steps, by one thread.
+/// A scan of ranges of a table's blocks in steps, by one thread.
 pub struct RunScan {
     pages: Option<PageScan>,
     log: ClusterLog,
     table: Arc<Table>,
     backward: bool,
-    /// What is chosen by, and what else is wanted of the chosen rows.
-    first: WantedColumns,
-    rest: WantedColumns,
-    /// The same of a walk that finds both.
-    first_of_all: WantedColumns,
-    rest_of_all: WantedColumns,
+    steps: Box<[Step]>,
+    /// The step whose columns the rows have.
+    step: usize,
     /// True when the rows of this run have the spans of all columns.
     has_all: bool,
-    rows: Rows,
-    kept: Kept,
+    /// All rows of the run.
+    places: Vec<Place>,
+    chosen: Chosen,
+    /// Spans of all columns, and of all rows, if they were found in one walk.
+    all: Vec<Span>,
 }
 
 impl RunScan {
-    /// A scan of these ranges of blocks, as [`TableScan::of_blocks`](crate::TableScan::of_blocks).
+    /// A scan of these ranges of blocks, as [`TableScan::of_blocks`](crate::TableScan::of_blocks), for steps with these
+    /// columns, by their positions in `table.relation.columns`.
     ///
     /// # Errors
     /// When the block to begin with is past the end.
@@ -100,46 +91,55 @@ impl RunScan {
     /// When the table has no column at one of the positions.
     pub fn of_blocks(
         request: ScanRequest<'_>,
-        columns: StepColumns<'_>,
+        steps: &[&[usize]],
         ranges: &[Range<u32>],
     ) -> Result<Self> {
         let ScanRequest { cluster, table, options, progress } = request;
-        let StepColumns { first, rest } = columns;
         let plan = ScanPlan::new(cluster, table, options)?;
         let chosen = plan.order().arrange(&common_blocks(table.present(), ranges));
-        let all = [first, rest].concat();
+        let all = steps.concat();
+        let step = |columns: &&[usize]| Step {
+            alone: WantedColumns::new(columns, table),
+            of_all: WantedColumns::among(columns, &all, table),
+        };
         Ok(Self {
             pages: PageScan::new(&plan, chosen, PageUse::Tuples, progress),
             log: ClusterLog::new(cluster.clone()),
             backward: plan.order().backward,
-            first: WantedColumns::new(first, table),
-            rest: WantedColumns::new(rest, table),
-            first_of_all: WantedColumns::among(first, &all, table),
-            rest_of_all: WantedColumns::among(rest, &all, table),
+            steps: steps.iter().map(step).collect(),
+            step: 0,
             has_all: false,
             table: table.clone(),
-            rows: Rows::default(),
-            kept: Kept::default(),
+            places: Vec::new(),
+            chosen: Chosen::default(),
+            all: Vec::new(),
         })
     }
 
-    /// Goes on to the next run that has visible tuples; false at the end.
+    /// Goes on to the next run that has visible tuples; false at the end. The rows have the columns of this step.
     ///
     /// # Errors
     /// As [`TableScan::next_batch`](crate::TableScan::next_batch).
-    pub fn next_run(&mut self, damage: &mut DamageLog) -> Result<bool> {
-        self.has_all = self.kept.chosen.len() * MANY > self.rows.places.len();
-        self.kept.chosen.clear();
-        self.rows.places.clear();
-        self.rows.spans.clear();
+    ///
+    /// # Panics
+    /// When there is no such step.
+    pub fn next_run(&mut self, step: usize, damage: &mut DamageLog) -> Result<bool> {
+        self.has_all = self.chosen.rows.len() * MANY > self.places.len();
+        self.step = step;
+        self.places.clear();
+        self.all.clear();
+        self.chosen.rows.clear();
+        self.chosen.spans.clear();
         let Some(pages) = &mut self.pages else { return Ok(false) };
+        let Step { alone, of_all } = &self.steps[step];
         let mut walk = RunWalk {
             log: &mut self.log,
             backward: self.backward,
-            columns: if self.has_all { &self.first_of_all } else { &self.first },
-            rows: &mut self.rows,
+            columns: if self.has_all { of_all } else { alone },
+            places: &mut self.places,
+            spans: if self.has_all { &mut self.all } else { &mut self.chosen.spans },
         };
-        while walk.rows.places.is_empty() {
+        while walk.places.is_empty() {
             if !pages.enter_run(damage)? {
                 return Ok(false);
             }
@@ -148,77 +148,62 @@ impl RunScan {
                 pages.note_tuples(alive, dead);
             }
         }
+        self.chosen.rows.extend(0..self.places.len() as u32);
         Ok(true)
     }
 
-    /// The rows of the run, with the columns to choose by.
+    /// The rows that are left of the run, with the columns of the step.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = TupleRow<'_>> {
-        let columns = if self.has_all { &self.first_of_all } else { &self.first };
-        self.of((0..self.rows.places.len()).map(move |at| (at, at)), columns, &self.rows.spans)
-    }
-
-    /// Chooses rows of the run by their places among [`rows`](Self::rows), ascending.
-    ///
-    /// # Errors
-    /// On damage to a chosen tuple, unless it is to be skipped.
-    pub fn keep(
-        &mut self,
-        chosen: impl IntoIterator<Item = usize>,
-        damage: &mut DamageLog,
-    ) -> Result<()> {
-        let Self { pages, rest, rows, kept, .. } = self;
-        kept.chosen.clear();
-        kept.spans.clear();
-        if self.has_all {
-            kept.chosen.extend(chosen);
-            return Ok(());
-        }
-        for at in chosen {
-            let place = rows.places[at];
-            let (location, tuple) = tuple_at(pages.as_ref(), place);
-            match rest.walk.spans(&tuple.data(), &mut kept.spans) {
-                Ok(()) => kept.chosen.push(at),
-                Err(error) => damage.report(location.damage(place.number, error.to_string()))?,
-            }
-        }
-        Ok(())
-    }
-
-    /// The chosen rows, with the other columns.
-    pub fn kept(&self) -> impl ExactSizeIterator<Item = TupleRow<'_>> {
+        let Step { alone, of_all } = &self.steps[self.step];
         let (columns, spans) = match self.has_all {
-            true => (&self.rest_of_all, &self.rows.spans),
-            false => (&self.rest, &self.kept.spans),
+            true => (of_all, &self.all),
+            false => (alone, &self.chosen.spans),
         };
-        let chosen = self.kept.chosen.iter().enumerate();
-        let has_all = self.has_all;
-        self.of(
-            chosen.map(move |(at, row)| (*row, if has_all { *row } else { at })),
-            columns,
-            spans,
-        )
-    }
-
-    /// Rows by their places among those of the run, and among those that there are spans of.
-    fn of<'s>(
-        &'s self,
-        rows: impl ExactSizeIterator<Item = (usize, usize)> + 's,
-        columns: &'s WantedColumns,
-        spans: &'s [Span],
-    ) -> impl ExactSizeIterator<Item = TupleRow<'s>> {
         let width = columns.width();
-        let mut held: Option<(u16, BlockNumber, Page<'s>)> = None;
-        rows.map(move |(row, at)| {
-            let place = self.rows.places[row];
+        let mut held: Option<(u16, BlockNumber, Page<'_>)> = None;
+        self.chosen.rows.iter().enumerate().map(move |(at, row)| {
+            let row = *row as usize;
+            let place = self.places[row];
             let (_, block, page) = match held {
                 Some(held) if held.0 == place.page => held,
                 _ => *held.insert(self.page(place.page)),
             };
             let tid = Tid { block, line_pointer: place.number };
             let data = &page.bytes()[usize::from(place.start)..usize::from(place.end)];
+            let at = if self.has_all { row } else { at };
             let spans = &spans[at * width..(at + 1) * width];
             TupleRow { tid, page, data, table: &self.table, columns, spans }
         })
+    }
+
+    /// Keeps some of the [`rows`](Self::rows), by their places among them, ascending; they have the columns of this step
+    /// from here on.
+    ///
+    /// # Errors
+    /// On damage to a chosen tuple, unless it is to be skipped.
+    ///
+    /// # Panics
+    /// When there is no such step, or no row at one of the places.
+    pub fn keep(&mut self, chosen: &[usize], step: usize, damage: &mut DamageLog) -> Result<()> {
+        self.step = step;
+        let before = std::mem::take(&mut self.chosen.rows);
+        self.chosen.rows.reserve(chosen.len());
+        if self.has_all {
+            self.chosen.rows.extend(chosen.iter().map(|at| before[*at]));
+            return Ok(());
+        }
+        self.chosen.spans.clear();
+        let walk = &self.steps[step].alone.walk;
+        for at in chosen {
+            let row = before[*at];
+            let place = self.places[row as usize];
+            let (location, tuple) = tuple_at(self.pages.as_ref(), place);
+            match walk.spans(&tuple.data(), &mut self.chosen.spans) {
+                Ok(()) => self.chosen.rows.push(row),
+                Err(error) => damage.report(location.damage(place.number, error.to_string()))?,
+            }
+        }
+        Ok(())
     }
 
     fn page(&self, at: u16) -> (u16, BlockNumber, Page<'_>) {
@@ -247,7 +232,8 @@ struct RunWalk<'w> {
     log: &'w mut ClusterLog,
     backward: bool,
     columns: &'w WantedColumns,
-    rows: &'w mut Rows,
+    places: &'w mut Vec<Place>,
+    spans: &'w mut Vec<Span>,
 }
 
 impl RunWalk<'_> {
@@ -258,18 +244,18 @@ impl RunWalk<'_> {
         found: SoundPage<'_>,
         damage: &mut DamageLog,
     ) -> Result<(u64, u64)> {
-        let Self { log, columns, rows, .. } = self;
+        let Self { log, columns, places, spans, .. } = self;
         let SoundPage { location, page, ahead } = found;
         let at = u16::try_from(at).expect("a run is shorter"); // infallible: 128 blocks at most
-        let (before, mut faults) = (rows.places.len(), 0);
+        let (before, mut faults) = (places.len(), 0);
         let each = |number, tuple: Result<HeapTuple<'_>, heap::TupleFault>| {
             ahead.ask(number);
             let what = match tuple {
                 Err(fault) => location.tuple_damage(number, fault)?,
-                Ok(tuple) => match columns.walk.spans(&tuple.data(), &mut rows.spans) {
+                Ok(tuple) => match columns.walk.spans(&tuple.data(), spans) {
                     Err(error) => location.damage(number, error.to_string()),
                     Ok(()) => {
-                        rows.places.push(Place::new(page, at, number, tuple));
+                        places.push(Place::new(page, at, number, tuple));
                         return Ok(());
                     }
                 },
@@ -281,7 +267,7 @@ impl RunWalk<'_> {
             false => heap::visit_tuples(page, *log, each)?,
             true => heap::visit_tuples_backward(page, *log, each)?,
         }
-        let alive = self.rows.places.len() - before;
+        let alive = self.places.len() - before;
         Ok((alive as u64, found.dead_tuples(alive + faults)))
     }
 }

@@ -28,13 +28,21 @@ use crate::error::Result;
 use crate::fork_pages::{ForkPages, heap_pages};
 use crate::page_scan::BlockLocation;
 use crate::progress::{Progress, ScanCounts};
-use crate::run_scan::StepColumns;
 use crate::scan_plan::ScanRequest;
 use crate::table::Table;
 use crate::table_scan::{TupleBatch, TupleRow, WantedColumns};
 
 /// Blocks of a table that are read together.
 const ROUND_BLOCKS: usize = 128;
+
+/// The columns of a scan in two steps, by their positions in `table.relation.columns`.
+#[derive(Clone, Copy)]
+pub struct StepColumns<'a> {
+    /// What rows are chosen by.
+    pub first: &'a [usize],
+    /// What is wanted of the chosen rows.
+    pub rest: &'a [usize],
+}
 
 /// A scan of the rows behind TIDs, by one thread.
 pub struct TidScan {

@@ -16,6 +16,7 @@ use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, conjunction_opt};
 use datafusion::physical_plan::filter_pushdown::PushedDown;
 
+use super::day_conditions::by_days;
 use super::harmless::is_harmless;
 
 /// One of so many rows, or fewer, has to be left for a condition to be evaluated on these alone.
@@ -45,14 +46,16 @@ impl ScanFilters {
         &self,
         more: Vec<Arc<dyn PhysicalExpr>>,
         schema: &SchemaRef,
-    ) -> (Self, Vec<PushedDown>) {
+    ) -> QueryResult<(Self, Vec<PushedDown>)> {
         let mut filters = self.clone();
         let taken = more.iter().take_while(|condition| is_harmless(condition, schema)).count();
         let left = more.len() - taken;
-        filters.conditions.extend(more.into_iter().take(taken));
+        for condition in more.into_iter().take(taken) {
+            filters.conditions.push(by_days(condition)?);
+        }
         let mut answer = vec![PushedDown::Yes; taken];
         answer.extend(vec![PushedDown::No; left]);
-        (filters, answer)
+        Ok((filters, answer))
     }
 
     /// With each condition on columns of this schema changed to one that is as harmless.

@@ -17,7 +17,7 @@ use pagemill_format::Tid;
 
 use super::account::ScanAccount;
 use super::first_rows::{OrderedSearch, WantedRows};
-use super::reader::{Choice, Decoder, choices, choose};
+use super::reader::{Choice, Decoder, choices, choose, in_one_walk};
 use super::source::RelationSource;
 use crate::error::{Error, Result};
 
@@ -118,7 +118,7 @@ impl<'w> Walk<'w> {
         account: &'w mut ScanAccount,
     ) -> Result<Self> {
         let context = &source.context;
-        let choices = choices(source, table, &wanted.filters)?;
+        let choices = in_one_walk(choices(source, table, &wanted.filters)?);
         let looked_at: Vec<usize> =
             choices.iter().flat_map(|choice| choice.positions().iter().copied()).collect();
         let rows: usize = wanted.orders.iter().map(|order| order.rows).sum();

@@ -24,8 +24,6 @@ use crate::catalog::Catalog;
 
 /// Values that are looked up one by one; of more, none.
 const MOST_VALUES: usize = 10_000;
-/// Microseconds.
-const DAY: i64 = 86_400_000_000;
 /// Items of a list, of which some may be equal.
 const MOST_LISTED: usize = 100_000;
 
@@ -150,7 +148,7 @@ impl Reader<'_> {
             return Some((column.index(), Found::Bounds(ValueBounds::default())));
         }
         if let Some(call) = filter.downcast_ref::<ScalarFunctionExpr>() {
-            return self.day(call).or_else(|| self.prefix(call));
+            return self.prefix(call);
         }
         let (truth, is_true) = match filter.downcast_ref::<NotExpr>() {
             Some(not) => (not.arg(), false),
@@ -260,27 +258,6 @@ impl Reader<'_> {
         let form = KeyForm::of_kernel(call.name())?;
         let [argument] = call.args() else { return None };
         Some((argument.downcast_ref::<Column>()?.index(), form))
-    }
-
-    /// A date held against a moment, as `date + interval` is one: as a bound among the days.
-    fn day(&self, call: &ScalarFunctionExpr) -> Option<(usize, Found)> {
-        let [date, moment] = call.args() else { return None };
-        let ScalarValue::Int64(Some(moment)) = moment.downcast_ref::<Literal>()?.value() else {
-            return None;
-        };
-        let is_midnight = moment.rem_euclid(DAY) == 0;
-        let operator = match call.name() {
-            "date_lt_timestamp" if is_midnight => Operator::Lt,
-            "date_lt_timestamp" | "date_le_timestamp" => Operator::LtEq,
-            "date_ge_timestamp" if is_midnight => Operator::GtEq,
-            "date_ge_timestamp" | "date_gt_timestamp" => Operator::Gt,
-            _ => return None,
-        };
-        let is_infinite = matches!(*moment, i64::MIN | i64::MAX);
-        let day = i32::try_from(moment.div_euclid(DAY)).ok().filter(|_| !is_infinite)?;
-        let column = date.downcast_ref::<Column>()?.index();
-        let value = ScalarValue::Int32(Some(day));
-        Some((column, self.compared(column, KeyForm::Plain, operator, &value)?))
     }
 
     /// `LIKE` with a pattern that begins with plain characters.

@@ -5,6 +5,7 @@
 //! byte: a block belongs to the range that its first byte lies in.
 
 mod account;
+mod day_conditions;
 mod filters;
 mod first_rows;
 mod first_rows_hints;

@@ -1,18 +1,19 @@
 //! Rows of a range of a relation, read and decoded: what the thread of a scan does.
 //!
 //! ```text
-//! run of pages ── columns of the filters ──► batch ── conditions ──► rows that pass ── columns that are wanted ──► batch
+//! run of pages ── columns of a filter ──► batch ── conditions ──► rows that pass ── … ── columns that are wanted ──► batch
 //! ```
 //!
-//! With filters, the columns that they look at are decoded first, for all rows of a run of pages, and the columns that are
-//! wanted only of the rows that pass: a value that lies in a TOAST table is fetched for these alone. A column that is looked
-//! at and wanted is decoded twice for them, which costs less than to keep two batches in step when values turn out damaged.
+//! With filters, the columns that they look at are decoded first, step by step ([`Choice`]), and the columns that are wanted
+//! only of the rows that pass: a value that lies in a TOAST table is fetched for these alone. A column that is looked at and
+//! wanted is decoded twice for them, which costs less than to keep two batches in step when values turn out damaged.
 //!
 //! Invariants: a row is decoded whole or left out whole; damage is told once, where it was met first.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, Int32Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
@@ -30,11 +31,17 @@ use super::account::ScanAccount;
 use super::filters::{RowFilter, ScanFilters};
 use super::index_access::Access;
 use super::opener::Output;
+use super::relation_table::TableColumn;
 use super::source::RelationSource;
 use super::system_columns::SystemColumn;
 use super::tid_access::within;
 use crate::error::Result;
 use crate::types::PgType;
+
+/// So many rows tell what a choice removes.
+const LATELY: f64 = 100_000.0;
+/// Nanoseconds that it takes to find a column behind others whose lengths differ from row to row.
+const WALK: f64 = 15.0;
 
 /// A range of a relation, and where its rows go.
 pub(super) struct RowReader<'s> {
@@ -101,32 +108,31 @@ impl RowReader<'_> {
         }
         let mut choices = choices(self.source, self.table, &self.source.filters)?;
         let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
-        let looked_at: Vec<usize> =
-            choices.iter().flat_map(|choice| choice.columns.positions().iter().copied()).collect();
-        let columns = StepColumns { first: &looked_at, rest: wanted.positions() };
-        let mut scan = RunScan::of_blocks(self.request(), columns, blocks)?;
-        while scan.next_run(damage)? {
+        let steps: Vec<&[usize]> = choices.iter().map(Choice::positions).collect();
+        let steps = [&steps[..], &[wanted.positions()]].concat();
+        let mut scan = RunScan::of_blocks(self.request(), &steps, blocks)?;
+        let mut order: Vec<usize> = (0..steps.len()).collect();
+        while scan.next_run(order[0], damage)? {
             if self.out.is_closed() {
                 return Ok(());
             }
+            self.account.removed += narrow(&mut scan, &mut choices, &order, damage)?;
             let rows: Vec<TupleRow<'_>> = scan.rows().collect();
-            let chosen = choose(&mut choices, &rows, damage)?;
-            self.account.removed += (rows.len() - chosen.len()) as u64;
-            scan.keep(chosen, damage)?;
-            let rows: Vec<TupleRow<'_>> = scan.kept().collect();
             let go_on = wanted.hand_over(&rows, &mut self.out, damage)?;
             let decoders = choices.iter().map(|choice| &choice.columns).chain([&wanted]);
             self.account.toast_fetches = decoders.map(|d| d.builder.toast_fetches()).sum();
             if !go_on {
                 return Ok(());
             }
+            order[..choices.len()]
+                .sort_by(|a, b| choices[*a].rank().total_cmp(&choices[*b].rank()));
         }
         wanted.hand_over_rest(&mut self.out)
     }
 
     /// Reads the rows that an index led to, and chooses among them.
     fn read_found(&mut self, tids: &Arc<[Tid]>, damage: &mut DamageLog) -> Result<()> {
-        let mut choices = choices(self.source, self.table, &self.source.filters)?;
+        let mut choices = in_one_walk(choices(self.source, self.table, &self.source.filters)?);
         let mut wanted = Decoder::new(self.source, self.table, self.source.wanted())?;
         let looked_at: Vec<usize> =
             choices.iter().flat_map(|choice| choice.columns.positions().iter().copied()).collect();
@@ -157,8 +163,9 @@ pub(super) fn alone(options: ScanOptions) -> ScanOptions {
     ScanOptions { jobs: 1, ..options }
 }
 
-/// The conditions in steps: those on values of a fixed length first, then on decimals, which take longer to decode, and last
-/// on values that may have to be fetched.
+/// The conditions in steps by what it takes to look at them: those on columns that lie in the same place of every tuple;
+/// those on others of a fixed length; those on decimals, which take longer to decode; and those on values that may have to be
+/// fetched.
 pub(super) fn choices(
     source: &RelationSource,
     table: &Table,
@@ -167,20 +174,51 @@ pub(super) fn choices(
     let carrier = |at: usize| &source.columns[at].carrier;
     let is_short = |at: usize| !matches!(carrier(at), DataType::Utf8 | DataType::Binary);
     let is_plain = |at: usize| is_short(at) && !matches!(carrier(at), DataType::Decimal128(..));
-    let [plain, others] = filters.split(is_plain);
+    let is_in_place = |at: usize| is_plain(at) && is_in_place(&source.columns[at], table);
+    let [in_place, others] = filters.split(is_in_place);
+    let [plain, others] = others.split(is_plain);
     let [short, long] = others.split(is_short);
-    let steps = [plain, short, long];
-    let mut choices: Vec<Choice> = Vec::new();
+    // What is fetched for rows that others would remove may be much, or damaged: those stay last.
+    let steps = [(in_place, Some(0.0)), (plain, Some(WALK)), (short, Some(WALK)), (long, None)];
+    let steps = steps.into_iter().filter(|(filters, _)| !filters.is_empty());
+    steps.map(|(filters, walk)| Choice::new(source, table, &filters, walk)).collect()
+}
+
+/// Whether a column lies in the same place of every tuple that has no NULL before it.
+fn is_in_place(column: &TableColumn, table: &Table) -> bool {
+    let relation = &table.relation;
+    let position = relation.columns.iter().position(|stored| stored.name == column.stored_name);
+    position.is_some_and(|at| relation.layout.fixed_span(at).is_some())
+}
+
+/// The choices for rows whose columns are found together, one choice's behind those of the one before.
+pub(super) fn in_one_walk(choices: Vec<Choice>) -> Vec<Choice> {
     let mut others = 0;
-    for filters in steps.iter().filter(|filters| !filters.is_empty()) {
-        let columns = filters.columns();
-        let mut decoder = Decoder::new(source, table, &columns)?;
-        decoder.builder = decoder.builder.behind(others);
-        others += decoder.positions().len();
-        let filter = filters.on(&columns)?;
-        choices.push(Choice { filter, columns: decoder, chosen: Vec::new() });
+    let behind = |mut choice: Choice| {
+        choice.columns.builder = choice.columns.builder.behind(others);
+        others += choice.positions().len();
+        choice
+    };
+    choices.into_iter().map(behind).collect()
+}
+
+/// Keeps the rows of a run that every choice lets pass, in this order of steps, the last of which are the wanted columns;
+/// how many do not pass.
+fn narrow(
+    scan: &mut RunScan,
+    choices: &mut [Choice],
+    order: &[usize],
+    damage: &mut DamageLog,
+) -> Result<u64> {
+    let mut removed = 0;
+    for step in order.windows(2) {
+        let rows: Vec<TupleRow<'_>> = scan.rows().collect();
+        let choice = &mut choices[step[0]];
+        choice.choose(&rows, damage)?;
+        removed += (rows.len() - choice.chosen.len()) as u64;
+        scan.keep(&choice.chosen, step[1], damage)?;
     }
-    Ok(choices)
+    Ok(removed)
 }
 
 /// The places of the rows that every choice lets pass, one after the other.
@@ -203,14 +241,57 @@ pub(super) fn choose(
 }
 
 /// What chooses rows by some of their columns.
+///
+/// Which of several goes first is found out while the scan runs: the one that removes most in the least time.
 pub(super) struct Choice {
     filter: RowFilter,
     columns: Decoder,
     /// The places of the rows that pass.
     chosen: Vec<usize>,
+    /// Nanoseconds that it takes to find the columns in a row; `None` of one that stays last.
+    walk: Option<f64>,
+    /// Rows that were looked at lately, those of them that did not pass, and nanoseconds that this took.
+    looked_at: f64,
+    removed: f64,
+    nanoseconds: f64,
 }
 
 impl Choice {
+    fn new(
+        source: &RelationSource,
+        table: &Table,
+        filters: &ScanFilters,
+        walk: Option<f64>,
+    ) -> Result<Self> {
+        let positions = filters.columns();
+        let columns = Decoder::new(source, table, &positions)?;
+        let (filter, chosen) = (filters.on(&positions)?, Vec::new());
+        let (looked_at, removed, nanoseconds) = (0.0, 0.0, 0.0);
+        Ok(Self { filter, columns, chosen, walk, looked_at, removed, nanoseconds })
+    }
+
+    /// Nanoseconds that it takes to remove a row: of two choices that with the lower rank had better come first.
+    fn rank(&self) -> f64 {
+        match self.walk {
+            Some(walk) if self.removed > 0.0 => {
+                (walk * self.looked_at + self.nanoseconds) / self.removed
+            }
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// Remembers what it removed. Older rows count less and less, as conditions that a join hands down become narrower.
+    fn remember(&mut self, looked_at: usize, time: Duration) {
+        if self.looked_at > LATELY {
+            self.looked_at /= 2.0;
+            self.removed /= 2.0;
+            self.nanoseconds /= 2.0;
+        }
+        self.looked_at += looked_at as f64;
+        self.removed += looked_at.saturating_sub(self.chosen.len()) as f64;
+        self.nanoseconds += time.as_nanos() as f64;
+    }
+
     /// The columns that are looked at.
     pub(super) fn positions(&self) -> &[usize] {
         self.columns.positions()
@@ -223,6 +304,7 @@ impl Choice {
 
     /// Chooses among rows; those with a damaged value in a column that counts are not chosen.
     fn choose(&mut self, rows: &[TupleRow<'_>], damage: &mut DamageLog) -> Result<()> {
+        let begin = Instant::now();
         self.chosen.clear();
         let mut looked_at = 0;
         while looked_at < rows.len() {
@@ -234,6 +316,7 @@ impl Choice {
             self.note(&rest[..taken], &decoded, passing.as_ref(), looked_at);
             looked_at += taken;
         }
+        self.remember(rows.len(), begin.elapsed());
         Ok(())
     }
 
@@ -304,9 +387,7 @@ impl Decoding {
         }
         let plan = Plan::stored(values, &relation, &names)?;
         let positions = plan.positions(values, &relation)?;
-        let field = |column: &super::relation_table::TableColumn| {
-            Field::new(&column.name, column.carrier.clone(), true)
-        };
+        let field = |column: &TableColumn| Field::new(&column.name, column.carrier.clone(), true);
         let schema = Arc::new(Schema::new(chosen().map(field).collect::<Vec<_>>()));
         let types = chosen().map(|column| column.ty).collect();
         let system = chosen().map(|column| column.system).collect();

@@ -306,7 +306,7 @@ impl FileSource for RelationSource {
         filters: Vec<Arc<dyn PhysicalExpr>>,
         _: &ConfigOptions,
     ) -> QueryResult<FilterPushdownPropagation<Arc<dyn FileSource>>> {
-        let (filters, taken) = self.filters.with(filters, self.schema.table_schema());
+        let (filters, taken) = self.filters.with(filters, self.schema.table_schema())?;
         let partitions = self.partitions.as_ref().map(KnownPartitions::anew);
         let index = IndexAccess::default();
         let source: Arc<dyn FileSource> =

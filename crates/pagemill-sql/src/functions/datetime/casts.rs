@@ -81,7 +81,7 @@ fn comparison(key: &str) -> Option<Plain> {
 }
 
 /// A date's midnight against a timestamp; a date beyond all timestamps is later than each but infinity.
-fn against(date: i32, timestamp: i64) -> Ordering {
+pub(crate) fn against(date: i32, timestamp: i64) -> Ordering {
     match date_to_timestamp(date) {
         Ok(midnight) => midnight.cmp(&timestamp),
         Err(_) if timestamp == i64::MAX => Ordering::Less,

@@ -19,6 +19,8 @@ mod units;
 mod zones;
 
 use arrow::array::ArrayRef;
+#[cfg(test)]
+pub(crate) use casts::against;
 use pagemill_types::builtin::oid;
 
 use super::keys::payloads;
