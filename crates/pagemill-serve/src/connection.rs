@@ -83,7 +83,7 @@ pub(crate) async fn serve(server: Arc<Server>, arrival: Arrival) {
     let mut connection = entered.connection(server, channel);
     if let Err(error) = connection.answer().await {
         let server = connection.server.clone();
-        channel::tell_fatal((&server, &mut connection.writer), &error).await;
+        channel::tell_fatal(&server, &mut connection.writer, &error).await;
     }
 }
 

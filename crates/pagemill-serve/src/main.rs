@@ -84,7 +84,7 @@ fn run(arguments: &'static ServeArguments) -> Result<Option<ExitStatus>> {
         // Without it what is freed stays with the process, and a sort that spills takes twice of the limit.
         pagemill_sys::return_freed_memory(LARGE_BLOCK);
     }
-    let places = Places { hosts: hosts(arguments)?, status: status_place(arguments)? };
+    let places = Places::of(arguments)?;
     let opener = Arc::new(Opener::new(arguments)?);
     let opened = opener.open()?;
     let first = opened.clusters().first().cloned();
@@ -105,9 +105,9 @@ fn run(arguments: &'static ServeArguments) -> Result<Option<ExitStatus>> {
     let ended = match (first, arguments.exec.is_empty()) {
         (Some(first), false) => {
             let place = Place::of(&first, server.opened().clusters().len() > 1)?;
-            with_command(&speaking, server, (&arguments.exec, &place)).map(Some)
+            with_command(&speaking, server, &arguments.exec, &place).map(Some)
         }
-        _ => until_signal(&speaking, (server, &opener), (arguments, &places)).map(|()| None),
+        _ => until_signal(&speaking, server, &opener, &places).map(|()| None),
     };
     speaking.shutdown_background();
     // What a cancelled statement left behind is not waited for.
@@ -144,9 +144,20 @@ fn hosts(arguments: &ServeArguments) -> Result<Vec<Host>> {
 }
 
 /// Where to listen.
-struct Places {
+struct Places<'a> {
+    socket_directory: &'a Path,
+    /// The socket's, and that of the hosts.
+    port: u16,
     hosts: Vec<Host>,
     status: Option<StatusPlace>,
+}
+
+impl<'a> Places<'a> {
+    fn of(arguments: &'a ServeArguments) -> Result<Self> {
+        let (hosts, status) = (hosts(arguments)?, status_place(arguments)?);
+        let (socket_directory, port) = (arguments.socket_dir.as_path(), arguments.port);
+        Ok(Self { socket_directory, port, hosts, status })
+    }
 }
 
 /// Where the server's state is told.
@@ -166,14 +177,15 @@ fn status_place(arguments: &ServeArguments) -> Result<Option<StatusPlace>> {
 /// Answers clients until SIGINT or SIGTERM comes; SIGHUP opens all anew.
 fn until_signal(
     speaking: &Runtime,
-    (server, opener): (Arc<Server>, &Arc<Opener>),
-    (arguments, places): (&ServeArguments, &Places),
+    server: Arc<Server>,
+    opener: &Arc<Opener>,
+    places: &Places<'_>,
 ) -> Result<()> {
     speaking.block_on(async {
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let hangup = signal(SignalKind::hangup())?;
-        let mut endpoints = Endpoints::on_socket(&arguments.socket_dir, arguments.port)?;
+        let mut endpoints = Endpoints::on_socket(places.socket_directory, places.port)?;
         places.hosts.iter().try_for_each(|host| endpoints.listen(host))?;
         let places_told = endpoints.places();
         for place in &places_told {
@@ -186,7 +198,7 @@ fn until_signal(
         }
         let manager = Arc::new(ServiceManager::of_environment());
         manager.ready(&format!("clients are answered at {}", places_told.join(", ")));
-        tokio::spawn(reopened_at(hangup, (server.clone(), opener.clone()), manager.clone()));
+        tokio::spawn(reopened_at(hangup, server.clone(), opener.clone(), manager.clone()));
         let end = async {
             tokio::select! {
                 _ = interrupt.recv() => {}
@@ -202,7 +214,8 @@ fn until_signal(
 /// Opens all anew whenever the signal comes, one time after the other.
 async fn reopened_at(
     mut hangup: Signal,
-    (server, opener): (Arc<Server>, Arc<Opener>),
+    server: Arc<Server>,
+    opener: Arc<Opener>,
     manager: Arc<ServiceManager>,
 ) {
     while hangup.recv().await.is_some() {
@@ -234,7 +247,8 @@ fn not_anew(server: &Server, why: &str) -> String {
 fn with_command(
     speaking: &Runtime,
     server: Arc<Server>,
-    (words, place): (&[OsString], &Place),
+    words: &[OsString],
+    place: &Place,
 ) -> Result<ExitStatus> {
     let directory = tempfile::Builder::new().prefix("pagemill-").tempdir()?;
     speaking.block_on(async {

@@ -93,7 +93,8 @@ impl Opener {
         let path = common.pgdata.as_deref().map_or_else(|| session.directory(), Ok)?;
         let workers = NamedWorkers::of(self.on_workers, self.worker_share, path, &cluster)?;
         let access = self.is_networked.then(|| Access::read(&cluster).map_err(told)).transpose()?;
-        Ok((session, ServedCluster::new(&directory.name, (cluster, workers), options, access)))
+        let served = ServedCluster::new(&directory.name, cluster, options, access);
+        Ok((session, served.with_workers(workers)))
     }
 
     /// Lets all directories go, and says what there is to say of them: nothing is opened any more.

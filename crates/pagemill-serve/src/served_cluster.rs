@@ -35,14 +35,21 @@ pub struct ServedCluster {
 }
 
 impl ServedCluster {
-    /// A cluster under a name, and the workers that statements on it may run on. Without `access`, nobody comes in over TCP.
+    /// A cluster under a name. Without `access`, nobody comes in over TCP.
     pub fn new(
         name: &str,
-        (cluster, workers): (Cluster, NamedWorkers),
+        cluster: Cluster,
         options: SessionOptions,
         access: Option<Access>,
     ) -> Self {
-        Self { name: name.into(), cluster, options, workers, access, databases: Mutex::default() }
+        let (workers, databases) = (NamedWorkers::default(), Mutex::default());
+        Self { name: name.into(), cluster, options, workers, access, databases }
+    }
+
+    /// With workers that statements on it may run on.
+    #[must_use]
+    pub fn with_workers(self, workers: NamedWorkers) -> Self {
+        Self { workers, ..self }
     }
 
     /// The name of its directory.
@@ -92,13 +99,14 @@ impl ServedCluster {
     /// When there is none, or it cannot be read.
     pub(crate) async fn database(
         &self,
-        (name, asked): (&str, &str),
+        name: &str,
+        asked: &str,
         compute: &Handle,
     ) -> Result<Arc<Session>, StatementError> {
         let (cluster, options) = (self.cluster.clone(), self.options.clone());
         let (wanted, asked, workers) = (name.to_owned(), asked.to_owned(), self.workers.clone());
         let open = move || {
-            let opened = open(&cluster, (&wanted, &asked), options);
+            let opened = open(&cluster, &wanted, &asked, options);
             // What was read while something changed is not kept.
             unchanged(&cluster, CANNOT_CONNECT)?;
             opened.map(|session| session.with_workers(workers))
@@ -158,7 +166,8 @@ impl ServedCluster {
 
 fn open(
     cluster: &Cluster,
-    (name, asked): (&str, &str),
+    name: &str,
+    asked: &str,
     options: SessionOptions,
 ) -> Result<Session, StatementError> {
     let database = cluster.database(name).map_err(|error| match error {

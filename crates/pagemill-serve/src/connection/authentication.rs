@@ -11,15 +11,13 @@
 //!
 //! Source: `CheckSASLAuth` in `src/backend/libpq/auth-sasl.c`, and `auth_failed` in `auth.c`, PostgreSQL 18.
 
-use std::sync::Arc;
-
 use pagemill_sql::{SqlState, StatementError};
 
 use super::channel::Channel;
 use crate::access::{Access, now};
 use crate::error::{Error, Result};
 use crate::protocol::{ResponseBuffer, SaslInitialResponse};
-use crate::scram::{Exchange, Mechanism};
+use crate::scram::{ChannelBinding, Exchange, Mechanism};
 use crate::served_cluster::ServedCluster;
 use crate::server::Server;
 
@@ -28,12 +26,20 @@ const SASL: i32 = 10;
 const SASL_CONTINUE: i32 = 11;
 const SASL_FINAL: i32 = 12;
 
-/// Has a client prove its password, where it has to. `out` holds what it is told before, and then what it is told behind.
+/// A client on its way in.
+pub(super) struct Login<'a> {
+    /// Who it says it is.
+    pub(super) user: &'a str,
+    /// What it is told before it proves that, and what behind.
+    pub(super) out: &'a mut ResponseBuffer,
+}
+
+/// Has a client prove its password, where it has to.
 pub(super) async fn authenticate(
-    (server, cluster): (&Arc<Server>, &ServedCluster),
+    server: &Server,
+    cluster: &ServedCluster,
     channel: &mut Channel,
-    user: &str,
-    out: &mut ResponseBuffer,
+    login: Login<'_>,
 ) -> Result<()> {
     if channel.address.is_none() {
         // The system has seen to it that this is who started the server.
@@ -44,7 +50,7 @@ pub(super) async fn authenticate(
         return Err(StatementError::new(SqlState("28000"), message).into());
     };
     let deadline = channel.deadline;
-    let proof = prove((server, access), channel, user, out);
+    let proof = prove(server, access, channel, login);
     tokio::time::timeout_at(deadline, proof).await.unwrap_or_else(|_| {
         let message = "canceling authentication due to timeout";
         Err(StatementError::new(SqlState::QUERY_CANCELED, message).into())
@@ -52,11 +58,12 @@ pub(super) async fn authenticate(
 }
 
 async fn prove(
-    (server, access): (&Server, &Access),
+    server: &Server,
+    access: &Access,
     channel: &mut Channel,
-    user: &str,
-    out: &mut ResponseBuffer,
+    login: Login<'_>,
 ) -> Result<()> {
+    let Login { user, out } = login;
     let opened = channel.opened.clone();
     let tls = opened.tls().filter(|_| channel.is_encrypted);
     let end_point = tls.and_then(|tls| tls.end_point());
@@ -64,15 +71,16 @@ async fn prove(
     let (verifier, denial) = access.verifier(user, now());
     let names = offered.iter().map(|mechanism| format!("{}\0", mechanism.name()));
     let names: String = names.chain([String::from("\0")]).collect();
-    let response = asked(channel, out, (SASL, &names)).await?;
+    let response = asked(channel, out, SASL, &names).await?;
     let response = SaslInitialResponse::parse(&response)?;
     let chosen = offered.iter().find(|mechanism| mechanism.name() == response.mechanism);
     let chosen = chosen.ok_or_else(|| {
         Error::protocol("client selected an invalid SASL authentication mechanism")
     })?;
-    let exchange = Exchange::begin(&verifier, (*chosen, end_point), response.data);
+    let binding = ChannelBinding { mechanism: *chosen, end_point };
+    let exchange = Exchange::begin(&verifier, binding, response.data);
     let exchange = exchange.map_err(StatementError::from)?;
-    let last = asked(channel, out, (SASL_CONTINUE, exchange.server_first())).await?;
+    let last = asked(channel, out, SASL_CONTINUE, exchange.server_first()).await?;
     let answer = exchange.finish(&last).map_err(StatementError::from)?;
     let Some(answer) = answer else {
         server.tell(|| {
@@ -91,7 +99,8 @@ async fn prove(
 async fn asked(
     channel: &mut Channel,
     out: &mut ResponseBuffer,
-    (code, text): (i32, &str),
+    code: i32,
+    text: &str,
 ) -> Result<Vec<u8>> {
     out.authentication(code, text.as_bytes());
     channel.send(&out.take()).await?;

@@ -57,7 +57,7 @@ pub(super) async fn first(server: &Arc<Server>, arrival: Arrival) -> Option<(Cha
 
 async fn open(server: &Arc<Server>, arrival: Arrival, deadline: Instant) -> Option<Channel> {
     let opened = server.opened();
-    let come = |stream, address| Channel::new(stream, address, (deadline, opened.clone()));
+    let come = |stream, address| Channel::new(stream, address, deadline, opened.clone());
     match arrival {
         Arrival::Socket(stream) => Some(come(Box::new(stream), None)),
         Arrival::Tcp(stream, address) => {
@@ -81,7 +81,8 @@ impl Channel {
     fn new(
         stream: Box<dyn Stream>,
         address: Option<SocketAddr>,
-        (deadline, opened): (Instant, Arc<Opened>),
+        deadline: Instant,
+        opened: Arc<Opened>,
     ) -> Self {
         let (reader, writer) = tokio::io::split(stream);
         let reader = MessageReader::new(reader);
@@ -143,7 +144,7 @@ impl Channel {
         let stream = reader.into_inner()?.unsplit(writer);
         match tls.accept(stream, handshake).await {
             Ok(stream) => {
-                let channel = Self::new(stream, address, (deadline, opened));
+                let channel = Self::new(stream, address, deadline, opened);
                 Some(Self { is_encrypted: true, ..channel })
             }
             Err(error) => {
@@ -168,7 +169,7 @@ impl Channel {
     /// Tells the client why it is not let in, and ends.
     pub(super) async fn refuse<T>(mut self, server: &Server, error: Error) -> Option<T> {
         server.metrics.refusals.add(1);
-        tell_fatal((server, &mut self.writer), &error).await;
+        tell_fatal(server, &mut self.writer, &error).await;
         None
     }
 }
@@ -179,7 +180,8 @@ fn place(address: Option<SocketAddr>) -> String {
 
 /// Tells a client what ends its connection. It may be gone already.
 pub(super) async fn tell_fatal(
-    (server, writer): (&Server, &mut WriteHalf<Box<dyn Stream>>),
+    server: &Server,
+    writer: &mut WriteHalf<Box<dyn Stream>>,
     error: &Error,
 ) {
     if let Error::Fatal(error) = error {

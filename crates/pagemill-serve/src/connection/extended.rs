@@ -175,7 +175,7 @@ impl Connection {
         let only = all.pop();
         let place = only.as_ref().map(|sent| sent.place(&text));
         let command = only.map(|sent| sent.command);
-        let kept = self.keep(name, (command, shown(&text)), types).await?;
+        let kept = self.keep(name, command, shown(&text), types).await?;
         let kept = match place {
             Some(place) => kept.map_err(place),
             None => kept,
@@ -187,7 +187,8 @@ impl Connection {
     async fn keep(
         &mut self,
         name: String,
-        (command, text): (Option<Command>, Arc<str>),
+        command: Option<Command>,
+        text: Arc<str>,
         types: Vec<Oid>,
     ) -> Result<Told<()>> {
         self.works_on(&text);
@@ -213,7 +214,7 @@ impl Connection {
             Err(error) => return Ok(Err(error)),
         };
         let text = shown(&query.to_string());
-        let kept = self.keep(name, (Some(Command::Query(query)), text), types).await?;
+        let kept = self.keep(name, Some(Command::Query(query)), text, types).await?;
         Ok(kept.map(|()| self.out.complete("PREPARE")))
     }
 

@@ -126,14 +126,14 @@ impl Connection {
             954 => self.read(&arguments).await?,
             956 => match (arguments.int4(1), arguments.int4(2)) {
                 (Ok(by), Ok(from)) => {
-                    self.seek(&arguments, (by.into(), from)).await?.and_then(short).map(int4)
+                    self.seek(&arguments, by.into(), from).await?.and_then(short).map(int4)
                 }
                 (Err(error), _) | (_, Err(error)) => Err(error),
             },
             958 => self.tell(&arguments).and_then(short).map(int4),
             3170 => match (arguments.int8(1), arguments.int4(2)) {
                 (Ok(by), Ok(from)) => {
-                    self.seek(&arguments, (by, from)).await?.map(|at| at.to_be_bytes().to_vec())
+                    self.seek(&arguments, by, from).await?.map(|at| at.to_be_bytes().to_vec())
                 }
                 (Err(error), _) | (_, Err(error)) => Err(error),
             },
@@ -213,11 +213,7 @@ impl Connection {
     }
 
     /// Moves by so many bytes from the beginning, where it is, or the end: `SEEK_SET`, `SEEK_CUR`, `SEEK_END`.
-    async fn seek(
-        &mut self,
-        arguments: &Arguments<'_>,
-        (by, from): (i64, i32),
-    ) -> Result<Told<i64>> {
+    async fn seek(&mut self, arguments: &Arguments<'_>, by: i64, from: i32) -> Result<Told<i64>> {
         let descriptor = match arguments.int4(0) {
             Ok(descriptor) => descriptor,
             Err(error) => return Ok(Err(error)),

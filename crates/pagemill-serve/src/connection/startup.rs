@@ -8,7 +8,7 @@ use pagemill_sql::roles::Role;
 use pagemill_sql::session::Session;
 use pagemill_sql::{SqlState, StatementError};
 
-use super::authentication::authenticate;
+use super::authentication::{Login, authenticate};
 use super::channel::Channel;
 use super::extended::Extended;
 use super::functions::OpenObjects;
@@ -73,17 +73,17 @@ pub(super) async fn enter(
     let asked = startup.parameter("database").filter(|name| !name.is_empty()).unwrap_or(user);
     let opened = channel.opened.clone();
     let (cluster, meant) = opened.meant(asked)?;
-    authenticate((server, cluster), channel, user, &mut out).await?;
+    authenticate(server, cluster, channel, Login { user, out: &mut out }).await?;
     let Some(registration) = server.registry.register(startup.key_bytes())? else {
         let message = "sorry, too many clients already";
         return Err(StatementError::new(SqlState("53300"), message).into());
     };
     let Meant::Database(name) = meant else {
         let is_local = channel.address.is_none();
-        return Err(unnamed(server, opened.clone(), (asked, is_local)).await.into());
+        return Err(unnamed(server, opened.clone(), asked, is_local).await.into());
     };
     cluster.check_connect(&server.compute).await?;
-    let session = cluster.database((name, asked), &server.compute).await?;
+    let session = cluster.database(name, asked, &server.compute).await?;
     if channel.address.is_some() {
         check_connections(&session)?;
     }
@@ -108,7 +108,8 @@ pub(super) async fn enter(
 async fn unnamed(
     server: &Server,
     opened: Arc<Opened>,
-    (asked, is_local): (&str, bool),
+    asked: &str,
+    is_local: bool,
 ) -> StatementError {
     let name = asked.to_owned();
     let told = server.compute.spawn_blocking(move || opened.unnamed(&name, is_local)).await;

@@ -42,6 +42,15 @@ impl Mechanism {
     }
 }
 
+/// How an exchange is bound to the channel that it goes over.
+#[derive(Debug, Clone, Copy)]
+pub struct ChannelBinding<'c> {
+    /// What the client chose.
+    pub mechanism: Mechanism,
+    /// What it can bind to, where it can.
+    pub end_point: Option<&'c [u8]>,
+}
+
 /// An exchange that has begun.
 #[derive(Debug)]
 pub struct Exchange<'v> {
@@ -55,25 +64,27 @@ pub struct Exchange<'v> {
 }
 
 impl<'v> Exchange<'v> {
-    /// Begins with a client's first message. `end_point` is what it can bind to, where it can.
+    /// Begins with a client's first message.
     ///
     /// # Errors
     /// When it is no such message, or does not bind as it should.
     pub fn begin(
         verifier: &'v Verifier,
-        (mechanism, end_point): (Mechanism, Option<&[u8]>),
+        binding: ChannelBinding<'_>,
         message: &[u8],
     ) -> Result<Self> {
         let mut own = [0; NONCE_BYTES];
         SystemRandom::new().fill(&mut own).map_err(|_| ScramError::NoRandomBytes)?;
-        Self::with_nonce(verifier, (mechanism, end_point), (message, &STANDARD.encode(own)))
+        Self::with_nonce(verifier, binding, message, &STANDARD.encode(own))
     }
 
     fn with_nonce(
         verifier: &'v Verifier,
-        (mechanism, end_point): (Mechanism, Option<&[u8]>),
-        (message, own): (&[u8], &str),
+        binding: ChannelBinding<'_>,
+        message: &[u8],
+        own: &str,
     ) -> Result<Self> {
+        let ChannelBinding { mechanism, end_point } = binding;
         let first = ClientFirst::parse(message)?;
         let binding = STANDARD.encode(bound(&first, mechanism, end_point)?);
         let nonce = format!("{}{own}", first.nonce);
@@ -156,8 +167,10 @@ mod tests {
 
     use super::*;
 
-    const NONE: (Mechanism, Option<&[u8]>) = (Mechanism::Plain, None);
-    const BOUND: (Mechanism, Option<&[u8]>) = (Mechanism::Plus, Some(b"digest"));
+    const NONE: ChannelBinding<'_> =
+        ChannelBinding { mechanism: Mechanism::Plain, end_point: None };
+    const BOUND: ChannelBinding<'_> =
+        ChannelBinding { mechanism: Mechanism::Plus, end_point: Some(b"digest") };
 
     /// What a password's verifier is.
     fn keys(password: &str, salt: &[u8]) -> (Vec<u8>, Verifier) {
@@ -195,7 +208,7 @@ mod tests {
         let (_, verifier) = keys("pencil", &STANDARD.decode("W22ZaJ0SNY7soEsUEjb6gQ==").unwrap());
         let first = b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO";
         let own = "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0";
-        let exchange = Exchange::with_nonce(&verifier, NONE, (first, own)).unwrap();
+        let exchange = Exchange::with_nonce(&verifier, NONE, first, own).unwrap();
         let nonce = format!("rOprNGfwEbeRWgbNEkqO{own}");
         let wanted = format!("r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096");
         assert_eq!(exchange.server_first(), wanted);
@@ -241,7 +254,7 @@ mod tests {
         let verifier = Verifier::stand_in("ada", b"secret");
         let begin =
             |way, message: &str| Exchange::begin(&verifier, way, message.as_bytes()).map(|_| ());
-        let offered = (Mechanism::Plain, Some(&b"digest"[..]));
+        let offered = ChannelBinding { mechanism: Mechanism::Plain, ..BOUND };
         assert_eq!(begin(offered, "y,,n=,r=a"), Err(ScramError::Downgrade));
         assert_eq!(begin(offered, "n,,n=,r=a"), Ok(()));
         assert_eq!(begin(NONE, "y,,n=,r=a"), Ok(()));

@@ -17,7 +17,7 @@ mod verifier;
 use pagemill_protocol::scram::ScramError as ScramMessage;
 use pagemill_sql::{SqlState, StatementError};
 
-pub use exchange::{Exchange, Mechanism};
+pub use exchange::{ChannelBinding, Exchange, Mechanism};
 pub use verifier::Verifier;
 
 use crate::error::PROTOCOL_VIOLATION;

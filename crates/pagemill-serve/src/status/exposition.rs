@@ -23,7 +23,8 @@ impl Exposition {
     /// A name with all its values, each by its labels.
     fn family<V: Display>(
         &mut self,
-        (name, kind): (&str, &str),
+        name: &str,
+        kind: &str,
         help: &str,
         values: impl IntoIterator<Item = (Vec<(&'static str, String)>, V)>,
     ) {
@@ -38,11 +39,11 @@ impl Exposition {
     }
 
     fn total(&mut self, name: &str, help: &str, value: u64) {
-        self.family((name, "counter"), help, [(Vec::new(), value)]);
+        self.family(name, "counter", help, [(Vec::new(), value)]);
     }
 
     fn gauge<V: Display>(&mut self, name: &str, help: &str, value: V) {
-        self.family((name, "gauge"), help, [(Vec::new(), value)]);
+        self.family(name, "gauge", help, [(Vec::new(), value)]);
     }
 }
 
@@ -55,7 +56,7 @@ fn escaped(text: &str) -> String {
 pub(crate) fn metrics(view: &View) -> String {
     let mut out = Exposition(String::new());
     let version = ("version", env!("CARGO_PKG_VERSION").to_owned());
-    out.family(("build_info", "gauge"), "The program.", [(vec![version], 1)]);
+    out.family("build_info", "gauge", "The program.", [(vec![version], 1)]);
     out.gauge(
         "start_time_seconds",
         "When the server started, since 1970.",
@@ -73,7 +74,7 @@ fn sessions(out: &mut Exposition, view: &View) {
         (vec![("state", state.name().to_owned())], count)
     };
     let help = "Sessions, by where they stand.";
-    out.family(("sessions", "gauge"), help, SessionState::ALL.map(in_state));
+    out.family("sessions", "gauge", help, SessionState::ALL.map(in_state));
     out.gauge("sessions_limit", "Sessions that there may be at a time.", view.most_sessions);
     let metrics = &view.metrics;
     out.total("connections_total", "Clients that were let in.", metrics.connections.get());
@@ -88,11 +89,11 @@ fn statements(out: &mut Exposition, view: &View) {
         (vec![("outcome", outcome.name().to_owned())], metrics.ended(outcome))
     };
     let help = "Statements that ended; left are those whose other rows nobody asked for.";
-    out.family(("statements_ended_total", "counter"), help, StatementEnd::ALL.map(ended));
+    out.family("statements_ended_total", "counter", help, StatementEnd::ALL.map(ended));
     let errors = metrics.errors().into_iter();
     let errors = errors.map(|(class, count)| (vec![("class", class.to_owned())], count));
     let help = "Errors that clients were told, by the class of their SQLSTATE.";
-    out.family(("errors_total", "counter"), help, errors);
+    out.family("errors_total", "counter", help, errors);
     out.total("rows_total", "Rows that statements gave.", metrics.rows.get());
     out.total("sent_bytes_total", "Bytes that were sent to clients.", metrics.sent_bytes.get());
     out.total(
@@ -108,7 +109,7 @@ fn directories(out: &mut Exposition, view: &View) {
     let reloads = [("done", view.reloads.done), ("failed", view.reloads.failed)];
     let reloads = reloads.map(|(outcome, count)| (vec![("outcome", outcome.to_owned())], count));
     let help = "How often the directories were to be opened anew.";
-    out.family(("reloads_total", "counter"), help, reloads);
+    out.family("reloads_total", "counter", help, reloads);
     let opened = view.opened.as_secs_f64();
     out.gauge("opened_time_seconds", "When the directories were opened, since 1970.", opened);
     let named = |name: &str| vec![("directory", name.to_owned())];
@@ -116,11 +117,11 @@ fn directories(out: &mut Exposition, view: &View) {
         let version = ("version", directory.major.to_string());
         ([named(&directory.name), vec![version]].concat(), 1)
     });
-    out.family(("directory_info", "gauge"), "The data directories.", info);
+    out.family("directory_info", "gauge", "The data directories.", info);
     let unchanged = view.directories.iter();
     let unchanged = unchanged.map(|of| (named(&of.name), u8::from(of.change.is_none())));
     let help = "1 where the files are those that were opened.";
-    out.family(("directory_unchanged", "gauge"), help, unchanged);
+    out.family("directory_unchanged", "gauge", help, unchanged);
     let counters: [(&str, &str, CountOf); 4] = [
         ("read_calls_total", "Calls that read files, since they were opened.", |of| {
             of.reads.read_calls
@@ -131,7 +132,7 @@ fn directories(out: &mut Exposition, view: &View) {
     ];
     for (name, help, count) in counters {
         let values = view.directories.iter().map(|of| (named(&of.name), count(of)));
-        out.family((name, "counter"), help, values);
+        out.family(name, "counter", help, values);
     }
 }
 
@@ -143,7 +144,7 @@ mod tests {
     fn labels_are_escaped() {
         let mut out = Exposition(String::new());
         let labels = vec![("directory", "a\"b\\c\nd".to_owned())];
-        out.family(("x", "gauge"), "An x.", [(labels, 1)]);
+        out.family("x", "gauge", "An x.", [(labels, 1)]);
         let wanted = "# HELP pagemill_x An x.\n# TYPE pagemill_x gauge\npagemill_x{directory=\"a\\\"b\\\\c\\nd\"} 1\n";
         assert_eq!(out.0, wanted);
     }

@@ -60,9 +60,8 @@ impl Connection {
         let Some(Command::Query(statement)) = bound.statement.command.clone() else {
             return Ok(Err(StatementError::unsupported("FETCH from what is no query")));
         };
-        let wanted = (fetch.most_rows, fetch.is_move);
         let executed = bound.executed(statement);
-        Ok(match self.rows(&mut bound, executed, wanted).await? {
+        Ok(match self.rows(&mut bound, executed, fetch.most_rows, fetch.is_move).await? {
             Ok(sent) => {
                 let word = if fetch.is_move { "MOVE" } else { "FETCH" };
                 self.out.complete(&format!("{word} {}", sent.rows));

@@ -67,7 +67,7 @@ impl Connection {
     ) -> Result<Told<()>> {
         let most_rows = (most > 0).then_some(most);
         let is_explain = executed.statement.is_explain();
-        let sent = match self.rows(bound, executed, (most_rows, false)).await? {
+        let sent = match self.rows(bound, executed, most_rows, false).await? {
             Ok(sent) => sent,
             Err(error) => return Ok(Err(error)),
         };
@@ -84,7 +84,8 @@ impl Connection {
         &mut self,
         bound: &mut Bound,
         executed: Executed,
-        (most, is_move): (Option<u32>, bool),
+        most: Option<u32>,
+        is_move: bool,
     ) -> Result<Told<Sent>> {
         if let State::Ready = bound.state {
             let Executed { statement, prepared, values } = executed;
