@@ -1,10 +1,12 @@
-//! The files of a pgBackRest repository, of any contents: lists of backups, manifests, and maps of blocks.
+//! The files of a pgBackRest repository, of any contents: lists of backups, manifests, maps of blocks, and what is encrypted.
 //!
 //! What parses leads nowhere else: names stay within a backup, and each block lies within a super block of a known backup.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pagemill_format::pgbackrest::{ArchiveInfo, BackupInfo, BlockMap, BlockMapShape, Manifest};
+use pagemill_format::pgbackrest::{
+    ArchiveInfo, BackupInfo, BlockMap, BlockMapShape, Manifest, Passphrase,
+};
 
 /// Makes the last line's checksum right, so that what lies behind it is reached.
 fn sealed(data: &[u8]) -> Option<String> {
@@ -28,6 +30,9 @@ fn parse(bytes: &[u8]) {
 
 fuzz_target!(|data: &[u8]| {
     parse(data);
+    if let Ok(text) = Passphrase::new(*b"flour").decrypt(data) {
+        parse(&text);
+    }
     if let Some(sealed) = sealed(data) {
         parse(sealed.as_bytes());
     }

@@ -49,7 +49,7 @@ impl Passphrase {
     /// Corrupt: it is cut short, or was encrypted by another passphrase, as nearly always shows.
     pub fn decrypt(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let header = CipherHeader::Salted;
-        let (head, blocks) = bytes.split_at_checked(header.len()).ok_or_else(cut)?;
+        let (head, blocks) = bytes.split_at_checked(header.bytes()).ok_or_else(cut)?;
         let cipher = Cipher::new(self, header, head)?;
         let mut blocks = blocks.to_vec();
         cipher.decrypt(cipher.start, &mut blocks)?;
@@ -80,7 +80,7 @@ pub enum CipherHeader {
 
 impl CipherHeader {
     /// Its bytes.
-    pub const fn len(self) -> usize {
+    pub const fn bytes(self) -> usize {
         match self {
             Self::Salted => MAGIC.len() + SALT_BYTES,
             Self::Raw => SALT_BYTES,

@@ -145,20 +145,21 @@ impl<'r> GroupFigures<'r> {
 
     /// How many times as good the first is, where that can be said at all.
     pub(super) fn pair(&self, first: &Cell, other: &Cell) -> Option<Pair> {
-        let figures = |cell| self.group.figures(cell);
         let more_is_better = self.group.figure.more_is_better();
-        self.compared((first, &figures(first)), (other, &figures(other)), more_is_better)
+        self.compared(first, other, more_is_better, |cell| self.group.figures(cell))
     }
 
-    /// A factor as evidence, where its interval says something.
+    /// A factor as evidence, where its interval says something; of a cell, `figures` are what its turns are compared by.
     fn compared(
         &self,
-        (first, of_first): (&Cell, &[f64]),
-        (other, of_other): (&Cell, &[f64]),
+        first: &Cell,
+        other: &Cell,
         more_is_better: bool,
+        figures: impl Fn(&Cell) -> Vec<f64>,
     ) -> Option<Pair> {
+        let (of_first, of_other) = (figures(first), figures(other));
         let floor = self.group.floor_within();
-        let ratio = compare(of_first, of_other, more_is_better, floor)?.ratio;
+        let ratio = compare(&of_first, &of_other, more_is_better, floor)?.ratio;
         let pass = |first: &[f64], other: &[f64]| {
             compare(first, other, more_is_better, 1.0).map(|found| found.ratio.median)
         };
@@ -179,9 +180,9 @@ impl<'r> GroupFigures<'r> {
 
     /// How many times as quickly the turns of the first were over, whatever the figure of the group is.
     pub(super) fn elapsed_pair(&self, first: &Cell, other: &Cell) -> Option<Pair> {
-        let times =
-            |cell: &Cell| cell.samples.iter().map(|each| each.elapsed_s).collect::<Vec<_>>();
-        self.compared((first, &times(first)), (other, &times(other)), false)
+        self.compared(first, other, false, |cell| {
+            cell.samples.iter().map(|each| each.elapsed_s).collect()
+        })
     }
 
     /// A pair of cells by name.

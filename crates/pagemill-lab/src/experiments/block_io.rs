@@ -74,6 +74,17 @@ pub(crate) struct BlockIo {
     pub(crate) synced: bool,
 }
 
+/// A file that blocks are moved in, on any file system.
+#[derive(Clone, Copy)]
+struct PlacedFile<'a> {
+    /// The file system, by whose clock turns are timed.
+    files: &'a dyn FileSystem,
+    /// Where it lies there.
+    path: &'a Path,
+    /// Lets the file out of the page cache.
+    cold: &'a dyn Fn() -> Result<()>,
+}
+
 impl BlockIo {
     /// The method's name.
     fn method_name(&self) -> &'static str {
@@ -117,17 +128,13 @@ impl BlockIo {
             let files = [path.to_path_buf()];
             bring_about(CacheState::Cold, &files).map(drop).map_err(Error::file(path))
         };
-        self.perform_on(&RealFileSystem, (path, &cold), turn, cancel)
+        let file = PlacedFile { files: &RealFileSystem, path, cold: &cold };
+        self.perform_on(file, turn, cancel)
     }
 
-    /// The same on any file system, with what lets the file out of its cache.
-    fn perform_on(
-        &self,
-        files: &dyn FileSystem,
-        (path, cold): (&Path, &dyn Fn() -> Result<()>),
-        turn: u64,
-        cancel: &Cancel,
-    ) -> Result<Work> {
+    /// The same on any file system.
+    fn perform_on(&self, file: PlacedFile<'_>, turn: u64, cancel: &Cancel) -> Result<Work> {
+        let PlacedFile { files, path, cold } = file;
         let mut pace = Pace::new(self.time);
         let mut work = Work::default();
         let (mut done, mut elapsed) = (0, Duration::ZERO);
@@ -498,7 +505,8 @@ mod tests {
         let time = Duration::from_millis(500);
         let io = BlockIo { method, caching, order, block, depth, time, seed: 1, synced };
         let cold = || Ok(());
-        let work = io.perform_on(&disk, (path, &cold), 1, &Cancel::default()).unwrap();
+        let file = PlacedFile { files: &disk, path, cold: &cold };
+        let work = io.perform_on(file, 1, &Cancel::default()).unwrap();
         let seconds = work.elapsed.unwrap().as_secs_f64();
         (work.operations as f64 / seconds, work.bytes.unwrap() as f64 / seconds)
     }

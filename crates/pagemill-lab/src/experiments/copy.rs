@@ -9,8 +9,9 @@ use pagemill_io::CopyMethod;
 
 use crate::error::Result;
 use crate::experiments::file_copies::{CopyVariant, FileCopies};
+use crate::experiments::file_tree::{self, TreeSize};
 use crate::experiments::page_log::Records;
-use crate::experiments::{Plan, Scale, Session, file_tree};
+use crate::experiments::{Plan, Scale, Session};
 use crate::results::CacheState;
 use crate::runner::GroupPlan;
 
@@ -41,7 +42,8 @@ fn run(session: &mut Session<'_>) -> Result<()> {
     // Each is synced on its own, in each turn.
     let files = (scale.size / 128 / 8192).clamp(8, if scale.quick { 24 } else { 128 });
     let path = |name: &str| session.directory().join(name);
-    let tree = file_tree::make(&path("base"), (files, total(&scale)), seed, session.cancel())?;
+    let size = TreeSize { files, bytes: total(&scale) };
+    let tree = file_tree::make(&path("base"), size, seed, session.cancel())?;
     let copies = FileCopies { files: tree, target: path("copy"), wal: path("wal") };
     let plain = plain();
     if scale.only_advice {

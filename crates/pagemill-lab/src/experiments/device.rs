@@ -16,7 +16,7 @@ use pagemill_io::{Caching, IoMethod, WriteMethod};
 use crate::contestant::Contestant;
 use crate::error::Result;
 use crate::experiments::block_io::{BlockIo, Method, Order};
-use crate::experiments::write_back::{self, PreparedFiles, Writer};
+use crate::experiments::write_back::{self, FilePaths, PreparedFiles, Writer};
 use crate::experiments::{Plan, Scale, Session, sync_methods, test_file};
 use crate::results::{CacheState, Figure};
 use crate::runner::{GroupPlan, LEAST_ROUNDS};
@@ -61,7 +61,7 @@ fn run(session: &mut Session<'_>) -> Result<()> {
     let trial = Trial { file, seed };
     trial.blocks(session)?;
     syncs(session, &segment)?;
-    write_backs(session, (trial.file, segment))
+    write_backs(session, trial.file, segment)
 }
 
 /// The file and what all stretches of work have in common.
@@ -331,13 +331,13 @@ fn flush_after(quick: bool) -> &'static [u64] {
     if quick { &[0, 256, 1024] } else { &[0, 128, 256, 512, 1024, 2048] }
 }
 
-/// Transactions beside a checkpoint, and beside a session that writes much.
-fn write_backs(session: &mut Session<'_>, (read, commit): (PathBuf, PathBuf)) -> Result<()> {
+/// Transactions beside a checkpoint, and beside a session that writes much; they read `read` and write to `commit`.
+fn write_backs(session: &mut Session<'_>, read: PathBuf, commit: PathBuf) -> Result<()> {
     session.preparing("writing a file to be dirtied");
     let dirty = session.directory().join("dirty");
     test_file::make(&dirty, dirtied(&session.scale()), session.seed(), session.cancel())?;
-    let ground =
-        PreparedFiles::new((dirty.clone(), read, commit), session.seed(), session.cancel())?;
+    let paths = FilePaths { dirty: dirty.clone(), read, commit };
+    let ground = PreparedFiles::new(paths, session.seed(), session.cancel())?;
     let scale = session.scale();
     let bytes: Vec<u64> =
         flush_after(scale.quick).iter().map(|kilobytes| kilobytes << 10).collect();

@@ -268,13 +268,14 @@ impl Copying<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::file_tree;
+    use crate::experiments::file_tree::{self, TreeSize};
 
     const BYTES: u64 = 4 << 20;
 
     fn copies(directory: &Path) -> FileCopies {
         let tree = directory.join("tree");
-        let files = file_tree::make(&tree, (20, BYTES), 1, &Cancel::default()).unwrap();
+        let size = TreeSize { files: 20, bytes: BYTES };
+        let files = file_tree::make(&tree, size, 1, &Cancel::default()).unwrap();
         FileCopies { files, target: directory.join("copy"), wal: directory.join("wal") }
     }
 

@@ -16,19 +16,28 @@ const LARGE_EVERY: u64 = 16;
 /// Blocks of small files, in turn: most relations of a database are catalogs and their indexes.
 const SMALL: [u64; 6] = [1, 2, 1, 4, 2, 8];
 
-/// Makes so many files with so many bytes in all, named by numbers as relations are.
+/// How large a tree is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TreeSize {
+    /// The number of its files.
+    pub(crate) files: u64,
+    /// Bytes of all of them together.
+    pub(crate) bytes: u64,
+}
+
+/// Makes the files of a tree, named by numbers as relations are.
 ///
 /// # Errors
 /// When one cannot be written, or somebody ends the run.
 pub(crate) fn make(
     directory: &Path,
-    (files, bytes): (u64, u64),
+    size: TreeSize,
     seed: u64,
     cancel: &Cancel,
 ) -> Result<Vec<PathBuf>> {
     std::fs::create_dir(directory).map_err(Error::file(directory))?;
     let mut made = Vec::new();
-    for (number, blocks) in (0..).zip(sizes(files, bytes / BLOCK_SIZE as u64)) {
+    for (number, blocks) in (0..).zip(sizes(size.files, size.bytes / BLOCK_SIZE as u64)) {
         let path = directory.join((16_384 + number).to_string());
         test_file::make(&path, blocks * BLOCK_SIZE as u64, seed.wrapping_add(number), cancel)?;
         made.push(path);
@@ -76,7 +85,8 @@ mod tests {
     #[test]
     fn the_files_are_there_in_their_sizes() {
         let dir = tempfile::tempdir().unwrap();
-        let files = make(&dir.path().join("tree"), (20, 1 << 20), 1, &Cancel::default()).unwrap();
+        let size = TreeSize { files: 20, bytes: 1 << 20 };
+        let files = make(&dir.path().join("tree"), size, 1, &Cancel::default()).unwrap();
         let len = |path: &PathBuf| std::fs::metadata(path).unwrap().len();
         assert_eq!(files.iter().map(len).sum::<u64>(), 1 << 20);
     }

@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use pagemill_sys::MapAdvice;
 
 use crate::error::{Error, Result};
+use crate::experiments::file_tree::{self, TreeSize};
 use crate::experiments::mapped_writing::{self, Blocks};
 use crate::experiments::text_loading::TextFile;
 use crate::experiments::whole_file_reads::{ADVICE, ReadTechnique, Span, Use, WholeFileReads};
-use crate::experiments::{Plan, Scale, Session, file_tree, test_file};
+use crate::experiments::{Plan, Scale, Session, test_file};
 use crate::results::{CacheState, Figure};
 use crate::runner::GroupPlan;
 
@@ -51,7 +52,8 @@ fn run(session: &mut Session<'_>) -> Result<()> {
     let (small, large) = (path("small"), path("large"));
     test_file::make(&small, SMALL, seed, cancel)?;
     test_file::make(&large, part(&scale), seed, cancel)?;
-    let tree = file_tree::make(&path("tree"), (tree_files(&scale), part(&scale)), seed, cancel)?;
+    let size = TreeSize { files: tree_files(&scale), bytes: part(&scale) };
+    let tree = file_tree::make(&path("tree"), size, seed, cancel)?;
     let text = TextFile::make(&path("text"), part(&scale), seed, cancel)?;
     small_file(session, small)?;
     a_tree(session, &tree)?;

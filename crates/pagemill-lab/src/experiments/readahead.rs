@@ -65,25 +65,16 @@ fn run(session: &mut Session<'_>) -> Result<()> {
     let (first, second) = (first?, second?);
     let on_disk = Trial { bytes, prefix: "", disks: None };
     let one = |backward| on_disk.scans(vec![first.clone()], backward);
-    on_disk.group(
-        session,
-        ("forward-cold", "A table scanned from its first block on"),
-        &one(false),
-        16,
-    )?;
-    on_disk.group(
-        session,
-        ("backward-cold", "A table scanned from its last block back"),
-        &one(true),
-        16,
-    )?;
+    let title = "A table scanned from its first block on";
+    let group = ScanGroup { name: "forward-cold", title, percent: 16 };
+    on_disk.group(session, group, &one(false))?;
+    let title = "A table scanned from its last block back";
+    let group = ScanGroup { name: "backward-cold", title, percent: 16 };
+    on_disk.group(session, group, &one(true))?;
     let both = on_disk.scans(vec![first.clone(), second.clone()], false);
-    on_disk.group(
-        session,
-        ("several-readers-cold", "Two tables scanned at once by two readers"),
-        &both,
-        16,
-    )?;
+    let title = "Two tables scanned at once by two readers";
+    let group = ScanGroup { name: "several-readers-cold", title, percent: 16 };
+    on_disk.group(session, group, &both)?;
     remove(&second)?;
     sparse(session, &on_disk, &first)?;
     compressed(session, &on_disk)?;
@@ -123,6 +114,17 @@ struct Trial<'d> {
     disks: Option<&'d MirroredDisks>,
 }
 
+/// A group of scans.
+#[derive(Debug, Clone, Copy)]
+struct ScanGroup {
+    /// Its name, but for the prefix of the trial.
+    name: &'static str,
+    /// Its title, but for the state of the page cache.
+    title: &'static str,
+    /// Its share of the experiment's time, in hundredths.
+    percent: u32,
+}
+
 impl Trial<'_> {
     fn scans(&self, relations: Vec<PathBuf>, backward: bool) -> RelationScans {
         RelationScans { relations, distance: distance(self.bytes), backward }
@@ -131,10 +133,10 @@ impl Trial<'_> {
     fn group(
         &self,
         session: &mut Session<'_>,
-        (name, title): (&str, &str),
+        group: ScanGroup,
         scans: &RelationScans,
-        percent: u32,
     ) -> Result<()> {
+        let ScanGroup { name, title, percent } = group;
         let files = scans.files()?;
         let bytes = files.iter().filter_map(|file| Some(std::fs::metadata(file).ok()?.len())).sum();
         let contestant = |strategy| match self.disks {
@@ -161,7 +163,8 @@ fn sparse(session: &mut Session<'_>, trial: &Trial<'_>, table: &Path) -> Result<
     let path = session.directory().join("sparse");
     copy_with_holes(table, &path, STRETCH, session.cancel())?;
     let title = "A table with holes of 64 kB scanned from its first block on";
-    trial.group(session, ("sparse-cold", title), &trial.scans(vec![path.clone()], false), 16)?;
+    let group = ScanGroup { name: "sparse-cold", title, percent: 16 };
+    trial.group(session, group, &trial.scans(vec![path.clone()], false))?;
     std::fs::remove_file(&path).map_err(Error::file(&path))
 }
 
@@ -176,12 +179,8 @@ fn compressed(session: &mut Session<'_>, trial: &Trial<'_>) -> Result<()> {
     session.preparing("making a compressed table");
     let table = make_table(session, &directory, 2, trial.bytes)?;
     let title = "A compressed table scanned from its first block on";
-    trial.group(
-        session,
-        ("compressed-cold", title),
-        &trial.scans(vec![table.clone()], false),
-        16,
-    )?;
+    let group = ScanGroup { name: "compressed-cold", title, percent: 16 };
+    trial.group(session, group, &trial.scans(vec![table.clone()], false))?;
     remove(&table)
 }
 
@@ -246,8 +245,10 @@ fn mirrored(session: &mut Session<'_>) -> Result<()> {
     let trial = Trial { bytes, prefix: "mirrored-", disks: Some(&disks) };
     let one = trial.scans(vec![first.clone()], false);
     let title = "A table scanned on a RAID1 of two slow disks (btrfs)";
-    trial.group(session, ("forward-cold", title), &one, 25)?;
+    let group = ScanGroup { name: "forward-cold", title, percent: 25 };
+    trial.group(session, group, &one)?;
     let both = trial.scans(vec![first, second], false);
     let title = "Two tables scanned at once on a RAID1 of two slow disks (btrfs)";
-    trial.group(session, ("several-readers-cold", title), &both, 25)
+    let group = ScanGroup { name: "several-readers-cold", title, percent: 25 };
+    trial.group(session, group, &both)
 }

@@ -117,7 +117,7 @@ impl Descriptors {
             let batch = (LOOKS / self.all.len().max(1)).clamp(1, 64);
             // What is told once, such as which descriptors there are, is told.
             waiting.wait()?;
-            repeat(way, (time, batch), cancel, || waiting.wait())
+            Repetition { way, time, batch }.run(cancel, || waiting.wait())
         };
         self.described(Contestant::new(way.name(), work), way)
     }
@@ -125,7 +125,8 @@ impl Descriptors {
     /// One who makes everything ready, waits once and lets go of it, over and over for a time.
     pub(crate) fn one_time_waiter(&self, way: WaitCall, time: Duration) -> Contestant<'_> {
         let work = move |cancel: &Cancel| {
-            repeat(way, (time, 1), cancel, || Waiting::begin(self, way)?.wait())
+            let repetition = Repetition { way, time, batch: 1 };
+            repetition.run(cancel, || Waiting::begin(self, way)?.wait())
         };
         self.described(Contestant::new(way.name(), work), way)
     }
@@ -138,23 +139,30 @@ impl Descriptors {
     }
 }
 
-/// Waits over and over; a look at the clock after so many.
-fn repeat(
+/// Waits over and over.
+#[derive(Debug, Clone, Copy)]
+struct Repetition {
+    /// The call that waits.
     way: WaitCall,
-    (time, batch): (Duration, usize),
-    cancel: &Cancel,
-    mut wait: impl FnMut() -> Result<()>,
-) -> Result<Work> {
-    let (begin, mut done) = (Instant::now(), 0);
-    while begin.elapsed() < time {
-        cancel.check()?;
-        for _ in 0..batch {
-            wait()?;
+    /// It goes on for at least so long.
+    time: Duration,
+    /// Waits between two looks at the clock.
+    batch: usize,
+}
+
+impl Repetition {
+    fn run(self, cancel: &Cancel, mut wait: impl FnMut() -> Result<()>) -> Result<Work> {
+        let (begin, mut done) = (Instant::now(), 0);
+        while begin.elapsed() < self.time {
+            cancel.check()?;
+            for _ in 0..self.batch {
+                wait()?;
+            }
+            done += self.batch as u64;
         }
-        done += batch as u64;
+        let elapsed = Some(begin.elapsed());
+        Ok(Work { elapsed, ..Work::operations(done) }.with_calls(self.way.call(), done))
     }
-    let elapsed = Some(begin.elapsed());
-    Ok(Work { elapsed, ..Work::operations(done) }.with_calls(way.call(), done))
 }
 
 /// Everything that one way needs.

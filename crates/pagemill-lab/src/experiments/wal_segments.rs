@@ -112,16 +112,23 @@ pub(crate) fn writers(path: &Path, bytes: u64, time: Duration) -> Vec<Contestant
         ("over a hole", Making::LastByte),
         ("over a recycled segment", Making::Recycled),
     ];
-    let writer = |(name, making)| writer(name, making, path, (bytes, time));
-    makings.into_iter().map(writer).collect()
+    let written = WrittenSegment { path, bytes, time };
+    makings.into_iter().map(|(name, making)| writer(name, making, written)).collect()
 }
 
-fn writer(
-    name: &str,
-    making: Making,
-    path: &Path,
-    (bytes, time): (u64, Duration),
-) -> Contestant<'static> {
+/// A segment that is written to for a time.
+#[derive(Debug, Clone, Copy)]
+struct WrittenSegment<'p> {
+    /// Where it lies.
+    path: &'p Path,
+    /// Its size in bytes.
+    bytes: u64,
+    /// How long it is written to, unless its end comes first.
+    time: Duration,
+}
+
+fn writer(name: &str, making: Making, segment: WrittenSegment<'_>) -> Contestant<'static> {
+    let WrittenSegment { path, bytes, time } = segment;
     let (path, target): (PathBuf, PathBuf) = (path.into(), path.into());
     let remade = move || {
         let made = new_segment(&target).and_then(|file| {

@@ -38,16 +38,22 @@ pub(crate) enum Writer {
     Session,
 }
 
-/// The files, each written in full before.
-#[derive(Debug)]
-pub(crate) struct PreparedFiles {
+/// Where the files lie.
+#[derive(Debug, Clone)]
+pub(crate) struct FilePaths {
     /// What the writer writes to.
     pub(crate) dirty: PathBuf,
     /// What transactions read.
     pub(crate) read: PathBuf,
     /// What they write to.
     pub(crate) commit: PathBuf,
-    pub(crate) seed: u64,
+}
+
+/// The files, each written in full before.
+#[derive(Debug)]
+pub(crate) struct PreparedFiles {
+    paths: FilePaths,
+    seed: u64,
     /// The blocks that are written, in any order.
     places: Vec<u32>,
     /// The time that a block takes at full speed, with the sync at the end.
@@ -56,15 +62,11 @@ pub(crate) struct PreparedFiles {
 
 impl PreparedFiles {
     /// Finds out how fast the device takes the blocks.
-    pub(crate) fn new(
-        (dirty, read, commit): (PathBuf, PathBuf, PathBuf),
-        seed: u64,
-        cancel: &Cancel,
-    ) -> Result<Self> {
-        let mut places = Random::new(seed).permutation(blocks(&dirty)?);
+    pub(crate) fn new(paths: FilePaths, seed: u64, cancel: &Cancel) -> Result<Self> {
+        let mut places = Random::new(seed).permutation(blocks(&paths.dirty)?);
         places.truncate((places.len() / 2).max(1));
         let block_time = Duration::ZERO;
-        let mut ground = Self { dirty, read, commit, seed, places, block_time };
+        let mut ground = Self { paths, seed, places, block_time };
         let stretch = Stretch { ground: &ground, writer: Writer::Session, every: 0 };
         let took = stretch.write(&ground.open_dirty()?, cancel)?;
         let count = u32::try_from(ground.places.len()).unwrap_or(u32::MAX);
@@ -91,7 +93,8 @@ impl PreparedFiles {
     }
 
     fn open_dirty(&self) -> Result<File> {
-        OpenOptions::new().write(true).open(&self.dirty).map_err(Error::file(&self.dirty))
+        let path = &self.paths.dirty;
+        OpenOptions::new().write(true).open(path).map_err(Error::file(path))
     }
 }
 
@@ -239,13 +242,14 @@ struct Transactions {
 
 impl Transactions {
     fn open(ground: &PreparedFiles) -> Result<Self> {
+        let paths = &ground.paths;
         let direct = i32::try_from(OFlags::DIRECT.bits()).unwrap_or(0);
-        let read = OpenOptions::new().read(true).custom_flags(direct).open(&ground.read);
-        let commit = OpenOptions::new().write(true).open(&ground.commit);
+        let read = OpenOptions::new().read(true).custom_flags(direct).open(&paths.read);
+        let commit = OpenOptions::new().write(true).open(&paths.commit);
         Ok(Self {
-            read: read.map_err(Error::file(&ground.read))?,
-            blocks: blocks(&ground.read)?,
-            commit: commit.map_err(Error::file(&ground.commit))?,
+            read: read.map_err(Error::file(&paths.read))?,
+            blocks: blocks(&paths.read)?,
+            commit: commit.map_err(Error::file(&paths.commit))?,
             seed: ground.seed,
         })
     }
@@ -285,8 +289,9 @@ mod tests {
             std::fs::write(&path, vec![7; blocks * BLOCK]).unwrap();
             path
         };
-        let files = (file("dirty", 64), file("read", 4), file("commit", 1));
-        PreparedFiles::new(files, 3, &Cancel::default()).unwrap()
+        let (dirty, read, commit) = (file("dirty", 64), file("read", 4), file("commit", 1));
+        let paths = FilePaths { dirty, read, commit };
+        PreparedFiles::new(paths, 3, &Cancel::default()).unwrap()
     }
 
     #[test]
@@ -298,7 +303,7 @@ mod tests {
             let written = stretch.write(&ground.open_dirty().unwrap(), &Cancel::default()).unwrap();
             assert!((2..=32).contains(&written.sent), "{written:?}");
         }
-        let bytes = std::fs::read(&ground.dirty).unwrap();
+        let bytes = std::fs::read(&ground.paths.dirty).unwrap();
         let changed = bytes.chunks(BLOCK).filter(|block| block[..8] != [7; 8]).count();
         assert_eq!((changed, bytes.len()), (32, 64 * BLOCK));
     }

@@ -22,7 +22,7 @@ const CLAIMS: &[Claim] = &[
         claim: "With a read stream a copy makes about one sixteenth of the read calls (46,730 to 747,936)",
         otherwise: "small files end a read early",
         judge: |judge| {
-            vec![judge.fewer_calls(("wal-cached", STREAM, BLOCKS), &["pread", "preadv"], 16.0)]
+            vec![judge.pair("wal-cached", STREAM, BLOCKS).fewer_calls(&["pread", "preadv"], 16.0)]
         },
     },
     Claim {
@@ -31,7 +31,7 @@ const CLAIMS: &[Claim] = &[
         otherwise: "here no server's buffers lie in between, so that reads are a larger part of the whole",
         judge: |judge| {
             ["wal-cached", "wal-cold"]
-                .map(|group| judge.same((group, STREAM, BLOCKS), Figure))
+                .map(|group| judge.pair(group, STREAM, BLOCKS).same(Figure))
                 .into()
         },
     },
@@ -39,6 +39,6 @@ const CLAIMS: &[Claim] = &[
         id: "stream-less-processor",
         claim: "It spends less processor time in reads (20 % of the whole to 18 %, half of the time in read calls)",
         otherwise: "most of what a read costs the processor is the copy, which is as long as before",
-        judge: |judge| vec![judge.better(("wal-cached", STREAM, BLOCKS), System, 1.0)],
+        judge: |judge| vec![judge.pair("wal-cached", STREAM, BLOCKS).better(System, 1.0)],
     },
 ];

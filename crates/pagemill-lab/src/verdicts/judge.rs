@@ -70,6 +70,19 @@ pub(super) struct Judge<'r> {
     pub(super) experiment: &'static str,
 }
 
+/// Two cells of a group by name, of which a claim says something.
+#[derive(Clone, Copy)]
+pub(super) struct NamedPair<'j> {
+    /// Looks them up.
+    judge: &'j Judge<'j>,
+    /// The group of both.
+    group: &'j str,
+    /// The one that a ratio above 1 speaks for.
+    first: &'j str,
+    /// The one that it is held against.
+    other: &'j str,
+}
+
 /// Two cells of a group.
 struct Pair<'r> {
     group: &'r Group,
@@ -78,6 +91,16 @@ struct Pair<'r> {
 }
 
 impl<'r> Judge<'r> {
+    /// Two cells of a group, measured or not, to hold claims against.
+    pub(super) fn pair<'j>(
+        &'j self,
+        group: &'j str,
+        first: &'j str,
+        other: &'j str,
+    ) -> NamedPair<'j> {
+        NamedPair { judge: self, group, first, other }
+    }
+
     fn named(&self, group: &str) -> String {
         format!("{}/{group}", self.experiment)
     }
@@ -112,40 +135,6 @@ impl<'r> Judge<'r> {
         }
     }
 
-    fn pair(&self, group: &str, first: &str, other: &str) -> Result<Pair<'r>, Finding> {
-        let missing = |text| self.missing(group, text);
-        let (found, first) = self.cell(group, first).map_err(missing)?;
-        let (_, other) = self.cell(group, other).map_err(missing)?;
-        Ok(Pair { group: found, first, other })
-    }
-
-    /// Compares, and has the ratio graded; `claimed` is the factor that was claimed, 1 for no difference.
-    fn graded(
-        &self,
-        (group, first, other): (&str, &str, &str),
-        measure: Measure,
-        claimed: f64,
-        grade: impl Fn(&Comparison) -> Grade,
-    ) -> Finding {
-        let pair = match self.pair(group, first, other) {
-            Ok(pair) => pair,
-            Err(missing) => return missing,
-        };
-        match pair.compare(measure) {
-            Some(comparison) => {
-                let grade = grade(&comparison);
-                let text = pair.text(measure, &comparison);
-                let differs = pair.differs(grade, &comparison, claimed);
-                Finding { differs, ..self.finding(group, grade, text) }
-            }
-            None => {
-                let text =
-                    format!("{first} and {other} in {}: nothing to compare", self.named(group));
-                self.missing(group, text)
-            }
-        }
-    }
-
     fn finding(&self, group: &str, grade: Grade, text: String) -> Finding {
         let is_of_model = group.starts_with(MODELS);
         Finding { grade, text, group: self.named(group), differs: String::new(), is_of_model }
@@ -153,64 +142,6 @@ impl<'r> Judge<'r> {
 
     fn missing(&self, group: &str, text: String) -> Finding {
         self.finding(group, Grade::Missing, text)
-    }
-
-    /// The claim: the first is so many times as good, at least about.
-    pub(super) fn better(
-        &self,
-        cells: (&str, &str, &str),
-        measure: Measure,
-        factor: f64,
-    ) -> Finding {
-        self.graded(cells, measure, factor, |found| better(found, factor))
-    }
-
-    /// The claim: nobody notices a difference.
-    pub(super) fn same(&self, cells: (&str, &str, &str), measure: Measure) -> Finding {
-        self.graded(cells, measure, 1.0, same)
-    }
-
-    /// The claim: whatever the first gains, it is less than this.
-    pub(super) fn gains_less(
-        &self,
-        cells: (&str, &str, &str),
-        measure: Measure,
-        factor: f64,
-    ) -> Finding {
-        self.graded(cells, measure, factor, |found| match found.ratio {
-            ratio if ratio.high < factor => Grade::Holds,
-            ratio if ratio.low > factor => Grade::Fails,
-            _ => Grade::Unclear,
-        })
-    }
-
-    /// The claim: the first makes at most one in so many of the calls of these names that the other makes.
-    pub(super) fn fewer_calls(
-        &self,
-        (group, first, other): (&str, &str, &str),
-        names: &[&str],
-        factor: f64,
-    ) -> Finding {
-        let pair = match self.pair(group, first, other) {
-            Ok(pair) => pair,
-            Err(missing) => return missing,
-        };
-        let (few, many) = (calls(pair.first, names), calls(pair.other, names));
-        let ratio = many / few.max(1.0);
-        let grade = match ratio {
-            ratio if ratio >= factor * NEAR_ENOUGH => Grade::Holds,
-            ratio if ratio > 1.0 => Grade::Partly,
-            _ => Grade::Fails,
-        };
-        let text = format!(
-            "{first} makes {few:.0} calls ({}) and {other} {many:.0}, {ratio:.1} times as many",
-            names.join(", ")
-        );
-        let differs = match grade {
-            Grade::Partly | Grade::Fails => format!("{first} saves fewer calls than claimed"),
-            _ => String::new(),
-        };
-        Finding { differs, ..self.finding(group, grade, text) }
     }
 
     /// The claim: the first counts something, and the others nothing.
@@ -232,6 +163,87 @@ impl<'r> Judge<'r> {
             names.zip(&all).map(|(name, count)| format!("{name} {count:.0}")).collect();
         let grade = if alone { Grade::Holds } else { Grade::Fails };
         self.finding(group, grade, texts.join(", "))
+    }
+}
+
+impl<'j> NamedPair<'j> {
+    /// The cells, or the finding that one has no samples.
+    fn cells(&self) -> Result<Pair<'j>, Finding> {
+        let missing = |text| self.judge.missing(self.group, text);
+        let (group, first) = self.judge.cell(self.group, self.first).map_err(missing)?;
+        let (_, other) = self.judge.cell(self.group, self.other).map_err(missing)?;
+        Ok(Pair { group, first, other })
+    }
+
+    /// Compares, and has the ratio graded; `claimed` is the factor that was claimed, 1 for no difference.
+    fn graded(
+        &self,
+        measure: Measure,
+        claimed: f64,
+        grade: impl Fn(&Comparison) -> Grade,
+    ) -> Finding {
+        let Self { judge, group, first, other } = *self;
+        let pair = match self.cells() {
+            Ok(pair) => pair,
+            Err(missing) => return missing,
+        };
+        match pair.compare(measure) {
+            Some(comparison) => {
+                let grade = grade(&comparison);
+                let text = pair.text(measure, &comparison);
+                let differs = pair.differs(grade, &comparison, claimed);
+                Finding { differs, ..judge.finding(group, grade, text) }
+            }
+            None => {
+                let text =
+                    format!("{first} and {other} in {}: nothing to compare", judge.named(group));
+                judge.missing(group, text)
+            }
+        }
+    }
+
+    /// The claim: the first is so many times as good, at least about.
+    pub(super) fn better(&self, measure: Measure, factor: f64) -> Finding {
+        self.graded(measure, factor, |found| better(found, factor))
+    }
+
+    /// The claim: nobody notices a difference.
+    pub(super) fn same(&self, measure: Measure) -> Finding {
+        self.graded(measure, 1.0, same)
+    }
+
+    /// The claim: whatever the first gains, it is less than this.
+    pub(super) fn gains_less(&self, measure: Measure, factor: f64) -> Finding {
+        self.graded(measure, factor, |found| match found.ratio {
+            ratio if ratio.high < factor => Grade::Holds,
+            ratio if ratio.low > factor => Grade::Fails,
+            _ => Grade::Unclear,
+        })
+    }
+
+    /// The claim: the first makes at most one in so many of the calls of these names that the other makes.
+    pub(super) fn fewer_calls(&self, names: &[&str], factor: f64) -> Finding {
+        let Self { judge, group, first, other } = *self;
+        let pair = match self.cells() {
+            Ok(pair) => pair,
+            Err(missing) => return missing,
+        };
+        let (few, many) = (calls(pair.first, names), calls(pair.other, names));
+        let ratio = many / few.max(1.0);
+        let grade = match ratio {
+            ratio if ratio >= factor * NEAR_ENOUGH => Grade::Holds,
+            ratio if ratio > 1.0 => Grade::Partly,
+            _ => Grade::Fails,
+        };
+        let text = format!(
+            "{first} makes {few:.0} calls ({}) and {other} {many:.0}, {ratio:.1} times as many",
+            names.join(", ")
+        );
+        let differs = match grade {
+            Grade::Partly | Grade::Fails => format!("{first} saves fewer calls than claimed"),
+            _ => String::new(),
+        };
+        Finding { differs, ..judge.finding(group, grade, text) }
     }
 }
 

@@ -24,7 +24,7 @@ const MAPPING: &[Claim] = &[
         otherwise: "the program wrote to /dev/null, where nobody looks at the bytes and no page of the mapping is fetched; \
                     making and removing page tables costs more than a copy once they are",
         judge: |judge| {
-            SMALL.map(|group| judge.better((group, "mmap each time", READ), Figure, 2.5)).into()
+            SMALL.map(|group| judge.pair(group, "mmap each time", READ).better(Figure, 2.5)).into()
         },
     },
     Claim {
@@ -32,7 +32,7 @@ const MAPPING: &[Claim] = &[
         claim: "Mapped once, it is fifteen times as fast (1.18 s to 18.16 s)",
         otherwise: "that is the price of a call against that of a copy; where the bytes are looked at, looking at them is most of it",
         judge: |judge| {
-            SMALL.map(|group| judge.better((group, "mmap once", READ), Figure, 15.0)).into()
+            SMALL.map(|group| judge.pair(group, "mmap once", READ).better(Figure, 15.0)).into()
         },
     },
     Claim {
@@ -40,7 +40,7 @@ const MAPPING: &[Claim] = &[
         claim: "A buffer as large as the file is more than four times slower than one of 64 kB (82 s to 18 s)",
         otherwise: "what a new buffer costs depends on how the allocator gets its memory",
         judge: |judge| {
-            SMALL.map(|group| judge.better((group, READ, "read whole"), Figure, 4.5)).into()
+            SMALL.map(|group| judge.pair(group, READ, "read whole").better(Figure, 4.5)).into()
         },
     },
     Claim {
@@ -49,7 +49,7 @@ const MAPPING: &[Claim] = &[
         otherwise: "the two did not do the same work: nobody looked at the mapped bytes",
         judge: |judge| {
             let groups = ["tree-cached", "tree-cold"];
-            groups.map(|group| judge.better((group, "mmap each time", READ), Figure, 2.0)).into()
+            groups.map(|group| judge.pair(group, "mmap each time", READ).better(Figure, 2.0)).into()
         },
     },
     Claim {
@@ -60,7 +60,7 @@ const MAPPING: &[Claim] = &[
             let advised = ["sequential", "willneed", "populate"]
                 .map(|advice| format!("mmap each time {advice}"));
             let better = |cell: &String| {
-                judge.better(("large-file-cold", cell, "mmap each time"), Figure, 1.0)
+                judge.pair("large-file-cold", cell, "mmap each time").better(Figure, 1.0)
             };
             advised.iter().map(better).collect()
         },
@@ -71,7 +71,7 @@ const MAPPING: &[Claim] = &[
         otherwise: "finding rows and values costs far more than the copy that is saved",
         judge: |judge| {
             ["load-cached", "load-cold"]
-                .map(|group| judge.better((group, "mmap", "read"), Figure, 1.0))
+                .map(|group| judge.pair(group, "mmap", "read").better(Figure, 1.0))
                 .into()
         },
     },
@@ -81,9 +81,11 @@ const MAPPING: &[Claim] = &[
         otherwise: "what lasts has to get to the device either way; a mapping adds a fault for each page and a search for what \
                     was changed",
         judge: |judge| {
-            let cells = ["overwrite", "overwrite-few"]
-                .map(|group| (group, "mmap, msync", "pwrite, fdatasync"));
-            cells.map(|cells| judge.better(cells, Figure, 1.0)).into()
+            ["overwrite", "overwrite-few"]
+                .map(|group| {
+                    judge.pair(group, "mmap, msync", "pwrite, fdatasync").better(Figure, 1.0)
+                })
+                .into()
         },
     },
     Claim {
@@ -93,7 +95,7 @@ const MAPPING: &[Claim] = &[
         judge: |judge| {
             let groups = ["pieces-one-writer", "pieces-four-writers"];
             groups
-                .map(|group| judge.better((group, "zeros, mmap", "hole, mmap"), Figure, 2.0))
+                .map(|group| judge.pair(group, "zeros, mmap", "hole, mmap").better(Figure, 2.0))
                 .into()
         },
     },
@@ -106,7 +108,7 @@ const READINESS: &[Claim] = &[
         otherwise: "two descriptors are looked at as fast as a queue is",
         judge: |judge| {
             let others = ["poll", "select"];
-            others.map(|other| judge.better(("2-few-ready", "epoll", other), Figure, 5.0)).into()
+            others.map(|other| judge.pair("2-few-ready", "epoll", other).better(Figure, 5.0)).into()
         },
     },
     Claim {
@@ -116,7 +118,7 @@ const READINESS: &[Claim] = &[
         judge: |judge| {
             let others = ["poll", "select"];
             others
-                .map(|other| judge.better(("10000-few-ready", "epoll", other), Figure, 5.0))
+                .map(|other| judge.pair("10000-few-ready", "epoll", other).better(Figure, 5.0))
                 .into()
         },
     },
@@ -126,9 +128,9 @@ const READINESS: &[Claim] = &[
         otherwise: "on few descriptors it is ahead too, if little, as long as they are told of once",
         judge: |judge| {
             vec![
-                judge.gains_less(("2-few-ready", "epoll", "poll"), Figure, 1.25),
-                judge.gains_less(("2-one-wait", "epoll", "poll"), Figure, 1.0),
-                judge.better(("10000-few-ready", "epoll", "poll"), Figure, 1.25),
+                judge.pair("2-few-ready", "epoll", "poll").gains_less(Figure, 1.25),
+                judge.pair("2-one-wait", "epoll", "poll").gains_less(Figure, 1.0),
+                judge.pair("10000-few-ready", "epoll", "poll").better(Figure, 1.25),
             ]
         },
     },

@@ -25,7 +25,7 @@ const CLAIMS: &[Claim] = &[
         judge: |judge| {
             let groups =
                 ["index-order-cached", "index-order-cold", "index-order-larger-than-memory"];
-            groups.map(|group| judge.same((group, NEW, OLD), Figure)).into()
+            groups.map(|group| judge.pair(group, NEW, OLD).same(Figure)).into()
         },
     },
     Claim {
@@ -35,7 +35,7 @@ const CLAIMS: &[Claim] = &[
         otherwise: "here there is an lseek before each block, where the server of 2005 made 40 in 5,950 reads",
         judge: |judge| {
             let groups = ["sequential-cached", "sequential-cold"];
-            groups.map(|group| judge.same((group, NEW, OLD), Figure)).into()
+            groups.map(|group| judge.pair(group, NEW, OLD).same(Figure)).into()
         },
     },
     Claim {
@@ -43,8 +43,8 @@ const CLAIMS: &[Claim] = &[
         claim: "pread takes slightly less processor time: a few percent in user mode, almost nothing overall",
         otherwise: "what a saved call is worth depends on the processor, and on what the kernel does at each call",
         judge: |judge| {
-            let cells = ("index-order-cached", NEW, OLD);
-            vec![judge.better(cells, User, 1.0), judge.gains_less(cells, Processor, 1.05)]
+            let pair = judge.pair("index-order-cached", NEW, OLD);
+            vec![pair.better(User, 1.0), pair.gains_less(Processor, 1.05)]
         },
     },
     Claim {
@@ -53,7 +53,7 @@ const CLAIMS: &[Claim] = &[
         otherwise: "the calls are counted where they are made",
         judge: |judge| {
             let calls = ["lseek", "read", "pread"];
-            vec![judge.fewer_calls(("sequential-cached", NEW, OLD), &calls, 2.0)]
+            vec![judge.pair("sequential-cached", NEW, OLD).fewer_calls(&calls, 2.0)]
         },
     },
 ];

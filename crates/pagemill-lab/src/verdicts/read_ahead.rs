@@ -21,7 +21,7 @@ const CLAIMS: &[Claim] = &[
         claim: "A sequential scan keeps one of two mirrored disks busy while the other sits idle; with strategy 2 both read as much",
         otherwise: "which disk serves a read is the kernel's choice, and kernels have changed it",
         judge: |judge| {
-            vec![judge.better(("simulated-mirror-share", "2 window", NONE), Figure, 1.5)]
+            vec![judge.pair("simulated-mirror-share", "2 window", NONE).better(Figure, 1.5)]
         },
     },
     Claim {
@@ -30,7 +30,7 @@ const CLAIMS: &[Claim] = &[
                 (162.8 s to 105.2 s)",
         otherwise: "it needs a mirror whose kernel sends two far sequences to two disks, and disks slower than the reader",
         judge: |judge| {
-            MIRRORS.map(|group| judge.better((group, "2 window", NONE), Figure, 1.54)).into()
+            MIRRORS.map(|group| judge.pair(group, "2 window", NONE).better(Figure, 1.54)).into()
         },
     },
     Claim {
@@ -39,9 +39,11 @@ const CLAIMS: &[Claim] = &[
                 (152.9 s and 152.3 s of 162.8 s)",
         otherwise: "the file system of 2009 held strategy 3 back with its block maps, which extents do without",
         judge: |judge| {
-            let cells = |group| ["1 every-page", "3 double-window"].map(|cell| (group, cell, NONE));
-            let cells = MIRRORS.into_iter().flat_map(cells);
-            cells.map(|cells| judge.gains_less(cells, Figure, 1.15)).collect()
+            let gains = |group| {
+                ["1 every-page", "3 double-window"]
+                    .map(|cell| judge.pair(group, cell, NONE).gains_less(Figure, 1.15))
+            };
+            MIRRORS.into_iter().flat_map(gains).collect()
         },
     },
     Claim {
@@ -50,7 +52,7 @@ const CLAIMS: &[Claim] = &[
         otherwise: "the kernel's own readahead does not keep this device busy",
         judge: |judge| {
             let cells = ["1 every-page", "2 window", "3 double-window"];
-            cells.map(|cell| judge.gains_less(("forward-cold", cell, NONE), Figure, 1.10)).into()
+            cells.map(|cell| judge.pair("forward-cold", cell, NONE).gains_less(Figure, 1.10)).into()
         },
     },
     Claim {
@@ -59,7 +61,7 @@ const CLAIMS: &[Claim] = &[
         otherwise: "the kernel reads ahead over holes like over blocks",
         judge: |judge| {
             let cells = ["1 every-page", "2 window"];
-            cells.map(|cell| judge.better(("sparse-cold", cell, NONE), Figure, 1.0)).into()
+            cells.map(|cell| judge.pair("sparse-cold", cell, NONE).better(Figure, 1.0)).into()
         },
     },
     Claim {
@@ -68,11 +70,8 @@ const CLAIMS: &[Claim] = &[
                 is gained (asked in answer)",
         otherwise: "readers of different tables can end up on the same disk",
         judge: |judge| {
-            vec![judge.gains_less(
-                ("mirrored-several-readers-cold", "2 window", NONE),
-                Figure,
-                1.35,
-            )]
+            let pair = judge.pair("mirrored-several-readers-cold", "2 window", NONE);
+            vec![pair.gains_less(Figure, 1.35)]
         },
     },
 ];

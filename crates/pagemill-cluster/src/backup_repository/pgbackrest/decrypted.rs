@@ -54,7 +54,7 @@ impl<'a, R: Read> DecryptingReader<'a, R> {
         stretch: &'a Stretch,
     ) -> io::Result<Self> {
         let mut header = Vec::new();
-        from.by_ref().take(encryption.header.len() as u64).read_to_end(&mut header)?;
+        from.by_ref().take(encryption.header.bytes() as u64).read_to_end(&mut header)?;
         let cipher = Cipher::new(encryption.passphrase, encryption.header, &header);
         let cipher = cipher.map_err(|error| stretch.not_decrypted(error))?;
         let (before, held, decrypted) = (cipher.start(), Vec::new(), Vec::new());
@@ -126,7 +126,7 @@ impl DecryptedFile {
         if let Some(cipher) = self.cipher.get() {
             return Ok(cipher);
         }
-        let mut header = vec![0; self.header.len()];
+        let mut header = vec![0; self.header.bytes()];
         self.fill(&mut header, 0)?;
         let cipher = Cipher::new(&self.passphrase, self.header, &header);
         let cipher = cipher.map_err(|error| self.stretch.not_decrypted(error))?;
@@ -165,7 +165,7 @@ impl File for DecryptedFile {
         // The encrypted block before is part of what decrypts the first one.
         let before = if first == 0 { 0 } else { CIPHER_BLOCK };
         let mut stored = vec![0; before + (skipped + len).next_multiple_of(CIPHER_BLOCK)];
-        self.fill(&mut stored, self.header.len() as u64 + first - before as u64)?;
+        self.fill(&mut stored, self.header.bytes() as u64 + first - before as u64)?;
         let (start, blocks) = stored.split_at_mut(before);
         let start = start.first_chunk().copied().unwrap_or_else(|| cipher.start());
         cipher.decrypt(start, blocks).map_err(|error| self.stretch.not_decrypted(error))?;

@@ -46,7 +46,7 @@ impl DecryptedArchive {
             return Ok(None);
         }
         let file = self.below.open(path, Caching::Buffered)?;
-        let mut head = [0; CipherHeader::Salted.len()];
+        let mut head = [0; CipherHeader::Salted.bytes()];
         let got = fill(file.as_ref(), &mut head, 0)?;
         if !is_encrypted(&head[..got]) {
             return Ok(None);

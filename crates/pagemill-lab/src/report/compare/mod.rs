@@ -10,7 +10,7 @@ mod markdown;
 mod shift;
 mod text;
 
-use crate::results::{Cell, ClaimStatus, Experiment, Fact, Figure, Group, Results};
+use crate::results::{Cell, ClaimStatus, Fact, Figure, Group, Results};
 use crate::statistics::{NEGLIGIBLE, Summary};
 
 use super::units::{Scale, size_of};
@@ -170,7 +170,10 @@ fn groups<'a>(first: &'a Results, second: &'a Results) -> Vec<GroupPair<'a>> {
         let other_experiment = second.experiment(&experiment.name)?;
         let other = second.group(&experiment.name, &group.name)?;
         let name = format!("{}/{}", experiment.name, group.name);
-        Some(pair(name, (experiment, group), (other_experiment, other)))
+        let floors =
+            [experiment.floor_between_runs(group), other_experiment.floor_between_runs(other)];
+        let floor = floors.into_iter().fold(NEGLIGIBLE, f64::max);
+        Some(pair(name, group, other, floor))
     });
     both.collect()
 }
@@ -185,13 +188,8 @@ fn lone(of: &Results, other: &Results, side: usize) -> impl Iterator<Item = (Str
     lone.map(move |(experiment, group)| (format!("{}/{}", experiment.name, group.name), side))
 }
 
-fn pair<'a>(
-    name: String,
-    (one, first): (&Experiment, &'a Group),
-    (two, second): (&Experiment, &'a Group),
-) -> GroupPair<'a> {
-    let floors = [one.floor_between_runs(first), two.floor_between_runs(second), NEGLIGIBLE];
-    let floor = floors.into_iter().fold(1.0, f64::max);
+/// `floor` as in [`GroupPair`].
+fn pair<'a>(name: String, first: &'a Group, second: &'a Group, floor: f64) -> GroupPair<'a> {
     let new = second.cells.iter().filter(|cell| first.cell(&cell.name).is_none());
     let names = first.cells.iter().chain(new).map(|cell| cell.name.as_str());
     let cells: Vec<CellPair<'_>> =

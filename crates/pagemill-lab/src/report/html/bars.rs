@@ -81,7 +81,7 @@ fn draw(name: &str, shown: &Shown, axis: &Axis, baseline: Option<f64>, page: &mu
         let width = percent(axis.place(shown.median));
         page.empty("rect", &[("class", "fill"), ("y", "5"), ("height", "12"), ("width", &width)]);
         if let Some(value) = baseline {
-            vertical("base", axis.place(value), ("0", "22"), page);
+            Mark { class: "base", place: axis.place(value), top: "0", bottom: "22" }.draw(page);
         }
         let turns = shown.turns.iter().filter(|value| value.is_finite()).take(MOST_DOTS);
         for turn in turns {
@@ -109,11 +109,29 @@ fn interval(shown: &Shown, axis: &Axis, page: &mut Markup) {
         ("y2", "11"),
     ];
     page.empty("line", &ends);
-    vertical("interval", low, ("7", "15"), page);
-    vertical("interval", high, ("7", "15"), page);
+    for place in [low, high] {
+        Mark { class: "interval", place, top: "7", bottom: "15" }.draw(page);
+    }
 }
 
-fn vertical(class: &str, place: f64, (from, to): (&str, &str), page: &mut Markup) {
-    let at = percent(place);
-    page.empty("line", &[("class", class), ("x1", &at), ("x2", &at), ("y1", from), ("y2", to)]);
+/// A vertical line across a bar.
+#[derive(Debug)]
+struct Mark {
+    /// A class for its look.
+    class: &'static str,
+    /// Where it stands, as a share of the width.
+    place: f64,
+    /// Where it begins, in pixels of CSS below the row's upper edge.
+    top: &'static str,
+    /// Where it ends, in the same pixels.
+    bottom: &'static str,
+}
+
+impl Mark {
+    fn draw(&self, page: &mut Markup) {
+        let Self { class, top, bottom, .. } = *self;
+        let at = percent(self.place);
+        let ends = [("class", class), ("x1", &at), ("x2", &at), ("y1", top), ("y2", bottom)];
+        page.empty("line", &ends);
+    }
 }

@@ -16,7 +16,7 @@ use super::bars::{self, Bar, Shown};
 use super::markup::Markup;
 use super::page::fold;
 use super::tables::{self, Field};
-use super::{flame, group_id, lines, series, timelines};
+use super::{GroupPlace, flame, group_id, lines, series, timelines};
 
 /// More bars than this are folded away where there are lines.
 const MANY_BARS: usize = 16;
@@ -24,15 +24,10 @@ const MANY_BARS: usize = 16;
 const USUAL_COVERAGE: f64 = 0.95;
 
 /// Writes the group.
-pub(super) fn write(
-    place: (usize, usize),
-    experiment: &Experiment,
-    group: &Group,
-    page: &mut Markup,
-) {
+pub(super) fn write(place: GroupPlace, experiment: &Experiment, group: &Group, page: &mut Markup) {
     let id = group_id(place);
     let open = [("class", "item group"), ("id", id.as_str()), ("open", "open")];
-    let attributes = if place.1 == 0 { &open[..] } else { &open[..2] };
+    let attributes = if place.group == 0 { &open[..] } else { &open[..2] };
     page.tag("details", attributes, |page| {
         let best = best::of_group(experiment, group);
         page.tag("summary", &[], |page| head(group, best.as_ref(), page));

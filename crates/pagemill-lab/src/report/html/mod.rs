@@ -45,7 +45,10 @@ fn entries(results: &Results) -> Vec<(String, String, usize)> {
     for (e, experiment) in results.experiments.iter().enumerate() {
         entries.push((experiment_id(e), experiment.name.clone(), 0));
         let groups = experiment.groups.iter().enumerate();
-        entries.extend(groups.map(|(g, group)| (group_id((e, g)), entry(group), 1)));
+        entries.extend(groups.map(|(g, group)| {
+            let place = GroupPlace { experiment: e, group: g };
+            (group_id(place), entry(group), 1)
+        }));
     }
     if !results.verdicts.is_empty() {
         entries.push(("claims".to_owned(), "The claims".to_owned(), 0));
@@ -86,7 +89,7 @@ fn write_experiment(e: usize, experiment: &Experiment, page: &mut Markup) {
             page.leaf("p", &[("class", "question")], &experiment.question);
         }
         for (g, each) in experiment.groups.iter().enumerate() {
-            group::write((e, g), experiment, each, page);
+            group::write(GroupPlace { experiment: e, group: g }, experiment, each, page);
         }
         skipped(experiment, page);
     });
@@ -108,12 +111,22 @@ fn skipped(experiment: &Experiment, page: &mut Markup) {
     });
 }
 
+/// Where a group stands in the results.
+#[derive(Debug, Clone, Copy)]
+struct GroupPlace {
+    /// The number of its experiment, from 0.
+    experiment: usize,
+    /// Its number within that, from 0.
+    group: usize,
+}
+
 /// The anchor of an experiment: by place, as names may hold anything.
 fn experiment_id(e: usize) -> String {
     format!("e{e}")
 }
 
 /// The anchor of a group.
-fn group_id((e, g): (usize, usize)) -> String {
-    format!("e{e}g{g}")
+fn group_id(place: GroupPlace) -> String {
+    let GroupPlace { experiment, group } = place;
+    format!("e{experiment}g{group}")
 }

@@ -142,14 +142,14 @@ fn picture(name: &str, moments: &[Moment], scales: &Scales, page: &mut Markup) {
         });
         let most = format!("up to {} processors", digits(scales.busiest));
         panel(&format!("{name}: processors over time, {most}"), &most, page, |page| {
-            area("user", moments, scales, (|_| 0.0, |moment| moment.user), page);
-            area(
-                "system",
-                moments,
-                scales,
-                (|moment| moment.user, |moment| moment.user + moment.system),
-                page,
-            );
+            let user = Area { class: "user", from: |_| 0.0, to: |moment| moment.user };
+            area(&user, moments, scales, page);
+            let system = Area {
+                class: "system",
+                from: |moment| moment.user,
+                to: |moment| moment.user + moment.system,
+            };
+            area(&system, moments, scales, page);
         });
         page.tag("p", &[("class", "span")], |page| {
             page.leaf("span", &[], "0");
@@ -187,10 +187,18 @@ fn line(
     page.empty("polyline", &[("class", class), ("points", &points.join(" "))]);
 }
 
-/// The area between two values.
-type Between = (fn(&Moment) -> f64, fn(&Moment) -> f64);
+/// The area between two values of each moment.
+struct Area {
+    /// A class for its look.
+    class: &'static str,
+    /// Its lower edge, in processors.
+    from: fn(&Moment) -> f64,
+    /// Its upper edge, in processors.
+    to: fn(&Moment) -> f64,
+}
 
-fn area(class: &str, moments: &[Moment], scales: &Scales, (from, to): Between, page: &mut Markup) {
+fn area(area: &Area, moments: &[Moment], scales: &Scales, page: &mut Markup) {
+    let Area { class, from, to } = *area;
     let at = |moment: &Moment, value: f64| place(moment, &scales.time, &scales.processor, value);
     let there = moments.iter().map(|moment| at(moment, to(moment)));
     let back = moments.iter().rev().map(|moment| at(moment, from(moment)));

@@ -6,8 +6,8 @@
 use crate::report::wording;
 use crate::results::{ClaimStatus, Results, Verdict};
 
-use super::group_id;
 use super::markup::Markup;
+use super::{GroupPlace, group_id};
 
 /// Writes the claims.
 pub(super) fn write(results: &Results, page: &mut Markup) {
@@ -95,11 +95,12 @@ pub(super) fn link(results: &Results, place: &str, text: &str, page: &mut Markup
     }
 }
 
-fn find(results: &Results, place: &str) -> Option<(usize, usize)> {
+fn find(results: &Results, place: &str) -> Option<GroupPlace> {
     let (experiment, group) = place.split_once('/')?;
-    let e = results.experiments.iter().position(|each| each.name == experiment)?;
-    let g = results.experiments.get(e)?.groups.iter().position(|each| each.name == group)?;
-    Some((e, g))
+    let at = results.experiments.iter().position(|each| each.name == experiment)?;
+    let found = results.experiments.get(at)?;
+    let within = found.groups.iter().position(|each| each.name == group)?;
+    Some(GroupPlace { experiment: at, group: within })
 }
 
 /// The class of an outcome.
