@@ -44,6 +44,13 @@ fn answered(cluster: &TestCluster, statement: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
+/// Minor versions before 15.20, and those of its time, had other parentheses about `IS DOCUMENT`: what they write cannot be told from
+/// the files, which do not say the minor version.
+fn without_newer_parentheses(text: &str) -> String {
+    let plain = "'<a/>'::xml IS DOCUMENT";
+    text.replace("('<a/>'::xml IS DOCUMENT)", plain).replace("('<a/>'::xml) IS DOCUMENT", plain)
+}
+
 fn check(install: &PgInstall) -> Result<()> {
     let mut cluster = TestCluster::create(install, &ClusterOptions::default())?;
     cluster.psql("postgres", OBJECTS)?;
@@ -56,8 +63,13 @@ fn check(install: &PgInstall) -> Result<()> {
         expected.push(String::from_utf8(output.stdout)?);
     }
     cluster.stop()?;
+    let is_older = !expected[0].contains("('<a/>'::xml IS DOCUMENT)");
     for (statement, expected) in ASKED.iter().zip(expected) {
         let found = answered(&cluster, statement)?;
+        let [found, expected] = [found, expected].map(|text| match is_older {
+            true => without_newer_parentheses(&text),
+            false => text,
+        });
         for (found, expected) in found.lines().zip(expected.lines()) {
             ensure!(found == expected, "{statement}\n{found}\n{expected}");
         }

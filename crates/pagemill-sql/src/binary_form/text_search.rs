@@ -6,7 +6,7 @@
 //! `src/include/tsearch/ts_type.h`, PostgreSQL 18.
 
 use super::{text, wrong};
-use crate::error::{Result, SqlState, fail};
+use crate::error::Result;
 
 /// Bytes of an entry of a document.
 const ENTRY: usize = 4;
@@ -136,11 +136,11 @@ pub(super) fn put_query(payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
 pub(super) fn query_text(bytes: &[u8]) -> Result<String> {
     let mut bytes = Bytes(bytes);
     let mut left = i32::from_be_bytes(bytes.take()?);
-    if left == 0 {
-        // The server sends such a query, and does not take it.
-        return fail(SqlState("XX000"), "malformed tsquery: operand not found");
-    }
-    let text = operand(&mut bytes, (&mut left, 0))?;
+    let text = match left {
+        // One without words. Minor versions before 15.20, and those of its time, sent it and did not take it.
+        0 => String::new(),
+        _ => operand(&mut bytes, (&mut left, 0))?,
+    };
     match bytes.0.is_empty() && left == 0 {
         true => Ok(text),
         false => wrong(),

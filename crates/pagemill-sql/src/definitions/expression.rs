@@ -11,6 +11,7 @@ use super::tree::{
     Form, expr_type, flag, form, is_var, optional, text, texts, without_implicit, word,
 };
 use super::writer::{VAR_STEP, Writer, Written};
+use super::xml::is_document;
 
 impl<'t> Writer<'t> {
     /// An expression; conversions that nobody wrote are shown where `shows_implicit`.
@@ -488,6 +489,7 @@ impl<'t> Writer<'t> {
             b"OPEXPR" | b"SUBLINK" | b"NULLTEST" | b"BOOLEANTEST" | b"DISTINCTEXPR" => {
                 parent.name == b"BOOLEXPR" || is_list_like(parent)?
             }
+            b"XMLEXPR" if is_document(node)? => parent.name == b"BOOLEXPR" || is_list_like(parent)?,
             b"BOOLEXPR" if parent.name == b"BOOLEXPR" => {
                 let outer = word(parent, "boolop")?;
                 match word(node, "boolop")? {
@@ -524,8 +526,9 @@ impl<'t> Writer<'t> {
     pub(super) fn looks_like_function(&self, node: &NodeStruct<'_>) -> Written<bool> {
         Ok(match node.name {
             b"FUNCEXPR" => matches!(form(node, "funcformat")?, Form::Call | Form::Syntax),
+            b"XMLEXPR" => !is_document(node)?,
             b"NULLIF" | b"NULLIFEXPR" | b"COALESCE" | b"COALESCEEXPR" | b"MINMAX"
-            | b"MINMAXEXPR" | b"SQLVALUEFUNCTION" | b"XMLEXPR" => true,
+            | b"MINMAXEXPR" | b"SQLVALUEFUNCTION" => true,
             _ => false,
         })
     }
@@ -550,9 +553,10 @@ impl<'t> Writer<'t> {
 fn is_list_like(parent: &NodeStruct<'_>) -> Written<bool> {
     Ok(match parent.name {
         b"FUNCEXPR" => form(parent, "funcformat")? == Form::Call,
+        b"XMLEXPR" => !is_document(parent)?,
         b"SUBSCRIPTINGREF" | b"ARRAY" | b"ARRAYEXPR" | b"ROW" | b"ROWEXPR" | b"COALESCE"
-        | b"COALESCEEXPR" | b"MINMAX" | b"MINMAXEXPR" | b"XMLEXPR" | b"NULLIF" | b"NULLIFEXPR"
-        | b"AGGREF" | b"GROUPINGFUNC" | b"WINDOWFUNC" | b"CASE" | b"CASEEXPR" => true,
+        | b"COALESCEEXPR" | b"MINMAX" | b"MINMAXEXPR" | b"NULLIF" | b"NULLIFEXPR" | b"AGGREF"
+        | b"GROUPINGFUNC" | b"WINDOWFUNC" | b"CASE" | b"CASEEXPR" => true,
         _ => false,
     })
 }

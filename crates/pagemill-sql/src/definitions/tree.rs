@@ -11,6 +11,8 @@ use pagemill_types::builtin::oid;
 
 use super::Unwritten;
 use super::dictionary::Dictionary;
+use super::xml::{IS_DOCUMENT, SERIALIZE};
+use crate::types::DEFAULT_COLLATION;
 
 /// How a call or a conversion was written: `CoercionForm`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +131,12 @@ pub(super) fn expr_type(dictionary: &Dictionary, node: &NodeStruct<'_>) -> Resul
         b"ROW" | b"ROWEXPR" => field("row_typeid"),
         b"COALESCE" | b"COALESCEEXPR" => field("coalescetype"),
         b"MINMAX" | b"MINMAXEXPR" => field("minmaxtype"),
-        b"SQLVALUEFUNCTION" | b"XMLEXPR" => field("type"),
+        b"XMLEXPR" => Ok(match node.number::<usize>("op")? {
+            IS_DOCUMENT => oid::BOOL,
+            SERIALIZE => oid::TEXT,
+            _ => oid::XML,
+        }),
+        b"SQLVALUEFUNCTION" => field("type"),
         b"COERCETODOMAINVALUE" | b"SETTODEFAULT" => field("typeId"),
         b"NEXTVALUEEXPR" => field("typeId"),
         b"SUBLINK" => sublink_type(dictionary, node),
@@ -199,10 +206,12 @@ pub(super) fn expr_collation(node: &NodeStruct<'_>) -> Result<Oid, Unwritten> {
         b"MINMAX" | b"MINMAXEXPR" => "minmaxcollid",
         b"ARRAY" | b"ARRAYEXPR" => "array_collid",
         b"SUBSCRIPTINGREF" => "refcollid",
+        b"XMLEXPR" if node.number::<usize>("op")? == SERIALIZE => return Ok(DEFAULT_COLLATION),
         b"SCALARARRAYOPEXPR"
         | b"BOOLEXPR"
         | b"NULLTEST"
         | b"BOOLEANTEST"
+        | b"XMLEXPR"
         | b"DISTINCTEXPR"
         | b"ROW"
         | b"ROWEXPR"

@@ -15,8 +15,14 @@ const NAMES: [&str; 7] =
 const FOREST: usize = 2;
 const PARSE: usize = 3;
 const ROOT: usize = 5;
-const SERIALIZE: usize = 6;
-const IS_DOCUMENT: usize = 7;
+pub(super) const SERIALIZE: usize = 6;
+pub(super) const IS_DOCUMENT: usize = 7;
+
+/// `a IS DOCUMENT`, which stands between others as `a IS NULL` does. Minor versions before 15.20, and those of its time, wrote it
+/// without parentheses of its own.
+pub(super) fn is_document(node: &NodeStruct<'_>) -> Written<bool> {
+    Ok(node.name == b"XMLEXPR" && node.number::<usize>("op")? == IS_DOCUMENT)
+}
 
 impl<'t> Writer<'t> {
     pub(super) fn xml(&mut self, node: &'t NodeStruct<'t>) -> Written {
@@ -24,11 +30,10 @@ impl<'t> Writer<'t> {
         let args = node.nodes("args")?;
         if op == IS_DOCUMENT {
             let [only] = args.as_slice() else { return Err(Unwritten::node(node)) };
-            // The server looks at the list of arguments, which is never simple.
-            let has_parentheses = self.style.is_pretty;
-            self.put(if has_parentheses { "(" } else { "" });
-            self.expr(only, false)?;
-            self.put(if has_parentheses { ") IS DOCUMENT" } else { " IS DOCUMENT" });
+            self.open();
+            self.part(only, false, node)?;
+            self.put(" IS DOCUMENT");
+            self.close();
             return Ok(());
         }
         let name = NAMES.get(op).ok_or_else(|| Unwritten::node(node))?;
