@@ -2,7 +2,7 @@
 //! the cache on disk, against the same files here.
 //!
 //! ```text
-//! cluster ──► pagemill-testbucket over it: latency, rate ──► ls, scan, warm scan and local scan in turns ──► runs/
+//! cluster ──► pagemill-testbucket over it: latency, rate ──► ls, lookup, scan, warm scan and local scan in turns ──► runs/
 //! ```
 //!
 //! The server is another process, its requests counted by `--stats`, which the tests hold against the server's log. Invariant: a
@@ -34,6 +34,8 @@ const ROW_BYTES: u64 = 690;
 pub(super) enum Row {
     /// Names from nothing.
     Ls,
+    /// A row by its key, from nothing.
+    Lookup,
     /// All pages of a table, from nothing.
     Scan,
     /// The same out of the cache on disk, in turns with the files here.
@@ -57,6 +59,10 @@ pub(super) struct RowResult {
 /// The programs, the cluster and the server over it.
 struct Stand {
     pagemill: PathBuf,
+    /// What answers SQL, where it was named.
+    pagemill_sql: Option<PathBuf>,
+    /// The key of the row that is looked up.
+    key: u64,
     cluster: Cluster,
     cache: PathBuf,
     server: Child,
@@ -74,8 +80,10 @@ pub(super) fn run(options: &Options) -> Result<bool> {
     let stand = Stand::make(options, pagemill, &server)?;
     let mut environment = environment::collect(&stand.cluster, None, &root);
     environment.push(settling::told());
-    let rows = [Row::Ls, Row::Scan, Row::Warm];
-    let results: Vec<_> = rows.map(|row| stand.measure(row, options.run.repetitions)).into();
+    let mut rows = vec![Row::Ls, Row::Lookup, Row::Scan, Row::Warm];
+    rows.retain(|row| *row != Row::Lookup || options.pagemill_sql.is_some());
+    let results: Vec<_> =
+        rows.into_iter().map(|row| stand.measure(row, options.run.repetitions)).collect();
     let page = report::markdown(options, &environment, &results);
     println!("\n{page}");
     let directory = stand.remove()?;
@@ -112,6 +120,7 @@ impl Stand {
                  from generate_series(1, {}) i",
                 options.rows
             ),
+            "alter table t add primary key (a)".to_owned(),
             "vacuum (freeze, analyze) t".to_owned(),
             "checkpoint".to_owned(),
         ];
@@ -129,7 +138,8 @@ impl Stand {
         let output = server.stdout.take().context("no output")?;
         BufReader::new(output).read_line(&mut endpoint)?;
         let endpoint = endpoint.trim().to_owned();
-        Ok(Self { pagemill, cluster, cache, server, endpoint })
+        let (pagemill_sql, key) = (options.pagemill_sql.clone(), options.rows / 2);
+        Ok(Self { pagemill, pagemill_sql, key, cluster, cache, server, endpoint })
     }
 
     fn measure(&self, row: Row, turns: usize) -> RowResult {
@@ -175,11 +185,15 @@ impl Stand {
     }
 
     fn command(&self, row: Row, directory: &str, caches: bool) -> Command {
-        let words: &[&str] = match row {
-            Row::Ls => &["ls", "-d", "postgres"],
-            Row::Scan | Row::Warm => &["export", "-d", "postgres", "-t", "t", "-o", "/dev/null"],
+        let lookup = format!("select * from t where a = {}", self.key);
+        let (program, words): (_, &[&str]) = match row {
+            Row::Ls => (None, &["ls", "-d", "postgres"]),
+            Row::Lookup => (self.pagemill_sql.as_ref(), &["sql", "-d", "postgres", "-c", &lookup]),
+            Row::Scan | Row::Warm => {
+                (None, &["export", "-d", "postgres", "-t", "t", "-o", "/dev/null"])
+            }
         };
-        let mut command = Command::new(&self.pagemill);
+        let mut command = Command::new(program.unwrap_or(&self.pagemill));
         command.arg(words[0]).args(["-D", directory]).args(&words[1..]).env_remove("PGDATA");
         command.env("AWS_ENDPOINT_URL", &self.endpoint).env("AWS_REGION", "us-east-1");
         command.env("AWS_ACCESS_KEY_ID", "AKIATESTBUCKET").env("NO_PROXY", "127.0.0.1");

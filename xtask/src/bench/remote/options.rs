@@ -21,6 +21,9 @@ pub(crate) struct Options {
     /// Measure this binary instead of building one
     #[arg(long, value_name = "PATH")]
     pub(super) pagemill: Option<PathBuf>,
+    /// Measure a row by its key, too, with this program
+    #[arg(long, value_name = "PATH")]
+    pub(super) pagemill_sql: Option<PathBuf>,
     /// Serve by this binary instead of building one
     #[arg(long, value_name = "PATH")]
     pub(super) testbucket: Option<PathBuf>,

@@ -13,6 +13,9 @@ use crate::bench::statistics::summary;
 
 /// Requests of a listing.
 const MOST_OF_LS: u64 = 40;
+/// A row by its key: requests one after the other, and MB.
+const MOST_IN_A_ROW: f64 = 12.0;
+const MOST_MB_OF_LOOKUP: f64 = 5.0;
 /// A scan at this share of what the link brings.
 const SHARE_OF_LINK: f64 = 0.8;
 /// Requests of a scan: one for so many bytes, and so many beside.
@@ -30,6 +33,15 @@ impl RowResult {
         let median = summary(&self.times).map_or(f64::NAN, |times| times.median);
         match self.row {
             Row::Ls => (format!("at most {MOST_OF_LS} requests"), self.requests <= MOST_OF_LS),
+            Row::Lookup => {
+                // What waits for one answer after the other takes as many times the latency, and some work.
+                let in_a_row = median / options.latency as f64;
+                let megabytes = self.bytes as f64 / 1e6;
+                let words = format!(
+                    "{in_a_row:.1} times the latency (≤ {MOST_IN_A_ROW:.0}); at most {MOST_MB_OF_LOOKUP:.0} MB"
+                );
+                (words, in_a_row <= MOST_IN_A_ROW && megabytes <= MOST_MB_OF_LOOKUP)
+            }
             Row::Scan => {
                 let rate = self.bytes as f64 / 1000.0 / median;
                 let share = rate / options.rate as f64;
