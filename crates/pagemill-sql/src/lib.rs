@@ -21,6 +21,7 @@ mod generic_plan;
 mod global_groups;
 mod interruption;
 pub(crate) mod lexical;
+mod long_constants;
 mod long_sorts;
 pub mod named_workers;
 mod nested;

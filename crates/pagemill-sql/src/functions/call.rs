@@ -6,7 +6,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, new_null_array};
+use arrow::array::{Array, ArrayRef, new_null_array};
+use arrow::compute::concat;
 use arrow::datatypes::DataType;
 use datafusion::common::Result as QueryResult;
 use datafusion::error::DataFusionError;
@@ -18,6 +19,8 @@ use datafusion::scalar::ScalarValue;
 
 use super::Kernel;
 use crate::catalog::Catalog;
+use crate::error::{SqlState, StatementError};
+use crate::long_constants::rows_with;
 use crate::typed::Typed;
 use crate::types::PgType;
 
@@ -117,13 +120,49 @@ impl ScalarUDFImpl for PgFunction {
             DataType::Null => Ok(new_null_array(takes, rows)),
             _ => arg.into_array(rows),
         };
+        let piece = rows_at_once(&given.args, rows);
+        if piece < rows {
+            return self.in_pieces(&given, piece);
+        }
+        let has_arguments = !given.args.is_empty();
         let arguments = given.args.into_iter().zip(&self.takes);
         let arrays: Vec<ArrayRef> = arguments.map(array).collect::<QueryResult<_>>()?;
         let found = (self.kernel)(&self.call, &arrays).map_err(DataFusionError::from)?;
         assert_eq!(found.data_type(), &self.call.carrier, "{} gives what it says", self.call.key);
-        match is_constant && !arrays.is_empty() {
+        match is_constant && has_arguments {
             true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&found, 0)?)),
             false => Ok(ColumnarValue::Array(found)),
         }
+    }
+}
+
+/// How many rows have room for all constants at once.
+fn rows_at_once(arguments: &[ColumnarValue], rows: usize) -> usize {
+    arguments.iter().fold(rows, |rows, argument| match argument {
+        ColumnarValue::Scalar(constant) => rows_with(constant, rows),
+        ColumnarValue::Array(_) => rows,
+    })
+}
+
+impl PgFunction {
+    /// The results of so many rows after so many others: some constant is too long for all of them.
+    fn in_pieces(&self, given: &ScalarFunctionArgs, piece: usize) -> QueryResult<ColumnarValue> {
+        let mut found: Vec<ArrayRef> = Vec::new();
+        for start in (0..given.number_rows).step_by(piece) {
+            let rows = piece.min(given.number_rows - start);
+            let of_rows = |argument: &ColumnarValue| match argument {
+                ColumnarValue::Array(array) => ColumnarValue::Array(array.slice(start, rows)),
+                constant => constant.clone(),
+            };
+            let args = given.args.iter().map(of_rows).collect();
+            let given = ScalarFunctionArgs { args, number_rows: rows, ..given.clone() };
+            found.push(self.invoke_with_args(given)?.into_array(rows)?);
+        }
+        let all: Vec<&dyn Array> = found.iter().map(|array| &**array).collect();
+        let all = concat(&all).map_err(|_| {
+            let message = "the values of some rows together take more than 2 GB";
+            StatementError::new(SqlState("54000"), message)
+        });
+        Ok(ColumnarValue::Array(all?))
     }
 }

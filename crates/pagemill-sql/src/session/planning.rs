@@ -22,6 +22,7 @@ use crate::bind::{Binder, Bound};
 use crate::error::{Result, unsupported};
 use crate::functions::row_forms::shown_row;
 use crate::interruption::interruptible;
+use crate::long_constants::most_rows;
 use crate::nested::Nested;
 use crate::parameters::Parameters;
 use crate::rows::Rows;
@@ -91,7 +92,14 @@ impl Session {
         if !gains_by_jobs(&bound.plan)? {
             state.config_mut().options_mut().execution.target_partitions = 1;
         }
-        let plan = state.create_physical_plan(&bound.plan).await?;
+        let mut plan = state.create_physical_plan(&bound.plan).await?;
+        let rows = state.config().batch_size();
+        let most = most_rows(&plan, rows)?;
+        if most < rows {
+            // Steps note when they are planned how many rows they make at once.
+            *state.config_mut() = state.config().clone().with_batch_size(most);
+            plan = state.create_physical_plan(&bound.plan).await?;
+        }
         let (plan, task) = with_runtime_filters(plan, &state)?;
         Ok((interruptible(plan, cancel)?, task))
     }

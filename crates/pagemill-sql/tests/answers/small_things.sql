@@ -61,3 +61,4 @@ select (- 1e3), count(*) from people group by (- 1e3);
 select id, ok from people where id < 4 order by (2), (1);
 select (-1)::int2::oid, 7::int2::oid, (-1)::int4::oid, 3::int2::regtype::oid;
 select pg_catalog."bit"(10, 2147483647), pg_catalog."bit"(-1, 2147483647);
+select sum(length(repeat('x', 1048576) || i)) from generate_series(1, 2100) i;
