@@ -20,7 +20,7 @@ use s3s::service::S3ServiceBuilder;
 use tokio::runtime::{Builder, Runtime};
 
 pub use faults::{Fault, Requests};
-pub use traffic::Logged;
+pub use traffic::{Logged, in_a_row};
 
 use faults::Armed;
 use objects::Objects;
@@ -31,8 +31,10 @@ use uploads::Uploads;
 pub const KEY: (&str, &str) = ("AKIATESTBUCKET", "secret of the test bucket");
 /// What the bucket is called.
 pub const BUCKET: &str = "snapshots";
-/// Names in a page of a listing, fewer than S3's thousand: so that there are listings of several pages.
+/// Names in a page of a listing, fewer than [S3's](S3_PAGE): so that there are listings of several pages.
 const PAGE: usize = 250;
+/// Names in a page of a listing of S3 (its API reference, ListObjectsV2: "up to 1,000").
+pub const S3_PAGE: usize = 1000;
 
 /// A server that runs as long as this value lives.
 #[derive(Debug)]
@@ -49,11 +51,19 @@ impl TestBucket {
     /// # Errors
     /// When no server can be started.
     pub fn start(root: &Path) -> Result<Self> {
+        Self::start_with_pages(root, PAGE)
+    }
+
+    /// The same with so many names in a page of a listing.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_with_pages(root: &Path, page: usize) -> Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let objects = Objects {
             root: root.to_owned(),
             bucket: BUCKET.into(),
-            page: PAGE,
+            page,
             uploads: Uploads::default(),
         };
         let mut service = S3ServiceBuilder::new(objects);
@@ -65,6 +75,8 @@ impl TestBucket {
         let shared = traffic.clone();
         runtime.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                // As stores do: without, an answer in several pieces waits 40 ms for the client's kernel to acknowledge the first.
+                let _ = stream.set_nodelay(true);
                 let (traffic, service) = (shared.clone(), service.clone());
                 let answer =
                     service_fn(move |request| traffic.clone().pass(request, service.clone()));

@@ -10,14 +10,15 @@ use std::time::UNIX_EPOCH;
 use bytes::Bytes;
 use futures_util::stream;
 use s3s::dto::{
-    CommonPrefix, CompleteMultipartUploadInput, CompleteMultipartUploadOutput,
-    CreateMultipartUploadInput, CreateMultipartUploadOutput, ETag, GetObjectInput, GetObjectOutput,
-    HeadBucketInput, HeadBucketOutput, ListObjectsV2Input, ListObjectsV2Output, Object,
-    PutObjectInput, PutObjectOutput, StreamingBlob, UploadPartInput, UploadPartOutput,
+    AbortMultipartUploadInput, AbortMultipartUploadOutput, CommonPrefix,
+    CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CreateMultipartUploadInput,
+    CreateMultipartUploadOutput, ETag, GetObjectInput, GetObjectOutput, HeadBucketInput,
+    HeadBucketOutput, ListObjectsV2Input, ListObjectsV2Output, Object, PutObjectInput,
+    PutObjectOutput, StreamingBlob, UploadPartInput, UploadPartOutput,
 };
 use s3s::{S3, S3Request, S3Response, S3Result, s3_error};
 
-use crate::uploads::{Uploads, put, received};
+use crate::uploads::{UNFINISHED, Uploads, put, received};
 
 /// Bytes of a body that are sent at once.
 const CHUNK: usize = 64 << 10;
@@ -61,8 +62,11 @@ impl Objects {
         for entry in std::fs::read_dir(directory)? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let metadata = entry.metadata()?;
-            if metadata.is_file() {
+            // One that was renamed meanwhile is listed by its new name, or not yet.
+            let Ok(metadata) = entry.metadata() else { continue };
+            if name.starts_with(UNFINISHED) {
+                continue;
+            } else if metadata.is_file() {
                 names.push((format!("{prefix}{name}"), Some(metadata)));
             } else if metadata.is_dir() && has_files(&entry.path())? {
                 names.push((format!("{prefix}{name}/"), None));
@@ -70,6 +74,21 @@ impl Objects {
         }
         names.sort_by(|one, other| one.0.cmp(&other.0));
         Ok(names)
+    }
+
+    /// All objects below such a prefix.
+    fn names_below(&self, prefix: &str) -> io::Result<Vec<(String, Option<std::fs::Metadata>)>> {
+        let (mut files, mut waiting) = (Vec::new(), vec![prefix.to_owned()]);
+        while let Some(directory) = waiting.pop() {
+            for (name, metadata) in self.names(&directory)? {
+                match metadata {
+                    None => waiting.push(name),
+                    Some(_) => files.push((name, metadata)),
+                }
+            }
+        }
+        files.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(files)
     }
 }
 
@@ -97,10 +116,12 @@ impl S3 for Objects {
     ) -> S3Result<S3Response<ListObjectsV2Output>> {
         let input = request.input;
         self.check(&input.bucket)?;
-        if input.delimiter.as_deref() != Some("/") {
-            return Err(s3_error!(NotImplemented, "only directories are listed"));
-        }
-        let names = self.names(input.prefix.as_deref().unwrap_or_default());
+        let prefix = input.prefix.as_deref().unwrap_or_default();
+        let names = match input.delimiter.as_deref() {
+            Some("/") => self.names(prefix),
+            None => self.names_below(prefix),
+            Some(_) => return Err(s3_error!(NotImplemented, "names are divided by slashes only")),
+        };
         let names = names.map_err(|error| s3_error!(error, InternalError))?;
         let behind = input.continuation_token.unwrap_or_default();
         let mut left = names.into_iter().filter(|(name, _)| *name > behind).peekable();
@@ -231,5 +252,13 @@ impl S3 for Objects {
             e_tag,
             ..CompleteMultipartUploadOutput::default()
         }))
+    }
+
+    async fn abort_multipart_upload(
+        &self,
+        request: S3Request<AbortMultipartUploadInput>,
+    ) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
+        self.uploads.end(&request.input.upload_id)?;
+        Ok(S3Response::new(AbortMultipartUploadOutput::default()))
     }
 }

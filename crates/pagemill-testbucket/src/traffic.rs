@@ -35,6 +35,21 @@ pub struct Logged {
     pub sent: u64,
 }
 
+/// How many of these requests came one after the other, at most: each of them after the one before had its answer.
+pub fn in_a_row(log: &[Logged]) -> usize {
+    let mut answered: Vec<_> =
+        log.iter().filter_map(|logged| Some((logged.ended?, logged.begun))).collect();
+    answered.sort_unstable();
+    // What is answered first leaves most room for others behind it.
+    let (mut in_a_row, mut last) = (0, Duration::ZERO);
+    for (ended, begun) in answered {
+        if begun >= last {
+            (in_a_row, last) = (in_a_row + 1, ended);
+        }
+    }
+    in_a_row
+}
+
 /// What all requests share.
 #[derive(Debug)]
 pub(crate) struct Traffic {
@@ -188,4 +203,33 @@ fn refusal(status: u16, code: &str) -> Response<StreamBody<Chunks>> {
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_beside_each_other_are_not_in_a_row() {
+        let logged = |begun, ended: Option<u64>| Logged {
+            begun: Duration::from_millis(begun),
+            ended: ended.map(Duration::from_millis),
+            path: String::new(),
+            is_list: false,
+            range: None,
+            sent: 0,
+        };
+        assert_eq!(in_a_row(&[]), 0);
+        let beside = [logged(0, Some(30)), logged(5, Some(40)), logged(6, Some(35))];
+        assert_eq!(in_a_row(&beside), 1);
+        let log = [
+            logged(0, Some(100)),
+            logged(0, Some(30)),
+            logged(31, Some(60)),
+            logged(33, Some(61)),
+            logged(62, Some(92)),
+            logged(93, None),
+        ];
+        assert_eq!(in_a_row(&log), 3);
+    }
 }

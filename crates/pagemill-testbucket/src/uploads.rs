@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::StreamExt as _;
 use s3s::dto::StreamingBlob;
@@ -54,10 +55,15 @@ pub(crate) async fn received(body: Option<StreamingBlob>) -> S3Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// What the names of files begin with that are no objects yet.
+pub(crate) const UNFINISHED: &str = ".unfinished-";
+
 /// Makes an object.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(above) = path.parent() {
-        std::fs::create_dir_all(above)?;
-    }
-    std::fs::write(path, bytes)
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let above = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    std::fs::create_dir_all(above)?;
+    let unfinished = above.join(format!("{UNFINISHED}{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+    std::fs::write(&unfinished, bytes)?;
+    std::fs::rename(unfinished, path)
 }

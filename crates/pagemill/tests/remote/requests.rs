@@ -7,23 +7,12 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use pagemill_testbucket::Logged;
+use pagemill_testbucket::{Logged, in_a_row};
 
 use super::stored::{Stored, cluster, install, printed};
 
 /// Far enough that what is asked at once begins before the first of it has an answer.
 const FAR: Duration = Duration::from_millis(50);
-
-/// The longest row of requests each of which began after the one before had its answer.
-fn in_a_row(log: &[Logged]) -> usize {
-    let mut rows: Vec<(Duration, usize)> = Vec::new();
-    for request in log {
-        let before = rows.iter().filter(|(ended, _)| *ended <= request.begun);
-        let row = before.map(|(_, row)| *row).max().unwrap_or(0) + 1;
-        rows.push((request.ended.unwrap_or(Duration::MAX), row));
-    }
-    rows.iter().map(|(_, row)| *row).max().unwrap_or(0)
-}
 
 fn shown(log: &[Logged]) -> String {
     let line = |request: &Logged| {

@@ -11,9 +11,9 @@
 mod options;
 mod report;
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
@@ -53,6 +53,8 @@ pub(super) struct RowResult {
     /// Requests, and bytes from the network, of the last turn.
     pub(super) requests: u64,
     pub(super) bytes: u64,
+    /// How many of them came one after the other, as the server saw it.
+    pub(super) in_a_row: u64,
     pub(super) fault: Option<String>,
 }
 
@@ -66,6 +68,8 @@ struct Stand {
     cluster: Cluster,
     cache: PathBuf,
     server: Child,
+    /// What it says: its address, then a number for each line it is given.
+    answers: BufReader<ChildStdout>,
     endpoint: String,
 }
 
@@ -77,7 +81,7 @@ pub(super) fn run(options: &Options) -> Result<bool> {
         Some(path) => path.clone(),
         None => build_server(&root)?,
     };
-    let stand = Stand::make(options, pagemill, &server)?;
+    let mut stand = Stand::make(options, pagemill, &server)?;
     let mut environment = environment::collect(&stand.cluster, None, &root);
     environment.push(settling::told());
     let mut rows = vec![Row::Ls, Row::Lookup, Row::Scan, Row::Warm];
@@ -135,14 +139,14 @@ impl Stand {
         command.arg(cluster.data()).args([options.latency.to_string(), rate]);
         let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut endpoint = String::new();
-        let output = server.stdout.take().context("no output")?;
-        BufReader::new(output).read_line(&mut endpoint)?;
+        let mut answers = BufReader::new(server.stdout.take().context("no output")?);
+        answers.read_line(&mut endpoint)?;
         let endpoint = endpoint.trim().to_owned();
         let (pagemill_sql, key) = (options.pagemill_sql.clone(), options.rows / 2);
-        Ok(Self { pagemill, pagemill_sql, key, cluster, cache, server, endpoint })
+        Ok(Self { pagemill, pagemill_sql, key, cluster, cache, server, answers, endpoint })
     }
 
-    fn measure(&self, row: Row, turns: usize) -> RowResult {
+    fn measure(&mut self, row: Row, turns: usize) -> RowResult {
         eprintln!("{row:?} ...");
         let mut result = RowResult {
             row,
@@ -150,6 +154,7 @@ impl Stand {
             local: Vec::new(),
             requests: 0,
             bytes: 0,
+            in_a_row: 0,
             fault: None,
         };
         if let Err(error) = self.take_turns(&mut result, turns) {
@@ -159,7 +164,7 @@ impl Stand {
         result
     }
 
-    fn take_turns(&self, result: &mut RowResult, turns: usize) -> Result<()> {
+    fn take_turns(&mut self, result: &mut RowResult, turns: usize) -> Result<()> {
         let warm = result.row == Row::Warm;
         let here = self.command(result.row, &self.cluster.data().to_string_lossy(), true);
         ensure!(output_of(&mut self.there(result.row, warm))? == output_of(&mut { here })?);
@@ -171,12 +176,22 @@ impl Stand {
                     .local
                     .push(timed(self.command(Row::Warm, &data, true).arg("--stats=json"))?.0);
             }
+            self.in_a_row()?;
             let (milliseconds, said) = timed(self.there(result.row, warm).arg("--stats=json"))?;
             result.times.push(milliseconds);
             result.requests = requests(&said)?;
             result.bytes = said.number("network_bytes")?;
+            result.in_a_row = self.in_a_row()?;
         }
         Ok(())
+    }
+
+    /// How many requests came one after the other since this was asked last.
+    fn in_a_row(&mut self) -> Result<u64> {
+        self.server.stdin.as_mut().context("the server has no input")?.write_all(b"\n")?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        line.trim().parse().with_context(|| format!("the server said {line:?}"))
     }
 
     fn there(&self, row: Row, warm: bool) -> Command {

@@ -13,8 +13,9 @@ use crate::bench::statistics::summary;
 
 /// Requests of a listing.
 const MOST_OF_LS: u64 = 40;
-/// A row by its key: requests one after the other, and MB.
-const MOST_IN_A_ROW: f64 = 12.0;
+/// Of a listing, and of a row by its key: requests one after the other.
+const MOST_IN_A_ROW: u64 = 12;
+/// Of a row by its key.
 const MOST_MB_OF_LOOKUP: f64 = 5.0;
 /// A scan at this share of what the link brings.
 const SHARE_OF_LINK: f64 = 0.8;
@@ -32,15 +33,18 @@ impl RowResult {
         }
         let median = summary(&self.times).map_or(f64::NAN, |times| times.median);
         match self.row {
-            Row::Ls => (format!("at most {MOST_OF_LS} requests"), self.requests <= MOST_OF_LS),
+            Row::Ls => {
+                let words =
+                    format!("at most {MOST_OF_LS} requests, at most {MOST_IN_A_ROW} in a row");
+                (words, self.requests <= MOST_OF_LS && self.in_a_row <= MOST_IN_A_ROW)
+            }
             Row::Lookup => {
-                // What waits for one answer after the other takes as many times the latency, and some work.
-                let in_a_row = median / options.latency as f64;
                 let megabytes = self.bytes as f64 / 1e6;
                 let words = format!(
-                    "{in_a_row:.1} times the latency (≤ {MOST_IN_A_ROW:.0}); at most {MOST_MB_OF_LOOKUP:.0} MB"
+                    "at most {MOST_IN_A_ROW} in a row, at most {MOST_MB_OF_LOOKUP:.0} MB; {:.1} times the latency",
+                    median / options.latency as f64
                 );
-                (words, in_a_row <= MOST_IN_A_ROW && megabytes <= MOST_MB_OF_LOOKUP)
+                (words, self.in_a_row <= MOST_IN_A_ROW && megabytes <= MOST_MB_OF_LOOKUP)
             }
             Row::Scan => {
                 let rate = self.bytes as f64 / 1000.0 / median;
@@ -74,16 +78,17 @@ pub(super) fn markdown(options: &Options, environment: &Entries, results: &[RowR
          most).\n",
         options.rows, options.latency, options.rate, options.run.repetitions
     );
-    page += "| row | ms | requests | MB from the network | | |\n";
-    page += "| --- | ---: | ---: | ---: | --- | --- |\n";
+    page += "| row | ms | requests | in a row | MB from the network | | |\n";
+    page += "| --- | ---: | ---: | ---: | ---: | --- | --- |\n";
     for result in results {
         let (words, reached) = result.verdict(options);
         let _ = writeln!(
             page,
-            "| {:?} | {} | {} | {:.1} | {words} | {} |",
+            "| {:?} | {} | {} | {} | {:.1} | {words} | {} |",
             result.row,
             spread(&result.times),
             result.requests,
+            result.in_a_row,
             result.bytes as f64 / 1e6,
             if reached { "reached" } else { "missed" }
         );
@@ -103,6 +108,7 @@ pub(super) fn raw(options: &Options, environment: &Entries, results: &[RowResult
             "milliseconds": result.times,
             "milliseconds_here": result.local,
             "requests": result.requests,
+            "requests_in_a_row": result.in_a_row,
             "network_bytes": result.bytes,
             "fault": result.fault,
         })
