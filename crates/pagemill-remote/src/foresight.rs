@@ -18,10 +18,12 @@ pub(crate) const MOST_BYTES: u64 = 1 << 20;
 /// What to ask for along with a listing.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// Another directory.
+    /// Another directory, with what follows from it.
     Listing(Key),
+    /// Only what lies in another directory.
+    Names(Key),
     /// The contents of a small file in the directory that was listed, by its name.
-    File(&'static str),
+    File(String),
 }
 
 /// The directory of the database `template1`.
@@ -58,27 +60,43 @@ const DATABASE_FILES: [&str; 13] = [
 /// Of the template, only what tells the shape of shared catalogs.
 const TEMPLATE_FILES: [&str; 2] = ["pg_filenode.map", "1249"];
 
+/// Databases beside the templates whose names are asked for before anybody tells which one is wanted.
+const MOST_DATABASES: usize = 4;
+const TEMPLATES: [&str; 2] = ["1", "4"];
+/// Files of the commit log that are fetched along. A new cluster has one.
+const MOST_COMMIT_LOGS: usize = 2;
+
 /// What is asked for next after a directory was listed.
 pub(crate) fn expected(directory: &Key, listing: &Listing) -> Vec<Expected> {
     let is_directory = |name: &str| matches!(listing.get(name), Some(Entry::Directory));
     let is_file = |name: &str| matches!(listing.get(name), Some(Entry::Object(_)));
-    let below = |path: &str| {
-        let names = path.split('/').fold(directory.clone(), |key, name| key.join(name));
-        Expected::Listing(names)
+    let below = |path: &str| path.split('/').fold(directory.clone(), |key, name| key.join(name));
+    let files = |names: &[&str]| -> Vec<Expected> {
+        let there = names.iter().filter(|name| is_file(name));
+        there.map(|name| Expected::File((*name).to_owned())).collect()
     };
-    let file = |name| is_file(name).then_some(Expected::File(name));
     if is_file("PG_VERSION") && is_directory("global") {
-        let listings = ["global", "base", TEMPLATE, "pg_xact"].map(below);
-        let files = ROOT_FILES.into_iter().filter_map(file);
-        return listings.into_iter().chain(files).collect();
+        let listings = ["global", "base", TEMPLATE, "pg_xact"];
+        let mut next: Vec<_> = listings.map(|path| Expected::Listing(below(path))).into();
+        next.extend(files(&ROOT_FILES));
+        return next;
     }
     if is_file("pg_control") {
-        return GLOBAL_FILES.into_iter().filter_map(file).collect();
+        return files(&GLOBAL_FILES);
     }
-    let is_template = directory.as_ref().ends_with(TEMPLATE);
-    match is_file("pg_filenode.map") {
-        true if is_template => TEMPLATE_FILES.into_iter().filter_map(file).collect(),
-        true => DATABASE_FILES.into_iter().filter_map(file).collect(),
-        false => Vec::new(),
+    if is_file("pg_filenode.map") {
+        let is_template = directory.as_ref().ends_with(TEMPLATE);
+        return files(if is_template { &TEMPLATE_FILES } else { &DATABASE_FILES });
+    }
+    let names = listing.keys().map(String::as_str);
+    match directory.filename() {
+        Some("base") => {
+            let databases: Vec<_> = names.filter(|name| !TEMPLATES.contains(name)).collect();
+            let few = databases.len() <= MOST_DATABASES;
+            let wanted = databases.into_iter().filter(|name| few && is_directory(name));
+            wanted.map(|name| Expected::Names(below(name))).collect()
+        }
+        Some("pg_xact") if listing.len() <= MOST_COMMIT_LOGS => files(&names.collect::<Vec<_>>()),
+        _ => Vec::new(),
     }
 }

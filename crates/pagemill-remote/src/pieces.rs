@@ -11,10 +11,11 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use tokio::sync::OnceCell;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
 
 use crate::disk_cache::{DiskCache, PieceKey};
 use crate::error::Result;
@@ -25,25 +26,55 @@ pub(crate) const PIECE: u64 = 128 * 1024;
 /// Bytes of pieces kept in memory.
 const MOST_BYTES: usize = 64 << 20;
 
-type Slot = Arc<OnceCell<Bytes>>;
+/// What brings pieces; whoever wants them waits for the same.
+type OnItsWay = Shared<BoxFuture<'static, Result<()>>>;
+
+/// One piece.
+#[derive(Default)]
+struct Slot {
+    bytes: OnceLock<Bytes>,
+    way: Mutex<Option<OnItsWay>>,
+}
+
+impl std::fmt::Debug for Slot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Slot").field("bytes", &self.bytes.get().map(Bytes::len)).finish()
+    }
+}
+
+impl Slot {
+    fn on_its_way(&self) -> Option<OnItsWay> {
+        self.way.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_way(&self, way: Option<OnItsWay>) {
+        *self.way.lock().unwrap_or_else(PoisonError::into_inner) = way;
+    }
+
+    fn set(&self, bytes: Bytes) {
+        let fresh = self.bytes.set(bytes).is_ok();
+        assert!(fresh, "a piece was asked for twice");
+    }
+}
 
 /// The pieces in memory, and on disk below them.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     kept: Mutex<Kept>,
+    claims: Mutex<()>,
     pub(crate) disk: Option<Arc<DiskCache>>,
 }
 
 #[derive(Debug, Default)]
 struct Kept {
-    slots: HashMap<(u64, u64), (Slot, u64)>,
+    slots: HashMap<(u64, u64), (Arc<Slot>, u64)>,
     /// Counts uses.
     clock: u64,
 }
 
 impl Pieces {
     pub(crate) fn new(disk: Option<Arc<DiskCache>>) -> Self {
-        Self { kept: Mutex::default(), disk }
+        Self { kept: Mutex::default(), claims: Mutex::default(), disk }
     }
 
     /// Copies bytes out of pieces that are all here, from `offset` on.
@@ -51,89 +82,97 @@ impl Pieces {
         let end = offset + buf.len() as u64;
         for piece in pieces_of(&(offset..end)) {
             let slot = self.used(object.id, piece);
-            let Some(bytes) = slot.as_ref().and_then(|slot| slot.get()) else { return false };
+            let Some(bytes) = slot.as_ref().and_then(|slot| slot.bytes.get()) else { return false };
             copy_part(buf, offset, piece * PIECE, bytes);
         }
         true
     }
 
-    /// Fills a buffer from `offset` on; what lies up to `ahead` is fetched with it.
+    /// The pieces that a range lies in, in order.
     ///
     /// # Errors
-    /// When bytes that are not here cannot be fetched.
+    /// When those that nobody else asks for cannot be fetched.
     pub(crate) async fn fetch(
-        &self,
+        self: &Arc<Self>,
         object: &Arc<Object>,
         range: Range<u64>,
     ) -> Result<Vec<Found>> {
         let slots: Vec<_> = pieces_of(&range).map(|n| (n, self.slot(object.id, n))).collect();
-        let mut missing: Vec<u64> =
-            slots.iter().filter(|(_, slot)| !slot.initialized()).map(|(n, _)| *n).collect();
-        if let Some(disk) = &self.disk {
-            missing = self.take_from_disk(disk, object, missing).await;
+        loop {
+            let (own, others) = self.claim(object, &slots);
+            if let Some(own) = own {
+                own.await?;
+            }
+            // Whose request fails says so itself; what it did not bring is asked for here, the next time around.
+            futures_util::future::join_all(others).await;
+            let found = slots.iter().map(|(number, slot)| {
+                let bytes = slot.bytes.get()?.clone();
+                Some(Found { at: number * PIECE, bytes })
+            });
+            if let Some(found) = found.collect() {
+                self.evict();
+                return Ok(found);
+            }
         }
-        let runs = missing.chunk_by(|one, next| one + 1 == *next);
-        let loads = runs.map(|run| self.load(object, run[0]..run[run.len() - 1] + 1));
-        for loaded in futures_util::future::join_all(loads).await {
-            loaded?;
-        }
-        let mut found = Vec::new();
+    }
+
+    /// Of the pieces that are not here, those that nobody has asked for yet, on their way from now on; and the ways of the
+    /// others.
+    fn claim(
+        self: &Arc<Self>,
+        object: &Arc<Object>,
+        slots: &[(u64, Arc<Slot>)],
+    ) -> (Option<OnItsWay>, Vec<OnItsWay>) {
+        // Held until all are claimed: of two who want the same run of pieces, one asks for all of it.
+        let _claiming = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut claimed, mut others) = (Vec::new(), Vec::new());
         for (number, slot) in slots {
-            let load = || async move {
-                object.fetch_whole(span(object, number..number + 1)).await.map(Bytes::from)
-            };
-            let bytes = slot.get_or_try_init(load).await?.clone();
-            found.push(Found { at: number * PIECE, bytes });
+            match slot.on_its_way() {
+                _ if slot.bytes.get().is_some() => {}
+                Some(other) => others.push(other),
+                None => claimed.push((*number, slot.clone())),
+            }
         }
-        self.evict();
-        Ok(found)
+        if claimed.is_empty() {
+            return (None, others);
+        }
+        let (pieces, object) = (self.clone(), object.clone());
+        let own: Vec<_> = claimed.iter().map(|(_, slot)| slot.clone()).collect();
+        let way = async move {
+            let loaded = pieces.load(&object, &claimed).await;
+            claimed.iter().for_each(|(_, slot)| slot.set_way(None));
+            loaded
+        };
+        let way = way.boxed().shared();
+        own.iter().for_each(|slot| slot.set_way(Some(way.clone())));
+        (Some(way), others)
+    }
+
+    /// Brings pieces from the disk, or by one request for each run of them that is not there.
+    async fn load(&self, object: &Arc<Object>, claimed: &[(u64, Arc<Slot>)]) -> Result<()> {
+        let missing: Vec<_> = match &self.disk {
+            Some(disk) => take_from_disk(disk, object, claimed).await,
+            None => claimed.iter().collect(),
+        };
+        let runs = missing.chunk_by(|(one, _), (next, _)| one + 1 == *next);
+        let loads = runs.map(|run| self.load_run(object, run));
+        futures_util::future::join_all(loads).await.into_iter().collect()
     }
 
     /// Fetches a run of pieces by one request.
-    async fn load(&self, object: &Arc<Object>, run: Range<u64>) -> Result<()> {
-        if run.end - run.start == 1 {
-            let slot = self.slot(object.id, run.start);
-            let mut fetched = false;
-            let load = async || {
-                fetched = true;
-                object.fetch_whole(span(object, run.clone())).await.map(Bytes::from)
-            };
-            let bytes = slot.get_or_try_init(load).await?.clone();
-            if fetched {
-                self.keep_on_disk(object, run.start, bytes);
-            }
-            return Ok(());
-        }
-        let mut bytes = Bytes::from(object.fetch_whole(span(object, run.clone())).await?);
-        for number in run {
+    async fn load_run(&self, object: &Arc<Object>, run: &[&(u64, Arc<Slot>)]) -> Result<()> {
+        let first = run[0].0;
+        let numbers = first..first + run.len() as u64;
+        let mut bytes = Bytes::from(object.fetch_whole(span(object, numbers)).await?);
+        for (number, slot) in run {
             let len = usize::try_from(PIECE).unwrap_or(usize::MAX).min(bytes.len());
             let piece = bytes.split_to(len);
-            // A copy, as a slice would keep all of the run in memory. One that came meanwhile is the same.
+            // A copy, as a slice would keep all of the run in memory.
             let piece = Bytes::copy_from_slice(&piece);
-            self.keep_on_disk(object, number, piece.clone());
-            let _ = self.slot(object.id, number).set(piece);
+            self.keep_on_disk(object, *number, piece.clone());
+            slot.set(piece);
         }
         Ok(())
-    }
-
-    async fn take_from_disk(
-        &self,
-        disk: &Arc<DiskCache>,
-        object: &Arc<Object>,
-        missing: Vec<u64>,
-    ) -> Vec<u64> {
-        let mut still_missing = Vec::new();
-        for number in missing {
-            let found = match PieceKey::small(object, number) {
-                Some(key) => disk.read(key).await,
-                None => None,
-            };
-            match found {
-                Some(bytes) => drop(self.slot(object.id, number).set(bytes)),
-                None => still_missing.push(number),
-            }
-        }
-        still_missing
     }
 
     fn keep_on_disk(&self, object: &Object, number: u64, bytes: Bytes) {
@@ -149,7 +188,7 @@ impl Pieces {
     }
 
     /// A piece that is here, or on its way.
-    fn used(&self, object: u64, piece: u64) -> Option<Slot> {
+    fn used(&self, object: u64, piece: u64) -> Option<Arc<Slot>> {
         let mut kept = self.lock();
         kept.clock += 1;
         let clock = kept.clock;
@@ -158,7 +197,7 @@ impl Pieces {
         Some(slot.clone())
     }
 
-    fn slot(&self, object: u64, piece: u64) -> Slot {
+    fn slot(&self, object: u64, piece: u64) -> Arc<Slot> {
         let mut kept = self.lock();
         kept.clock += 1;
         let clock = kept.clock;
@@ -197,6 +236,26 @@ pub(crate) fn copy_part(buf: &mut [u8], offset: u64, at: u64, bytes: &[u8]) {
         let (to, from) = ((start - offset) as usize, (start - at) as usize);
         buf[to..to + len].copy_from_slice(&bytes[from..from + len]);
     }
+}
+
+/// Takes what is there, and gives what is not.
+async fn take_from_disk<'a>(
+    disk: &Arc<DiskCache>,
+    object: &Arc<Object>,
+    claimed: &'a [(u64, Arc<Slot>)],
+) -> Vec<&'a (u64, Arc<Slot>)> {
+    let mut missing = Vec::new();
+    for piece in claimed {
+        let found = match PieceKey::small(object, piece.0) {
+            Some(key) => disk.read(key).await,
+            None => None,
+        };
+        match found {
+            Some(bytes) => piece.1.set(bytes),
+            None => missing.push(piece),
+        }
+    }
+    missing
 }
 
 /// The pieces that a range lies in.

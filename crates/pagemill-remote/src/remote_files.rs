@@ -163,7 +163,11 @@ fn fetch_along(directories: &Arc<Directories>, directory: &Key, pieces: &Arc<Pie
     for expected in foresight::expected(directory, &listing) {
         match expected {
             Expected::Listing(key) => list_along(directories, key, pieces),
-            Expected::File(name) => fetch_file_along(&listing, name, pieces),
+            Expected::Names(key) => {
+                let directories = directories.clone();
+                tokio::spawn(async move { directories.listing(&key).await });
+            }
+            Expected::File(name) => fetch_file_along(&listing, &name, pieces),
         }
     }
 }

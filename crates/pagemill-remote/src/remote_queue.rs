@@ -197,7 +197,11 @@ impl Group {
     }
 }
 
-async fn through_pieces(object: &Arc<Object>, parts: &mut Parts, pieces: &Pieces) -> Result<()> {
+async fn through_pieces(
+    object: &Arc<Object>,
+    parts: &mut Parts,
+    pieces: &Arc<Pieces>,
+) -> Result<()> {
     for found in pieces.fetch(object, parts.range()).await? {
         parts.take(found.at, &found.bytes);
     }

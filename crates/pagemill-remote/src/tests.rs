@@ -231,16 +231,9 @@ fn a_read_of_a_file_of_this_machine_goes_through_the_same_queue() {
     assert_eq!(queued(&files, &file, &[(2, 4), (8, 9)]), [b"2345".to_vec(), b"89".to_vec()]);
 }
 
-/// A server that says nothing for longer than anybody waits is asked again, and the request counted.
-#[test]
-fn a_server_that_falls_silent_is_asked_again() {
-    let directory = tempfile::tempdir().unwrap();
-    std::fs::create_dir(directory.path().join("prod")).unwrap();
-    std::fs::write(directory.path().join("prod/PG_VERSION"), "15\n").unwrap();
-    let bucket = TestBucket::start(directory.path()).unwrap();
+/// Files of a bucket whose root is `directory`, and how its requests are counted.
+fn over(bucket: &TestBucket, policy: RetryPolicy) -> (RemoteFiles, Arc<RequestCounts>) {
     let counts = Arc::<RequestCounts>::default();
-    let (first_wait, silence) = (Duration::from_millis(10), Duration::from_millis(300));
-    let policy = RetryPolicy { first_wait, silence, ..RetryPolicy::default() };
     let client = AmazonS3Builder::new()
         .with_bucket_name(BUCKET)
         .with_endpoint(bucket.endpoint())
@@ -255,9 +248,64 @@ fn a_server_that_falls_silent_is_asked_again() {
     let root = Path::new("s3://snapshots/prod");
     let files = RemoteFiles::new(Arc::new(MemoryFiles::new()), root, &options);
     files.add_store("s3://snapshots", Arc::new(client));
+    (files, counts)
+}
+
+fn directory_with(name: &str, bytes: &[u8]) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("prod")).unwrap();
+    std::fs::write(directory.path().join("prod").join(name), bytes).unwrap();
+    directory
+}
+
+/// A server that says nothing for longer than anybody waits is asked again, and the request counted.
+#[test]
+fn a_server_that_falls_silent_is_asked_again() {
+    let directory = directory_with("PG_VERSION", b"15\n");
+    let bucket = TestBucket::start(directory.path()).unwrap();
+    let (first_wait, silence) = (Duration::from_millis(10), Duration::from_millis(300));
+    let policy = RetryPolicy { first_wait, silence, ..RetryPolicy::default() };
+    let (files, counts) = over(&bucket, policy);
     bucket.break_requests(Requests::All, "", Fault::Silence(2_000), Some(1));
-    let found = files.read_whole(&root.join("PG_VERSION"), 100).unwrap();
+    let found = files.read_whole(Path::new("s3://snapshots/prod/PG_VERSION"), 100).unwrap();
     assert_eq!(found.as_deref(), Some(&b"15\n"[..]));
     assert_eq!(bucket.mend(), 0);
     assert_eq!(counts.snapshot().retries, 1);
+}
+
+/// Several who read the same pieces at the same time wait for one request, and ask only for what it does not bring; one that
+/// fails is asked for again by who still wants it.
+#[test]
+fn what_is_on_its_way_is_not_asked_for_again() {
+    let bytes = contents(700_000, 3);
+    let directory = directory_with("1249", &bytes);
+    let bucket = TestBucket::start(directory.path()).unwrap();
+    let (files, _) = over(&bucket, RetryPolicy::default());
+    let open = || files.open(Path::new("s3://snapshots/prod/1249"), Caching::Buffered).unwrap();
+    drop(open());
+    bucket.set_latency(Duration::from_millis(100));
+    let read = &|at: usize| {
+        let mut buffer = vec![0; 500_000];
+        open().read_at(&mut buffer, at as u64).unwrap();
+        assert!(buffer == bytes[at..at + 500_000]);
+    };
+    let read_all = || {
+        std::thread::scope(|scope| {
+            [0, 0, 200_000, 100].map(|at| scope.spawn(move || read(at))).map(|reader| reader.join())
+        })
+    };
+    bucket.take_log();
+    assert!(read_all().iter().all(Result::is_ok));
+    let sent: u64 = bucket.take_log().iter().map(|logged| logged.sent).sum();
+    assert_eq!(sent, 700_000);
+
+    let (files, _) = over(&bucket, RetryPolicy::default());
+    let open = || files.open(Path::new("s3://snapshots/prod/1249"), Caching::Buffered).unwrap();
+    drop(open());
+    bucket.break_requests(Requests::All, "1249", Fault::Refusal(403, "AccessDenied"), Some(1));
+    let outcomes = std::thread::scope(|scope| {
+        let read = || open().read_at(&mut vec![0; 500_000], 0).is_ok();
+        [(); 3].map(|()| scope.spawn(read)).map(|reader| reader.join().unwrap())
+    });
+    assert_eq!(outcomes.iter().filter(|came| !**came).count(), 1);
 }
