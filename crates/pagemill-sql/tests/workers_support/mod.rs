@@ -49,12 +49,20 @@ impl Worker {
     }
 
     fn with(directory: &Path, secret: Option<&str>, words: &[&str]) -> Result<Self> {
+        Self::begun(secret, |command| command.arg("-D").arg(directory).args(words))
+    }
+
+    /// One with these words and variables.
+    pub(crate) fn begun(
+        secret: Option<&str>,
+        words: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> Result<Self> {
         let mut command = program();
-        command.args(["worker", "--listen", "127.0.0.1:0", "--jobs", "2", "-D"]).arg(directory);
-        command.args(words);
+        command.args(["worker", "--listen", "127.0.0.1:0", "--jobs", "2"]);
         if let Some(secret) = secret {
             command.env(VARIABLE, secret);
         }
+        words(&mut command);
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn()?;
         let errors = child.stderr.take().context("no pipe")?;
         let mut lines = BufReader::new(errors);
