@@ -23,7 +23,7 @@ use crate::objects::SHORT;
 pub struct Logged {
     /// When it came, after the server was started.
     pub begun: Duration,
-    /// When its answer was sent; `None` while it is not.
+    /// When the last piece of its answer was sent; `None` before the first.
     pub ended: Option<Duration>,
     /// Its path, with the bucket.
     pub path: String,
@@ -115,10 +115,7 @@ impl Traffic {
             let traffic = self.clone();
             async move {
                 let chunk = match body.next().await {
-                    None => {
-                        traffic.note_end(number);
-                        return None;
-                    }
+                    None => return None,
                     Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
                     Some(Err(error)) => return Some((Err(io::Error::other(error)), (body, sent))),
                 };
@@ -127,6 +124,8 @@ impl Traffic {
                 }
                 let sent = sent + chunk.len() as u64;
                 traffic.send(number, chunk.len() as u64).await;
+                // Nobody asks for more of an answer that has its length.
+                traffic.note_end(number);
                 Some((Ok(Frame::data(chunk)), (body, sent)))
             }
         });
