@@ -15,14 +15,27 @@ const LONGEST_NAME: usize = 63;
 
 /// The names in `value`, unquoted; `None` when the server would refuse the list.
 pub fn parse_search_path(value: &[u8]) -> Option<Vec<Box<[u8]>>> {
+    let names = parse_setting_list(value)?;
+    let as_name = |(name, is_bare): (Vec<u8>, bool)| {
+        let name = if is_bare { name.to_ascii_lowercase() } else { name };
+        clipped(&name).into()
+    };
+    Some(names.into_iter().map(as_name).collect())
+}
+
+/// The items of a setting that is a list of any texts, as the server keeps it, each with whether it is bare: none is changed.
+///
+/// Source: `SplitGUCList` in `src/backend/utils/adt/varlena.c`, PostgreSQL 18.
+pub fn parse_setting_list(value: &[u8]) -> Option<Vec<(Vec<u8>, bool)>> {
     let mut rest = after_spaces(value);
     let mut names = Vec::new();
     if rest.is_empty() {
         return Some(names);
     }
     loop {
+        let is_bare = rest.first() != Some(&b'"');
         let (name, after) = next_name(rest)?;
-        names.push(clipped(&name).into());
+        names.push((name, is_bare));
         rest = after_spaces(after);
         match rest {
             [] => return Some(names),
@@ -38,7 +51,7 @@ fn next_name(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     }
     let length = text.iter().take_while(|&&byte| byte != b',' && !is_space(byte)).count();
     let (name, after) = text.split_at_checked(length)?;
-    (length > 0).then(|| (name.to_ascii_lowercase(), after))
+    (length > 0).then(|| (name.to_owned(), after))
 }
 
 fn quoted_name(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {

@@ -16,7 +16,7 @@ mod configuration_file;
 mod identifiers;
 mod lines;
 
-pub use identifiers::parse_search_path;
+pub use identifiers::{parse_search_path, parse_setting_list};
 
 use command_line::CommandLine;
 use configuration_file::configuration_file;

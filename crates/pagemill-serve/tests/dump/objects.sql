@@ -23,6 +23,10 @@ create trigger t before insert or update of name on app.customers for each row w
 create aggregate app.agg(int) (sfunc = int4pl, stype = int, initcond = '0');
 create operator app.<+> (leftarg = int, rightarg = int, function = int4pl);
 create rule r as on insert to app.v do instead nothing;
+create table app.log(id int, what text, at timestamptz default '2026-01-01 00:00:00+00');
+create rule logged as on update to app.orders where old.total is distinct from new.total do also insert into app.log (id, what) values (old.id, 'changed');
+create rule gone as on delete to app.customers do also (delete from app.log where id = old.id; insert into app.log select old.id, 'gone' on conflict do nothing);
+create function app.body(n int) returns int begin atomic update app.log set what = 'seen' where id = n returning id; end;
 create statistics app.st (dependencies) on customer, total from app.orders;
 create policy pol on app.customers for select to reader using (id > 3);
 alter table app.customers enable row level security;

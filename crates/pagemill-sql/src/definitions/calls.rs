@@ -11,6 +11,7 @@ use pagemill_format::node_tree::NodeStruct;
 use super::Unwritten;
 use super::columns::Kind;
 use super::constants::length_coercion;
+use super::json::JsonAggregate;
 use super::tree::{Form, expr_type, flag, form, optional, text};
 use super::writer::{GROUP_STEP, Writer, Written};
 use crate::resolve;
@@ -74,7 +75,11 @@ impl<'t> Writer<'t> {
         }
     }
 
-    pub(super) fn aggregate(&mut self, node: &'t NodeStruct<'t>) -> Written {
+    pub(super) fn aggregate(
+        &mut self,
+        node: &'t NodeStruct<'t>,
+        special: Option<&JsonAggregate>,
+    ) -> Written {
         let targets = node.nodes("args")?;
         let direct = node.nodes("aggdirectargs")?;
         let mut args = Vec::new();
@@ -88,6 +93,7 @@ impl<'t> Writer<'t> {
         let is_ordered_set = kind.is_some_and(|kind| kind != b'n');
         let taken = if is_ordered_set { &direct } else { &args };
         let name = match is_ordered_set {
+            _ if special.is_some() => special.map_or("", |special| special.name).to_owned(),
             // How such a call is resolved takes both lists.
             true => self.function_name(
                 node.oid("aggfnoid")?,
@@ -106,6 +112,9 @@ impl<'t> Writer<'t> {
         } else {
             match flag(node, "aggstar") {
                 true => self.put("*"),
+                false if special.is_some_and(|special| special.is_object) => {
+                    self.json_pair(&args, true)?;
+                }
                 false => self.arguments(&args, is_variadic)?,
             }
             if !order.is_empty() {
@@ -113,6 +122,7 @@ impl<'t> Writer<'t> {
                 self.order_by(&order, &targets, false)?;
             }
         }
+        self.put(special.map_or("", |special| &special.options));
         self.filter(node)?;
         self.put(")");
         Ok(())
@@ -139,14 +149,25 @@ impl<'t> Writer<'t> {
         Ok(())
     }
 
-    pub(super) fn window_function(&mut self, node: &'t NodeStruct<'t>) -> Written {
+    pub(super) fn window_function(
+        &mut self,
+        node: &'t NodeStruct<'t>,
+        special: Option<&JsonAggregate>,
+    ) -> Written {
         let args = node.nodes("args")?;
-        let name = self.function_name(node.oid("winfnoid")?, &args, false)?;
+        let name = match special {
+            Some(special) => special.name.to_owned(),
+            None => self.function_name(node.oid("winfnoid")?, &args, false)?,
+        };
         self.put(&format!("{name}("));
         match flag(node, "winstar") {
             true => self.put("*"),
+            false if special.is_some_and(|special| special.is_object) => {
+                self.json_pair(&args, false)?;
+            }
             false => self.list(&args, true)?,
         }
+        self.put(special.map_or("", |special| &special.options));
         self.filter(node)?;
         self.put(") OVER ");
         let wanted: i32 = node.number("winref")?;
@@ -185,7 +206,11 @@ impl<'t> Writer<'t> {
         };
         let item = namespace.item(number)?;
         let place = usize::try_from(column).ok().and_then(|column| column.checked_sub(1));
-        let table = item.name.clone();
+        let returned = returned_row(node)?;
+        let table = match returned {
+            Some(at) => namespace.returning[at].clone(),
+            None => item.name.clone(),
+        };
         let own = place.and_then(|place| item.columns.names.get(place).cloned().flatten());
         if let (Some(place), Kind::Join | Kind::Group) = (place, item.kind)
             && !item.has_alias()
@@ -211,7 +236,8 @@ impl<'t> Writer<'t> {
             (None, 0) => None,
             (None, system) => Some(self.dictionary.column(Oid(0), system)?.name),
         };
-        if let Some(table) = table.filter(|_| self.has_prefixes || name.is_none()) {
+        let needs_table = self.has_prefixes || name.is_none() || returned.is_some();
+        if let Some(table) = table.filter(|_| needs_table) {
             self.identifier(&table);
             self.put(".");
         }
@@ -226,5 +252,15 @@ impl<'t> Writer<'t> {
             }
         }
         Ok(name)
+    }
+}
+
+/// Which of the two rows a column in RETURNING is of: the one before the change, or the one after it.
+fn returned_row(node: &NodeStruct<'_>) -> Written<Option<usize>> {
+    match node.values("varreturningtype") {
+        None => Ok(None),
+        Some(_) => {
+            Ok(node.number::<usize>("varreturningtype")?.checked_sub(1).filter(|at| *at < 2))
+        }
     }
 }

@@ -100,6 +100,8 @@ pub(super) struct Namespace<'t> {
     pub(super) with_queries: Vec<&'t NodeStruct<'t>>,
     using: Vec<String>,
     unique_using: bool,
+    /// What RETURNING calls rows before and after a change, from 18 on.
+    pub(super) returning: [Option<String>; 2],
 }
 
 impl<'t> Namespace<'t> {
@@ -137,7 +139,12 @@ impl<'t> Namespace<'t> {
         let ctes = query.nodes("cteList")?;
         let name = |cte: &&NodeStruct<'_>| text(cte, "ctename").map(Option::unwrap_or_default);
         let with = ctes.iter().map(name).collect::<Written<Vec<String>>>()?;
-        let mut made = Self { items, with, with_queries: ctes, ..Self::default() };
+        let alias = |label: &str| match query.values(label) {
+            Some(_) => text(query, label),
+            None => Ok(None),
+        };
+        let returning = [alias("returningOldAlias")?, alias("returningNewAlias")?];
+        let mut made = Self { items, with, with_queries: ctes, returning, ..Self::default() };
         made.name_items(dictionary, around)?;
         if let Some(tree) = optional(query, "jointree") {
             made.unique_using = made.has_dangerous_using(tree)?;

@@ -243,3 +243,16 @@ fn action(letter: u8) -> Option<&'static str> {
         _ => None,
     }
 }
+
+/// The name of one constraint.
+pub(super) fn constraint_name(catalog: &Catalog, oid: Oid) -> Written<String> {
+    let mut name = None;
+    let read = for_each_row(catalog.values(), "pg_constraint", &["oid", "conname"], |row| {
+        if row.oid(0) == oid {
+            name = Some(row.name(1));
+        }
+        Ok(())
+    });
+    read.map_err(|error| Unwritten::damaged(error.to_string()))?;
+    name.ok_or_else(|| Unwritten::missing("constraint", oid))
+}

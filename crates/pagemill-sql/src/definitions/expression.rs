@@ -26,8 +26,8 @@ impl<'t> Writer<'t> {
             b"SCALARARRAYOPEXPR" => self.any_or_all(node),
             b"BOOLEXPR" => self.logic(node),
             b"FUNCEXPR" => self.call(node, shows_implicit),
-            b"AGGREF" => self.aggregate(node),
-            b"WINDOWFUNC" => self.window_function(node),
+            b"AGGREF" => self.aggregate(node, None),
+            b"WINDOWFUNC" => self.window_function(node, None),
             b"GROUPINGFUNC" => self.in_call("GROUPING", node, "args"),
             b"NAMEDARGEXPR" => {
                 let name = text(node, "name")?.ok_or_else(|| Unwritten::node(node))?;
@@ -42,7 +42,14 @@ impl<'t> Writer<'t> {
                 self.converted(node, "coerceformat", shows_implicit)
             }
             b"CONVERTROWTYPEEXPR" => self.converted(node, "convertformat", shows_implicit),
-            b"COERCETODOMAIN" => self.converted(node, "coercionformat", shows_implicit),
+            b"COERCETODOMAIN" => {
+                let is_shown = shows_implicit || form(node, "coercionformat")? != Form::Implicit;
+                match is_shown {
+                    true => self.converted(node, "coercionformat", shows_implicit),
+                    // Its value has no parentheses, even where those of other conversions would.
+                    false => self.expr(node.node("arg")?, false),
+                }
+            }
             b"COERCETODOMAINVALUE" => self.word_of("VALUE"),
             b"SETTODEFAULT" => self.word_of("DEFAULT"),
             b"COLLATE" | b"COLLATEEXPR" => self.collated(node, shows_implicit),
@@ -61,6 +68,12 @@ impl<'t> Writer<'t> {
             b"NULLTEST" => self.null_test(node),
             b"BOOLEANTEST" => self.boolean_test(node),
             b"SUBLINK" => self.sublink(node),
+            b"INFERENCEELEM" => self.inference_element(node),
+            b"MERGESUPPORTFUNC" => self.word_of("MERGE_ACTION()"),
+            b"JSONVALUEEXPR" => self.json_value(node),
+            b"JSONCONSTRUCTOREXPR" => self.json_constructor(node),
+            b"JSONISPREDICATE" => self.is_json(node),
+            b"JSONEXPR" => self.json_query(node, shows_implicit),
             b"PARTITIONBOUNDSPEC" => self.partition_bound(node),
             _ => Err(Unwritten::node(node)),
         }
@@ -231,6 +244,11 @@ impl<'t> Writer<'t> {
         if needs_parentheses {
             self.put(")");
         }
+        self.subscripts(node)
+    }
+
+    /// `[1][2:3]`.
+    pub(super) fn subscripts(&mut self, node: &'t NodeStruct<'t>) -> Written {
         let bound = |label: &str| node.value(label).and_then(Node::as_list);
         let (lower, upper) = (bound("reflowerindexpr")?, bound("refupperindexpr")?);
         for (at, upper) in upper.iter().enumerate() {
@@ -486,9 +504,9 @@ impl<'t> Writer<'t> {
             | b"CONVERTROWTYPEEXPR" => self.is_simple(node.node("arg")?, node)?,
             b"FIELDSELECT" => parent.name != b"FIELDSELECT",
             b"OPEXPR" if parent.name == b"OPEXPR" => self.binds_tighter(node, parent)?,
-            b"OPEXPR" | b"SUBLINK" | b"NULLTEST" | b"BOOLEANTEST" | b"DISTINCTEXPR" => {
-                parent.name == b"BOOLEXPR" || is_list_like(parent)?
-            }
+            b"JSONVALUEEXPR" => self.is_simple(node.node("raw_expr")?, node)?,
+            b"OPEXPR" | b"SUBLINK" | b"NULLTEST" | b"BOOLEANTEST" | b"DISTINCTEXPR"
+            | b"JSONISPREDICATE" => parent.name == b"BOOLEXPR" || is_list_like(parent)?,
             b"XMLEXPR" if is_document(node)? => parent.name == b"BOOLEXPR" || is_list_like(parent)?,
             b"BOOLEXPR" if parent.name == b"BOOLEXPR" => {
                 let outer = word(parent, "boolop")?;
@@ -528,7 +546,7 @@ impl<'t> Writer<'t> {
             b"FUNCEXPR" => matches!(form(node, "funcformat")?, Form::Call | Form::Syntax),
             b"XMLEXPR" => !is_document(node)?,
             b"NULLIF" | b"NULLIFEXPR" | b"COALESCE" | b"COALESCEEXPR" | b"MINMAX"
-            | b"MINMAXEXPR" | b"SQLVALUEFUNCTION" => true,
+            | b"MINMAXEXPR" | b"SQLVALUEFUNCTION" | b"JSONEXPR" => true,
             _ => false,
         })
     }

@@ -14,7 +14,7 @@ use super::writer::{STEP, VAR_STEP, Writer, Written};
 const JOIN_STEP: i32 = 4;
 
 impl<'t> Writer<'t> {
-    pub(super) fn tables_clause(&mut self, tree: &'t NodeStruct<'t>) -> Written {
+    pub(super) fn tables_clause(&mut self, tree: &'t NodeStruct<'t>, word: &str) -> Written {
         let mut is_first = true;
         for item in tree.nodes("fromlist")? {
             if item.name == b"RANGETBLREF"
@@ -23,7 +23,7 @@ impl<'t> Writer<'t> {
                 continue;
             }
             if is_first {
-                self.clause(" FROM ", 2);
+                self.clause(word, 2);
                 is_first = false;
                 self.table_item(item)?;
                 continue;
@@ -83,9 +83,10 @@ impl<'t> Writer<'t> {
                 let name = text(node, "ctename")?;
                 self.identifier(&name.ok_or_else(|| Unwritten::node(node))?);
             }
-            _ => return Err(Unwritten::unknown("XMLTABLE or JSON_TABLE")),
+            Kind::TableFunction => self.table_function(node.node("tablefunc")?)?,
+            _ => return Err(Unwritten::node(node)),
         }
-        self.alias(item)?;
+        self.alias(item, " ")?;
         match is_plain_function && has_column_definitions(node)? {
             true => {
                 let names = item.columns.present.iter().map(|(name, _)| name.clone()).collect();
@@ -196,7 +197,8 @@ impl<'t> Writer<'t> {
         Ok(())
     }
 
-    fn alias(&mut self, item: &Item<'t>) -> Written {
+    /// What it is called, after `before`, if that is not its own name.
+    pub(super) fn alias(&mut self, item: &Item<'t>, before: &str) -> Written {
         let node = item.node()?;
         let Some(name) = &item.name else { return Err(Unwritten::node(node)) };
         let is_shown = item.has_alias()
@@ -208,7 +210,7 @@ impl<'t> Writer<'t> {
                 _ => false,
             };
         if is_shown {
-            self.put(" ");
+            self.put(before);
             self.identifier(name);
         }
         Ok(())

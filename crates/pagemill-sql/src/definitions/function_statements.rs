@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use pagemill_cluster::settings::parse_search_path;
+use pagemill_cluster::settings::parse_setting_list;
 use pagemill_format::Oid;
 
 use super::dictionary::literal;
@@ -199,10 +199,10 @@ impl FunctionStatements {
         let value = match LISTS.contains(&name) {
             false => literal(value),
             true => {
-                let names = parse_search_path(value.as_bytes());
+                let names = parse_setting_list(value.as_bytes());
                 let names =
                     names.ok_or_else(|| Unwritten::damaged("a list of names that is none"))?;
-                let names = names.iter().map(|name| literal(&String::from_utf8_lossy(name)));
+                let names = names.iter().map(|(name, _)| literal(&String::from_utf8_lossy(name)));
                 names.collect::<Vec<String>>().join(", ")
             }
         };

@@ -323,7 +323,15 @@ impl IndexWriter {
 
     /// The operator class, if it is not the default of the type; always without a type.
     fn operator_class(&self, keys: &Keys, place: usize, of: Option<Oid>) -> Written<String> {
-        let class = keys.class(place);
+        self.class_name(keys.class(place), of)
+    }
+
+    /// An operator class in a place that has no type but the class's own.
+    pub(super) fn class_of_own_type(&self, class: Oid) -> Written<String> {
+        self.class_name(class, self.classes.get(&class).map(|found| found.input))
+    }
+
+    fn class_name(&self, class: Oid, of: Option<Oid>) -> Written<String> {
         let missing = || Unwritten::missing("operator class", class);
         let found = self.classes.get(&class).ok_or_else(missing)?;
         if of.is_some_and(|type_oid| self.default_class(type_oid, found.method) == Some(class)) {

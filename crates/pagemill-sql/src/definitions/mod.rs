@@ -20,11 +20,14 @@ mod from;
 mod function_statements;
 mod functions;
 mod indexes;
+mod json;
+mod modifications;
 mod partition_constraints;
 mod query;
 mod relations;
 mod special_calls;
 mod sublinks;
+mod table_functions;
 #[cfg(test)]
 mod tests;
 mod tree;

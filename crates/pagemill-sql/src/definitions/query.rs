@@ -3,10 +3,12 @@
 //! Source: `get_query_def`, `get_select_query_def`, `get_setop_query`, `get_rule_sortgroupclause` in `src/backend/utils/adt/ruleutils.c`, PostgreSQL 14 to 18.
 
 use pagemill_format::node_tree::{Const, Node, NodeStruct};
+use pagemill_types::builtin::oid;
 
 use super::Unwritten;
 use super::columns::{Kind, Namespace};
 use super::constants::Label;
+use super::modifications::Command;
 use super::tree::{flag, is_const, is_var, numbers, optional, text, texts};
 use super::writer::{FunctionNames, STEP, VAR_STEP, Writer, Written};
 
@@ -19,6 +21,13 @@ pub(super) struct Outside<'o> {
     are_seen: bool,
 }
 
+impl Outside<'_> {
+    /// What commands return goes by no names of a view.
+    fn unnamed(self) -> Self {
+        Self { names: None, ..self }
+    }
+}
+
 impl<'t> Writer<'t> {
     /// The query of a view, with the names of its columns, or of another rule.
     ///
@@ -29,7 +38,35 @@ impl<'t> Writer<'t> {
         query: &'t NodeStruct<'t>,
         columns: Option<&[String]>,
     ) -> Result<String, Unwritten> {
+        self.view_after(String::new(), query, columns)
+    }
+
+    /// The same behind what is written already.
+    ///
+    /// # Errors
+    /// What has no text here.
+    pub(crate) fn view_after(
+        &mut self,
+        before: String,
+        query: &'t NodeStruct<'t>,
+        columns: Option<&[String]>,
+    ) -> Result<String, Unwritten> {
+        self.out = before;
         self.query(query, Outside { names: columns, are_seen: true })?;
+        Ok(std::mem::take(&mut self.out))
+    }
+
+    /// The condition of a rule, over the tables of one of its actions.
+    pub(crate) fn rule_condition(
+        &mut self,
+        condition: &'t NodeStruct<'t>,
+        action: &'t NodeStruct<'t>,
+    ) -> Result<String, Unwritten> {
+        let namespace = Namespace::of_query(&self.dictionary, action, &[])?;
+        self.has_prefixes = namespace.items.len() != 1;
+        self.namespaces = vec![namespace];
+        self.indentation = STEP;
+        self.expr(condition, false)?;
         Ok(std::mem::take(&mut self.out))
     }
 
@@ -64,9 +101,7 @@ impl<'t> Writer<'t> {
     }
 
     fn query(&mut self, query: &'t NodeStruct<'t>, outside: Outside<'_>) -> Written {
-        if query.number::<u8>("commandType")? != 1 {
-            return Err(Unwritten::unknown("a command that is no query"));
-        }
+        let command = Command::of(&self.dictionary, query)?;
         let namespace = Namespace::of_query(&self.dictionary, query, &self.namespaces)?;
         let tables = namespace.items.iter().filter(|item| item.kind != Kind::Group).count();
         // The arguments of a function are names, too.
@@ -74,7 +109,18 @@ impl<'t> Writer<'t> {
         let before = (self.has_prefixes, self.indentation, self.windows.take());
         self.has_prefixes = has_prefixes;
         self.namespaces.push(namespace);
-        let written = self.select(query, outside);
+        let written = match command {
+            Command::Select => self.select(query, outside),
+            Command::Insert => self.insert(query, outside.unnamed()),
+            Command::Update => self.update(query, outside.unnamed()),
+            Command::Delete => self.delete(query, outside.unnamed()),
+            Command::Merge => self.merge(query, outside.unnamed()),
+            Command::Utility => self.utility(query),
+            Command::Nothing => {
+                self.put("NOTHING");
+                Ok(())
+            }
+        };
         self.namespaces.pop();
         (self.has_prefixes, self.indentation, self.windows) = before;
         written
@@ -148,7 +194,7 @@ impl<'t> Writer<'t> {
         self.namespaces.last().ok_or_else(|| Unwritten::damaged("a table of no query"))
     }
 
-    fn with(&mut self, query: &'t NodeStruct<'t>) -> Written {
+    pub(super) fn with(&mut self, query: &'t NodeStruct<'t>) -> Written {
         let queries = query.nodes("cteList")?;
         if queries.is_empty() {
             return Ok(());
@@ -175,11 +221,6 @@ impl<'t> Writer<'t> {
     }
 
     fn with_query(&mut self, of: &'t NodeStruct<'t>) -> Written {
-        let is_traversed =
-            ["search_clause", "cycle_clause"].iter().any(|l| optional(of, l).is_some());
-        if is_traversed {
-            return Err(Unwritten::unknown("a SEARCH or CYCLE clause"));
-        }
         self.identifier(&text(of, "ctename")?.ok_or_else(|| Unwritten::node(of))?);
         if !texts(of, "aliascolnames")?.is_empty() {
             self.put("(");
@@ -201,6 +242,39 @@ impl<'t> Writer<'t> {
             self.keyword("", (0, 0, 0));
         }
         self.put(")");
+        if let Some(search) = optional(of, "search_clause") {
+            self.search(search)?;
+        }
+        optional(of, "cycle_clause").map_or(Ok(()), |cycle| self.cycle(cycle))
+    }
+
+    fn search(&mut self, search: &'t NodeStruct<'t>) -> Written {
+        let is_breadth = search.boolean("search_breadth_first")?;
+        let order = if is_breadth { "BREADTH" } else { "DEPTH" };
+        self.put(&format!(" SEARCH {order} FIRST BY "));
+        self.identifiers(search, "search_col_list")?;
+        self.put(" SET ");
+        self.named(search, "search_seq_column")
+    }
+
+    fn cycle(&mut self, cycle: &'t NodeStruct<'t>) -> Written {
+        self.put(" CYCLE ");
+        self.identifiers(cycle, "cycle_col_list")?;
+        self.put(" SET ");
+        self.named(cycle, "cycle_mark_column")?;
+        let (mark, other) = (cycle.node("cycle_mark_value")?, cycle.node("cycle_mark_default")?);
+        if !is_boolean(mark, true)? || !is_boolean(other, false)? {
+            self.put(" TO ");
+            self.expr(mark, false)?;
+            self.put(" DEFAULT ");
+            self.expr(other, false)?;
+        }
+        self.put(" USING ");
+        self.named(cycle, "cycle_path_column")
+    }
+
+    fn named(&mut self, node: &NodeStruct<'_>, label: &str) -> Written {
+        self.identifier(&text(node, label)?.ok_or_else(|| Unwritten::node(node))?);
         Ok(())
     }
 
@@ -228,7 +302,7 @@ impl<'t> Writer<'t> {
         }
         self.targets(targets, outside)?;
         let tree = query.node("jointree")?;
-        self.tables_clause(tree)?;
+        self.tables_clause(tree, " FROM ")?;
         if let Some(condition) = optional(tree, "quals") {
             self.clause(" WHERE ", 1);
             self.expr(condition, false)?;
@@ -355,7 +429,11 @@ impl<'t> Writer<'t> {
         Ok(())
     }
 
-    fn targets(&mut self, targets: &[&'t NodeStruct<'t>], outside: Outside<'_>) -> Written {
+    pub(super) fn targets(
+        &mut self,
+        targets: &[&'t NodeStruct<'t>],
+        outside: Outside<'_>,
+    ) -> Written {
         let (mut count, mut was_long) = (0, false);
         for target in targets {
             if flag(target, "resjunk") {
@@ -548,6 +626,12 @@ impl<'t> Writer<'t> {
         }
         Ok(())
     }
+}
+
+fn is_boolean(node: &NodeStruct<'_>, value: bool) -> Written<bool> {
+    let of = Const::of(node)?;
+    let is_it = of.value.as_deref().and_then(<[u8]>::first) == Some(&u8::from(value));
+    Ok(node.oid("consttype")? == oid::BOOL && is_it)
 }
 
 /// `LIMIT_OPTION_WITH_TIES`.

@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pagemill_format::Oid;
-use pagemill_format::node_tree::Node;
+use pagemill_format::node_tree::{Node, NodeStruct};
 
 use super::Unwritten;
 use super::columns::Namespace;
 use super::dictionary::literal;
+use super::tree::{optional, text as tree_text};
 use super::writer::{Style, Writer, Written};
 use crate::catalog::Catalog;
 use crate::error::Result;
@@ -140,9 +141,6 @@ fn dictionary(catalog: &Arc<Catalog>) -> Written<Arc<super::Dictionary>> {
 /// The statement that makes a rule.
 pub(crate) fn rule(catalog: &Arc<Catalog>, rule: &Rule, style: Style) -> Written<String> {
     let dictionary = dictionary(catalog)?;
-    if rule.condition != "<>" {
-        return Err(Unwritten::unknown("a rule with a condition"));
-    }
     let event = match rule.event {
         b'1' => "SELECT",
         b'2' => "UPDATE",
@@ -154,23 +152,51 @@ pub(crate) fn rule(catalog: &Arc<Catalog>, rule: &Rule, style: Style) -> Written
         true => dictionary.relation_name(rule.relation)?,
         false => dictionary.qualified_relation_name(rule.relation)?,
     };
-    let head = format!(
-        "CREATE RULE {} AS\n    ON {event} TO {table} DO {}",
-        dictionary.quoted(&rule.name),
-        if rule.is_instead { "INSTEAD " } else { "" }
-    );
     let parsed = Node::parse(rule.action.as_bytes())?;
-    // MERGE moved the number of doing nothing.
-    let nothing = if dictionary.major() >= 15 { 7 } else { 6 };
-    let action = match parsed.as_list()? {
-        [] => "NOTHING".to_owned(),
-        [Node::Struct(query)] if query.number::<u8>("commandType")? == nothing => {
-            "NOTHING".to_owned()
-        }
-        [_] => view(catalog, rule, style)?,
-        _ => return Err(Unwritten::unknown("a rule with several actions")),
+    let actions: Option<Vec<_>> = parsed.as_list()?.iter().map(Node::structure).collect();
+    let actions = actions.filter(|actions| !actions.is_empty());
+    let actions = actions.ok_or_else(|| Unwritten::damaged("a rule without an action"))?;
+    let mut text =
+        format!("CREATE RULE {} AS\n    ON {event} TO {table}", dictionary.quoted(&rule.name));
+    if rule.condition != "<>" {
+        let condition = Node::parse(rule.condition.as_bytes())?;
+        let missing = || Unwritten::damaged("a rule without its condition");
+        let condition = condition.structure().ok_or_else(missing)?;
+        let query = over_rows(actions[0])?;
+        let written = Writer::new(catalog, &dictionary, style).rule_condition(condition, query)?;
+        text += &format!("\n   WHERE {written}");
+    }
+    text += if rule.is_instead { " DO INSTEAD " } else { " DO " };
+    let names = (rule.event == b'1').then(|| dictionary.column_names(rule.relation));
+    // A line that an action begins with ends the one before without blanks: so each goes on in the text.
+    let write = |before: String, query| {
+        Writer::new(catalog, &dictionary, style).view_after(before, query, names.as_deref())
     };
-    Ok(format!("{head}{action};"))
+    if let [only] = actions[..] {
+        return Ok(write(text, only)? + ";");
+    }
+    text.push('(');
+    for action in actions {
+        text = write(text, action)? + ";\n";
+    }
+    Ok(text + ");")
+}
+
+/// The query that a rule's condition is over: of INSERT … SELECT the SELECT, whose are the rows before and after then.
+///
+/// Source: `getInsertSelectQuery` in `src/backend/rewrite/rewriteManip.c`, PostgreSQL 18.
+fn over_rows<'t>(action: &'t NodeStruct<'t>) -> Written<&'t NodeStruct<'t>> {
+    let tables = action.nodes("rtable")?;
+    let called = |at: usize| tables.get(at).and_then(|item| name_of(item));
+    if called(0).as_deref() == Some("old") && called(1).as_deref() == Some("new") {
+        return Ok(action);
+    }
+    let subquery = tables.iter().find_map(|item| optional(item, "subquery"));
+    Ok(subquery.unwrap_or(action))
+}
+
+fn name_of(item: &NodeStruct<'_>) -> Option<String> {
+    tree_text(optional(item, "eref")?, "aliasname").ok().flatten()
 }
 
 /// A row of `pg_trigger`.
@@ -252,7 +278,8 @@ pub(crate) fn trigger(catalog: &Arc<Catalog>, of: &Trigger, style: Style) -> Wri
     );
     if of.constraint != Oid(0) {
         if of.referenced != Oid(0) {
-            text += &format!("FROM {} ", relation(of.referenced)?);
+            // With its schema only where it has to be, also where all others have one.
+            text += &format!("FROM {} ", dictionary.relation_name(of.referenced)?);
         }
         text +=
             if of.is_deferrable { "DEFERRABLE INITIALLY " } else { "NOT DEFERRABLE INITIALLY " };

@@ -6,8 +6,8 @@ use pagemill_format::node_tree::NodeStruct;
 
 use super::Unwritten;
 use super::tree::{
-    ALL_SUBLINK, ANY_SUBLINK, ARRAY_SUBLINK, EXISTS_SUBLINK, EXPR_SUBLINK, ROWCOMPARE_SUBLINK,
-    oids, optional,
+    ALL_SUBLINK, ANY_SUBLINK, ARRAY_SUBLINK, EXISTS_SUBLINK, EXPR_SUBLINK, MULTIEXPR_SUBLINK,
+    ROWCOMPARE_SUBLINK, oids, optional,
 };
 use super::writer::{Writer, Written};
 
@@ -26,7 +26,7 @@ impl<'t> Writer<'t> {
             ANY_SUBLINK => format!(" {operator} ANY ("),
             ALL_SUBLINK => format!(" {operator} ALL ("),
             ROWCOMPARE_SUBLINK => format!(" {operator} ("),
-            EXPR_SUBLINK | ARRAY_SUBLINK => String::new(),
+            EXPR_SUBLINK | MULTIEXPR_SUBLINK | ARRAY_SUBLINK => String::new(),
             _ => return Err(Unwritten::node(node)),
         };
         self.put(&opening);

@@ -10,11 +10,19 @@ use pagemill_format::node_tree::Node;
 use pagemill_io::Storage;
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 
+use super::writer::FunctionNames;
 use super::{Style, Unwritten, Writer};
 use crate::catalog::Catalog;
 use crate::system_rows::for_each_row;
 
-const OBJECTS: &str = include_str!("../../tests/definitions/objects.sql");
+const OBJECTS: [(u32, &str); 6] = [
+    (14, include_str!("../../tests/definitions/objects.sql")),
+    (14, include_str!("../../tests/definitions/commands.sql")),
+    (15, include_str!("../../tests/definitions/commands_15.sql")),
+    (16, include_str!("../../tests/definitions/commands_16.sql")),
+    (17, include_str!("../../tests/definitions/commands_17.sql")),
+    (18, include_str!("../../tests/definitions/commands_18.sql")),
+];
 
 /// What stands in place of a word of a tree.
 const WORDS: [&str; 12] = [
@@ -49,6 +57,8 @@ fn trees(catalog: &Catalog) -> crate::Result<Vec<(Oid, String)>> {
     let mut found = Vec::new();
     for (table, relation, tree) in [
         ("pg_rewrite", "ev_class", "ev_action"),
+        ("pg_rewrite", "ev_class", "ev_qual"),
+        ("pg_proc", "prorettype", "prosqlbody"),
         ("pg_attrdef", "adrelid", "adbin"),
         ("pg_constraint", "conrelid", "conbin"),
         ("pg_index", "indrelid", "indexprs"),
@@ -69,9 +79,13 @@ fn written(catalog: &Arc<Catalog>, relation: Oid, tree: &str) -> Result<String, 
     let parsed = Node::parse(tree.as_bytes())?;
     let mut writer = Writer::new(catalog, &dictionary, Style::new(tree.len().is_multiple_of(2)));
     match &parsed {
-        Node::List(members) => match members.first().and_then(Node::structure) {
-            Some(query) if query.name == b"QUERY" => {
+        Node::List(members) => match members.first() {
+            Some(Node::Struct(query)) if query.name == b"QUERY" => {
                 writer.view(query, Some(&dictionary.column_names(relation)))
+            }
+            Some(Node::List(_)) => {
+                let names = FunctionNames { name: "f".to_owned(), arguments: vec!["n".to_owned()] };
+                writer.body(&parsed, names)
             }
             _ => writer.tree(&parsed, relation),
         },
@@ -81,9 +95,17 @@ fn written(catalog: &Arc<Catalog>, relation: Oid, tree: &str) -> Result<String, 
 
 #[test]
 fn changed_trees_do_no_harm() {
-    let install = PgInstall::find(15).expect("PostgreSQL 15 is installed");
-    let mut server = TestCluster::create(&install, &ClusterOptions::default()).unwrap();
-    server.psql("postgres", OBJECTS).unwrap();
+    assert!(PgInstall::find(15).is_some(), "PostgreSQL 15 is installed");
+    for install in [15, 18].into_iter().filter_map(PgInstall::find) {
+        changed_trees_of(&install);
+    }
+}
+
+fn changed_trees_of(install: &PgInstall) {
+    let mut server = TestCluster::create(install, &ClusterOptions::default()).unwrap();
+    for (_, objects) in OBJECTS.iter().filter(|(major, _)| *major <= install.major) {
+        server.psql("postgres", objects).unwrap();
+    }
     server.stop().unwrap();
     let cluster = Cluster::open(Storage::real(), &server.data_dir(), OpenOptions::default());
     let database = cluster.unwrap().database("postgres").unwrap();

@@ -140,10 +140,20 @@ pub(super) fn expr_type(dictionary: &Dictionary, node: &NodeStruct<'_>) -> Resul
         b"COERCETODOMAINVALUE" | b"SETTODEFAULT" => field("typeId"),
         b"NEXTVALUEEXPR" => field("typeId"),
         b"SUBLINK" => sublink_type(dictionary, node),
+        b"MERGESUPPORTFUNC" => field("msftype"),
+        b"JSONVALUEEXPR" => expr_type(dictionary, json_value(node)?),
+        b"JSONCONSTRUCTOREXPR" | b"JSONEXPR" => Ok(node.node("returning")?.oid("typid")?),
+        b"JSONISPREDICATE" => Ok(oid::BOOL),
         b"SCALARARRAYOPEXPR" | b"BOOLEXPR" | b"NULLTEST" | b"BOOLEANTEST" | b"ROWCOMPARE"
         | b"ROWCOMPAREEXPR" => Ok(oid::BOOL),
         _ => Err(Unwritten::node(node)),
     }
+}
+
+/// The value that a constructor of JSON takes, as it is then.
+fn json_value<'n>(node: &'n NodeStruct<'n>) -> Result<&'n NodeStruct<'n>, Unwritten> {
+    let formatted = optional(node, "formatted_expr").or_else(|| optional(node, "raw_expr"));
+    formatted.ok_or_else(|| Unwritten::node(node))
 }
 
 /// A query for a value has the type of its column.
@@ -164,6 +174,7 @@ pub(super) const ALL_SUBLINK: u8 = 1;
 pub(super) const ANY_SUBLINK: u8 = 2;
 pub(super) const ROWCOMPARE_SUBLINK: u8 = 3;
 pub(super) const EXPR_SUBLINK: u8 = 4;
+pub(super) const MULTIEXPR_SUBLINK: u8 = 5;
 pub(super) const ARRAY_SUBLINK: u8 = 6;
 
 /// What an expression is, under conversions that nobody wrote.
@@ -207,12 +218,19 @@ pub(super) fn expr_collation(node: &NodeStruct<'_>) -> Result<Oid, Unwritten> {
         b"ARRAY" | b"ARRAYEXPR" => "array_collid",
         b"SUBSCRIPTINGREF" => "refcollid",
         b"XMLEXPR" if node.number::<usize>("op")? == SERIALIZE => return Ok(DEFAULT_COLLATION),
+        b"MERGESUPPORTFUNC" => "msfcollid",
+        b"JSONEXPR" => "collation",
+        b"JSONVALUEEXPR" => return expr_collation(json_value(node)?),
+        b"JSONCONSTRUCTOREXPR" => {
+            return optional(node, "coercion").map_or(Ok(Oid(0)), expr_collation);
+        }
         b"SCALARARRAYOPEXPR"
         | b"BOOLEXPR"
         | b"NULLTEST"
         | b"BOOLEANTEST"
         | b"XMLEXPR"
         | b"DISTINCTEXPR"
+        | b"JSONISPREDICATE"
         | b"ROW"
         | b"ROWEXPR"
         | b"CONVERTROWTYPEEXPR" => return Ok(Oid(0)),

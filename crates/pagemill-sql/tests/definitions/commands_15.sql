@@ -1,0 +1,4 @@
+create function r.merge1(n int) returns void begin atomic merge into r.plain as q using r.other o on q.id = o.id when matched and o.x > n then update set x = o.x, y = 'm' when matched then delete when not matched and o.x is null then do nothing when not matched then insert (id, x, p.a) values (o.id, o.x + n, 1); end;
+create function r.merge2() returns void begin atomic merge into only r.plain using (select id, x from r.other where y is not null) s on plain.id = s.id and plain.x = s.x when not matched then insert default values; end;
+create table r.ident(a int generated always as identity, b text);
+create function r.merge3() returns void begin atomic with w as (select 1 as one) merge into r.ident i using w on i.a = w.one when not matched then insert (a, b) overriding system value values (w.one, 'x'); end;
