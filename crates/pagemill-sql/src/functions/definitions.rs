@@ -5,13 +5,16 @@
 //! Source: `src/backend/utils/adt/ruleutils.c`, PostgreSQL 14 to 18.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{Int16Type, Int32Type, UInt32Type};
+use arrow::datatypes::{DataType, Int16Type, Int32Type, UInt32Type};
+use datafusion::scalar::ScalarValue;
 use pagemill_format::Oid;
 use pagemill_format::node_tree::Node;
+use pagemill_types::builtin::oid;
 
-use super::keys::payloads;
+use super::keys::{payloads, strings};
 use super::rows::{Made, Outcome};
 use super::system::statement_error;
 use super::{Implementation, KernelCall};
@@ -21,6 +24,7 @@ use crate::definitions::{
     statistics_columns, statistics_object, trigger, triggers, view, view_rules,
 };
 use crate::error::{SqlState, StatementError};
+use crate::types::PgType;
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
@@ -30,6 +34,7 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
         "pg_get_partkeydef" => partitioned,
         "pg_get_partition_constraintdef" => partition_conditions,
         "pg_get_viewdef" | "pg_get_viewdef_ext" | "pg_get_viewdef_wrap" => views,
+        "pg_get_viewdef_name" | "pg_get_viewdef_name_ext" => views_by_name,
         "pg_get_ruledef" | "pg_get_ruledef_ext" => all_rules,
         "pg_get_triggerdef" | "pg_get_triggerdef_ext" => all_triggers,
         "pg_get_statisticsobjdef" => all_statistics,
@@ -146,6 +151,25 @@ fn partitioned(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
 fn partition_conditions(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
     let writer = PartitionWriter::new(&call.catalog).map_err(statement_error)?;
     each(arguments, |oid, _| writer.condition(oid))
+}
+
+/// The first argument as the OID of the relation that it names.
+fn views_by_name(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    let of = PgType::new(oid::REGCLASS);
+    let one = |name: Option<&str>| {
+        let Some(name) = name else { return Ok(None) };
+        if name.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(StatementError::unsupported("a view whose name is a number"));
+        }
+        match super::text_form::read(&call.catalog, of, &DataType::UInt32, name) {
+            Ok(ScalarValue::UInt32(number)) => Ok(number),
+            Ok(_) => unreachable!("a regclass is carried as a number"),
+            Err(error) => Err(statement_error(error)),
+        }
+    };
+    let numbers = strings(&arguments[0]).iter().map(one);
+    let numbers = numbers.collect::<Outcome<arrow::array::UInt32Array>>()?;
+    views(call, &[&[Arc::new(numbers) as ArrayRef], &arguments[1..]].concat())
 }
 
 fn views(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {

@@ -44,7 +44,7 @@ pub(super) fn find(key: &str) -> Option<Implementation> {
 }
 
 /// What comes of the first document of each row.
-fn each<G>(
+pub(super) fn each<G>(
     arguments: &[ArrayRef],
     of: impl Fn(&str, usize) -> Outcome<G>,
 ) -> Outcome<Vec<Option<G>>> {
@@ -61,7 +61,7 @@ fn truths(arguments: &[ArrayRef], of: fn(&str, &str) -> Outcome<bool>) -> Outcom
     Made::column(each(arguments, |text, row| of(text, &document(&arguments[1], row)?.0))?)
 }
 
-fn changed(
+pub(super) fn changed(
     call: &KernelCall,
     arguments: &[ArrayRef],
     of: impl Fn(&str, usize) -> Outcome<String>,
@@ -198,7 +198,7 @@ fn concatenated(a: &str, b: &str) -> String {
 }
 
 #[cold]
-fn no_container(message: &'static str) -> StatementError {
+pub(super) fn no_container(message: &'static str) -> StatementError {
     StatementError::new(SqlState::INVALID_PARAMETER, message)
 }
 
@@ -225,7 +225,7 @@ fn without_name(text: &str, name: &str) -> Outcome<String> {
     }
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     let mut text = Vec::new();
     pagemill_types::json::write_json_string(name.as_bytes(), &mut text);
     String::from_utf8_lossy(&text).into_owned()

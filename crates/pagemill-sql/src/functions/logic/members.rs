@@ -157,7 +157,7 @@ fn exists(text: &str, name: &str) -> Outcome<bool> {
 }
 
 /// The steps of a path, from an array or as many texts; nothing if one is NULL.
-fn path(arguments: &[ArrayRef], row: usize) -> Outcome<Option<Vec<String>>> {
+pub(super) fn path(arguments: &[ArrayRef], row: usize) -> Outcome<Option<Vec<String>>> {
     let text = |array: &ArrayRef| {
         let column: Option<&StringArray> = array.as_any().downcast_ref();
         column.map(|column| column.value(row).to_owned())
@@ -191,7 +191,7 @@ fn at_path<'t>(text: &'t str, path: &[String]) -> Outcome<Option<&'t str>> {
 }
 
 /// A step as the number of an element.
-fn index(step: &str) -> Outcome<Option<i32>> {
+pub(super) fn index(step: &str) -> Outcome<Option<i32>> {
     let digits = step.strip_prefix('-').unwrap_or(step);
     match !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         true => Ok(step.parse().ok()),

@@ -10,6 +10,7 @@ mod documents;
 pub(crate) mod each;
 pub(super) mod json_changes;
 mod json_made;
+mod json_paths;
 
 pub(crate) use json_made::{JsonShape, JsonWriter, collected_json};
 mod members;
@@ -25,6 +26,7 @@ pub(crate) fn find(key: &str) -> Option<Implementation> {
         .or_else(|| members::find(key))
         .or_else(|| json_made::find(key))
         .or_else(|| json_changes::find(key))
+        .or_else(|| json_paths::find(key))
 }
 
 /// Functions that depend on their arguments alone.
