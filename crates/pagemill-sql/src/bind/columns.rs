@@ -152,6 +152,8 @@ fn figured(syntax: &Syntax) -> (Option<String>, bool) {
                 Some(SelectItem::UnnamedExpr(inner)) => figured(inner),
                 _ => (None, false),
             },
+            // The columns of VALUES are numbered.
+            SetExpr::Values(_) => (Some("column1".to_owned()), true),
             _ => (None, false),
         },
         _ => (None, false),

@@ -17,6 +17,7 @@ use super::defaults::FunctionName;
 use super::inlining::is_inlined;
 use super::query::{boolean, sort};
 use super::scope::{Allowed, at, folded};
+use super::subqueries::ROWS;
 use crate::coerce::{brought, call_chosen, constant};
 use crate::error::{Result, SqlState, StatementError, fail, unsupported};
 use crate::functions::aggregates::{AggregateCall, aggregate};
@@ -81,8 +82,10 @@ impl Binder<'_> {
         if schema.is_none() && matches!(call.args, FunctionArguments::None) {
             return self.keyword(&name);
         }
-        if let (None, "array", FunctionArguments::Subquery(query)) = (schema, &*name, &call.args) {
-            return self.array_of_query(query);
+        if let (None, "array" | ROWS, FunctionArguments::Subquery(query)) =
+            (schema, &*name, &call.args)
+        {
+            return self.array_of_query(query, name == ROWS);
         }
         if schema.is_none() && name == "row" {
             let arguments = self.call_arguments(call)?;

@@ -23,6 +23,7 @@ use super::lateral::outer_columns;
 use super::row_order::RowOrder;
 use super::scope::Allowed;
 use super::{Binder, Bound};
+use crate::catalog::TypeRow;
 use crate::coerce::{brought, constant};
 use crate::error::{Result, SqlState, fail, unsupported};
 use crate::functions::aggregates::{AggregateCall, aggregate, single};
@@ -32,10 +33,13 @@ use crate::system_rows::PG_CATALOG;
 use crate::typed::Typed;
 use crate::types::PgType;
 
-/// `ARRAY(SELECT …)`
+/// What stands for the function of which a comparison with the rows of a query is made; no statement can name it.
+pub(super) const ROWS: &str = "\0rows";
+
+/// The rows of a query as an array, as `ARRAY(SELECT …)` has them, to compare something with each.
 pub(super) fn array_of_query(query: &Query) -> Syntax {
     Syntax::Function(Function {
-        name: ObjectName::from(vec![Ident::new("array")]),
+        name: ObjectName::from(vec![Ident::new(ROWS)]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
         args: FunctionArguments::Subquery(Box::new(query.clone())),
@@ -184,8 +188,9 @@ impl Binder<'_> {
         Ok(LogicalPlanBuilder::from(plan).aggregate(Vec::<Expr>::new(), [value])?.build()?)
     }
 
-    /// `ARRAY(SELECT …)`: an array of all values, in their order.
-    pub(super) fn array_of_query(&mut self, query: &Query) -> Result<Typed> {
+    /// `ARRAY(SELECT …)`: an array of all values, in their order. Of arrays it would be one of their elements, which is not what rows
+    /// are compared with.
+    pub(super) fn array_of_query(&mut self, query: &Query, is_of_rows: bool) -> Result<Typed> {
         let Bound { mut plan, mut columns } = self.query(query)?;
         if columns.len() != 1 {
             return fail(SqlState::SYNTAX_ERROR, "subquery must return only one column");
@@ -194,6 +199,9 @@ impl Binder<'_> {
             refuse_functions(&plan)?;
         }
         let mut typed = columns.remove(0).typed;
+        if is_of_rows && self.catalog.type_row(typed.ty.oid).is_some_and(TypeRow::is_array) {
+            return unsupported("a comparison with the arrays that a query gives");
+        }
         // What the rows are in the order of need not be among what is shown of them.
         if matches!(RowOrder::of(&plan), RowOrder::Hidden)
             && let Some((below, value)) = below_one_value(&plan)

@@ -79,3 +79,7 @@ select age(xmin) from people;
 select min(ctid) from people;
 select p, o from (select 1 as a) p full join (select 2 as b) o on p.a = o.b order by 1 nulls first;
 select row_to_json(g) from people p left join json_each(p.j::json) g on true where p.id < 3;
+select 'a'::text = any (select array['a', 'b']);
+select 'a' in (select array['a', 'b']::text[]) as found;
+select array['a'] = any ((select array['a', 'b']));
+select 'a'::text < any (select array['a', 'b']);
