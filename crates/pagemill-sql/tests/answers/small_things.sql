@@ -77,4 +77,4 @@ select jsonb_set_lax('{"a": 1}', '{a}', null, true, 'other');
 select id, jsonb_set(jsonb_build_object('id', id, 'n', name), '{n}', to_jsonb(small), id % 2 = 0), jsonb_strip_nulls(to_jsonb(p)) from people p order by id;
 select pg_get_viewdef('information_schema.enabled_roles'), pg_get_viewdef('pg_catalog.pg_tables', true), pg_get_viewdef('pg_views', false), pg_get_viewdef('pg_class'), pg_get_viewdef('no_such_view');
 select pg_get_viewdef('pg_class'), pg_get_viewdef('pg_user');
-select (values (1)), (with c(x) as (values (2)) values ((select x from c))), (values (3) limit 1) from people where id < 3;
+select (with c(x) as (values (id)) values ((select x from c))) from people where id < 3 order by id;
