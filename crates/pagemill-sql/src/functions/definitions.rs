@@ -8,15 +8,13 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Int16Type, Int32Type, UInt32Type};
-use datafusion::scalar::ScalarValue;
+use arrow::datatypes::{Int16Type, Int32Type, UInt32Type};
 use pagemill_format::Oid;
 use pagemill_format::node_tree::Node;
-use pagemill_types::builtin::oid;
 
 use super::keys::{payloads, strings};
 use super::rows::{Made, Outcome};
-use super::system::statement_error;
+use super::system::{relation_numbers, statement_error};
 use super::{Implementation, KernelCall};
 use crate::definitions::{
     ConstraintWriter, FunctionStatements, FunctionWriter, IndexWriter, PartitionWriter, Style,
@@ -24,7 +22,6 @@ use crate::definitions::{
     statistics_columns, statistics_object, trigger, triggers, view, view_rules,
 };
 use crate::error::{SqlState, StatementError};
-use crate::types::PgType;
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
@@ -153,23 +150,14 @@ fn partition_conditions(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<Ar
     each(arguments, |oid, _| writer.condition(oid))
 }
 
-/// The first argument as the OID of the relation that it names.
+/// The same of relations that are named, which are no numbers then.
 fn views_by_name(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
-    let of = PgType::new(oid::REGCLASS);
-    let one = |name: Option<&str>| {
-        let Some(name) = name else { return Ok(None) };
-        if name.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(StatementError::unsupported("a view whose name is a number"));
-        }
-        match super::text_form::read(&call.catalog, of, &DataType::UInt32, name) {
-            Ok(ScalarValue::UInt32(number)) => Ok(number),
-            Ok(_) => unreachable!("a regclass is carried as a number"),
-            Err(error) => Err(statement_error(error)),
-        }
-    };
-    let numbers = strings(&arguments[0]).iter().map(one);
-    let numbers = numbers.collect::<Outcome<arrow::array::UInt32Array>>()?;
-    views(call, &[&[Arc::new(numbers) as ArrayRef], &arguments[1..]].concat())
+    let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    if strings(&arguments[0]).iter().flatten().any(is_number) {
+        return Err(StatementError::unsupported("a view whose name is a number"));
+    }
+    let numbers: ArrayRef = Arc::new(relation_numbers(call, &arguments[0])?);
+    views(call, &[&[numbers], &arguments[1..]].concat())
 }
 
 fn views(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {

@@ -78,3 +78,6 @@ select id, jsonb_set(jsonb_build_object('id', id, 'n', name), '{n}', to_jsonb(sm
 select pg_get_viewdef('information_schema.enabled_roles'), pg_get_viewdef('pg_catalog.pg_tables', true), pg_get_viewdef('pg_views', false), pg_get_viewdef('pg_class'), pg_get_viewdef('no_such_view');
 select pg_get_viewdef('pg_class'), pg_get_viewdef('pg_user');
 select (with c(x) as (values (id)) values ((select x from c))) from people where id < 3 order by id;
+select jsonb_set('{"a": 1}', array[['a'], ['b']], '2');
+select '{"a": 1}'::jsonb - array[['a'], ['b']];
+select 1 from people where name in (select array['a']::text[]);

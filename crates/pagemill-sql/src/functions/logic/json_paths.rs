@@ -4,19 +4,18 @@
 //! Source: `setPath`, `setPathObject`, `setPathArray`, `jsonb_delete_array`, `jsonb_strip_nulls`, `json_strip_nulls` in
 //! `src/backend/utils/adt/jsonfuncs.c`, PostgreSQL 14 to 18.
 
-use arrow::array::{Array as _, ArrayRef};
+use arrow::array::{Array as _, ArrayRef, AsArray as _};
 
-use super::super::keys::strings;
+use super::super::keys::{payloads, strings};
 use super::super::rows::{Made, Outcome};
 use super::super::{Implementation, KernelCall};
-use super::documents::{Kind, elements, members, trimmed};
+use super::documents::{Kind, elements, members, trimmed, unescaped};
 use super::json_changes::{changed, each, no_container, quoted};
-use super::members::{document, index, jsonb_payload, path};
+use super::members::{document, index, jsonb_payload, texts_of};
 use crate::error::{SqlState, StatementError};
 
-/// A path leads past NULL.
 const NULL_VALUE: SqlState = SqlState("22004");
-const INVALID_TEXT: SqlState = SqlState("22P02");
+const ARRAY_SUBSCRIPT: SqlState = SqlState("2202E");
 
 pub(super) fn find(key: &str) -> Option<Implementation> {
     Some(Implementation::Kernel(match key {
@@ -75,14 +74,18 @@ impl<'v> Change<'v> {
     }
 }
 
+/// The texts of an array of one dimension.
 fn steps(argument: &ArrayRef, row: usize) -> Outcome<Vec<String>> {
-    let found = path(std::slice::from_ref(argument), row)?;
-    found.ok_or_else(|| StatementError::new(NULL_VALUE, "path element is null"))
+    let payload = payloads(argument).value(row);
+    let is_deep = payload.first_chunk().is_some_and(|bytes| i32::from_le_bytes(*bytes) > 1);
+    if is_deep {
+        return Err(StatementError::new(ARRAY_SUBSCRIPT, "wrong number of array subscripts"));
+    }
+    texts_of(payload)
 }
 
 fn truth(argument: &ArrayRef, row: usize) -> bool {
-    let column = argument.as_any().downcast_ref::<arrow::array::BooleanArray>();
-    column.is_some_and(|column| column.value(row))
+    argument.as_boolean().value(row)
 }
 
 fn set(text: &str, arguments: &[ArrayRef], row: usize) -> Outcome<String> {
@@ -123,7 +126,9 @@ fn set_lax(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
             Some(_) if !arguments[2].is_null(row) => set(&text, arguments, row)?,
             Some("raise_exception") => {
                 let error = StatementError::new(NULL_VALUE, "JSON value must not be null");
-                return Err(error);
+                return Err(error.with_hint(
+                    "To avoid, either change the null_value_treatment argument or ensure that an SQL NULL is not passed.",
+                ));
             }
             Some("use_json_null") => set_to(&text, arguments, row, "null")?,
             Some("delete_key") => deleted(&text, arguments, row)?,
@@ -202,7 +207,7 @@ fn in_array(text: &str, steps: &[String], level: usize, change: Change<'_>) -> O
     let place = index(step)?.ok_or_else(|| {
         let message =
             format!("path element at position {} is not an integer: \"{step}\"", level + 1);
-        StatementError::new(INVALID_TEXT, message)
+        StatementError::new(SqlState::INVALID_TEXT, message)
     })?;
     let place = match usize::try_from(place) {
         Ok(place) => Some(place.min(found.len())),
@@ -238,8 +243,8 @@ fn without_names(text: &str, arguments: &[ArrayRef], row: usize) -> Outcome<Stri
         Kind::Array => {
             let mut kept = Vec::new();
             for element in elements(text) {
-                let is_named = Kind::of(element) == Kind::String
-                    && names.contains(&super::documents::unescaped(element)?);
+                let is_named =
+                    Kind::of(element) == Kind::String && names.contains(&unescaped(element)?);
                 if !is_named {
                     kept.push(element);
                 }
@@ -272,7 +277,7 @@ fn stripped(text: &str, in_arrays: bool) -> Outcome<String> {
             let kept = kept.map(|element| stripped(element, in_arrays));
             Ok(format!("[{}]", kept.collect::<Outcome<Vec<_>>>()?.join(",")))
         }
-        Kind::String => Ok(quoted(&super::documents::unescaped(text)?)),
+        Kind::String => Ok(quoted(&unescaped(text)?)),
         _ => Ok(trimmed(text).to_owned()),
     }
 }

@@ -157,7 +157,7 @@ fn exists(text: &str, name: &str) -> Outcome<bool> {
 }
 
 /// The steps of a path, from an array or as many texts; nothing if one is NULL.
-pub(super) fn path(arguments: &[ArrayRef], row: usize) -> Outcome<Option<Vec<String>>> {
+fn path(arguments: &[ArrayRef], row: usize) -> Outcome<Option<Vec<String>>> {
     let text = |array: &ArrayRef| {
         let column: Option<&StringArray> = array.as_any().downcast_ref();
         column.map(|column| column.value(row).to_owned())
@@ -166,14 +166,18 @@ pub(super) fn path(arguments: &[ArrayRef], row: usize) -> Outcome<Option<Vec<Str
     if let Some(step) = text(only) {
         return Ok(Some(vec![step]));
     }
-    let payload = payloads(only).value(row);
+    texts_of(payloads(only).value(row)).map(Some)
+}
+
+/// The texts of an array, of any shape.
+pub(super) fn texts_of(payload: &[u8]) -> Outcome<Vec<String>> {
     // Where values are not right behind the sizes, some are NULL.
     if payload.get(4..8).is_some_and(|offset| offset != [0; 4]) {
         return Err(StatementError::unsupported("a path with NULL in it"));
     }
     let steps = text_elements(payload)
         .map_err(|error| StatementError::new(SqlState::DATA_CORRUPTED, error.to_string()))?;
-    Ok(Some(steps.into_iter().map(|step| String::from_utf8_lossy(&step).into_owned()).collect()))
+    Ok(steps.into_iter().map(|step| String::from_utf8_lossy(&step).into_owned()).collect())
 }
 
 fn at_path<'t>(text: &'t str, path: &[String]) -> Outcome<Option<&'t str>> {

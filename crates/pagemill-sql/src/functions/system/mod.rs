@@ -14,9 +14,10 @@ mod use_counts;
 mod visible;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BinaryArray};
-use arrow::datatypes::{Int64Type, UInt32Type};
+use arrow::array::{ArrayRef, AsArray, BinaryArray, UInt32Array};
+use arrow::datatypes::{DataType, Int64Type, UInt32Type};
 use datafusion::logical_expr::Expr;
 use datafusion::scalar::ScalarValue;
 use pagemill_format::Oid;
@@ -31,6 +32,7 @@ use crate::coerce::carrier_of;
 use crate::error::{Error, Result, SqlState, StatementError, unsupported};
 use crate::system_rows::{PG_CATALOG, for_each_row};
 use crate::typed::Typed;
+use crate::types::PgType;
 
 /// Bytes of a `name`.
 const NAME_BYTES: usize = 64;
@@ -120,16 +122,21 @@ fn settings(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
 
 /// A relation by its name.
 fn relations_named(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
+    Ok(Arc::new(relation_numbers(call, &arguments[0])?))
+}
+
+/// The OIDs of relations by their names, as `regclass` reads them.
+pub(super) fn relation_numbers(call: &KernelCall, names: &ArrayRef) -> Outcome<UInt32Array> {
+    let of = PgType::new(oid::REGCLASS);
     let one = |name: Option<&str>| {
         let Some(name) = name else { return Ok(None) };
-        match super::text_form::read(&call.catalog, call.result, &call.carrier, name) {
+        match super::text_form::read(&call.catalog, of, &DataType::UInt32, name) {
             Ok(ScalarValue::UInt32(number)) => Ok(number),
             Ok(_) => unreachable!("a regclass is carried as a number"),
             Err(error) => Err(statement_error(error)),
         }
     };
-    let numbers = strings(&arguments[0]).iter().map(one);
-    Ok(std::sync::Arc::new(numbers.collect::<Outcome<arrow::array::UInt32Array>>()?))
+    strings(names).iter().map(one).collect()
 }
 
 /// The first schema of the search path that there is, but for the system's own.
@@ -165,7 +172,7 @@ fn current_schemas(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRe
     let asked = arguments[0].as_boolean();
     let payloads = asked.iter().map(|asked| asked.map(payload).transpose());
     let payloads = payloads.collect::<Outcome<Vec<Option<Vec<u8>>>>>()?;
-    Ok(std::sync::Arc::new(payloads.iter().map(Option::as_deref).collect::<BinaryArray>()))
+    Ok(Arc::new(payloads.iter().map(Option::as_deref).collect::<BinaryArray>()))
 }
 
 /// `name_number`, of which the name is cut where both are longer than a name may be.
@@ -222,8 +229,8 @@ fn types_named(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
         None => Ok(None),
         Some(name) => Ok(type_of_text(&call.catalog, name)?.map(|found| found.oid.0)),
     });
-    let numbers = numbers.collect::<Result<arrow::array::UInt32Array>>();
-    Ok(std::sync::Arc::new(numbers.map_err(statement_error)?))
+    let numbers = numbers.collect::<Result<UInt32Array>>();
+    Ok(Arc::new(numbers.map_err(statement_error)?))
 }
 
 fn sizes(call: &KernelCall, arguments: &[ArrayRef]) -> Outcome<ArrayRef> {
