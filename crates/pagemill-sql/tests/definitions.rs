@@ -3,21 +3,15 @@
 //! The objects are views, indexes, constraints, triggers, statistics and functions of every form, some with columns that were
 //! renamed, added or dropped since; the server's own views, those of `information_schema` among them, are compared as well.
 
+#[path = "definitions/made.rs"]
+mod made;
+
 use std::process::Command;
 
 use anyhow::{Result, ensure};
+use made::MADE;
 use pagemill_testkit::versions::each_of;
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
-
-const OBJECTS: &str = include_str!("definitions/objects.sql");
-/// Rules and bodies of functions that change rows, and what came with a version.
-const COMMANDS: [(u32, &str); 5] = [
-    (14, include_str!("definitions/commands.sql")),
-    (15, include_str!("definitions/commands_15.sql")),
-    (16, include_str!("definitions/commands_16.sql")),
-    (17, include_str!("definitions/commands_17.sql")),
-    (18, include_str!("definitions/commands_18.sql")),
-];
 
 const ASKED: [&str; 16] = [
     "select c.oid, relname, pg_get_viewdef(c.oid), pg_get_viewdef(c.oid, true), pg_get_viewdef(c.oid, 80) from pg_class c
@@ -75,9 +69,8 @@ fn as_older_versions(text: &str) -> String {
 
 fn check(install: &PgInstall) -> Result<()> {
     let mut cluster = TestCluster::create(install, &ClusterOptions::default())?;
-    cluster.psql("postgres", OBJECTS)?;
-    for (_, commands) in COMMANDS.iter().filter(|(major, _)| *major <= install.major) {
-        cluster.psql("postgres", commands)?;
+    for (_, objects) in MADE.iter().filter(|(major, _)| *major <= install.major) {
+        cluster.psql("postgres", objects)?;
     }
     let mut expected = Vec::new();
     for statement in ASKED {

@@ -92,15 +92,15 @@ impl<'t> Writer<'t> {
         let kind = node.character("aggkind")?;
         let is_ordered_set = kind.is_some_and(|kind| kind != b'n');
         let taken = if is_ordered_set { &direct } else { &args };
-        let name = match is_ordered_set {
-            _ if special.is_some() => special.map_or("", |special| special.name).to_owned(),
+        let name = match special {
+            Some(special) => special.name.to_owned(),
             // How such a call is resolved takes both lists.
-            true => self.function_name(
+            None if is_ordered_set => self.function_name(
                 node.oid("aggfnoid")?,
                 &[direct.clone(), args.clone()].concat(),
                 false,
             )?,
-            false => self.function_name(node.oid("aggfnoid")?, taken, is_variadic)?,
+            None => self.function_name(node.oid("aggfnoid")?, taken, is_variadic)?,
         };
         let has_distinct = !node.value("aggdistinct")?.as_list()?.is_empty();
         self.put(&format!("{name}({}", if has_distinct { "DISTINCT " } else { "" }));
@@ -208,7 +208,7 @@ impl<'t> Writer<'t> {
         let place = usize::try_from(column).ok().and_then(|column| column.checked_sub(1));
         let returned = returned_row(node)?;
         let table = match returned {
-            Some(at) => namespace.returning[at].clone(),
+            Some(at) => Some(namespace.returning[at].clone().ok_or_else(missing)?),
             None => item.name.clone(),
         };
         let own = place.and_then(|place| item.columns.names.get(place).cloned().flatten());

@@ -31,6 +31,7 @@ const CONSTRUCTORS: [&str; 7] = [
     "JSON_SERIALIZE",
 ];
 const OBJECT: usize = 1;
+const ARRAY: usize = 2;
 const OBJECT_AGGREGATE: usize = 3;
 const ARRAY_AGGREGATE: usize = 4;
 const PARSE: usize = 5;
@@ -38,6 +39,7 @@ const SCALAR: usize = 6;
 /// `JsonExprOp`.
 pub(super) const EXISTS: u8 = 0;
 pub(super) const QUERY: u8 = 1;
+const VALUE: u8 = 2;
 /// `JsonBehaviorType`.
 const BEHAVIORS: [&str; 9] = [
     "NULL",
@@ -123,7 +125,7 @@ impl<'t> Writer<'t> {
 
     fn constructor_options(&self, node: &NodeStruct<'_>, kind: usize) -> Written<String> {
         let is_object = matches!(kind, OBJECT | OBJECT_AGGREGATE);
-        let is_array = matches!(kind, 2 | ARRAY_AGGREGATE);
+        let is_array = matches!(kind, ARRAY | ARRAY_AGGREGATE);
         let mut options = match node.boolean("absent_on_null")? {
             true if is_object => " ABSENT ON NULL",
             false if is_array => " NULL ON NULL",
@@ -159,7 +161,7 @@ impl<'t> Writer<'t> {
         self.put(match op {
             EXISTS => "JSON_EXISTS(",
             QUERY => "JSON_QUERY(",
-            2 => "JSON_VALUE(",
+            VALUE => "JSON_VALUE(",
             _ => return Err(Unwritten::node(node)),
         });
         self.expr(node.node("formatted_expr")?, shows_implicit)?;

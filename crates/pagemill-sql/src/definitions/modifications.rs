@@ -15,8 +15,9 @@ use super::constraints::constraint_name;
 use super::dictionary::{Dictionary, literal};
 use super::indexes::IndexWriter;
 use super::query::Outside;
-use super::tree::{Form, MULTIEXPR_SUBLINK};
-use super::tree::{flag, form, is_var, numbers, optional, text, without_implicit};
+use super::tree::{
+    Form, MULTIEXPR_SUBLINK, flag, form, is_var, numbers, optional, text, without_implicit,
+};
 use super::writer::{STEP, Writer, Written};
 
 /// What a stored statement does: `CmdType`.
@@ -202,29 +203,17 @@ impl<'t> Writer<'t> {
 
     /// Which field or element of a column is set, and to what.
     fn assigned(&mut self, node: &'t NodeStruct<'t>) -> Written<&'t NodeStruct<'t>> {
-        let (mut node, mut domain) = (node, None);
-        loop {
+        let (mut node, mut around) = (node, node);
+        while let Some(inner) = stored_in(node)? {
             match node.name {
-                b"FIELDSTORE" => {
-                    self.set_field(node)?;
-                    node = first(node, "newvals")?;
-                }
-                b"SUBSCRIPTINGREF" if optional(node, "refassgnexpr").is_some() => {
-                    self.subscripts(node)?;
-                    node = node.node("refassgnexpr")?;
-                }
-                b"COERCETODOMAIN" if form(node, "coercionformat")? == Form::Implicit => {
-                    domain = Some(node);
-                    node = node.node("arg")?;
-                }
-                _ => break,
+                b"FIELDSTORE" => self.set_field(node)?,
+                b"SUBSCRIPTINGREF" => self.subscripts(node)?,
+                _ => {}
             }
+            (node, around) = (inner, node);
         }
         // A domain about nothing of that kind is part of the value.
-        match domain {
-            Some(domain) if domain.node("arg")? == node => Ok(domain),
-            _ => Ok(node),
-        }
+        Ok(if around.name == b"COERCETODOMAIN" { around } else { node })
     }
 
     fn set_field(&mut self, node: &NodeStruct<'_>) -> Written {
@@ -241,7 +230,7 @@ impl<'t> Writer<'t> {
 
     /// What columns are set to, several of them perhaps to the columns of one query.
     fn assignments(&mut self, targets: &[&'t NodeStruct<'t>], relation: Oid) -> Written {
-        let mut queries: VecDeque<_> = several_set(targets).collect();
+        let mut queries = several_set(targets);
         let mut open: Option<(&'t NodeStruct<'t>, usize)> = None;
         let own = targets.iter().filter(|target| !flag(target, "resjunk"));
         for (at, target) in own.enumerate() {
@@ -428,20 +417,29 @@ fn overriding(node: &NodeStruct<'_>) -> Written<&'static str> {
     found.copied().ok_or_else(|| Unwritten::node(node))
 }
 
-fn first<'t>(node: &'t NodeStruct<'t>, label: &str) -> Written<&'t NodeStruct<'t>> {
-    node.nodes(label)?.first().copied().ok_or_else(|| Unwritten::node(node))
+/// What a field, an element or, without anybody's asking, a domain is made of that a column is set to; `None` of a value.
+fn stored_in<'t>(node: &'t NodeStruct<'t>) -> Written<Option<&'t NodeStruct<'t>>> {
+    Ok(match node.name {
+        b"FIELDSTORE" => {
+            let values = node.nodes("newvals")?;
+            Some(values.first().copied().ok_or_else(|| Unwritten::node(node))?)
+        }
+        b"SUBSCRIPTINGREF" => optional(node, "refassgnexpr"),
+        b"COERCETODOMAIN" if form(node, "coercionformat")? == Form::Implicit => {
+            Some(node.node("arg")?)
+        }
+        _ => None,
+    })
 }
 
 /// The queries that several columns are set to, in order.
-fn several_set<'t>(
-    targets: &[&'t NodeStruct<'t>],
-) -> impl Iterator<Item = &'t NodeStruct<'t>> + use<'t> {
+fn several_set<'t>(targets: &[&'t NodeStruct<'t>]) -> VecDeque<&'t NodeStruct<'t>> {
     let queries = targets.iter().filter(|target| flag(target, "resjunk")).filter_map(|target| {
         let expr = optional(target, "expr")?;
         let kind = expr.number::<u8>("subLinkType").ok()?;
         (expr.name == b"SUBLINK" && kind == MULTIEXPR_SUBLINK).then_some(expr)
     });
-    queries.collect::<Vec<_>>().into_iter()
+    queries.collect()
 }
 
 fn columns_of(sublink: &NodeStruct<'_>) -> Written<usize> {
@@ -452,18 +450,8 @@ fn columns_of(sublink: &NodeStruct<'_>) -> Written<usize> {
 /// Whether a column is set to one of a query's.
 fn is_of_several<'t>(expr: &'t NodeStruct<'t>) -> Written<bool> {
     let mut node = expr;
-    loop {
-        node = match node.name {
-            b"FIELDSTORE" => first(node, "newvals")?,
-            b"SUBSCRIPTINGREF" => match optional(node, "refassgnexpr") {
-                Some(value) => value,
-                None => break,
-            },
-            b"COERCETODOMAIN" if form(node, "coercionformat")? == Form::Implicit => {
-                node.node("arg")?
-            }
-            _ => break,
-        };
+    while let Some(inner) = stored_in(node)? {
+        node = inner;
     }
     let value = without_implicit(node);
     Ok(value.name == b"PARAM" && value.number::<i32>("paramkind")? == OF_SEVERAL)

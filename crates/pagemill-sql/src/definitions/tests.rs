@@ -2,8 +2,12 @@
 //!
 //! The trees are a server's: of the views that initdb makes and of the objects that definitions are compared for.
 
+#[path = "../../tests/definitions/made.rs"]
+mod made;
+
 use std::sync::Arc;
 
+use made::MADE;
 use pagemill_cluster::{Cluster, OpenOptions};
 use pagemill_format::Oid;
 use pagemill_format::node_tree::Node;
@@ -14,15 +18,6 @@ use super::writer::FunctionNames;
 use super::{Style, Unwritten, Writer};
 use crate::catalog::Catalog;
 use crate::system_rows::for_each_row;
-
-const OBJECTS: [(u32, &str); 6] = [
-    (14, include_str!("../../tests/definitions/objects.sql")),
-    (14, include_str!("../../tests/definitions/commands.sql")),
-    (15, include_str!("../../tests/definitions/commands_15.sql")),
-    (16, include_str!("../../tests/definitions/commands_16.sql")),
-    (17, include_str!("../../tests/definitions/commands_17.sql")),
-    (18, include_str!("../../tests/definitions/commands_18.sql")),
-];
 
 /// What stands in place of a word of a tree.
 const WORDS: [&str; 12] = [
@@ -103,7 +98,7 @@ fn changed_trees_do_no_harm() {
 
 fn changed_trees_of(install: &PgInstall) {
     let mut server = TestCluster::create(install, &ClusterOptions::default()).unwrap();
-    for (_, objects) in OBJECTS.iter().filter(|(major, _)| *major <= install.major) {
+    for (_, objects) in MADE.iter().filter(|(major, _)| *major <= install.major) {
         server.psql("postgres", objects).unwrap();
     }
     server.stop().unwrap();
