@@ -1,7 +1,8 @@
 //! What is asked for next in a data directory: [`expected`] tells what to fetch along with a listing, so that opening a cluster
 //! takes few requests in a row.
 //!
-//! A guess costs a request that may be in vain, so only that is guessed which opening a cluster or a database always asks for.
+//! A guess costs a request that may be in vain, so only that is guessed which opening a cluster or a database always asks for; and, where
+//! they are few, the names in the directories of databases, one of which is likely to be wanted, and the files of the commit log.
 //!
 //! Invariant: nothing here decides what is read: what was fetched along is only there sooner.
 //!
@@ -98,5 +99,29 @@ pub(crate) fn expected(directory: &Key, listing: &Listing) -> Vec<Expected> {
         }
         Some("pg_xact") if listing.len() <= MOST_COMMIT_LOGS => files(&names.collect::<Vec<_>>()),
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directories(names: &[&str]) -> Listing {
+        names.iter().map(|name| ((*name).to_owned(), Entry::Directory)).collect()
+    }
+
+    #[test]
+    fn names_of_databases_are_asked_for_where_there_are_few() {
+        let base = Key::from("prod/base");
+        let found = expected(&base, &directories(&["1", "4", "5", "16384"]));
+        assert_eq!(found.len(), 2);
+        for database in ["5", "16384"] {
+            let names = Expected::Names(base.clone().join(database));
+            assert!(found.contains(&names), "{found:?}");
+        }
+        let many = expected(&base, &directories(&["1", "4", "5", "6", "7", "8", "9"]));
+        assert_eq!(many, []);
+        // A directory that is called so by chance, far from any cluster, costs no more.
+        assert_eq!(expected(&Key::from("prod"), &directories(&["base"])), []);
     }
 }

@@ -61,7 +61,6 @@ impl Slot {
 #[derive(Debug)]
 pub(crate) struct Pieces {
     kept: Mutex<Kept>,
-    claims: Mutex<()>,
     pub(crate) disk: Option<Arc<DiskCache>>,
 }
 
@@ -74,7 +73,7 @@ struct Kept {
 
 impl Pieces {
     pub(crate) fn new(disk: Option<Arc<DiskCache>>) -> Self {
-        Self { kept: Mutex::default(), claims: Mutex::default(), disk }
+        Self { kept: Mutex::default(), disk }
     }
 
     /// Copies bytes out of pieces that are all here, from `offset` on.
@@ -124,7 +123,7 @@ impl Pieces {
         slots: &[(u64, Arc<Slot>)],
     ) -> (Option<OnItsWay>, Vec<OnItsWay>) {
         // Held until all are claimed: of two who want the same run of pieces, one asks for all of it.
-        let _claiming = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        let _kept = self.lock();
         let (mut claimed, mut others) = (Vec::new(), Vec::new());
         for (number, slot) in slots {
             match slot.on_its_way() {

@@ -23,7 +23,7 @@ use crate::objects::SHORT;
 pub struct Logged {
     /// When it came, after the server was started.
     pub begun: Duration,
-    /// When the last piece of its answer was sent; `None` before the first.
+    /// When the last piece of its answer was sent; `None` before there is one.
     pub ended: Option<Duration>,
     /// Its path, with the bucket.
     pub path: String,
@@ -92,7 +92,10 @@ impl Traffic {
         let latency = *lock(&self.latency);
         tokio::time::sleep(latency).await;
         match &fault {
-            Some(Fault::Refusal(status, code)) => return Ok(refusal(*status, code)),
+            Some(Fault::Refusal(status, code)) => {
+                self.note_end(number);
+                return Ok(refusal(*status, code));
+            }
             Some(Fault::Dropped) => return Err(io::ErrorKind::ConnectionAborted.into()),
             Some(Fault::Silence(pause)) => {
                 tokio::time::sleep(Duration::from_millis(*pause)).await;
@@ -109,6 +112,8 @@ impl Traffic {
             _ => u64::MAX,
         };
         let answer = bucket.call(request.map(s3s::Body::from)).await.map_err(io::Error::other)?;
+        // An answer without a body ends here.
+        self.note_end(number);
         let (parts, body) = answer.into_parts();
         let body = http_body_util::BodyStream::new(body);
         let chunks = futures_util::stream::unfold((body, 0), move |(mut body, sent)| {
