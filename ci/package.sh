@@ -48,7 +48,7 @@ build() {
     done
     # shellcheck disable=SC2086
     (cd "$sql" && $BUILD --profile "$PROFILE" --locked ${1:+--target "$1"} --target-dir "$targets/sql" \
-        "${SQL_PROGRAMS[@]/#/--package=}" --features pagemill-sql/workers,pagemill-serve/workers)
+        "${SQL_PROGRAMS[@]/#/--package=}" --features pagemill-sql/ballista,pagemill-serve/ballista)
     built=$targets/${1:+$1/}$folder
     sql_built=$targets/sql/${1:+$1/}$folder
 }

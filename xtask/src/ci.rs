@@ -53,7 +53,7 @@ pub(crate) fn run() -> Result<bool> {
 const RELEASED: &str = "--features=pagemill/arrow,pagemill/remote";
 
 /// The same of the programs that answer SQL.
-const SQL_RELEASED: &str = "--features=pagemill-sql/workers,pagemill-serve/workers";
+const SQL_RELEASED: &str = "--features=pagemill-sql/ballista,pagemill-serve/ballista";
 
 /// What clippy is told where cargo does not tell it: warnings are errors.
 const DENY_WARNINGS: &str = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";

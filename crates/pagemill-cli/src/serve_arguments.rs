@@ -14,7 +14,7 @@ use crate::failure::UsageError;
 use crate::served_directories::{DirectoryArguments, ServedDirectory, of_each_directory};
 use crate::sizes::default_jobs;
 use crate::values::memory_size;
-use crate::worker_arguments::{OnWorkersArguments, WorkerShareArgument};
+use crate::worker_arguments::{OnWorkersArguments, WorkerStatementArguments};
 
 /// A thread for each processor, as a word of the command line: statements compute much for each row.
 static JOBS: LazyLock<String> = LazyLock::new(|| default_jobs().to_string());
@@ -102,9 +102,9 @@ pub struct ServeArguments {
     /// The workers that may run statements.
     #[command(flatten)]
     pub on_workers: OnWorkersArguments,
-    /// When they are worth it.
+    /// How they do.
     #[command(flatten)]
-    pub share: WorkerShareArgument,
+    pub dividing: WorkerStatementArguments,
     /// Tell the server's state over HTTP at this address: / a page, /metrics for Prometheus, /ready, /healthz
     ///
     /// Statements that run, roles, and addresses of clients are shown to this machine only, and there to every user.

@@ -13,7 +13,7 @@ use pagemill_cluster::recovery::plan::TimelineChoice;
 use crate::cluster_arguments::{CommonArguments, DatabaseArgument, RecoveryArguments};
 use crate::sizes::default_jobs;
 use crate::values::memory_size;
-use crate::worker_arguments::{OnWorkersArguments, WorkerShareArgument};
+use crate::worker_arguments::{OnWorkersArguments, WorkerStatementArguments};
 
 /// A thread for each processor, as a word of the command line: statements compute much for each row.
 static JOBS: LazyLock<String> = LazyLock::new(|| default_jobs().to_string());
@@ -82,9 +82,9 @@ pub struct SqlArguments {
     /// The workers that may run it.
     #[command(flatten)]
     pub on_workers: OnWorkersArguments,
-    /// When they are worth it.
+    /// How they do.
     #[command(flatten)]
-    pub share: WorkerShareArgument,
+    pub dividing: WorkerStatementArguments,
 }
 
 /// A data directory or a file under a name.

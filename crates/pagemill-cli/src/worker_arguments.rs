@@ -5,8 +5,8 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, ValueEnum};
 
 use crate::cluster_arguments::{CommonArguments, RecoveryArguments};
 use crate::failure::UsageError;
@@ -24,8 +24,8 @@ pub struct OnWorkersArguments {
     ///
     /// Each is a `pagemill worker` that serves the same data directory, by the same path or URL, on its machine, and reads it by itself.
     /// A worker whose directory is not what it is here refuses. A statement that cannot be divided, or that small tables are enough for,
-    /// runs here, and EXPLAIN says why; a worker that ends or falls silent ends the statement with an error. Of an export, others write
-    /// what such a one left.
+    /// runs here, and EXPLAIN says why; a worker that ends or falls silent ends the statement with an error, but for --worker-engine
+    /// ballista. Of an export, others write what such a one left.
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub workers: Vec<String>,
     /// A file with the secret of the workers [default: what PAGEMILL_WORKER_SECRET has]
@@ -33,12 +33,31 @@ pub struct OnWorkersArguments {
     pub secret_file: Option<PathBuf>,
 }
 
-/// When statements are worth workers.
+/// How workers run statements.
 #[derive(Debug, Args)]
-pub struct WorkerShareArgument {
+pub struct WorkerStatementArguments {
     /// One more worker scans a table for each so many bytes of it
     #[arg(long, value_name = "SIZE", value_parser = memory_size, default_value = "64MB", requires = "workers")]
     pub worker_share: usize,
+    /// What divides statements among workers
+    #[arg(
+        long,
+        value_name = "ENGINE",
+        value_enum,
+        default_value = "distributed",
+        requires = "workers"
+    )]
+    pub worker_engine: WorkerEngine,
+}
+
+/// What divides statements among workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WorkerEngine {
+    /// datafusion-distributed: rows go from worker to worker at once; if one is lost, the statement ends with an error
+    Distributed,
+    /// Ballista: workers keep the rows of each stage in temporary files until the next stage takes them; if one is lost before the first
+    /// row of the answer, the others begin anew without it
+    Ballista,
 }
 
 /// Run parts of statements and exports for `pagemill sql`, `serve` and `export` with `--workers`

@@ -10,7 +10,7 @@ use pagemill_cli::cluster_arguments::{CommonArguments, DamageChoice};
 use pagemill_cli::serve_arguments::ServeArguments;
 use pagemill_cli::served_directories::ServedDirectory;
 use pagemill_cli::session::Session;
-use pagemill_cli::worker_arguments::OnWorkersArguments;
+use pagemill_cli::worker_arguments::{OnWorkersArguments, WorkerStatementArguments};
 use pagemill_cluster::{Cluster, DirectoryWitness};
 use pagemill_engine::{OnDamage, ScanOrder};
 use pagemill_io::HostFiles;
@@ -33,7 +33,7 @@ pub struct Opener {
     /// Whether clients come over TCP, too, and roles are needed before databases are.
     is_networked: bool,
     on_workers: &'static OnWorkersArguments,
-    worker_share: usize,
+    dividing: &'static WorkerStatementArguments,
     /// The directories that are open, for what is said of each when it is let go.
     open: Mutex<Vec<Session<'static>>>,
 }
@@ -51,7 +51,7 @@ impl Opener {
             certificate,
             is_networked: !arguments.listen.is_empty(),
             on_workers: &arguments.on_workers,
-            worker_share: arguments.share.worker_share,
+            dividing: &arguments.dividing,
             open: Mutex::default(),
         })
     }
@@ -91,7 +91,7 @@ impl Opener {
         };
         // Workers know the directory by the name that links lead to, which may be another by now than when it was resolved.
         let path = common.pgdata.as_deref().map_or_else(|| session.directory(), Ok)?;
-        let workers = NamedWorkers::of(self.on_workers, self.worker_share, path, &cluster)?;
+        let workers = NamedWorkers::of(self.on_workers, self.dividing.into(), path, &cluster)?;
         let access = self.is_networked.then(|| Access::read(&cluster).map_err(told)).transpose()?;
         let served = ServedCluster::new(&directory.name, cluster, options, access);
         Ok((session, served.with_workers(workers)))

@@ -92,6 +92,32 @@ fn worker(cluster: &TestCluster) -> Result<(Runtime, String)> {
     Ok((runtime, address))
 }
 
+/// By their rights, paths and settings.
+fn answers_are_those_of_one(cluster: &TestCluster, alone: &Served, served: &Served) -> Result<()> {
+    for (user, setting, statement) in DIVIDED {
+        let plan = psql(served, cluster, user, &[setting, &format!("explain {statement}")])?;
+        let plan = answer(plan)?;
+        ensure!(plan.contains("Stage 1"), "{statement}: {plan}");
+        let expected = answer(psql(alone, cluster, user, &[setting, statement])?)?;
+        // Again and again: a plan that is kept is none that takes the statement from the workers.
+        let several = psql(served, cluster, user, &[setting, statement, statement, statement])?;
+        ensure!(answer(several)? == expected.repeat(3), "{statement}");
+    }
+    let words = "prepare p(int) as select count(*), sum(price) from item where grp < $1";
+    let asked = [words, "execute p(5)", "execute p(50)", "execute p(null)"];
+    let expected = answer(psql(alone, cluster, "postgres", &asked)?)?;
+    let told = answer(psql(served, cluster, "postgres", &asked)?)?;
+    ensure!(told == expected && told.ends_with("0|\n"), "{told}");
+    // A row by its key needs no worker, and is read without one below, too.
+    let by_key = "select grp from item where id = 4711";
+    ensure!(
+        answer(psql(served, cluster, "postgres", &[by_key, by_key, by_key])?)? == "55\n".repeat(3)
+    );
+    let denied = psql(served, cluster, "nobody", &["select count(*) from item"])?;
+    ensure!(String::from_utf8_lossy(&denied.stderr).contains("42501"));
+    Ok(())
+}
+
 #[test]
 fn clients_are_answered_by_workers() -> Result<()> {
     let install = PgInstall::find(15).context("PostgreSQL 15 is installed")?;
@@ -102,39 +128,32 @@ fn clients_are_answered_by_workers() -> Result<()> {
     let workers = [worker(&cluster)?, worker(&cluster)?];
     let named = format!("{},{}", workers[0].1, workers[1].1);
     let alone = Served::start(&cluster, &[])?;
-    let served = Served::start(&cluster, &["--workers", &named, "--worker-share", "1MB"])?;
-
-    for (user, setting, statement) in DIVIDED {
-        let plan = psql(&served, &cluster, user, &[setting, &format!("explain {statement}")])?;
-        let plan = answer(plan)?;
-        ensure!(plan.contains("Stage 1"), "{statement}: {plan}");
-        let expected = answer(psql(&alone, &cluster, user, &[setting, statement])?)?;
-        // Again and again: a plan that is kept is none that takes the statement from the workers.
-        let several = psql(&served, &cluster, user, &[setting, statement, statement, statement])?;
-        ensure!(answer(several)? == expected.repeat(3), "{statement}");
+    let engines = if cfg!(feature = "ballista") {
+        &["distributed", "ballista"][..]
+    } else {
+        &["distributed"]
+    };
+    let served: Vec<Served> = engines
+        .iter()
+        .map(|engine| {
+            let words = ["--workers", &named, "--worker-share", "1MB", "--worker-engine", engine];
+            Served::start(&cluster, &words)
+        })
+        .collect::<Result<_>>()?;
+    for served in &served {
+        answers_are_those_of_one(&cluster, &alone, served)?;
     }
-    let words = "prepare p(int) as select count(*), sum(price) from item where grp < $1";
-    let asked = [words, "execute p(5)", "execute p(50)", "execute p(null)"];
-    let expected = answer(psql(&alone, &cluster, "postgres", &asked)?)?;
-    let told = answer(psql(&served, &cluster, "postgres", &asked)?)?;
-    ensure!(told == expected && told.ends_with("0|\n"), "{told}");
-    // A row by its key needs no worker, and is read without one below, too.
-    let by_key = "select grp from item where id = 4711";
-    ensure!(
-        answer(psql(&served, &cluster, "postgres", &[by_key, by_key, by_key])?)?
-            == "55\n".repeat(3)
-    );
-    let denied = psql(&served, &cluster, "nobody", &["select count(*) from item"])?;
-    ensure!(String::from_utf8_lossy(&denied.stderr).contains("42501"));
-
     for (runtime, _) in workers {
         runtime.shutdown_background();
     }
-    for (user, setting, statement) in DIVIDED {
-        let told = psql(&served, &cluster, user, &[setting, statement])?;
-        let told = String::from_utf8_lossy(&told.stderr).into_owned();
-        ensure!(told.contains("08006") && told.contains("the worker"), "{statement}: {told}");
+    let by_key = "select grp from item where id = 4711";
+    for served in &served {
+        for (user, setting, statement) in DIVIDED {
+            let told = psql(served, &cluster, user, &[setting, statement])?;
+            let told = String::from_utf8_lossy(&told.stderr).into_owned();
+            ensure!(told.contains("08006") && told.contains("the worker"), "{statement}: {told}");
+        }
+        ensure!(answer(psql(served, &cluster, "postgres", &[by_key])?)? == "55\n");
     }
-    ensure!(answer(psql(&served, &cluster, "postgres", &[by_key])?)? == "55\n");
     Ok(())
 }

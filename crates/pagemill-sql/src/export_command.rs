@@ -13,10 +13,11 @@ use pagemill_cli::failure::{self, Completion, UsageError};
 use pagemill_cli::output_paths::refuse_in_cluster;
 use pagemill_cli::session::Session as Opened;
 use pagemill_cli::session::stats::Work;
+use pagemill_cli::worker_arguments::WorkerEngine;
 use pagemill_cluster::{Database, UnknownTypes, ValueCatalog};
 use pagemill_engine::{PatternTexts, Patterns, RowSource, ScanOrder};
 use pagemill_io::{HostFiles, is_url};
-use pagemill_sql::named_workers::NamedWorkers;
+use pagemill_sql::named_workers::{Dividing, NamedWorkers};
 use pagemill_sql::workers::{ExportOrder, ExportSummary, export};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -46,7 +47,9 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Completion> {
         file_bytes: arguments.part_size,
     };
     let directory = arguments.common.pgdata.as_deref().map_or_else(|| opened.directory(), Ok)?;
-    let workers = NamedWorkers::of(&arguments.on_workers, 0, directory, database.cluster())?;
+    // No statement is divided.
+    let dividing = Dividing { share_bytes: 0, engine: WorkerEngine::Distributed };
+    let workers = NamedWorkers::of(&arguments.on_workers, dividing, directory, database.cluster())?;
     let workers = workers.workers().context("no workers are named")?;
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let done = runtime.block_on(async {

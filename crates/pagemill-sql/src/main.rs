@@ -189,12 +189,8 @@ fn run(arguments: &SqlArguments) -> Result<Completion> {
     let files = arguments.tables.iter().map(file_of).collect::<Vec<_>>();
     let session = session.with_files(files.into());
     let directory = arguments.common.pgdata.as_deref().map_or_else(|| opened.directory(), Ok)?;
-    let workers = NamedWorkers::of(
-        &arguments.on_workers,
-        arguments.share.worker_share,
-        directory,
-        database.cluster(),
-    )?;
+    let dividing = (&arguments.dividing).into();
+    let workers = NamedWorkers::of(&arguments.on_workers, dividing, directory, database.cluster())?;
     let session = session.with_workers(workers);
     let runtime = Builder::new_multi_thread()
         .worker_threads(jobs)

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use pagemill_cli::worker_arguments::OnWorkersArguments;
+use pagemill_cli::worker_arguments::{OnWorkersArguments, WorkerEngine, WorkerStatementArguments};
 use pagemill_cluster::Cluster;
 
 #[cfg(feature = "workers")]
@@ -15,6 +15,25 @@ use crate::workers::Workers;
 
 /// What such a build says.
 pub const MISSING: &str = "this build has no workers: those of releases have, and it has if it is built with --features pagemill-sql/workers";
+
+/// What a build says that has workers, and one engine for them.
+#[cfg(all(feature = "workers", not(feature = "ballista")))]
+const NO_BALLISTA: &str = "this build has no Ballista: those of releases have, and it has if it is built with --features pagemill-sql/ballista";
+
+/// How workers run statements.
+#[derive(Debug, Clone, Copy)]
+pub struct Dividing {
+    /// Bytes of a table for which one more of them is worth it.
+    pub share_bytes: usize,
+    /// What divides statements among them.
+    pub engine: WorkerEngine,
+}
+
+impl From<&WorkerStatementArguments> for Dividing {
+    fn from(arguments: &WorkerStatementArguments) -> Self {
+        Self { share_bytes: arguments.worker_share, engine: arguments.worker_engine }
+    }
+}
 
 /// Workers that the statements of a session may run on, or none.
 #[derive(Debug, Clone, Default)]
@@ -29,7 +48,7 @@ impl NamedWorkers {
     ///
     /// # Errors
     /// Where some are.
-    pub fn of(arguments: &OnWorkersArguments, _: usize, _: &Path, _: &Cluster) -> Result<Self> {
+    pub fn of(arguments: &OnWorkersArguments, _: Dividing, _: &Path, _: &Cluster) -> Result<Self> {
         match arguments.workers.is_empty() {
             true => Ok(Self::default()),
             false => anyhow::bail!("--workers: {MISSING}"),
@@ -43,7 +62,7 @@ mod named {
     use pagemill_cli::failure::UsageError;
     use pagemill_io::HostFiles;
 
-    use super::{Arc, Cluster, NamedWorkers, OnWorkersArguments, Path, Result, Workers};
+    use super::{Arc, Cluster, Dividing, NamedWorkers, OnWorkersArguments, Path, Result, Workers};
     use crate::workers::{SECRET_VARIABLE, Secret, Snapshot, directory_name, worker_address};
 
     /// Bytes of a file with a secret.
@@ -51,18 +70,22 @@ mod named {
 
     impl NamedWorkers {
         /// Those of the flags, for a cluster that was opened in a directory: what the directory was given as, whatever backup in it
-        /// was chosen. A table is worth one more of them for each `share` bytes.
+        /// was chosen.
         ///
         /// # Errors
         /// Where what is named is no address, or the secret cannot be read.
         pub fn of(
             arguments: &OnWorkersArguments,
-            share: usize,
+            dividing: Dividing,
             directory: &Path,
             cluster: &Cluster,
         ) -> Result<Self> {
             if arguments.workers.is_empty() {
                 return Ok(Self::default());
+            }
+            #[cfg(not(feature = "ballista"))]
+            if dividing.engine == super::WorkerEngine::Ballista {
+                bail!("--worker-engine ballista: {}", super::NO_BALLISTA);
             }
             let usage = |message| UsageError(format!("--workers {message}"));
             let urls =
@@ -70,7 +93,7 @@ mod named {
             let urls = urls.collect::<Result<Vec<_>, _>>()?;
             let place = (directory_name(directory), Snapshot::of(cluster));
             let secret = secret(arguments.secret_file.as_deref())?;
-            let workers = Workers::new(urls, secret, place, share);
+            let workers = Workers::new(urls, secret, place, dividing);
             Ok(Self { known: Some(Arc::new(workers)) })
         }
 

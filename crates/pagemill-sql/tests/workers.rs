@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use pagemill_testkit::{ClusterOptions, PgInstall, TestCluster};
 
-use workers_support::{Asked, Asking, SECRET, Worker, signal};
+use workers_support::{Asked, Asking, ENGINES, SECRET, Worker, signal};
 
 const TABLES: &str = r#"
 create table item(id int primary key, grp int, big bigint, price numeric(12, 2), ratio float8, exact numeric, name text,
@@ -114,9 +114,10 @@ fn workers_give_the_rows_that_one_gives() -> Result<()> {
     ensure!(known.iter().all(|answer| answer.lines().count() > 1), "statements without rows");
     let mut wrong = Vec::new();
     // All of them once, and then some of them again.
-    for (count, jobs, step) in [(3, "2", 1), (2, "1", 5), (2, "3", 4)] {
-        let several = Asking::of(&directory, &workers[..count]).with_jobs(jobs);
-        for (statement, known) in DIVIDED.iter().zip(&known).step_by(step) {
+    let divisions = [(3, "2", 1), (2, "1", 5), (2, "3", 4)];
+    for ((count, jobs, step), engine) in divisions.iter().flat_map(|d| ENGINES.map(|e| (d, e))) {
+        let several = Asking::of(&directory, &workers[..*count]).with_jobs(jobs).by(engine);
+        for (statement, known) in DIVIDED.iter().zip(&known).step_by(*step) {
             let Asked { answer, said, .. } = several.ask(statement)?;
             let is_same = match statement.contains("order by") {
                 true => answer == *known,
@@ -124,24 +125,29 @@ fn workers_give_the_rows_that_one_gives() -> Result<()> {
             };
             if said.contains("runs here") || !is_same {
                 let lines = answer.lines().count();
-                wrong.push(format!("{count} workers: {statement}: {lines} lines: {said}"));
+                wrong
+                    .push(format!("{engine}, {count} workers: {statement}: {lines} lines: {said}"));
             }
         }
     }
     let several = Asking::of(&directory, &workers);
-    for (statement, why) in UNDIVIDED {
+    for ((statement, why), engine) in UNDIVIDED.iter().flat_map(|s| ENGINES.map(|e| (s, e))) {
         let known = alone.ask(statement)?.succeeded()?;
-        let Asked { answer, said, .. } = several.ask(statement)?;
+        let Asked { answer, said, .. } = several.clone().by(engine).ask(statement)?;
         if !said.contains("runs here, not on workers")
             || !said.contains(why)
             || sorted(&answer) != sorted(&known)
         {
-            wrong.push(format!("{statement}: {said}"));
+            wrong.push(format!("{engine}: {statement}: {said}"));
         }
     }
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     let plan = several.ask("explain select grp, count(*) from item group by grp")?.succeeded()?;
     ensure!(plan.contains("Stage 1") && plan.contains("tasks=3"), "{plan}");
+    let by_ballista = several.clone().by("ballista");
+    let plan = by_ballista.ask("explain select grp, count(*) from item group by grp")?;
+    let plan = plan.succeeded()?;
+    ensure!(plan.contains("Stage 2") && plan.contains("SortShuffleWriterExec"), "{plan}");
     let plan =
         several.ask("explain select title, count(*) from grp group by title")?.succeeded()?;
     ensure!(plan.contains("runs here, not on workers"), "{plan}");
@@ -153,11 +159,13 @@ fn errors_of_a_statement_are_the_same_from_workers() -> Result<()> {
     let cluster = stopped_cluster()?;
     let directory = cluster.data_dir();
     let workers = [Worker::start(&directory, None)?, Worker::start(&directory, None)?];
-    let several = Asking::of(&directory, &workers).without_secret();
-    let asked = several.ask("select sum(10 / d) from zero")?;
-    ensure!(!asked.is_success && asked.said.contains("division by zero"), "{}", asked.said);
-    // The worker goes on.
-    assert_eq!(several.ask("select count(*) from zero")?.succeeded()?, "count\n40000\n");
+    for engine in ENGINES {
+        let several = Asking::of(&directory, &workers).without_secret().by(engine);
+        let asked = several.ask("select sum(10 / d) from zero")?;
+        ensure!(!asked.is_success && asked.said.contains("division by zero"), "{}", asked.said);
+        // The worker goes on.
+        assert_eq!(several.ask("select count(*) from zero")?.succeeded()?, "count\n40000\n");
+    }
     Ok(())
 }
 
@@ -195,6 +203,49 @@ fn a_worker_that_ends_or_hangs_ends_the_statement() -> Result<()> {
 }
 
 #[test]
+fn by_ballista_a_statement_goes_on_without_a_lost_worker() -> Result<()> {
+    let cluster = stopped_cluster()?;
+    let directory = cluster.data_dir();
+    // Some 6 x 10^6 pairs of rows, which go through three stages.
+    let statement = "select a.grp, count(*), min(a.id), max(b.id) from item a join item b on a.grp = b.grp \
+        where a.name < b.name || 'y' and b.id < 12000 group by a.grp order by a.grp";
+    let known = Asking::alone(&directory).ask(statement)?.succeeded()?;
+    let workers: Vec<Worker> =
+        (0..3).map(|_| Worker::start(&directory, Some(SECRET))).collect::<Result<_>>()?;
+    let since = Instant::now();
+    let answer = Asking::of(&directory, &workers).by("ballista").ask(statement)?.succeeded()?;
+    let whole = since.elapsed();
+    ensure!(answer == known, "{answer}");
+    let mut wrong = Vec::new();
+    for (name, at) in [("KILL", 20), ("KILL", 60), ("STOP", 40)] {
+        let workers: Vec<Worker> =
+            (0..3).map(|_| Worker::start(&directory, Some(SECRET))).collect::<Result<_>>()?;
+        let running = Asking::of(&directory, &workers).by("ballista").begin(statement)?;
+        std::thread::sleep(whole * at / 100);
+        signal(workers[1].id(), name)?;
+        let Asked { is_success, said, answer } = running.end()?;
+        signal(workers[1].id(), "CONT").ok();
+        if !is_success || answer != known || !said.contains("has begun anew without a worker") {
+            wrong.push(format!("{name} at {at} %: {said}: {answer}"));
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // When all are gone, it ends.
+    let workers =
+        [Worker::start(&directory, Some(SECRET))?, Worker::start(&directory, Some(SECRET))?];
+    let running = Asking::of(&directory, &workers).by("ballista").begin(statement)?;
+    std::thread::sleep(whole / 5);
+    for worker in &workers {
+        signal(worker.id(), "KILL")?;
+    }
+    let since = Instant::now();
+    let asked = running.end()?;
+    ensure!(!asked.is_success && asked.said.contains("the worker 127.0.0.1:"), "{}", asked.said);
+    ensure!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
+    Ok(())
+}
+
+#[test]
 fn a_worker_refuses_who_it_does_not_know_and_what_it_does_not_see() -> Result<()> {
     let mut cluster = stopped_cluster()?;
     let directory = cluster.data_dir();
@@ -203,10 +254,11 @@ fn a_worker_refuses_who_it_does_not_know_and_what_it_does_not_see() -> Result<()
         [Worker::start(&directory, Some(SECRET))?, Worker::start(&directory, Some(SECRET))?];
     let several = Asking::of(&directory, &workers);
     several.ask(statement)?.succeeded()?;
-
+    let by_ballista = several.clone().by("ballista");
     for asking in [
         several.clone().without_secret(),
         several.clone().with_secret("another secret of some bytes"),
+        by_ballista.clone().without_secret(),
     ] {
         let asked = asking.ask(statement)?;
         ensure!(
@@ -221,12 +273,14 @@ fn a_worker_refuses_who_it_does_not_know_and_what_it_does_not_see() -> Result<()
     // A copy of the cluster in another directory.
     let root = tempfile::tempdir()?;
     let copy = cluster.copy_to(&root.path().join("copy"))?;
-    let asked = Asking::of(&copy.data_dir(), &workers).ask(statement)?;
-    ensure!(
-        !asked.is_success && asked.said.contains("does not serve the data directory"),
-        "{}",
-        asked.said
-    );
+    for engine in ENGINES {
+        let asked = Asking::of(&copy.data_dir(), &workers).by(engine).ask(statement)?;
+        ensure!(
+            !asked.is_success && asked.said.contains("does not serve the data directory"),
+            "{engine}: {}",
+            asked.said
+        );
+    }
 
     garbage(workers[0].address())?;
     several.ask(statement)?.succeeded()?;
@@ -248,6 +302,7 @@ fn a_worker_refuses_who_it_does_not_know_and_what_it_does_not_see() -> Result<()
     )?;
     cluster.kill()?;
     assert_eq!(several.ask(statement)?.succeeded()?, "count\n56046\n");
+    assert_eq!(by_ballista.ask(statement)?.succeeded()?, "count\n56046\n");
 
     // A worker whose name for the directory leads to a copy by now, which has not got these rows.
     let link = root.path().join("link");
@@ -261,13 +316,15 @@ fn a_worker_refuses_who_it_does_not_know_and_what_it_does_not_see() -> Result<()
         "insert into item(id) select 300000 + i from generate_series(1, 500) i",
     )?;
     cluster.stop()?;
-    let asked = Asking::of(&directory, &strayed).ask(statement)?;
-    ensure!(
-        !asked.is_success && asked.said.contains("the worker sees another cluster"),
-        "{}",
-        asked.said
-    );
-    ensure!(asked.said.matches("system identifier").count() == 2, "{}", asked.said);
+    for engine in ENGINES {
+        let asked = Asking::of(&directory, &strayed).by(engine).ask(statement)?;
+        ensure!(
+            !asked.is_success && asked.said.contains("the worker sees another cluster"),
+            "{engine}: {}",
+            asked.said
+        );
+        ensure!(asked.said.matches("system identifier").count() == 2, "{}", asked.said);
+    }
     Ok(())
 }
 

@@ -65,7 +65,7 @@ impl Session {
         let planning = Planning {
             jobs: self.options.jobs,
             memory: self.options.memory.as_ref().map(StatementMemory::bytes),
-            share_bytes: workers.share_bytes,
+            share_bytes: workers.dividing.share_bytes,
         };
         let state = self.dividing_state(planning);
         let plan = state.create_physical_plan(&bound.plan).await?;
@@ -83,7 +83,7 @@ impl Session {
             asker: self.asker(),
             values,
         };
-        Ok(workers.distributed(&plan, &state, (asked, &scans.progress)).await?)
+        Ok(workers.distributed(&plan, &state, (asked, scans)).await?)
     }
 
     /// The text of a statement that may be sent, and its parameters' values; or why it may not.

@@ -74,6 +74,12 @@ pub(super) struct Wanted<'w> {
     pub(super) asker: &'w Asker,
 }
 
+/// A statement that is planned.
+pub(super) struct OpenedStatement {
+    pub(super) session: Arc<Session>,
+    pub(super) opener: StageOpener,
+}
+
 impl Travelling {
     fn wanted(&self) -> Wanted<'_> {
         let Self { directory, snapshot, database, planning, asker, .. } = self;
@@ -136,9 +142,9 @@ impl Arrivals {
         Ok(session)
     }
 
-    async fn state(&self, context: WorkerQueryContext) -> Result<SessionState> {
-        let WorkerQueryContext { mut builder, headers } = context;
-        let statement = statement(&headers)?;
+    /// The statement of a request, planned as it was where it comes from.
+    pub(super) async fn opened(&self, headers: &HeaderMap) -> Result<OpenedStatement> {
+        let statement = statement(headers)?;
         let session = tokio::task::block_in_place(|| self.session(&statement.wanted()))?;
         let session = match &statement.asker.settings {
             Some(settings) => Arc::new(session.with_settings(settings.clone())),
@@ -151,7 +157,12 @@ impl Arrivals {
             return Err(error.with_hint("Is it of another version, or another machine's?").into());
         }
         let codec = PlanCodec(Arc::new(PlanParts::of(&plan)?));
-        let opener = StageOpener { codec, scans };
+        Ok(OpenedStatement { session, opener: StageOpener { codec, scans } })
+    }
+
+    async fn state(&self, context: WorkerQueryContext) -> Result<SessionState> {
+        let WorkerQueryContext { mut builder, headers } = context;
+        let OpenedStatement { session, opener } = self.opened(&headers).await?;
         let channels = StatementChannels { connections: self.connections.clone(), sent: None };
         let config = builder.config().take().unwrap_or_default();
         let config = session

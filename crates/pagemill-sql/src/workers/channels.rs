@@ -20,13 +20,13 @@ use datafusion_distributed::{
 };
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
+use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue};
 use tonic::transport::Endpoint;
 use url::Url;
 
+use super::coordinator::Sent;
 use super::errors::received;
-use super::plan_codec::PlanCodec;
 use super::secret::Secret;
 use super::stage::Envelope;
 use super::travelling::HEADER;
@@ -37,6 +37,12 @@ const CONNECTING: Duration = Duration::from_secs(5);
 const PING_EVERY: Duration = Duration::from_secs(2);
 /// How long it may take to say so.
 const PING_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// Bytes of an answer that may be on their way and not read yet.
+const STREAM_WINDOW: u32 = 2 << 20;
+/// Of all answers on a connection: as many as HTTP/2 has numbers for. A step that waits for one answer would wait without end if others,
+/// which it does not read meanwhile, could take all that there is.
+const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 
 /// Connections that are open.
 #[derive(Debug, Default)]
@@ -50,8 +56,13 @@ impl Connections {
         Self { open: Mutex::default(), secret }
     }
 
-    pub(super) fn secret(&self) -> Option<&Secret> {
-        self.secret.as_ref()
+    /// The headers of a request, with the secret among them.
+    pub(super) fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Some(secret) = &self.secret {
+            headers.insert(AUTHORIZATION, secret.header());
+        }
+        headers
     }
 
     pub(super) async fn get(&self, url: &Url) -> QueryResult<BoxCloneSyncChannel> {
@@ -75,7 +86,8 @@ impl Connections {
             .http2_keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PING_TIMEOUT)
             .keep_alive_while_idle(true)
-            .http2_adaptive_window(true);
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW);
         let channel = BoxCloneSyncChannel::new(endpoint.connect().await.map_err(failed)?);
         known().insert(url.clone(), channel.clone());
         Ok(channel)
@@ -90,8 +102,8 @@ impl Connections {
 #[derive(Clone)]
 pub(super) struct StatementChannels {
     pub(super) connections: Arc<Connections>,
-    /// On the coordinator: the statement, and how its plans are written.
-    pub(super) sent: Option<(HeaderValue, Arc<PlanCodec>)>,
+    /// On the coordinator: the statement.
+    pub(super) sent: Option<Sent>,
 }
 
 #[async_trait]
@@ -110,9 +122,7 @@ struct Channel {
 
 impl Channel {
     fn with_secret(&self, mut headers: HeaderMap) -> HeaderMap {
-        if let Some(secret) = &self.channels.connections.secret {
-            headers.insert(AUTHORIZATION, secret.header());
-        }
+        headers.extend(self.channels.connections.headers());
         headers
     }
 
@@ -149,7 +159,7 @@ impl WorkerChannel for Channel {
         context: &Arc<TaskContext>,
     ) -> QueryResult<BoxStream<'static, QueryResult<WorkerToCoordinatorMsg>>> {
         let mut headers = self.with_secret(headers);
-        if let (Some((statement, codec)), MaybeEncoded::Decoded(plan)) =
+        if let (Some(Sent { statement, codec }), MaybeEncoded::Decoded(plan)) =
             (&self.channels.sent, &request.plan)
         {
             headers.insert(HEADER, statement.clone());

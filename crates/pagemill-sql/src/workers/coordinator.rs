@@ -17,7 +17,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion_distributed::{
     DistributedExec, DistributedExt as _, SessionStateBuilderExt as _, WorkerResolver,
 };
-use pagemill_engine::Progress;
+use http::HeaderValue;
+use pagemill_cli::worker_arguments::WorkerEngine;
 use url::Url;
 
 use super::channels::{Connections, StatementChannels};
@@ -29,6 +30,8 @@ use super::stage::EnvelopeCodec;
 use super::steps::{goes_by_columns, lost_on_the_way, unknown_step};
 use super::travelling::{Asked, Travelling};
 pub(crate) use super::whole_statement::Distributed;
+use crate::named_workers::Dividing;
+use crate::scan::ScanContext;
 
 /// Workers that statements may run on.
 pub struct Workers {
@@ -37,8 +40,18 @@ pub struct Workers {
     /// What they call the data directory.
     pub(super) directory: String,
     pub(super) snapshot: Snapshot,
-    /// Bytes of tables for which one more task is worth it.
-    pub(crate) share_bytes: usize,
+    pub(crate) dividing: Dividing,
+}
+
+/// What runs, and what it runs in.
+pub(super) type Planned = (Arc<dyn ExecutionPlan>, Arc<TaskContext>);
+
+/// A statement as workers get it.
+#[derive(Clone)]
+pub(super) struct Sent {
+    pub(super) statement: HeaderValue,
+    /// How plans of its stages are written.
+    pub(super) codec: Arc<PlanCodec>,
 }
 
 impl fmt::Debug for Workers {
@@ -68,15 +81,15 @@ impl Workers {
         urls: Vec<Url>,
         secret: Option<Secret>,
         (directory, snapshot): (String, Snapshot),
-        share_bytes: usize,
+        dividing: Dividing,
     ) -> Self {
         let connections = Arc::new(Connections::new(secret));
-        Self { urls, connections, directory, snapshot, share_bytes }
+        Self { urls, connections, directory, snapshot, dividing }
     }
 
     /// Whether a plan has enough to read for several of them.
     pub(crate) fn are_worth(&self, plan: &Arc<dyn ExecutionPlan>) -> bool {
-        has_large_scan(plan, self.share_bytes)
+        has_large_scan(plan, self.dividing.share_bytes)
     }
 
     /// The plan by which workers run a statement, and what it runs in; or why they do not.
@@ -84,8 +97,8 @@ impl Workers {
         &self,
         plan: &Arc<dyn ExecutionPlan>,
         state: &SessionState,
-        (asked, cancel): (Asked, &Progress),
-    ) -> QueryResult<Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>), String>> {
+        (asked, scans): (Asked, &Arc<ScanContext>),
+    ) -> QueryResult<Result<Planned, String>> {
         if let Some(step) = unknown_step(plan) {
             return Ok(Err(format!("it has a step that one machine does, {step}")));
         }
@@ -100,17 +113,37 @@ impl Workers {
         let Some(statement) = Travelling::new(place, asked, &**plan).header() else {
             return Ok(Err("its text is too long to be sent".to_owned()));
         };
-        let channels = StatementChannels {
-            connections: self.connections.clone(),
-            sent: Some((statement, Arc::new(codec))),
+        let sent = Sent { statement, codec: Arc::new(codec) };
+        let divided = match self.dividing.engine {
+            WorkerEngine::Distributed => self.divided(plan, state, sent).await?,
+            #[cfg(feature = "ballista")]
+            WorkerEngine::Ballista => self.divided_by_ballista(plan, state, (sent, scans))?,
+            #[cfg(not(feature = "ballista"))]
+            WorkerEngine::Ballista => unreachable!("a build without Ballista takes no flag for it"), // infallible: refused with the flags
         };
+        let Some((plan, context)) = divided else {
+            let least = self.dividing.share_bytes.div_ceil(1 << 10);
+            return Ok(Err(format!("no table that it scans has more than {least} kB")));
+        };
+        Ok(Ok((Arc::new(Distributed::new(plan, scans.progress.clone())), context)))
+    }
+
+    /// The plan by which the engine runs it on workers, and what it runs in; `None` where one task is enough.
+    async fn divided(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        state: &SessionState,
+        sent: Sent,
+    ) -> QueryResult<Option<Planned>> {
+        let channels =
+            StatementChannels { connections: self.connections.clone(), sent: Some(sent) };
         let config = state
             .config()
             .clone()
             .with_distributed_worker_resolver(Known(self.urls.clone()))
             .with_distributed_channel_resolver(channels)
             .with_distributed_user_codec(EnvelopeCodec(None))
-            .with_distributed_desired_task_count_handler(TaskPerBytes(self.share_bytes))
+            .with_distributed_desired_task_count_handler(TaskPerBytes(self.dividing.share_bytes))
             .with_distributed_scale_up_leaf_node_handler(RangesOfTasks)
             .with_distributed_route_tasks_handler(WorkersInOrder(self.urls.clone()))
             .with_distributed_metrics_collection(false)?;
@@ -122,11 +155,7 @@ impl Workers {
             .build();
         let nothing = LogicalPlan::default();
         let plan = state.query_planner().create_physical_plan(&nothing, &state).await?;
-        if !plan.is::<DistributedExec>() {
-            let least = self.share_bytes.div_ceil(1 << 10);
-            return Ok(Err(format!("no table that it scans has more than {least} kB")));
-        }
-        Ok(Ok((Arc::new(Distributed::new(plan, cancel.clone())), state.task_ctx())))
+        Ok(plan.is::<DistributedExec>().then(|| (plan, state.task_ctx())))
     }
 }
 

@@ -31,8 +31,41 @@ struct TravellingError {
     is_no_decimal: bool,
 }
 
+/// Rows of a stage that the worker which kept them does not give: what they are made again by.
+#[cfg(feature = "ballista")]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct LostRows {
+    pub(super) worker: String,
+    pub(super) stage: usize,
+    /// Of the stage's input.
+    pub(super) part: usize,
+    pub(super) message: String,
+}
+
+#[cfg(feature = "ballista")]
+impl LostRows {
+    pub(super) fn of(error: &DataFusionError) -> Option<&Self> {
+        match error.find_root() {
+            DataFusionError::External(inner) => inner.downcast_ref(),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(feature = "ballista")]
+impl From<LostRows> for DataFusionError {
+    fn from(lost: LostRows) -> Self {
+        Self::External(Box::new(lost))
+    }
+}
+
 /// An error as it is sent.
 pub(super) fn to_send(error: DataFusionError) -> DataFusionError {
+    #[cfg(feature = "ballista")]
+    if LostRows::of(&error).is_some() {
+        return error;
+    }
     if error.to_string().contains(MARK) {
         return error;
     }

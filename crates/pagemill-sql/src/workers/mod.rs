@@ -24,10 +24,13 @@
 //! - A worker that ends, hangs or is cut off ends the statement with an error: nothing is tried again (`channels.rs`).
 
 mod arrived;
+#[cfg(feature = "ballista")]
+mod ballista;
 mod channels;
 mod coordinator;
 mod errors;
 mod export;
+mod plain_codec;
 mod plan_codec;
 mod secret;
 mod server;

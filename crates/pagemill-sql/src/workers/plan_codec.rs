@@ -30,7 +30,7 @@ const ENGINE: u8 = 0;
 const SCAN: u8 = 1;
 const BARRIER: u8 = 2;
 /// More shares than any plan has for one task.
-const MOST_GROUPS: usize = 4096;
+pub(super) const MOST_GROUPS: usize = 4096;
 
 /// What plans of stages are put together from: the parts of the plan of the whole statement, in its order.
 #[derive(Debug)]

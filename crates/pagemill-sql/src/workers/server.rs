@@ -24,6 +24,8 @@ use tonic::{Request, Status};
 
 use super::PROTOCOL;
 use super::arrived::{Arrivals, SharedArrivals};
+#[cfg(feature = "ballista")]
+use super::ballista::{Stages, StagesService};
 use super::channels::Connections;
 use super::export::{ExportService, Exporter};
 use super::secret::Secret;
@@ -81,6 +83,8 @@ pub struct WorkerServer {
     exporter: Arc<Exporter>,
     runtime: Arc<RuntimeEnv>,
     secret: Option<Secret>,
+    #[cfg(feature = "ballista")]
+    stages: Arc<Stages>,
 }
 
 impl WorkerServer {
@@ -91,7 +95,7 @@ impl WorkerServer {
     pub fn new(options: WorkerOptions) -> anyhow::Result<Self> {
         let WorkerOptions { directories, memory, scan, secret, export_to } = options;
         let connections = Arc::new(Connections::new(secret.clone()));
-        let arrivals = Arc::new(Arrivals::new(directories, scan, connections)?);
+        let arrivals = Arc::new(Arrivals::new(directories, scan, connections.clone())?);
         let exporter = Arc::new(Exporter::new(arrivals.clone(), scan, export_to));
         let mut runtime = RuntimeEnvBuilder::new();
         if let Some(bytes) = memory {
@@ -101,7 +105,16 @@ impl WorkerServer {
         // Scans open their files themselves; the engine wants to know a store for their address.
         let url = ObjectStoreUrl::parse(crate::scan::NO_STORE)?;
         runtime.register_object_store(url.as_ref(), Arc::new(InMemory::new()));
-        Ok(Self { arrivals, exporter, runtime, secret })
+        #[cfg(feature = "ballista")]
+        let stages = Arc::new(Stages::new(arrivals.clone(), runtime.clone(), connections));
+        Ok(Self {
+            arrivals,
+            exporter,
+            runtime,
+            secret,
+            #[cfg(feature = "ballista")]
+            stages,
+        })
     }
 
     /// Whether it may listen there: without a secret only this machine may reach it.
@@ -128,7 +141,9 @@ impl WorkerServer {
         listener: TcpListener,
         end: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
-        let Self { arrivals, exporter, runtime, secret } = self;
+        #[cfg(feature = "ballista")]
+        let stages = InterceptedService::new(StagesService(self.stages), Gate(self.secret.clone()));
+        let Self { arrivals, exporter, runtime, secret, .. } = self;
         let worker = Worker::from_session_builder(SharedArrivals(arrivals))
             .with_runtime_env(runtime)
             .with_version(PROTOCOL);
@@ -136,16 +151,17 @@ impl WorkerServer {
         let exports = InterceptedService::new(ExportService(exporter), Gate(secret.clone()));
         let guarded = InterceptedService::new(service, Gate(secret));
         let headers = u32::try_from(MOST_BYTES + OTHER_HEADERS)?;
-        Server::builder()
+        let server = Server::builder()
             .tcp_nodelay(true)
             .http2_max_header_list_size(headers)
             .max_concurrent_streams(MOST_STREAMS)
             .http2_keepalive_interval(Some(PING_EVERY))
             .http2_adaptive_window(Some(true))
             .add_service(guarded)
-            .add_service(exports)
-            .serve_with_incoming_shutdown(TcpIncoming::from(listener), end)
-            .await?;
+            .add_service(exports);
+        #[cfg(feature = "ballista")]
+        let server = server.add_service(stages);
+        server.serve_with_incoming_shutdown(TcpIncoming::from(listener), end).await?;
         Ok(())
     }
 }

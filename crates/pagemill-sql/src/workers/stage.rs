@@ -168,9 +168,9 @@ impl PhysicalExtensionCodec for EnvelopeCodec {
 
 /// The last step of a stage: its errors are put as they are sent, and its rows count only if the cluster is what it was.
 #[derive(Debug)]
-struct EndOfStage {
-    input: Arc<dyn ExecutionPlan>,
-    scans: Arc<ScanContext>,
+pub(super) struct EndOfStage {
+    pub(super) input: Arc<dyn ExecutionPlan>,
+    pub(super) scans: Arc<ScanContext>,
 }
 
 impl DisplayAs for EndOfStage {

@@ -65,6 +65,15 @@ pub(super) fn unknown_step(plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
     first_other(plan, &is_known)
 }
 
+/// The name of the first step that is neither known nor one of those beside.
+#[cfg(feature = "ballista")]
+pub(super) fn step_beside(
+    plan: &Arc<dyn ExecutionPlan>,
+    is_beside: &dyn Fn(&dyn ExecutionPlan) -> bool,
+) -> Option<String> {
+    first_other(plan, &|node| is_known(node) || is_beside(node))
+}
+
 /// The name of the first step of a stage that no stage has.
 pub(super) fn foreign_step(plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
     first_other(plan, &|node| is_known(node) || is_between_stages(node))

@@ -39,6 +39,10 @@ impl Distributed {
 
     /// The stages and what their tasks do, for EXPLAIN.
     pub(crate) fn stages(&self) -> String {
+        #[cfg(feature = "ballista")]
+        if let Some(statement) = self.input.downcast_ref::<super::ballista::OnBallista>() {
+            return statement.stages();
+        }
         display_plan_ascii(&*self.input, false)
     }
 }

@@ -15,6 +15,8 @@ use anyhow::{Context as _, Result, ensure};
 pub(crate) const SECRET: &str = "a secret of the tests, and of no others";
 /// No statement of a test takes so long.
 const LONGEST: Duration = Duration::from_secs(60);
+/// What divides statements; the first does where nothing else is said.
+pub(crate) const ENGINES: [&str; 2] = ["distributed", "ballista"];
 const VARIABLE: &str = "PAGEMILL_WORKER_SECRET";
 
 fn program() -> Command {
@@ -117,13 +119,15 @@ pub(crate) struct Asking {
     workers: Vec<String>,
     jobs: String,
     secret: Option<String>,
+    engine: &'static str,
 }
 
 #[allow(dead_code)] // Likewise.
 impl Asking {
     pub(crate) fn alone(directory: &Path) -> Self {
         let jobs = "2".to_owned();
-        Self { directory: directory.to_owned(), workers: Vec::new(), jobs, secret: None }
+        let (directory, workers) = (directory.to_owned(), Vec::new());
+        Self { directory, workers, jobs, secret: None, engine: ENGINES[0] }
     }
 
     pub(crate) fn of<W: Borrow<Worker>>(
@@ -137,6 +141,10 @@ impl Asking {
 
     pub(crate) fn with_jobs(self, jobs: &str) -> Self {
         Self { jobs: jobs.to_owned(), ..self }
+    }
+
+    pub(crate) fn by(self, engine: &'static str) -> Self {
+        Self { engine, ..self }
     }
 
     pub(crate) fn with_secret(self, secret: &str) -> Self {
@@ -153,6 +161,7 @@ impl Asking {
             command.arg(&self.directory);
             if !self.workers.is_empty() {
                 command.args(["--workers", &self.workers.join(","), "--worker-share", "1MB"]);
+                command.args(["--worker-engine", self.engine]);
             }
             command.arg(statement)
         })

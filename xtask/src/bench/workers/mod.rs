@@ -38,10 +38,14 @@ const STATEMENTS: [(&str, &str); 3] = [
     ("group", "select a % 50 as g, count(*), sum(a), max(filler) from t group by 1 order by 1"),
 ];
 
+/// What divides statements among workers.
+const ENGINES: [&str; 2] = ["distributed", "ballista"];
+
 /// What a row came to.
 #[derive(Debug, Default)]
 pub(super) struct RowResult {
     pub(super) name: &'static str,
+    pub(super) engine: &'static str,
     /// Milliseconds, turn by turn.
     pub(super) one: Vec<f64>,
     pub(super) three: Vec<f64>,
@@ -91,8 +95,9 @@ pub(super) fn run(options: &Options) -> Result<bool> {
     let mut environment = environment::collect(&stand.cluster, None, &root);
     environment.push(settling::told());
     let turns = options.run.repetitions;
+    let rows = ENGINES.iter().flat_map(|engine| STATEMENTS.map(|row| (engine, row)));
     let results: Vec<RowResult> =
-        STATEMENTS.iter().map(|(name, statement)| stand.measure(name, statement, turns)).collect();
+        rows.map(|(engine, row)| stand.measure(engine, row, turns)).collect();
     let page = report::markdown(options, &environment, &results);
     println!("\n{page}");
     let directory = stand.remove()?;
@@ -107,7 +112,7 @@ pub(super) fn run(options: &Options) -> Result<bool> {
 fn build_program(root: &Path) -> Result<PathBuf> {
     eprintln!("building pagemill-sql with workers, release ...");
     let mut command = workspace::cargo();
-    command.args(["build", "--release", "--quiet", "--features=pagemill-sql/workers", "--bins"]);
+    command.args(["build", "--release", "--quiet", "--features=pagemill-sql/ballista", "--bins"]);
     let target = workspace::target_directory(root).join("sql");
     command.arg("--target-dir").arg(&target).current_dir(root.join("crates/pagemill-sql"));
     if !command.status()?.success() {
@@ -143,9 +148,14 @@ impl Stand {
         Ok(Self { program, cluster, workers, _bucket: own, endpoint })
     }
 
-    fn measure(&self, name: &'static str, statement: &str, turns: usize) -> RowResult {
-        eprintln!("{name} ...");
-        let mut result = RowResult { name, ..RowResult::default() };
+    fn measure(
+        &self,
+        engine: &'static str,
+        (name, statement): (&'static str, &str),
+        turns: usize,
+    ) -> RowResult {
+        eprintln!("{engine}: {name} ...");
+        let mut result = RowResult { name, engine, ..RowResult::default() };
         if let Err(error) = self.take_turns(&mut result, statement, turns) {
             let text = format!("{error:#}");
             result.fault = Some(text.replace(&*self.cluster.directory.to_string_lossy(), "DIR"));
@@ -159,7 +169,7 @@ impl Stand {
         let expected = output_of(here.arg(self.cluster.data()).env_remove("PGDATA"))?;
         for turn in 0..=turns {
             for workers in if turn % 2 == 0 { [1, WORKERS] } else { [WORKERS, 1] } {
-                let mut command = self.asking(statement, workers);
+                let mut command = self.asking(statement, (workers, result.engine));
                 let begin = Instant::now();
                 let output = command.output().with_context(|| shown(&command))?;
                 let milliseconds = begin.elapsed().as_secs_f64() * 1000.0;
@@ -177,13 +187,13 @@ impl Stand {
         Ok(())
     }
 
-    fn asking(&self, statement: &str, workers: usize) -> Command {
+    fn asking(&self, statement: &str, (workers, engine): (usize, &str)) -> Command {
         let addresses: Vec<&str> =
             self.workers[..workers].iter().map(|worker| &*worker.address).collect();
         let mut command = Command::new(&self.program);
         command.args(["sql", "-q", "-D", "s3://snapshots", "-d", "postgres", "--format", "csv"]);
-        command.args(["-c", statement, "--remote-cache", "none", "--workers"]);
-        command.arg(addresses.join(","));
+        command.args(["-c", statement, "--remote-cache", "none", "--worker-engine", engine]);
+        command.arg("--workers").arg(addresses.join(","));
         store(&mut command, &self.endpoint);
         command
     }

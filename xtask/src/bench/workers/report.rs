@@ -40,11 +40,17 @@ pub(super) fn markdown(options: &Options, environment: &Entries, results: &[RowR
          process that asks, median (least to most), by one worker and by {WORKERS}, in turns. Answers are equal to that of the files here.\n",
         options.rows, options.latency, options.rate, options.run.repetitions
     );
-    let _ = writeln!(page, "| row | one | {WORKERS} | times as fast (≥ {LEAST}) | |");
-    page += "| --- | ---: | ---: | ---: | --- |\n";
+    let _ = writeln!(page, "| engine | row | one | {WORKERS} | times as fast (≥ {LEAST}) | |");
+    page += "| --- | --- | ---: | ---: | ---: | --- |\n";
     for result in results {
         let (one, three) = (spread(&result.one), spread(&result.three));
-        let _ = writeln!(page, "| {} | {one} | {three} | {} |", result.name, result.verdict());
+        let _ = writeln!(
+            page,
+            "| {} | {} | {one} | {three} | {} |",
+            result.engine,
+            result.name,
+            result.verdict()
+        );
     }
     page.push('\n');
     for (name, statement) in STATEMENTS {
@@ -61,6 +67,7 @@ pub(super) fn markdown(options: &Options, environment: &Entries, results: &[RowR
 pub(super) fn raw(options: &Options, environment: &Entries, results: &[RowResult]) -> Value {
     let rows = results.iter().map(|result| {
         json!({
+            "engine": result.engine,
             "row": result.name,
             "milliseconds_one": result.one,
             "milliseconds_three": result.three,

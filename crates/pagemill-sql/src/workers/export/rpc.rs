@@ -10,9 +10,7 @@ use datafusion::error::DataFusionError;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, header::AUTHORIZATION};
 use tonic::body::Body;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::metadata::MetadataMap;
 use tonic::server::{NamedService, UnaryService};
 use tonic::{Code, Extensions, Request, Response, Status};
@@ -21,6 +19,7 @@ use url::Url;
 
 use super::super::channels::Connections;
 use super::super::errors::{received, to_send};
+use super::super::plain_codec::Plain;
 use super::doing::Exporter;
 use super::sent::{Answered, Asked};
 use crate::error::Error;
@@ -28,46 +27,6 @@ use crate::error::Error;
 const PATH: &str = "/pagemill.Export/Ask";
 /// Bytes of a message.
 const MOST_MESSAGE: usize = 1 << 20;
-
-/// Messages as the bytes that they are.
-#[derive(Debug, Clone, Copy, Default)]
-struct Plain;
-
-impl Codec for Plain {
-    type Encode = Vec<u8>;
-    type Decode = Vec<u8>;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for Plain {
-    type Item = Vec<u8>;
-    type Error = Status;
-
-    fn encode(&mut self, item: Vec<u8>, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        bytes::BufMut::put_slice(to, &item);
-        Ok(())
-    }
-}
-
-impl Decoder for Plain {
-    type Item = Vec<u8>;
-    type Error = Status;
-
-    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Vec<u8>>, Status> {
-        let mut item = vec![0; bytes::Buf::remaining(from)];
-        bytes::Buf::copy_to_slice(from, &mut item);
-        Ok(Some(item))
-    }
-}
 
 /// Why a worker gave no answer.
 #[derive(Debug)]
@@ -89,14 +48,13 @@ pub(super) async fn ask(
 ) -> Result<Answered, NoAnswer> {
     let lost = |error: DataFusionError| NoAnswer::Lost(error.into());
     let channel = connections.get(url).await.map_err(lost)?;
-    let mut headers = HeaderMap::new();
-    if let Some(secret) = connections.secret() {
-        headers.insert(AUTHORIZATION, secret.header());
-    }
     let json = |error: serde_json::Error| lost(DataFusionError::External(error.into()));
     let message = serde_json::to_vec(asked).map_err(json)?;
-    let request =
-        Request::from_parts(MetadataMap::from_headers(headers), Extensions::default(), message);
+    let request = Request::from_parts(
+        MetadataMap::from_headers(connections.headers()),
+        Extensions::default(),
+        message,
+    );
     let mut client = tonic::client::Grpc::new(channel).max_decoding_message_size(MOST_MESSAGE);
     let sent = async {
         let ready = client.ready().await;
